@@ -1,0 +1,31 @@
+# Debian packages moehub needs, and how to get them. Sourced by ./moehub and ./check.
+BUILD_PACKAGES=(g++ cmake ninja-build ccache libfmt-dev libcli11-dev libtomlplusplus-dev
+  nlohmann-json3-dev)
+CHECK_PACKAGES=(clang clang-format libclang-rt-14-dev llvm libgtest-dev librapidcheck-dev libbenchmark-dev)
+
+# Installs those of "$@" that are missing; as root directly, otherwise with sudo, said first.
+install_packages() {
+  local missing=() package sudo=()
+  for package in "$@"; do
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' \
+      || missing+=("$package")
+  done
+  [ ${#missing[@]} -eq 0 ] && return 0
+  if [ "$(id -u)" -ne 0 ]; then
+    sudo=(sudo)
+    command -v sudo >/dev/null || {
+      echo "moehub: please install as root: apt-get install ${missing[*]}" >&2
+      return 1
+    }
+  fi
+  echo "moehub: installing ${missing[*]}" >&2
+  local log
+  log=$(mktemp)
+  if ! { "${sudo[@]}" apt-get update && DEBIAN_FRONTEND=noninteractive \
+         "${sudo[@]}" apt-get install -y --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
+    tail -n 5 "$log" >&2
+    echo "moehub: could not install ${missing[*]}" >&2
+    return 1
+  fi
+  rm -f "$log"
+}

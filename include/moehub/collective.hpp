@@ -1,0 +1,34 @@
+/// Collectives, simulated on a machine's fabric.
+#pragma once
+#include <moehub/machine.hpp>
+#include <moehub/units.hpp>
+
+namespace moehub {
+
+/// Two grains over one fabric: every packet, or a row's packets as one train.
+enum class Grain { packet, row };
+
+struct Collective {
+    enum class Op { all_to_all, all_gather, reduce_scatter, all_reduce };
+    enum class Algorithm { direct, ring, nvls };
+    Op op = Op::all_to_all;
+    Algorithm algorithm = Algorithm::direct;
+    int gpus = 8;
+    Bytes bytes = 0;  ///< nccl-tests' size column
+    Grain grain = Grain::row;
+    Bytes train = 65536;  ///< row grain: largest payload that travels as one train
+};
+
+struct CollectiveResult {
+    Ps time = 0;
+    double bus_bandwidth = 0;  ///< bytes/s, nccl-tests' definition
+    Bytes bytes_up = 0;        ///< on the wire, GPUs to switches, headers included
+    Bytes bytes_down = 0;      ///< on the wire, switches to GPUs
+    std::int64_t packets = 0;  ///< data packets delivered to a GPU
+    std::int64_t events = 0;   ///< that the engine handled
+};
+
+/// Throws InputError when the machine cannot run it (too many GPUs, no in-switch units, …).
+CollectiveResult run_collective(const Machine& machine, const Collective& collective);
+
+}  // namespace moehub

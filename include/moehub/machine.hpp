@@ -1,0 +1,67 @@
+/// Machine: GPUs, links, switches, nodes and NICs, as plain values.
+#pragma once
+#include <moehub/gpu.hpp>
+#include <moehub/units.hpp>
+
+#include <string>
+
+namespace moehub {
+
+/// One direction of a connection between two neighbours, and its packet format.
+struct LinkSpec {
+    double bandwidth = 0;      ///< bytes/s of raw flits, one direction, all parallel lanes together
+    Ps latency = 0;            ///< one way, between neighbours (GPU and switch)
+    Bytes flit = 16;           ///< unit of transfer and of buffer credits
+    Bytes payload = 128;       ///< largest payload of one packet
+    int header_flits = 1;      ///< of every packet
+    int ack_flits = 1;         ///< of a write acknowledgement; 0: acknowledgements cost nothing
+    int multicast_flits = 1;   ///< extra address flits of an in-switch (multimem) request
+    int request_channels = 8;  ///< virtual channels for requests, chosen by destination;
+                               ///< responses have one of their own
+    int buffer_flits = 256;    ///< per virtual channel, on top of the credit round trip
+};
+
+enum class Topology {
+    switched,  ///< every GPU has a link to every switch of its node
+    mesh,      ///< every GPU has a link to every other GPU of its node; no switches
+};
+
+/// The GPU's door to the fabric.
+struct HubSpec {
+    Ps store_latency = 0;     ///< SM store to the hub's egress queue
+    Ps write_latency = 0;     ///< hub ingress to memory, until the acknowledgement leaves
+    Ps read_latency = 0;      ///< hub ingress to memory and back to the hub's egress (remote load)
+    int staging_packets = 8;  ///< packets each (uplink, virtual channel) holds ahead of the wire
+};
+
+/// What a collective library costs around the wire (NCCL's own tuning constants).
+struct CollectiveCosts {
+    Ps launch = 0;              ///< from the call to the first byte, and the final completion
+    Ps hop = 0;                 ///< software hand-over from one ring step to the next
+    Bytes chunk = 0;            ///< bytes handed over at a time between ring steps, per GPU
+    Ps switch_launch = 0;       ///< as launch, for in-switch (NVLS) collectives
+    int outstanding_loads = 0;  ///< in-switch reduction loads a GPU keeps in flight, in packets
+};
+
+struct Machine {
+    std::string name;
+    std::string title;  ///< one line for `moehub list`
+    int nodes = 1;
+    int gpus_per_node = 1;
+    int max_gpus = 0;  ///< largest size a user may ask for; 0: nodes * gpus_per_node
+    Topology topology = Topology::switched;
+    int switches = 1;        ///< per node
+    bool in_switch = false;  ///< switches multicast and reduce (NVLS)
+    std::string gpu_name;    ///< preset the gpu came from
+    Gpu gpu;
+    LinkSpec link;  ///< inside a node
+    HubSpec hub;
+    LinkSpec nic;          ///< between nodes; bandwidth 0: the machine is one node
+    int spines = 0;        ///< spine switches between the rails' leaf switches
+    Ps spine_latency = 0;  ///< leaf to spine, one way
+    CollectiveCosts collective;
+
+    int gpus() const { return nodes * gpus_per_node; }
+};
+
+}  // namespace moehub
