@@ -1,0 +1,95 @@
+/// The sending side of a GPU's hub: transfers waiting to be cut into units, and the uplinks (one
+/// per switch, and the NIC) that put units on the wire.
+///
+/// An uplink serves its virtual channels: responses first, which always drain, then requests, by
+/// destination, in turn. Requests reach the channels in one of two ways:
+/// - per peer: each uplink cuts its own part of the transfers, one queue per peer, in turn. Nothing
+///   but missing credit of its own channel can hold a peer's packet up.
+/// - shared FIFO: all requests of the GPU stand in one line, whose head moves on when its channel's
+///   staging buffer has room. A busy uplink holds up all others: head-of-line blocking.
+#pragma once
+#include "sim/event.hpp"
+#include "sim/ring.hpp"
+#include "sim/transfer.hpp"
+#include "sim/wire.hpp"
+
+#include <span>
+#include <vector>
+
+namespace moehub::sim {
+
+class Fabric;
+
+class Egress {
+  public:
+    Egress(Fabric& fabric, GpuId gpu);
+
+    Ps run(Fabric& fabric, std::span<const Event> events, Ps until);
+
+    /// Flits put on the links inside the node, and on the NIC.
+    std::int64_t link_flits() const;
+    std::int64_t nic_flits() const;
+
+  private:
+    struct Cursor {  // an uplink's place in the list of transfers to one peer
+        TransferId transfer = kNoTransfer;
+        std::uint32_t index = 0;  ///< of the transfer's unit that is next on this uplink
+        std::uint32_t count = 0;  ///< of the transfer's units
+        std::uint64_t line = 0;   ///< of the transfer's first unit
+        std::uint64_t group = 0;  ///< of lines (Layout::uplink) that holds the unit
+        std::uint64_t end = 0;    ///< behind the transfer's last group
+    };
+    struct Channel {
+        Ring<Staged> units;      ///< ready for the wire, oldest first
+        std::int64_t flits = 0;  ///< in units
+        PoolId pool = kNoPool;
+        std::vector<std::uint32_t> peers;  ///< with requests on this channel
+        std::size_t turn = 0;              ///< whose is next
+    };
+    struct Uplink {
+        const Wire* wire = nullptr;
+        std::uint32_t number = 0;
+        Ps free_at = 0;
+        std::uint32_t turn = 1;    ///< request channel that is served first
+        std::uint32_t filled = 0;  ///< bitmap of channels with units
+        std::int64_t sent = 0;
+        std::vector<Channel> channels;  ///< 0: responses; then requests
+        std::vector<Cursor> cursors;    ///< by peer
+    };
+    struct Choice {  // the next unit to leave
+        Ps start = kNever;
+        std::uint32_t channel = 0;
+    };
+
+    Ps run_until(Fabric& fabric, Ps until);
+    void accept(Fabric& fabric, const Event& event);
+    void enqueue(Fabric& fabric, TransferId id);
+    void stage(Uplink& uplink, std::uint32_t channel, const Staged& staged);
+    Choice choose(Fabric& fabric, const Uplink& uplink) const;
+    void depart(Fabric& fabric, Uplink& uplink, const Choice& choice);
+    void emit(Fabric& fabric, const Uplink& uplink, Unit unit, Ps start);
+
+    // Per peer.
+    Ps run_uplink(Fabric& fabric, Uplink& uplink, Ps until);
+    void refill(Fabric& fabric, Uplink& uplink, std::uint32_t channel);
+    void open(Fabric& fabric, const Uplink& uplink, Cursor& cursor, TransferId id) const;
+    bool settle(Fabric& fabric, const Uplink& uplink, Cursor& cursor) const;
+    bool spread(const Fabric& fabric, const Uplink& uplink) const;
+
+    // Shared FIFO.
+    Ps run_shared(Fabric& fabric, Ps until);
+    void feed_from_fifo(Fabric& fabric);
+
+    std::uint32_t channel_of(GpuId dst) const { return 1 + dst % request_channels_; }
+
+    GpuId gpu_;
+    bool shared_fifo_;
+    std::uint32_t request_channels_;
+    std::vector<Uplink> uplinks_;
+    std::vector<TransferId> last_;  ///< by peer: end of the list of its transfers
+    TransferId fifo_head_ = kNoTransfer;
+    TransferId fifo_tail_ = kNoTransfer;
+    Ps fifo_time_ = 0;  ///< of the last departure, which made room
+};
+
+}  // namespace moehub::sim

@@ -1,0 +1,177 @@
+#include "sim/endpoint.hpp"
+
+#include "sim/fabric.hpp"
+
+#include <algorithm>
+#include <functional>
+
+#include <fmt/format.h>
+
+namespace moehub::sim {
+
+void Endpoint::spawn(std::string name, Process process) {
+    add_timer(now_, process.handle(), kNoCounter);
+    programs_.push_back({std::move(name), std::move(process)});
+}
+
+CounterId Endpoint::add_counter(std::string name) {
+    counters_.push_back({std::move(name), 0, {}});
+    return static_cast<CounterId>(counters_.size() - 1);
+}
+
+void Endpoint::increase(CounterId id) {
+    Counter& counter = counters_[id];
+    ++counter.value;
+    for (std::size_t i = 0; i < counter.waiters.size();) {
+        if (counter.waiters[i].value > counter.value) {
+            ++i;
+            continue;
+        }
+        add_timer(now_, counter.waiters[i].resume, kNoCounter);
+        counter.waiters.erase(counter.waiters.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+}
+
+TransferId Endpoint::post(Transfer transfer) {
+    transfer.src = id_;
+    if (transfer.multicast) transfer.dst = id_;
+    const TransferId id = fabric_->add_transfer(transfer);
+    Unit unit;
+    unit.kind = Kind::post;
+    unit.transfer = id;
+    fabric_->push(fabric_->layout().egress(id_), unit, now_ + fabric_->machine().hub.store_latency,
+                  fabric_->layout().gpu(id_));
+    return id;
+}
+
+void Endpoint::Delay::await_suspend(std::coroutine_handle<> caller) {
+    endpoint.add_timer(endpoint.now_ + duration, caller, kNoCounter);
+}
+
+bool Endpoint::Until::await_ready() const {
+    return endpoint.counters_[counter].value >= value;
+}
+
+void Endpoint::Until::await_suspend(std::coroutine_handle<> caller) {
+    endpoint.counters_[counter].waiters.push_back({value, caller});
+}
+
+void Endpoint::add_timer(Ps time, std::coroutine_handle<> resume, CounterId counter) {
+    timers_.push_back({time, order_++, resume, counter});
+    std::push_heap(timers_.begin(), timers_.end(), std::greater<>());
+}
+
+Ps Endpoint::run(std::span<const Event> events, Ps until) {
+    std::size_t handled = 0;
+    for (;;) {
+        const Ps timer = timers_.empty() ? kNever : timers_.front().time;
+        if (handled < events.size() && events[handled].time <= timer) {
+            now_ = events[handled].time;
+            receive(events[handled++].unit);
+        } else if (timer < until) {
+            std::pop_heap(timers_.begin(), timers_.end(), std::greater<>());
+            const Timer due = timers_.back();
+            timers_.pop_back();
+            now_ = due.time;
+            fire(due);
+        } else {
+            return timer;
+        }
+    }
+}
+
+void Endpoint::fire(const Timer& timer) {
+    if (timer.counter != kNoCounter) increase(timer.counter);
+    if (!timer.resume) return;
+    timer.resume.resume();
+    std::erase_if(programs_, [](const Program& program) {
+        if (!program.process.done()) return false;
+        program.process.rethrow();
+        return true;
+    });
+}
+
+void Endpoint::receive(const Unit& unit) {
+    fabric_->release(unit.hold, now_, unit.flits);
+    if (unit.kind != Kind::ack) packets_ += unit.packets;
+    const HubSpec& hub = fabric_->machine().hub;
+    switch (unit.kind) {
+        case Kind::store:
+            received_ += unit.bytes;
+            deliver(unit, now_ + hub.write_latency);
+            respond(unit, Kind::ack, hub.write_latency);
+            break;
+        case Kind::load:
+        case Kind::atomic:
+            respond(unit, Kind::data, hub.read_latency);
+            break;
+        case Kind::data:
+            received_ += unit.bytes;
+            deliver(unit, now_);
+            complete(unit);
+            break;
+        case Kind::ack:
+            complete(unit);
+            break;
+        case Kind::post:
+            break;
+    }
+}
+
+void Endpoint::deliver(const Unit& unit, Ps visible) {
+    Transfer& transfer = fabric_->transfer(unit.transfer);
+    transfer.delivered += unit.bytes;
+    if (transfer.delivered != transfer.bytes) return;
+    transfer.delivered_at = visible;
+    if (transfer.arrived != kNoCounter) add_timer(visible, nullptr, transfer.arrived);
+}
+
+void Endpoint::complete(const Unit& unit) {
+    Transfer& transfer = fabric_->transfer(unit.transfer);
+    transfer.completed += unit.bytes;
+    if (transfer.completed != transfer.bytes) return;
+    transfer.completed_at = now_;
+    if (transfer.answered != kNoCounter) increase(transfer.answered);
+}
+
+void Endpoint::respond(const Unit& request, Kind kind, Ps latency) {
+    const Layout& layout = fabric_->layout();
+    Unit answer;
+    answer.transfer = request.transfer;
+    answer.index = request.index;
+    answer.bytes = request.bytes;
+    answer.packets = request.packets;
+    answer.kind = kind;
+    answer.src = id_;
+    answer.dst = request.src;
+    answer.gather = request.multicast;
+    answer.plane = layout.mesh && layout.same_node(id_, request.src)
+                       ? static_cast<std::uint8_t>(layout.uplink(id_, request.src, 0))
+                       : request.plane;
+    const Wire& wire = fabric_->wire_of_uplink(answer.plane);
+    answer.flits = wire.flits(kind, answer.bytes, answer.packets, false);
+    const ComponentId self = layout.gpu(id_);
+    if (answer.flits == 0) {  // an acknowledgement that costs nothing on the wire
+        fabric_->push(layout.gpu(request.src), answer, now_ + latency + 2 * wire.latency, self);
+    } else {
+        fabric_->push(layout.egress(id_), answer, now_ + latency, self);
+    }
+}
+
+bool Endpoint::idle() const {
+    return programs_.empty();
+}
+
+void Endpoint::describe_waiters(std::string& text) const {
+    for (const Program& program : programs_) {
+        text += fmt::format("\n  gpu {}: {}", id_, program.name);
+    }
+    for (const Counter& counter : counters_) {
+        for (const Waiter& waiter : counter.waiters) {
+            text += fmt::format("\n  gpu {}: waits for {}, has {} of {}", id_, counter.name,
+                                counter.value, waiter.value);
+        }
+    }
+}
+
+}  // namespace moehub::sim

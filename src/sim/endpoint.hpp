@@ -1,0 +1,100 @@
+/// One GPU as the fabric sees it: its hub's ingress and memory, and the programs that run on it.
+#pragma once
+#include "sim/event.hpp"
+#include "sim/process.hpp"
+#include "sim/transfer.hpp"
+
+#include <coroutine>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace moehub::sim {
+
+class Fabric;
+
+class Endpoint {
+  public:
+    Endpoint(Fabric& fabric, GpuId id) : fabric_(&fabric), id_(id) {}
+
+    GpuId id() const { return id_; }
+    Ps now() const { return now_; }
+    Bytes received() const { return received_; }       ///< stored here or loaded by it
+    std::int64_t packets() const { return packets_; }  ///< that came here, acknowledgements aside
+
+    // For programs.
+    void spawn(std::string name, Process process);
+    CounterId add_counter(std::string name);
+    void increase(CounterId counter);
+    /// Hands a transfer to the hub; it reaches the egress after the hub's store latency.
+    TransferId post(Transfer transfer);
+
+    struct Delay {
+        Endpoint& endpoint;
+        Ps duration;
+        bool await_ready() const { return duration <= 0; }
+        void await_suspend(std::coroutine_handle<> caller);
+        void await_resume() const {}
+    };
+    Delay delay(Ps duration) { return {*this, duration}; }
+
+    struct Until {
+        Endpoint& endpoint;
+        CounterId counter;
+        std::int64_t value;
+        bool await_ready() const;
+        void await_suspend(std::coroutine_handle<> caller);
+        void await_resume() const {}
+    };
+    /// Waits until the counter has reached the value.
+    Until until(CounterId counter, std::int64_t value) { return {*this, counter, value}; }
+
+    // For the fabric.
+    Ps run(std::span<const Event> events, Ps until);
+    bool idle() const;
+    /// What each unfinished program waits for, a line each.
+    void describe_waiters(std::string& text) const;
+
+  private:
+    struct Timer {  // resumes a coroutine, or increases a counter
+        Ps time;
+        std::uint64_t order;
+        std::coroutine_handle<> resume;
+        CounterId counter;
+        bool operator>(const Timer& other) const {
+            return time != other.time ? time > other.time : order > other.order;
+        }
+    };
+    struct Waiter {
+        std::int64_t value;
+        std::coroutine_handle<> resume;
+    };
+    struct Counter {
+        std::string name;
+        std::int64_t value = 0;
+        std::vector<Waiter> waiters;
+    };
+    struct Program {
+        std::string name;
+        Process process;
+    };
+
+    void add_timer(Ps time, std::coroutine_handle<> resume, CounterId counter);
+    void fire(const Timer& timer);
+    void receive(const Unit& unit);
+    void deliver(const Unit& unit, Ps visible);
+    void complete(const Unit& unit);
+    void respond(const Unit& request, Kind kind, Ps latency);
+
+    Fabric* fabric_;
+    GpuId id_;
+    Ps now_ = 0;
+    Bytes received_ = 0;
+    std::int64_t packets_ = 0;
+    std::uint64_t order_ = 0;
+    std::vector<Timer> timers_;  ///< min-heap
+    std::vector<Counter> counters_;
+    std::vector<Program> programs_;
+};
+
+}  // namespace moehub::sim

@@ -1,0 +1,156 @@
+#include "sim/engine.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <functional>
+#include <tuple>
+
+namespace moehub::sim {
+
+Engine::Engine(std::size_t components, Ps lag, Scheme scheme)
+    : scheme_(scheme), components_(components), words_((components + 63) / 64) {
+    if (lag < 1) throw std::logic_error("the engine's lag must be positive");
+    shift_ = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(lag))) - 1;
+    if (scheme == Scheme::heap) return;
+    active_.resize(words_ * kSlots);
+    inbox_.resize(components * kSlots);
+    buffers_.emplace_back();  // index 0 stands for "none"
+}
+
+bool Engine::Far::operator>(const Far& other) const {
+    return std::tie(time, target, source, order) >
+           std::tie(other.time, other.target, other.source, other.order);
+}
+
+std::uint32_t Engine::take_buffer() {
+    if (free_buffers_.empty()) {
+        free_buffers_.push_back(static_cast<std::uint32_t>(buffers_.size()));
+        buffers_.emplace_back();
+    }
+    const std::uint32_t buffer = free_buffers_.back();
+    free_buffers_.pop_back();
+    return buffer;
+}
+
+void Engine::push_far(ComponentId target, Ps time, ComponentId source, const Event* event) {
+    std::uint32_t index = kWake;
+    if (event != nullptr) {
+        if (free_far_.empty()) {
+            free_far_.push_back(static_cast<std::uint32_t>(far_events_.size()));
+            far_events_.emplace_back();
+        }
+        index = free_far_.back();
+        free_far_.pop_back();
+        far_events_[index] = *event;
+    }
+    far_.push_back({time, target, source, order_++, index});
+    std::push_heap(far_.begin(), far_.end(), std::greater<>());
+}
+
+Event Engine::pop_far(Far& entry) {
+    std::pop_heap(far_.begin(), far_.end(), std::greater<>());
+    entry = far_.back();
+    far_.pop_back();
+    if (entry.event == kWake) return {};
+    free_far_.push_back(entry.event);
+    return far_events_[entry.event];
+}
+
+bool Engine::next_instant() {
+    if (far_.empty()) return false;
+    now_ = far_.front().time;
+    current_ = far_.front().target;
+    batch_.clear();
+    while (!far_.empty() && far_.front().time == now_ && far_.front().target == current_) {
+        Far entry{};
+        const Event event = pop_far(entry);
+        if (entry.event != kWake) batch_.push_back(event);
+    }
+    return true;
+}
+
+bool Engine::next_window() {
+    std::int64_t window = window_ + 1;
+    while (window < window_ + kSlots && !busy_[slot(window)]) ++window;
+    const bool ring_empty = window == window_ + kSlots;
+    if (ring_empty && far_.empty()) return false;
+    if (!far_.empty()) {
+        const std::int64_t first = far_.front().time >> shift_;
+        window = ring_empty ? first : std::min(window, first);
+    }
+    pull_far(window);
+    window_ = window;
+    end_ = (window + 1) << shift_;
+    current_ = 0;
+    busy_[slot(window)] = false;
+    return true;
+}
+
+/// Moves what is due from the far heap to the ring, seen from the window about to run.
+void Engine::pull_far(std::int64_t window) {
+    window_ = window - 1;  // so that push and wake accept `window`
+    while (!far_.empty() && (far_.front().time >> shift_) < window_ + kSlots) {
+        Far entry{};
+        const Event event = pop_far(entry);
+        if (entry.event == kWake) {
+            activate(entry.time >> shift_, entry.target);
+        } else {
+            push(entry.target, event);
+            --events_;  // it was counted when it was first pushed
+        }
+    }
+}
+
+bool Engine::next_in_window() {
+    std::uint64_t* words = &active_[slot(window_) * words_];
+    for (std::size_t word = current_ / 64; word < words_; ++word) {
+        if (words[word] == 0) continue;
+        const int bit = std::countr_zero(words[word]);
+        words[word] &= words[word] - 1;
+        current_ = static_cast<ComponentId>(word * 64 + static_cast<std::size_t>(bit));
+        batch_.clear();
+        std::uint32_t& buffer = inbox_[cell(window_, current_)];
+        if (buffer != 0) {
+            sort_batch(buffers_[buffer]);
+            free_buffers_.push_back(buffer);
+            buffer = 0;
+        }
+        return true;
+    }
+    return false;
+}
+
+/// Counting sort by time into about as many bins as events, then insertion sort, which finds
+/// little to do. Senders left their own events in order, so equal keys stay in emission order.
+void Engine::sort_batch(std::vector<Event>& inbox) {
+    const auto before = [](const Event& a, const Event& b) {
+        return a.time != b.time ? a.time < b.time : a.source < b.source;
+    };
+    const std::size_t count = inbox.size();
+    if (std::is_sorted(inbox.begin(), inbox.end(), before)) {
+        batch_.swap(inbox);
+        inbox.clear();
+        return;
+    }
+    const int bits = std::min(static_cast<int>(std::bit_width(count)), shift_);
+    const int shift = shift_ - bits;
+    const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
+    const auto bin = [&](const Event& event) {
+        return static_cast<std::size_t>((static_cast<std::uint64_t>(event.time) >> shift) & mask);
+    };
+    bins_.assign(mask + 2, 0);
+    for (const Event& event : inbox) ++bins_[bin(event) + 1];
+    for (std::size_t i = 1; i <= mask; ++i) bins_[i] += bins_[i - 1];
+    batch_.resize(count);
+    for (const Event& event : inbox) batch_[bins_[bin(event)]++] = event;
+    for (std::size_t i = 1; i < count; ++i) {
+        if (!before(batch_[i], batch_[i - 1])) continue;
+        const Event event = batch_[i];
+        std::size_t j = i;
+        for (; j > 0 && before(event, batch_[j - 1]); --j) batch_[j] = batch_[j - 1];
+        batch_[j] = event;
+    }
+    inbox.clear();
+}
+
+}  // namespace moehub::sim

@@ -1,0 +1,130 @@
+/// The event engine. A world of components exchanges events; each component sees its own events in
+/// the canonical order (time, source, emission order), which depends on no scheme, so both schemes
+/// give the same results:
+/// - windows: bounded lag. Every effect of one component on another lands at least one window
+///   later, so inside a window each component runs alone over its sorted events.
+/// - heap: one priority queue, one instant at a time. Slow; the oracle of the tests.
+///
+/// A world is any type with
+///     Ps run(ComponentId, std::span<const Event>, Ps until);
+/// which handles the events and all inner activity before `until`, and returns when the component
+/// next has something to do by itself (kNever: only when an event or wake comes).
+#pragma once
+#include "sim/event.hpp"
+
+#include <cstddef>
+#include <span>
+#include <stdexcept>
+#include <vector>
+
+namespace moehub::sim {
+
+enum class Scheme { windows, heap };
+
+class Engine {
+  public:
+    /// `lag`: the smallest time between a cause and its effect in another component.
+    Engine(std::size_t components, Ps lag, Scheme scheme = Scheme::windows);
+
+    void push(ComponentId target, const Event& event);
+    /// Has the component run at `time`, without an event.
+    void wake(ComponentId target, Ps time);
+
+    template <class World>
+    void run(World& world) {
+        if (scheme_ == Scheme::heap) {
+            while (next_instant()) finish(world.run(current_, batch_, now_ + 1));
+        } else {
+            while (next_window()) {
+                while (next_in_window()) finish(world.run(current_, batch_, end_));
+            }
+        }
+    }
+
+    std::int64_t events() const { return events_; }
+
+  private:
+    static constexpr int kSlots = 64;  ///< windows held ahead; what lies further waits in far_
+
+    struct Far {  // an event, or a wake (event == kWake), outside the ring
+        Ps time;
+        ComponentId target;
+        ComponentId source;
+        std::uint64_t order;
+        std::uint32_t event;
+        bool operator>(const Far& other) const;
+    };
+    static constexpr std::uint32_t kWake = 0xffffffff;
+
+    bool next_instant();
+    bool next_window();
+    bool next_in_window();
+    void finish(Ps next) {
+        if (next != kNever) wake(current_, next);
+    }
+    std::uint32_t take_buffer();
+    void push_far(ComponentId target, Ps time, ComponentId source, const Event* event);
+    Event pop_far(Far& entry);
+    void pull_far(std::int64_t window);
+    void sort_batch(std::vector<Event>& inbox);
+    std::size_t cell(std::int64_t window, ComponentId target) const {
+        return slot(window) * components_ + target;
+    }
+    static std::size_t slot(std::int64_t window) {
+        return static_cast<std::size_t>(window) % kSlots;
+    }
+    void activate(std::int64_t window, ComponentId target) {
+        active_[slot(window) * words_ + target / 64] |= std::uint64_t{1} << (target % 64);
+        busy_[slot(window)] = true;
+    }
+
+    Scheme scheme_;
+    std::size_t components_;
+    std::size_t words_;         ///< of a slot's bitmap of active components
+    int shift_ = 0;             ///< a window is 2^shift_ ps
+    std::int64_t window_ = -1;  ///< being run
+    Ps end_ = 0;
+    Ps now_ = 0;
+    ComponentId current_ = 0;
+    std::int64_t events_ = 0;
+    std::vector<Event> batch_;           ///< sorted events of the component being run
+    std::vector<std::uint32_t> bins_;    ///< of the batch being sorted
+    std::vector<std::uint64_t> active_;  ///< [slot][word]
+    bool busy_[kSlots] = {};
+    std::vector<std::uint32_t> inbox_;  ///< [slot][component] → buffer, 0 for none
+    std::vector<std::vector<Event>> buffers_;
+    std::vector<std::uint32_t> free_buffers_;
+    std::vector<Far> far_;  ///< min-heap
+    std::vector<Event> far_events_;
+    std::vector<std::uint32_t> free_far_;
+    std::uint64_t order_ = 0;
+};
+
+inline void Engine::push(ComponentId target, const Event& event) {
+    ++events_;
+    const std::int64_t window = event.time >> shift_;
+    if (scheme_ == Scheme::heap || window >= window_ + kSlots) {
+        push_far(target, event.time, event.source, &event);
+        return;
+    }
+    if (window <= window_) throw std::logic_error("an effect lands inside its own window");
+    std::uint32_t& buffer = inbox_[cell(window, target)];
+    if (buffer == 0) {
+        buffer = take_buffer();
+        activate(window, target);
+    }
+    buffers_[buffer].push_back(event);
+}
+
+inline void Engine::wake(ComponentId target, Ps time) {
+    const std::int64_t window = time >> shift_;
+    if (scheme_ == Scheme::heap || window >= window_ + kSlots) {
+        push_far(target, time, 0, nullptr);
+    } else if (window > window_) {
+        activate(window, target);
+    } else {
+        throw std::logic_error("a wake lands inside its own window");
+    }
+}
+
+}  // namespace moehub::sim

@@ -1,0 +1,70 @@
+/// What travels: units on links, and the events that carry them between components.
+#pragma once
+#include <moehub/units.hpp>
+
+#include <cstdint>
+#include <limits>
+
+namespace moehub::sim {
+
+inline constexpr Ps kNever = std::numeric_limits<Ps>::max();
+
+/// Index of a component in the engine: GPUs, egresses and ports share one numbering (layout.hpp).
+using ComponentId = std::uint32_t;
+using GpuId = std::uint16_t;
+using TransferId = std::uint32_t;
+using PoolId = std::uint32_t;
+inline constexpr PoolId kNoPool = std::numeric_limits<PoolId>::max();
+
+enum class Kind : std::uint8_t {
+    post,    ///< a program hands a transfer to its egress; never on a wire
+    store,   ///< request with payload, answered by an ack
+    load,    ///< request without payload, answered by data
+    atomic,  ///< request with payload, answered by data
+    ack,     ///< response without payload
+    data,    ///< response with payload
+};
+constexpr bool is_response(Kind kind) {
+    return kind == Kind::ack || kind == Kind::data;
+}
+
+/// A unit is a packet (packet grain) or a train of packets (row grain). It reaches the next
+/// component as a whole, or as the arrival of its first packet and, later, of its last.
+enum class Phase : std::uint8_t { whole, head, tail };
+
+/// One packet, or one train of packets of the same transfer.
+struct Unit {
+    TransferId transfer = 0;
+    std::uint32_t index = 0;  ///< which unit of its transfer
+    std::uint32_t flits = 0;  ///< on the wire, headers included
+    std::uint32_t bytes = 0;  ///< of payload, or asked for
+    PoolId hold = kNoPool;    ///< whose credits it occupies until it leaves its buffer
+    GpuId src = 0;            ///< sender of this unit
+    GpuId dst = 0;
+    std::uint16_t packets = 1;
+    Kind kind = Kind::store;
+    std::uint8_t plane = 0;  ///< switch it goes through
+    bool multicast = false;  ///< to every GPU of src's node, replicated by the switch
+    bool gather = false;     ///< response that the switch merges with its peers'
+    Phase phase = Phase::whole;
+};
+
+inline std::uint32_t first_packet_flits(const Unit& unit) {
+    return unit.packets == 1 ? unit.flits : (unit.flits + unit.packets - 1) / unit.packets;
+}
+
+/// A unit that waits for a link, and since when it may go.
+struct Staged {
+    Ps time = 0;
+    Unit unit;
+};
+
+struct Event {
+    Ps time = 0;
+    Unit unit;
+    std::uint32_t span = 0;  ///< head: picoseconds until the tail is expected
+    ComponentId source = 0;
+};
+static_assert(sizeof(Event) <= 56);
+
+}  // namespace moehub::sim

@@ -1,0 +1,180 @@
+#include "sim/fabric.hpp"
+
+#include <algorithm>
+
+namespace moehub::sim {
+namespace {
+
+Wire link_wire(const Machine& machine, const Layout& layout) {
+    if (layout.mesh) return Wire(machine.link, layout.planes, 1);
+    const auto switches = static_cast<std::uint32_t>(machine.switches);
+    return Wire(machine.link, switches, switches / layout.planes);
+}
+
+Wire nic_wire(const Machine& machine, const Layout& layout, double share, Ps latency) {
+    if (!layout.nics) return {};
+    LinkSpec spec = machine.nic;
+    spec.latency = latency;
+    return Wire(spec, share, 1);
+}
+
+/// Of one leaf-to-spine link: the rails' leaves have as much bandwidth up as down.
+double spine_share(const Machine& machine, const Layout& layout) {
+    return layout.spines == 0 ? 1.0 : static_cast<double>(layout.spines) / machine.nodes;
+}
+
+Ps smallest_lag(const Machine& machine, const Layout& layout) {
+    const HubSpec& hub = machine.hub;
+    Ps lag =
+        std::min({machine.link.latency, hub.store_latency, hub.write_latency, hub.read_latency});
+    if (layout.nics) lag = std::min(lag, machine.nic.latency);
+    if (layout.spines > 0) lag = std::min(lag, machine.spine_latency);
+    return lag;
+}
+
+}  // namespace
+
+Fabric::Fabric(const Machine& machine, const FabricOptions& options)
+    : machine_(machine),
+      options_(options),
+      layout_(machine, options.grain == Grain::row),
+      request_channels_(
+          std::min(static_cast<std::uint32_t>(machine.link.request_channels), layout_.gpus)),
+      link_(link_wire(machine, layout_)),
+      nic_(nic_wire(machine, layout_, 1.0, machine.nic.latency)),
+      spine_(nic_wire(machine, layout_, spine_share(machine, layout_), machine.spine_latency)),
+      engine_(layout_.components(), smallest_lag(machine, layout_), options.scheme) {
+    egresses_.reserve(layout_.gpus);
+    endpoints_.reserve(layout_.gpus);
+    ports_.reserve(layout_.ports());
+    for (std::uint32_t i = 0; i < layout_.gpus; ++i) {
+        egresses_.emplace_back(*this, static_cast<GpuId>(i));
+        endpoints_.emplace_back(*this, static_cast<GpuId>(i));
+    }
+    for (std::uint32_t i = 0; i < layout_.ports(); ++i) ports_.emplace_back(*this, i);
+}
+
+const Wire& Fabric::wire_of_port(std::uint32_t port) const {
+    if (!layout_.mesh && port < layout_.down(layout_.gpus, 0)) return link_;
+    return layout_.is_nic_down(port) ? nic_ : spine_;
+}
+
+PoolId Fabric::add_pool(ComponentId owner, const Wire& wire) {
+    pools_.emplace_back(wire.buffer_flits, owner, wire.latency);
+    return static_cast<PoolId>(pools_.size() - 1);
+}
+
+PoolId Fabric::share_hold(PoolId hold, std::uint32_t copies) {
+    if (hold == kNoPool) return hold;
+    if (free_shared_.empty()) {
+        free_shared_.push_back(static_cast<PoolId>(shared_.size()));
+        shared_.emplace_back();
+    }
+    const PoolId id = free_shared_.back();
+    free_shared_.pop_back();
+    shared_[id] = {hold, copies, 0};
+    return id | kSharedBit;
+}
+
+bool Fabric::release_shared(PoolId& hold, Ps& left) {
+    const PoolId id = hold & ~kSharedBit;
+    Shared& shared = shared_[id];
+    shared.latest = std::max(shared.latest, left);
+    if (--shared.copies > 0) return false;
+    free_shared_.push_back(id);
+    hold = shared.pool;
+    left = shared.latest;
+    return true;
+}
+
+TransferId Fabric::add_transfer(const Transfer& transfer) {
+    transfers_.push_back(transfer);
+    return static_cast<TransferId>(transfers_.size() - 1);
+}
+
+Unit Fabric::cut(TransferId id, const Wire& wire, std::uint32_t uplink, std::uint32_t index) const {
+    const Transfer& transfer = transfers_[id];
+    const Bytes size = unit_bytes(wire);
+    const Bytes bytes = std::min(transfer.bytes - index * size, size);
+    Unit unit;
+    unit.transfer = id;
+    unit.index = index;
+    unit.bytes = static_cast<std::uint32_t>(bytes);
+    unit.packets = wire.packets(bytes);
+    unit.kind = transfer.kind;
+    unit.src = transfer.src;
+    unit.dst = transfer.dst;
+    unit.plane = static_cast<std::uint8_t>(uplink);
+    unit.multicast = transfer.multicast;
+    unit.flits = wire.flits(unit.kind, bytes, unit.packets, unit.multicast);
+    return unit;
+}
+
+void Fabric::send_train(ComponentId target, Unit unit, const Flight& flight) {
+    unit.phase = Phase::whole;
+    if (unit.packets == 1 || target < layout_.gpus) {
+        push(target, unit, flight.tail, flight.source);
+        return;
+    }
+    unit.phase = Phase::head;
+    engine_.push(target, {flight.head, unit, static_cast<std::uint32_t>(flight.tail - flight.head),
+                          flight.source});
+    unit.phase = Phase::tail;
+    push(target, unit, flight.tail, flight.source);
+}
+
+Ps Fabric::run(ComponentId component, std::span<const Event> events, Ps until) {
+    if (component < layout_.gpus) {
+        return endpoints_[component].run(events, until);
+    }
+    if (component < 2 * layout_.gpus) {
+        return egresses_[component - layout_.gpus].run(*this, events, until);
+    }
+    return ports_[component - 2 * layout_.gpus].run(*this, events, until);
+}
+
+void Fabric::run() {
+    for (std::uint32_t i = 0; i < layout_.gpus; ++i) engine_.wake(layout_.gpu(i), 0);
+    engine_.run(*this);
+    std::string waiters;
+    for (const Endpoint& endpoint : endpoints_) {
+        if (!endpoint.idle()) endpoint.describe_waiters(waiters);
+    }
+    if (!waiters.empty())
+        throw Deadlock("nothing moves any more, and still waiting are:" + waiters);
+}
+
+Bytes Fabric::wire_bytes_up() const {
+    Bytes sum = 0;
+    for (const Egress& egress : egresses_) {
+        sum += egress.link_flits() * link_.flit + egress.nic_flits() * nic_.flit;
+    }
+    return sum;
+}
+
+Bytes Fabric::wire_bytes_down() const {
+    if (layout_.mesh && !layout_.nics) return wire_bytes_up();
+    Bytes sum = 0;
+    for (std::uint32_t i = 0; i < layout_.ports(); ++i) {
+        if (!layout_.mesh && i < layout_.down(layout_.gpus, 0)) {
+            sum += ports_[i].flits() * link_.flit;
+        } else if (layout_.is_nic_down(i)) {
+            sum += ports_[i].flits() * nic_.flit;
+        }
+    }
+    return sum;
+}
+
+std::int64_t Fabric::packets_received() const {
+    std::int64_t sum = 0;
+    for (const Endpoint& endpoint : endpoints_) sum += endpoint.packets();
+    return sum;
+}
+
+Bytes Fabric::payload_received() const {
+    Bytes sum = 0;
+    for (const Endpoint& endpoint : endpoints_) sum += endpoint.received();
+    return sum;
+}
+
+}  // namespace moehub::sim

@@ -1,0 +1,159 @@
+/// The fabric: all components of a machine, wired up, and the engine that runs them.
+///
+///     Fabric fabric(machine, {.grain = Grain::packet});
+///     fabric.gpu(0).spawn("sender", program(fabric.gpu(0)));
+///     fabric.run();
+///
+/// Nothing is global: any number of fabrics run side by side.
+#pragma once
+#include "sim/credit.hpp"
+#include "sim/egress.hpp"
+#include "sim/endpoint.hpp"
+#include "sim/engine.hpp"
+#include "sim/layout.hpp"
+#include "sim/port.hpp"
+#include "sim/transfer.hpp"
+#include "sim/wire.hpp"
+
+#include <moehub/collective.hpp>
+#include <moehub/machine.hpp>
+
+#include <memory>
+#include <stdexcept>
+#include <vector>
+
+namespace moehub::sim {
+
+struct FabricOptions {
+    Grain grain = Grain::row;
+    Bytes train = 65536;       ///< row grain: largest payload of one train
+    bool shared_fifo = false;  ///< requests of a GPU wait in one FIFO instead of one per peer
+    Scheme scheme = Scheme::windows;
+};
+
+/// The events ran out while programs were still waiting; the text names them.
+class Deadlock : public std::runtime_error {
+  public:
+    using std::runtime_error::runtime_error;
+};
+
+/// When the first and the last packet of a unit reach the next component, and who sent it.
+struct Flight {
+    Ps head;
+    Ps tail;
+    ComponentId source;
+};
+
+class Fabric {
+  public:
+    Fabric(const Machine& machine, const FabricOptions& options);
+
+    /// Runs until nothing is left to do; returns the time of the last activity of any program.
+    /// Throws Deadlock when programs still wait.
+    void run();
+
+    Endpoint& gpu(std::uint32_t id) { return endpoints_[id]; }
+    const Transfer& transfer(TransferId id) const { return transfers_[id]; }
+    std::size_t transfers() const { return transfers_.size(); }
+
+    // Totals over the machine.
+    Bytes wire_bytes_up() const;    ///< GPUs to switches inside nodes, and into NICs
+    Bytes wire_bytes_down() const;  ///< switches to GPUs inside nodes, and out of NICs
+    Bytes payload_received() const;
+    std::int64_t packets_received() const;  ///< with payload or asking for it
+    std::int64_t events() const { return engine_.events(); }
+
+    // For components.
+    const Machine& machine() const { return machine_; }
+    const FabricOptions& options() const { return options_; }
+    const Layout& layout() const { return layout_; }
+    std::uint32_t request_channels() const { return request_channels_; }
+    const Wire& wire_of_uplink(std::uint32_t uplink) const {
+        return layout_.is_nic(uplink) ? nic_ : link_;
+    }
+    const Wire& wire_of_port(std::uint32_t port) const;
+    // A hub takes in what arrives at once, so a link into a GPU, whose buffer covers the round
+    // trip, never waits for credits and keeps none. Neither does a link between switches in row
+    // grain.
+    bool uplink_has_credits(std::uint32_t uplink) const {
+        return layout_.is_nic(uplink) || !layout_.mesh;
+    }
+    bool port_has_credits(std::uint32_t port) const {
+        return options_.grain == Grain::packet && !layout_.leads_to_gpu(port);
+    }
+
+    PoolId add_pool(ComponentId owner, const Wire& wire);
+    CreditPool& pool(PoolId id) { return pools_[id]; }
+    /// Lets `copies` replicas of a unit hold its credits together, until the last one leaves.
+    PoolId share_hold(PoolId hold, std::uint32_t copies);
+    /// A unit left the buffer whose credits it held.
+    void release(PoolId hold, Ps left, std::int64_t flits) {
+        if (hold == kNoPool) return;
+        if ((hold & kSharedBit) != 0 && !release_shared(hold, left)) return;
+        CreditPool& pool = pools_[hold];
+        const Ps usable = pool.give(left, flits);
+        if (pool.wanted()) engine_.wake(pool.owner(), usable);
+    }
+
+    TransferId add_transfer(const Transfer& transfer);
+    Transfer& transfer(TransferId id) { return transfers_[id]; }
+    // A transfer is cut into units: packets, or trains of packets. A network packet of some KiB is
+    // a train already, and stays whole in both grains.
+    Bytes unit_bytes(const Wire& wire) const {
+        return options_.grain == Grain::row && &wire == &link_ ? options_.train : wire.payload;
+    }
+    std::uint32_t units(const Transfer& transfer, const Wire& wire) const {
+        const Bytes size = unit_bytes(wire);
+        return static_cast<std::uint32_t>((transfer.bytes + size - 1) / size);
+    }
+    std::uint64_t first_line(const Transfer& transfer, const Wire& wire) const {
+        return transfer.address / static_cast<std::uint64_t>(wire.payload);
+    }
+    Unit cut(TransferId id, const Wire& wire, std::uint32_t uplink, std::uint32_t index) const;
+
+    void push(ComponentId target, const Unit& unit, Ps time, ComponentId source) {
+        engine_.push(target, {time, unit, 0, source});
+    }
+    /// Sends a unit into a wire: as head and tail where it is a train and the next is a port.
+    void send(ComponentId target, const Unit& unit, const Flight& flight) {
+        if (options_.grain == Grain::packet) {
+            push(target, unit, flight.tail, flight.source);
+        } else {
+            send_train(target, unit, flight);
+        }
+    }
+
+    /// For the engine.
+    Ps run(ComponentId component, std::span<const Event> events, Ps until);
+
+  private:
+    void send_train(ComponentId target, Unit unit, const Flight& flight);
+
+    struct Shared {  // a hold that several replicas have together
+        PoolId pool;
+        std::uint32_t copies;
+        Ps latest;
+    };
+    static constexpr PoolId kSharedBit = 0x80000000;
+
+    /// True when the last replica left; then `hold` is the pool and `left` the latest departure.
+    bool release_shared(PoolId& hold, Ps& left);
+
+    Machine machine_;
+    FabricOptions options_;
+    Layout layout_;
+    std::uint32_t request_channels_;
+    Wire link_;
+    Wire nic_;
+    Wire spine_;
+    Engine engine_;
+    std::vector<CreditPool> pools_;
+    std::vector<Shared> shared_;
+    std::vector<PoolId> free_shared_;
+    std::vector<Transfer> transfers_;
+    std::vector<Egress> egresses_;
+    std::vector<Port> ports_;
+    std::vector<Endpoint> endpoints_;
+};
+
+}  // namespace moehub::sim

@@ -1,0 +1,17 @@
+/// The plan of one bf16 GEMM as the vendor library executes it.
+#pragma once
+#include "sim/gpu/tile.hpp"
+
+namespace moehub {
+
+/// [rows, k] × [k, n], all positive.
+struct GemmShape {
+    std::int64_t rows = 0;
+    std::int64_t k = 0;
+    std::int64_t n = 0;
+};
+
+/// The fastest of the library's tile shapes and split-K factors by this model.
+GemmPlan plan_gemm(const Gpu& gpu, const GemmShape& shape);
+
+}  // namespace moehub

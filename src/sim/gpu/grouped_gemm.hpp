@@ -1,0 +1,16 @@
+/// The plan of one bf16 grouped GEMM as PyTorch executes it.
+#pragma once
+#include "sim/gpu/tile.hpp"
+
+namespace moehub {
+
+/// Group g multiplies [rows[g], k] × [k, n]; rows may be 0.
+struct GroupedShape {
+    std::vector<std::int64_t> rows;
+    std::int64_t k = 0;
+    std::int64_t n = 0;
+};
+
+GemmPlan plan_grouped_gemm(const Gpu& gpu, const GroupedShape& shape);
+
+}  // namespace moehub

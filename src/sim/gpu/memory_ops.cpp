@@ -1,0 +1,62 @@
+/// A memory-bound kernel takes
+///
+///     start + read / (HBM · read share) + written / (HBM · write share).
+///
+/// A gather reads its table once; of the further reads of a row a share exp(-L2 kept / table) finds
+/// it evicted: between two reads of one row about a table's worth of other lines passes, at random.
+///
+/// The sort is PyTorch's: up to 4,096 keys one thread block sorts alone (its time hardly depends on
+/// the keys); beyond, CUB's radix sort makes 8 passes of 8 bits over all SMs, each reading and
+/// writing a key and an index of 8 bytes.
+#include "sim/gpu/memory_ops.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace moehub {
+namespace {
+
+constexpr std::int64_t kBlockSort = 4096;  ///< keys
+constexpr double kSortPasses = 8;
+constexpr double kSortItem = 16;  ///< bytes of a key and its index
+
+}  // namespace
+
+double stream_seconds(const Gpu& gpu, const Traffic& traffic) {
+    const Kernels& kernels = gpu.kernels;
+    const double share =
+        traffic.access == Access::narrow ? kernels.hbm_narrow : kernels.hbm_efficiency;
+    return to_seconds(kernels.stream_start) + traffic.read / (share * gpu.hbm_bandwidth) +
+           traffic.written / (kernels.hbm_write * gpu.hbm_bandwidth);
+}
+
+Traffic gather_traffic(const Gpu& gpu, const Gather& gather) {
+    const double moved = static_cast<double>(gather.rows) * gather.width;
+    const double table = static_cast<double>(gather.table_rows) * gather.width;
+    const double kept = gpu.kernels.l2_resident * static_cast<double>(gpu.l2_capacity);
+    const double evicted = std::exp(-kept / table);
+    return {.read = table + std::max(0.0, moved - table) * evicted, .written = moved};
+}
+
+Traffic sum_traffic(std::int64_t rows, std::int64_t fan_in, double width) {
+    const double read = static_cast<double>(rows) * width;
+    return {read, read / static_cast<double>(fan_in), Access::narrow};
+}
+
+Traffic activation_traffic(double elements) {
+    return {.read = 4 * elements, .written = 2 * elements};
+}
+
+Traffic quantise_traffic(double elements, double block) {
+    return {.read = 2 * elements, .written = elements + 4 * elements / block};
+}
+
+double sort_seconds(const Gpu& gpu, std::int64_t keys) {
+    const Kernels& kernels = gpu.kernels;
+    const double bytes = kSortItem * static_cast<double>(keys);
+    if (keys <= kBlockSort) return to_seconds(kernels.sort_block) + bytes / kernels.sort_block_rate;
+    return kSortPasses * (to_seconds(kernels.sort_pass) +
+                          2 * bytes / (kernels.hbm_efficiency * gpu.hbm_bandwidth));
+}
+
+}  // namespace moehub

@@ -1,0 +1,44 @@
+/// Kernels that only move bytes, and the sort: seconds of the kernel alone, launch included.
+#pragma once
+#include <moehub/gpu.hpp>
+
+#include <cstdint>
+
+namespace moehub {
+
+/// How a kernel reads.
+enum class Access {
+    contiguous,  ///< whole rows, 16 bytes per thread: copies, gathers, activations
+    narrow,      ///< small pieces far apart: reductions across rows
+};
+
+/// HBM traffic of one kernel.
+struct Traffic {
+    double read = 0;     ///< bytes
+    double written = 0;  ///< bytes
+    Access access = Access::contiguous;
+};
+
+double stream_seconds(const Gpu& gpu, const Traffic& traffic);
+
+/// `rows` rows of `width` bytes, picked from a table of table_rows rows in random order.
+struct Gather {
+    std::int64_t rows = 0;
+    std::int64_t table_rows = 0;
+    double width = 0;  ///< bytes of one row
+};
+Traffic gather_traffic(const Gpu& gpu, const Gather& gather);
+
+/// Every output row is the sum of `fan_in` input rows (with or without weights).
+Traffic sum_traffic(std::int64_t rows, std::int64_t fan_in, double width);
+
+/// SwiGLU and the like: reads gate and up, writes one of them; `elements` of the output, bf16.
+Traffic activation_traffic(double elements);
+
+/// bf16 in, FP8 and one float per `block` elements out.
+Traffic quantise_traffic(double elements, double block);
+
+/// Stable sort of int64 keys with their indices.
+double sort_seconds(const Gpu& gpu, std::int64_t keys);
+
+}  // namespace moehub

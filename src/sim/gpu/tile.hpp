@@ -1,0 +1,61 @@
+/// Tiles: pieces of a GEMM that one SM, or a pair of SMs, computes; and how long a list of them
+/// takes. The simulator runs the same tiles one by one on SM slots.
+#pragma once
+#include <moehub/gpu.hpp>
+
+#include <cstdint>
+#include <vector>
+
+namespace moehub {
+
+/// What one tile asks of the card.
+struct TileWork {
+    double flops = 0;        ///< padding included: the tensor cores run on zeros too
+    double load_bytes = 0;   ///< into the shared memory of each SM of the tile
+    double hbm_bytes = 0;    ///< the tile's share of what the operator moves to and from HBM
+    double store_bytes = 0;  ///< of finished output from each SM
+    int sms = 1;             ///< SMs that work on the tile together
+};
+
+/// What a kernel reaches; bytes/s.
+struct TileRates {
+    double load = 0;   ///< into one SM
+    double store = 0;  ///< out of one SM
+    double hbm = 0;    ///< of the whole card
+};
+
+/// Equal tiles that are pulled one after the other; `group` is the expert they belong to.
+struct TileRun {
+    std::int64_t count = 0;
+    std::int64_t group = 0;
+    TileWork work;
+};
+
+/// A GEMM cut into tiles.
+struct GemmPlan {
+    std::int64_t tile_rows = 0;
+    std::int64_t tile_cols = 0;
+    std::int64_t split = 1;  ///< parts of the inner dimension, added by a second kernel
+    std::int64_t slots = 0;  ///< tiles at once
+    TileRates rates;
+    std::vector<TileRun> runs;  ///< in the order in which slots pull them
+    double start = 0;           ///< seconds from launch to the first tile
+    double finish = 0;          ///< seconds after the last tile
+
+    std::int64_t tiles() const;
+};
+
+/// Seconds of one tile while `active` tiles run; `clock` is the share of the full clock.
+double tile_seconds(const Gpu& gpu, const TileRates& rates, const TileWork& work, double active,
+                    double clock = 1);
+
+/// Seconds of all tiles of the plan without start and finish.
+double tiles_seconds(const Gpu& gpu, const GemmPlan& plan, double clock = 1);
+
+/// Seconds of the plan, replayed back to back; long ones run at the lowered clock.
+double plan_seconds(const Gpu& gpu, const GemmPlan& plan);
+
+/// Share of an operator's bytes that are still in L2 when it is replayed.
+double l2_hit(const Gpu& gpu, double footprint);
+
+}  // namespace moehub

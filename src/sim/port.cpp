@@ -1,0 +1,164 @@
+#include "sim/port.hpp"
+
+#include "sim/fabric.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace moehub::sim {
+
+Port::Port(Fabric& fabric, std::uint32_t number)
+    : number_(number), wire_(&fabric.wire_of_port(number)), self_(fabric.layout().port(number)) {
+    if (!fabric.port_has_credits(number)) return;
+    for (Fifo& fifo : fifos_) fifo.pool = fabric.add_pool(self_, *wire_);
+}
+
+Ps Port::run(Fabric& fabric, std::span<const Event> events, Ps until) {
+    if (fabric.options().grain == Grain::packet) return run_packets(fabric, events, until);
+    for (Event event : events) {
+        if (event.unit.gather) {
+            if (!gathered(fabric, event)) continue;
+            event.unit.src =
+                event.unit.dst;  // head and tail may have been completed by different GPUs
+        }
+        flow(fabric, event);
+    }
+    return kNever;
+}
+
+bool Port::gathered(Fabric& fabric, const Event& event) {
+    const Unit& unit = event.unit;
+    if (unit.phase != Phase::head) fabric.release(unit.hold, event.time, unit.flits);
+    const std::uint64_t key = (std::uint64_t{unit.transfer} << 32) | unit.index;
+    Gathered& parts = gathering_[key];
+    const std::uint32_t seen = unit.phase == Phase::head ? ++parts.heads : ++parts.tails;
+    if (seen < fabric.layout().gpus_per_node) return false;
+    if (unit.phase != Phase::head) gathering_.erase(key);
+    return true;
+}
+
+// Packet grain.
+
+Ps Port::run_packets(Fabric& fabric, std::span<const Event> events, Ps until) {
+    for (const Event& event : events) {
+        if (event.unit.gather && !gathered(fabric, event)) continue;
+        fifos_[is_response(event.unit.kind) ? 0 : 1].units.push({event.time, event.unit});
+    }
+    for (;;) {
+        std::size_t chosen = 0;
+        const Ps start = next_start(fabric, chosen);
+        if (start >= until) return start;
+        depart(fabric, fifos_[chosen], start);
+    }
+}
+
+/// The earliest start of a head; responses first among equals.
+Ps Port::next_start(Fabric& fabric, std::size_t& chosen) {
+    Ps best = kNever;
+    for (std::size_t i = 0; i < 2; ++i) {
+        const Fifo& fifo = fifos_[i];
+        if (fifo.units.empty()) continue;
+        const Staged& head = fifo.units.front();
+        Ps start = std::max(free_at_, head.time);
+        if (fifo.pool != kNoPool) start = fabric.pool(fifo.pool).ready(head.unit.flits, start);
+        if (start >= best) continue;
+        best = start;
+        chosen = i;
+    }
+    return best;
+}
+
+void Port::depart(Fabric& fabric, Fifo& fifo, Ps start) {
+    Unit unit = fifo.units.pop().unit;
+    free_at_ = start + wire_->serialise(unit.flits);
+    sent_ += unit.flits;
+    // A gathered response gave its credits back when its parts came.
+    if (!unit.gather) fabric.release(unit.hold, free_at_, unit.flits);
+    if (fifo.pool != kNoPool) fabric.pool(fifo.pool).take(unit.flits);
+    unit.hold = fifo.pool;
+    fabric.push(fabric.layout().after_port(number_, unit), unit, free_at_ + wire_->latency, self_);
+}
+
+// Row grain.
+
+void Port::Fluid::advance(Ps now) {
+    backlog = std::max(0.0, backlog + (rate - 1.0) * static_cast<double>(now - last));
+    last = now;
+}
+
+void Port::flow(Fabric& fabric, const Event& event) {
+    Unit unit = event.unit;
+    all_.advance(event.time);
+    responses_.advance(event.time);
+    Ps departure = 0;
+    switch (unit.phase) {
+        case Phase::whole:
+            departure = flow_whole(event);
+            break;
+        case Phase::head:
+            departure = flow_head(event);
+            break;
+        case Phase::tail:
+            departure = flow_tail(event);
+            break;
+    }
+    // The buffer drains from the head's departure on, as fast as the sender can fill it again.
+    if (unit.phase != Phase::tail && !unit.gather) fabric.release(unit.hold, departure, unit.flits);
+    if (unit.phase == Phase::head) return;  // only the tail's arrival counts at a GPU
+    sent_ += unit.flits;
+    unit.hold = kNoPool;
+    unit.phase = Phase::whole;
+    fabric.push(fabric.layout().after_port(number_, unit), unit, departure + wire_->latency, self_);
+}
+
+/// When what has just been added to the backlog has left.
+Ps Port::drained(const Unit& unit, Ps now) const {
+    const Fluid& fluid = is_response(unit.kind) ? responses_ : all_;
+    return now + std::llround(fluid.backlog) + wire_->lane_extra(first_packet_flits(unit));
+}
+
+void Port::add_work(const Unit& unit, double work, double rate) {
+    all_.backlog += work;
+    all_.rate += rate;
+    if (!is_response(unit.kind)) return;
+    responses_.backlog += work;
+    responses_.rate += rate;
+}
+
+Ps Port::flow_whole(const Event& event) {
+    add_work(event.unit, static_cast<double>(wire_->serialise(event.unit.flits)), 0.0);
+    return drained(event.unit, event.time);
+}
+
+/// First packet of a train: its work is here, the rest comes at an even rate until the tail.
+Ps Port::flow_head(const Event& event) {
+    const auto first = static_cast<double>(wire_->serialise(first_packet_flits(event.unit)));
+    const auto work = static_cast<double>(wire_->serialise(event.unit.flits));
+    const double rate = (work - first) / std::max(1.0, static_cast<double>(event.span));
+    add_work(event.unit, first, rate);
+    arriving_.push_back({event.unit.transfer, event.unit.index, event.unit.src, event.time, rate});
+    return drained(event.unit, event.time);
+}
+
+/// Last packet: the train's work is all here; what the even rate over- or understated is mended.
+Ps Port::flow_tail(const Event& event) {
+    const Unit& unit = event.unit;
+    const auto train = std::find_if(arriving_.begin(), arriving_.end(), [&](const Arriving& other) {
+        return other.transfer == unit.transfer && other.index == unit.index &&
+               other.src == unit.src;
+    });
+    if (train == arriving_.end()) throw std::logic_error("a train's tail came without its head");
+    const auto first = static_cast<double>(wire_->serialise(first_packet_flits(unit)));
+    const auto work = static_cast<double>(wire_->serialise(unit.flits));
+    const double counted = first + train->rate * static_cast<double>(event.time - train->head);
+    add_work(unit, work - counted, -train->rate);
+    *train = arriving_.back();
+    arriving_.pop_back();
+    for (Fluid* fluid : {&all_, &responses_}) {
+        fluid->backlog = std::max(fluid->backlog, 0.0);
+        if (arriving_.empty()) fluid->rate = 0.0;  // no rounding is carried on
+    }
+    return drained(unit, event.time);
+}
+
+}  // namespace moehub::sim

@@ -1,0 +1,25 @@
+#include "sim/wire.hpp"
+
+#include <cmath>
+
+namespace moehub::sim {
+
+Wire::Wire(const LinkSpec& spec, double share, std::uint32_t folded)
+    : latency(spec.latency),
+      flit(spec.flit),
+      payload(spec.payload),
+      header_flits(static_cast<std::uint32_t>(spec.header_flits)),
+      ack_flits(static_cast<std::uint32_t>(spec.ack_flits)),
+      multicast_flits(static_cast<std::uint32_t>(spec.multicast_flits)),
+      fold(folded) {
+    const double flit_ps = static_cast<double>(flit) * share / folded / spec.bandwidth * 1e12;
+    flit_time = static_cast<std::uint64_t>(std::llround(flit_ps * 65536.0));
+    if (flit_time == 0) flit_time = 1;
+    full_packet_flits = flits(Kind::store, payload, 1, false);
+    // A buffer holds what a full-rate sender has in flight until the first credit is back.
+    const double round_trip = static_cast<double>(2 * latency) / flit_ps + 2.0 * full_packet_flits;
+    buffer_flits = static_cast<std::int64_t>(std::ceil(round_trip)) +
+                   static_cast<std::int64_t>(spec.buffer_flits) * folded;
+}
+
+}  // namespace moehub::sim
