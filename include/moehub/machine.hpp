@@ -38,7 +38,6 @@ struct HubSpec {
 struct CollectiveCosts {
     Ps launch = 0;              ///< from the call to the first byte, and the final completion
     Ps hop = 0;                 ///< software hand-over from one ring step to the next
-    Bytes chunk = 0;            ///< bytes handed over at a time between ring steps, per GPU
     Ps switch_launch = 0;       ///< as launch, for in-switch (NVLS) collectives
     int outstanding_loads = 0;  ///< in-switch reduction loads a GPU keeps in flight, in packets
 };

@@ -4,23 +4,20 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace moehub::sim {
 
 Egress::Egress(Fabric& fabric, GpuId gpu)
-    : gpu_(gpu),
-      shared_fifo_(fabric.options().shared_fifo),
-      request_channels_(fabric.request_channels()),
-      uplinks_(fabric.layout().uplinks()),
-      last_(fabric.layout().gpus, kNoTransfer) {
+    : gpu_(gpu), shared_fifo_(fabric.options().shared_fifo), uplinks_(fabric.layout().uplinks()) {
     const ComponentId self = fabric.layout().egress(gpu);
     for (std::uint32_t i = 0; i < uplinks_.size(); ++i) {
         Uplink& uplink = uplinks_[i];
         uplink.wire = &fabric.wire_of_uplink(i);
         uplink.number = i;
-        uplink.turn = channel_of(static_cast<GpuId>(gpu + 1));  // not all GPUs begin with the same
-        uplink.channels.resize(request_channels_ + 1);
-        uplink.cursors.resize(fabric.layout().gpus);
+        uplink.requests = fabric.request_channels(i);
+        uplink.turn = channel_of(uplink, static_cast<GpuId>(gpu + 1));  // not all with the same GPU
+        uplink.channels.resize(uplink.requests + 1);
         if (!fabric.uplink_has_credits(i)) continue;
         for (Channel& channel : uplink.channels) channel.pool = fabric.add_pool(self, *uplink.wire);
     }
@@ -64,23 +61,30 @@ void Egress::accept(Fabric& fabric, const Event& event) {
 
 void Egress::enqueue(Fabric& fabric, TransferId id) {
     const Transfer& transfer = fabric.transfer(id);
-    TransferId& last = shared_fifo_ ? fifo_tail_ : last_[transfer.dst];
-    if (last != kNoTransfer) fabric.transfer(last).next = id;
-    last = id;
     if (shared_fifo_) {
-        if (fifo_head_ == kNoTransfer) fifo_head_ = id;
+        if (fifo_head_ == kNoTransfer) {
+            fifo_head_ = id;
+        } else {
+            fabric.transfer(fifo_tail_).next = id;
+        }
+        fifo_tail_ = id;
         return;
     }
-    const std::uint32_t number = channel_of(transfer.dst);
+    const auto [last, first_ever] = last_.try_emplace(transfer.dst, id);
+    if (!first_ever) fabric.transfer(std::exchange(last->second, id)).next = id;
     for (Uplink& uplink : uplinks_) {
         if (!fabric.layout().connects(uplink.number, transfer.src, transfer.dst)) continue;
-        Cursor& cursor = uplink.cursors[transfer.dst];
-        if (cursor.transfer != kNoTransfer) continue;  // it will come to this one
+        const auto [place, idle] = uplink.cursors.try_emplace(transfer.dst);
+        if (!idle) continue;  // it will come to this transfer
+        Cursor& cursor = place->second;
         open(fabric, uplink, cursor, id);
-        if (!settle(fabric, uplink, cursor)) continue;
-        Channel& channel = uplink.channels[number];
-        channel.peers.push_back(transfer.dst);
-        if (channel.units.empty()) refill(fabric, uplink, number);
+        if (!settle(fabric, uplink, cursor)) {
+            uplink.cursors.erase(place);
+            continue;
+        }
+        const std::uint32_t number = channel_of(uplink, transfer.dst);
+        uplink.channels[number].peers.push_back(&cursor);
+        if (uplink.channels[number].units.empty()) refill(fabric, uplink, number);
     }
 }
 
@@ -120,7 +124,7 @@ void Egress::depart(Fabric& fabric, Uplink& uplink, const Choice& choice) {
     if (channel.units.empty()) uplink.filled &= ~(1u << choice.channel);
     if (channel.pool != kNoPool) fabric.pool(channel.pool).take(unit.flits);
     if (choice.channel != 0) {
-        uplink.turn = choice.channel == request_channels_ ? 1 : choice.channel + 1;
+        uplink.turn = choice.channel == uplink.requests ? 1 : choice.channel + 1;
     }
     uplink.free_at = choice.start + uplink.wire->serialise(unit.flits);
     uplink.sent += unit.flits;
@@ -166,7 +170,8 @@ void Egress::refill(Fabric& fabric, Uplink& uplink, std::uint32_t number) {
     Channel& channel = uplink.channels[number];
     if (channel.peers.empty()) return;
     if (channel.turn >= channel.peers.size()) channel.turn = 0;
-    Cursor& cursor = uplink.cursors[channel.peers[channel.turn]];
+    Cursor& cursor = *channel.peers[channel.turn];
+    const GpuId peer = fabric.transfer(cursor.transfer).dst;
     stage(uplink, number,
           {fabric.transfer(cursor.transfer).ready,
            fabric.cut(cursor.transfer, *uplink.wire, uplink.number, cursor.index)});
@@ -175,6 +180,7 @@ void Egress::refill(Fabric& fabric, Uplink& uplink, std::uint32_t number) {
         ++channel.turn;
     } else {
         channel.peers.erase(channel.peers.begin() + static_cast<std::ptrdiff_t>(channel.turn));
+        uplink.cursors.erase(peer);
     }
 }
 
@@ -247,7 +253,7 @@ void Egress::feed_from_fifo(Fabric& fabric) {
         const Wire& line_wire = *uplinks_.front().wire;
         Uplink& uplink = uplinks_[layout.uplink(
             transfer.src, transfer.dst, fabric.first_line(transfer, line_wire) + transfer.issued)];
-        const std::uint32_t number = channel_of(transfer.dst);
+        const std::uint32_t number = channel_of(uplink, transfer.dst);
         const std::int64_t room = std::int64_t{fabric.machine().hub.staging_packets} *
                                   uplink.wire->full_packet_flits * uplink.wire->fold;
         if (uplink.channels[number].flits >= room) return;
@@ -255,7 +261,6 @@ void Egress::feed_from_fifo(Fabric& fabric) {
               {std::max(transfer.ready, fifo_time_),
                fabric.cut(fifo_head_, *uplink.wire, uplink.number, transfer.issued)});
         if (++transfer.issued == fabric.units(transfer, *uplink.wire)) fifo_head_ = transfer.next;
-        if (fifo_head_ == kNoTransfer) fifo_tail_ = kNoTransfer;
     }
 }
 

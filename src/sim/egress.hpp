@@ -14,6 +14,7 @@
 #include "sim/wire.hpp"
 
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 namespace moehub::sim {
@@ -43,8 +44,8 @@ class Egress {
         Ring<Staged> units;      ///< ready for the wire, oldest first
         std::int64_t flits = 0;  ///< in units
         PoolId pool = kNoPool;
-        std::vector<std::uint32_t> peers;  ///< with requests on this channel
-        std::size_t turn = 0;              ///< whose is next
+        std::vector<Cursor*> peers;  ///< with requests on this channel
+        std::size_t turn = 0;        ///< whose is next
     };
     struct Uplink {
         const Wire* wire = nullptr;
@@ -53,9 +54,14 @@ class Egress {
         std::uint32_t turn = 1;    ///< request channel that is served first
         std::uint32_t filled = 0;  ///< bitmap of channels with units
         std::int64_t sent = 0;
-        std::vector<Channel> channels;  ///< 0: responses; then requests
-        std::vector<Cursor> cursors;    ///< by peer
+        std::uint32_t requests = 1;                 ///< request channels
+        std::vector<Channel> channels;              ///< 0: responses; then requests
+        std::unordered_map<GpuId, Cursor> cursors;  ///< by peer: those that send
     };
+    static std::uint32_t channel_of(const Uplink& uplink, GpuId dst) {
+        return 1 + dst % uplink.requests;
+    }
+
     struct Choice {  // the next unit to leave
         Ps start = kNever;
         std::uint32_t channel = 0;
@@ -80,13 +86,10 @@ class Egress {
     Ps run_shared(Fabric& fabric, Ps until);
     void feed_from_fifo(Fabric& fabric);
 
-    std::uint32_t channel_of(GpuId dst) const { return 1 + dst % request_channels_; }
-
     GpuId gpu_;
     bool shared_fifo_;
-    std::uint32_t request_channels_;
     std::vector<Uplink> uplinks_;
-    std::vector<TransferId> last_;  ///< by peer: end of the list of its transfers
+    std::unordered_map<GpuId, TransferId> last_;  ///< by peer: end of the list of its transfers
     TransferId fifo_head_ = kNoTransfer;
     TransferId fifo_tail_ = kNoTransfer;
     Ps fifo_time_ = 0;  ///< of the last departure, which made room

@@ -10,7 +10,8 @@
 namespace moehub::sim {
 
 void Endpoint::spawn(std::string name, Process process) {
-    add_timer(now_, process.handle(), kNoCounter);
+    process.count_end_in(finished_);
+    resume(process.handle());
     programs_.push_back({std::move(name), std::move(process)});
 }
 
@@ -27,7 +28,7 @@ void Endpoint::increase(CounterId id) {
             ++i;
             continue;
         }
-        add_timer(now_, counter.waiters[i].resume, kNoCounter);
+        resume(counter.waiters[i].waiting);
         counter.waiters.erase(counter.waiters.begin() + static_cast<std::ptrdiff_t>(i));
     }
 }
@@ -45,7 +46,7 @@ TransferId Endpoint::post(Transfer transfer) {
 }
 
 void Endpoint::Delay::await_suspend(std::coroutine_handle<> caller) {
-    endpoint.add_timer(endpoint.now_ + duration, caller, kNoCounter);
+    endpoint.add_timer({endpoint.now_ + duration, 0, caller});
 }
 
 bool Endpoint::Until::await_ready() const {
@@ -56,8 +57,9 @@ void Endpoint::Until::await_suspend(std::coroutine_handle<> caller) {
     endpoint.counters_[counter].waiters.push_back({value, caller});
 }
 
-void Endpoint::add_timer(Ps time, std::coroutine_handle<> resume, CounterId counter) {
-    timers_.push_back({time, order_++, resume, counter});
+void Endpoint::add_timer(Timer timer) {
+    timer.order = order_++;
+    timers_.push_back(timer);
     std::push_heap(timers_.begin(), timers_.end(), std::greater<>());
 }
 
@@ -82,8 +84,11 @@ Ps Endpoint::run(std::span<const Event> events, Ps until) {
 
 void Endpoint::fire(const Timer& timer) {
     if (timer.counter != kNoCounter) increase(timer.counter);
-    if (!timer.resume) return;
-    timer.resume.resume();
+    if (timer.alarm != nullptr) timer.alarm->ring();
+    if (!timer.waiting) return;
+    timer.waiting.resume();
+    if (finished_ == 0) return;
+    finished_ = 0;
     std::erase_if(programs_, [](const Program& program) {
         if (!program.process.done()) return false;
         program.process.rethrow();
@@ -123,7 +128,7 @@ void Endpoint::deliver(const Unit& unit, Ps visible) {
     transfer.delivered += unit.bytes;
     if (transfer.delivered != transfer.bytes) return;
     transfer.delivered_at = visible;
-    if (transfer.arrived != kNoCounter) add_timer(visible, nullptr, transfer.arrived);
+    if (transfer.arrived != kNoCounter) add_timer({visible, 0, nullptr, transfer.arrived});
 }
 
 void Endpoint::complete(const Unit& unit) {

@@ -13,9 +13,20 @@ namespace moehub::sim {
 
 class Fabric;
 
+/// Something on a GPU that wants to be called at a time. Slow path only.
+class Alarm {
+  public:
+    virtual void ring() = 0;
+
+  protected:
+    ~Alarm() = default;
+};
+
 class Endpoint {
   public:
     Endpoint(Fabric& fabric, GpuId id) : fabric_(&fabric), id_(id) {}
+    Endpoint(const Endpoint&) = delete;  // programs refer to it
+    Endpoint(Endpoint&&) = default;      // before any program is spawned
 
     GpuId id() const { return id_; }
     Ps now() const { return now_; }
@@ -28,6 +39,11 @@ class Endpoint {
     void increase(CounterId counter);
     /// Hands a transfer to the hub; it reaches the egress after the hub's store latency.
     TransferId post(Transfer transfer);
+
+    /// Resumes a suspended coroutine at the present time, after what is already due.
+    void resume(std::coroutine_handle<> waiting) { add_timer({now_, 0, waiting}); }
+    /// The alarm must outlive the call.
+    void call_at(Ps time, Alarm& alarm) { add_timer({time, 0, nullptr, kNoCounter, &alarm}); }
 
     struct Delay {
         Endpoint& endpoint;
@@ -56,18 +72,19 @@ class Endpoint {
     void describe_waiters(std::string& text) const;
 
   private:
-    struct Timer {  // resumes a coroutine, or increases a counter
+    struct Timer {  // resumes a coroutine, increases a counter, or rings an alarm
         Ps time;
         std::uint64_t order;
-        std::coroutine_handle<> resume;
-        CounterId counter;
+        std::coroutine_handle<> waiting;
+        CounterId counter = kNoCounter;
+        Alarm* alarm = nullptr;
         bool operator>(const Timer& other) const {
             return time != other.time ? time > other.time : order > other.order;
         }
     };
     struct Waiter {
         std::int64_t value;
-        std::coroutine_handle<> resume;
+        std::coroutine_handle<> waiting;
     };
     struct Counter {
         std::string name;
@@ -79,7 +96,7 @@ class Endpoint {
         Process process;
     };
 
-    void add_timer(Ps time, std::coroutine_handle<> resume, CounterId counter);
+    void add_timer(Timer timer);
     void fire(const Timer& timer);
     void receive(const Unit& unit);
     void deliver(const Unit& unit, Ps visible);
@@ -95,6 +112,7 @@ class Endpoint {
     std::vector<Timer> timers_;  ///< min-heap
     std::vector<Counter> counters_;
     std::vector<Program> programs_;
+    std::size_t finished_ = 0;  ///< programs that ended and are still in the list
 };
 
 }  // namespace moehub::sim

@@ -38,8 +38,6 @@ Fabric::Fabric(const Machine& machine, const FabricOptions& options)
     : machine_(machine),
       options_(options),
       layout_(machine, options.grain == Grain::row),
-      request_channels_(
-          std::min(static_cast<std::uint32_t>(machine.link.request_channels), layout_.gpus)),
       link_(link_wire(machine, layout_)),
       nic_(nic_wire(machine, layout_, 1.0, machine.nic.latency)),
       spine_(nic_wire(machine, layout_, spine_share(machine, layout_), machine.spine_latency)),
@@ -57,6 +55,11 @@ Fabric::Fabric(const Machine& machine, const FabricOptions& options)
 const Wire& Fabric::wire_of_port(std::uint32_t port) const {
     if (!layout_.mesh && port < layout_.down(layout_.gpus, 0)) return link_;
     return layout_.is_nic_down(port) ? nic_ : spine_;
+}
+
+std::uint32_t Fabric::request_channels(std::uint32_t uplink) const {
+    const LinkSpec& spec = layout_.is_nic(uplink) ? machine_.nic : machine_.link;
+    return std::min(static_cast<std::uint32_t>(spec.request_channels), layout_.gpus);
 }
 
 PoolId Fabric::add_pool(ComponentId owner, const Wire& wire) {

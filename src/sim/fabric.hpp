@@ -67,7 +67,7 @@ class Fabric {
     const Machine& machine() const { return machine_; }
     const FabricOptions& options() const { return options_; }
     const Layout& layout() const { return layout_; }
-    std::uint32_t request_channels() const { return request_channels_; }
+    std::uint32_t request_channels(std::uint32_t uplink) const;
     const Wire& wire_of_uplink(std::uint32_t uplink) const {
         return layout_.is_nic(uplink) ? nic_ : link_;
     }
@@ -142,7 +142,6 @@ class Fabric {
     Machine machine_;
     FabricOptions options_;
     Layout layout_;
-    std::uint32_t request_channels_;
     Wire link_;
     Wire nic_;
     Wire spine_;

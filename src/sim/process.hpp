@@ -5,6 +5,7 @@
 /// stands alone, and awaiting yields nothing.
 #pragma once
 #include <coroutine>
+#include <cstddef>
 #include <exception>
 #include <utility>
 
@@ -15,6 +16,7 @@ class [[nodiscard]] Process {
     struct promise_type {
         std::coroutine_handle<> continuation;
         std::exception_ptr error;
+        std::size_t* finished = nullptr;  ///< counts this process when it ends, if set
 
         Process get_return_object() {
             return Process(std::coroutine_handle<promise_type>::from_promise(*this));
@@ -35,6 +37,7 @@ class [[nodiscard]] Process {
     }
 
     bool done() const { return handle_.done(); }
+    void count_end_in(std::size_t& finished) { handle_.promise().finished = &finished; }
     std::coroutine_handle<> handle() const { return handle_; }
     /// Throws what the coroutine threw.
     void rethrow() const {
@@ -53,7 +56,9 @@ class [[nodiscard]] Process {
         bool await_ready() const noexcept { return false; }
         std::coroutine_handle<> await_suspend(
             std::coroutine_handle<promise_type> finished) noexcept {
-            const auto next = finished.promise().continuation;
+            promise_type& promise = finished.promise();
+            if (promise.finished != nullptr) ++*promise.finished;
+            const auto next = promise.continuation;
             return next ? next : std::noop_coroutine();
         }
         void await_resume() const noexcept {}

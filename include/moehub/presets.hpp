@@ -1,0 +1,53 @@
+/// Machines, models and GPUs by name or from TOML files.
+///
+/// A name that contains '/' or ends in ".toml" is a file; any other is a preset of the binary
+/// (presets/). A file may start from another: `extends = "dgx-h100"`. Overrides are `--set`
+/// arguments, "link.latency=300 ns", applied in order. Bad input throws InputError: one line with
+/// the file, its line, the key, what was found and what is allowed.
+#pragma once
+#include <moehub/gpu.hpp>
+#include <moehub/machine.hpp>
+#include <moehub/model.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace moehub {
+
+using Overrides = std::vector<std::string>;
+
+Machine load_machine(const std::string& name_or_path, const Overrides& overrides = {});
+Model load_model(const std::string& name_or_path, const Overrides& overrides = {});
+Gpu load_gpu(const std::string& name_or_path, const Overrides& overrides = {});
+
+/// From TOML text; `origin` stands for the file in errors.
+Machine parse_machine(std::string_view text, const std::string& origin);
+Model parse_model(std::string_view text, const std::string& origin);
+Gpu parse_gpu(std::string_view text, const std::string& origin);
+
+/// With units and a comment per key; reads back equal.
+std::string to_toml(const Machine& machine);
+std::string to_toml(const Model& model);
+std::string to_toml(const Gpu& gpu);
+
+/// Quantities are plain numbers: picoseconds, bytes, per second.
+std::string to_json(const Machine& machine);
+std::string to_json(const Model& model);
+std::string to_json(const Gpu& gpu);
+
+/// Names of a kind's presets in alphabetical order. Kinds: "machines", "models", "gpus".
+std::vector<std::string> preset_names(std::string_view kind);
+
+/// The preset's one-line title.
+std::string preset_title(std::string_view kind, std::string_view name);
+
+/// The kind of a preset, or of a file by its keys.
+std::string kind_of(const std::string& name_or_path);
+
+/// The machine with this many GPUs. A cluster (nic.bandwidth above 0) takes part of one node or
+/// any number of whole nodes; a single node takes any number up to its limit. Start from the
+/// machine as loaded: sizing down forgets how large a node was.
+Machine with_gpus(const Machine& machine, int gpus);
+
+}  // namespace moehub

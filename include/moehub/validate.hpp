@@ -1,0 +1,67 @@
+/// Validation: predict every row of a file of measurements and say how far off the model is.
+///
+/// A file is known by its header (column order does not matter):
+///   operators    op,groups,rows,max_rows,k,n,skew,us                      validation/h200/ops.csv
+///   collectives  machine,gpus,op,algorithm,bytes,us,busbw_GBps,source published_collectives.csv
+///   moe_comm     system,machine,gpus,tokens_per_gpu,…,phase,us            published_moe_comm.csv
+///
+/// The error of a row is predicted / measured − 1, a fraction, in the unit of the measurement:
+/// a row that gives a time is compared as time (above 0: predicted slower), a row that gives only
+/// a bus bandwidth is compared as nccl-tests' bus bandwidth (above 0: predicted faster).
+#pragma once
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace moehub {
+
+struct ValidateOptions {
+    std::string gpu = "h200-sxm";  ///< preset or file; the card that operator rows were timed on
+    /// Called after each row with (rows done, rows in all), from the calling thread. May be empty.
+    std::function<void(std::size_t, std::size_t)> progress;
+};
+
+struct ValidationRow {
+    int line = 0;                                            ///< in the file, from 1
+    std::string name;                                        ///< of its line in the summary
+    std::vector<std::pair<std::string, std::string>> shape;  ///< columns that are not measurements
+    std::string unit;                                        ///< "us" or "GB/s"
+    double measured = 0;
+    double predicted = 0;
+    double error = 0;  ///< predicted / measured - 1
+};
+
+/// Absolute errors of the rows of one name, as fractions. Quantiles interpolate between rows.
+struct ValidationSummary {
+    std::string name;
+    std::size_t rows = 0;
+    double median = 0;
+    double mean = 0;
+    double p90 = 0;
+    double max = 0;
+};
+
+/// Rows that could not be predicted, and why.
+struct ValidationSkipped {
+    std::string name;
+    std::size_t rows = 0;
+    std::string why;
+};
+
+struct Validation {
+    std::string kind;                        ///< "operators", "collectives" or "moe_comm"
+    std::vector<ValidationSummary> summary;  ///< in order of first appearance
+    std::vector<ValidationSkipped> skipped;
+    std::vector<ValidationRow> rows;  ///< predicted rows, in the order of the file
+};
+
+/// Throws InputError ("file:line: …") when the file cannot be read, its header is not known or a
+/// row does not parse; nothing is predicted before every row has parsed.
+Validation validate(const std::string& path, const ValidateOptions& options = {});
+
+/// {"summary":[…],"skipped":[…],"rows":[{shape columns, line, unit, measured, predicted, error}]}
+std::string to_json(const Validation& validation);
+
+}  // namespace moehub

@@ -1,0 +1,167 @@
+#include "base/fields.hpp"
+
+#include "base/nearest.hpp"
+#include "base/quantity.hpp"
+#include "base/utf8.hpp"
+
+#include <moehub/error.hpp>
+
+#include <algorithm>
+#include <iterator>
+
+#include <fmt/format.h>
+
+namespace moehub {
+namespace {
+
+using Type = Entry::Type;
+
+/// As a double, exact up to 2^53: limits lie below that, so what is rounded is refused.
+double parse_value(Kind kind, std::string_view text) {
+    switch (kind) {
+        case Kind::time:
+            return static_cast<double>(parse_time(text));
+        case Kind::bytes:
+            return static_cast<double>(parse_bytes(text));
+        case Kind::rate:
+            return parse_rate(text);
+        case Kind::flops:
+            return parse_flops(text);
+        case Kind::frequency:
+            return parse_frequency(text);
+        case Kind::count:
+            return static_cast<double>(parse_count(text));
+        default:
+            return parse_number(text);
+    }
+}
+
+double parse_within(const Row& row, std::string_view text) {
+    const double value = parse_value(row.kind, text);
+    if (value < row.limits.min || value > row.limits.max)
+        throw InputError(fmt::format("found {}, allowed {} to {}", quoted(text),
+                                     print_value(row.kind, row.limits.min),
+                                     print_value(row.kind, row.limits.max)));
+    return value;
+}
+
+std::string parse_text(std::string_view text) {
+    const auto control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+    if (text.empty() || text.size() > 200 || first_bad_utf8(text) != text.size() ||
+        std::any_of(text.begin(), text.end(), control))
+        throw InputError(
+            fmt::format("expected 1 to 200 bytes of text on one line, found {}", quoted(text)));
+    return std::string(text);
+}
+
+bool parse_flag(std::string_view text) {
+    if (text != "true" && text != "false")
+        throw InputError(fmt::format("expected true or false, found {}", quoted(text)));
+    return text == "true";
+}
+
+std::size_t parse_choice(const Choice& choice, std::string_view text) {
+    const auto found = std::find(choice.names.begin(), choice.names.end(), text);
+    if (found == choice.names.end())
+        throw InputError(fmt::format("expected one of {}, found {}", fmt::join(choice.names, ", "),
+                                     quoted(text)));
+    return static_cast<std::size_t>(found - choice.names.begin());
+}
+
+/// A TOML value must have the type its key wants: a bare 250 is no time, "8" no count.
+void check_type(const Row& row, const Entry& entry) {
+    const auto fail = [&entry](std::string_view expected) {
+        const bool string = entry.type == Type::string;
+        throw InputError(fmt::format("expected {}, found {}{}", expected, string ? "the text " : "",
+                                     string ? quoted(entry.text) : entry.text));
+    };
+    const Type type = entry.type;
+    if (type == Type::word) return;
+    const bool number = type == Type::integer || type == Type::real;
+    if (row.kind == Kind::count && type != Type::integer) fail("a whole number");
+    if (row.kind == Kind::number && !number) fail("a number");
+    if (row.kind == Kind::flag && type != Type::boolean) fail("true or false");
+    if ((row.kind == Kind::text || row.kind == Kind::choice) && type != Type::string) fail("text");
+    if (type == Type::other || type == Type::table) fail("a quantity in quotes");
+}
+
+void assign(const Row& row, const Entry& entry) {
+    check_type(row, entry);
+    if (const auto* text = std::get_if<std::string*>(&row.slot))
+        **text = parse_text(entry.text);
+    else if (const auto* flag = std::get_if<bool*>(&row.slot))
+        **flag = parse_flag(entry.text);
+    else if (const auto* choice = std::get_if<Choice>(&row.slot))
+        choice->set(parse_choice(*choice, entry.text));
+    else if (const auto* small = std::get_if<int*>(&row.slot))
+        **small = static_cast<int>(parse_within(row, entry.text));
+    else if (const auto* whole = std::get_if<std::int64_t*>(&row.slot))
+        **whole = static_cast<std::int64_t>(parse_within(row, entry.text));
+    else if (const auto* real = std::get_if<double*>(&row.slot))
+        **real = parse_within(row, entry.text);
+}
+
+/// Throws, unless the key is a table of known keys and empty.
+void reject_unknown(const Rows& rows, const Entry& entry, const Origin& origin) {
+    std::vector<std::string> keys{"extends"};
+    for (const Row& row : rows) {
+        keys.push_back(row.key);
+        if (!row.key.starts_with(entry.key + ".")) continue;
+        if (entry.type == Type::table) return;
+        throw InputError(fmt::format("{}expected a table such as [{}], found {}", at(origin, entry),
+                                     entry.key, quoted(entry.text)));
+    }
+    const auto same_end = [&entry](const std::string& key) {
+        return key.ends_with("." + entry.key);  // [link] was forgotten
+    };
+    const auto longer = std::find_if(keys.begin(), keys.end(), same_end);
+    const std::string hint = longer == keys.end() ? did_you_mean(entry.key, keys)
+                                                  : fmt::format("; did you mean \"{}\"?", *longer);
+    throw InputError(at(origin, entry) + "unknown key" + hint);
+}
+
+}  // namespace
+
+std::string print_value(Kind kind, double value) {
+    switch (kind) {
+        case Kind::time:
+            return print_time(static_cast<Ps>(value));
+        case Kind::bytes:
+            return print_bytes(static_cast<Bytes>(value));
+        case Kind::rate:
+            return print_rate(value);
+        case Kind::flops:
+            return print_flops(value);
+        case Kind::frequency:
+            return print_frequency(value);
+        default:
+            return print_number(value);
+    }
+}
+
+void nest(Rows& rows, std::string_view prefix, Rows inner) {
+    for (Row& row : inner) row.key.insert(0, prefix);
+    rows.insert(rows.end(), std::make_move_iterator(inner.begin()),
+                std::make_move_iterator(inner.end()));
+}
+
+void apply(const Rows& rows, const Entry& entry, const Origin& origin,
+           std::set<std::string>& given) {
+    const auto row = std::find_if(rows.begin(), rows.end(),
+                                  [&entry](const Row& r) { return r.key == entry.key; });
+    if (row == rows.end()) return reject_unknown(rows, entry, origin);
+    try {
+        assign(*row, entry);
+    } catch (const InputError& error) {
+        throw InputError(at(origin, entry) + error.what());
+    }
+    given.insert(entry.key);
+}
+
+void require_all(const Rows& rows, const std::set<std::string>& given, const Origin& origin) {
+    for (const Row& row : rows)
+        if (row.need == Need::required && !given.contains(row.key))
+            throw InputError(fmt::format("{}: missing key \"{}\" ({})", origin, row.key, row.doc));
+}
+
+}  // namespace moehub

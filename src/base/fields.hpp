@@ -1,0 +1,79 @@
+/// Records: a struct described by a visible table of its fields. Reading TOML, `--set`,
+/// validation, printing TOML and printing JSON all follow from the table.
+///
+///     Rows rows(Gpu& gpu) {
+///         return {{"sms", &gpu.sms, Kind::count, {1, 4096}, "streaming multiprocessors"}, …};
+///     }
+#pragma once
+#include "base/toml.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace moehub {
+
+/// What a field's text means; units as in base/quantity.hpp.
+enum class Kind { text, flag, count, number, time, bytes, rate, flops, frequency, choice };
+
+/// Smallest and largest value allowed, both included, in base units (ps, bytes, per second);
+/// at most 2^53, where doubles stop being exact.
+struct Limits {
+    double min = 0;
+    double max = 0;
+};
+
+enum class Need { required, optional };
+
+/// An enumeration behind its names, by position.
+struct Choice {
+    std::vector<std::string> names;
+    std::function<std::size_t()> get;
+    std::function<void(std::size_t)> set;
+};
+
+using Slot = std::variant<std::string*, bool*, int*, std::int64_t*, double*, Choice>;
+
+/// One field of one object: the row points into the object and lives no longer.
+struct Row {
+    std::string key;
+    Slot slot;
+    Kind kind = Kind::text;
+    Limits limits;
+    std::string doc;  ///< one line; a unit only where the value does not show it
+    Need need = Need::required;
+};
+using Rows = std::vector<Row>;
+
+/// A slot for an enum whose values are 0, 1, … in the order of `names`.
+template <class Enum>
+Choice choice(Enum& value, std::vector<std::string> names) {
+    return {std::move(names), [&value] { return static_cast<std::size_t>(value); },
+            [&value](std::size_t index) { value = static_cast<Enum>(index); }};
+}
+
+/// Appends `inner` with `prefix` before every key.
+void nest(Rows& rows, std::string_view prefix, Rows inner);
+
+/// Sets the field that the entry names and adds its key to `given`. Throws InputError on an
+/// unknown key, a value of the wrong kind and a value outside the limits.
+void apply(const Rows& rows, const Entry& entry, const Origin& origin,
+           std::set<std::string>& given);
+
+/// Throws InputError when a required field is not in `given`.
+void require_all(const Rows& rows, const std::set<std::string>& given, const Origin& origin);
+
+/// "450 GB/s": a value of that kind with its unit.
+std::string print_value(Kind kind, double value);
+
+/// In table order and complete: read back, it gives the same object. Empty texts are left out.
+std::string print_toml(const Rows& rows);
+
+/// Nested objects; quantities are plain numbers in base units (ps, bytes, per second).
+std::string print_json(const Rows& rows);
+
+}  // namespace moehub

@@ -1,0 +1,41 @@
+/// TOML text flattened to entries: one per value, keyed by its dotted path ("link.bandwidth").
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace moehub {
+
+/// Where text came from, as an error names it: a file's path, or "preset machines/dgx-h100".
+using Origin = std::string;
+
+struct Entry {
+    enum class Type {
+        string,
+        integer,
+        real,
+        boolean,
+        table,  ///< an empty table; others appear as their values
+        other,  ///< arrays and dates: never allowed, `text` says which
+        word,   ///< from `--set`: whatever the key wants
+    };
+    std::string key;
+    std::string text;  ///< a string's content, or the number as written back
+    Type type = Type::word;
+    int line = 0;  ///< from 1; 0: unknown
+};
+
+/// Ordered by line. Throws InputError, one line, on anything that is not TOML, on strings over
+/// several lines, on more than 256 KiB, and on nesting that no sensible file has.
+std::vector<Entry> read_toml(std::string_view text, const Origin& origin);
+
+/// "link.bandwidth=450 GB/s" as an entry. Throws InputError when there is no key or no "=".
+Entry read_override(std::string_view text);
+
+/// A TOML basic string, quotes included.
+std::string toml_string(std::string_view text);
+
+/// The front of an error message: "my.toml:12: link.bandwidth: ".
+std::string at(const Origin& origin, const Entry& entry);
+
+}  // namespace moehub

@@ -1,0 +1,213 @@
+#include "cli/collective.hpp"
+
+#include "base/nearest.hpp"
+#include "base/quantity.hpp"
+#include "cli/output.hpp"
+#include "report/table.hpp"
+#include "study/collective_names.hpp"
+
+#include <moehub/collective.hpp>
+#include <moehub/error.hpp>
+#include <moehub/presets.hpp>
+
+#include <chrono>
+#include <memory>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+namespace moehub {
+namespace {
+
+/// As typed; text, so that every mistake gets a message of ours.
+struct Request {
+    std::string op = "all_to_all";
+    std::string algorithm;
+    std::string machine = "dgx-h100";
+    std::string gpus;
+    std::string bytes = "1G";
+    std::string grain = "row";
+    std::vector<std::string> settings;
+    bool json = false;
+    std::string output;
+};
+
+struct Run {
+    Machine machine;
+    Collective collective;
+    CollectiveResult result;
+    double wall_seconds = 0;
+};
+
+/// The value a name stands for; otherwise says which names there are.
+template <class Value>
+Value named(std::string_view option, const std::string& name, std::optional<Value> value,
+            const std::vector<std::string_view>& names) {
+    if (value) return *value;
+    const std::vector<std::string> known(names.begin(), names.end());
+    throw InputError(fmt::format("{}: found {}, allowed: {}{}", option, moehub::quoted(name),
+                                 fmt::join(names, ", "), did_you_mean(name, known)));
+}
+
+/// Sizes as nccl-tests takes them, too: no unit means bytes; K, M, G and T alone mean KiB … TiB.
+Bytes size_of(const std::string& text) {
+    std::string with_unit = text;
+    const auto last = text.find_last_not_of(' ');
+    const char end = last == std::string::npos ? '\0' : text[last];
+    if (end >= '0' && end <= '9') with_unit += " B";
+    if (std::string_view("kKmMgGtT").find(end) != std::string_view::npos && end != '\0') {
+        with_unit = text.substr(0, last);
+        with_unit += static_cast<char>(end & ~0x20);  // upper case
+        with_unit += "iB";
+    }
+    Bytes bytes = 0;
+    try {
+        bytes = parse_bytes(with_unit);
+    } catch (const InputError&) {
+        bytes = 0;
+    }
+    constexpr Bytes kMost = Bytes{1} << 50;
+    if (bytes <= 0 || bytes > kMost)
+        throw InputError(
+            fmt::format("--bytes: found {}, allowed: a size from 1 B to 1024 TiB such as "
+                        "8589934592, 8G, 64MiB or \"64 MB\"",
+                        moehub::quoted(text)));
+    return bytes;
+}
+
+int gpus_of(const std::string& text) {
+    std::int64_t gpus = 0;
+    try {
+        gpus = parse_count(text);
+    } catch (const InputError&) {
+        gpus = 0;
+    }
+    if (gpus < 2 || gpus > 1'000'000)
+        throw InputError(
+            fmt::format("--gpus: found {}, allowed: a whole number from 2 to the "
+                        "machine's GPUs",
+                        moehub::quoted(text)));
+    return static_cast<int>(gpus);
+}
+
+Collective::Algorithm usual_algorithm(Collective::Op op) {
+    return op == Collective::Op::all_to_all ? Collective::Algorithm::direct
+                                            : Collective::Algorithm::ring;
+}
+
+Run run(const Request& request) {
+    Run run;
+    auto& what = run.collective;
+    what.op = named("--op", request.op, op_named(request.op), op_names());
+    what.algorithm = request.algorithm.empty()
+                         ? usual_algorithm(what.op)
+                         : named("--algorithm", request.algorithm,
+                                 algorithm_named(request.algorithm), algorithm_names());
+    what.grain = named("--grain", request.grain, grain_named(request.grain), grain_names());
+    what.bytes = size_of(request.bytes);
+    const int wanted = request.gpus.empty() ? 0 : gpus_of(request.gpus);
+    run.machine = load_machine(request.machine, request.settings);
+    if (wanted != 0) run.machine = with_gpus(run.machine, wanted);
+    what.gpus = run.machine.gpus();
+
+    const auto start = std::chrono::steady_clock::now();
+    run.result = run_collective(run.machine, what);
+    run.wall_seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return run;
+}
+
+std::string json_text(const Run& run) {
+    const auto& [machine, what, result, wall_seconds] = run;
+    const nlohmann::ordered_json json = {
+        {"machine", machine.name},
+        {"op", name_of(what.op)},
+        {"algorithm", name_of(what.algorithm)},
+        {"gpus", what.gpus},
+        {"bytes", what.bytes},
+        {"grain", name_of(what.grain)},
+        {"time_us", to_us(result.time)},
+        {"busbw_GBps", result.bus_bandwidth / 1e9},
+        {"algbw_GBps", result.bus_bandwidth / bus_factor(what.op, what.gpus) / 1e9},
+        {"bytes_up", result.bytes_up},
+        {"bytes_down", result.bytes_down},
+        {"packets", result.packets},
+        {"events", result.events},
+        {"wall_s", wall_seconds},
+    };
+    return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+std::string table_text(const Run& run) {
+    const auto& [machine, what, result, wall_seconds] = run;
+    const double algorithm_bandwidth = result.bus_bandwidth / bus_factor(what.op, what.gpus);
+    const auto traffic = [gpus = what.gpus](Bytes bytes) {
+        const auto total = static_cast<double>(bytes);
+        return fmt::format("{} ({} per GPU)", byte_size(total), byte_size(total / gpus));
+    };
+    std::string out = fmt::format(
+        "{} ({}) of {} on {}, {} GPUs, {} grain\n\n", name_of(what.op), name_of(what.algorithm),
+        byte_size(static_cast<double>(what.bytes)), machine.name, what.gpus, name_of(what.grain));
+    const auto line = [&out](std::string_view name, const std::string& value) {
+        out += fmt::format("  {:<20}{}\n", name, value);
+    };
+    line("time", duration(to_seconds(result.time)));
+    line("bus bandwidth", significant(result.bus_bandwidth / 1e9) + " GB/s");
+    line("algorithm bandwidth", significant(algorithm_bandwidth / 1e9) + " GB/s");
+    line("traffic up", traffic(result.bytes_up));
+    line("traffic down", traffic(result.bytes_down));
+    line("packets", grouped(result.packets));
+    line("events", grouped(result.events));
+    line("wall time", duration(wall_seconds));
+    if (wall_seconds > 0)
+        line("simulated", significant(static_cast<double>(result.packets) / wall_seconds / 1e6) +
+                              " million packets/s");
+    return out;
+}
+
+}  // namespace
+
+void add_collective(CLI::App& app) {
+    const auto request = std::make_shared<Request>();
+    auto* const command = app.add_subcommand(
+        "collective", "Simulate one collective on a machine's fabric: time, bandwidth, traffic");
+    command->add_option("--op", request->op, "all_to_all, all_gather, reduce_scatter, all_reduce")
+        ->type_name("OP")
+        ->capture_default_str();
+    command
+        ->add_option("--algorithm", request->algorithm,
+                     "direct, ring or nvls; without it all_to_all goes direct, others ring")
+        ->type_name("NAME");
+    command->add_option("--machine", request->machine, "preset or TOML file (moehub list machines)")
+        ->type_name("M")
+        ->capture_default_str();
+    command->add_option("--gpus", request->gpus, "how many take part; without it all")
+        ->type_name("N");
+    command
+        ->add_option("--bytes", request->bytes,
+                     "nccl-tests' size: 8589934592, 8G (1024-based), 64MiB, \"64 MB\"")
+        ->type_name("B")
+        ->capture_default_str();
+    command
+        ->add_option("--grain", request->grain,
+                     "packet: every packet by itself; row: as trains, faster")
+        ->type_name("packet|row")
+        ->capture_default_str();
+    command
+        ->add_option("--set", request->settings,
+                     "change a machine's value, repeatable: --set link.latency=\"300 ns\"")
+        ->type_name("KEY=VALUE")
+        ->allow_extra_args(false);
+    command->add_flag("--json", request->json, "print JSON; all but wall_s is the same every time")
+        ->disable_flag_override();
+    command->add_option("-o,--output", request->output, "write to this file instead")
+        ->type_name("FILE");
+    command->footer("Example:\n  moehub collective --op all_reduce --algorithm nvls --bytes 8G");
+    command->callback([request] {
+        const Run done = run(*request);
+        put(request->json ? json_text(done) : table_text(done), request->output);
+    });
+}
+
+}  // namespace moehub

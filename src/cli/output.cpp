@@ -1,0 +1,80 @@
+#include "cli/output.hpp"
+
+#include "base/utf8.hpp"
+
+#include <moehub/error.hpp>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace moehub {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail(const std::string& path, int error) {
+    throw InputError(
+        fmt::format("{}: cannot be written: {}", printable(path), std::strerror(error)));
+}
+
+/// 0, or the error number.
+int write_all(std::string_view text, std::FILE* stream) {
+    errno = 0;
+    const bool written = std::fwrite(text.data(), 1, text.size(), stream) == text.size();
+    if (written && std::fflush(stream) == 0) return 0;
+    return errno != 0 ? errno : EIO;
+}
+
+int write_file(std::string_view text, const std::string& path) {
+    std::FILE* const file = std::fopen(path.c_str(), "wb");
+    if (file == nullptr) return errno;
+    const int error = write_all(text, file);
+    const int close_error = std::fclose(file) == 0 ? 0 : errno;
+    return error != 0 ? error : close_error;
+}
+
+void replace_file(std::string_view text, const std::string& target, const std::string& shown) {
+    std::string temporary = target + ".XXXXXX";
+    const int descriptor = mkstemp(temporary.data());
+    if (descriptor < 0) fail(shown, errno);
+    struct stat old {};
+    const mode_t mask = umask(0);
+    umask(mask);
+    fchmod(descriptor, stat(target.c_str(), &old) == 0 ? old.st_mode & 07777 : 0666 & ~mask);
+    close(descriptor);
+    int error = write_file(text, temporary);
+    if (error == 0 && std::rename(temporary.c_str(), target.c_str()) != 0) error = errno;
+    if (error == 0) return;
+    std::remove(temporary.c_str());
+    fail(shown, error);
+}
+
+}  // namespace
+
+void put(std::string_view text, const std::string& path) {
+    if (path.empty()) {
+        const int error = write_all(text, stdout);
+        if (error == EPIPE) throw std::system_error(error, std::generic_category());
+        if (error != 0) fail("standard output", error);
+        return;
+    }
+    std::error_code ignored;
+    const fs::path resolved = fs::canonical(path, ignored);  // follow a link, do not replace it
+    const std::string target = resolved.empty() ? path : resolved.string();
+    const auto status = fs::status(target, ignored);
+    if (fs::is_directory(status)) fail(path, EISDIR);
+    if (fs::exists(status) && !fs::is_regular_file(status)) {
+        if (const int error = write_file(text, target); error != 0) fail(path, error);
+        return;
+    }
+    replace_file(text, target, path);
+}
+
+}  // namespace moehub

@@ -1,0 +1,143 @@
+#include "cli/validate.hpp"
+
+#include "cli/output.hpp"
+#include "report/progress.hpp"
+#include "report/table.hpp"
+
+#include <moehub/validate.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include <fmt/format.h>
+
+namespace moehub {
+namespace {
+
+constexpr std::size_t kWorstRows = 10;
+
+struct Request {
+    std::string file;
+    std::string gpu = ValidateOptions{}.gpu;
+    bool all_rows = false;
+    bool json = false;
+    std::string output;
+};
+
+using Align = Table::Align;
+
+std::string summary_text(const Validation& validation, bool colour) {
+    Table table({{"", Align::left},
+                 {"rows"},
+                 {"median"},
+                 {"mean"},
+                 {"p90"},
+                 {"max"},
+                 {"mean |error|", Align::left}});
+    double worst = 0;
+    for (const auto& one : validation.summary) worst = std::max(worst, one.mean);
+    for (const auto& one : validation.summary)
+        table.add({one.name, grouped(static_cast<std::int64_t>(one.rows)), percent(one.median),
+                   percent(one.mean), percent(one.p90), percent(one.max),
+                   bar(worst > 0 ? one.mean / worst : 0, 20)});
+    return "Absolute error, |predicted / measured − 1|\n\n" + table.text(colour);
+}
+
+std::string skipped_text(const Validation& validation, bool colour) {
+    Table table({{"skipped", Align::left}, {"rows"}, {"why", Align::left}});
+    for (const auto& one : validation.skipped)
+        table.add({one.name, grouped(static_cast<std::int64_t>(one.rows)), one.why});
+    return table.text(colour);
+}
+
+/// Text stands left, numbers right: decided by what the column holds.
+Align align_of(const std::vector<ValidationRow>& rows, std::size_t column) {
+    for (const auto& row : rows)
+        if (row.shape[column].second.find_first_not_of("0123456789.-+eE") != std::string::npos)
+            return Align::left;
+    return Align::right;
+}
+
+std::string rows_text(const std::vector<ValidationRow>& rows, bool colour) {
+    std::vector<Table::Column> columns{{"line"}};
+    for (std::size_t i = 0; i < rows.front().shape.size(); ++i)
+        columns.push_back({rows.front().shape[i].first, align_of(rows, i)});
+    for (const auto* title : {"measured", "predicted", "unit", "error"})
+        columns.push_back({title, std::string_view(title) == "unit" ? Align::left : Align::right});
+    Table table(columns);
+    for (const auto& row : rows) {
+        std::vector<std::string> cells{fmt::format("{}", row.line)};
+        for (const auto& cell : row.shape) cells.push_back(cell.second);
+        cells.insert(cells.end(), {significant(row.measured), significant(row.predicted),
+                                   row.unit == "us" ? "µs" : row.unit, percent(row.error, true)});
+        table.add(std::move(cells));
+    }
+    return table.text(colour);
+}
+
+std::vector<ValidationRow> worst_rows(std::vector<ValidationRow> rows) {
+    std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
+        return std::abs(a.error) > std::abs(b.error);
+    });
+    if (rows.size() > kWorstRows) rows.resize(kWorstRows);
+    return rows;
+}
+
+std::string text_of(const Validation& validation, bool all_rows, bool colour) {
+    std::string out;
+    if (validation.rows.empty() && validation.skipped.empty()) return "The file has no rows.\n";
+    if (!validation.rows.empty()) {
+        out += summary_text(validation, colour);
+        const auto& rows = validation.rows;
+        const bool all = all_rows || rows.size() <= kWorstRows;
+        out += all ? "\nRows\n\n" : fmt::format("\nThe {} worst rows\n\n", kWorstRows);
+        out += rows_text(all ? rows : worst_rows(rows), colour);
+    }
+    if (!validation.skipped.empty())
+        out += (out.empty() ? "" : "\n") + skipped_text(validation, colour);
+    return out;
+}
+
+void run(const Request& request) {
+    Validation validation;
+    {
+        Progress progress("predicting");
+        ValidateOptions options;
+        options.gpu = request.gpu;
+        options.progress = [&progress](std::size_t done, std::size_t total) {
+            progress.update(done, total);
+        };
+        validation = validate(request.file, options);
+    }
+    const bool colour = request.output.empty() && wants_colour(stdout);
+    put(request.json ? to_json(validation) : text_of(validation, request.all_rows, colour),
+        request.output);
+}
+
+}  // namespace
+
+void add_validate(CLI::App& app) {
+    const auto request = std::make_shared<Request>();
+    auto* const command = app.add_subcommand(
+        "validate", "Predict every row of a CSV file of measurements and show the errors");
+    command
+        ->add_option(
+            "FILE", request->file,
+            "operator timings, published collectives or MoE communication; known by header")
+        ->required()
+        ->type_name("CSV");
+    command->add_option("--gpu", request->gpu, "preset or TOML file of the card operators ran on")
+        ->type_name("GPU")
+        ->capture_default_str();
+    command->add_flag("--rows", request->all_rows, "print every row, not only the ten worst")
+        ->disable_flag_override();
+    command->add_flag("--json", request->json, "print JSON with every row; errors are fractions")
+        ->disable_flag_override();
+    command->add_option("-o,--output", request->output, "write to this file instead")
+        ->type_name("FILE");
+    command->footer("Example:\n  moehub validate validation/published_collectives.csv");
+    command->callback([request] { run(*request); });
+}
+
+}  // namespace moehub

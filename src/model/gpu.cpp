@@ -1,0 +1,88 @@
+/// The field table of Gpu: a new field is one member in <moehub/gpu.hpp> and one row here.
+#include "model/records.hpp"
+
+namespace moehub {
+
+namespace {
+
+constexpr Limits kShare = {1e-3, 1};
+constexpr Limits kSmRate = {1e6, 1e15};
+constexpr Limits kLatency = {0, 1e12};
+
+/// Optional: what a file leaves out is as fitted on the measured H200.
+Rows rows_of(Kernels& k) {
+    using enum Kind;
+    Rows rows = {
+        {"tensor_efficiency", &k.tensor_efficiency, number, kShare, "of bf16_flops, all SMs"},
+        {"throttled_clock", &k.throttled_clock, number, kShare, "of the clock, at the power limit"},
+        {"boost_time", &k.boost_time, time, {1, 1e15}, "of an operator before the clock drops"},
+        {"hbm_efficiency", &k.hbm_efficiency, number, kShare, "of hbm_bandwidth, long reads"},
+        {"hbm_narrow", &k.hbm_narrow, number, kShare, "of hbm_bandwidth, narrow reads"},
+        {"hbm_write", &k.hbm_write, number, kShare, "of hbm_bandwidth, writes"},
+        {"l2_resident", &k.l2_resident, number, kShare, "of l2_capacity, kept between replays"},
+        {"gemm_load", &k.gemm_load, rate, kSmRate, "into the shared memory of one SM"},
+        {"gemm_store", &k.gemm_store, rate, kSmRate, "of output from one SM"},
+        {"grouped_load", &k.grouped_load, rate, kSmRate, "gemm_load of the grouped GEMM"},
+        {"grouped_store", &k.grouped_store, rate, kSmRate, "gemm_store of the grouped GEMM"},
+        {"gemm_start", &k.gemm_start, time, kLatency, "launch to first tile"},
+        {"grouped_start", &k.grouped_start, time, kLatency, "gemm_start of the grouped GEMM"},
+        {"stream_start", &k.stream_start, time, kLatency, "launch of a memory-bound kernel"},
+        {"split_k_reduce", &k.split_k_reduce, time, kLatency, "launch of the split-K sum"},
+        {"graph_replay", &k.graph_replay, time, kLatency, "CUDA graph beyond its kernels"},
+        {"graph_replay_floor", &k.graph_replay_floor, time, kLatency, "shortest replay"},
+        {"sort_block", &k.sort_block, time, kLatency, "sort by one thread block"},
+        {"sort_block_rate", &k.sort_block_rate, rate, kSmRate, "of keys in that sort"},
+        {"sort_pass", &k.sort_pass, time, kLatency, "one of 8 radix passes"},
+    };
+    for (Row& row : rows) row.need = Need::optional;
+    return rows;
+}
+
+}  // namespace
+
+Rows rows_of(Gpu& gpu) {
+    Rows rows = {
+        {"sms", &gpu.sms, Kind::count, {1, 4096}, "streaming multiprocessors"},
+        {"clock", &gpu.clock, Kind::frequency, {1e6, 1e11}, "sustained"},
+        {"bf16_flops", &gpu.bf16_flops, Kind::flops, {1e9, 1e18}, "dense, of the whole card"},
+        {"fp8_flops", &gpu.fp8_flops, Kind::flops, {0, 1e18}, "dense; 0: no FP8 units"},
+        {"hbm_bandwidth", &gpu.hbm_bandwidth, Kind::rate, {1e6, 1e15}, "datasheet"},
+        {"hbm_capacity", &gpu.hbm_capacity, Kind::bytes, {1, 1e15}, "memory of the card"},
+        {"l2_capacity", &gpu.l2_capacity, Kind::bytes, {1, 1e15}, "last-level cache"},
+    };
+    nest(rows, "kernels.", rows_of(gpu.kernels));
+    return rows;
+}
+
+namespace {
+
+/// A GPU's title is for `moehub list` only: Gpu has no such field.
+Gpu from_chain(std::vector<Document> chain, const Overrides& overrides) {
+    for (Document& document : chain)
+        std::erase_if(document.entries, [](const Entry& e) { return e.key == "title"; });
+    Gpu gpu;
+    fill(rows_of(gpu), chain, overrides);
+    return gpu;
+}
+
+}  // namespace
+
+Gpu load_gpu(const std::string& name_or_path, const Overrides& overrides) {
+    return from_chain(load_chain("gpus", name_or_path), overrides);
+}
+
+Gpu parse_gpu(std::string_view text, const std::string& origin) {
+    return from_chain(parse_chain("gpus", text, origin), {});
+}
+
+std::string to_toml(const Gpu& gpu) {
+    Gpu copy = gpu;
+    return print_toml(rows_of(copy));
+}
+
+std::string to_json(const Gpu& gpu) {
+    Gpu copy = gpu;
+    return print_json(rows_of(copy));
+}
+
+}  // namespace moehub

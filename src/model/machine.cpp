@@ -1,0 +1,228 @@
+/// The field table of Machine, and what must hold between its fields.
+#include "model/records.hpp"
+
+#include <moehub/error.hpp>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace moehub {
+namespace {
+
+constexpr double kLongest = 1e12;       // ps: one second
+constexpr double kSlowest = 1e6;        // bytes/s: below it, times leave an int64 of picoseconds
+constexpr double kFastest = 1e14;       // bytes/s
+constexpr double kLargest = 1LL << 40;  // bytes
+constexpr int kMostGpus = 65535;
+constexpr double kShortest = 1e3;  // ps: a hop cannot take no time
+
+Rows rows_of(LinkSpec& link, Limits bandwidth, Need need) {
+    constexpr Need optional = Need::optional;
+    return {
+        {"bandwidth", &link.bandwidth, Kind::rate, bandwidth, "raw flits, one direction", need},
+        {"latency",
+         &link.latency,
+         Kind::time,
+         {kShortest, kLongest},
+         "one way, to the neighbour",
+         need},
+        {"flit", &link.flit, Kind::bytes, {1, 1 << 20}, "unit of transfer and credits", optional},
+        {"payload", &link.payload, Kind::bytes, {16, 1 << 20}, "largest of a packet", optional},
+        {"header_flits", &link.header_flits, Kind::count, {0, 1024}, "of a packet", optional},
+        {"ack_flits", &link.ack_flits, Kind::count, {0, 1024}, "of a write's answer", optional},
+        {"multicast_flits",
+         &link.multicast_flits,
+         Kind::count,
+         {0, 1024},
+         "more of an in-switch request",
+         optional},
+        {"request_channels",
+         &link.request_channels,
+         Kind::count,
+         {1, 31},
+         "virtual channels for requests",
+         optional},
+        {"buffer_flits",
+         &link.buffer_flits,
+         Kind::count,
+         {1, 1 << 20},
+         "per virtual channel",
+         optional},
+    };
+}
+
+Rows rows_of(HubSpec& hub) {
+    return {
+        {"store_latency",
+         &hub.store_latency,
+         Kind::time,
+         {kShortest, kLongest},
+         "SM to egress queue"},
+        {"write_latency",
+         &hub.write_latency,
+         Kind::time,
+         {kShortest, kLongest},
+         "ingress to memory"},
+        {"read_latency",
+         &hub.read_latency,
+         Kind::time,
+         {kShortest, kLongest},
+         "to memory and back"},
+        {"staging_packets",
+         &hub.staging_packets,
+         Kind::count,
+         {1, 1 << 20},
+         "per uplink and virtual channel"},
+    };
+}
+
+Rows rows_of(CollectiveCosts& costs) {
+    return {
+        {"launch", &costs.launch, Kind::time, {0, kLongest}, "call to first byte"},
+        {"hop", &costs.hop, Kind::time, {0, kLongest}, "hand-over between ring steps"},
+        {"switch_launch", &costs.switch_launch, Kind::time, {0, kLongest}, "launch, in-switch"},
+        {"outstanding_loads",
+         &costs.outstanding_loads,
+         Kind::count,
+         {1, 1 << 30},
+         "in-switch loads in flight per GPU, in packets"},
+    };
+}
+
+[[noreturn]] void fail(const Origin& origin, const std::string& what) {
+    throw InputError(origin + ": " + what);
+}
+
+void check_latency(Ps latency, const Origin& origin, std::string_view key) {
+    if (static_cast<double>(latency) < kShortest)
+        fail(origin, fmt::format("{}: found {}, allowed 1 ns and more", key,
+                                 print_value(Kind::time, static_cast<double>(latency))));
+}
+
+void check_link(const LinkSpec& link, const Origin& origin, std::string_view table) {
+    check_latency(link.latency, origin, fmt::format("{}.latency", table));
+    if (link.payload % link.flit != 0)
+        fail(origin, fmt::format("{}.payload: found {} B, allowed multiples of the flit, {} B",
+                                 table, link.payload, link.flit));
+    const Bytes flits =
+        (link.payload + link.flit - 1) / link.flit + link.header_flits + link.multicast_flits;
+    if (flits > link.buffer_flits)
+        fail(origin, fmt::format("{}.buffer_flits: found {}, allowed {} or more: one packet", table,
+                                 link.buffer_flits, flits));
+}
+
+void check(const Machine& m, const Origin& origin) {
+    const std::int64_t gpus = std::int64_t{m.nodes} * m.gpus_per_node;
+    if (gpus > kMostGpus)
+        fail(origin,
+             fmt::format("nodes: found {} GPUs in all, at most {} allowed", gpus, kMostGpus));
+    if (m.max_gpus != 0 && m.max_gpus < gpus)
+        fail(origin, fmt::format("max_gpus: found {}, allowed 0 or {} and more", m.max_gpus, gpus));
+    if (m.topology == Topology::switched && m.switches < 1)
+        fail(origin, "switches: found 0, a switched machine needs 1 or more");
+    if (m.topology == Topology::mesh && (m.switches != 0 || m.in_switch))
+        fail(origin, "topology: a mesh has no switches: allowed switches = 0, in_switch = false");
+    if (m.topology == Topology::mesh && m.gpus_per_node > 256)
+        fail(origin,
+             fmt::format("gpus_per_node: found {}, a mesh has at most 256", m.gpus_per_node));
+    if (m.spines > 0) check_latency(m.spine_latency, origin, "spine_latency");
+    check_link(m.link, origin, "link");
+    if (m.nic.bandwidth > 0 && m.nic.bandwidth < kSlowest)
+        fail(origin, fmt::format("nic.bandwidth: found {}, allowed 0 B/s or {} and more",
+                                 print_value(Kind::rate, m.nic.bandwidth),
+                                 print_value(Kind::rate, kSlowest)));
+    if (m.nic.bandwidth > 0)
+        check_link(m.nic, origin, "nic");
+    else if (m.nodes > 1)
+        fail(origin, fmt::format("nic.bandwidth: found 0 B/s, {} nodes need more", m.nodes));
+}
+
+/// `gpu = "h100-sxm"` and `[gpu] preset = "h100-sxm"` both take over that whole GPU.
+bool names_gpu(const Entry& entry) {
+    return (entry.key == "gpu" && entry.type != Entry::Type::table) || entry.key == "gpu.preset";
+}
+
+void take_gpu(Machine& machine, const Document& document, Entry entry,
+              std::set<std::string>& given) {
+    entry.key = "gpu.preset";
+    apply({{entry.key, &machine.gpu_name, Kind::text, {}, ""}}, entry, document.origin, given);
+    machine.gpu_name = resolved(document, machine.gpu_name);
+    try {
+        machine.gpu = load_gpu(machine.gpu_name);
+    } catch (const InputError& error) {
+        throw InputError(at(document.origin, entry) + error.what());
+    }
+    for (const Row& row : rows_of(machine.gpu)) given.insert("gpu." + row.key);
+}
+
+Machine from_chain(std::vector<Document> chain, const Overrides& overrides) {
+    Machine machine;
+    machine.name = chain.back().name;
+    const Rows rows = rows_of(machine);
+    std::set<std::string> given;
+    const auto take = [&](const Document& document, const Entry& entry) {
+        if (names_gpu(entry))
+            take_gpu(machine, document, entry, given);
+        else
+            apply(rows, entry, document.origin, given);
+    };
+    for (Document& document : chain) {
+        std::stable_partition(document.entries.begin(), document.entries.end(), names_gpu);
+        for (const Entry& entry : document.entries) take(document, entry);
+    }
+    for (const std::string& text : overrides) take({"--set", "", "", {}}, read_override(text));
+    require_all(rows, given, chain.back().origin);
+    check(machine, chain.back().origin);
+    return machine;
+}
+
+}  // namespace
+
+Rows rows_of(Machine& m) {
+    constexpr Need optional = Need::optional;
+    Rows rows{
+        {"name", &m.name, Kind::text, {}, "preset or file", optional},
+        {"title", &m.title, Kind::text, {}, "for moehub list", optional},
+        {"nodes", &m.nodes, Kind::count, {1, kMostGpus}, "joined by NICs", optional},
+        {"gpus_per_node", &m.gpus_per_node, Kind::count, {1, 65536}, "joined by links"},
+        {"max_gpus", &m.max_gpus, Kind::count, {0, kMostGpus}, "0: those above", optional},
+        {"topology",
+         choice(m.topology, {"switched", "mesh"}),
+         Kind::choice,
+         {},
+         "switched or mesh (no switches)",
+         optional},
+        {"switches", &m.switches, Kind::count, {0, 255}, "per node", optional},
+        {"in_switch", &m.in_switch, Kind::flag, {}, "switches multicast and reduce", optional},
+        {"spines", &m.spines, Kind::count, {0, 65536}, "between the rails' leaves", optional},
+        {"spine_latency", &m.spine_latency, Kind::time, {0, kLongest}, "leaf to spine", optional},
+        {"gpu.preset", &m.gpu_name, Kind::text, {}, "where the GPU's figures start", optional},
+    };
+    nest(rows, "gpu.", rows_of(m.gpu));
+    nest(rows, "link.", rows_of(m.link, {kSlowest, kFastest}, Need::required));
+    nest(rows, "hub.", rows_of(m.hub));
+    nest(rows, "nic.", rows_of(m.nic, {0, kFastest}, Need::optional));
+    nest(rows, "collective.", rows_of(m.collective));
+    return rows;
+}
+
+Machine load_machine(const std::string& name_or_path, const Overrides& overrides) {
+    return from_chain(load_chain("machines", name_or_path), overrides);
+}
+
+Machine parse_machine(std::string_view text, const std::string& origin) {
+    return from_chain(parse_chain("machines", text, origin), {});
+}
+
+std::string to_toml(const Machine& machine) {
+    Machine copy = machine;
+    return print_toml(rows_of(copy));
+}
+
+std::string to_json(const Machine& machine) {
+    Machine copy = machine;
+    return print_json(rows_of(copy));
+}
+
+}  // namespace moehub

@@ -1,0 +1,138 @@
+/// The field table of Model, and what must hold between its fields.
+#include "model/records.hpp"
+
+#include <moehub/error.hpp>
+
+#include <fmt/format.h>
+
+namespace moehub {
+namespace {
+
+// Together they keep every parameter count within an int64.
+constexpr Limits kLayers{0, 1000};
+constexpr Limits kExperts{0, 10000};
+constexpr Limits kWidth{0, 1 << 20};
+constexpr Limits kHeads{0, 4096};
+
+Rows rows_of(Attention& a) {
+    constexpr Need optional = Need::optional;
+    return {
+        {"kind", choice(a.kind, {"gqa", "mla"}), Kind::choice, {}, "grouped query or latent"},
+        {"heads", &a.heads, Kind::count, {1, kHeads.max}, "query heads"},
+        {"kv_heads", &a.kv_heads, Kind::count, {1, kHeads.max}, "key and value heads"},
+        {"head_dim", &a.head_dim, Kind::count, kHeads, "gqa: width of a head", optional},
+        {"q_lora_rank", &a.q_lora_rank, Kind::count, kWidth, "mla; 0: direct queries", optional},
+        {"kv_lora_rank", &a.kv_lora_rank, Kind::count, kWidth, "mla: cached latent", optional},
+        {"qk_nope_head_dim", &a.qk_nope_head_dim, Kind::count, kHeads, "mla", optional},
+        {"qk_rope_head_dim", &a.qk_rope_head_dim, Kind::count, kHeads, "mla", optional},
+        {"v_head_dim", &a.v_head_dim, Kind::count, kHeads, "mla", optional},
+        {"window", &a.window, Kind::count, {0, 1 << 30}, "tokens; 0: unlimited", optional},
+        {"window_layers", &a.window_layers, Kind::count, kLayers, "layers it holds for", optional},
+    };
+}
+
+/// One rule between fields: when it fails, the message names the key.
+struct Rule {
+    bool holds;
+    std::string_view message;
+};
+
+void check_all(std::initializer_list<Rule> rules, const Origin& origin) {
+    for (const Rule& rule : rules)
+        if (!rule.holds) throw InputError(fmt::format("{}: {}", origin, rule.message));
+}
+
+void check_attention(const Model& m, const Origin& origin) {
+    const Attention& a = m.attention;
+    const bool mla = a.kind == Attention::Kind::mla;
+    check_all(
+        {
+            {a.heads % a.kv_heads == 0,
+             "attention.heads: must be a multiple of attention.kv_heads"},
+            {mla || a.head_dim > 0, "attention.head_dim: gqa needs 1 or more"},
+            {!mla || a.kv_lora_rank > 0, "attention.kv_lora_rank: mla needs 1 or more"},
+            {!mla || a.qk_nope_head_dim > 0, "attention.qk_nope_head_dim: mla needs 1 or more"},
+            {!mla || a.qk_rope_head_dim > 0, "attention.qk_rope_head_dim: mla needs 1 or more"},
+            {!mla || a.v_head_dim > 0, "attention.v_head_dim: mla needs 1 or more"},
+            {a.window_layers <= m.layers, "attention.window_layers: more than layers"},
+        },
+        origin);
+}
+
+void check(const Model& m, const Origin& origin) {
+    const bool moe = m.experts > 0;
+    check_all(
+        {
+            {m.dense_layers <= m.layers, "dense_layers: more than layers"},
+            {!moe || m.top_k > 0, "top_k: a model with experts needs 1 or more"},
+            {m.top_k <= m.experts, "top_k: more than experts"},
+            {!moe || m.expert_ffn > 0, "expert_ffn: a model with experts needs 1 or more"},
+            {m.experts % m.expert_groups == 0, "experts: must be a multiple of expert_groups"},
+            {m.top_groups <= m.expert_groups, "top_groups: more than expert_groups"},
+            {m.top_k <= m.experts / m.expert_groups * m.top_groups,
+             "top_k: more than the experts of top_groups groups"},
+            {m.shared_experts == 0 || m.shared_ffn > 0,
+             "shared_ffn: shared experts need 1 or more"},
+            {(moe && m.dense_layers == 0) || m.dense_ffn > 0,
+             "dense_ffn: dense layers need 1 or more"},
+        },
+        origin);
+    check_attention(m, origin);
+}
+
+Model from_chain(const std::vector<Document>& chain, const Overrides& overrides) {
+    Model model;
+    model.name = chain.back().name;
+    fill(rows_of(model), chain, overrides);
+    check(model, chain.back().origin);
+    return model;
+}
+
+}  // namespace
+
+Rows rows_of(Model& m) {
+    constexpr Need optional = Need::optional;
+    Rows rows{
+        {"name", &m.name, Kind::text, {}, "preset or file", optional},
+        {"title", &m.title, Kind::text, {}, "for moehub list", optional},
+        {"layers", &m.layers, Kind::count, {1, kLayers.max}, "dense ones included"},
+        {"dense_layers", &m.dense_layers, Kind::count, kLayers, "first, without experts", optional},
+        {"mtp_layers", &m.mtp_layers, Kind::count, kLayers, "multi-token prediction", optional},
+        {"hidden", &m.hidden, Kind::count, {1, 1 << 17}, "width of a token"},
+        {"vocab", &m.vocab, Kind::count, {1, 1 << 24}, "rows of the embedding"},
+        {"tied_embeddings", &m.tied_embeddings, Kind::flag, {}, "one matrix, in and out", optional},
+        {"sequence", &m.sequence, Kind::count, {1, 1 << 30}, "default tokens"},
+        {"batch", &m.batch, Kind::count, {1, 1 << 20}, "default sequences", optional},
+        {"experts", &m.experts, Kind::count, kExperts, "routed; 0: dense model"},
+        {"top_k", &m.top_k, Kind::count, kExperts, "routed experts of a token", optional},
+        {"expert_ffn", &m.expert_ffn, Kind::count, kWidth, "of a routed expert", optional},
+        {"expert_groups", &m.expert_groups, Kind::count, {1, 1024}, "routing groups", optional},
+        {"top_groups", &m.top_groups, Kind::count, {1, 1024}, "groups of a token", optional},
+        {"shared_experts", &m.shared_experts, Kind::count, {0, 64}, "for every token", optional},
+        {"shared_ffn", &m.shared_ffn, Kind::count, kWidth, "of one shared expert", optional},
+        {"dense_ffn", &m.dense_ffn, Kind::count, kWidth, "of a dense layer", optional},
+        {"gated", &m.gated, Kind::flag, {}, "gate, up, down; else up, down", optional},
+    };
+    nest(rows, "attention.", rows_of(m.attention));
+    return rows;
+}
+
+Model load_model(const std::string& name_or_path, const Overrides& overrides) {
+    return from_chain(load_chain("models", name_or_path), overrides);
+}
+
+Model parse_model(std::string_view text, const std::string& origin) {
+    return from_chain(parse_chain("models", text, origin), {});
+}
+
+std::string to_toml(const Model& model) {
+    Model copy = model;
+    return print_toml(rows_of(copy));
+}
+
+std::string to_json(const Model& model) {
+    Model copy = model;
+    return print_json(rows_of(copy));
+}
+
+}  // namespace moehub

@@ -1,0 +1,146 @@
+#include "model/source.hpp"
+
+#include "base/nearest.hpp"
+#include "base/quantity.hpp"
+#include "model/presets.hpp"
+
+#include <moehub/error.hpp>
+#include <moehub/presets.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include <fmt/format.h>
+
+namespace moehub {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_file_name(std::string_view name) {
+    return name.find('/') != std::string_view::npos || name.ends_with(".toml");
+}
+
+std::string read_file(const std::string& path) {
+    std::error_code error;
+    if (!fs::exists(path, error)) throw InputError(fmt::format("{}: no such file", path));
+    if (!fs::is_regular_file(path, error))
+        throw InputError(fmt::format("{}: not a regular file", path));
+    std::ifstream file(path, std::ios::binary);
+    std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    if (!file) throw InputError(fmt::format("{}: cannot be read", path));
+    return text;
+}
+
+std::string singular(std::string_view kind) {
+    return std::string(kind.substr(0, kind.size() - 1));
+}
+
+Document open(std::string_view kind, const std::string& name) {
+    if (is_file_name(name)) {
+        const fs::path path(name);
+        return {name, path.stem().string(), path.parent_path().string(),
+                read_toml(read_file(name), name)};
+    }
+    for (const EmbeddedPreset& preset : embedded_presets()) {
+        if (preset.kind != kind || preset.name != name) continue;
+        const Origin origin = fmt::format("preset {}/{}", kind, name);
+        return {origin, name, "", read_toml(preset.text, origin)};
+    }
+    const std::vector<std::string> names = preset_names(kind);
+    throw InputError(fmt::format("unknown {} {}{} ({})", singular(kind), moehub::quoted(name),
+                                 did_you_mean(name, names), fmt::join(names, ", ")));
+}
+
+/// Takes `extends` out of the document; empty when it has none.
+std::string take_base(Document& document) {
+    const auto found = std::find_if(document.entries.begin(), document.entries.end(),
+                                    [](const Entry& e) { return e.key == "extends"; });
+    if (found == document.entries.end()) return "";
+    if (found->type != Entry::Type::string || found->text.empty())
+        throw InputError(at(document.origin, *found) + "expected a preset's name or a file");
+    const std::string base = resolved(document, found->text);
+    document.entries.erase(found);
+    return base;
+}
+
+void forget_name(Document& document) {
+    std::erase_if(document.entries,
+                  [](const Entry& e) { return e.key == "name" || e.key == "title"; });
+}
+
+std::vector<Document> follow(std::string_view kind, Document last) {
+    constexpr std::size_t kLongest = 8;
+    std::vector<Document> chain;
+    std::string base = take_base(last);
+    chain.push_back(std::move(last));
+    while (!base.empty()) {
+        if (chain.size() == kLongest)
+            throw InputError(fmt::format("{}: extends: more than {} files deep, or in a circle",
+                                         chain.front().origin, kLongest));
+        Document document = open(kind, base);
+        base = take_base(document);
+        forget_name(document);
+        chain.push_back(std::move(document));
+    }
+    std::reverse(chain.begin(), chain.end());
+    return chain;
+}
+
+}  // namespace
+
+std::string resolved(const Document& document, const std::string& name_or_path) {
+    if (!is_file_name(name_or_path) || document.folder.empty()) return name_or_path;
+    return (fs::path(document.folder) / name_or_path).string();
+}
+
+std::vector<Document> load_chain(std::string_view kind, const std::string& name_or_path) {
+    return follow(kind, open(kind, name_or_path));
+}
+
+std::vector<Document> parse_chain(std::string_view kind, std::string_view text,
+                                  const Origin& origin) {
+    return follow(kind, {origin, fs::path(origin).stem().string(), "", read_toml(text, origin)});
+}
+
+std::vector<std::string> preset_names(std::string_view kind) {
+    std::vector<std::string> names;
+    for (const EmbeddedPreset& preset : embedded_presets())
+        if (preset.kind == kind) names.emplace_back(preset.name);
+    std::sort(names.begin(), names.end());  // files sort by "name.toml", which differs
+    return names;
+}
+
+std::string preset_title(std::string_view kind, std::string_view name) {
+    for (const Entry& entry : open(kind, std::string(name)).entries)
+        if (entry.key == "title") return entry.text;
+    return "";
+}
+
+std::string kind_of(const std::string& name_or_path) {
+    if (is_file_name(name_or_path)) {
+        std::string base = name_or_path;
+        for (int depth = 0; depth < 8 && is_file_name(base); ++depth) {
+            Document document = open("machines", base);
+            for (const Entry& entry : document.entries) {
+                if (entry.key == "sms" || entry.key == "hbm_bandwidth") return "gpus";
+                if (entry.key == "layers" || entry.key == "hidden") return "models";
+                if (entry.key == "gpus_per_node" || entry.key == "gpu") return "machines";
+            }
+            base = take_base(document);
+        }
+        return base.empty() || is_file_name(base) ? "machines" : kind_of(base);
+    }
+    std::vector<std::string> names;
+    for (const EmbeddedPreset& preset : embedded_presets()) {
+        if (preset.name == name_or_path) return std::string(preset.kind);
+        names.emplace_back(preset.name);
+    }
+    const std::string hint = did_you_mean(name_or_path, names);
+    throw InputError(fmt::format("unknown preset {}{}", moehub::quoted(name_or_path),
+                                 hint.empty() ? "; moehub list shows all" : hint));
+}
+
+}  // namespace moehub

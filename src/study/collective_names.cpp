@@ -1,0 +1,81 @@
+#include "study/collective_names.hpp"
+
+#include <array>
+#include <utility>
+
+namespace moehub {
+namespace {
+
+template <class Enum, std::size_t N>
+using Names = std::array<std::pair<Enum, std::string_view>, N>;
+
+using Op = Collective::Op;
+using Algorithm = Collective::Algorithm;
+
+constexpr Names<Op, 4> kOps{{{Op::all_to_all, "all_to_all"},
+                             {Op::all_gather, "all_gather"},
+                             {Op::reduce_scatter, "reduce_scatter"},
+                             {Op::all_reduce, "all_reduce"}}};
+constexpr Names<Algorithm, 3> kAlgorithms{
+    {{Algorithm::direct, "direct"}, {Algorithm::ring, "ring"}, {Algorithm::nvls, "nvls"}}};
+constexpr Names<Grain, 2> kGrains{{{Grain::packet, "packet"}, {Grain::row, "row"}}};
+
+template <class Enum, std::size_t N>
+std::string_view name_in(const Names<Enum, N>& names, Enum value) {
+    for (const auto& [candidate, name] : names)
+        if (candidate == value) return name;
+    return "?";
+}
+
+template <class Enum, std::size_t N>
+std::optional<Enum> value_in(const Names<Enum, N>& names, std::string_view wanted) {
+    for (const auto& [value, name] : names)
+        if (name == wanted) return value;
+    return std::nullopt;
+}
+
+template <class Enum, std::size_t N>
+std::vector<std::string_view> all_of(const Names<Enum, N>& names) {
+    std::vector<std::string_view> all;
+    for (const auto& entry : names) all.push_back(entry.second);
+    return all;
+}
+
+}  // namespace
+
+std::string_view name_of(Op op) {
+    return name_in(kOps, op);
+}
+std::string_view name_of(Algorithm algorithm) {
+    return name_in(kAlgorithms, algorithm);
+}
+std::string_view name_of(Grain grain) {
+    return name_in(kGrains, grain);
+}
+
+std::optional<Op> op_named(std::string_view name) {
+    return value_in(kOps, name);
+}
+std::optional<Algorithm> algorithm_named(std::string_view name) {
+    return value_in(kAlgorithms, name);
+}
+std::optional<Grain> grain_named(std::string_view name) {
+    return value_in(kGrains, name);
+}
+
+std::vector<std::string_view> op_names() {
+    return all_of(kOps);
+}
+std::vector<std::string_view> algorithm_names() {
+    return all_of(kAlgorithms);
+}
+std::vector<std::string_view> grain_names() {
+    return all_of(kGrains);
+}
+
+double bus_factor(Op op, int gpus) {
+    const double share = static_cast<double>(gpus - 1) / gpus;
+    return op == Op::all_reduce ? 2 * share : share;
+}
+
+}  // namespace moehub

@@ -1,0 +1,90 @@
+#include "study/validate_kinds.hpp"
+
+#include <moehub/presets.hpp>
+#include <moehub/validate.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace moehub {
+namespace {
+
+/// Quantile of sorted values, linear between neighbours: q = 0.5 of {1, 2} is 1.5.
+double quantile(const std::vector<double>& sorted, double q) {
+    const double at = q * static_cast<double>(sorted.size() - 1);
+    const auto below = static_cast<std::size_t>(at);
+    const auto above = std::min(below + 1, sorted.size() - 1);
+    return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+}
+
+ValidationSummary summarise(const std::string& name, std::vector<double> errors) {
+    std::sort(errors.begin(), errors.end());
+    double sum = 0;
+    for (const double error : errors) sum += error;
+    return {name,
+            errors.size(),
+            quantile(errors, 0.5),
+            sum / static_cast<double>(errors.size()),
+            quantile(errors, 0.9),
+            errors.back()};
+}
+
+std::vector<ValidationSummary> summarise(const std::vector<ValidationRow>& rows) {
+    std::vector<std::pair<std::string, std::vector<double>>> groups;
+    for (const auto& row : rows) {
+        auto group = std::find_if(groups.begin(), groups.end(),
+                                  [&](const auto& one) { return one.first == row.name; });
+        if (group == groups.end()) group = groups.insert(groups.end(), {row.name, {}});
+        group->second.push_back(std::abs(row.error));
+    }
+    std::vector<ValidationSummary> summary;
+    for (auto& [name, errors] : groups) summary.push_back(summarise(name, std::move(errors)));
+    return summary;
+}
+
+void count_skipped(std::vector<ValidationSkipped>& skipped, const std::string& name,
+                   const std::string& why) {
+    const auto known = std::find_if(skipped.begin(), skipped.end(), [&](const auto& one) {
+        return one.name == name && one.why == why;
+    });
+    if (known == skipped.end())
+        skipped.push_back({name, 1, why});
+    else
+        ++known->rows;
+}
+
+void add_prediction(Validation& validation, const MeasuredCase& one, Prediction prediction) {
+    const auto& [name, shape, measured, unit] = one.measurement;
+    const bool usable =
+        prediction.value && std::isfinite(*prediction.value) && *prediction.value > 0;
+    if (!usable) {
+        if (prediction.value) prediction.why = "the model predicts no time at all";
+        count_skipped(validation.skipped, prediction.who.empty() ? name : prediction.who,
+                      prediction.why);
+        return;
+    }
+    const double error = *prediction.value / measured - 1;
+    validation.rows.push_back({one.line, name, shape, unit, measured, *prediction.value, error});
+}
+
+}  // namespace
+
+Validation validate(const std::string& path, const ValidateOptions& options) {
+    const auto table = CsvTable::read(path);
+    const auto kind = file_kind_of(table);
+    const auto cases = parse_cases(table, kind);
+    PredictContext context;
+    if (kind.needs_gpu) context.gpu = load_gpu(options.gpu);
+
+    Validation validation;
+    validation.kind = kind.name;
+    std::size_t done = 0;
+    for (const auto& one : cases) {
+        add_prediction(validation, one, one.predict(context));
+        if (options.progress) options.progress(++done, cases.size());
+    }
+    validation.summary = summarise(validation.rows);
+    return validation;
+}
+
+}  // namespace moehub

@@ -1,0 +1,109 @@
+#include "study/validate_kinds.hpp"
+
+#include "base/quantity.hpp"
+#include "base/utf8.hpp"
+#include "study/validate_rows.hpp"
+
+#include <moehub/error.hpp>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace moehub {
+namespace {
+
+/// Ties a parse function to its predict function; the type of the row stays between the two.
+template <class Case>
+FileKind file_kind(std::string_view name, std::string_view header,
+                   std::vector<Case> (*parse)(const CsvRow&),
+                   Prediction (*predict)(const Case&, const PredictContext&),
+                   bool needs_gpu = false) {
+    const auto parse_row = [parse, predict](const CsvRow& row) {
+        std::vector<MeasuredCase> cases;
+        for (Case& parsed : parse(row)) {
+            Measurement measurement = parsed.measurement;
+            cases.push_back({row.line(), std::move(measurement),
+                             [predict, what = std::move(parsed)](const PredictContext& context) {
+                                 return predict(what, context);
+                             }});
+        }
+        return cases;
+    };
+    return {name, header, parse_row, needs_gpu};
+}
+
+std::vector<std::string> split(std::string_view header) {
+    std::vector<std::string> columns;
+    for (std::size_t at = 0; at <= header.size();) {
+        const auto comma = std::min(header.find(',', at), header.size());
+        columns.emplace_back(header.substr(at, comma - at));
+        at = comma + 1;
+    }
+    return columns;
+}
+
+std::vector<std::string> minus(const std::vector<std::string>& all,
+                               const std::vector<std::string>& taken) {
+    std::vector<std::string> left;
+    std::copy_if(all.begin(), all.end(), std::back_inserter(left), [&](const std::string& one) {
+        return std::find(taken.begin(), taken.end(), one) == taken.end();
+    });
+    return left;
+}
+
+/// "missing us; unknown time" for the difference to a header.
+std::string difference(const std::vector<std::string>& missing,
+                       const std::vector<std::string>& unknown) {
+    std::string text;
+    if (!missing.empty()) text += fmt::format("missing {}", fmt::join(missing, ", "));
+    if (!unknown.empty())
+        text += fmt::format("{}unknown {}", text.empty() ? "" : "; ",
+                            quoted(fmt::format("{}", fmt::join(unknown, ","))));
+    return text;
+}
+
+}  // namespace
+
+std::vector<FileKind> file_kinds() {
+    return {
+        file_kind("operators", "op,groups,rows,max_rows,k,n,skew,us", parse_operator,
+                  predict_operator, true),
+        file_kind("collectives", "machine,gpus,op,algorithm,bytes,us,busbw_GBps,source",
+                  parse_collective, predict_collective),
+        file_kind("moe_comm",
+                  "system,machine,gpus,tokens_per_gpu,hidden,experts,top_k,routing,"
+                  "dispatch_bytes_per_element,combine_bytes_per_element,phase,us",
+                  parse_moe_comm, predict_moe_comm),
+    };
+}
+
+FileKind file_kind_of(const CsvTable& table) {
+    const auto kinds = file_kinds();
+    std::string nearest;
+    std::size_t fewest = table.columns().size();  // a kind without a shared column is not near
+    std::string known;
+    for (const auto& kind : kinds) {
+        const auto columns = split(kind.header);
+        const auto missing = minus(columns, table.columns());
+        const auto unknown = minus(table.columns(), columns);
+        if (missing.empty() && unknown.empty()) return kind;
+        if (unknown.size() < table.columns().size() && missing.size() + unknown.size() <= fewest) {
+            fewest = missing.size() + unknown.size();
+            nearest = fmt::format(" (nearest: {}, {})", kind.name, difference(missing, unknown));
+        }
+        known += fmt::format("{}{} = {}", known.empty() ? "" : " | ", kind.name, kind.header);
+    }
+    throw InputError(fmt::format("{}:{}: unknown header{}, allowed: {}", printable(table.file()),
+                                 table.header_line(), nearest, known));
+}
+
+std::vector<MeasuredCase> parse_cases(const CsvTable& table, const FileKind& kind) {
+    std::vector<MeasuredCase> cases;
+    for (std::size_t i = 0; i < table.size(); ++i)
+        for (auto& one : kind.parse(table[i])) cases.push_back(std::move(one));
+    return cases;
+}
+
+}  // namespace moehub

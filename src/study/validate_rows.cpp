@@ -1,0 +1,134 @@
+// Operators are predicted as one card's kernels; collectives run at row grain on the row's
+// machine. Systems of MoE communication do not exist yet: their rows parse and are skipped.
+#include "study/validate_rows.hpp"
+
+#include "study/collective_names.hpp"
+
+#include <moehub/collective.hpp>
+#include <moehub/error.hpp>
+#include <moehub/presets.hpp>
+
+#include <initializer_list>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace moehub {
+namespace {
+
+constexpr std::int64_t kMostExtent = 2'000'000'000;  ///< the product of two fits an int64
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
+constexpr std::int64_t kMostGpus = 1'000'000;
+constexpr double kGB = 1e9;
+
+using Shape = std::vector<std::pair<std::string, std::string>>;
+
+Shape shape_of(const CsvRow& row, std::initializer_list<std::string_view> columns) {
+    Shape shape;
+    for (const auto column : columns) shape.emplace_back(column, row.field(column));
+    return shape;
+}
+
+/// An extent; columns that an operator does not have may be empty.
+std::int64_t extent(const CsvRow& row, std::string_view column, std::int64_t otherwise) {
+    return row.has(column) ? row.integer(column, 0, kMostExtent) : otherwise;
+}
+
+Prediction skip(std::string why, std::string who = {}) {
+    return {std::nullopt, std::move(why), std::move(who)};
+}
+
+}  // namespace
+
+std::vector<OperatorCase> parse_operator(const CsvRow& row) {
+    OperatorCase parsed;
+    parsed.op.op = row.text("op");
+    parsed.op.groups = extent(row, "groups", 1);
+    parsed.op.rows = row.integer("rows", 1, kMostExtent);
+    parsed.op.max_rows = extent(row, "max_rows", 0);
+    parsed.op.k = extent(row, "k", 0);
+    parsed.op.n = extent(row, "n", 0);
+    parsed.op.skew = row.has("skew") ? row.non_negative("skew") : 0;
+    if (parsed.op.max_rows > parsed.op.rows)
+        row.reject("max_rows", fmt::format("at most the row's rows, {}", parsed.op.rows));
+    parsed.measurement = {parsed.op.op,
+                          shape_of(row, {"op", "groups", "rows", "max_rows", "k", "n", "skew"}),
+                          row.positive("us"), "us"};
+    return {parsed};
+}
+
+Prediction predict_operator(const OperatorCase& what, const PredictContext& context) {
+    const auto time = predict(context.gpu, what.op);
+    if (!time) return skip("no model of this operator");
+    return {to_us(*time), {}};
+}
+
+std::vector<CollectiveCase> parse_collective(const CsvRow& row) {
+    CollectiveCase parsed;
+    parsed.machine = row.text("machine");
+    parsed.op = row.text("op");
+    parsed.algorithm = row.text("algorithm");
+    parsed.gpus = static_cast<int>(row.integer("gpus", 1, kMostGpus));
+    parsed.bytes = row.integer("bytes", 1, kMostBytes);
+    if (!row.has("us") && !row.has("busbw_GBps"))
+        row.fail("us and busbw_GBps: found nothing in both, allowed: a measurement in one of them");
+    const bool timed = row.has("us");
+    const double bandwidth = row.has("busbw_GBps") ? row.positive("busbw_GBps") : 0;
+    parsed.measurement = {parsed.op + " " + parsed.algorithm,
+                          shape_of(row, {"machine", "gpus", "op", "algorithm", "bytes", "source"}),
+                          timed ? row.positive("us") : bandwidth, timed ? "us" : "GB/s"};
+    return {parsed};
+}
+
+Prediction predict_collective(const CollectiveCase& what, const PredictContext&) {
+    const auto op = op_named(what.op);
+    if (!op) return skip(fmt::format("unknown operation; known: {}", fmt::join(op_names(), ", ")));
+    const auto algorithm = algorithm_named(what.algorithm);
+    if (!algorithm)
+        return skip(
+            fmt::format("unknown algorithm; known: {}", fmt::join(algorithm_names(), ", ")));
+    Machine machine;
+    try {
+        machine = with_gpus(load_machine(what.machine), what.gpus);
+    } catch (const InputError& error) {
+        return skip(error.what(), what.machine);
+    }
+    CollectiveResult result;
+    try {
+        Collective collective;
+        collective.op = *op;
+        collective.algorithm = *algorithm;
+        collective.gpus = what.gpus;
+        collective.bytes = what.bytes;
+        collective.grain = Grain::row;
+        result = run_collective(machine, collective);
+    } catch (const InputError& error) {
+        return skip(error.what());
+    }
+    if (what.measurement.unit == "us") return {to_us(result.time), {}};
+    return {result.bus_bandwidth / kGB, {}};
+}
+
+std::vector<MoeCommCase> parse_moe_comm(const CsvRow& row) {
+    MoeCommCase parsed;
+    parsed.system = row.text("system");
+    for (const auto text : {"machine", "routing", "phase"}) row.text(text);
+    row.integer("gpus", 1, kMostGpus);
+    for (const auto size : {"tokens_per_gpu", "hidden", "experts", "top_k"})
+        row.integer(size, 1, kMostExtent);
+    for (const auto size : {"dispatch_bytes_per_element", "combine_bytes_per_element"})
+        row.positive(size);
+    parsed.measurement = {
+        parsed.system,
+        shape_of(row,
+                 {"system", "machine", "gpus", "tokens_per_gpu", "hidden", "experts", "top_k",
+                  "routing", "dispatch_bytes_per_element", "combine_bytes_per_element", "phase"}),
+        row.positive("us"), "us"};
+    return {parsed};
+}
+
+Prediction predict_moe_comm(const MoeCommCase&, const PredictContext&) {
+    return skip("this system is not modelled yet");
+}
+
+}  // namespace moehub

@@ -1,0 +1,36 @@
+/// Parse and predict functions of the measurement files, one pair per kind.
+#pragma once
+#include "study/validate_kinds.hpp"
+
+#include <moehub/operators.hpp>
+#include <moehub/units.hpp>
+
+namespace moehub {
+
+struct OperatorCase {
+    Measurement measurement;
+    Operator op;
+};
+std::vector<OperatorCase> parse_operator(const CsvRow& row);
+Prediction predict_operator(const OperatorCase& what, const PredictContext& context);
+
+/// Op and algorithm stay text: those that moehub does not know are skipped, not errors.
+struct CollectiveCase {
+    Measurement measurement;
+    std::string machine;
+    std::string op;
+    std::string algorithm;
+    int gpus = 0;
+    Bytes bytes = 0;
+};
+std::vector<CollectiveCase> parse_collective(const CsvRow& row);
+Prediction predict_collective(const CollectiveCase& what, const PredictContext& context);
+
+struct MoeCommCase {
+    Measurement measurement;
+    std::string system;
+};
+std::vector<MoeCommCase> parse_moe_comm(const CsvRow& row);
+Prediction predict_moe_comm(const MoeCommCase& what, const PredictContext& context);
+
+}  // namespace moehub

@@ -1,0 +1,252 @@
+// Runs the program itself: exit codes, and the exact line for every kind of bad input.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Outcome {
+    int code = -1;
+    std::string out;
+    std::string err;
+};
+
+std::string text_of(const fs::path& path) {
+    std::ostringstream text;
+    text << std::ifstream(path, std::ios::binary).rdbuf();
+    return text.str();
+}
+
+class Cli : public testing::Test {
+  protected:
+    Cli() {
+        std::string name = (fs::temp_directory_path() / "moehub-cli-XXXXXX").string();
+        if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
+        folder_ = name;
+    }
+    ~Cli() override { fs::remove_all(folder_); }
+
+    /// Runs a shell command line in which `moehub` is the built program.
+    Outcome shell(const std::string& line) const {
+        const std::string err = file("stderr");
+        std::FILE* const pipe =
+            popen(("moehub() { '" MOEHUB_PROGRAM "' \"$@\"; }; { " + line + "; } 2>'" + err + "'")
+                      .c_str(),
+                  "r");
+        Outcome outcome;
+        char block[4096];
+        while (const auto got = std::fread(block, 1, sizeof block, pipe))
+            outcome.out.append(block, got);
+        const int status = pclose(pipe);
+        outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+        outcome.err = text_of(err);
+        return outcome;
+    }
+    Outcome moehub(const std::string& arguments) const { return shell("moehub " + arguments); }
+
+    std::string file(const std::string& name) const { return (folder_ / name).string(); }
+    std::string saved(const std::string& name, const std::string& text) const {
+        std::ofstream(file(name), std::ios::binary) << text;
+        return file(name);
+    }
+
+    /// Bad input: this one line, code 2, nothing on standard output.
+    void expect_refused(const std::string& arguments, const std::string& line) const {
+        const auto outcome = moehub(arguments);
+        EXPECT_EQ(outcome.err, "moehub: " + line + "\n") << arguments;
+        EXPECT_EQ(outcome.code, 2) << arguments;
+        EXPECT_EQ(outcome.out, "") << arguments;
+    }
+
+    /// As above where the words are another room's: one line that contains `part`.
+    void expect_refused_about(const std::string& arguments, const std::string& part) const {
+        const auto outcome = moehub(arguments);
+        EXPECT_TRUE(outcome.err.starts_with("moehub: ")) << outcome.err;
+        EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+        EXPECT_NE(outcome.err.find(part), std::string::npos) << outcome.err;
+        EXPECT_EQ(outcome.code, 2) << arguments;
+        EXPECT_EQ(outcome.out, "") << arguments;
+    }
+
+  private:
+    fs::path folder_;
+};
+
+TEST_F(Cli, DoesItIntroduceItselfWithoutArguments) {
+    const auto outcome = moehub("");
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.err, "");
+    for (const auto* command :
+         {"moehub list", "moehub show", "moehub collective", "moehub validate"})
+        EXPECT_NE(outcome.out.find(command), std::string::npos) << command;
+}
+
+TEST_F(Cli, IsTheVersionThatOfTheBuild) {
+    const auto outcome = moehub("--version");
+    EXPECT_EQ(outcome.code, 0);
+    const auto build = text_of(MOEHUB_SOURCE_DIR "/CMakeLists.txt");
+    const auto version = outcome.out.substr(7, outcome.out.size() - 8);
+    EXPECT_NE(build.find("project(moehub VERSION " + version + " "), std::string::npos) << version;
+}
+
+TEST_F(Cli, DoesEveryCommandHelpWithAnExample) {
+    for (const auto* command : {"list", "show", "collective", "validate"}) {
+        const auto outcome = moehub(std::string(command) + " --help");
+        EXPECT_EQ(outcome.code, 0);
+        EXPECT_NE(outcome.out.find("Example:\n  moehub " + std::string(command)), std::string::npos)
+            << outcome.out;
+    }
+}
+
+TEST_F(Cli, IsAMisspeltNameAnsweredWithTheNearest) {
+    expect_refused("vaildate x.csv",
+                   "unknown command \"vaildate\", allowed: list, show, collective, validate; did "
+                   "you mean \"validate\"?");
+    expect_refused("collective --grian packet",
+                   "collective: unknown option \"--grian\"; did you mean \"--grain\"?");
+    expect_refused("--zzzzzzzz", "unknown option \"--zzzzzzzz\"; see moehub --help");
+    expect_refused("collective --op all_reduc",
+                   "--op: found \"all_reduc\", allowed: all_to_all, all_gather, reduce_scatter, "
+                   "all_reduce; did you mean \"all_reduce\"?");
+    expect_refused("collective --algorithm tree",
+                   "--algorithm: found \"tree\", allowed: direct, ring, nvls");
+    expect_refused("collective --grain flit", "--grain: found \"flit\", allowed: packet, row");
+}
+
+TEST_F(Cli, IsAMalformedCommandLineRefused) {
+    expect_refused("validate", "validate: FILE is required");
+    expect_refused("collective --bytes", "collective: --bytes: found nothing, allowed: a value");
+    expect_refused("collective --gpus 2 --gpus 4", "collective: --gpus: stands more than once");
+    expect_refused("collective dgx-h100",
+                   "collective: unexpected argument \"dgx-h100\"; see moehub collective --help");
+}
+
+TEST_F(Cli, IsAWrongSizeRefused) {
+    for (const std::string bad : {"0", "-5", "8X", "1.5", "nan", "1e30", "9000000000000000000", ""})
+        expect_refused("collective --bytes '" + bad + "'",
+                       "--bytes: found \"" + bad +
+                           "\", allowed: a size from 1 B to 1024 TiB such as 8589934592, 8G, "
+                           "64MiB or \"64 MB\"");
+    for (const std::string bad : {"1", "0", "-2", "two", "2.5", "99999999999"})
+        expect_refused(
+            "collective --gpus '" + bad + "'",
+            "--gpus: found \"" + bad + "\", allowed: a whole number from 2 to the machine's GPUs");
+}
+
+TEST_F(Cli, IsWhatAMachineCannotRunRefused) {
+    expect_refused_about("collective --machine dgx-h10 --bytes 1M", "dgx-h10");
+    expect_refused_about("collective --machine dgx-h100 --gpus 1000 --bytes 1M", "1000");
+    expect_refused_about("collective --op all_to_all --algorithm ring --bytes 1M", "all_to_all");
+    expect_refused_about("collective --set nonsense --bytes 1M", "nonsense");
+    expect_refused_about(
+        "collective --op all_reduce --algorithm nvls --set in_switch=false --bytes 1M", "nvls");
+}
+
+TEST_F(Cli, AreSizesReadAsPeopleWriteThem) {
+    const auto bytes_of = [&](const std::string& size) {
+        const auto outcome = moehub("collective --gpus 2 --json --bytes '" + size + "'");
+        return outcome.code == 0 ? nlohmann::json::parse(outcome.out)["bytes"].get<long>() : -1;
+    };
+    EXPECT_EQ(bytes_of("1048576"), 1048576);
+    EXPECT_EQ(bytes_of("1M"), 1048576);
+    EXPECT_EQ(bytes_of("64k"), 65536);
+    EXPECT_EQ(bytes_of("2MiB"), 2097152);
+    EXPECT_EQ(bytes_of("2 MB"), 2000000);
+}
+
+TEST_F(Cli, IsACollectiveTheSameEveryTimeButForTheWall) {
+    const std::string line = "collective --op all_gather --gpus 4 --bytes 1M --json";
+    auto one = nlohmann::json::parse(moehub(line).out);
+    auto other = nlohmann::json::parse(moehub(line).out);
+    for (const auto* key : {"time_us", "busbw_GBps", "bytes_up", "bytes_down", "packets", "events",
+                            "machine", "op", "algorithm", "gpus", "bytes", "grain"})
+        EXPECT_TRUE(one.contains(key)) << key;
+    EXPECT_EQ(one.erase("wall_s"), 1u);
+    EXPECT_EQ(other.erase("wall_s"), 1u);
+    EXPECT_EQ(one, other);
+    EXPECT_EQ(one["algorithm"], "ring");
+    const double seconds = one["time_us"].get<double>() * 1e-6;
+    EXPECT_NEAR(one["busbw_GBps"].get<double>(), 1048576 / seconds * 3 / 4 / 1e9, 1e-6);
+}
+
+TEST_F(Cli, DoesValidateShowSummaryAndWorstRows) {
+    std::string csv = "op,groups,rows,max_rows,k,n,skew,us\n";
+    for (int i = 1; i <= 12; ++i)
+        csv += "gemm,1,512,512,4096,1024,," + std::to_string(10 * i) + "\n";
+    const auto path = saved("ops.csv", csv + "fft,1,8,8,8,8,,1\n");
+    const auto lines = [](const Outcome& outcome) {
+        return std::count(outcome.out.begin(), outcome.out.end(), '\n');
+    };
+    const auto worst = moehub("validate " + path);
+    EXPECT_EQ(worst.code, 0) << worst.err;
+    EXPECT_EQ(worst.err, "");
+    EXPECT_NE(worst.out.find("The 10 worst rows"), std::string::npos);
+    EXPECT_NE(worst.out.find("no model of this operator"), std::string::npos);
+    EXPECT_EQ(worst.out.find('\x1b'), std::string::npos) << "no colour into a pipe";
+    EXPECT_EQ(lines(moehub("validate --rows " + path)), lines(worst) + 2);
+    const auto json = nlohmann::json::parse(moehub("validate --json " + path).out);
+    EXPECT_EQ(json["rows"].size(), 12u);
+}
+
+TEST_F(Cli, IsABadFileRefused) {
+    expect_refused("validate /no/such.csv",
+                   "/no/such.csv: cannot be read: No such file or directory");
+    const auto empty = saved("empty.csv", "");
+    expect_refused("validate " + empty,
+                   empty + ":1: the file is empty, allowed: a header row and rows of data");
+    const auto row =
+        saved("row.csv", "op,groups,rows,max_rows,k,n,skew,us\ngemm,1,8,8,8,8,,fast\n");
+    expect_refused("validate " + row, row + ":2: us: found \"fast\", allowed: a finite number");
+    expect_refused_about(
+        "validate --gpu h2000 " + saved("ok.csv", "us,op,groups,rows,max_rows,k,n,skew\n"),
+        "h2000");
+}
+
+TEST_F(Cli, IsAnOutputFileReplacedWholeOrNotAtAll) {
+    const auto path = saved("out.json", "old");
+    EXPECT_EQ(moehub("collective --gpus 2 --bytes 0 -o " + path).code, 2);
+    EXPECT_EQ(text_of(path), "old");
+    const auto outcome = moehub("collective --gpus 2 --bytes 64k --json -o " + path);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_EQ(nlohmann::json::parse(text_of(path))["bytes"], 65536);
+    const auto folder = fs::path(path).parent_path();
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 2) << "only stderr and out.json";
+    expect_refused("collective --gpus 2 --bytes 64k -o /no/such/out",
+                   "/no/such/out: cannot be written: No such file or directory");
+    expect_refused("collective --gpus 2 --bytes 64k -o " + folder.string(),
+                   folder.string() + ": cannot be written: Is a directory");
+}
+
+TEST_F(Cli, DoesALinkedOutputFileStayALink) {
+    const auto path = saved("real.txt", "old");
+    fs::create_symlink(path, file("link.txt"));
+    EXPECT_EQ(moehub("collective --gpus 2 --bytes 64k -o " + file("link.txt")).code, 0);
+    EXPECT_TRUE(fs::is_symlink(file("link.txt")));
+    EXPECT_NE(text_of(path), "old");
+}
+
+TEST_F(Cli, DoesAReaderThatLeavesEndItQuietly) {
+    const auto outcome = shell("{ moehub list; echo $? >&2; } | true");
+    EXPECT_TRUE(outcome.err == "0\n") << outcome.err;
+}
+
+TEST_F(Cli, IsAFullDiskReported) {
+    if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
+    const auto outcome = shell("moehub >/dev/full");
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_EQ(outcome.err, "moehub: standard output: cannot be written: No space left on device\n");
+}
+
+}  // namespace

@@ -1,0 +1,116 @@
+// Do thread blocks on SM slots take the time that the plans predict?
+#include "sim/gpu/execute.hpp"
+
+#include "sim/gpu/gemm.hpp"
+#include "sim/gpu/grouped_gemm.hpp"
+#include "traffic.hpp"
+
+#include <moehub/presets.hpp>
+
+#include <gtest/gtest.h>
+
+namespace moehub::sim {
+namespace {
+
+class Execute : public ::testing::Test {
+  protected:
+    Gpu gpu_ = load_gpu("h200-sxm");
+    Fabric fabric_{testing::small_machine(2), {}};
+    Card card_{fabric_.gpu(0), gpu_};
+    Ps end_ = 0;
+
+    Process note_end(Process process) {
+        co_await process;
+        end_ = std::max(end_, fabric_.gpu(0).now());
+    }
+    double run(std::vector<Process> processes) {
+        for (Process& process : processes) {
+            fabric_.gpu(0).spawn("kernel", note_end(std::move(process)));
+        }
+        fabric_.run();
+        return to_seconds(end_);
+    }
+    template <class... Processes>
+    double run_all(Processes... processes) {
+        std::vector<Process> list;
+        (list.push_back(std::move(processes)), ...);
+        return run(std::move(list));
+    }
+};
+
+TEST_F(Execute, a_gemm_alone_takes_what_its_plan_predicts) {
+    for (const GemmShape shape :
+         {GemmShape{4096, 7168, 4096}, GemmShape{128, 4096, 14336}, GemmShape{2048, 2048, 1536}}) {
+        SetUp();
+        const GemmPlan plan = plan_gemm(gpu_, shape);
+        Fabric fabric(testing::small_machine(2), {});
+        Card card(fabric.gpu(0), gpu_);
+        fabric.gpu(0).spawn("gemm", run_gemm(card, plan));
+        fabric.run();
+        const double predicted = plan.start + tiles_seconds(gpu_, plan) + plan.finish;
+        EXPECT_NEAR(to_seconds(fabric.gpu(0).now()) / predicted, 1.0, 0.02);
+    }
+}
+
+TEST_F(Execute, a_grouped_gemm_alone_takes_about_what_its_plan_predicts) {
+    const GemmPlan plan =
+        plan_grouped_gemm(gpu_, {{300, 10, 0, 1700, 64, 900, 128, 2000}, 4096, 2048});
+    const double predicted = plan.start + tiles_seconds(gpu_, plan) + plan.finish;
+    EXPECT_NEAR(run_all(run_gemm(card_, plan)) / predicted, 1.0, 0.10);
+}
+
+TEST_F(Execute, a_memory_bound_kernel_alone_takes_its_bytes_over_the_bandwidth) {
+    const Traffic traffic{1e9, 1e9};
+    EXPECT_NEAR(run_all(run_stream(card_, traffic)) / stream_seconds(gpu_, traffic), 1.0, 1e-3);
+}
+
+TEST_F(Execute, two_memory_bound_kernels_share_the_card) {
+    const Traffic traffic{1e9, 1e9};
+    const double start = to_seconds(gpu_.kernels.stream_start);
+    const double alone = stream_seconds(gpu_, traffic) - start;
+    EXPECT_NEAR(run_all(run_stream(card_, traffic), run_stream(card_, traffic)), start + 2 * alone,
+                1e-3 * alone);
+}
+
+Process hold_slot(Endpoint& gpu, SmPool& sms, Ps duration, std::vector<Ps>& ends) {
+    co_await sms.take();
+    co_await gpu.delay(duration);
+    ends.push_back(gpu.now());
+    sms.give();
+}
+
+TEST_F(Execute, blocks_beyond_the_slots_wait_their_turn) {
+    SmPool sms(fabric_.gpu(0), 2);
+    std::vector<Ps> ends;
+    for (int i = 0; i < 5; ++i) {
+        fabric_.gpu(0).spawn("block", hold_slot(fabric_.gpu(0), sms, 10, ends));
+    }
+    fabric_.run();
+    EXPECT_EQ(ends, (std::vector<Ps>{10, 10, 20, 20, 30}));
+    EXPECT_EQ(sms.free(), 2);
+}
+
+Process draw_at(Endpoint& gpu, SharedRate& rate, Ps start, double amount, std::vector<Ps>& ends) {
+    co_await gpu.delay(start);
+    Draw draw{rate, amount};
+    co_await draw;
+    ends.push_back(gpu.now());
+}
+
+TEST_F(Execute, a_shared_rate_is_divided_evenly_and_capped_for_one) {
+    // 100 units/ns together, 60 alone. A: 600 units from 0. B: 1000 units from 5 ns.
+    SharedRate rate(fabric_.gpu(0), 100e9, 60e9);
+    std::vector<Ps> ends;
+    Endpoint& gpu = fabric_.gpu(0);
+    gpu.spawn("A", draw_at(gpu, rate, 0, 600, ends));
+    gpu.spawn("B", draw_at(gpu, rate, 5 * kNs, 1000, ends));
+    fabric_.run();
+    // A has 300 left when B comes; both run at 50: A ends at 11 ns, B has 700 left, at 60: 11.67
+    // ns.
+    ASSERT_EQ(ends.size(), 2u);
+    EXPECT_NEAR(static_cast<double>(ends[0]), 11'000, 3);
+    EXPECT_NEAR(static_cast<double>(ends[1]), 11'000 + 11'667, 3);
+}
+
+}  // namespace
+}  // namespace moehub::sim

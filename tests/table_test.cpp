@@ -1,0 +1,120 @@
+#include "report/table.hpp"
+
+#include "base/utf8.hpp"
+#include "report/progress.hpp"
+
+#include <cmath>
+#include <cstdlib>
+#include <memory>
+#include <stdexcept>
+
+#include <gtest/gtest.h>
+
+namespace moehub {
+namespace {
+
+TEST(Utf8, HowWideIsText) {
+    EXPECT_EQ(display_width("37 µs × 2"), 9u);
+    EXPECT_EQ(display_width("██▌"), 3u);
+    EXPECT_EQ(display_width("e\xCC\x81"), 1u);
+    EXPECT_EQ(display_width("日本"), 4u);
+    EXPECT_EQ(display_width("\xFF"), 1u);
+}
+
+TEST(Utf8, WhereDoesItStopBeingValid) {
+    EXPECT_EQ(first_bad_utf8("µ×日😀"), std::string("µ×日😀").size());
+    EXPECT_EQ(first_bad_utf8("ab\xC2"), 2u);
+    EXPECT_EQ(first_bad_utf8("\xC0\x80"), 0u);          // overlong
+    EXPECT_EQ(first_bad_utf8("\xED\xA0\x80"), 0u);      // surrogate
+    EXPECT_EQ(first_bad_utf8("\xF4\x90\x80\x80"), 0u);  // above U+10FFFF
+}
+
+TEST(Utf8, IsPrintableTextOneHarmlessLine) {
+    EXPECT_EQ(printable("a\nb\tµ\x1b[31m\x7f\xFF"), "a\\nb\\tµ\\x1b[31m\\x7f\\xff");
+}
+
+TEST(Table, DoColumnsAlignAroundWideCharacters) {
+    Table table({{"name", Table::Align::left}, {"time"}});
+    table.add({"gemm × 2", "37 µs"});
+    table.add({"sum", "1.25 ms"});
+    EXPECT_EQ(table.text(),
+              "name         time\n"
+              "────────  ───────\n"
+              "gemm × 2    37 µs\n"
+              "sum       1.25 ms\n");
+}
+
+TEST(Table, DoesNoLineEndInBlanks) {
+    Table table({{"a"}, {"note", Table::Align::left}});
+    table.add({"1", "long note"});
+    table.add({"2"});
+    EXPECT_EQ(table.text(),
+              "a  note\n"
+              "─  ─────────\n"
+              "1  long note\n"
+              "2\n");
+}
+
+TEST(Table, IsACellAlwaysOneLine) {
+    Table table({{"a", Table::Align::left}});
+    table.add({"x\ny\x1b[0m"});
+    EXPECT_EQ(table.text(), "a\n───────────\nx\\ny\\x1b[0m\n");
+    EXPECT_THROW(table.add({"1", "2"}), std::logic_error);
+}
+
+TEST(Table, IsColourOnlyForTerminals) {
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), &std::fclose);
+    ASSERT_TRUE(file);
+    EXPECT_FALSE(wants_colour(file.get()));
+}
+
+TEST(Numbers, HowManyDigits) {
+    EXPECT_EQ(significant(0), "0");
+    EXPECT_EQ(significant(0.012345), "0.0123");
+    EXPECT_EQ(significant(1.005), "1.00");
+    EXPECT_EQ(significant(9.996), "10.0");
+    EXPECT_EQ(significant(99.96), "100");
+    EXPECT_EQ(significant(-45.67), "-45.7");
+    EXPECT_EQ(significant(999.6), "1,000");
+    EXPECT_EQ(significant(1234567), "1,234,567");
+    EXPECT_EQ(significant(std::nan("")), "nan");
+}
+
+TEST(Numbers, AreThousandsSeparated) {
+    EXPECT_EQ(grouped(0), "0");
+    EXPECT_EQ(grouped(999), "999");
+    EXPECT_EQ(grouped(1000), "1,000");
+    EXPECT_EQ(grouped(-1234567), "-1,234,567");
+}
+
+TEST(Numbers, WhichUnitIsPicked) {
+    EXPECT_EQ(duration(812e-9), "812 ns");
+    EXPECT_EQ(duration(37.5e-6), "37.5 µs");
+    EXPECT_EQ(duration(999.7e-6), "1.00 ms");
+    EXPECT_EQ(duration(120), "120 s");
+    EXPECT_EQ(byte_size(640), "640 B");
+    EXPECT_EQ(byte_size(1073741824), "1.07 GB");
+    EXPECT_EQ(percent(0.0123), "1.2 %");
+    EXPECT_EQ(percent(0.5, true), "+50.0 %");
+}
+
+TEST(Bar, IsItAsLongAsItsFraction) {
+    EXPECT_EQ(bar(0, 4), "");
+    EXPECT_EQ(bar(0.5, 4), "██");
+    EXPECT_EQ(bar(0.625, 4), "██▌");
+    EXPECT_EQ(bar(7, 2), "██");
+    EXPECT_EQ(bar(std::nan(""), 2), "");
+}
+
+TEST(Progress, IsItSilentWhereNobodyWatches) {
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), &std::fclose);
+    ASSERT_TRUE(file);
+    {
+        Progress progress("work", file.get());
+        progress.update(1, 2);
+    }
+    EXPECT_EQ(std::ftell(file.get()), 0);
+}
+
+}  // namespace
+}  // namespace moehub

@@ -1,0 +1,192 @@
+#include "study/validate_kinds.hpp"
+
+#include <moehub/error.hpp>
+#include <moehub/validate.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+namespace moehub {
+namespace {
+
+const std::string kOperators = "op,groups,rows,max_rows,k,n,skew,us\n";
+const std::string kCollectives = "machine,gpus,op,algorithm,bytes,us,busbw_GBps,source\n";
+
+/// A file that lives as long as the test.
+class Saved {
+  public:
+    explicit Saved(const std::string& text)
+        : path_(std::filesystem::temp_directory_path() /
+                ("moehub-validate-" + std::to_string(getpid()) + ".csv")) {
+        std::ofstream(path_, std::ios::binary) << text;
+    }
+    ~Saved() { std::filesystem::remove(path_); }
+    Saved(const Saved&) = delete;
+    Saved& operator=(const Saved&) = delete;
+    std::string path() const { return path_.string(); }
+
+  private:
+    std::filesystem::path path_;
+};
+
+Validation validated(const std::string& text) {
+    const Saved saved(text);
+    return validate(saved.path());
+}
+
+/// The message without the name of the temporary file: ":line: …".
+std::string error_of(const std::string& text) {
+    const Saved saved(text);
+    try {
+        validate(saved.path());
+    } catch (const InputError& error) {
+        const std::string what = error.what();
+        return what.starts_with(saved.path()) ? what.substr(saved.path().size()) : what;
+    }
+    return "no error";
+}
+
+TEST(Validate, IsErrorPredictedOverMeasuredMinusOne) {
+    const auto result = validated(kOperators + "gemm,1,1024,1024,4096,4096,,100\n");
+    ASSERT_EQ(result.rows.size(), 1u);
+    const auto& row = result.rows[0];
+    EXPECT_EQ(result.kind, "operators");
+    EXPECT_EQ(row.line, 2);
+    EXPECT_EQ(row.measured, 100);
+    EXPECT_GT(row.predicted, 0);
+    EXPECT_DOUBLE_EQ(row.error, row.predicted / row.measured - 1);
+}
+
+TEST(Validate, DoesColumnOrderNotMatter) {
+    const auto one = validated(kOperators + "gemm,1,512,512,4096,1024,,10\n");
+    const auto other =
+        validated("us,skew,n,k,max_rows,rows,groups,op\n10,,1024,4096,512,512,1,gemm\n");
+    EXPECT_EQ(to_json(one), to_json(other));
+}
+
+TEST(Validate, DoesTheSummaryFollowFromTheRows) {
+    std::string text = kOperators;
+    for (const auto* us : {"20", "40", "60", "80"})
+        text += std::string("gemm,1,1024,1024,4096,4096,,") + us + "\n";
+    const auto result = validated(text);
+    ASSERT_EQ(result.summary.size(), 1u);
+    const auto& summary = result.summary[0];
+    std::vector<double> errors;
+    for (const auto& row : result.rows) errors.push_back(std::abs(row.error));
+    std::sort(errors.begin(), errors.end());
+    EXPECT_EQ(summary.name, "gemm");
+    EXPECT_EQ(summary.rows, 4u);
+    EXPECT_DOUBLE_EQ(summary.median, (errors[1] + errors[2]) / 2);
+    EXPECT_DOUBLE_EQ(summary.mean, (errors[0] + errors[1] + errors[2] + errors[3]) / 4);
+    EXPECT_NEAR(summary.p90, errors[2] + 0.7 * (errors[3] - errors[2]), 1e-12);
+    EXPECT_EQ(summary.max, errors[3]);
+}
+
+TEST(Validate, IsAnUnknownOperatorSkippedByName) {
+    const auto result = validated(
+        kOperators + "fft,1,8,8,8,8,,1\ngemm,1,512,512,4096,1024,,10\nfft,1,9,9,8,8,,1\n");
+    EXPECT_EQ(result.rows.size(), 1u);
+    ASSERT_EQ(result.skipped.size(), 1u);
+    EXPECT_EQ(result.skipped[0].name, "fft");
+    EXPECT_EQ(result.skipped[0].rows, 2u);
+    EXPECT_EQ(result.skipped[0].why, "no model of this operator");
+}
+
+TEST(Validate, IsATimeComparedAsTimeAndABandwidthAsBandwidth) {
+    const auto result = validated(kCollectives +
+                                  "dgx-h100,8,all_reduce,ring,16777216,100,,x\n"
+                                  "dgx-h100,8,all_reduce,ring,16777216,,300,x\n"
+                                  "dgx-h100,8,all_reduce,ring,16777216,100,300,x\n");
+    ASSERT_EQ(result.rows.size(), 3u);
+    const auto& timed = result.rows[0];
+    const auto& bus = result.rows[1];
+    EXPECT_EQ(timed.name, "all_reduce ring");
+    EXPECT_EQ(timed.unit, "us");
+    EXPECT_EQ(bus.unit, "GB/s");
+    EXPECT_EQ(bus.measured, 300);
+    // nccl-tests: bus bandwidth = bytes / time * 2 (n - 1) / n
+    EXPECT_NEAR(bus.predicted, 16777216 / (timed.predicted * 1e-6) * 2 * 7 / 8 / 1e9, 1e-6);
+    EXPECT_EQ(result.rows[2].predicted, timed.predicted);
+}
+
+TEST(Validate, AreCollectivesThatCannotRunSkippedByName) {
+    const auto result = validated(kCollectives +
+                                  "dgx-h1000,8,all_reduce,ring,1024,1,,x\n"
+                                  "dgx-h100,8,all_reduce,tree,1024,1,,x\n"
+                                  "dgx-h100,8,broadcast,ring,1024,1,,x\n"
+                                  "dgx-h100,8,all_to_all,ring,1024,1,,x\n");
+    EXPECT_TRUE(result.rows.empty());
+    EXPECT_TRUE(result.summary.empty());
+    ASSERT_EQ(result.skipped.size(), 4u);
+    EXPECT_EQ(result.skipped[0].name, "dgx-h1000");
+    EXPECT_EQ(result.skipped[1].name, "all_reduce tree");
+    EXPECT_EQ(result.skipped[1].why, "unknown algorithm; known: direct, ring, nvls");
+    EXPECT_EQ(result.skipped[2].name, "broadcast ring");
+    EXPECT_EQ(result.skipped[3].name, "all_to_all ring");
+    for (const auto& one : result.skipped) EXPECT_FALSE(one.why.empty());
+}
+
+TEST(Validate, AreSystemsSkippedUntilTheyExist) {
+    const auto result = validate(MOEHUB_SOURCE_DIR "/validation/published_moe_comm.csv");
+    ASSERT_EQ(result.skipped.size(), 2u);
+    EXPECT_EQ(result.skipped[0].name, "one-sided");
+    EXPECT_EQ(result.skipped[0].rows, 24u);
+    EXPECT_EQ(result.skipped[1].name, "deepep-ll");
+    EXPECT_EQ(result.skipped[1].rows, 4u);
+}
+
+TEST(Validate, DoesEveryPublishedCollectiveParse) {
+    const auto table = CsvTable::read(MOEHUB_SOURCE_DIR "/validation/published_collectives.csv");
+    EXPECT_EQ(parse_cases(table, file_kind_of(table)).size(), table.size());
+}
+
+TEST(Validate, DoesAnUnknownHeaderListTheKnownOnes) {
+    const auto error = error_of("op,groups,rows,max_rows,k,n,skew,time\n");
+    EXPECT_TRUE(error.starts_with(
+        ":1: unknown header (nearest: operators, missing us; unknown \"time\"), allowed: "
+        "operators = op,groups,rows,max_rows,k,n,skew,us | collectives = machine,"))
+        << error;
+    EXPECT_NE(error.find("| moe_comm = system,"), std::string::npos);
+    EXPECT_TRUE(error_of("what,value\n").starts_with(":1: unknown header, allowed: operators"));
+}
+
+TEST(Validate, DoesABadRowSayItsLineAndColumn) {
+    EXPECT_EQ(error_of(kOperators + "gemm,1,8,8,8,8,,1\ngemm,1,-8,8,8,8,,1\n"),
+              ":3: rows: found \"-8\", allowed: a whole number from 1 to 2000000000");
+    EXPECT_EQ(error_of(kOperators + "gemm,1,8,9,8,8,,1\n"),
+              ":2: max_rows: found \"9\", allowed: at most the row's rows, 8");
+    EXPECT_EQ(error_of(kOperators + "gemm,1,8,8,8,8,,\n"),
+              ":2: us: found nothing, allowed: a finite number");
+    EXPECT_EQ(error_of(kOperators + ",1,8,8,8,8,,1\n"), ":2: op: found nothing, allowed: any text");
+    EXPECT_EQ(error_of(kCollectives + "dgx-h100,8,all_reduce,ring,8,,,x\n"),
+              ":2: us and busbw_GBps: found nothing in both, allowed: a measurement in one of "
+              "them");
+    EXPECT_EQ(error_of(kCollectives + "dgx-h100,8,all_reduce,ring,0,1,,x\n"),
+              ":2: bytes: found \"0\", allowed: a whole number from 1 to 1125899906842624");
+}
+
+TEST(Validate, IsTheJsonAsDocumented) {
+    const auto json = nlohmann::json::parse(
+        to_json(validated(kOperators + "gemm,1,512,512,4096,1024,,10\nfft,1,8,8,8,8,0.5,1\n")));
+    ASSERT_EQ(json["summary"].size(), 1u);
+    for (const auto* key : {"name", "rows", "median", "mean", "p90", "max"})
+        EXPECT_TRUE(json["summary"][0].contains(key)) << key;
+    EXPECT_EQ(json["skipped"][0],
+              (nlohmann::json{{"name", "fft"}, {"rows", 1}, {"why", "no model of this operator"}}));
+    const auto& row = json["rows"][0];
+    EXPECT_EQ(row["op"], "gemm");
+    EXPECT_EQ(row["k"], 4096);
+    EXPECT_TRUE(row["skew"].is_null());
+    EXPECT_EQ(row["measured"], 10);
+    EXPECT_TRUE(row["predicted"].is_number());
+    EXPECT_TRUE(row["error"].is_number());
+}
+
+}  // namespace
+}  // namespace moehub
