@@ -45,6 +45,14 @@ TEST(CreditPool, returns_add_up_in_order_of_time_whatever_their_order_of_giving)
     EXPECT_EQ(pool.ready(16, 1000 * kUpdate), 1000 * kUpdate);
 }
 
+TEST(CreditPool, a_return_before_the_time_last_asked_for_counts_at_that_time) {
+    CreditPool pool(9, 0, kUpdate);
+    pool.take(9);
+    EXPECT_EQ(pool.ready(9, 50 * kUpdate), kNever);
+    pool.give(10 * kUpdate, 9);
+    EXPECT_EQ(pool.ready(9, 50 * kUpdate), 50 * kUpdate);
+}
+
 TEST(CreditPool, a_train_may_overdraw_and_the_next_waits_until_that_is_paid) {
     CreditPool pool(10, 0, kUpdate);
     pool.take(100);

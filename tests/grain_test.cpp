@@ -37,6 +37,15 @@ std::vector<Flow> random_rows(std::uint32_t gpus, double load, std::uint32_t see
     return sparse(gpus, 8192, rows, static_cast<Ps>(rows * 8192 / bytes_per_ps / load), seed);
 }
 
+/// Every GPU sends to the next: a step of a ring.
+std::vector<Flow> ring_step(std::uint32_t gpus, Bytes row, int rows) {
+    std::vector<Flow> flows;
+    for (std::uint32_t src = 0; src < gpus; ++src) {
+        for (int i = 0; i < rows; ++i) flows.push_back({src, (src + 1) % gpus, row});
+    }
+    return flows;
+}
+
 std::vector<Case> cases() {
     Machine mesh = small_machine();
     mesh.topology = Topology::mesh;
@@ -49,6 +58,8 @@ std::vector<Case> cases() {
         {"all_to_all_small_buffers", tight(), all_to_all(8, 8192, 40)},
         {"all_to_all_cluster", cluster(), all_to_all(24, 8192, 10)},
         {"all_to_all_mesh", mesh, all_to_all(8, 8192, 40)},
+        {"ring_step_64K", small_machine(), ring_step(8, 65536, 100)},
+        {"ring_step_8K_small_buffers", tight(), ring_step(8, 8192, 400)},
         {"incast_8K", small_machine(), incast(8, 8192, 50)},
         {"incast_64K", small_machine(), incast(8, 65536, 10)},
         {"incast_small_buffers", tight(), incast(8, 8192, 50)},

@@ -16,6 +16,8 @@ struct LinkSpec {
     int header_flits = 1;      ///< of every packet
     int ack_flits = 1;         ///< of a write acknowledgement; 0: acknowledgements cost nothing
     int multicast_flits = 1;   ///< extra address flits of an in-switch (multimem) request
+    int credit_flits = 0;      ///< of the credit update that a link carries every 16 ns; at most a
+                               ///< tenth of the link goes to updates
     int request_channels = 8;  ///< virtual channels for requests, chosen by destination;
                                ///< responses have one of their own
     int buffer_flits = 256;    ///< per virtual channel, on top of the credit round trip

@@ -10,13 +10,16 @@
 
 namespace moehub::sim {
 
+inline constexpr int kCreditUpdateShift = 14;
+inline constexpr Ps kCreditUpdate = Ps{1} << kCreditUpdateShift;  ///< between two updates
+
 class CreditPool {
   public:
     CreditPool(std::int64_t flits, ComponentId owner, Ps latency)
         : credits_(flits), latency_(latency), owner_(owner) {
         // What leaves one window ahead is known one latency after that: twice that is ample, and
         // what lies further (a train's departure) waits in far_.
-        const auto updates = static_cast<std::uint64_t>(2 * latency >> kUpdateShift) + 4;
+        const auto updates = static_cast<std::uint64_t>(2 * latency >> kCreditUpdateShift) + 4;
         updates_.resize(std::bit_ceil(updates));
     }
 
@@ -26,20 +29,22 @@ class CreditPool {
 
     /// Flits left the buffer at `left`; returns when the owner can use them.
     Ps give(Ps left, std::int64_t flits) {
-        const std::int64_t update = ((left + latency_) >> kUpdateShift) + 1;
-        if (update - absorbed_ < static_cast<std::int64_t>(updates_.size())) {
+        const std::int64_t update = ((left + latency_) >> kCreditUpdateShift) + 1;
+        if (update <= absorbed_) {  // the owner's link is busy until after this update
+            credits_ += flits;
+        } else if (update - absorbed_ < static_cast<std::int64_t>(updates_.size())) {
             slot(update) += flits;
             pending_ += flits;
         } else {
             give_far(update, flits);
         }
-        return update << kUpdateShift;
+        return update << kCreditUpdateShift;
     }
 
-    /// When `need` flits are free, at `now` or later; kNever if no known return suffices. `now`
-    /// must not go back.
+    /// When `need` flits are free, at `now` or later; kNever if no known return suffices. `now` may
+    /// lie ahead, but must not go back: nothing starts before it.
     Ps ready(std::int64_t need, Ps now) {
-        absorb(now >> kUpdateShift);
+        absorb(now >> kCreditUpdateShift);
         wanted_ = credits_ < need;
         return wanted_ ? later(need) : now;
     }
@@ -48,8 +53,6 @@ class CreditPool {
     void take(std::int64_t flits) { credits_ -= flits; }
 
   private:
-    static constexpr int kUpdateShift = 14;  // 2^14 ps
-
     struct Far {
         std::int64_t update;
         std::int64_t flits;
@@ -95,7 +98,7 @@ class CreditPool {
                 left -= slot(update);
             }
             for (; far != far_.end() && far->update == update; ++far) sum += far->flits;
-            if (sum >= need) return update << kUpdateShift;
+            if (sum >= need) return update << kCreditUpdateShift;
         }
         return kNever;
     }

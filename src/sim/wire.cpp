@@ -1,5 +1,8 @@
 #include "sim/wire.hpp"
 
+#include "sim/credit.hpp"
+
+#include <algorithm>
 #include <cmath>
 
 namespace moehub::sim {
@@ -12,7 +15,10 @@ Wire::Wire(const LinkSpec& spec, double share, std::uint32_t folded)
       ack_flits(static_cast<std::uint32_t>(spec.ack_flits)),
       multicast_flits(static_cast<std::uint32_t>(spec.multicast_flits)),
       fold(folded) {
-    const double flit_ps = static_cast<double>(flit) * share / folded / spec.bandwidth * 1e12;
+    // Credit updates take their share of every link.
+    const double lane_flit_ps = static_cast<double>(flit) * share / spec.bandwidth * 1e12;
+    const double updates = std::min(0.1, spec.credit_flits * lane_flit_ps / kCreditUpdate);
+    const double flit_ps = lane_flit_ps / folded / (1.0 - updates);
     flit_time = static_cast<std::uint64_t>(std::llround(flit_ps * 65536.0));
     if (flit_time == 0) flit_time = 1;
     full_packet_flits = flits(Kind::store, payload, 1, false);
