@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
+#include <tuple>
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -57,23 +59,48 @@ struct Spread {
     double p90 = 0;
 };
 
-/// Absolute errors of the rows of one operator that took longer than `above`.
+using Shape = std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t>;
+
+Shape shape_of(const Operator& op) {
+    return {op.op, op.rows, op.k, op.n};
+}
+
+std::set<Shape> read_shapes(const std::string& file) {
+    std::set<Shape> shapes;
+    for (const Measured& row : read(file)) shapes.insert(shape_of(row.op));
+    return shapes;
+}
+
+/// Never part of the fit: `held_out` of validation/fit_ops.py.
+bool held_out(const std::string& file, const Operator& op) {
+    static const std::set<Shape> first = read_shapes("ops.csv");
+    if (file == "ops.csv" || file == "ops_repeat.csv") return false;
+    if (file == "ops_slow_host.csv" || op.op == "grouped_gemm" || op.op == "argsort") return true;
+    const auto mixed = static_cast<std::uint32_t>((op.rows * 31 + op.k) * 31 + op.n);
+    return mixed * 2654435761u >= 1u << 31 && !first.contains(shape_of(op));
+}
+
+/// As the file measured it: in ops_chained.csv among others in a graph, else replayed alone.
+double predicted_us(const Gpu& gpu, const std::string& file, const Operator& op) {
+    if (file != "ops_chained.csv") return to_us(predict(gpu, op).value());
+    Gpu chained = gpu;
+    chained.kernels.graph_replay = chained.kernels.graph_replay_floor = 0;
+    return to_us(predict(chained, op).value());
+}
+
+/// Absolute errors of one operator in the held-out rows of a file, or in all when none is.
 Spread errors(const std::string& file, const std::string& op, double above_us = 0) {
     const Gpu gpu = h200();
     std::vector<double> all;
+    const bool everything = file == "ops.csv" || file == "ops_repeat.csv";
     for (const Measured& row : read(file))
-        if (row.op.op == op && row.us > above_us)
-            all.push_back(std::abs(to_us(predict(gpu, row.op).value()) / row.us - 1));
+        if (row.op.op == op && row.us > above_us && (everything || held_out(file, row.op)))
+            all.push_back(std::abs(predicted_us(gpu, file, row.op) / row.us - 1));
     std::sort(all.begin(), all.end());
     const auto at = [&all](double share) {
         return all.at(static_cast<std::size_t>(share * static_cast<double>(all.size() - 1)));
     };
     return {all.size(), at(0.5), at(0.9)};
-}
-
-/// Replays that the host's launch time hides entirely say nothing about kernels.
-double above_floor() {
-    return 1.1 * to_us(h200().kernels.graph_replay_floor);
 }
 
 TEST(Operators, LargeGemmsReachTheSustainedRate) {
@@ -105,9 +132,30 @@ TEST(Operators, SkinnyGemmsReadTheirWeightsAtMemoryBandwidth) {
 TEST(Operators, MemoryBoundKernelsApproachBytesOverBandwidth) {
     const Gpu gpu = h200();
     const double bytes = 1e11;
-    const double rate = gpu.kernels.hbm_efficiency * gpu.hbm_bandwidth;
+    const double rate =
+        std::min(gpu.kernels.hbm_efficiency * gpu.hbm_bandwidth, gpu.sms * gpu.kernels.stream_load);
     EXPECT_NEAR(stream_seconds(gpu, {.read = bytes, .written = 0}) * rate / bytes, 1, 1e-3);
     EXPECT_LT(stream_seconds(gpu, {.read = 1, .written = 1}), 5e-6);
+}
+
+TEST(Operators, WhatStaysInL2IsReadFaster) {
+    const Gpu gpu = h200();
+    const double kept = gpu.kernels.l2_resident * static_cast<double>(gpu.l2_capacity);
+    EXPECT_DOUBLE_EQ(l2_hit(gpu, 0.9 * kept), 1);
+    EXPECT_NEAR(l2_hit(gpu, kept), 0.5, 1e-9);
+    EXPECT_DOUBLE_EQ(l2_hit(gpu, 1.1 * kept), 0);
+    const auto rate = [&gpu](double bytes) {
+        return bytes / (stream_seconds(gpu, {.read = bytes, .access = Access::narrow}) -
+                        to_seconds(gpu.kernels.narrow_start));
+    };
+    EXPECT_NEAR(rate(0.8 * kept), gpu.sms * gpu.kernels.stream_load, 1e6);
+    EXPECT_NEAR(rate(2 * kept), gpu.kernels.hbm_narrow * gpu.hbm_bandwidth, 1e6);
+    // ops_chained.csv: 46 MB of weights in 8.7 us, 59 MB in 16.8
+    const auto kernel = [&gpu](std::int64_t n) {
+        return plan_seconds(gpu, plan_gemm(gpu, {16, 2048, n}));
+    };
+    EXPECT_NEAR(kernel(11264), 8.7e-6, 1e-6);
+    EXPECT_NEAR(kernel(14336), 16.8e-6, 1e-6);
 }
 
 TEST(Operators, MoreRowsNeverTakeMuchLess) {
@@ -202,31 +250,42 @@ TEST(Operators, AgreeWithThePythonOfTheFit) {
             << row.op.n;
 }
 
-// ops_extra.csv was measured later and entered no fit.
+const std::vector<std::string> kFiles = {"ops.csv", "ops_repeat.csv", "ops_extra.csv",
+                                         "ops_chained.csv"};
+
 TEST(OperatorBars, GroupedGemm) {
-    for (const auto* file : {"ops.csv", "ops_extra.csv"}) {
+    for (const auto* file : {"ops.csv", "ops_repeat.csv", "ops_extra.csv"}) {
         const Spread e = errors(file, "grouped_gemm");
-        EXPECT_GE(e.count, 450u);
+        EXPECT_GE(e.count, 60u);
         EXPECT_LE(e.median, 0.05) << file;
         EXPECT_LE(e.p90, 0.15) << file;
     }
 }
 
 TEST(OperatorBars, Gemm) {
-    for (const auto* file : {"ops.csv", "ops_extra.csv"}) {
-        EXPECT_LE(errors(file, "gemm").median, 0.07) << file;
-        const Spread kernels = errors(file, "gemm", above_floor());
-        EXPECT_GE(kernels.count, 60u);
-        EXPECT_LE(kernels.median, 0.05) << file;
-        EXPECT_LE(kernels.p90, 0.20) << file;
+    for (const std::string& file : kFiles) {
+        const Spread e = errors(file, "gemm");
+        EXPECT_GE(e.count, 80u);
+        EXPECT_LE(e.median, 0.07) << file;
+        EXPECT_LE(e.p90, 0.20) << file;
     }
 }
 
 TEST(OperatorBars, GatherAndSum) {
-    for (const auto* op : {"gather_rows", "sum8_rows"}) {
-        EXPECT_LE(errors("ops.csv", op).median, 0.10) << op;
-        EXPECT_LE(errors("ops_extra.csv", op, above_floor()).median, 0.10) << op;
-    }
+    for (const auto* op : {"gather_rows", "sum8_rows"})
+        for (const std::string& file : kFiles)
+            EXPECT_LE(errors(file, op).median, 0.10) << op << ' ' << file;
+}
+
+// Measured while the host took 15 us to send off a graph: shorter kernels do not show.
+TEST(OperatorBars, ReplaysThatOutlastASlowHost) {
+    const double outlasting = 20;
+    const Spread e = errors("ops_slow_host.csv", "gemm", outlasting);
+    EXPECT_GE(e.count, 140u);
+    EXPECT_LE(e.median, 0.07);
+    EXPECT_LE(e.p90, 0.20);
+    for (const auto* op : {"gather_rows", "sum8_rows"})
+        EXPECT_LE(errors("ops_slow_host.csv", op, outlasting).median, 0.10) << op;
 }
 
 TEST(OperatorBars, Argsort) {

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 """Measures the operators of a CSV (header of h200/ops.csv) on the GPU at hand.
 
-    python3 validation/measure_ops.py SHAPES.csv > MEASURED.csv
-    python3 validation/measure_ops.py SHAPES.csv PASSES > MEASURED.csv
+    python3 validation/measure_ops.py SHAPES.csv > MEASURED.csv             as h200/ops_extra.csv
+    python3 validation/measure_ops.py SHAPES.csv --chained > MEASURED.csv   as h200/ops_chained.csv
 
 Needs PyTorch with CUDA. Every operator is captured alone in a CUDA graph; `us` is the median of
 timed replays, each between two CUDA events, each waited for before the next. Buffers are not
 rotated, so what fits the L2 stays warm from the previous replay. The card rests before every
 shape, so that one shape does not inherit the lowered clock of the one before.
 
-The host sends off replays slower in some stretches of time, which short operators then show. With
-PASSES all shapes are measured that many times, each pass in another order; `us` is then the median
-over the passes, and a stretch spoils at most one of them per shape.
+A short replay lasts as long as the host needs to send it off, which hides the kernels. With
+--chained a graph holds the operator 20 times and `us` is a 20th of its time: kernels and the gaps
+between them, whatever the host does. Meant for operators under about 60 us: there is no rest.
 
 Inputs are normal random numbers (zeros would draw less power and run faster). The rows per group
 of a grouped GEMM are drawn with probability proportional to (i+1)^-skew for group i; where the
@@ -19,7 +19,6 @@ shape gives max_rows, draws are repeated until the fullest group comes near it.
 gather_rows reads from a table of rows/8 rows, as a top-8 dispatch does.
 """
 import csv
-import random
 import statistics
 import sys
 import time
@@ -27,9 +26,11 @@ import time
 import torch
 
 HEADER = ["op", "groups", "rows", "max_rows", "k", "n", "skew", "us"]
-REST_S = 0.1  # per shape, shared by its passes
+REST_S = 0.1
 WARM_UP = 3
 REPLAYS = 20
+CHAIN = 20
+CHAIN_REPLAYS = 9
 pool = {}
 
 
@@ -99,7 +100,7 @@ def capture(function):
     return graph
 
 
-def replay_us(graph, rest=REST_S, replays=REPLAYS):
+def replay_us(graph, rest, replays):
     """Median time of one replay; the replays before the timed ones warm L2 and clocks."""
     torch.cuda.synchronize()
     time.sleep(rest)
@@ -125,41 +126,30 @@ def read_shapes(path):
             yield shape
 
 
-def measure(shapes, generator, rest):
-    """(shape with its max_rows, median us) of each shape, in the order given."""
-    for shape in shapes:
-        shape = dict(shape)
-        graph = capture(operator(shape, generator))
-        yield shape, replay_us(graph, rest)
+def measure_us(function, chained):
+    if not chained:
+        return replay_us(capture(function), REST_S, REPLAYS)
 
+    def chain():
+        for _ in range(CHAIN):
+            function()
 
-def print_row(shape, us):
-    skew = shape["skew"] if shape["op"] == "grouped_gemm" else ""
-    max_rows = shape["max_rows"] or shape["rows"]
-    fields = [shape["op"], shape["groups"], shape["rows"], max_rows, shape["k"], shape["n"], skew]
-    print(",".join(map(str, [*fields, f"{us:.2f}"])), flush=True)
+    return replay_us(capture(chain), 0, CHAIN_REPLAYS) / CHAIN
 
 
 def main():
-    if len(sys.argv) not in (2, 3):
+    arguments = [a for a in sys.argv[1:] if a != "--chained"]
+    if len(arguments) != 1:
         raise SystemExit(__doc__)
-    passes = int(sys.argv[2]) if len(sys.argv) == 3 else 1
     torch.manual_seed(0)
     generator = torch.Generator().manual_seed(0)
-    shapes = list(read_shapes(sys.argv[1]))
     print(",".join(HEADER))
-    if passes == 1:
-        for shape, us in measure(shapes, generator, REST_S):
-            print_row(shape, us)
-        return
-    times = {}
-    for seed in range(passes):
-        order = random.Random(seed).sample(range(len(shapes)), len(shapes))
-        measured = measure([shapes[i] for i in order], generator, REST_S / passes)
-        for i, (_, us) in zip(order, measured):
-            times.setdefault(i, []).append(us)
-    for i, shape in enumerate(shapes):
-        print_row(shape, statistics.median(times[i]))
+    for shape in read_shapes(arguments[0]):
+        us = measure_us(operator(shape, generator), "--chained" in sys.argv)
+        skew = shape["skew"] if shape["op"] == "grouped_gemm" else ""
+        max_rows = shape["max_rows"] or shape["rows"]
+        fields = [shape["op"], shape["groups"], shape["rows"], max_rows, shape["k"], shape["n"]]
+        print(",".join(map(str, fields + [skew, f"{us:.2f}"])), flush=True)
 
 
 if __name__ == "__main__":

@@ -7,29 +7,40 @@ namespace moehub {
 /// What kernels reach on the card: rates, shares and latencies fitted to measured operators, one
 /// value for all shapes (docs/gpu-model.md). The defaults are those of the measured H200.
 struct Kernels {
-    double tensor_efficiency = 0.818;  ///< of bf16_flops, with all SMs at work and the clock full
-    double throttled_clock = 0.858;    ///< of that, once the power limit has lowered the clock
-    Ps boost_time = 5'760 * kUs;       ///< operators up to this long, replayed, keep the full clock
+    double tensor_efficiency = 0.834;  ///< of bf16_flops, with all SMs at work and the clock full
+    double throttled_clock = 0.845;    ///< of that, once the power limit has lowered the clock
+    Ps boost_time = 5'530 * kUs;       ///< operators up to this long, replayed, keep the full clock
 
-    double hbm_efficiency = 0.838;  ///< of hbm_bandwidth, reading long contiguous runs
-    double hbm_narrow = 0.659;      ///< of hbm_bandwidth, reading narrow pieces far apart
-    double hbm_write = 0.771;       ///< of hbm_bandwidth, writing
-    double l2_resident = 0.42;      ///< of l2_capacity, what stays from one replay to the next
+    double hbm_efficiency = 0.843;  ///< of hbm_bandwidth, reading long contiguous runs
+    double hbm_narrow = 0.663;      ///< of hbm_bandwidth, reading narrow pieces far apart
+    double hbm_write = 0.728;       ///< of hbm_bandwidth, writing
+    double l2_resident = 0.75;      ///< of l2_capacity, what stays from one replay to the next
 
-    double gemm_load = 107e9;       ///< bytes/s into the shared memory of one SM
-    double gemm_store = 94.2e9;     ///< bytes/s of finished output from one SM
-    double grouped_load = 83.5e9;   ///< as gemm_load, in the grouped kernel
-    double grouped_store = 35.8e9;  ///< as gemm_store, in the grouped kernel
+    double gemm_load = 105e9;       ///< bytes/s into the shared memory of one SM
+    double gemm_store = 40.8e9;     ///< bytes/s of finished output from one SM
+    double grouped_load = 83.7e9;   ///< as gemm_load, in the grouped kernel
+    double grouped_store = 31.5e9;  ///< as gemm_store, in the grouped kernel
+    double stream_load = 30.3e9;  ///< bytes/s that one SM reads and writes in a memory-bound kernel
 
-    Ps gemm_start = 2'930 * kNs;       ///< launch, descriptors, first loads of a GEMM
-    Ps grouped_start = 9'160 * kNs;    ///< as gemm_start, with the kernel that lists the groups
-    Ps stream_start = 3'790 * kNs;     ///< launch and first loads of a memory-bound kernel
-    Ps split_k_reduce = 1'270 * kNs;   ///< launch of the kernel that adds split-K parts
-    Ps graph_replay = 4'500 * kNs;     ///< replay of a CUDA graph beyond its kernels
-    Ps graph_replay_floor = 16 * kUs;  ///< no replay between two events is shorter
-    Ps sort_block = 29'700 * kNs;      ///< a sort that one thread block does, but for its keys
-    double sort_block_rate = 7.54e9;   ///< bytes/s of keys and indices in that sort
-    Ps sort_pass = 9'370 * kNs;        ///< one of the 8 passes of a sort over all SMs
+    Ps gemm_start = 2'390 * kNs;          ///< launch, descriptors, first loads of a GEMM
+    Ps grouped_start = 10'100 * kNs;      ///< as gemm_start, with the kernel that lists the groups
+    Ps stream_start = 1'670 * kNs;        ///< launch and first loads of a memory-bound kernel
+    Ps narrow_start = 2'630 * kNs;        ///< as stream_start, of one that sums rows
+    Ps split_k_reduce = 2'700 * kNs;      ///< launch of the kernel that adds split-K parts
+    Ps graph_replay = 3'570 * kNs;        ///< replay of a CUDA graph alone, beyond its kernels
+    Ps graph_replay_floor = 9'500 * kNs;  ///< what a fast host needs to send off a replay
+    Ps sort_block = 30'700 * kNs;         ///< a sort that one thread block does, but for its keys
+    double sort_block_rate = 8.06e9;      ///< bytes/s of keys and indices in that sort
+    Ps sort_pass = 9'490 * kNs;           ///< one of the 8 passes of a sort over all SMs
+};
+
+/// What the host and synchronisation cost. The defaults were measured on an H200 and its host.
+struct Overheads {
+    Ps graph_launch = 590 * kNs;     ///< one kernel after another inside a CUDA graph
+    Ps eager_launch = 42 * kUs;      ///< one operator of an eager framework, on the host
+    Ps host_sync = 15'800 * kNs;     ///< a kernel, 1 KB of its output to the host, the host waits
+    Ps atomic_latency = 166 * kNs;   ///< one atomic add to global memory
+    Ps flag_round_trip = 427 * kNs;  ///< between two SMs through L2, there and back
 };
 
 struct Gpu {
@@ -41,6 +52,7 @@ struct Gpu {
     Bytes hbm_capacity = 0;
     Bytes l2_capacity = 0;
     Kernels kernels;
+    Overheads overheads;
 };
 
 }  // namespace moehub

@@ -24,15 +24,30 @@ Rows rows_of(Kernels& k) {
         {"gemm_store", &k.gemm_store, rate, kSmRate, "of output from one SM"},
         {"grouped_load", &k.grouped_load, rate, kSmRate, "gemm_load of the grouped GEMM"},
         {"grouped_store", &k.grouped_store, rate, kSmRate, "gemm_store of the grouped GEMM"},
+        {"stream_load", &k.stream_load, rate, kSmRate, "of one SM in a memory-bound kernel"},
         {"gemm_start", &k.gemm_start, time, kLatency, "launch to first tile"},
         {"grouped_start", &k.grouped_start, time, kLatency, "gemm_start of the grouped GEMM"},
         {"stream_start", &k.stream_start, time, kLatency, "launch of a memory-bound kernel"},
+        {"narrow_start", &k.narrow_start, time, kLatency, "stream_start of a sum of rows"},
         {"split_k_reduce", &k.split_k_reduce, time, kLatency, "launch of the split-K sum"},
         {"graph_replay", &k.graph_replay, time, kLatency, "CUDA graph beyond its kernels"},
         {"graph_replay_floor", &k.graph_replay_floor, time, kLatency, "shortest replay"},
         {"sort_block", &k.sort_block, time, kLatency, "sort by one thread block"},
         {"sort_block_rate", &k.sort_block_rate, rate, kSmRate, "of keys in that sort"},
         {"sort_pass", &k.sort_pass, time, kLatency, "one of 8 radix passes"},
+    };
+    for (Row& row : rows) row.need = Need::optional;
+    return rows;
+}
+
+Rows rows_of(Overheads& o) {
+    using enum Kind;
+    Rows rows = {
+        {"graph_launch", &o.graph_launch, time, kLatency, "a kernel inside a CUDA graph"},
+        {"eager_launch", &o.eager_launch, time, kLatency, "an operator of an eager framework"},
+        {"host_sync", &o.host_sync, time, kLatency, "a kernel, 1 KB to the host, its wait"},
+        {"atomic_latency", &o.atomic_latency, time, kLatency, "atomic add to global memory"},
+        {"flag_round_trip", &o.flag_round_trip, time, kLatency, "between two SMs through L2"},
     };
     for (Row& row : rows) row.need = Need::optional;
     return rows;
@@ -51,6 +66,7 @@ Rows rows_of(Gpu& gpu) {
         {"l2_capacity", &gpu.l2_capacity, Kind::bytes, {1, 1e15}, "last-level cache"},
     };
     nest(rows, "kernels.", rows_of(gpu.kernels));
+    nest(rows, "overheads.", rows_of(gpu.overheads));
     return rows;
 }
 

@@ -118,7 +118,8 @@ Process switch_loads(Run& run, Endpoint& gpu) {
     const std::int64_t window = std::max<std::int64_t>(1, in_flight / kSwitchChunk);
     std::int64_t posted = 0;
     for (Bytes offset = 0; offset < slice; offset += kSwitchChunk) {
-        co_await gpu.until(kLoaded, posted - window + 1);
+        // A warp loads again when its last result is loaded, or stored where it is to be stored.
+        co_await gpu.until(run.gathers() ? kAnswered : kLoaded, posted - window + 1);
         Transfer load;
         load.kind = Kind::load;
         load.multicast = true;

@@ -33,7 +33,7 @@ class CreditPool {
         if (update <= absorbed_) {  // the owner's link is busy until after this update
             credits_ += flits;
         } else if (update - absorbed_ < static_cast<std::int64_t>(updates_.size())) {
-            slot(update) += flits;
+            slot(update) += static_cast<std::int32_t>(flits);
             pending_ += flits;
         } else {
             give_far(update, flits);
@@ -58,14 +58,14 @@ class CreditPool {
         std::int64_t flits;
     };
 
-    std::int64_t& slot(std::int64_t update) {
+    std::int32_t& slot(std::int64_t update) {
         return updates_[static_cast<std::size_t>(update) & (updates_.size() - 1)];
     }
 
     void absorb(std::int64_t update) {
         if (absorbed_ >= update) return;
         while (pending_ != 0 && absorbed_ < update) {
-            std::int64_t& flits = slot(++absorbed_);
+            std::int32_t& flits = slot(++absorbed_);
             credits_ += flits;
             pending_ -= flits;
             flits = 0;
@@ -109,7 +109,7 @@ class CreditPool {
     Ps latency_;
     ComponentId owner_;
     bool wanted_ = false;
-    std::vector<std::int64_t> updates_;  ///< ring, by update
+    std::vector<std::int32_t> updates_;  ///< ring, by update
     std::vector<Far> far_;               ///< beyond the ring, ordered
 };
 

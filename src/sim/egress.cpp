@@ -95,7 +95,7 @@ void Egress::stage(Uplink& uplink, std::uint32_t number, const Staged& staged) {
     uplink.filled |= 1u << number;
 }
 
-/// The earliest start; among equals responses first, then request channels in turn.
+/// The earliest start; among equals responses and requests alternate, and so do request channels.
 Egress::Choice Egress::choose(Fabric& fabric, const Uplink& uplink) const {
     Choice best;
     const auto consider = [&](std::uint32_t numbers) {
@@ -111,9 +111,10 @@ Egress::Choice Egress::choose(Fabric& fabric, const Uplink& uplink) const {
         }
     };
     const std::uint32_t before_turn = (1u << uplink.turn) - 1;
-    consider(uplink.filled & 1u);
-    consider(uplink.filled & ~before_turn);
+    if (!uplink.answered_last) consider(uplink.filled & 1u);
+    consider(uplink.filled & ~before_turn & ~1u);
     consider(uplink.filled & before_turn & ~1u);
+    if (uplink.answered_last) consider(uplink.filled & 1u);
     return best;
 }
 
@@ -123,6 +124,7 @@ void Egress::depart(Fabric& fabric, Uplink& uplink, const Choice& choice) {
     channel.flits -= unit.flits;
     if (channel.units.empty()) uplink.filled &= ~(1u << choice.channel);
     if (channel.pool != kNoPool) fabric.pool(channel.pool).take(unit.flits);
+    uplink.answered_last = choice.channel == 0;
     if (choice.channel != 0) {
         uplink.turn = choice.channel == uplink.requests ? 1 : choice.channel + 1;
     }

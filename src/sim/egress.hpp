@@ -1,8 +1,8 @@
 /// The sending side of a GPU's hub: transfers waiting to be cut into units, and the uplinks (one
 /// per switch, and the NIC) that put units on the wire.
 ///
-/// An uplink serves its virtual channels: responses first, which always drain, then requests, by
-/// destination, in turn. Requests reach the channels in one of two ways:
+/// An uplink serves its virtual channels: responses, which always drain, and requests, by
+/// destination, take turns. Requests reach the channels in one of two ways:
 /// - per peer: each uplink cuts its own part of the transfers, one queue per peer, in turn. Nothing
 ///   but missing credit of its own channel can hold a peer's packet up.
 /// - shared FIFO: all requests of the GPU stand in one line, whose head moves on when its channel's
@@ -51,8 +51,9 @@ class Egress {
         const Wire* wire = nullptr;
         std::uint32_t number = 0;
         Ps free_at = 0;
-        std::uint32_t turn = 1;    ///< request channel that is served first
-        std::uint32_t filled = 0;  ///< bitmap of channels with units
+        std::uint32_t turn = 1;      ///< request channel that is served first
+        bool answered_last = false;  ///< a response went last, so requests go first
+        std::uint32_t filled = 0;    ///< bitmap of channels with units
         std::int64_t sent = 0;
         std::uint32_t requests = 1;                 ///< request channels
         std::vector<Channel> channels;              ///< 0: responses; then requests

@@ -154,7 +154,8 @@ void Endpoint::respond(const Unit& request, Kind kind, Ps latency) {
                        ? static_cast<std::uint8_t>(layout.uplink(id_, request.src, 0))
                        : request.plane;
     const Wire& wire = fabric_->wire_of_uplink(answer.plane);
-    answer.flits = wire.flits(kind, answer.bytes, answer.packets, false);
+    answer.flits =
+        static_cast<std::uint16_t>(wire.flits(kind, answer.bytes, answer.packets, false));
     const ComponentId self = layout.gpu(id_);
     if (answer.flits == 0) {  // an acknowledgement that costs nothing on the wire
         fabric_->push(layout.gpu(request.src), answer, now_ + latency + 2 * wire.latency, self);

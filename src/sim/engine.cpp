@@ -51,7 +51,7 @@ Event Engine::pop_far(Far& entry) {
     std::pop_heap(far_.begin(), far_.end(), std::greater<>());
     entry = far_.back();
     far_.pop_back();
-    if (entry.event == kWake) return {};
+    if (entry.event == kWake) return Event();
     free_far_.push_back(entry.event);
     return far_events_[entry.event];
 }

@@ -32,21 +32,21 @@ constexpr bool is_response(Kind kind) {
 /// component as a whole, or as the arrival of its first packet and, later, of its last.
 enum class Phase : std::uint8_t { whole, head, tail };
 
-/// One packet, or one train of packets of the same transfer.
+/// One packet, or one train of packets of the same transfer. Kept small: it is copied at every hop.
 struct Unit {
     TransferId transfer = 0;
     std::uint32_t index = 0;  ///< which unit of its transfer
-    std::uint32_t flits = 0;  ///< on the wire, headers included
     std::uint32_t bytes = 0;  ///< of payload, or asked for
     PoolId hold = kNoPool;    ///< whose credits it occupies until it leaves its buffer
-    GpuId src = 0;            ///< sender of this unit
-    GpuId dst = 0;
+    std::uint16_t flits = 0;  ///< on the wire, headers included
     std::uint16_t packets = 1;
-    Kind kind = Kind::store;
-    std::uint8_t plane = 0;  ///< switch it goes through
-    bool multicast = false;  ///< to every GPU of src's node, replicated by the switch
-    bool gather = false;     ///< response that the switch merges with its peers'
-    Phase phase = Phase::whole;
+    GpuId src = 0;  ///< sender of this unit
+    GpuId dst = 0;
+    std::uint8_t plane = 0;  ///< uplink it takes: its switch, or the NIC
+    Kind kind : 4 = Kind::store;
+    Phase phase : 2 = Phase::whole;
+    bool multicast : 1 = false;  ///< to every GPU of src's node, replicated by the switch
+    bool gather : 1 = false;     ///< response that the switch merges with its peers'
 };
 
 inline std::uint32_t first_packet_flits(const Unit& unit) {
@@ -62,9 +62,8 @@ struct Staged {
 struct Event {
     Ps time = 0;
     Unit unit;
-    std::uint32_t span = 0;  ///< head: picoseconds until the tail is expected
     ComponentId source = 0;
 };
-static_assert(sizeof(Event) <= 56);
+static_assert(sizeof(Event) == 40);
 
 }  // namespace moehub::sim

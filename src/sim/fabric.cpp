@@ -109,7 +109,8 @@ Unit Fabric::cut(TransferId id, const Wire& wire, std::uint32_t uplink, std::uin
     unit.dst = transfer.dst;
     unit.plane = static_cast<std::uint8_t>(uplink);
     unit.multicast = transfer.multicast;
-    unit.flits = wire.flits(unit.kind, bytes, unit.packets, unit.multicast);
+    unit.flits =
+        static_cast<std::uint16_t>(wire.flits(unit.kind, bytes, unit.packets, unit.multicast));
     return unit;
 }
 
@@ -120,8 +121,7 @@ void Fabric::send_train(ComponentId target, Unit unit, const Flight& flight) {
         return;
     }
     unit.phase = Phase::head;
-    engine_.push(target, {flight.head, unit, static_cast<std::uint32_t>(flight.tail - flight.head),
-                          flight.source});
+    push(target, unit, flight.head, flight.source);
     unit.phase = Phase::tail;
     push(target, unit, flight.tail, flight.source);
 }

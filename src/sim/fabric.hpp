@@ -112,7 +112,7 @@ class Fabric {
     Unit cut(TransferId id, const Wire& wire, std::uint32_t uplink, std::uint32_t index) const;
 
     void push(ComponentId target, const Unit& unit, Ps time, ComponentId source) {
-        engine_.push(target, {time, unit, 0, source});
+        engine_.push(target, {time, unit, source});
     }
     /// Sends a unit into a wire: as head and tail where it is a train and the next is a port.
     void send(ComponentId target, const Unit& unit, const Flight& flight) {

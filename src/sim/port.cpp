@@ -48,14 +48,15 @@ Ps Port::run_packets(Fabric& fabric, std::span<const Event> events, Ps until) {
         std::size_t chosen = 0;
         const Ps start = next_start(fabric, chosen);
         if (start >= until) return start;
+        turn_ = 1 - static_cast<unsigned>(chosen);
         depart(fabric, fifos_[chosen], start);
     }
 }
 
-/// The earliest start of a head; responses first among equals.
+/// The earliest start of a head; among equals responses and requests take turns.
 Ps Port::next_start(Fabric& fabric, std::size_t& chosen) {
     Ps best = kNever;
-    for (std::size_t i = 0; i < 2; ++i) {
+    for (const std::size_t i : {std::size_t{turn_}, std::size_t{1 - turn_}}) {
         const Fifo& fifo = fifos_[i];
         if (fifo.units.empty()) continue;
         const Staged& head = fifo.units.front();
@@ -134,7 +135,8 @@ Ps Port::flow_whole(const Event& event) {
 Ps Port::flow_head(const Event& event) {
     const auto first = static_cast<double>(wire_->serialise(first_packet_flits(event.unit)));
     const auto work = static_cast<double>(wire_->serialise(event.unit.flits));
-    const double rate = (work - first) / std::max(1.0, static_cast<double>(event.span));
+    // Up and down links are alike, so a train comes in as fast as it could leave.
+    const double rate = work > first ? 1.0 : 0.0;
     add_work(event.unit, first, rate);
     arriving_.push_back({event.unit.transfer, event.unit.index, event.unit.src, event.time, rate});
     return drained(event.unit, event.time);

@@ -1,8 +1,10 @@
 /// A switch's output port: the queue in front of a link that leaves the switch, and the in-switch
 /// unit that merges gathered responses. Packets (packet grain) wait in a FIFO per class and leave
-/// when the next buffer has credit. Trains (row grain) flow through a fluid FIFO:
+/// when the next buffer has credit, the classes taking turns. Trains (row grain) flow through a
+/// fluid FIFO:
 ///     tail departure = tail arrival + backlog at tail arrival,
-/// the backlog growing at (rate of all arriving trains − own rate). Responses go first.
+/// the backlog growing at (rate of all arriving trains − own rate). Responses, short as a rule, see
+/// only the backlog of their own class.
 #pragma once
 #include "sim/event.hpp"
 #include "sim/ring.hpp"
@@ -66,7 +68,8 @@ class Port {
     ComponentId self_;
     std::int64_t sent_ = 0;
     Ps free_at_ = 0;
-    Fifo fifos_[2];  ///< 0: responses, 1: requests
+    Fifo fifos_[2];      ///< 0: responses, 1: requests
+    unsigned turn_ = 0;  ///< whose it is
     Fluid all_;
     Fluid responses_;
     std::vector<Arriving> arriving_;

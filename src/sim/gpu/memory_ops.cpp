@@ -1,14 +1,20 @@
 /// A memory-bound kernel takes
 ///
-///     start + read / (HBM · read share) + written / (HBM · write share).
+///     start + max((read + written) / (SMs · stream_load),
+///                 miss · (read / (HBM · read share) + written / (HBM · write share))):
 ///
-/// A gather reads its table once; of the further reads of a row a share exp(-L2 kept / table) finds
-/// it evicted: between two reads of one row about a table's worth of other lines passes, at random.
+/// its SMs move every byte, and HBM what L2 does not hold from the previous replay (`miss`).
+///
+/// A gather reads its table once; of the further reads of a row a share exp(-L2 kept / 2 tables)
+/// finds it evicted: between two reads of one row about a table's worth of other lines is read and
+/// as much written, at random.
 ///
 /// The sort is PyTorch's: up to 4,096 keys one thread block sorts alone (its time hardly depends on
 /// the keys); beyond, CUB's radix sort makes 8 passes of 8 bits over all SMs, each reading and
 /// writing a key and an index of 8 bytes.
 #include "sim/gpu/memory_ops.hpp"
+
+#include "sim/gpu/tile.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -24,17 +30,20 @@ constexpr double kSortItem = 16;  ///< bytes of a key and its index
 
 double stream_seconds(const Gpu& gpu, const Traffic& traffic) {
     const Kernels& kernels = gpu.kernels;
-    const double share =
-        traffic.access == Access::narrow ? kernels.hbm_narrow : kernels.hbm_efficiency;
-    return to_seconds(kernels.stream_start) + traffic.read / (share * gpu.hbm_bandwidth) +
-           traffic.written / (kernels.hbm_write * gpu.hbm_bandwidth);
+    const bool narrow = traffic.access == Access::narrow;
+    const double share = narrow ? kernels.hbm_narrow : kernels.hbm_efficiency;
+    const double bytes = traffic.read + traffic.written;
+    const double hbm = (traffic.read / share + traffic.written / kernels.hbm_write) *
+                       (1 - l2_hit(gpu, bytes)) / gpu.hbm_bandwidth;
+    const Ps start = narrow ? kernels.narrow_start : kernels.stream_start;
+    return to_seconds(start) + std::max(bytes / (gpu.sms * kernels.stream_load), hbm);
 }
 
 Traffic gather_traffic(const Gpu& gpu, const Gather& gather) {
     const double moved = static_cast<double>(gather.rows) * gather.width;
     const double table = static_cast<double>(gather.table_rows) * gather.width;
     const double kept = gpu.kernels.l2_resident * static_cast<double>(gpu.l2_capacity);
-    const double evicted = std::exp(-kept / table);
+    const double evicted = std::exp(-kept / (2 * table));
     return {.read = table + std::max(0.0, moved - table) * evicted, .written = moved};
 }
 

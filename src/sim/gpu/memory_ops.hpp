@@ -12,7 +12,7 @@ enum class Access {
     narrow,      ///< small pieces far apart: reductions across rows
 };
 
-/// HBM traffic of one kernel.
+/// What one kernel moves; reads of a line that L2 still holds from a read before are not counted.
 struct Traffic {
     double read = 0;     ///< bytes
     double written = 0;  ///< bytes

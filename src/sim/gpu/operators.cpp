@@ -1,5 +1,6 @@
-/// An operator replayed in a CUDA graph takes max(floor, replay + kernels): the host needs the
-/// floor to send off any graph, and `replay` passes between the graph's start and its first kernel.
+/// An operator replayed alone in a CUDA graph takes max(floor, replay + kernels): between the two
+/// events the host needs the floor to send off any graph; a graph that outlasts this adds `replay`
+/// to its kernels. Among others in a graph an operator takes its kernels alone.
 #include "sim/gpu/gemm.hpp"
 #include "sim/gpu/grouped_gemm.hpp"
 #include "sim/gpu/memory_ops.hpp"

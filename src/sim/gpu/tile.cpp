@@ -47,7 +47,7 @@ std::int64_t GemmPlan::tiles() const {
 
 double l2_hit(const Gpu& gpu, double footprint) {
     const double size = gpu.kernels.l2_resident * static_cast<double>(gpu.l2_capacity);
-    return std::clamp((1.2 * size - footprint) / (0.4 * size), 0.0, 1.0);
+    return std::clamp((1.1 * size - footprint) / (0.2 * size), 0.0, 1.0);
 }
 
 double tile_seconds(const Gpu& gpu, const TileRates& rates, const TileWork& work, double active,

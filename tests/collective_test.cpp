@@ -1,0 +1,177 @@
+// Do collectives take the time, and move the bytes, that their algorithms say?
+#include <moehub/collective.hpp>
+#include <moehub/error.hpp>
+#include <moehub/presets.hpp>
+#include <moehub/validate.hpp>
+
+#include <thread>
+
+#include <gtest/gtest.h>
+
+namespace moehub {
+namespace {
+
+using Op = Collective::Op;
+using Algorithm = Collective::Algorithm;
+
+Collective make(Op op, Algorithm algorithm, Bytes bytes, Grain grain = Grain::row, int gpus = 8) {
+    Collective what;
+    what.op = op;
+    what.algorithm = algorithm;
+    what.bytes = bytes;
+    what.grain = grain;
+    what.gpus = gpus;
+    return what;
+}
+
+constexpr Bytes kMiB = 1 << 20;
+
+std::vector<Collective> all_collectives(Bytes bytes, Grain grain, int gpus) {
+    std::vector<Collective> list = {make(Op::all_to_all, Algorithm::direct, bytes, grain, gpus)};
+    for (const Op op : {Op::all_gather, Op::reduce_scatter, Op::all_reduce}) {
+        for (const Algorithm how : {Algorithm::direct, Algorithm::ring, Algorithm::nvls}) {
+            list.push_back(make(op, how, bytes, grain, gpus));
+        }
+    }
+    return list;
+}
+
+TEST(Collective, published_measurements_are_met_within_5_percent) {
+#ifdef MOEHUB_SANITIZED
+    GTEST_SKIP() << "8 GiB collectives take minutes under a sanitizer";
+#endif
+    const Validation result =
+        validate(std::string(MOEHUB_SOURCE_DIR) + "/validation/published_collectives.csv");
+    ASSERT_EQ(result.rows.size(), 7u);
+    for (const auto& row : result.rows) EXPECT_LT(std::abs(row.error), 0.05);
+}
+
+TEST(Collective, both_grains_move_the_same_bytes_in_the_same_time) {
+    const Machine machine = load_machine("dgx-h100");
+    const std::vector<Collective> packets = all_collectives(16 * kMiB, Grain::packet, 8);
+    const std::vector<Collective> rows = all_collectives(16 * kMiB, Grain::row, 8);
+    for (std::size_t i = 0; i < packets.size(); ++i) {
+        const CollectiveResult packet = run_collective(machine, packets[i]);
+        const CollectiveResult row = run_collective(machine, rows[i]);
+        EXPECT_EQ(packet.bytes_up, row.bytes_up);
+        EXPECT_EQ(packet.bytes_down, row.bytes_down);
+        EXPECT_EQ(packet.packets, row.packets);
+        EXPECT_NEAR(static_cast<double>(row.time) / static_cast<double>(packet.time), 1.0, 0.02)
+            << "collective " << i;
+    }
+}
+
+TEST(Collective, in_switch_reduction_sends_the_buffer_once_and_receives_a_share) {
+    const Machine machine = load_machine("dgx-h100");
+    const Bytes bytes = 8 * kMiB;
+    const Bytes lines = bytes / 128;  // a GPU answers for all of them and asks for one in eight
+    const CollectiveResult result =
+        run_collective(machine, make(Op::reduce_scatter, Algorithm::nvls, bytes));
+    EXPECT_EQ(result.bytes_up, 8 * (lines * 9 + lines / 8 * 2) * 16);
+    EXPECT_EQ(result.bytes_down, 8 * (lines * 2 + lines / 8 * 9) * 16);
+}
+
+TEST(Collective, multicast_sends_a_share_and_receives_the_buffer_once) {
+    const Machine machine = load_machine("dgx-h100");
+    const Bytes bytes = 8 * kMiB;
+    const Bytes lines = bytes / 128;
+    const CollectiveResult result =
+        run_collective(machine, make(Op::all_gather, Algorithm::nvls, bytes));
+    // Up: a share of the stores, and an acknowledgement of every line received. Down: every line,
+    // and one merged acknowledgement for each line sent.
+    EXPECT_EQ(result.bytes_up, 8 * (lines / 8 * 10 + lines) * 16);
+    EXPECT_EQ(result.bytes_down, 8 * (lines * 10 + lines / 8) * 16);
+}
+
+TEST(Collective, a_ring_moves_each_part_to_every_other_gpu) {
+    const Machine machine = load_machine("dgx-h800");
+    const CollectiveResult gather =
+        run_collective(machine, make(Op::all_gather, Algorithm::ring, 8 * kMiB));
+    const CollectiveResult reduce =
+        run_collective(machine, make(Op::all_reduce, Algorithm::ring, 8 * kMiB));
+    EXPECT_EQ(gather.bytes_up, 8 * 7 * (kMiB / 128) * 10 * 16);
+    EXPECT_EQ(reduce.bytes_up, 2 * gather.bytes_up);
+}
+
+TEST(Collective, a_small_one_takes_its_launch_and_latencies) {
+    const Machine machine = load_machine("dgx-h100");
+    const CollectiveResult result =
+        run_collective(machine, make(Op::all_to_all, Algorithm::direct, 8 * 128));
+    const Ps wire =
+        machine.hub.store_latency + machine.hub.write_latency + 4 * machine.link.latency;
+    EXPECT_NEAR(to_us(result.time), to_us(machine.collective.launch + wire), 0.05);
+}
+
+TEST(Collective, bytes_that_do_not_divide_evenly_all_arrive) {
+    const Machine machine = load_machine("dgx-h100");
+    for (const Bytes bytes : {1, 7, 8, 129, 1000, 100'003}) {
+        for (const Collective& what : all_collectives(bytes, Grain::row, 8)) {
+            EXPECT_GT(run_collective(machine, what).time, 0);
+        }
+    }
+}
+
+TEST(Collective, every_machine_runs_every_collective_it_can) {
+    for (const std::string& name : preset_names("machines")) {
+        const Machine machine = load_machine(name);
+        for (const Collective& what : all_collectives(1 * kMiB, Grain::row, machine.gpus())) {
+            if (what.algorithm == Algorithm::nvls && (!machine.in_switch || machine.nodes > 1)) {
+                EXPECT_THROW(run_collective(machine, what), InputError) << name;
+            } else {
+                EXPECT_GT(run_collective(machine, what).time, 0) << name;
+            }
+        }
+    }
+}
+
+TEST(Collective, threads_beside_each_other_get_the_same_result) {
+    const Machine machine = load_machine("gh200-nvl32");
+    const Collective what = make(Op::all_to_all, Algorithm::direct, 4 * kMiB, Grain::packet, 32);
+    const CollectiveResult alone = run_collective(machine, what);
+    std::vector<CollectiveResult> results(4);
+    std::vector<std::thread> threads;
+    for (CollectiveResult& result : results) {
+        threads.emplace_back([&] { result = run_collective(machine, what); });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (const CollectiveResult& result : results) {
+        EXPECT_EQ(result.time, alone.time);
+        EXPECT_EQ(result.events, alone.events);
+    }
+}
+
+// These numbers hold for every compiler and every run; a change of the model changes them.
+TEST(Collective, results_are_the_same_bytes_everywhere) {
+    const Machine machine = load_machine("dgx-h100");
+    const auto time = [&](Op op, Algorithm how, Grain grain) {
+        return run_collective(machine, make(op, how, 3'000'000, grain)).time;
+    };
+    EXPECT_EQ(time(Op::all_to_all, Algorithm::direct, Grain::packet), 17'017'357);
+    EXPECT_EQ(time(Op::all_to_all, Algorithm::direct, Grain::row), 17'024'836);
+    EXPECT_EQ(time(Op::all_reduce, Algorithm::ring, Grain::row), 80'932'068);
+    EXPECT_EQ(time(Op::all_reduce, Algorithm::nvls, Grain::packet), 37'982'270);
+    EXPECT_EQ(time(Op::all_reduce, Algorithm::nvls, Grain::row), 37'629'261);
+}
+
+TEST(Collective, what_cannot_run_is_refused_in_one_line) {
+    const Machine machine = load_machine("dgx-h100");
+    const auto message = [&](const Collective& what) -> std::string {
+        try {
+            run_collective(machine, what);
+            return "";
+        } catch (const InputError& error) {
+            return error.what();
+        }
+    };
+    EXPECT_EQ(message(make(Op::all_to_all, Algorithm::ring, kMiB)),
+              "all_to_all runs with the direct algorithm only");
+    EXPECT_EQ(message(make(Op::all_to_all, Algorithm::direct, 0)),
+              "bytes must be positive, found 0");
+    EXPECT_EQ(message(make(Op::all_to_all, Algorithm::direct, kMiB, Grain::row, 1)),
+              "a collective needs at least 2 GPUs, found 1");
+    EXPECT_EQ(message(make(Op::all_to_all, Algorithm::direct, kMiB, Grain::row, 4)),
+              "dgx-h100 has 8 GPUs, the collective asks for 4");
+}
+
+}  // namespace
+}  // namespace moehub
