@@ -19,11 +19,9 @@ struct Gossip {
         : engine(components, kLag, scheme), seen(components) {}
 
     void send(ComponentId from, ComponentId to, Ps time, std::uint32_t message) {
-        Event event;
-        event.time = time;
-        event.source = from;
-        event.unit.transfer = message;
-        engine.push(to, event);
+        Unit unit;
+        unit.transfer = message;
+        engine.push(to, time, from, unit);
     }
 
     Ps run(ComponentId component, std::span<const Event> events, Ps) {
@@ -70,11 +68,9 @@ TEST(Engine, events_come_in_order_of_time_then_source) {
     } world;
     Engine engine(1, kLag);
     const auto push = [&](Ps time, ComponentId source, std::uint32_t label) {
-        Event event;
-        event.time = time;
-        event.source = source;
-        event.unit.transfer = label;
-        engine.push(0, event);
+        Unit unit;
+        unit.transfer = label;
+        engine.push(0, time, source, unit);
     };
     push(30, 9, 4);
     push(10, 5, 2);
@@ -103,13 +99,11 @@ TEST(Engine, an_effect_inside_its_own_window_is_refused) {
     struct World {
         Engine engine{2, kLag};
         Ps run(ComponentId component, std::span<const Event> events, Ps) {
-            if (component == 0) engine.push(1, events[0]);
+            if (component == 0) engine.push(1, events[0].time, 0, events[0].unit);
             return kNever;
         }
     } world;
-    Event event;
-    event.time = 1000;
-    world.engine.push(0, event);
+    world.engine.push(0, 1000, 0, Unit());
     EXPECT_THROW(world.engine.run(world), std::logic_error);
 }
 

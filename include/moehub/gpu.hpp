@@ -7,31 +7,31 @@ namespace moehub {
 /// What kernels reach on the card: rates, shares and latencies fitted to measured operators, one
 /// value for all shapes (docs/gpu-model.md). The defaults are those of the measured H200.
 struct Kernels {
-    double tensor_efficiency = 0.834;  ///< of bf16_flops, with all SMs at work and the clock full
-    double throttled_clock = 0.845;    ///< of that, once the power limit has lowered the clock
+    double tensor_efficiency = 0.833;  ///< of bf16_flops, with all SMs at work and the clock full
+    double throttled_clock = 0.846;    ///< of that, once the power limit has lowered the clock
     Ps boost_time = 5'530 * kUs;       ///< operators up to this long, replayed, keep the full clock
 
-    double hbm_efficiency = 0.843;  ///< of hbm_bandwidth, reading long contiguous runs
+    double hbm_efficiency = 0.834;  ///< of hbm_bandwidth, reading long contiguous runs
     double hbm_narrow = 0.663;      ///< of hbm_bandwidth, reading narrow pieces far apart
-    double hbm_write = 0.728;       ///< of hbm_bandwidth, writing
-    double l2_resident = 0.75;      ///< of l2_capacity, what stays from one replay to the next
+    double hbm_write = 0.731;       ///< of hbm_bandwidth, writing
+    double l2_resident = 0.752;     ///< of l2_capacity, what stays from one replay to the next
 
-    double gemm_load = 105e9;       ///< bytes/s into the shared memory of one SM
+    double gemm_load = 108e9;       ///< bytes/s into the shared memory of one SM
     double gemm_store = 40.8e9;     ///< bytes/s of finished output from one SM
     double grouped_load = 83.7e9;   ///< as gemm_load, in the grouped kernel
-    double grouped_store = 31.5e9;  ///< as gemm_store, in the grouped kernel
+    double grouped_store = 31.7e9;  ///< as gemm_store, in the grouped kernel
     double stream_load = 30.3e9;  ///< bytes/s that one SM reads and writes in a memory-bound kernel
 
-    Ps gemm_start = 2'390 * kNs;          ///< launch, descriptors, first loads of a GEMM
+    Ps gemm_start = 2'380 * kNs;          ///< launch, descriptors, first loads of a GEMM
     Ps grouped_start = 10'100 * kNs;      ///< as gemm_start, with the kernel that lists the groups
     Ps stream_start = 1'670 * kNs;        ///< launch and first loads of a memory-bound kernel
-    Ps narrow_start = 2'630 * kNs;        ///< as stream_start, of one that sums rows
-    Ps split_k_reduce = 2'700 * kNs;      ///< launch of the kernel that adds split-K parts
-    Ps graph_replay = 3'570 * kNs;        ///< replay of a CUDA graph alone, beyond its kernels
+    Ps narrow_start = 2'620 * kNs;        ///< as stream_start, of one that sums rows
+    Ps split_k_reduce = 2'740 * kNs;      ///< launch of the kernel that adds split-K parts
+    Ps graph_replay = 3'620 * kNs;        ///< replay of a CUDA graph alone, beyond its kernels
     Ps graph_replay_floor = 9'500 * kNs;  ///< what a fast host needs to send off a replay
     Ps sort_block = 30'700 * kNs;         ///< a sort that one thread block does, but for its keys
-    double sort_block_rate = 8.06e9;      ///< bytes/s of keys and indices in that sort
-    Ps sort_pass = 9'490 * kNs;           ///< one of the 8 passes of a sort over all SMs
+    double sort_block_rate = 8.07e9;      ///< bytes/s of keys and indices in that sort
+    Ps sort_pass = 9'480 * kNs;           ///< one of the 8 passes of a sort over all SMs
 };
 
 /// What the host and synchronisation cost. The defaults were measured on an H200 and its host.

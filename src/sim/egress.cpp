@@ -35,10 +35,11 @@ std::int64_t Egress::nic_flits() const {
 }
 
 Ps Egress::run(Fabric& fabric, std::span<const Event> events, Ps until) {
-    for (const Event& event : events) {
+    for (const Event& event : events) {  // all posts
         // A post may change whose turn it is, so what comes before it must have left.
-        if (event.unit.kind == Kind::post) run_until(fabric, event.time);
-        accept(fabric, event);
+        run_until(fabric, event.time);
+        fabric.transfer(event.unit.transfer).ready = event.time;
+        enqueue(fabric, event.unit.transfer);
     }
     return run_until(fabric, until);
 }
@@ -48,15 +49,6 @@ Ps Egress::run_until(Fabric& fabric, Ps until) {
     Ps next = kNever;
     for (Uplink& uplink : uplinks_) next = std::min(next, run_uplink(fabric, uplink, until));
     return next;
-}
-
-void Egress::accept(Fabric& fabric, const Event& event) {
-    if (event.unit.kind == Kind::post) {
-        fabric.transfer(event.unit.transfer).ready = event.time;
-        enqueue(fabric, event.unit.transfer);
-    } else {
-        stage(uplinks_[event.unit.plane], 0, {event.time, event.unit});
-    }
 }
 
 void Egress::enqueue(Fabric& fabric, TransferId id) {
@@ -88,11 +80,13 @@ void Egress::enqueue(Fabric& fabric, TransferId id) {
     }
 }
 
-void Egress::stage(Uplink& uplink, std::uint32_t number, const Staged& staged) {
-    Channel& channel = uplink.channels[number];
-    channel.units.push(staged);
-    channel.flits += staged.unit.flits;
+Unit& Egress::add_response(std::uint32_t uplink, Ps time) {
+    return stage(uplinks_[uplink], 0, time);
+}
+
+Unit& Egress::stage(Uplink& uplink, std::uint32_t number, Ps time) {
     uplink.filled |= 1u << number;
+    return uplink.channels[number].units.push(time).unit;
 }
 
 /// The earliest start; among equals responses and requests alternate, and so do request channels.
@@ -120,149 +114,48 @@ Egress::Choice Egress::choose(Fabric& fabric, const Uplink& uplink) const {
 
 void Egress::depart(Fabric& fabric, Uplink& uplink, const Choice& choice) {
     Channel& channel = uplink.channels[choice.channel];
-    Unit unit = channel.units.pop().unit;
-    channel.flits -= unit.flits;
-    if (channel.units.empty()) uplink.filled &= ~(1u << choice.channel);
+    const Unit& unit = channel.units.front().unit;
     if (channel.pool != kNoPool) fabric.pool(channel.pool).take(unit.flits);
     uplink.answered_last = choice.channel == 0;
     if (choice.channel != 0) {
         uplink.turn = choice.channel == uplink.requests ? 1 : choice.channel + 1;
+        channel.packets -= unit.packets;
     }
     uplink.free_at = choice.start + uplink.wire->serialise(unit.flits);
     uplink.sent += unit.flits;
-    unit.hold = channel.pool;
-    emit(fabric, uplink, unit, choice.start);
+    emit(fabric, uplink, unit, channel.pool, choice.start);
+    channel.units.drop();
+    if (channel.units.empty()) uplink.filled &= ~(1u << choice.channel);
 }
 
-void Egress::emit(Fabric& fabric, const Uplink& uplink, Unit unit, Ps start) {
-    const ComponentId self = fabric.layout().egress(gpu_);
+void Egress::emit(Fabric& fabric, const Uplink& uplink, const Unit& unit, PoolId hold, Ps start) {
+    const Layout& layout = fabric.layout();
+    const Wire& wire = *uplink.wire;
+    const ComponentId self = layout.egress(gpu_);
     if (fabric.options().grain == Grain::packet && !unit.multicast) {
-        fabric.push(fabric.layout().after_egress(unit), unit, uplink.free_at + uplink.wire->latency,
-                    self);
+        const Ps arrival = uplink.free_at + wire.latency;
+        fabric.push(layout.after_egress(unit), unit, arrival, self).hold = hold;
         return;
     }
     const std::uint32_t first = first_packet_flits(unit);
-    const Ps lane = uplink.wire->lane_extra(first) + uplink.wire->latency;
-    const Flight flight{start + uplink.wire->serialise(first) + lane, uplink.free_at + lane, self};
-    if (!unit.multicast) {
-        fabric.send(fabric.layout().after_egress(unit), unit, flight);
-        return;
-    }
-    unit.hold = fabric.share_hold(unit.hold, fabric.layout().gpus_per_node);
-    const std::uint32_t base = fabric.layout().node(gpu_) * fabric.layout().gpus_per_node;
-    for (std::uint32_t i = 0; i < fabric.layout().gpus_per_node; ++i) {
-        unit.dst = static_cast<GpuId>(base + i);
-        fabric.send(fabric.layout().after_egress(unit), unit, flight);
-    }
-}
-
-// Per peer.
-
-Ps Egress::run_uplink(Fabric& fabric, Uplink& uplink, Ps until) {
-    for (;;) {
-        const Choice choice = choose(fabric, uplink);
-        if (choice.start >= until) return choice.start;
-        depart(fabric, uplink, choice);
-        if (choice.channel != 0) refill(fabric, uplink, choice.channel);
-    }
-}
-
-/// Cuts the channel's next unit, from the peer whose turn it is.
-void Egress::refill(Fabric& fabric, Uplink& uplink, std::uint32_t number) {
-    Channel& channel = uplink.channels[number];
-    if (channel.peers.empty()) return;
-    if (channel.turn >= channel.peers.size()) channel.turn = 0;
-    Cursor& cursor = *channel.peers[channel.turn];
-    const GpuId peer = fabric.transfer(cursor.transfer).dst;
-    stage(uplink, number,
-          {fabric.transfer(cursor.transfer).ready,
-           fabric.cut(cursor.transfer, *uplink.wire, uplink.number, cursor.index)});
-    ++cursor.group;
-    if (settle(fabric, uplink, cursor)) {
-        ++channel.turn;
+    const Ps lane = wire.lane_extra(first) + wire.latency;
+    const Flight flight{start + wire.serialise(first) + lane, uplink.free_at + lane, self};
+    if (unit.multicast) {
+        emit_copies(fabric, unit, hold, flight);
     } else {
-        channel.peers.erase(channel.peers.begin() + static_cast<std::ptrdiff_t>(channel.turn));
-        uplink.cursors.erase(peer);
+        fabric.send_train(layout.after_egress(unit), unit, hold, flight);
     }
 }
 
-/// True for the links to several switches, over which a transfer's lines are spread.
-bool Egress::spread(const Fabric& fabric, const Uplink& uplink) const {
+/// The switch replicates: a copy to every GPU of the node.
+void Egress::emit_copies(Fabric& fabric, const Unit& unit, PoolId hold, const Flight& flight) {
     const Layout& layout = fabric.layout();
-    return layout.planes > 1 && !layout.mesh && !layout.is_nic(uplink.number);
-}
-
-void Egress::open(Fabric& fabric, const Uplink& uplink, Cursor& cursor, TransferId id) const {
-    const Transfer& transfer = fabric.transfer(id);
-    cursor = {};
-    cursor.transfer = id;
-    cursor.count = fabric.units(transfer, *uplink.wire);
-    cursor.end = cursor.count;
-    if (spread(fabric, uplink)) {
-        const std::uint32_t planes = fabric.layout().planes;
-        cursor.line = fabric.first_line(transfer, *uplink.wire);
-        cursor.group = cursor.line / planes;
-        cursor.end = (cursor.line + cursor.count + planes - 1) / planes;
-    }
-}
-
-/// Moves a cursor on to the next unit for its uplink; false at the end of the list.
-bool Egress::settle(Fabric& fabric, const Uplink& uplink, Cursor& cursor) const {
-    const Layout& layout = fabric.layout();
-    const bool spreads = spread(fabric, uplink);
-    for (;;) {
-        for (; cursor.group < cursor.end; ++cursor.group) {
-            const std::uint64_t line =
-                spreads ? layout.line(cursor.group, uplink.number) : cursor.group;
-            const std::uint64_t index = line - cursor.line;  // wraps where the line lies before
-            if (index >= cursor.count) continue;
-            cursor.index = static_cast<std::uint32_t>(index);
-            return true;
-        }
-        const TransferId next = fabric.transfer(cursor.transfer).next;
-        if (next == kNoTransfer) {
-            cursor.transfer = kNoTransfer;
-            return false;
-        }
-        open(fabric, uplink, cursor, next);
-    }
-}
-
-// Shared FIFO.
-
-Ps Egress::run_shared(Fabric& fabric, Ps until) {
-    for (;;) {
-        feed_from_fifo(fabric);
-        Choice best;
-        Uplink* chosen = nullptr;
-        for (Uplink& uplink : uplinks_) {
-            const Choice choice = choose(fabric, uplink);
-            if (choice.start >= best.start) continue;
-            best = choice;
-            chosen = &uplink;
-        }
-        if (best.start >= until) return best.start;
-        fifo_time_ = std::max(fifo_time_, best.start);
-        depart(fabric, *chosen, best);
-    }
-}
-
-/// Moves units from the head of the line to their channels' staging buffers until one is full.
-void Egress::feed_from_fifo(Fabric& fabric) {
-    while (fifo_head_ != kNoTransfer) {
-        Transfer& transfer = fabric.transfer(fifo_head_);
-        const Layout& layout = fabric.layout();
-        const Wire& line_wire = *uplinks_.front().wire;
-        Uplink& uplink = uplinks_[layout.uplink(
-            transfer.src, transfer.dst, fabric.first_line(transfer, line_wire) + transfer.issued)];
-        const std::uint32_t number = channel_of(uplink, transfer.dst);
-        const std::int64_t room = std::int64_t{fabric.machine().hub.staging_packets} *
-                                  uplink.wire->full_packet_flits * uplink.wire->fold;
-        if (uplink.channels[number].flits >= room) return;
-        stage(uplink, number,
-              {std::max(transfer.ready, fifo_time_),
-               fabric.cut(fifo_head_, *uplink.wire, uplink.number, transfer.issued)});
-        if (++transfer.issued == fabric.units(transfer, *uplink.wire)) fifo_head_ = transfer.next;
+    const PoolId shared = fabric.share_hold(hold, layout.gpus_per_node);
+    const std::uint32_t base = layout.node(gpu_) * layout.gpus_per_node;
+    Unit copy = unit;
+    for (std::uint32_t i = 0; i < layout.gpus_per_node; ++i) {
+        copy.dst = static_cast<GpuId>(base + i);
+        fabric.send_train(layout.after_egress(copy), copy, shared, flight);
     }
 }
 

@@ -20,12 +20,17 @@
 namespace moehub::sim {
 
 class Fabric;
+struct Flight;
 
 class Egress {
   public:
     Egress(Fabric& fabric, GpuId gpu);
 
     Ps run(Fabric& fabric, std::span<const Event> events, Ps until);
+
+    /// A new response that may go from `time` on, which lies in a later window; the caller fills in
+    /// all of it but the order, which is by time.
+    Unit& add_response(std::uint32_t uplink, Ps time);
 
     /// Flits put on the links inside the node, and on the NIC.
     std::int64_t link_flits() const;
@@ -41,8 +46,8 @@ class Egress {
         std::uint64_t end = 0;    ///< behind the transfer's last group
     };
     struct Channel {
-        Ring<Staged> units;      ///< ready for the wire, oldest first
-        std::int64_t flits = 0;  ///< in units
+        Ring<Staged> units;        ///< ready for the wire, oldest first
+        std::int64_t packets = 0;  ///< of requests in units
         PoolId pool = kNoPool;
         std::vector<Cursor*> peers;  ///< with requests on this channel
         std::size_t turn = 0;        ///< whose is next
@@ -69,12 +74,12 @@ class Egress {
     };
 
     Ps run_until(Fabric& fabric, Ps until);
-    void accept(Fabric& fabric, const Event& event);
     void enqueue(Fabric& fabric, TransferId id);
-    void stage(Uplink& uplink, std::uint32_t channel, const Staged& staged);
+    Unit& stage(Uplink& uplink, std::uint32_t channel, Ps time);
     Choice choose(Fabric& fabric, const Uplink& uplink) const;
     void depart(Fabric& fabric, Uplink& uplink, const Choice& choice);
-    void emit(Fabric& fabric, const Uplink& uplink, Unit unit, Ps start);
+    void emit(Fabric& fabric, const Uplink& uplink, const Unit& unit, PoolId hold, Ps start);
+    void emit_copies(Fabric& fabric, const Unit& unit, PoolId hold, const Flight& flight);
 
     // Per peer.
     Ps run_uplink(Fabric& fabric, Uplink& uplink, Ps until);

@@ -141,27 +141,29 @@ void Endpoint::complete(const Unit& unit) {
 
 void Endpoint::respond(const Unit& request, Kind kind, Ps latency) {
     const Layout& layout = fabric_->layout();
-    Unit answer;
+    const std::uint32_t uplink = layout.mesh && layout.same_node(id_, request.src)
+                                     ? layout.uplink(id_, request.src, 0)
+                                     : request.plane;
+    const Wire& wire = fabric_->wire_of_uplink(uplink);
+    const std::uint16_t flits = wire.flits(kind, request.bytes, request.packets, false);
+    // An acknowledgement that costs nothing on the wire goes straight to whom it concerns.
+    const bool free = flits == 0;
+    Unit& answer = free ? fabric_->push(layout.gpu(request.src), request,
+                                        now_ + latency + 2 * wire.latency, layout.gpu(id_))
+                        : fabric_->answer(id_, uplink, now_ + latency);
     answer.transfer = request.transfer;
     answer.index = request.index;
     answer.bytes = request.bytes;
+    answer.hold = kNoPool;
+    answer.flits = flits;
     answer.packets = request.packets;
-    answer.kind = kind;
     answer.src = id_;
     answer.dst = request.src;
+    answer.plane = static_cast<std::uint8_t>(uplink);
+    answer.kind = kind;
+    answer.phase = Phase::whole;
+    answer.multicast = false;
     answer.gather = request.multicast;
-    answer.plane = layout.mesh && layout.same_node(id_, request.src)
-                       ? static_cast<std::uint8_t>(layout.uplink(id_, request.src, 0))
-                       : request.plane;
-    const Wire& wire = fabric_->wire_of_uplink(answer.plane);
-    answer.flits =
-        static_cast<std::uint16_t>(wire.flits(kind, answer.bytes, answer.packets, false));
-    const ComponentId self = layout.gpu(id_);
-    if (answer.flits == 0) {  // an acknowledgement that costs nothing on the wire
-        fabric_->push(layout.gpu(request.src), answer, now_ + latency + 2 * wire.latency, self);
-    } else {
-        fabric_->push(layout.egress(id_), answer, now_ + latency, self);
-    }
 }
 
 bool Endpoint::idle() const {

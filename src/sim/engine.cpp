@@ -11,7 +11,10 @@ Engine::Engine(std::size_t components, Ps lag, Scheme scheme)
     : scheme_(scheme), components_(components), words_((components + 63) / 64) {
     if (lag < 1) throw std::logic_error("the engine's lag must be positive");
     shift_ = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(lag))) - 1;
-    if (scheme == Scheme::heap) return;
+    if (scheme == Scheme::heap) {
+        ring_end_ = 0;
+        return;
+    }
     active_.resize(words_ * kSlots);
     inbox_.resize(components * kSlots);
     buffers_.emplace_back();  // index 0 stands for "none"
@@ -32,28 +35,35 @@ std::uint32_t Engine::take_buffer() {
     return buffer;
 }
 
-void Engine::push_far(ComponentId target, Ps time, ComponentId source, const Event* event) {
-    std::uint32_t index = kWake;
-    if (event != nullptr) {
-        if (free_far_.empty()) {
-            free_far_.push_back(static_cast<std::uint32_t>(far_events_.size()));
-            far_events_.emplace_back();
-        }
-        index = free_far_.back();
-        free_far_.pop_back();
-        far_events_[index] = *event;
+Unit& Engine::push_far(ComponentId target, Ps time, ComponentId source, const Unit& unit) {
+    if (free_far_.empty()) {
+        free_far_.push_back(static_cast<std::uint32_t>(far_units_.size()));
+        far_units_.emplace_back();
     }
-    far_.push_back({time, target, source, order_++, index});
+    const std::uint32_t index = free_far_.back();
+    free_far_.pop_back();
+    add_far({time, target, source, order_++, index});
+    return far_units_[index] = unit;
+}
+
+void Engine::wake_far(ComponentId target, Ps time) {
+    add_far({time, target, 0, order_++, kWake});
+}
+
+void Engine::add_far(const Far& entry) {
+    far_.push_back(entry);
     std::push_heap(far_.begin(), far_.end(), std::greater<>());
 }
 
-Event Engine::pop_far(Far& entry) {
+Engine::Far Engine::pop_far(Unit& unit) {
     std::pop_heap(far_.begin(), far_.end(), std::greater<>());
-    entry = far_.back();
+    const Far entry = far_.back();
     far_.pop_back();
-    if (entry.event == kWake) return Event();
-    free_far_.push_back(entry.event);
-    return far_events_[entry.event];
+    if (entry.unit != kWake) {
+        unit = far_units_[entry.unit];
+        free_far_.push_back(entry.unit);
+    }
+    return entry;
 }
 
 bool Engine::next_instant() {
@@ -62,10 +72,11 @@ bool Engine::next_instant() {
     current_ = far_.front().target;
     batch_.clear();
     while (!far_.empty() && far_.front().time == now_ && far_.front().target == current_) {
-        Far entry{};
-        const Event event = pop_far(entry);
-        if (entry.event != kWake) batch_.push_back(event);
+        Unit unit;
+        const Far entry = pop_far(unit);
+        if (entry.unit != kWake) batch_.push_back({unit, entry.time, entry.source});
     }
+    batch_count_ = batch_.size();
     return true;
 }
 
@@ -80,6 +91,7 @@ bool Engine::next_window() {
     }
     pull_far(window);
     window_ = window;
+    ring_end_ = window_ + kSlots;
     end_ = (window + 1) << shift_;
     current_ = 0;
     busy_[slot(window)] = false;
@@ -89,13 +101,14 @@ bool Engine::next_window() {
 /// Moves what is due from the far heap to the ring, seen from the window about to run.
 void Engine::pull_far(std::int64_t window) {
     window_ = window - 1;  // so that push and wake accept `window`
-    while (!far_.empty() && (far_.front().time >> shift_) < window_ + kSlots) {
-        Far entry{};
-        const Event event = pop_far(entry);
-        if (entry.event == kWake) {
+    ring_end_ = window_ + kSlots;
+    while (!far_.empty() && (far_.front().time >> shift_) < ring_end_) {
+        Unit unit;
+        const Far entry = pop_far(unit);
+        if (entry.unit == kWake) {
             activate(entry.time >> shift_, entry.target);
         } else {
-            push(entry.target, event);
+            push(entry.target, entry.time, entry.source, unit);
             --events_;  // it was counted when it was first pushed
         }
     }
@@ -108,7 +121,7 @@ bool Engine::next_in_window() {
         const int bit = std::countr_zero(words[word]);
         words[word] &= words[word] - 1;
         current_ = static_cast<ComponentId>(word * 64 + static_cast<std::size_t>(bit));
-        batch_.clear();
+        batch_count_ = 0;
         std::uint32_t& buffer = inbox_[cell(window_, current_)];
         if (buffer != 0) {
             sort_batch(buffers_[buffer]);
@@ -129,6 +142,7 @@ void Engine::sort_batch(std::vector<Event>& inbox) {
     const std::size_t count = inbox.size();
     if (std::is_sorted(inbox.begin(), inbox.end(), before)) {
         batch_.swap(inbox);
+        batch_count_ = count;
         inbox.clear();
         return;
     }
@@ -141,7 +155,8 @@ void Engine::sort_batch(std::vector<Event>& inbox) {
     bins_.assign(mask + 2, 0);
     for (const Event& event : inbox) ++bins_[bin(event) + 1];
     for (std::size_t i = 1; i <= mask; ++i) bins_[i] += bins_[i - 1];
-    batch_.resize(count);
+    if (batch_.size() < count) batch_.resize(count);
+    batch_count_ = count;
     for (const Event& event : inbox) batch_[bins_[bin(event)]++] = event;
     for (std::size_t i = 1; i < count; ++i) {
         if (!before(batch_[i], batch_[i - 1])) continue;

@@ -26,17 +26,19 @@ class Engine {
     /// `lag`: the smallest time between a cause and its effect in another component.
     Engine(std::size_t components, Ps lag, Scheme scheme = Scheme::windows);
 
-    void push(ComponentId target, const Event& event);
+    /// Sends a copy of `unit` from `source`, to be there at `time`; returns the copy, which may be
+    /// changed until the next call.
+    Unit& push(ComponentId target, Ps time, ComponentId source, const Unit& unit);
     /// Has the component run at `time`, without an event.
     void wake(ComponentId target, Ps time);
 
     template <class World>
     void run(World& world) {
         if (scheme_ == Scheme::heap) {
-            while (next_instant()) finish(world.run(current_, batch_, now_ + 1));
+            while (next_instant()) finish(world.run(current_, batch(), now_ + 1));
         } else {
             while (next_window()) {
-                while (next_in_window()) finish(world.run(current_, batch_, end_));
+                while (next_in_window()) finish(world.run(current_, batch(), end_));
             }
         }
     }
@@ -46,12 +48,12 @@ class Engine {
   private:
     static constexpr int kSlots = 64;  ///< windows held ahead; what lies further waits in far_
 
-    struct Far {  // an event, or a wake (event == kWake), outside the ring
+    struct Far {  // an event, or a wake (unit == kWake), outside the ring
         Ps time;
         ComponentId target;
         ComponentId source;
         std::uint64_t order;
-        std::uint32_t event;
+        std::uint32_t unit;
         bool operator>(const Far& other) const;
     };
     static constexpr std::uint32_t kWake = 0xffffffff;
@@ -59,12 +61,15 @@ class Engine {
     bool next_instant();
     bool next_window();
     bool next_in_window();
+    std::span<const Event> batch() const { return {batch_.data(), batch_count_}; }
     void finish(Ps next) {
         if (next != kNever) wake(current_, next);
     }
     std::uint32_t take_buffer();
-    void push_far(ComponentId target, Ps time, ComponentId source, const Event* event);
-    Event pop_far(Far& entry);
+    Unit& push_far(ComponentId target, Ps time, ComponentId source, const Unit& unit);
+    void wake_far(ComponentId target, Ps time);
+    void add_far(const Far& entry);
+    Far pop_far(Unit& unit);
     void pull_far(std::int64_t window);
     void sort_batch(std::vector<Event>& inbox);
     std::size_t cell(std::int64_t window, ComponentId target) const {
@@ -80,46 +85,45 @@ class Engine {
 
     Scheme scheme_;
     std::size_t components_;
-    std::size_t words_;         ///< of a slot's bitmap of active components
-    int shift_ = 0;             ///< a window is 2^shift_ ps
-    std::int64_t window_ = -1;  ///< being run
+    std::size_t words_;                   ///< of a slot's bitmap of active components
+    int shift_ = 0;                       ///< a window is 2^shift_ ps
+    std::int64_t window_ = -1;            ///< being run
+    std::int64_t ring_end_ = kSlots - 1;  ///< first window beyond the ring; 0 for the heap
     Ps end_ = 0;
     Ps now_ = 0;
     ComponentId current_ = 0;
     std::int64_t events_ = 0;
-    std::vector<Event> batch_;           ///< sorted events of the component being run
-    std::vector<std::uint32_t> bins_;    ///< of the batch being sorted
+    std::vector<Event> batch_;         ///< begins with the sorted events of the component being run
+    std::size_t batch_count_ = 0;      ///< so many
+    std::vector<std::uint32_t> bins_;  ///< of the batch being sorted
     std::vector<std::uint64_t> active_;  ///< [slot][word]
     bool busy_[kSlots] = {};
     std::vector<std::uint32_t> inbox_;  ///< [slot][component] → buffer, 0 for none
     std::vector<std::vector<Event>> buffers_;
     std::vector<std::uint32_t> free_buffers_;
     std::vector<Far> far_;  ///< min-heap
-    std::vector<Event> far_events_;
+    std::vector<Unit> far_units_;
     std::vector<std::uint32_t> free_far_;
     std::uint64_t order_ = 0;
 };
 
-inline void Engine::push(ComponentId target, const Event& event) {
+inline Unit& Engine::push(ComponentId target, Ps time, ComponentId source, const Unit& unit) {
     ++events_;
-    const std::int64_t window = event.time >> shift_;
-    if (scheme_ == Scheme::heap || window >= window_ + kSlots) {
-        push_far(target, event.time, event.source, &event);
-        return;
-    }
+    const std::int64_t window = time >> shift_;
+    if (window >= ring_end_) return push_far(target, time, source, unit);
     if (window <= window_) throw std::logic_error("an effect lands inside its own window");
     std::uint32_t& buffer = inbox_[cell(window, target)];
     if (buffer == 0) {
         buffer = take_buffer();
         activate(window, target);
     }
-    buffers_[buffer].push_back(event);
+    return buffers_[buffer].emplace_back(Event{unit, time, source}).unit;
 }
 
 inline void Engine::wake(ComponentId target, Ps time) {
     const std::int64_t window = time >> shift_;
-    if (scheme_ == Scheme::heap || window >= window_ + kSlots) {
-        push_far(target, time, 0, nullptr);
+    if (window >= ring_end_) {
+        wake_far(target, time);
     } else if (window > window_) {
         activate(window, target);
     } else {

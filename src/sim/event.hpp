@@ -32,8 +32,10 @@ constexpr bool is_response(Kind kind) {
 /// component as a whole, or as the arrival of its first packet and, later, of its last.
 enum class Phase : std::uint8_t { whole, head, tail };
 
-/// One packet, or one train of packets of the same transfer. Kept small: it is copied at every hop.
-struct Unit {
+/// One packet, or one train of packets of the same transfer. It is copied at every hop, so it is
+/// small and aligned, and is changed where it lies: a wide copy of what was just written in pieces
+/// stalls the processor.
+struct alignas(16) Unit {
     TransferId transfer = 0;
     std::uint32_t index = 0;  ///< which unit of its transfer
     std::uint32_t bytes = 0;  ///< of payload, or asked for
@@ -43,10 +45,11 @@ struct Unit {
     GpuId src = 0;  ///< sender of this unit
     GpuId dst = 0;
     std::uint8_t plane = 0;  ///< uplink it takes: its switch, or the NIC
-    Kind kind : 4 = Kind::store;
-    Phase phase : 2 = Phase::whole;
-    bool multicast : 1 = false;  ///< to every GPU of src's node, replicated by the switch
-    bool gather : 1 = false;     ///< response that the switch merges with its peers'
+    Kind kind = Kind::store;
+    Phase phase = Phase::whole;
+    bool multicast = false;       ///< to every GPU of src's node, replicated by the switch
+    bool gather = false;          ///< response that the switch merges with its peers'
+    std::uint8_t unused[3] = {};  ///< so that a copy is two whole registers
 };
 
 inline std::uint32_t first_packet_flits(const Unit& unit) {
@@ -55,15 +58,15 @@ inline std::uint32_t first_packet_flits(const Unit& unit) {
 
 /// A unit that waits for a link, and since when it may go.
 struct Staged {
-    Ps time = 0;
     Unit unit;
+    Ps time = 0;
 };
 
 struct Event {
-    Ps time = 0;
     Unit unit;
+    Ps time = 0;
     ComponentId source = 0;
 };
-static_assert(sizeof(Event) == 40);
+static_assert(sizeof(Unit) == 32 && sizeof(Event) == 48);
 
 }  // namespace moehub::sim

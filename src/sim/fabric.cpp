@@ -95,35 +95,34 @@ TransferId Fabric::add_transfer(const Transfer& transfer) {
     return static_cast<TransferId>(transfers_.size() - 1);
 }
 
-Unit Fabric::cut(TransferId id, const Wire& wire, std::uint32_t uplink, std::uint32_t index) const {
+void Fabric::cut(Unit& unit, TransferId id, const Wire& wire, std::uint32_t index) const {
     const Transfer& transfer = transfers_[id];
     const Bytes size = unit_bytes(wire);
     const Bytes bytes = std::min(transfer.bytes - index * size, size);
-    Unit unit;
     unit.transfer = id;
     unit.index = index;
     unit.bytes = static_cast<std::uint32_t>(bytes);
     unit.packets = wire.packets(bytes);
     unit.kind = transfer.kind;
+    unit.phase = Phase::whole;
     unit.src = transfer.src;
     unit.dst = transfer.dst;
-    unit.plane = static_cast<std::uint8_t>(uplink);
     unit.multicast = transfer.multicast;
-    unit.flits =
-        static_cast<std::uint16_t>(wire.flits(unit.kind, bytes, unit.packets, unit.multicast));
-    return unit;
+    unit.gather = false;
+    unit.flits = wire.flits(unit.kind, bytes, unit.packets, unit.multicast);
 }
 
-void Fabric::send_train(ComponentId target, Unit unit, const Flight& flight) {
-    unit.phase = Phase::whole;
-    if (unit.packets == 1 || target < layout_.gpus) {
-        push(target, unit, flight.tail, flight.source);
-        return;
+void Fabric::send_train(ComponentId target, const Unit& unit, PoolId hold, const Flight& flight) {
+    const bool whole =
+        options_.grain == Grain::packet || unit.packets == 1 || target < layout_.gpus;
+    if (!whole) {
+        Unit& head = push(target, unit, flight.head, flight.source);
+        head.phase = Phase::head;
+        head.hold = hold;
     }
-    unit.phase = Phase::head;
-    push(target, unit, flight.head, flight.source);
-    unit.phase = Phase::tail;
-    push(target, unit, flight.tail, flight.source);
+    Unit& tail = push(target, unit, flight.tail, flight.source);
+    tail.phase = whole ? Phase::whole : Phase::tail;
+    tail.hold = hold;
 }
 
 Ps Fabric::run(ComponentId component, std::span<const Event> events, Ps until) {

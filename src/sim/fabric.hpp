@@ -109,26 +109,25 @@ class Fabric {
     std::uint64_t first_line(const Transfer& transfer, const Wire& wire) const {
         return transfer.address / static_cast<std::uint64_t>(wire.payload);
     }
-    Unit cut(TransferId id, const Wire& wire, std::uint32_t uplink, std::uint32_t index) const;
+    void cut(Unit& unit, TransferId id, const Wire& wire, std::uint32_t index) const;
 
-    void push(ComponentId target, const Unit& unit, Ps time, ComponentId source) {
-        engine_.push(target, {time, unit, source});
+    Unit& push(ComponentId target, const Unit& unit, Ps time, ComponentId source) {
+        return engine_.push(target, time, source, unit);
     }
-    /// Sends a unit into a wire: as head and tail where it is a train and the next is a port.
-    void send(ComponentId target, const Unit& unit, const Flight& flight) {
-        if (options_.grain == Grain::packet) {
-            push(target, unit, flight.tail, flight.source);
-        } else {
-            send_train(target, unit, flight);
-        }
+    /// A response for `gpu` to send from `time` on, to be filled in by the caller. Hub ingress and
+    /// egress are one piece of hardware, so no event is needed.
+    Unit& answer(GpuId gpu, std::uint32_t uplink, Ps time) {
+        engine_.wake(layout_.egress(gpu), time);
+        return egresses_[gpu].add_response(uplink, time);
     }
+    /// Sends a copy of a train, or a packet, into a wire: as head and tail where it is a train and
+    /// the next component is a port.
+    void send_train(ComponentId target, const Unit& unit, PoolId hold, const Flight& flight);
 
     /// For the engine.
     Ps run(ComponentId component, std::span<const Event> events, Ps until);
 
   private:
-    void send_train(ComponentId target, Unit unit, const Flight& flight);
-
     struct Shared {  // a hold that several replicas have together
         PoolId pool;
         std::uint32_t copies;

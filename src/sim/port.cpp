@@ -42,7 +42,7 @@ bool Port::gathered(Fabric& fabric, const Event& event) {
 Ps Port::run_packets(Fabric& fabric, std::span<const Event> events, Ps until) {
     for (const Event& event : events) {
         if (event.unit.gather && !gathered(fabric, event)) continue;
-        fifos_[is_response(event.unit.kind) ? 0 : 1].units.push({event.time, event.unit});
+        fifos_[is_response(event.unit.kind) ? 0 : 1].units.push(event.time).unit = event.unit;
     }
     for (;;) {
         std::size_t chosen = 0;
@@ -70,14 +70,15 @@ Ps Port::next_start(Fabric& fabric, std::size_t& chosen) {
 }
 
 void Port::depart(Fabric& fabric, Fifo& fifo, Ps start) {
-    Unit unit = fifo.units.pop().unit;
+    const Unit& unit = fifo.units.front().unit;
     free_at_ = start + wire_->serialise(unit.flits);
     sent_ += unit.flits;
     // A gathered response gave its credits back when its parts came.
     if (!unit.gather) fabric.release(unit.hold, free_at_, unit.flits);
     if (fifo.pool != kNoPool) fabric.pool(fifo.pool).take(unit.flits);
-    unit.hold = fifo.pool;
-    fabric.push(fabric.layout().after_port(number_, unit), unit, free_at_ + wire_->latency, self_);
+    const ComponentId next = fabric.layout().after_port(number_, unit);
+    fabric.push(next, unit, free_at_ + wire_->latency, self_).hold = fifo.pool;
+    fifo.units.drop();
 }
 
 // Row grain.
@@ -88,7 +89,7 @@ void Port::Fluid::advance(Ps now) {
 }
 
 void Port::flow(Fabric& fabric, const Event& event) {
-    Unit unit = event.unit;
+    const Unit& unit = event.unit;
     all_.advance(event.time);
     responses_.advance(event.time);
     Ps departure = 0;
@@ -107,9 +108,10 @@ void Port::flow(Fabric& fabric, const Event& event) {
     if (unit.phase != Phase::tail && !unit.gather) fabric.release(unit.hold, departure, unit.flits);
     if (unit.phase == Phase::head) return;  // only the tail's arrival counts at a GPU
     sent_ += unit.flits;
-    unit.hold = kNoPool;
-    unit.phase = Phase::whole;
-    fabric.push(fabric.layout().after_port(number_, unit), unit, departure + wire_->latency, self_);
+    const ComponentId next = fabric.layout().after_port(number_, unit);
+    Unit& sent = fabric.push(next, unit, departure + wire_->latency, self_);
+    sent.hold = kNoPool;
+    sent.phase = Phase::whole;
 }
 
 /// When what has just been added to the backlog has left.

@@ -1,6 +1,7 @@
-/// A queue in a ring of power-of-two capacity that grows and never shrinks.
+/// A queue of timed items in a ring of power-of-two capacity that grows and never shrinks.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace moehub::sim {
@@ -10,11 +11,19 @@ class Ring {
   public:
     bool empty() const { return head_ == tail_; }
     const T& front() const { return items_[head_ & mask_]; }
-    void push(const T& item) {
+    void drop() { ++head_; }
+    /// A new item behind all that are not later, to be filled in by the caller; what it holds but
+    /// for the time is undefined. Most come in order of time.
+    T& push(std::int64_t time) {
         if (tail_ - head_ == items_.size()) grow();
-        items_[tail_++ & mask_] = item;
+        std::size_t place = tail_++;
+        for (; place > head_ && items_[(place - 1) & mask_].time > time; --place) {
+            items_[place & mask_] = items_[(place - 1) & mask_];
+        }
+        T& item = items_[place & mask_];
+        item.time = time;
+        return item;
     }
-    T pop() { return items_[head_++ & mask_]; }
 
   private:
     void grow() {

@@ -37,12 +37,12 @@ struct Wire {
         return static_cast<std::uint16_t>((bytes + payload - 1) / payload);
     }
     /// Flits of a unit of `packets` packets that carries (or, for a load, asks for) `bytes`.
-    std::uint32_t flits(Kind kind, Bytes bytes, std::uint32_t packets, bool multicast) const {
-        if (kind == Kind::ack) return packets * ack_flits;
+    std::uint16_t flits(Kind kind, Bytes bytes, std::uint32_t packets, bool multicast) const {
+        if (kind == Kind::ack) return static_cast<std::uint16_t>(packets * ack_flits);
         const std::uint32_t header = packets * (header_flits + (multicast ? multicast_flits : 0));
-        if (kind == Kind::load) return header;
+        if (kind == Kind::load) return static_cast<std::uint16_t>(header);
         // All packets but the last are full, and a full one is whole flits.
-        return header + static_cast<std::uint32_t>((bytes + flit - 1) / flit);
+        return static_cast<std::uint16_t>(header + (bytes + flit - 1) / flit);
     }
 };
 
