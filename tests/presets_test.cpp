@@ -279,5 +279,13 @@ TEST(BadInput, CirclesOfExtendsEnd) {
     std::remove(path.c_str());
 }
 
+TEST(Presets, SourcesShowEveryFileBehindAMachine) {
+    const std::string text = sources_of("h200-cluster");
+    for (const char* part : {"# preset machines/h200-cluster", "# preset gpus/h200-sxm",
+                             "MoE-Hub, DySHARP and CAIS papers"}) {
+        EXPECT_NE(text.find(part), std::string::npos) << part;
+    }
+}
+
 }  // namespace
 }  // namespace moehub

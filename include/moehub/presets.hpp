@@ -45,6 +45,10 @@ std::string preset_title(std::string_view kind, std::string_view name);
 /// The kind of a preset, or of a file by its keys.
 std::string kind_of(const std::string& name_or_path);
 
+/// The files behind it as they were written, with the source of every number: its own, what it
+/// extends, and a machine's GPU.
+std::string sources_of(const std::string& name_or_path);
+
 /// The machine with this many GPUs. A cluster (nic.bandwidth above 0) takes part of one node or
 /// any number of whole nodes; a single node takes any number up to its limit. Start from the
 /// machine as loaded: sizing down forgets how large a node was.

@@ -14,6 +14,7 @@ struct Request {
     std::string name;
     Overrides settings;
     bool json = false;
+    bool sources = false;
     std::string output;
 };
 
@@ -23,6 +24,10 @@ std::string text_of(const Noun& noun, bool json) {
 }
 
 int show_command(const Request& request) {
+    if (request.sources) {
+        put(sources_of(request.name), request.output);
+        return 0;
+    }
     const std::string kind = kind_of(request.name);
     std::string text;
     if (kind == "machines")
@@ -53,6 +58,12 @@ void add_show(CLI::App& app) {
         ->add_flag("--json", request->json,
                    "print JSON; times in picoseconds, sizes in bytes, rates per second")
         ->disable_flag_override();
+    command
+        ->add_flag("--sources", request->sources,
+                   "print the files behind it as written, with the source of every number")
+        ->disable_flag_override()
+        ->excludes("--json")
+        ->excludes("--set");
     command->add_option("-o,--output", request->output, "write to this file instead")
         ->type_name("FILE");
     command->footer("Example:\n  moehub show dgx-h100 --set gpu=h200-sxm -o mine.toml");

@@ -41,13 +41,14 @@ std::string singular(std::string_view kind) {
 Document open(std::string_view kind, const std::string& name) {
     if (is_file_name(name)) {
         const fs::path path(name);
-        return {name, path.stem().string(), path.parent_path().string(),
-                read_toml(read_file(name), name)};
+        std::string text = read_file(name);
+        return {name, path.stem().string(), path.parent_path().string(), read_toml(text, name),
+                std::move(text)};
     }
     for (const EmbeddedPreset& preset : embedded_presets()) {
         if (preset.kind != kind || preset.name != name) continue;
         const Origin origin = fmt::format("preset {}/{}", kind, name);
-        return {origin, name, "", read_toml(preset.text, origin)};
+        return {origin, name, "", read_toml(preset.text, origin), std::string(preset.text)};
     }
     const std::vector<std::string> names = preset_names(kind);
     throw InputError(fmt::format("unknown {} {}{} ({})", singular(kind), moehub::quoted(name),
@@ -117,6 +118,20 @@ std::string preset_title(std::string_view kind, std::string_view name) {
     for (const Entry& entry : open(kind, std::string(name)).entries)
         if (entry.key == "title") return entry.text;
     return "";
+}
+
+std::string sources_of(const std::string& name_or_path) {
+    const std::string kind = kind_of(name_or_path);
+    std::string text;
+    const auto add = [&](const std::vector<Document>& chain) {
+        for (auto document = chain.rbegin(); document != chain.rend(); ++document) {
+            text += fmt::format("{}# {}\n\n{}", text.empty() ? "" : "\n", document->origin,
+                                document->text);
+        }
+    };
+    add(load_chain(kind, name_or_path));
+    if (kind == "machines") add(load_chain("gpus", load_machine(name_or_path).gpu_name));
+    return text;
 }
 
 std::string kind_of(const std::string& name_or_path) {

@@ -14,6 +14,7 @@ struct Document {
     std::string name;    ///< of the preset, or the file without folder and ".toml"
     std::string folder;  ///< of the file, against which it names others; empty: a preset
     std::vector<Entry> entries;
+    std::string text;  ///< as written, comments and all
 };
 
 /// The document with what it extends, base first. `extends` is taken out; name and title stay
