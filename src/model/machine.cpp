@@ -172,7 +172,7 @@ Machine from_chain(std::vector<Document> chain, const Overrides& overrides) {
         std::stable_partition(document.entries.begin(), document.entries.end(), names_gpu);
         for (const Entry& entry : document.entries) take(document, entry);
     }
-    for (const std::string& text : overrides) take({"--set", "", "", {}}, read_override(text));
+    for (const std::string& text : overrides) take({"--set", "", "", {}, ""}, read_override(text));
     require_all(rows, given, chain.back().origin);
     check(machine, chain.back().origin);
     return machine;

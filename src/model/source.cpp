@@ -103,7 +103,8 @@ std::vector<Document> load_chain(std::string_view kind, const std::string& name_
 
 std::vector<Document> parse_chain(std::string_view kind, std::string_view text,
                                   const Origin& origin) {
-    return follow(kind, {origin, fs::path(origin).stem().string(), "", read_toml(text, origin)});
+    return follow(kind, {origin, fs::path(origin).stem().string(), "", read_toml(text, origin),
+                         std::string(text)});
 }
 
 std::vector<std::string> preset_names(std::string_view kind) {
