@@ -1,5 +1,5 @@
 # Debian packages moehub needs, and how to get them. Sourced by ./moehub and ./check.
-BUILD_PACKAGES=(g++ cmake ninja-build ccache libfmt-dev libcli11-dev libtomlplusplus-dev
+BUILD_PACKAGES=(g++ cmake ninja-build libfmt-dev libcli11-dev libtomlplusplus-dev
   nlohmann-json3-dev)
 CHECK_PACKAGES=(clang clang-format libclang-rt-14-dev llvm libgtest-dev librapidcheck-dev libbenchmark-dev)
 

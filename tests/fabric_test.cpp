@@ -171,6 +171,19 @@ TEST(Fabric, windows_and_heap_agree_between_nodes) {
     }
 }
 
+TEST_P(BothGrains, traffic_is_counted_once_up_and_once_down_whatever_the_way) {
+    for (const Topology topology : {Topology::switched, Topology::mesh}) {
+        Machine machine = cluster(2);
+        machine.topology = topology;
+        const Delivery inside = deliver(machine, {{0, 1, 4096}}, options());
+        const Delivery between = deliver(machine, {{0, 9, 4096}}, options());
+        EXPECT_EQ(inside.up, 32 * 10 * 16);
+        EXPECT_EQ(inside.down, inside.up);
+        EXPECT_EQ(between.up, (65 + 1) * 64);
+        EXPECT_EQ(between.down, between.up);
+    }
+}
+
 TEST_P(BothGrains, a_mesh_needs_one_hop) {
     Machine machine = small_machine(5);
     machine.topology = Topology::mesh;  // four links, one to each peer

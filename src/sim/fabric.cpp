@@ -155,15 +155,12 @@ Bytes Fabric::wire_bytes_up() const {
 }
 
 Bytes Fabric::wire_bytes_down() const {
-    if (layout_.mesh && !layout_.nics) return wire_bytes_up();
     Bytes sum = 0;
     for (std::uint32_t i = 0; i < layout_.ports(); ++i) {
-        if (!layout_.mesh && i < layout_.down(layout_.gpus, 0)) {
-            sum += ports_[i].flits() * link_.flit;
-        } else if (layout_.is_nic_down(i)) {
-            sum += ports_[i].flits() * nic_.flit;
-        }
+        if (layout_.leads_to_gpu(i)) sum += ports_[i].flits() * wire_of_port(i).flit;
     }
+    if (!layout_.mesh) return sum;
+    for (const Egress& egress : egresses_) sum += egress.link_flits() * link_.flit;
     return sum;
 }
 
