@@ -83,6 +83,14 @@ class Cli : public testing::Test {
     fs::path folder_;
 };
 
+TEST_F(Cli, ListPrintsNamesAndTitlesAsJson) {
+    const Outcome outcome = shell("moehub list machines --json");
+    EXPECT_EQ(outcome.code, 0);
+    const auto json = nlohmann::json::parse(outcome.out);
+    EXPECT_EQ(json.size(), 1u);
+    EXPECT_EQ(json["machines"][0]["name"], "ascend-910b-cluster");
+}
+
 TEST_F(Cli, DoesItIntroduceItselfWithoutArguments) {
     const auto outcome = moehub("");
     EXPECT_EQ(outcome.code, 0);

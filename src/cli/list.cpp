@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace moehub {
 namespace {
@@ -40,24 +41,44 @@ std::string list_text(const std::vector<std::string>& wanted) {
     return text;
 }
 
-int list_command(const std::string& kind) {
+/// {"machines": [{"name", "title"}, …], …}
+std::string list_json(const std::vector<std::string>& wanted) {
+    nlohmann::ordered_json json;
+    for (const std::string& kind : wanted) {
+        json[kind] = nlohmann::ordered_json::array();
+        for (const std::string& name : preset_names(kind)) {
+            json[kind].push_back({{"name", name}, {"title", preset_title(kind, name)}});
+        }
+    }
+    return json.dump(2) + "\n";
+}
+
+struct Request {
+    std::string kind;
+    bool json = false;
+};
+
+int list_command(const Request& request) {
+    const std::string& kind = request.kind;
     const std::vector<std::string> all = kinds();
     if (!kind.empty() && std::find(all.begin(), all.end(), kind) == all.end())
         throw InputError(fmt::format("list: found {}, allowed: {}{}", moehub::quoted(kind),
                                      fmt::join(all, ", "), did_you_mean(kind, all)));
-    put(list_text(kind.empty() ? all : std::vector<std::string>{kind}), "");
+    const std::vector<std::string> wanted = kind.empty() ? all : std::vector<std::string>{kind};
+    put(request.json ? list_json(wanted) : list_text(wanted), "");
     return 0;
 }
 
 }  // namespace
 
 void add_list(CLI::App& app) {
-    auto kind = std::make_shared<std::string>();
+    auto request = std::make_shared<Request>();
     CLI::App* command = app.add_subcommand("list", "List the machines, models and GPUs there are");
-    command->add_option("kind", *kind, "machines, models or gpus; without it all")
+    command->add_option("kind", request->kind, "machines, models or gpus; without it all")
         ->type_name("KIND");
+    command->add_flag("--json", request->json, "print JSON")->disable_flag_override();
     command->footer("Example:\n  moehub list machines");
-    command->callback([kind] { list_command(*kind); });
+    command->callback([request] { list_command(*request); });
 }
 
 }  // namespace moehub
