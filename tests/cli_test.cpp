@@ -144,7 +144,7 @@ TEST_F(Cli, IsAWrongSizeRefused) {
     for (const std::string bad : {"0", "-5", "8X", "1.5", "nan", "1e30", "9000000000000000000", ""})
         expect_refused("collective --bytes '" + bad + "'",
                        "--bytes: found \"" + bad +
-                           "\", allowed: a size from 1 B to 1024 TiB such as 8589934592, 8G, "
+                           "\", allowed: a size from 1 B to 1 TiB such as 8589934592, 8G, "
                            "64MiB or \"64 MB\"");
     for (const std::string bad : {"1", "0", "-2", "two", "2.5", "99999999999"})
         expect_refused(

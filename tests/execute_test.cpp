@@ -41,7 +41,6 @@ class Execute : public ::testing::Test {
 TEST_F(Execute, a_gemm_alone_takes_what_its_plan_predicts) {
     for (const GemmShape shape :
          {GemmShape{4096, 7168, 4096}, GemmShape{128, 4096, 14336}, GemmShape{2048, 2048, 1536}}) {
-        SetUp();
         const GemmPlan plan = plan_gemm(gpu_, shape);
         Fabric fabric(testing::small_machine(2), {});
         Card card(fabric.gpu(0), gpu_);
@@ -70,6 +69,12 @@ TEST_F(Execute, two_memory_bound_kernels_share_the_card) {
     const double alone = stream_seconds(gpu_, traffic) - start;
     EXPECT_NEAR(run_all(run_stream(card_, traffic), run_stream(card_, traffic)), start + 2 * alone,
                 1e-3 * alone);
+}
+
+TEST_F(Execute, kernels_that_need_pairs_of_sms_do_not_lock_each_other_out) {
+    const GemmPlan plan = plan_grouped_gemm(gpu_, {{300, 10, 0, 1700}, 4096, 2048});
+    run_all(run_gemm(card_, plan), run_gemm(card_, plan), run_gemm(card_, plan));
+    EXPECT_EQ(card_.sms.free(), gpu_.sms);
 }
 
 Process hold_slot(Endpoint& gpu, SmPool& sms, Ps duration, std::vector<Ps>& ends) {

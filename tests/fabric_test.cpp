@@ -160,6 +160,40 @@ TEST_P(BothGrains, a_packet_to_the_same_rail_passes_one_leaf_and_to_another_rail
     EXPECT_EQ(time(9), kStore + 2 * (nic + 600 * kNs) + 2 * (spine + 500 * kNs) + kWrite);
 }
 
+/// Loads and stores, answered after very different times, cross each other in the egress.
+TEST(Fabric, windows_and_heap_agree_when_a_quick_answer_overtakes_a_slow_one) {
+    Machine machine = small_machine(8, 1);
+    machine.link.latency = 50 * kNs;
+    machine.link.buffer_flits = 10;
+    machine.hub = {50 * kNs, 60 * kNs, 5000 * kNs, 8};
+    std::vector<Flow> flows = sparse(8, 128, 200, 20 * kUs, 3);
+    for (std::size_t i = 0; i < flows.size(); ++i) {
+        if (i % 7 != 0) continue;
+        flows[i].kind = sim::Kind::load;
+        flows[i].bytes = 14592;
+    }
+    for (const Grain grain : {Grain::packet, Grain::row}) {
+        sim::FabricOptions options;
+        options.grain = grain;
+        const Delivery windows = deliver(machine, flows, options);
+        options.scheme = sim::Scheme::heap;
+        EXPECT_EQ(windows.completed, deliver(machine, flows, options).completed);
+    }
+}
+
+TEST(Fabric, long_headers_are_counted_in_full_in_both_grains) {
+    Machine machine = small_machine();
+    machine.link.header_flits = 1000;
+    machine.link.buffer_flits = 5000;
+    sim::FabricOptions options;
+    options.grain = Grain::row;
+    const Delivery rows = deliver(machine, all_to_all(8, 65536, 2), options);
+    const Delivery whole = deliver(machine, all_to_all(8, 65536, 2), packets());
+    EXPECT_EQ(rows.up, 8 * 7 * 2 * 512 * (1008 + 1) * 16);
+    EXPECT_EQ(rows.up, whole.up);
+    EXPECT_NEAR(static_cast<double>(rows.end) / static_cast<double>(whole.end), 1.0, 0.01);
+}
+
 TEST(Fabric, windows_and_heap_agree_between_nodes) {
     for (const Grain grain : {Grain::packet, Grain::row}) {
         sim::FabricOptions options;

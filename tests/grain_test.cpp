@@ -1,6 +1,8 @@
 // Do trains of packets (row grain) arrive when their packets would (packet grain)?
 #include "traffic.hpp"
 
+#include <ostream>
+
 #include <gtest/gtest.h>
 
 namespace moehub::testing {
@@ -11,6 +13,9 @@ struct Case {
     Machine machine;
     std::vector<Flow> flows;
 };
+void PrintTo(const Case& test, std::ostream* out) {
+    *out << test.name;
+}
 
 Machine tight() {
     Machine machine = small_machine();

@@ -24,7 +24,7 @@ struct CollectiveResult {
     double bus_bandwidth = 0;  ///< bytes/s, nccl-tests' definition
     Bytes bytes_up = 0;        ///< on the wire, GPUs to switches, headers included
     Bytes bytes_down = 0;      ///< on the wire, switches to GPUs
-    std::int64_t packets = 0;  ///< data packets delivered to a GPU
+    std::int64_t packets = 0;  ///< that reached a GPU, acknowledgements aside
     std::int64_t events = 0;   ///< that the engine handled
 };
 

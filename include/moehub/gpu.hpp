@@ -45,7 +45,7 @@ struct Overheads {
 
 struct Gpu {
     int sms = 0;            ///< streaming multiprocessors
-    double clock = 0;       ///< Hz, sustained
+    double clock = 0;       ///< Hz, largest of the SMs
     double bf16_flops = 0;  ///< dense tensor-core FLOP/s of the whole card
     double fp8_flops = 0;
     double hbm_bandwidth = 0;  ///< bytes/s, datasheet

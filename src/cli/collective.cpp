@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -25,7 +26,7 @@ struct Request {
     std::string op = "all_to_all";
     std::string algorithm;
     std::string machine = "dgx-h100";
-    std::string gpus;
+    std::optional<std::string> gpus;
     std::string bytes = "1G";
     std::string grain = "row";
     std::vector<std::string> settings;
@@ -34,7 +35,6 @@ struct Request {
 };
 
 struct Run {
-    Machine machine;
     Collective collective;
     CollectiveResult result;
     double wall_seconds = 0;
@@ -67,10 +67,10 @@ Bytes size_of(const std::string& text) {
     } catch (const InputError&) {
         bytes = 0;
     }
-    constexpr Bytes kMost = Bytes{1} << 50;
+    constexpr Bytes kMost = Bytes{1} << 40;
     if (bytes <= 0 || bytes > kMost)
         throw InputError(
-            fmt::format("--bytes: found {}, allowed: a size from 1 B to 1024 TiB such as "
+            fmt::format("--bytes: found {}, allowed: a size from 1 B to 1 TiB such as "
                         "8589934592, 8G, 64MiB or \"64 MB\"",
                         moehub::quoted(text)));
     return bytes;
@@ -106,22 +106,23 @@ Run run(const Request& request) {
                                  algorithm_named(request.algorithm), algorithm_names());
     what.grain = named("--grain", request.grain, grain_named(request.grain), grain_names());
     what.bytes = size_of(request.bytes);
-    const int wanted = request.gpus.empty() ? 0 : gpus_of(request.gpus);
-    run.machine = load_machine(request.machine, request.settings);
-    if (wanted != 0) run.machine = with_gpus(run.machine, wanted);
-    what.gpus = run.machine.gpus();
+    const int wanted = request.gpus ? gpus_of(*request.gpus) : 0;
+    Machine machine = load_machine(request.machine, request.settings);
+    if (wanted != 0) machine = with_gpus(machine, wanted);
+    what.gpus = machine.gpus();
 
     const auto start = std::chrono::steady_clock::now();
-    run.result = run_collective(run.machine, what);
+    run.result = run_collective(machine, what);
     run.wall_seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return run;
 }
 
-std::string json_text(const Run& run) {
-    const auto& [machine, what, result, wall_seconds] = run;
+std::string json_text(const Run& run, const Request& request) {
+    const auto& [what, result, wall_seconds] = run;
     const nlohmann::ordered_json json = {
-        {"machine", machine.name},
+        {"machine", request.machine},
+        {"set", request.settings},
         {"op", name_of(what.op)},
         {"algorithm", name_of(what.algorithm)},
         {"gpus", what.gpus},
@@ -139,16 +140,17 @@ std::string json_text(const Run& run) {
     return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-std::string table_text(const Run& run) {
-    const auto& [machine, what, result, wall_seconds] = run;
+std::string table_text(const Run& run, const Request& request) {
+    const auto& [what, result, wall_seconds] = run;
     const double algorithm_bandwidth = result.bus_bandwidth / bus_factor(what.op, what.gpus);
     const auto traffic = [gpus = what.gpus](Bytes bytes) {
         const auto total = static_cast<double>(bytes);
         return fmt::format("{} ({} per GPU)", byte_size(total), byte_size(total / gpus));
     };
     std::string out = fmt::format(
-        "{} ({}) of {} on {}, {} GPUs, {} grain\n\n", name_of(what.op), name_of(what.algorithm),
-        byte_size(static_cast<double>(what.bytes)), machine.name, what.gpus, name_of(what.grain));
+        "{} ({}) of {} on {}, {} GPUs, {} grain{}{}\n\n", name_of(what.op), name_of(what.algorithm),
+        byte_size(static_cast<double>(what.bytes)), request.machine, what.gpus, name_of(what.grain),
+        request.settings.empty() ? "" : ", with ", fmt::join(request.settings, ", "));
     const auto line = [&out](std::string_view name, const std::string& value) {
         out += fmt::format("  {:<20}{}\n", name, value);
     };
@@ -205,8 +207,10 @@ void add_collective(CLI::App& app) {
         ->type_name("FILE");
     command->footer("Example:\n  moehub collective --op all_reduce --algorithm nvls --bytes 8G");
     command->callback([request] {
+        require_writable(request->output);
         const Run done = run(*request);
-        put(request->json ? json_text(done) : table_text(done), request->output);
+        put(request->json ? json_text(done, *request) : table_text(done, *request),
+            request->output);
     });
 }
 

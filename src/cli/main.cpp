@@ -14,6 +14,7 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <sstream>
 #include <string>
 #include <system_error>
@@ -95,6 +96,8 @@ int main(int argc, char** argv) {
         if (error.code() == std::errc::no_space_on_device)
             return complain(fmt::format("output: {}", error.code().message()), kBadInput);
         return complain(fmt::format("internal error: {}", error.what()), kDefect);
+    } catch (const std::bad_alloc&) {
+        return complain("not enough memory: ask for fewer GPUs or bytes", kBadInput);
     } catch (const std::exception& error) {
         return complain(fmt::format("internal error: {}", error.what()), kDefect);
     }

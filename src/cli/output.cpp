@@ -77,4 +77,16 @@ void put(std::string_view text, const std::string& path) {
     replace_file(text, target, path);
 }
 
+void require_writable(const std::string& path) {
+    if (path.empty()) return;
+    std::error_code ignored;
+    if (fs::is_directory(path, ignored)) fail(path, EISDIR);
+    if (fs::exists(path, ignored)) {
+        if (access(path.c_str(), W_OK) != 0) fail(path, errno);
+        return;
+    }
+    const std::string folder = fs::path(path).parent_path().string();
+    if (access(folder.empty() ? "." : folder.c_str(), W_OK) != 0) fail(path, errno);
+}
+
 }  // namespace moehub

@@ -11,4 +11,8 @@ namespace moehub {
 /// std::system_error(EPIPE) when nobody reads standard output any more.
 void put(std::string_view text, const std::string& path);
 
+/// Throws InputError when `path` could not be written now; for asking before long work. An empty
+/// path, standard output, passes.
+void require_writable(const std::string& path);
+
 }  // namespace moehub

@@ -108,6 +108,7 @@ void run(const Request& request) {
         options.progress = [&progress](std::size_t done, std::size_t total) {
             progress.update(done, total);
         };
+        require_writable(request.output);
         validation = validate(request.file, options);
     }
     const bool colour = request.output.empty() && wants_colour(stdout);

@@ -10,10 +10,9 @@
 namespace moehub {
 namespace {
 
-constexpr double kLongest = 1e12;       // ps: one second
-constexpr double kSlowest = 1e6;        // bytes/s: below it, times leave an int64 of picoseconds
-constexpr double kFastest = 1e14;       // bytes/s
-constexpr double kLargest = 1LL << 40;  // bytes
+constexpr double kLongest = 1e12;  // ps: one second
+constexpr double kSlowest = 1e6;   // bytes/s: below it, times leave an int64 of picoseconds
+constexpr double kFastest = 1e14;  // bytes/s
 constexpr int kMostGpus = 65535;
 constexpr double kShortest = 1e3;  // ps: a hop cannot take no time
 
@@ -35,7 +34,7 @@ Rows rows_of(LinkSpec& link, Limits bandwidth, Need need) {
         {"credit_flits",
          &link.credit_flits,
          Kind::count,
-         {0, 1024},
+         {0, 16},
          "of a credit update, every 16 ns",
          optional},
         {"request_channels",
@@ -108,6 +107,9 @@ void check_link(const LinkSpec& link, const Origin& origin, std::string_view tab
                                  table, link.payload, link.flit));
     const Bytes flits =
         (link.payload + link.flit - 1) / link.flit + link.header_flits + link.multicast_flits;
+    if (flits > 65535)
+        fail(origin,
+             fmt::format("{}: found packets of {} flits, at most 65535 allowed", table, flits));
     if (flits > link.buffer_flits)
         fail(origin, fmt::format("{}.buffer_flits: found {}, allowed {} or more: one packet", table,
                                  link.buffer_flits, flits));

@@ -18,9 +18,9 @@ class CreditPool {
     CreditPool(std::int64_t flits, ComponentId owner, Ps latency)
         : credits_(flits), latency_(latency), owner_(owner) {
         // What leaves one window ahead is known one latency after that: twice that is ample, and
-        // what lies further (a train's departure) waits in far_.
-        const auto updates = static_cast<std::uint64_t>(2 * latency >> kCreditUpdateShift) + 4;
-        updates_.resize(std::bit_ceil(updates));
+        // what lies further (a train's departure, a very long link) waits in far_.
+        const Ps updates = std::min<Ps>((2 * latency >> kCreditUpdateShift) + 4, kMostUpdates);
+        updates_.resize(std::bit_ceil(static_cast<std::uint64_t>(updates)));
     }
 
     ComponentId owner() const { return owner_; }
@@ -53,6 +53,8 @@ class CreditPool {
     void take(std::int64_t flits) { credits_ -= flits; }
 
   private:
+    static constexpr Ps kMostUpdates = 4096;
+
     struct Far {
         std::int64_t update;
         std::int64_t flits;

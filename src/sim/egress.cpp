@@ -90,7 +90,7 @@ Unit& Egress::stage(Uplink& uplink, std::uint32_t number, Ps time) {
 }
 
 /// The earliest start; among equals responses and requests alternate, and so do request channels.
-Egress::Choice Egress::choose(Fabric& fabric, const Uplink& uplink) const {
+Egress::Choice Egress::choose(Fabric& fabric, const Uplink& uplink, Ps until) const {
     Choice best;
     const auto consider = [&](std::uint32_t numbers) {
         for (; numbers != 0 && best.start > uplink.free_at; numbers &= numbers - 1) {
@@ -98,7 +98,8 @@ Egress::Choice Egress::choose(Fabric& fabric, const Uplink& uplink) const {
             const Channel& channel = uplink.channels[number];
             const Staged& staged = channel.units.front();
             Ps start = std::max(uplink.free_at, staged.time);
-            if (channel.pool != kNoPool) {
+            // Credits are asked for only when it is time: a shorter answer may still go first.
+            if (channel.pool != kNoPool && start < until) {
                 start = fabric.pool(channel.pool).ready(first_packet_flits(staged.unit), start);
             }
             if (start < best.start) best = {start, number};

@@ -68,7 +68,7 @@ class Egress {
         return 1 + dst % uplink.requests;
     }
 
-    struct Choice {  // the next unit to leave
+    struct Choice {  // the next unit to leave, if it starts before the end asked for
         Ps start = kNever;
         std::uint32_t channel = 0;
     };
@@ -76,7 +76,7 @@ class Egress {
     Ps run_until(Fabric& fabric, Ps until);
     void enqueue(Fabric& fabric, TransferId id);
     Unit& stage(Uplink& uplink, std::uint32_t channel, Ps time);
-    Choice choose(Fabric& fabric, const Uplink& uplink) const;
+    Choice choose(Fabric& fabric, const Uplink& uplink, Ps until) const;
     void depart(Fabric& fabric, Uplink& uplink, const Choice& choice);
     void emit(Fabric& fabric, const Uplink& uplink, const Unit& unit, PoolId hold, Ps start);
     void emit_copies(Fabric& fabric, const Unit& unit, PoolId hold, const Flight& flight);

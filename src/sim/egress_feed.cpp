@@ -10,7 +10,7 @@ namespace moehub::sim {
 
 Ps Egress::run_uplink(Fabric& fabric, Uplink& uplink, Ps until) {
     for (;;) {
-        const Choice choice = choose(fabric, uplink);
+        const Choice choice = choose(fabric, uplink, until);
         if (choice.start >= until) return choice.start;
         depart(fabric, uplink, choice);
         if (choice.channel != 0) refill(fabric, uplink, choice.channel);
@@ -87,7 +87,7 @@ Ps Egress::run_shared(Fabric& fabric, Ps until) {
         Choice best;
         Uplink* chosen = nullptr;
         for (Uplink& uplink : uplinks_) {
-            const Choice choice = choose(fabric, uplink);
+            const Choice choice = choose(fabric, uplink, until);
             if (choice.start >= best.start) continue;
             best = choice;
             chosen = &uplink;

@@ -126,7 +126,10 @@ void Endpoint::receive(const Unit& unit) {
 void Endpoint::deliver(const Unit& unit, Ps visible) {
     Transfer& transfer = fabric_->transfer(unit.transfer);
     transfer.delivered += unit.bytes;
-    if (transfer.delivered != transfer.bytes) return;
+    const Bytes copies = transfer.multicast && transfer.kind == Kind::store
+                             ? static_cast<Bytes>(fabric_->layout().gpus_per_node)
+                             : 1;
+    if (transfer.delivered != copies * transfer.bytes) return;
     transfer.delivered_at = visible;
     if (transfer.arrived != kNoCounter) add_timer({visible, 0, nullptr, transfer.arrived});
 }

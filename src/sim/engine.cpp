@@ -101,7 +101,7 @@ bool Engine::next_window() {
 /// Moves what is due from the far heap to the ring, seen from the window about to run.
 void Engine::pull_far(std::int64_t window) {
     window_ = window - 1;  // so that push and wake accept `window`
-    ring_end_ = window_ + kSlots;
+    ring_end_ = window + kSlots;
     while (!far_.empty() && (far_.front().time >> shift_) < ring_end_) {
         Unit unit;
         const Far entry = pop_far(unit);

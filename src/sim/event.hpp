@@ -2,6 +2,7 @@
 #pragma once
 #include <moehub/units.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 
@@ -26,6 +27,11 @@ enum class Kind : std::uint8_t {
 };
 constexpr bool is_response(Kind kind) {
     return kind == Kind::ack || kind == Kind::data;
+}
+
+/// Units wait by class: 0 responses, 1 requests.
+constexpr std::size_t class_of(Kind kind) {
+    return is_response(kind) ? 0 : 1;
 }
 
 /// A unit is a packet (packet grain) or a train of packets (row grain). It reaches the next

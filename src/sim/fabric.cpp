@@ -1,6 +1,10 @@
 #include "sim/fabric.hpp"
 
+#include <moehub/error.hpp>
+
 #include <algorithm>
+
+#include <fmt/format.h>
 
 namespace moehub::sim {
 namespace {
@@ -18,9 +22,18 @@ Wire nic_wire(const Machine& machine, const Layout& layout, double share, Ps lat
     return Wire(spec, share, 1);
 }
 
-/// Of one leaf-to-spine link: the rails' leaves have as much bandwidth up as down.
+/// Of one leaf-to-spine link: a leaf has as much bandwidth up as its nodes have NICs on the rail.
 double spine_share(const Machine& machine, const Layout& layout) {
     return layout.spines == 0 ? 1.0 : static_cast<double>(layout.spines) / machine.nodes;
+}
+
+/// In whole packets, as many as can be counted, and no more than a shared FIFO's staging holds.
+Bytes train_bytes(const Machine& machine, const FabricOptions& options, const Wire& link) {
+    Bytes most = std::min(options.train, link.largest_train);
+    if (options.shared_fifo) {
+        most = std::min(most, Bytes{machine.hub.staging_packets} * link.fold * link.payload);
+    }
+    return std::max<Bytes>(most / link.payload, 1) * link.payload;
 }
 
 Ps smallest_lag(const Machine& machine, const Layout& layout) {
@@ -39,6 +52,7 @@ Fabric::Fabric(const Machine& machine, const FabricOptions& options)
       options_(options),
       layout_(machine, options.grain == Grain::row),
       link_(link_wire(machine, layout_)),
+      train_(train_bytes(machine, options, link_)),
       nic_(nic_wire(machine, layout_, 1.0, machine.nic.latency)),
       spine_(nic_wire(machine, layout_, spine_share(machine, layout_), machine.spine_latency)),
       engine_(layout_.components(), smallest_lag(machine, layout_), options.scheme) {
@@ -91,6 +105,10 @@ bool Fabric::release_shared(PoolId& hold, Ps& left) {
 }
 
 TransferId Fabric::add_transfer(const Transfer& transfer) {
+    const Bytes most = link_.payload * Bytes{0xffffffff};
+    if (transfer.bytes <= 0 || transfer.bytes > most) {
+        throw InputError(fmt::format("a transfer of {} B, allowed 1 to {}", transfer.bytes, most));
+    }
     transfers_.push_back(transfer);
     return static_cast<TransferId>(transfers_.size() - 1);
 }
@@ -144,6 +162,11 @@ void Fabric::run() {
     }
     if (!waiters.empty())
         throw Deadlock("nothing moves any more, and still waiting are:" + waiters);
+    for (const Transfer& transfer : transfers_) {
+        if (transfer.completed == transfer.bytes) continue;
+        throw Deadlock(fmt::format("gpu {} got answers for {} of the {} B it sent to gpu {}",
+                                   transfer.src, transfer.completed, transfer.bytes, transfer.dst));
+    }
 }
 
 Bytes Fabric::wire_bytes_up() const {

@@ -47,9 +47,10 @@ struct Flight {
 class Fabric {
   public:
     Fabric(const Machine& machine, const FabricOptions& options);
+    Fabric(const Fabric&) = delete;  // its components refer to it
 
-    /// Runs until nothing is left to do; returns the time of the last activity of any program.
-    /// Throws Deadlock when programs still wait.
+    /// Runs until nothing is left to do. Throws Deadlock when programs still wait, or a transfer
+    /// was never answered.
     void run();
 
     Endpoint& gpu(std::uint32_t id) { return endpoints_[id]; }
@@ -71,6 +72,7 @@ class Fabric {
     const Wire& wire_of_uplink(std::uint32_t uplink) const {
         return layout_.is_nic(uplink) ? nic_ : link_;
     }
+    const Wire& link() const { return link_; }
     const Wire& wire_of_port(std::uint32_t port) const;
     // A hub takes in what arrives at once, so a link into a GPU, whose buffer covers the round
     // trip, never waits for credits and keeps none. Neither does a link between switches in row
@@ -78,9 +80,7 @@ class Fabric {
     bool uplink_has_credits(std::uint32_t uplink) const {
         return layout_.is_nic(uplink) || !layout_.mesh;
     }
-    bool port_has_credits(std::uint32_t port) const {
-        return options_.grain == Grain::packet && !layout_.leads_to_gpu(port);
-    }
+    bool port_has_credits(std::uint32_t port) const { return !layout_.leads_to_gpu(port); }
 
     PoolId add_pool(ComponentId owner, const Wire& wire);
     CreditPool& pool(PoolId id) { return pools_[id]; }
@@ -100,7 +100,7 @@ class Fabric {
     // A transfer is cut into units: packets, or trains of packets. A network packet of some KiB is
     // a train already, and stays whole in both grains.
     Bytes unit_bytes(const Wire& wire) const {
-        return options_.grain == Grain::row && &wire == &link_ ? options_.train : wire.payload;
+        return options_.grain == Grain::row && &wire == &link_ ? train_ : wire.payload;
     }
     std::uint32_t units(const Transfer& transfer, const Wire& wire) const {
         const Bytes size = unit_bytes(wire);
@@ -142,6 +142,7 @@ class Fabric {
     FabricOptions options_;
     Layout layout_;
     Wire link_;
+    Bytes train_;  ///< largest payload of one train, in whole packets
     Wire nic_;
     Wire spine_;
     Engine engine_;

@@ -1,5 +1,7 @@
 #include "sim/layout.hpp"
 
+#include <algorithm>
+
 namespace moehub::sim {
 namespace {
 
@@ -21,7 +23,10 @@ Layout::Layout(const Machine& machine, bool fold_planes)
     } else {
         planes = fold_planes ? 1 : static_cast<std::uint32_t>(machine.switches);
     }
-    if (nics && gpus_per_node > 1) spines = static_cast<std::uint32_t>(machine.spines);
+    // A leaf has one uplink of a NIC's rate per node, so it reaches no more spines than that.
+    if (nics && gpus_per_node > 1) {
+        spines = static_cast<std::uint32_t>(std::min(machine.spines, machine.nodes));
+    }
     first_leaf_up_ = down_ports() + nic_ports();
 }
 

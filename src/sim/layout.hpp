@@ -81,7 +81,9 @@ struct Layout {
     std::uint32_t spine_ports() const {
         return down_ports() + nic_ports() + spines * gpus_per_node;
     }
-    std::uint32_t spine_of(const Unit& unit) const { return (unit.src + unit.dst) % spines; }
+    std::uint32_t spine_of(const Unit& unit) const {
+        return (node(unit.src) + node(unit.dst) + rail(unit.dst)) % spines;
+    }
 
     std::uint32_t first_leaf_up_ = 0;
 };

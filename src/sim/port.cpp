@@ -8,13 +8,16 @@
 namespace moehub::sim {
 
 Port::Port(Fabric& fabric, std::uint32_t number)
-    : number_(number), wire_(&fabric.wire_of_port(number)), self_(fabric.layout().port(number)) {
+    : number_(number),
+      wire_(&fabric.wire_of_port(number)),
+      self_(fabric.layout().port(number)),
+      packets_(fabric.options().grain == Grain::packet || wire_ != &fabric.link()) {
     if (!fabric.port_has_credits(number)) return;
     for (Fifo& fifo : fifos_) fifo.pool = fabric.add_pool(self_, *wire_);
 }
 
 Ps Port::run(Fabric& fabric, std::span<const Event> events, Ps until) {
-    if (fabric.options().grain == Grain::packet) return run_packets(fabric, events, until);
+    if (packets_) return run_packets(fabric, events, until);
     for (Event event : events) {
         if (event.unit.gather) {
             if (!gathered(fabric, event)) continue;
@@ -42,7 +45,7 @@ bool Port::gathered(Fabric& fabric, const Event& event) {
 Ps Port::run_packets(Fabric& fabric, std::span<const Event> events, Ps until) {
     for (const Event& event : events) {
         if (event.unit.gather && !gathered(fabric, event)) continue;
-        fifos_[is_response(event.unit.kind) ? 0 : 1].units.push(event.time).unit = event.unit;
+        fifos_[class_of(event.unit.kind)].units.push(event.time).unit = event.unit;
     }
     for (;;) {
         std::size_t chosen = 0;
@@ -83,15 +86,10 @@ void Port::depart(Fabric& fabric, Fifo& fifo, Ps start) {
 
 // Row grain.
 
-void Port::Fluid::advance(Ps now) {
-    backlog = std::max(0.0, backlog + (rate - 1.0) * static_cast<double>(now - last));
-    last = now;
-}
-
 void Port::flow(Fabric& fabric, const Event& event) {
     const Unit& unit = event.unit;
-    all_.advance(event.time);
-    responses_.advance(event.time);
+    fluid_.advance(event.time);
+    fluid_.set_packet(class_of(unit.kind), first_packet_flits(unit));
     Ps departure = 0;
     switch (unit.phase) {
         case Phase::whole:
@@ -116,20 +114,13 @@ void Port::flow(Fabric& fabric, const Event& event) {
 
 /// When what has just been added to the backlog has left.
 Ps Port::drained(const Unit& unit, Ps now) const {
-    const Fluid& fluid = is_response(unit.kind) ? responses_ : all_;
-    return now + std::llround(fluid.backlog) + wire_->lane_extra(first_packet_flits(unit));
-}
-
-void Port::add_work(const Unit& unit, double work, double rate) {
-    all_.backlog += work;
-    all_.rate += rate;
-    if (!is_response(unit.kind)) return;
-    responses_.backlog += work;
-    responses_.rate += rate;
+    return now + std::llround(fluid_.wait(class_of(unit.kind))) +
+           wire_->lane_extra(first_packet_flits(unit));
 }
 
 Ps Port::flow_whole(const Event& event) {
-    add_work(event.unit, static_cast<double>(wire_->serialise(event.unit.flits)), 0.0);
+    const auto work = static_cast<double>(wire_->serialise(event.unit.flits));
+    fluid_.add(class_of(event.unit.kind), work, 0);
     return drained(event.unit, event.time);
 }
 
@@ -139,7 +130,7 @@ Ps Port::flow_head(const Event& event) {
     const auto work = static_cast<double>(wire_->serialise(event.unit.flits));
     // Up and down links are alike, so a train comes in as fast as it could leave.
     const double rate = work > first ? 1.0 : 0.0;
-    add_work(event.unit, first, rate);
+    fluid_.add(class_of(event.unit.kind), first, rate);
     arriving_.push_back({event.unit.transfer, event.unit.index, event.unit.src, event.time, rate});
     return drained(event.unit, event.time);
 }
@@ -155,13 +146,10 @@ Ps Port::flow_tail(const Event& event) {
     const auto first = static_cast<double>(wire_->serialise(first_packet_flits(unit)));
     const auto work = static_cast<double>(wire_->serialise(unit.flits));
     const double counted = first + train->rate * static_cast<double>(event.time - train->head);
-    add_work(unit, work - counted, -train->rate);
+    fluid_.add(class_of(unit.kind), work - counted, -train->rate);
     *train = arriving_.back();
     arriving_.pop_back();
-    for (Fluid* fluid : {&all_, &responses_}) {
-        fluid->backlog = std::max(fluid->backlog, 0.0);
-        if (arriving_.empty()) fluid->rate = 0.0;  // no rounding is carried on
-    }
+    if (arriving_.empty()) fluid_.still();
     return drained(unit, event.time);
 }
 

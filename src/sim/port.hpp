@@ -2,11 +2,11 @@
 /// unit that merges gathered responses. Packets (packet grain) wait in a FIFO per class and leave
 /// when the next buffer has credit, the classes taking turns. Trains (row grain) flow through a
 /// fluid FIFO:
-///     tail departure = tail arrival + backlog at tail arrival,
-/// the backlog growing at (rate of all arriving trains − own rate). Responses, short as a rule, see
-/// only the backlog of their own class.
+///     tail departure = tail arrival + wait of the backlog at tail arrival,
+/// the backlog growing at (rate of all arriving trains − 1).
 #pragma once
 #include "sim/event.hpp"
+#include "sim/fluid.hpp"
 #include "sim/ring.hpp"
 #include "sim/wire.hpp"
 
@@ -31,12 +31,6 @@ class Port {
         Ring<Staged> units;
         PoolId pool = kNoPool;
     };
-    struct Fluid {  // work waiting, in picoseconds of this link
-        Ps last = 0;
-        double backlog = 0;
-        double rate = 0;  ///< work arriving per time
-        void advance(Ps now);
-    };
     struct Arriving {  // a train whose tail is still to come
         TransferId transfer;
         std::uint32_t index;
@@ -57,7 +51,6 @@ class Port {
     Ps flow_whole(const Event& event);
     Ps flow_head(const Event& event);
     Ps flow_tail(const Event& event);
-    void add_work(const Unit& unit, double work, double rate);
     Ps drained(const Unit& unit, Ps now) const;
 
     /// False while other parts of a gathered response are missing; the last one passes.
@@ -66,12 +59,12 @@ class Port {
     std::uint32_t number_;
     const Wire* wire_;
     ComponentId self_;
+    bool packets_;  ///< of single packets, not trains: packet grain, and every link between nodes
     std::int64_t sent_ = 0;
     Ps free_at_ = 0;
     Fifo fifos_[2];      ///< 0: responses, 1: requests
     unsigned turn_ = 0;  ///< whose it is
-    Fluid all_;
-    Fluid responses_;
+    FluidLink fluid_;
     std::vector<Arriving> arriving_;
     std::unordered_map<std::uint64_t, Gathered> gathering_;
 };

@@ -15,7 +15,8 @@ struct Transfer {
     GpuId dst = 0;            ///< whose memory; ignored for multicast
     Bytes bytes = 0;
     std::uint64_t address = 0;        ///< decides, with the offset, the switch
-    CounterId arrived = kNoCounter;   ///< at dst (load: src), one more when all bytes are in memory
+    CounterId arrived = kNoCounter;   ///< at dst (load: src; multicast: who is last), one
+                                      ///< more when all bytes are in memory
     CounterId answered = kNoCounter;  ///< at src, one more when all responses are back
 
     // Progress, kept by the fabric.

@@ -24,7 +24,8 @@ struct Wire {
     /// wire stands for (row grain folds all planes into one).
     Wire(const LinkSpec& spec, double share, std::uint32_t folded);
 
-    std::uint32_t fold = 1;  ///< parallel links this one stands for
+    Bytes largest_train = 0;  ///< payload of the longest train whose flits can be counted
+    std::uint32_t fold = 1;   ///< parallel links this one stands for
 
     Ps serialise(std::uint64_t flits) const {
         return static_cast<Ps>((flits * flit_time + 0x8000) >> 16);

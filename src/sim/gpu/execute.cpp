@@ -30,7 +30,7 @@ struct TileQueue {
 /// One slot of a persistent kernel: pulls tiles until none is left.
 Process run_slot(Card& card, TileQueue& tiles, CounterId done) {
     const int sms = card.gpu.sms / static_cast<int>(tiles.plan.slots);
-    for (int i = 0; i < sms; ++i) co_await card.sms.take();
+    co_await card.sms.take(sms);
     while (const TileWork* work = tiles.pull()) {
         const Ps begin = card.endpoint.now();
         // Data from HBM is drawn at the rate the plan's kernel reaches, which is below the card's.
@@ -42,7 +42,7 @@ Process run_slot(Card& card, TileQueue& tiles, CounterId done) {
         co_await card.endpoint.delay(begin + load - card.endpoint.now());
         co_await card.endpoint.delay(to_ps(work->store_bytes / tiles.plan.rates.store));
     }
-    for (int i = 0; i < sms; ++i) card.sms.give();
+    card.sms.give(sms);
     card.endpoint.increase(done);
 }
 

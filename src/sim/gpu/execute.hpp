@@ -17,7 +17,7 @@ struct Card {
     Card(Endpoint& endpoint, const Gpu& gpu);
 
     Endpoint& endpoint;
-    const Gpu& gpu;
+    Gpu gpu;
     SmPool sms;
     SharedRate tensor;  ///< FLOP/s
     SharedRate hbm;     ///< bytes/s

@@ -14,24 +14,27 @@ class SmPool {
 
     struct Take {
         SmPool& pool;
+        int count;
         bool await_ready() const {
-            if (pool.free_ == 0) return false;
-            --pool.free_;
+            if (!pool.waiting_.empty() || pool.free_ < count) return false;
+            pool.free_ -= count;
             return true;
         }
-        void await_suspend(std::coroutine_handle<> block) { pool.waiting_.push_back(block); }
+        void await_suspend(std::coroutine_handle<> block) {
+            pool.waiting_.push_back({count, block});
+        }
         void await_resume() const {}
     };
-    /// Waits for a slot. Whoever takes one gives it back.
-    Take take() { return {*this}; }
+    /// Waits for so many slots, given all at once. Whoever takes them gives them back.
+    Take take(int count = 1) { return {*this, count}; }
 
-    void give() {
-        if (waiting_.empty()) {
-            ++free_;
-            return;
+    void give(int count = 1) {
+        free_ += count;
+        while (!waiting_.empty() && waiting_.front().count <= free_) {
+            free_ -= waiting_.front().count;
+            gpu_->resume(waiting_.front().block);
+            waiting_.pop_front();
         }
-        gpu_->resume(waiting_.front());
-        waiting_.pop_front();
     }
 
     int free() const { return free_; }
@@ -39,7 +42,11 @@ class SmPool {
   private:
     Endpoint* gpu_;
     int free_;
-    std::deque<std::coroutine_handle<>> waiting_;
+    struct Waiter {
+        int count;
+        std::coroutine_handle<> block;
+    };
+    std::deque<Waiter> waiting_;
 };
 
 }  // namespace moehub::sim
