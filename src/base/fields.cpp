@@ -103,6 +103,8 @@ void assign(const Row& row, const Entry& entry) {
 
 /// Throws, unless the key is a table of known keys and empty.
 void reject_unknown(const Rows& rows, const Entry& entry, const Origin& origin) {
+    if (entry.key == "extends")
+        throw InputError(at(origin, entry) + "only a file can extend another");
     std::vector<std::string> keys{"extends"};
     for (const Row& row : rows) {
         keys.push_back(row.key);

@@ -86,7 +86,6 @@ std::vector<ValidationRow> worst_rows(std::vector<ValidationRow> rows) {
 
 std::string text_of(const Validation& validation, bool all_rows, bool colour) {
     std::string out;
-    if (validation.rows.empty() && validation.skipped.empty()) return "The file has no rows.\n";
     if (!validation.rows.empty()) {
         out += summary_text(validation, colour);
         const auto& rows = validation.rows;

@@ -1,5 +1,6 @@
 #include "study/validate_kinds.hpp"
 
+#include <moehub/error.hpp>
 #include <moehub/presets.hpp>
 #include <moehub/validate.hpp>
 
@@ -73,6 +74,7 @@ Validation validate(const std::string& path, const ValidateOptions& options) {
     const auto table = CsvTable::read(path);
     const auto kind = file_kind_of(table);
     const auto cases = parse_cases(table, kind);
+    if (cases.empty()) throw InputError(path + ": a header without rows, allowed: one or more");
     PredictContext context;
     if (kind.needs_gpu) context.gpu = load_gpu(options.gpu);
 

@@ -59,7 +59,7 @@ std::vector<OperatorCase> parse_operator(const CsvRow& row) {
 
 Prediction predict_operator(const OperatorCase& what, const PredictContext& context) {
     const auto time = predict(context.gpu, what.op);
-    if (!time) return skip("no model of this operator");
+    if (!time) return skip("no model of this operator, or not of this size");
     return {to_us(*time), {}};
 }
 
