@@ -138,21 +138,9 @@ TEST(Fabric, windows_and_heap_agree_on_every_row_under_tight_buffers) {
     }
 }
 
-Machine cluster(int nodes) {
-    Machine machine = small_machine();
-    machine.nodes = nodes;
-    machine.nic.bandwidth = 50e9;
-    machine.nic.latency = 600 * kNs;
-    machine.nic.flit = 64;
-    machine.nic.payload = 4096;
-    machine.spines = 4;
-    machine.spine_latency = 500 * kNs;
-    return machine;
-}
-
 TEST_P(BothGrains, a_packet_to_the_same_rail_passes_one_leaf_and_to_another_rail_a_spine) {
     const auto time = [&](std::uint32_t dst) {
-        return deliver(cluster(4), {{0, dst, 4096}}, options()).delivered[0];
+        return deliver(small_cluster(4), {{0, dst, 4096}}, options()).delivered[0];
     };
     const Ps nic = 65 * 1280;    // 65 flits of 64 B at 50 GB/s
     const Ps spine = 65 * 1280;  // four spines for four nodes: as fast as a NIC
@@ -199,15 +187,15 @@ TEST(Fabric, windows_and_heap_agree_between_nodes) {
         sim::FabricOptions options;
         options.grain = grain;
         const std::vector<Flow> flows = sparse(16, 10'000, 30, 10 * kUs, 5);
-        const Delivery windows = deliver(cluster(2), flows, options);
+        const Delivery windows = deliver(small_cluster(2), flows, options);
         options.scheme = sim::Scheme::heap;
-        EXPECT_EQ(windows.completed, deliver(cluster(2), flows, options).completed);
+        EXPECT_EQ(windows.completed, deliver(small_cluster(2), flows, options).completed);
     }
 }
 
 TEST_P(BothGrains, traffic_is_counted_once_up_and_once_down_whatever_the_way) {
     for (const Topology topology : {Topology::switched, Topology::mesh}) {
-        Machine machine = cluster(2);
+        Machine machine = small_cluster(2);
         machine.topology = topology;
         const Delivery inside = deliver(machine, {{0, 1, 4096}}, options());
         const Delivery between = deliver(machine, {{0, 9, 4096}}, options());

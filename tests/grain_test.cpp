@@ -23,18 +23,6 @@ Machine tight() {
     return machine;
 }
 
-Machine cluster() {
-    Machine machine = small_machine();
-    machine.nodes = 3;
-    machine.nic.bandwidth = 50e9;
-    machine.nic.latency = 600 * kNs;
-    machine.nic.flit = 64;
-    machine.nic.payload = 4096;
-    machine.spines = 4;
-    machine.spine_latency = 500 * kNs;
-    return machine;
-}
-
 /// Rows of 8 KiB that keep every GPU's links busy for the given share of the time.
 std::vector<Flow> random_rows(std::uint32_t gpus, double load, std::uint32_t seed) {
     const int rows = 300;
@@ -61,14 +49,14 @@ std::vector<Case> cases() {
         {"all_to_all_odd_rows", small_machine(), all_to_all(8, 5000, 60)},
         {"all_to_all_32_gpus_9_switches", small_machine(32, 9), all_to_all(32, 14336, 12)},
         {"all_to_all_small_buffers", tight(), all_to_all(8, 8192, 40)},
-        {"all_to_all_cluster", cluster(), all_to_all(24, 8192, 10)},
+        {"all_to_all_cluster", small_cluster(3), all_to_all(24, 8192, 10)},
         {"all_to_all_mesh", mesh, all_to_all(8, 8192, 40)},
         {"ring_step_64K", small_machine(), ring_step(8, 65536, 100)},
         {"ring_step_8K_small_buffers", tight(), ring_step(8, 8192, 400)},
         {"incast_8K", small_machine(), incast(8, 8192, 50)},
         {"incast_64K", small_machine(), incast(8, 65536, 10)},
         {"incast_small_buffers", tight(), incast(8, 8192, 50)},
-        {"incast_cluster", cluster(), incast(24, 8192, 20)},
+        {"incast_cluster", small_cluster(3), incast(24, 8192, 20)},
         {"sparse_20_percent", small_machine(), random_rows(8, 0.2, 1)},
         {"sparse_50_percent", small_machine(), random_rows(8, 0.5, 2)},
         {"sparse_80_percent", small_machine(), random_rows(8, 0.8, 3)},

@@ -24,6 +24,19 @@ inline Machine small_machine(int gpus = 8, int switches = 4) {
     return machine;
 }
 
+/// Nodes of such GPUs, a NIC of 50 GB/s each, four spines between the rails.
+inline Machine small_cluster(int nodes) {
+    Machine machine = small_machine();
+    machine.nodes = nodes;
+    machine.nic.bandwidth = 50e9;
+    machine.nic.latency = 600 * kNs;
+    machine.nic.flit = 64;
+    machine.nic.payload = 4096;
+    machine.spines = 4;
+    machine.spine_latency = 500 * kNs;
+    return machine;
+}
+
 struct Flow {
     std::uint32_t src;
     std::uint32_t dst;

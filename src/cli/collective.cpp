@@ -118,6 +118,11 @@ Run run(const Request& request) {
     return run;
 }
 
+/// Bytes/s: size over time.
+double algorithm_bandwidth(const Run& run) {
+    return static_cast<double>(run.collective.bytes) / to_seconds(run.result.time);
+}
+
 std::string json_text(const Run& run, const Request& request) {
     const auto& [what, result, wall_seconds] = run;
     const nlohmann::ordered_json json = {
@@ -130,7 +135,7 @@ std::string json_text(const Run& run, const Request& request) {
         {"grain", name_of(what.grain)},
         {"time_us", to_us(result.time)},
         {"busbw_GBps", result.bus_bandwidth / 1e9},
-        {"algbw_GBps", result.bus_bandwidth / bus_factor(what.op, what.gpus) / 1e9},
+        {"algbw_GBps", algorithm_bandwidth(run) / 1e9},
         {"bytes_up", result.bytes_up},
         {"bytes_down", result.bytes_down},
         {"packets", result.packets},
@@ -142,7 +147,6 @@ std::string json_text(const Run& run, const Request& request) {
 
 std::string table_text(const Run& run, const Request& request) {
     const auto& [what, result, wall_seconds] = run;
-    const double algorithm_bandwidth = result.bus_bandwidth / bus_factor(what.op, what.gpus);
     const auto traffic = [gpus = what.gpus](Bytes bytes) {
         const auto total = static_cast<double>(bytes);
         return fmt::format("{} ({} per GPU)", byte_size(total), byte_size(total / gpus));
@@ -156,7 +160,7 @@ std::string table_text(const Run& run, const Request& request) {
     };
     line("time", duration(to_seconds(result.time)));
     line("bus bandwidth", significant(result.bus_bandwidth / 1e9) + " GB/s");
-    line("algorithm bandwidth", significant(algorithm_bandwidth / 1e9) + " GB/s");
+    line("algorithm bandwidth", significant(algorithm_bandwidth(run) / 1e9) + " GB/s");
     line("traffic up", traffic(result.bytes_up));
     line("traffic down", traffic(result.bytes_down));
     line("packets", grouped(result.packets));

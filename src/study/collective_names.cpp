@@ -73,9 +73,4 @@ std::vector<std::string_view> grain_names() {
     return all_of(kGrains);
 }
 
-double bus_factor(Op op, int gpus) {
-    const double share = static_cast<double>(gpus - 1) / gpus;
-    return op == Op::all_reduce ? 2 * share : share;
-}
-
 }  // namespace moehub

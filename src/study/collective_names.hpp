@@ -22,8 +22,4 @@ std::vector<std::string_view> op_names();
 std::vector<std::string_view> algorithm_names();
 std::vector<std::string_view> grain_names();
 
-/// nccl-tests' bus bandwidth over algorithm bandwidth (bytes / time): 2(n-1)/n for all_reduce,
-/// (n-1)/n for the others.
-double bus_factor(Collective::Op op, int gpus);
-
 }  // namespace moehub
