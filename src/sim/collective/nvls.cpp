@@ -21,24 +21,34 @@ struct Chunks {
     }
 };
 
-Transfer chunk_at(Kind kind, Bytes offset, Bytes bytes, CounterId answered) {
-    Transfer transfer;
-    transfer.kind = kind;
-    transfer.multicast = true;
-    transfer.bytes = bytes;
-    transfer.address = static_cast<std::uint64_t>(offset);
-    transfer.answered = answered;
-    return transfer;
-}
+/// A GPU's slice of the buffer, chunk by chunk.
+struct Slice {
+    Bytes begin;
+    Bytes bytes;
+
+    Slice(const CollectiveRun& run, const Endpoint& gpu)
+        : begin(part_begin(run.what.bytes, gpu.id(), run.gpus())),
+          bytes(part(run.what.bytes, gpu.id(), run.gpus())) {}
+
+    Transfer chunk(Kind kind, Bytes offset, Bytes size, CounterId answered) const {
+        Transfer transfer;
+        transfer.kind = kind;
+        transfer.multicast = true;
+        transfer.bytes = std::min(size, bytes - offset);
+        transfer.address = static_cast<std::uint64_t>(begin + offset);
+        transfer.answered = answered;
+        return transfer;
+    }
+};
 
 Process load(CollectiveRun& run, Endpoint& gpu) {
     const Chunks chunks(run.machine);
-    const Bytes slice = part(run.what.bytes, gpu.id(), run.gpus());
+    const Slice slice(run, gpu);
     co_await gpu.delay(run.machine.collective.switch_launch);
     std::int64_t posted = 0;
-    for (Bytes offset = 0; offset < slice; offset += chunks.size) {
+    for (Bytes offset = 0; offset < slice.bytes; offset += chunks.size) {
         co_await gpu.until(run.gathers() ? kStored : kLoaded, posted - chunks.window + 1);
-        gpu.post(chunk_at(Kind::load, offset, std::min(chunks.size, slice - offset), kLoaded));
+        gpu.post(slice.chunk(Kind::load, offset, chunks.size, kLoaded));
         ++posted;
     }
     co_await gpu.until(kLoaded, posted);
@@ -47,12 +57,12 @@ Process load(CollectiveRun& run, Endpoint& gpu) {
 
 Process store(CollectiveRun& run, Endpoint& gpu) {
     const Chunks chunks(run.machine);
-    const Bytes slice = part(run.what.bytes, gpu.id(), run.gpus());
+    const Slice slice(run, gpu);
     co_await gpu.delay(run.machine.collective.switch_launch);
     std::int64_t posted = 0;
-    for (Bytes offset = 0; offset < slice; offset += chunks.size) {
+    for (Bytes offset = 0; offset < slice.bytes; offset += chunks.size) {
         if (run.reduces()) co_await gpu.until(kLoaded, posted + 1);
-        gpu.post(chunk_at(Kind::store, offset, std::min(chunks.size, slice - offset), kStored));
+        gpu.post(slice.chunk(Kind::store, offset, chunks.size, kStored));
         ++posted;
     }
     co_await gpu.until(kStored, posted);
