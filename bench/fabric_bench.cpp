@@ -1,5 +1,5 @@
 // How fast the fabric simulates: packets and events per second of one core.
-//   cmake -S . -B build/bench -G Ninja -DMOEHUB_BENCH=ON && ninja -C build/bench
+//   cmake --preset bench && ninja -C build/bench
 //   build/bench/bench/moehub_bench --benchmark_repetitions=5
 #include <moehub/collective.hpp>
 #include <moehub/presets.hpp>
