@@ -21,8 +21,8 @@ Ps Port::run(Fabric& fabric, std::span<const Event> events, Ps until) {
     for (Event event : events) {
         if (event.unit.gather) {
             if (!gathered(fabric, event)) continue;
-            event.unit.src =
-                event.unit.dst;  // head and tail may have been completed by different GPUs
+            // Head and tail may have been completed by different GPUs: one name for both.
+            event.unit.src = event.unit.dst;
         }
         flow(fabric, event);
     }
