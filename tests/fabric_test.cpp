@@ -90,7 +90,7 @@ TEST_P(BothGrains, bytes_out_are_bytes_in) {
     for (const Ps time : result.completed) EXPECT_NE(time, sim::kNever);
 }
 
-/// How much longer GPU 0 needs to reach an idle GPU when it also sends to one that six others
+/// How much longer GPU 0 needs to reach an idle GPU when it also sends to one that five others
 /// flood.
 double slowdown_behind_a_hot_gpu(bool shared_fifo) {
     sim::FabricOptions options = packets();
