@@ -94,7 +94,7 @@ TEST_P(BothGrains, bytes_out_are_bytes_in) {
 /// flood.
 double slowdown_behind_a_hot_gpu(bool shared_fifo) {
     sim::FabricOptions options = packets();
-    options.shared_fifo = shared_fifo;
+    options.queueing = shared_fifo ? sim::Queueing::shared_fifo : sim::Queueing::per_peer;
     std::vector<Flow> flows;
     for (int i = 0; i < 64; ++i) {
         flows.push_back({0, 1, 32768});
@@ -127,7 +127,7 @@ TEST(Fabric, windows_and_heap_agree_on_every_row_under_tight_buffers) {
             machine.link.request_channels = 2;
             sim::FabricOptions options;
             options.grain = grain;
-            options.shared_fifo = shared_fifo;
+            options.queueing = shared_fifo ? sim::Queueing::shared_fifo : sim::Queueing::per_peer;
             std::vector<Flow> flows = sparse(6, 3000, 60, 3 * kUs, 11);
             const Delivery windows = deliver(machine, flows, options);
             options.scheme = sim::Scheme::heap;

@@ -32,6 +32,9 @@ struct Kernels {
     Ps sort_block = 30'700 * kNs;         ///< a sort that one thread block does, but for its keys
     double sort_block_rate = 8.07e9;      ///< bytes/s of keys and indices in that sort
     Ps sort_pass = 9'480 * kNs;           ///< one of the 8 passes of a sort over all SMs
+    Ps route_start = 20 * kUs;            ///< top-k and softmax of a router: their kernels alone
+    Ps route_row = 1'600;                 ///< of that, for each token
+    double route_logits = 2.1e10;         ///< logits/s of that, further
 };
 
 /// What the host and synchronisation cost. The defaults were measured on an H200 and its host.

@@ -36,6 +36,18 @@ struct HubSpec {
     int staging_packets = 8;  ///< packets each (uplink, virtual channel) holds ahead of the wire
 };
 
+/// The units that MoE-Hub adds to the hub (docs/moe-hub.md). The paper leaves their sizes open: these
+/// are choices, the same for all experiments.
+struct MoeHubSpec {
+    Bytes store_bytes = 128;   ///< of one store as it leaves an SM: a line of a coalesced warp
+    int rpm_entries = 64;      ///< lines (packets) in a peer's partition of the RPM
+    Ps rpm_timer = kUs;        ///< after which a line that is not full goes as it is
+    int rat_entries = 16'384;  ///< rows that the RAT remembers
+    int rat_banks = 16;        ///< of the RAT
+    Ps rat_lookup = kNs;       ///< for which a packet occupies a bank
+    Ps ready_latency = 166 * kNs;  ///< from an acknowledgement to the thread-block scheduler
+};
+
 /// What a collective library costs around the wire (NCCL's own tuning constants).
 struct CollectiveCosts {
     Ps launch = 0;              ///< from the call to the first byte, and the final completion
@@ -57,6 +69,7 @@ struct Machine {
     Gpu gpu;
     LinkSpec link;  ///< inside a node
     HubSpec hub;
+    MoeHubSpec moe_hub;
     LinkSpec nic;          ///< between nodes; bandwidth 0: the machine is one node
     int spines = 0;        ///< spine switches between the rails' leaf switches
     Ps spine_latency = 0;  ///< leaf to spine, one way

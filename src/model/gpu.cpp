@@ -35,6 +35,9 @@ Rows rows_of(Kernels& k) {
         {"sort_block", &k.sort_block, time, kLatency, "sort by one thread block"},
         {"sort_block_rate", &k.sort_block_rate, rate, kSmRate, "of keys in that sort"},
         {"sort_pass", &k.sort_pass, time, kLatency, "one of 8 radix passes"},
+        {"route_start", &k.route_start, time, kLatency, "top-k and softmax of a router"},
+        {"route_row", &k.route_row, time, kLatency, "of that, for each token"},
+        {"route_logits", &k.route_logits, number, {1, 1e15}, "logits per second of that"},
     };
     for (Row& row : rows) row.need = Need::optional;
     return rows;

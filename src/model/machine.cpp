@@ -77,6 +77,24 @@ Rows rows_of(HubSpec& hub) {
     };
 }
 
+Rows rows_of(MoeHubSpec& hub) {
+    Rows rows = {
+        {"store_bytes", &hub.store_bytes, Kind::bytes, {1, 4096}, "of one store out of an SM"},
+        {"rpm_entries", &hub.rpm_entries, Kind::count, {1, 1 << 20}, "packets per peer"},
+        {"rpm_timer", &hub.rpm_timer, Kind::time, {0, kLongest}, "a line not full goes after"},
+        {"rat_entries", &hub.rat_entries, Kind::count, {1, 1 << 28}, "rows the RAT remembers"},
+        {"rat_banks", &hub.rat_banks, Kind::count, {1, 1024}, "of the RAT"},
+        {"rat_lookup", &hub.rat_lookup, Kind::time, {0, kLongest}, "of one packet in its bank"},
+        {"ready_latency",
+         &hub.ready_latency,
+         Kind::time,
+         {0, kLongest},
+         "acknowledgement to thread-block scheduler"},
+    };
+    for (Row& row : rows) row.need = Need::optional;
+    return rows;
+}
+
 Rows rows_of(CollectiveCosts& costs) {
     return {
         {"launch", &costs.launch, Kind::time, {0, kLongest}, "call to first byte"},
@@ -205,6 +223,7 @@ Rows rows_of(Machine& m) {
     nest(rows, "gpu.", rows_of(m.gpu));
     nest(rows, "link.", rows_of(m.link, {kSlowest, kFastest}, Need::required));
     nest(rows, "hub.", rows_of(m.hub));
+    nest(rows, "moe_hub.", rows_of(m.moe_hub));
     nest(rows, "nic.", rows_of(m.nic, {0, kFastest}, Need::optional));
     nest(rows, "collective.", rows_of(m.collective));
     return rows;

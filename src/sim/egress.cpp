@@ -9,7 +9,7 @@
 namespace moehub::sim {
 
 Egress::Egress(Fabric& fabric, GpuId gpu)
-    : gpu_(gpu), shared_fifo_(fabric.options().shared_fifo), uplinks_(fabric.layout().uplinks()) {
+    : gpu_(gpu), queueing_(fabric.options().queueing), uplinks_(fabric.layout().uplinks()) {
     const ComponentId self = fabric.layout().egress(gpu);
     for (std::uint32_t i = 0; i < uplinks_.size(); ++i) {
         Uplink& uplink = uplinks_[i];
@@ -45,7 +45,8 @@ Ps Egress::run(Fabric& fabric, std::span<const Event> events, Ps until) {
 }
 
 Ps Egress::run_until(Fabric& fabric, Ps until) {
-    if (shared_fifo_) return run_shared(fabric, until);
+    if (queueing_ == Queueing::shared_fifo) return run_shared(fabric, until);
+    if (queueing_ == Queueing::rpm) return run_rpm(fabric, until);
     Ps next = kNever;
     for (Uplink& uplink : uplinks_) next = std::min(next, run_uplink(fabric, uplink, until));
     return next;
@@ -53,7 +54,8 @@ Ps Egress::run_until(Fabric& fabric, Ps until) {
 
 void Egress::enqueue(Fabric& fabric, TransferId id) {
     const Transfer& transfer = fabric.transfer(id);
-    if (shared_fifo_) {
+    if (queueing_ == Queueing::rpm) return enqueue_rpm(fabric, id);
+    if (queueing_ == Queueing::shared_fifo) {
         if (fifo_head_ == kNoTransfer) {
             fifo_head_ = id;
         } else {

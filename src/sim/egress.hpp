@@ -2,17 +2,22 @@
 /// per switch, and the NIC) that put units on the wire.
 ///
 /// An uplink serves its virtual channels: responses, which always drain, and requests, by
-/// destination, take turns. Requests reach the channels in one of two ways:
+/// destination, take turns. Requests reach the channels in one of three ways:
 /// - per peer: each uplink cuts its own part of the transfers, one queue per peer, in turn. Nothing
 ///   but missing credit of its own channel can hold a peer's packet up.
 /// - shared FIFO: all requests of the GPU stand in one line, whose head moves on when its channel's
-///   staging buffer has room. A busy uplink holds up all others: head-of-line blocking.
+///   staging buffer has room. A busy uplink holds up all others: head-of-line blocking. Each SM
+///   stores one row at a time, so as many rows as there are SMs take turns in the line.
+/// - RPM: stores wait in a write buffer with a partition per peer (hub/rpm.hpp), from which a free
+///   channel takes the next line, peers in turn. A full partition holds up its own peer alone.
 #pragma once
 #include "sim/event.hpp"
+#include "sim/hub/rpm.hpp"
 #include "sim/ring.hpp"
 #include "sim/transfer.hpp"
 #include "sim/wire.hpp"
 
+#include <map>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -21,6 +26,7 @@ namespace moehub::sim {
 
 class Fabric;
 struct Flight;
+enum class Queueing;
 
 class Egress {
   public:
@@ -35,8 +41,15 @@ class Egress {
     /// Flits put on the links inside the node, and on the NIC.
     std::int64_t link_flits() const;
     std::int64_t nic_flits() const;
+    const RpmStats& rpm_stats() const { return rpm_stats_; }
 
   private:
+    struct Partition {  // of the RPM: one peer's
+        RpmPartition lines;
+        TransferId head = kNoTransfer;  ///< first transfer not yet all in the partition
+        TransferId tail = kNoTransfer;
+        std::uint32_t next = 0;  ///< unit of the head that enters next
+    };
     struct Cursor {  // an uplink's place in the list of transfers to one peer
         TransferId transfer = kNoTransfer;
         std::uint32_t index = 0;  ///< of the transfer's unit that is next on this uplink
@@ -49,8 +62,9 @@ class Egress {
         Ring<Staged> units;        ///< ready for the wire, oldest first
         std::int64_t packets = 0;  ///< of requests in units
         PoolId pool = kNoPool;
-        std::vector<Cursor*> peers;  ///< with requests on this channel
-        std::size_t turn = 0;        ///< whose is next
+        std::vector<Cursor*> peers;          ///< per peer: with requests on this channel
+        std::vector<Partition*> partitions;  ///< RPM: of this channel's peers
+        std::size_t turn = 0;                ///< whose is next
     };
     struct Uplink {
         const Wire* wire = nullptr;
@@ -60,6 +74,7 @@ class Egress {
         bool answered_last = false;  ///< a response went last, so requests go first
         std::uint32_t filled = 0;    ///< bitmap of channels with units
         std::int64_t sent = 0;
+        Ps waits = kNever;  ///< RPM: when a line that may still grow goes as it is
         std::uint32_t requests = 1;                 ///< request channels
         std::vector<Channel> channels;              ///< 0: responses; then requests
         std::unordered_map<GpuId, Cursor> cursors;  ///< by peer: those that send
@@ -91,14 +106,27 @@ class Egress {
     // Shared FIFO.
     Ps run_shared(Fabric& fabric, Ps until);
     void feed_from_fifo(Fabric& fabric);
+    bool next_lane(Fabric& fabric);
+
+    // RPM.
+    Ps run_rpm(Fabric& fabric, Ps until);
+    Partition& partition_of(Fabric& fabric, GpuId peer);
+    void enqueue_rpm(Fabric& fabric, TransferId id);
+    std::uint32_t fill(Fabric& fabric, Partition& partition, Ps now);
+    void take_line(Fabric& fabric, Uplink& uplink, std::uint32_t channel, Ps now);
+    void take_lines(Fabric& fabric, Uplink& uplink, Ps now);
 
     GpuId gpu_;
-    bool shared_fifo_;
+    Queueing queueing_;
     std::vector<Uplink> uplinks_;
     std::unordered_map<GpuId, TransferId> last_;  ///< by peer: end of the list of its transfers
-    TransferId fifo_head_ = kNoTransfer;
+    TransferId fifo_head_ = kNoTransfer;  ///< first that no lane has taken
     TransferId fifo_tail_ = kNoTransfer;
-    Ps fifo_time_ = 0;  ///< of the last departure, which made room
+    std::vector<TransferId> lanes_;  ///< rows being stored, which take turns in the line
+    std::size_t lane_ = 0;           ///< whose turn it is
+    Ps fifo_time_ = 0;               ///< of the last departure, which made room
+    std::map<GpuId, Partition> partitions_;
+    RpmStats rpm_stats_;
 };
 
 }  // namespace moehub::sim

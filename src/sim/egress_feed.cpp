@@ -98,10 +98,31 @@ Ps Egress::run_shared(Fabric& fabric, Ps until) {
     }
 }
 
+/// Finds a lane with a row, from the one whose turn it is on; false when there is none.
+bool Egress::next_lane(Fabric& fabric) {
+    const auto lanes = static_cast<std::size_t>(std::max(1, fabric.machine().gpu.sms));
+    for (std::size_t i = 0; i < lanes; ++i, lane_ = (lane_ + 1) % lanes) {
+        if (lane_ >= lanes_.size()) {
+            if (fifo_head_ == kNoTransfer) {
+                lane_ = lanes - 1;  // the rest of the lanes was never used: on with the first
+                continue;
+            }
+            lanes_.push_back(kNoTransfer);
+        }
+        if (lanes_[lane_] == kNoTransfer && fifo_head_ != kNoTransfer) {
+            lanes_[lane_] = fifo_head_;
+            fifo_head_ = fabric.transfer(fifo_head_).next;
+        }
+        if (lanes_[lane_] != kNoTransfer) return true;
+    }
+    return false;
+}
+
 /// Moves units from the head of the line to their channels' staging buffers until one is full.
 void Egress::feed_from_fifo(Fabric& fabric) {
-    while (fifo_head_ != kNoTransfer) {
-        Transfer& transfer = fabric.transfer(fifo_head_);
+    while (next_lane(fabric)) {
+        const TransferId id = lanes_[lane_];
+        Transfer& transfer = fabric.transfer(id);
         const Layout& layout = fabric.layout();
         const Wire& line_wire = *uplinks_.front().wire;
         Uplink& uplink = uplinks_[layout.uplink(
@@ -112,10 +133,14 @@ void Egress::feed_from_fifo(Fabric& fabric) {
             std::int64_t{fabric.machine().hub.staging_packets} * uplink.wire->fold;
         if (channel.packets >= room) return;
         Unit& unit = stage(uplink, number, std::max(transfer.ready, fifo_time_));
-        fabric.cut(unit, fifo_head_, *uplink.wire, transfer.issued);
+        fabric.cut(unit, id, *uplink.wire, transfer.issued);
         unit.plane = static_cast<std::uint8_t>(uplink.number);
         channel.packets += unit.packets;
-        if (++transfer.issued == fabric.units(transfer, *uplink.wire)) fifo_head_ = transfer.next;
+        if (++transfer.issued == fabric.units(transfer, *uplink.wire)) {
+            lanes_[lane_] = kNoTransfer;
+        }
+        ++lane_;
+        if (lane_ >= static_cast<std::size_t>(std::max(1, fabric.machine().gpu.sms))) lane_ = 0;
     }
 }
 

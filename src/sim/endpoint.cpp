@@ -1,6 +1,7 @@
 #include "sim/endpoint.hpp"
 
 #include "sim/fabric.hpp"
+#include "sim/hub/hub.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -16,8 +17,26 @@ void Endpoint::spawn(std::string name, Process process) {
 }
 
 CounterId Endpoint::add_counter(std::string name) {
-    counters_.push_back({std::move(name), 0, {}});
-    return static_cast<CounterId>(counters_.size() - 1);
+    if (free_counters_.empty()) {
+        free_counters_.push_back(static_cast<CounterId>(counters_.size()));
+        counters_.emplace_back();
+    }
+    const CounterId id = free_counters_.back();
+    free_counters_.pop_back();
+    counters_[id] = {std::move(name), 0, {}};
+    return id;
+}
+
+CounterId Endpoint::add_counters(const std::string& name, std::size_t count) {
+    const auto first = static_cast<CounterId>(counters_.size());
+    counters_.resize(counters_.size() + count);
+    for (std::size_t i = first; i < counters_.size(); ++i) counters_[i].name = name;
+    return first;
+}
+
+void Endpoint::drop_counter(CounterId counter) {
+    counters_[counter] = {};
+    free_counters_.push_back(counter);
 }
 
 void Endpoint::increase(CounterId id) {
@@ -37,12 +56,40 @@ TransferId Endpoint::post(Transfer transfer) {
     transfer.src = id_;
     if (transfer.multicast) transfer.dst = id_;
     const TransferId id = fabric_->add_transfer(transfer);
+    if (transfer.dst == id_ && !transfer.multicast && transfer.kind == Kind::store) {
+        post_to_self(id);
+        return id;
+    }
     Unit unit;
     unit.kind = Kind::post;
     unit.transfer = id;
     fabric_->push(fabric_->layout().egress(id_), unit, now_ + fabric_->machine().hub.store_latency,
                   fabric_->layout().gpu(id_));
     return id;
+}
+
+bool Endpoint::to_self(const Unit& unit) const {
+    return unit.src == id_ && !unit.multicast && !unit.gather;
+}
+
+Bytes Endpoint::largest_to_self() const {
+    return 0xffff * fabric_->link().payload;  // as many packets as can be counted
+}
+
+/// From the hub's door straight to its ingress: nothing goes out.
+void Endpoint::post_to_self(TransferId id) {
+    Unit unit;
+    unit.transfer = id;
+    unit.src = unit.dst = id_;
+    const ComponentId self = fabric_->layout().gpu(id_);
+    const Bytes largest = largest_to_self();
+    Bytes left = fabric_->transfer(id).bytes;
+    for (; left > 0; ++unit.index) {
+        unit.bytes = static_cast<std::uint32_t>(std::min(left, largest));
+        unit.packets = fabric_->link().packets(unit.bytes);
+        left -= unit.bytes;
+        fabric_->push(self, unit, now_ + fabric_->machine().hub.store_latency, self);
+    }
 }
 
 void Endpoint::Delay::await_suspend(std::coroutine_handle<> caller) {
@@ -98,13 +145,11 @@ void Endpoint::fire(const Timer& timer) {
 
 void Endpoint::receive(const Unit& unit) {
     fabric_->release(unit.hold, now_, unit.flits);
-    if (unit.kind != Kind::ack) packets_ += unit.packets;
+    if (unit.kind != Kind::ack && !to_self(unit)) packets_ += unit.packets;
     const HubSpec& hub = fabric_->machine().hub;
     switch (unit.kind) {
         case Kind::store:
-            received_ += unit.bytes;
-            deliver(unit, now_ + hub.write_latency);
-            respond(unit, Kind::ack, hub.write_latency);
+            store(unit);
             break;
         case Kind::load:
         case Kind::atomic:
@@ -121,6 +166,19 @@ void Endpoint::receive(const Unit& unit) {
         case Kind::post:
             break;
     }
+}
+
+void Endpoint::store(const Unit& unit) {
+    Ps visible = now_ + fabric_->machine().hub.write_latency;
+    const Transfer& transfer = fabric_->transfer(unit.transfer);
+    if (transfer.target.region != kNoRegion) {
+        const Wire& wire = fabric_->wire_of_uplink(unit.plane);
+        const Bytes size = to_self(unit) ? largest_to_self() : fabric_->unit_bytes(wire);
+        visible = hub_->take_in({transfer, unit, unit.index * size, now_});
+    }
+    if (!to_self(unit)) received_ += unit.bytes;
+    deliver(unit, visible);
+    respond(unit, Kind::ack, visible - now_);
 }
 
 void Endpoint::deliver(const Unit& unit, Ps visible) {
@@ -144,6 +202,11 @@ void Endpoint::complete(const Unit& unit) {
 
 void Endpoint::respond(const Unit& request, Kind kind, Ps latency) {
     const Layout& layout = fabric_->layout();
+    if (to_self(request)) {
+        Unit& answer = fabric_->push(layout.gpu(id_), request, now_ + latency, layout.gpu(id_));
+        answer.kind = kind;
+        return;
+    }
     const std::uint32_t uplink = layout.mesh && layout.same_node(id_, request.src)
                                      ? layout.uplink(id_, request.src, 0)
                                      : request.plane;

@@ -12,6 +12,7 @@
 namespace moehub::sim {
 
 class Fabric;
+class Hub;
 
 /// Something on a GPU that wants to be called at a time. Slow path only.
 class Alarm {
@@ -36,6 +37,9 @@ class Endpoint {
     // For programs.
     void spawn(std::string name, Process process);
     CounterId add_counter(std::string name);
+    /// So many that follow one another; the first is returned.
+    CounterId add_counters(const std::string& name, std::size_t count);
+    void drop_counter(CounterId counter);  ///< nobody may use it any more
     void increase(CounterId counter);
     /// Hands a transfer to the hub; it reaches the egress after the hub's store latency.
     TransferId post(Transfer transfer);
@@ -64,6 +68,11 @@ class Endpoint {
     };
     /// Waits until the counter has reached the value.
     Until until(CounterId counter, std::int64_t value) { return {*this, counter, value}; }
+
+    /// What the hub has beyond the plain path: regions of rows, and the units of MoE-Hub. Must
+    /// outlive the run.
+    void attach(Hub& hub) { hub_ = &hub; }
+    Hub* hub() const { return hub_; }
 
     // For the fabric.
     Ps run(std::span<const Event> events, Ps until);
@@ -99,11 +108,16 @@ class Endpoint {
     void add_timer(Timer timer);
     void fire(const Timer& timer);
     void receive(const Unit& unit);
+    void store(const Unit& unit);
     void deliver(const Unit& unit, Ps visible);
     void complete(const Unit& unit);
     void respond(const Unit& request, Kind kind, Ps latency);
+    void post_to_self(TransferId id);
+    bool to_self(const Unit& unit) const;
+    Bytes largest_to_self() const;
 
     Fabric* fabric_;
+    Hub* hub_ = nullptr;
     GpuId id_;
     Ps now_ = 0;
     Bytes received_ = 0;
@@ -111,6 +125,7 @@ class Endpoint {
     std::uint64_t order_ = 0;
     std::vector<Timer> timers_;  ///< min-heap
     std::vector<Counter> counters_;
+    std::vector<CounterId> free_counters_;
     std::vector<Program> programs_;
     std::size_t finished_ = 0;  ///< programs that ended and are still in the list
 };

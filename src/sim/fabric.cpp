@@ -30,7 +30,7 @@ double spine_share(const Machine& machine, const Layout& layout) {
 /// In whole packets, as many as can be counted, and no more than a shared FIFO's staging holds.
 Bytes train_bytes(const Machine& machine, const FabricOptions& options, const Wire& link) {
     Bytes most = std::min(options.train, link.largest_train);
-    if (options.shared_fifo) {
+    if (options.queueing == Queueing::shared_fifo) {
         most = std::min(most, Bytes{machine.hub.staging_packets} * link.fold * link.payload);
     }
     return std::max<Bytes>(most / link.payload, 1) * link.payload;

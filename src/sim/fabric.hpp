@@ -24,10 +24,17 @@
 
 namespace moehub::sim {
 
+/// How requests wait for a GPU's uplinks (egress.hpp).
+enum class Queueing {
+    per_peer,     ///< a queue per peer without limit: a library that paces each peer's channel
+    shared_fifo,  ///< all in one line: plain stores
+    rpm,          ///< MoE-Hub's Runtime Packet Manager (hub/rpm.hpp)
+};
+
 struct FabricOptions {
     Grain grain = Grain::row;
-    Bytes train = 65536;       ///< row grain: largest payload of one train
-    bool shared_fifo = false;  ///< requests of a GPU wait in one FIFO instead of one per peer
+    Bytes train = 65536;  ///< row grain: largest payload of one train
+    Queueing queueing = Queueing::per_peer;
     Scheme scheme = Scheme::windows;
 };
 
@@ -54,6 +61,7 @@ class Fabric {
     void run();
 
     Endpoint& gpu(std::uint32_t id) { return endpoints_[id]; }
+    const Egress& egress(std::uint32_t gpu) const { return egresses_[gpu]; }
     const Transfer& transfer(TransferId id) const { return transfers_[id]; }
     std::size_t transfers() const { return transfers_.size(); }
 

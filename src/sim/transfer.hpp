@@ -7,6 +7,19 @@ namespace moehub::sim {
 using CounterId = std::uint32_t;
 inline constexpr CounterId kNoCounter = 0xffffffff;
 inline constexpr TransferId kNoTransfer = 0xffffffff;
+using RegionId = std::uint32_t;
+inline constexpr RegionId kNoRegion = 0xffffffff;
+
+/// Which row of a region in dst's memory a transfer writes.
+struct RowTarget {
+    RegionId region = kNoRegion;
+    std::uint32_t row = 0;          ///< RowID where dst's AAU allocates the place, else the place
+    std::uint32_t offset = 0;       ///< of its first byte within the row
+    bool allocate = false;          ///< `st.rowsp`; false: a conventional store
+    bool low_priority = false;      ///< `.nop`
+    std::uint64_t tag = 0;          ///< what the source column says
+    const double* numbers = nullptr;  ///< one per line, where rows carry numbers
+};
 
 struct Transfer {
     Kind kind = Kind::store;  ///< store, load or atomic
@@ -18,6 +31,7 @@ struct Transfer {
     CounterId arrived = kNoCounter;   ///< at dst (load: src; multicast: who is last), one
                                       ///< more when all bytes are in memory
     CounterId answered = kNoCounter;  ///< at src, one more when all responses are back
+    RowTarget target;                 ///< where it writes a row of a region
 
     // Progress, kept by the fabric.
     Ps ready = 0;                   ///< when it reached the egress

@@ -1,11 +1,12 @@
-/// Kernels executed on a simulated GPU: thread blocks on SM slots that draw on tensor cores and HBM
+/// Kernels executed on a simulated GPU: thread blocks on SMs that draw on tensor cores and HBM
 /// together with whatever else runs there. Alone on the card, a kernel takes what its plan predicts
 /// (tile.hpp, memory_ops.hpp).
 #pragma once
 #include "sim/endpoint.hpp"
+#include "sim/gpu/activity.hpp"
+#include "sim/gpu/blocks.hpp"
 #include "sim/gpu/memory_ops.hpp"
 #include "sim/gpu/shared_rate.hpp"
-#include "sim/gpu/sm_pool.hpp"
 #include "sim/gpu/tile.hpp"
 
 #include <moehub/gpu.hpp>
@@ -15,19 +16,24 @@ namespace moehub::sim {
 /// One GPU's compute side.
 struct Card {
     Card(Endpoint& endpoint, const Gpu& gpu);
+    Card(const Card&) = delete;  // its blocks refer to it
 
     Endpoint& endpoint;
     Gpu gpu;
-    SmPool sms;
     SharedRate tensor;  ///< FLOP/s
     SharedRate hbm;     ///< bytes/s
+    Activity activity;
+    BlockScheduler blocks;
 };
 
-/// Runs all tiles of a GEMM; returns when the last is stored. Tiles are pulled in the plan's order.
-/// The plan must outlive the process.
-Process run_gemm(Card& card, const GemmPlan& plan);
+/// Runs all tiles of a GEMM; returns when the last is stored. Tiles are started in the plan's
+/// order. The plan must outlive the process.
+Process run_gemm(Card& card, const GemmPlan& plan, Priority priority = Priority::normal);
 
 /// Runs a memory-bound kernel on all SMs.
 Process run_stream(Card& card, Traffic traffic);
+
+/// Has the card busy for so long with something that is not modelled block by block.
+Process run_for(Card& card, double seconds);
 
 }  // namespace moehub::sim

@@ -59,6 +59,7 @@ GemmPlan cut(const Gpu& gpu, const GemmShape& shape, const Tile& tile, std::int6
     GemmPlan plan;
     plan.tile_rows = tile.first;
     plan.tile_cols = tile.second;
+    plan.tiles_across = pieces(shape.n, tile.second);
     plan.split = split;
     plan.slots = gpu.sms;
     plan.rates = {gpu.kernels.gemm_load, gpu.kernels.gemm_store,
@@ -100,6 +101,10 @@ GemmPlan plan_gemm(const Gpu& gpu, const GemmShape& shape) {
             best = std::move(plan);
         }
     return best;
+}
+
+GemmPlan plan_gemm_like(const Gpu& gpu, const GemmShape& shape, const GemmPlan& like) {
+    return cut(gpu, shape, {like.tile_rows, like.tile_cols}, like.split);
 }
 
 }  // namespace moehub

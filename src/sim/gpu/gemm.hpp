@@ -14,4 +14,7 @@ struct GemmShape {
 /// The fastest of the library's tile shapes and split-K factors by this model.
 GemmPlan plan_gemm(const Gpu& gpu, const GemmShape& shape);
 
+/// With the tile and the split of another plan: a kernel chosen before the rows are known.
+GemmPlan plan_gemm_like(const Gpu& gpu, const GemmShape& shape, const GemmPlan& like);
+
 }  // namespace moehub

@@ -54,6 +54,7 @@ GemmPlan plan_grouped_gemm(const Gpu& gpu, const GroupedShape& shape) {
     GemmPlan plan;
     plan.tile_rows = small ? 64 : 128;
     plan.tile_cols = small ? 128 : 256;
+    plan.tiles_across = (shape.n - 1) / plan.tile_cols + 1;
     plan.slots = std::max(1, gpu.sms / kCluster);
     plan.rates = {gpu.kernels.grouped_load, gpu.kernels.grouped_store,
                   gpu.kernels.hbm_narrow * gpu.hbm_bandwidth};

@@ -12,6 +12,8 @@
 /// The sort is PyTorch's: up to 4,096 keys one thread block sorts alone (its time hardly depends on
 /// the keys); beyond, CUB's radix sort makes 8 passes of 8 bits over all SMs, each reading and
 /// writing a key and an index of 8 bytes.
+///
+/// A router's top-k and softmax are a few small kernels: start + tokens · (row + experts / rate).
 #include "sim/gpu/memory_ops.hpp"
 
 #include "sim/gpu/tile.hpp"
@@ -58,6 +60,13 @@ Traffic activation_traffic(double elements) {
 
 Traffic quantise_traffic(double elements, double block) {
     return {.read = 2 * elements, .written = elements + 4 * elements / block};
+}
+
+double route_seconds(const Gpu& gpu, std::int64_t tokens, std::int64_t experts) {
+    const Kernels& kernels = gpu.kernels;
+    const double row =
+        to_seconds(kernels.route_row) + static_cast<double>(experts) / kernels.route_logits;
+    return to_seconds(kernels.route_start) + static_cast<double>(tokens) * row;
 }
 
 double sort_seconds(const Gpu& gpu, std::int64_t keys) {

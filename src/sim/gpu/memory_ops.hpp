@@ -38,6 +38,9 @@ Traffic activation_traffic(double elements);
 /// bf16 in, FP8 and one float per `block` elements out.
 Traffic quantise_traffic(double elements, double block);
 
+/// Top-k and softmax over each token's logits.
+double route_seconds(const Gpu& gpu, std::int64_t tokens, std::int64_t experts);
+
 /// Stable sort of int64 keys with their indices.
 double sort_seconds(const Gpu& gpu, std::int64_t keys);
 

@@ -35,7 +35,8 @@ struct TileRun {
 struct GemmPlan {
     std::int64_t tile_rows = 0;
     std::int64_t tile_cols = 0;
-    std::int64_t split = 1;  ///< parts of the inner dimension, added by a second kernel
+    std::int64_t tiles_across = 0;  ///< tiles beside one another, over all columns
+    std::int64_t split = 1;         ///< parts of the inner dimension, added by a second kernel
     std::int64_t slots = 0;  ///< tiles at once
     TileRates rates;
     std::vector<TileRun> runs;  ///< in the order in which slots pull them

@@ -1,0 +1,80 @@
+/// One MoE layer, executed by a system on a machine: simulated packet by packet, with real rows.
+///
+///     const Machine machine = with_gpus(load_machine("dgx-h800"), 8);
+///     const Model model = load_model("mixtral-8x7b");
+///     const Routing routing = make_routing(parse_routing("normal:0.032"), model, 8192);
+///     const Placement placement = contiguous_placement(model.experts, 8);
+///     const LayerResult result =
+///         simulate_layer({machine, model, routing, placement}, "moe-hub", {});
+///
+/// Every run checks that each row arrived once, densely packed, and that each result returned once;
+/// a run that fails throws. Same input, same bytes out.
+#pragma once
+#include <moehub/collective.hpp>
+#include <moehub/layer_options.hpp>
+#include <moehub/machine.hpp>
+#include <moehub/model.hpp>
+#include <moehub/placement.hpp>
+#include <moehub/routing.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace moehub {
+
+struct LayerInput {
+    const Machine& machine;  ///< already of the size wanted (with_gpus)
+    const Model& model;
+    const Routing& routing;      ///< its first layer; tokens in total, shared out evenly over GPUs
+    const Placement& placement;  ///< ranks · tensor_parallel = GPUs
+};
+
+/// Where the time of the GPU that finishes last went; the parts add up to the time.
+struct Breakdown {
+    Ps compute = 0;        ///< some kernel ran
+    Ps communication = 0;  ///< none ran, and rows were underway: exposed communication
+    Ps host = 0;           ///< neither: the GPU waited for its host or for launches
+};
+
+/// A number that a unit counted, summed over all GPUs unless its name says otherwise.
+struct Statistic {
+    std::string unit;  ///< "rpm", "aau", "dam", "memory", "link"
+    std::string name;
+    double value = 0;
+    std::string doc;
+};
+
+struct LayerResult {
+    std::string system;
+    Ps time = 0;           ///< until the last GPU has its tokens' outputs
+    Ps first_gemm = 0;     ///< from the start to the end of the last GEMM-1
+    Breakdown breakdown;
+    Bytes bytes_up = 0;    ///< on the wire, GPUs to switches and NICs, headers included
+    Bytes bytes_down = 0;  ///< on the wire, switches and NICs to GPUs
+    Bytes payload = 0;     ///< that crossed between GPUs
+    double sm_busy = 0;    ///< share of all SMs' time in which they ran blocks
+    std::int64_t rows = 0;     ///< (token, expert) pairs, each delivered and returned once
+    std::int64_t packets = 0;  ///< that reached a GPU, acknowledgements aside
+    std::int64_t events = 0;   ///< that the engine handled
+    bool verified = false;     ///< numbers were carried and compared with the reference layer
+    double largest_error = 0;  ///< of an output, relative, when verified
+    std::vector<Statistic> statistics;
+};
+
+/// Throws InputError when the system cannot run this input (unknown name, sizes that do not fit, a
+/// region too small, …).
+LayerResult simulate_layer(const LayerInput& input, std::string_view system,
+                           const LayerOptions& options);
+
+struct SystemInfo {
+    std::string name;
+    std::string title;    ///< one line
+    std::string program;  ///< the source of what its GPUs run (src/systems)
+    int lines = 0;        ///< of code in it: neither blank, nor comment, nor include
+};
+
+/// All systems, in the order of the table.
+std::vector<SystemInfo> all_systems();
+
+}  // namespace moehub

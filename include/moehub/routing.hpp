@@ -1,0 +1,66 @@
+/// Routing: for every layer and token its experts and their weights; generated or read from a trace.
+#pragma once
+#include <moehub/model.hpp>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace moehub {
+
+struct Routing {
+    int experts = 0;
+    int top_k = 0;
+    int layers = 0;
+    std::int64_t tokens = 0;
+    std::vector<std::uint16_t> chosen;  ///< [layer][token][slot], distinct within a token
+    std::vector<float> weights;         ///< as chosen; positive, a token's sum is 1
+
+    std::span<const std::uint16_t> chosen_by(int layer, std::int64_t token) const {
+        return {chosen.data() + at(layer, token), static_cast<std::size_t>(top_k)};
+    }
+    std::span<const float> weights_of(int layer, std::int64_t token) const {
+        return {weights.data() + at(layer, token), static_cast<std::size_t>(top_k)};
+    }
+
+  private:
+    std::size_t at(int layer, std::int64_t token) const {
+        return static_cast<std::size_t>((layer * tokens + token) * top_k);
+    }
+};
+
+/// How to generate a routing: the share of tokens each expert gets, and how one layer's choice
+/// depends on the last one's. Printed and parsed as "uniform", "normal:0.032", "zipf:1",
+/// "lognormal:0.5", each with ",transition:0.7" where it is not 0.
+struct RoutingSpec {
+    enum class Shares {
+        uniform,    ///< all alike
+        normal,     ///< share ~ N(1/experts, spread), negative ones 0: spread as the papers give it
+        zipf,       ///< share ∝ rank^-spread, ranks in random order
+        lognormal,  ///< share ∝ exp(spread · N(0, 1))
+    };
+    Shares shares = Shares::uniform;
+    double spread = 0;
+    double transition = 0;  ///< 0 to 1: how often a choice follows the token's last layer's
+    std::uint64_t seed = 1;
+};
+
+/// Throws InputError with what is allowed.
+RoutingSpec parse_routing(const std::string& text);
+std::string to_string(const RoutingSpec& spec);
+
+/// Same spec and seed, same bytes on every machine and compiler. Groups of experts (expert_groups,
+/// top_groups) are respected.
+Routing make_routing(const RoutingSpec& spec, const Model& model, std::int64_t tokens,
+                     int layers = 1);
+
+/// A trace: .npy of unsigned or signed integers, [tokens, layers, top_k], in C order. Weights are
+/// 1/top_k. Throws InputError naming the file and what is wrong with it (ids out of range, an
+/// expert twice for one token, a cut file, …).
+Routing read_routing(const std::string& path, int experts);
+
+/// One layer of it, and the first `tokens` tokens (repeated from the start where it has fewer).
+Routing one_layer(const Routing& routing, int layer, std::int64_t tokens);
+
+}  // namespace moehub

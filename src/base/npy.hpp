@@ -1,0 +1,91 @@
+/// NumPy's .npy files: arrays of integers, format versions 1 to 3, in C order, little endian.
+/// Every error is an InputError of one line, "file: what was found, allowed: …".
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace moehub {
+
+/// The values of an array as they lie in the file.
+template <class Value>
+class NpyValues {
+  public:
+    NpyValues(const std::byte* bytes, std::size_t size) : bytes_(bytes), size_(size) {}
+    std::size_t size() const { return size_; }
+    Value operator[](std::size_t index) const {
+        Value value;
+        std::memcpy(&value, bytes_ + index * sizeof(Value), sizeof(Value));
+        return value;
+    }
+
+  private:
+    const std::byte* bytes_;
+    std::size_t size_;
+};
+
+class NpyArray {
+  public:
+    /// Limits that no array meant for moehub comes near.
+    static constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 30;
+    static constexpr std::size_t kLongestHeader = 1u << 20;
+    static constexpr std::size_t kMostDimensions = 32;
+
+    /// Reads the file of that path; names it in errors. Never takes more memory than the file is
+    /// long, whatever its header says.
+    static NpyArray read(const std::string& path);
+    /// Parses the bytes of a file; `file` is its name in errors.
+    static NpyArray parse(std::string_view bytes, const std::string& file);
+
+    const std::vector<std::int64_t>& shape() const { return shape_; }
+    std::size_t size() const { return size_; }  ///< values in all: the product of the shape
+    const std::string& dtype() const { return dtype_; }  ///< as the file has it: "<i4"
+
+    /// Calls `visitor` with the NpyValues of the file's own type, last dimension fastest.
+    template <class Visitor>
+    auto visit(Visitor&& visitor) const {
+        switch (type_) {
+            case Type::u1:
+                return visitor(values<std::uint8_t>());
+            case Type::u2:
+                return visitor(values<std::uint16_t>());
+            case Type::u4:
+                return visitor(values<std::uint32_t>());
+            case Type::u8:
+                return visitor(values<std::uint64_t>());
+            case Type::i1:
+                return visitor(values<std::int8_t>());
+            case Type::i2:
+                return visitor(values<std::int16_t>());
+            case Type::i4:
+                return visitor(values<std::int32_t>());
+            case Type::i8:
+                break;
+        }
+        return visitor(values<std::int64_t>());
+    }
+
+  private:
+    enum class Type { u1, u2, u4, u8, i1, i2, i4, i8 };
+
+    template <class Value>
+    NpyValues<Value> values() const {
+        return {bytes_.get(), size_};
+    }
+    template <class Source>
+    static NpyArray take(Source& source, const std::string& file);
+    void set_dtype(const std::string& dtype, const std::string& file);
+
+    std::vector<std::int64_t> shape_;
+    std::size_t size_ = 0;
+    Type type_ = Type::i8;
+    std::string dtype_;
+    std::unique_ptr<std::byte[]> bytes_;
+};
+
+}  // namespace moehub

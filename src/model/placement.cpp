@@ -1,0 +1,136 @@
+#include <moehub/error.hpp>
+#include <moehub/placement.hpp>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace moehub {
+namespace {
+
+using Rows = std::vector<long long>;
+
+double rows_per_copy(const Placement& placement, const Rows& rows, std::size_t expert) {
+    return static_cast<double>(rows[expert]) / static_cast<double>(placement.hosts[expert].size());
+}
+
+/// The expert with the most rows per copy that some rank lacks; with fewer copies, then with the
+/// lower number where rows are equal.
+std::size_t most_wanted(const Placement& placement, const Rows& rows) {
+    const auto& hosts = placement.hosts;
+    const auto ranks = static_cast<std::size_t>(placement.ranks);
+    std::size_t best = hosts.size();
+    for (std::size_t expert = 0; expert < hosts.size(); ++expert) {
+        if (hosts[expert].size() == ranks) continue;
+        if (best == hosts.size()) {
+            best = expert;
+            continue;
+        }
+        const double wanted = rows_per_copy(placement, rows, expert);
+        const double most = rows_per_copy(placement, rows, best);
+        if (wanted > most || (wanted == most && hosts[expert].size() < hosts[best].size()))
+            best = expert;
+    }
+    return best;
+}
+
+/// Rows that each rank can expect when an expert's rows spread evenly over its copies.
+std::vector<double> expected_rows(const Placement& placement, const Rows& rows) {
+    std::vector<double> expected(static_cast<std::size_t>(placement.ranks), 0.0);
+    for (std::size_t expert = 0; expert < placement.hosts.size(); ++expert)
+        for (const int rank : placement.hosts[expert])
+            expected[static_cast<std::size_t>(rank)] += rows_per_copy(placement, rows, expert);
+    return expected;
+}
+
+void add_copy(Placement& placement, const Rows& rows, std::size_t expert) {
+    auto& hosts = placement.hosts[expert];
+    const auto expected = expected_rows(placement, rows);
+    int best = -1;
+    for (int rank = 0; rank < placement.ranks; ++rank) {
+        if (std::binary_search(hosts.begin(), hosts.end(), rank)) continue;
+        if (best < 0 ||
+            expected[static_cast<std::size_t>(rank)] < expected[static_cast<std::size_t>(best)])
+            best = rank;
+    }
+    hosts.insert(std::upper_bound(hosts.begin(), hosts.end(), best), best);
+}
+
+void check_rows(const Placement& placement, const Rows& rows) {
+    if (rows.size() != placement.hosts.size())
+        throw InputError(fmt::format("placement: found rows of {} experts, allowed: of all {}",
+                                     rows.size(), placement.hosts.size()));
+    const auto negative = std::find_if(rows.begin(), rows.end(), [](long long n) { return n < 0; });
+    if (negative != rows.end())
+        throw InputError(fmt::format("placement: expert {}: found {} rows, allowed: 0 or more",
+                                     negative - rows.begin(), *negative));
+}
+
+}  // namespace
+
+Placement contiguous_placement(int experts, int ranks) {
+    if (experts < 1)
+        throw InputError(fmt::format("placement: found {} experts, allowed: 1 or more", experts));
+    if (ranks < 1)
+        throw InputError(fmt::format("placement: found {} ranks, allowed: 1 or more", ranks));
+    Placement placement{ranks, {}};
+    for (int rank = 0; rank < ranks; ++rank) {
+        const int count = experts / ranks + (rank < experts % ranks ? 1 : 0);
+        placement.hosts.insert(placement.hosts.end(), static_cast<std::size_t>(count), {rank});
+    }
+    return placement;
+}
+
+Placement with_replicas(const Placement& placement, const std::vector<long long>& rows_of_expert,
+                        int redundant) {
+    check(placement, static_cast<int>(placement.hosts.size()));
+    check_rows(placement, rows_of_expert);
+    long long room = 0;
+    for (const auto& hosts : placement.hosts)
+        room += placement.ranks - static_cast<long long>(hosts.size());
+    if (redundant < 0 || redundant > room)
+        throw InputError(
+            fmt::format("placement: found {} redundant copies, allowed: 0 to {} ({} experts on {} "
+                        "ranks, a copy each at most)",
+                        redundant, room, placement.hosts.size(), placement.ranks));
+    Placement result = placement;
+    for (int copy = 0; copy < redundant; ++copy)
+        add_copy(result, rows_of_expert, most_wanted(result, rows_of_expert));
+    return result;
+}
+
+std::vector<std::vector<int>> experts_by_rank(const Placement& placement) {
+    std::vector<std::vector<int>> experts(static_cast<std::size_t>(placement.ranks));
+    for (std::size_t expert = 0; expert < placement.hosts.size(); ++expert)
+        for (const int rank : placement.hosts[expert])
+            experts[static_cast<std::size_t>(rank)].push_back(static_cast<int>(expert));
+    return experts;
+}
+
+void check(const Placement& placement, int experts) {
+    if (placement.ranks < 1)
+        throw InputError(
+            fmt::format("placement: found {} ranks, allowed: 1 or more", placement.ranks));
+    if (experts < 0 || placement.hosts.size() != static_cast<std::size_t>(experts))
+        throw InputError(fmt::format("placement: found {} experts, allowed: the model's {}",
+                                     placement.hosts.size(), experts));
+    for (std::size_t expert = 0; expert < placement.hosts.size(); ++expert) {
+        const auto& hosts = placement.hosts[expert];
+        const auto fail = [expert](const std::string& what) {
+            throw InputError(fmt::format("placement: expert {}: {}", expert, what));
+        };
+        if (hosts.empty()) fail("found on no rank, allowed: at least one");
+        for (std::size_t i = 0; i < hosts.size(); ++i) {
+            if (hosts[i] < 0 || hosts[i] >= placement.ranks)
+                fail(fmt::format("found on rank {}, allowed: 0 to {}", hosts[i],
+                                 placement.ranks - 1));
+            if (i > 0 && hosts[i] == hosts[i - 1])
+                fail(fmt::format("found twice on rank {}, allowed: once", hosts[i]));
+            if (i > 0 && hosts[i] < hosts[i - 1])
+                fail(fmt::format("found on rank {} after rank {}, allowed: ascending", hosts[i],
+                                 hosts[i - 1]));
+        }
+    }
+}
+
+}  // namespace moehub

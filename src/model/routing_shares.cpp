@@ -1,0 +1,144 @@
+// Drawing k of n without putting back is a race: i arrives at an exponentially distributed time of
+// rate w_i, the first k to arrive are taken. By time 1 expert i has arrived with probability
+// 1 - exp(-w_i). When these probabilities add up to k, the k-th arrival is near time 1, hence
+//     w_i = -log(1 - p_i)
+// includes i with probability p_i, nearly (B. Rosén, On sampling with probability proportional to
+// size, 1997). With w_i = p_i instead, hot experts would get much less than their share: each
+// token's further draws cannot take them again.
+#include "model/routing_shares.hpp"
+
+#include "base/portable_math.hpp"
+#include "model/inclusion.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace moehub {
+namespace {
+
+using Shares = std::vector<double>;
+
+double sum(const Shares& shares) {
+    return std::accumulate(shares.begin(), shares.end(), 0.0);
+}
+
+/// Numbers of mean 0 and standard deviation 1, exactly: the spread that is asked for shall be the
+/// spread of this layer, not of layers on average.
+Shares standard_normals(std::size_t count, Rng& rng) {
+    Shares numbers(count);
+    for (auto& number : numbers) number = rng.normal();
+    const double n = static_cast<double>(count);
+    const double mean = sum(numbers) / n;
+    double squares = 0;
+    for (auto& number : numbers) {
+        number -= mean;
+        squares += number * number;
+    }
+    const double deviation = std::sqrt(squares / n);
+    if (deviation > 0)  // one number has none
+        for (auto& number : numbers) number /= deviation;
+    return numbers;
+}
+
+/// The largest finite one of race_weight.
+constexpr double kHeaviest = 20 * 0.69314718055994531;
+
+/// -log(1 - p); infinite where that is so near 1 that only rounding can have kept it below.
+double race_weight(double p) {
+    if (p >= 1 - 0x1p-20) return std::numeric_limits<double>::infinity();
+    return p < 0x1p-16 ? p + p * p / 2 : -portable_log(1 - p);
+}
+
+Shares uncapped_shares(const RoutingSpec& spec, std::size_t experts, Rng& rng) {
+    const double mean = 1.0 / static_cast<double>(experts);
+    Shares shares(experts, mean);
+    switch (spec.shares) {
+        case RoutingSpec::Shares::uniform:
+            break;
+        case RoutingSpec::Shares::normal: {
+            const Shares normals = standard_normals(experts, rng);
+            for (std::size_t i = 0; i < experts; ++i)
+                shares[i] = std::max(0.0, mean + spec.spread * normals[i]);
+            break;
+        }
+        case RoutingSpec::Shares::zipf:
+            for (std::size_t i = 0; i < experts; ++i)
+                shares[i] = portable_exp(-spec.spread * portable_log(static_cast<double>(i + 1)));
+            rng.shuffle(shares);
+            break;
+        case RoutingSpec::Shares::lognormal:
+            for (auto& share : shares) share = portable_exp(spec.spread * rng.normal());
+            break;
+    }
+    return shares;
+}
+
+}  // namespace
+
+std::vector<double> capped(std::vector<double> shares, double cap) {
+    std::vector<bool> full(shares.size(), false);
+    for (;;) {
+        double rest = 1, open = 0;
+        std::size_t open_count = 0;
+        for (std::size_t i = 0; i < shares.size(); ++i) {
+            if (full[i]) {
+                rest -= cap;
+            } else {
+                open += shares[i];
+                ++open_count;
+            }
+        }
+        if (open_count == 0) return shares;
+        rest = std::max(rest, 0.0);
+        bool more = false;
+        for (std::size_t i = 0; i < shares.size(); ++i) {
+            if (full[i]) continue;
+            shares[i] = open > 0 ? shares[i] / open * rest : rest / static_cast<double>(open_count);
+            if (shares[i] <= cap) continue;
+            shares[i] = cap;
+            full[i] = more = true;
+        }
+        if (!more) return shares;
+    }
+}
+
+std::vector<double> expert_shares(const RoutingSpec& spec, int experts, int top_k, Rng& rng) {
+    return capped(uncapped_shares(spec, static_cast<std::size_t>(experts), rng), 1.0 / top_k);
+}
+
+std::vector<double> draw_weights(const std::vector<double>& shares, double count) {
+    std::vector<double> weights(shares.size());
+    for (std::size_t i = 0; i < shares.size(); ++i) weights[i] = race_weight(count * shares[i]);
+    return weights;
+}
+
+std::vector<double> exact_draw_weights(const std::vector<double>& shares, int count) {
+    constexpr std::size_t kMostWork = 1024;  // beyond, the approximation is within 1 % anyway
+    constexpr int kRounds = 5;
+    std::vector<double> weights = draw_weights(shares, count);
+    // Certain ones are drawn first; the rest is about those that may or may not be.
+    std::vector<std::size_t> open;
+    for (std::size_t i = 0; i < weights.size(); ++i)
+        if (weights[i] > 0 && !std::isinf(weights[i])) open.push_back(i);
+    for (const double weight : weights) count -= std::isinf(weight) ? 1 : 0;
+    if (count < 1 || open.size() <= static_cast<std::size_t>(count) ||
+        shares.size() * static_cast<std::size_t>(count) > kMostWork)
+        return weights;
+
+    std::vector<double> race(open.size());
+    for (std::size_t i = 0; i < open.size(); ++i) race[i] = weights[open[i]];
+    const std::vector<double> wanted = race;
+    for (int round = 0; round < kRounds; ++round) {
+        const std::vector<double> drawn = inclusion(race, count);
+        for (std::size_t i = 0; i < race.size(); ++i) {
+            const double got = race_weight(drawn[i]);
+            if (got > 0) race[i] *= wanted[i] / std::min(got, kHeaviest);
+        }
+    }
+    for (std::size_t i = 0; i < open.size(); ++i) weights[open[i]] = race[i];
+    return weights;
+}
+
+}  // namespace moehub

@@ -1,0 +1,91 @@
+#include "model/routing_trace.hpp"
+
+#include "base/utf8.hpp"
+#include "model/routing_limits.hpp"
+
+#include <moehub/error.hpp>
+
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace moehub {
+namespace {
+
+[[noreturn]] void fail(const std::string& file, std::string_view what) {
+    throw InputError(fmt::format("{}: {}", printable(file), what));
+}
+
+/// Sizes of the routing; its rows are still missing.
+Routing sizes_of(const NpyArray& array, int experts, const std::string& file) {
+    if (experts < 1 || experts > kMostExperts)
+        fail(file, fmt::format("experts: found {}, allowed: 1 to {}", experts, kMostExperts));
+    const auto& shape = array.shape();
+    const bool fits = shape.size() == 3 && shape[0] >= 1 && shape[0] <= kMostTokens &&
+                      shape[1] >= 1 && shape[1] <= std::numeric_limits<int>::max() &&
+                      shape[2] >= 1 && shape[2] <= experts;
+    if (!fits)
+        fail(file, fmt::format("found shape ({}), allowed: (tokens, layers, top_k), tokens 1 to "
+                               "{}, layers 1 or more, top_k 1 to the {} experts",
+                               fmt::join(shape, ", "), kMostTokens, experts));
+    check_rows(printable(file), shape[0], shape[1], shape[2]);
+    Routing routing;
+    routing.experts = experts;
+    routing.tokens = shape[0];
+    routing.layers = static_cast<int>(shape[1]);
+    routing.top_k = static_cast<int>(shape[2]);
+    return routing;
+}
+
+/// From [token][layer][slot] to [layer][token][slot], each number checked.
+template <class Value>
+void copy_rows(const NpyValues<Value>& values, Routing& routing, const std::string& file) {
+    const auto layers = static_cast<std::size_t>(routing.layers);
+    const auto tokens = static_cast<std::size_t>(routing.tokens);
+    const auto top_k = static_cast<std::size_t>(routing.top_k);
+    const auto fail_at = [&](std::size_t token, std::size_t layer, std::string_view what) {
+        fail(file, fmt::format("token {}, layer {}: {}", token, layer, what));
+    };
+    // [expert] the choice that named it last, counted from 1: finds repeats without a search.
+    std::vector<std::uint64_t> named_by(static_cast<std::size_t>(routing.experts), 0);
+    for (std::size_t token = 0, from = 0; token < tokens; ++token) {
+        for (std::size_t layer = 0; layer < layers; ++layer) {
+            const std::uint64_t choice = token * layers + layer + 1;
+            std::uint16_t* to = routing.chosen.data() + (layer * tokens + token) * top_k;
+            for (std::size_t slot = 0; slot < top_k; ++slot, ++from) {
+                const Value value = values[from];
+                // A negative number becomes one far too large.
+                const auto expert = static_cast<std::uint64_t>(value);
+                if (expert >= named_by.size())
+                    fail_at(token, layer,
+                            fmt::format("found expert {}, allowed: 0 to {}", +value,
+                                        routing.experts - 1));
+                if (std::exchange(named_by[expert], choice) == choice)
+                    fail_at(token, layer,
+                            fmt::format("found expert {} twice, allowed: once", expert));
+                to[slot] = static_cast<std::uint16_t>(expert);
+            }
+        }
+    }
+}
+
+}  // namespace
+
+Routing routing_of(const NpyArray& array, int experts, const std::string& file) {
+    Routing routing = sizes_of(array, experts, file);
+    try {
+        routing.chosen.resize(array.size());
+        routing.weights.assign(array.size(), 1.0f / static_cast<float>(routing.top_k));
+    } catch (const std::bad_alloc&) {
+        fail(file, "does not fit in memory");
+    }
+    array.visit([&](const auto& values) { copy_rows(values, routing, file); });
+    return routing;
+}
+
+Routing read_routing(const std::string& path, int experts) {
+    return routing_of(NpyArray::read(path), experts, path);
+}
+
+}  // namespace moehub

@@ -1,0 +1,72 @@
+/// Draws distinct things, each with probability proportional to its weight among those left. Things
+/// of infinite weight come first, things of weight 0 last, in random order.
+#pragma once
+#include "base/rng.hpp"
+#include "model/alias_table.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace moehub {
+
+class Urn {
+  public:
+    /// No weight negative.
+    explicit Urn(std::vector<double> weights);
+
+    /// Puts everything back; constant time. At most 2^32 - 2 times.
+    void refill() {
+        ++round_;
+        left_ = weights_.size();
+        next_certain_ = 0;
+    }
+
+    std::size_t left() const { return left_; }       ///< how many things are in
+    double total() const { return table_.total(); }  ///< finite weights of all things, in or out
+    double weight_left() const;                      ///< of those that are in; walks over all
+
+    /// Takes this thing out; false when it is out already.
+    bool take(std::size_t index) {
+        if (out_[index] == round_) return false;
+        out_[index] = round_;
+        --left_;
+        return true;
+    }
+
+    /// One of infinite weight that is in; nothing when there is none.
+    std::optional<std::size_t> draw_certain(Rng& rng) {
+        while (next_certain_ < certain_.size())
+            if (const std::size_t index = next_certain(rng); take(index)) return index;
+        return std::nullopt;
+    }
+
+    /// One try in constant time: nothing when it hits a thing that is out. Repeated until it hits,
+    /// or given up for draw_left, it draws by finite weight. Needs total() > 0.
+    std::optional<std::size_t> try_draw(Rng& rng) {
+        const std::size_t index = table_.draw(rng);
+        return take(index) ? std::optional(index) : std::nullopt;
+    }
+
+    /// Draws by finite weight without fail; walks over all. Needs left() > 0.
+    std::size_t draw_left(Rng& rng);
+
+    /// draw_certain, then a few tries, then draw_left: a bounded effort however uneven the weights
+    /// are. Needs left() > 0.
+    std::size_t draw(Rng& rng);
+
+    static constexpr int kTries = 32;
+
+  private:
+    std::size_t next_certain(Rng& rng);
+
+    std::vector<std::size_t> certain_;  ///< of infinite weight; before next_certain_: done with
+    std::size_t next_certain_ = 0;
+    std::vector<double> weights_;  ///< finite; 0 for certain ones, which are out before it counts
+    AliasTable table_;
+    std::vector<std::uint32_t> out_;  ///< [thing] round in which it was last taken
+    std::uint32_t round_ = 1;
+    std::size_t left_ = weights_.size();
+};
+
+}  // namespace moehub

@@ -1,0 +1,77 @@
+/// The thread-block scheduler of one GPU: blocks whose data is there wait, by priority and in the
+/// order in which they were submitted, for SMs; each then draws on tensor cores and HBM together
+/// with whatever else runs.
+#pragma once
+#include "sim/endpoint.hpp"
+#include "sim/gpu/activity.hpp"
+#include "sim/gpu/shared_rate.hpp"
+#include "sim/gpu/tile.hpp"
+
+#include <moehub/gpu.hpp>
+
+#include <array>
+#include <coroutine>
+#include <deque>
+#include <vector>
+
+namespace moehub::sim {
+
+struct Card;
+
+/// Whoever submitted a block and wants to know when it is done. Slow path.
+class BlockOwner {
+  public:
+    virtual void block_done(std::uint32_t block) = 0;
+
+  protected:
+    ~BlockOwner() = default;
+};
+
+/// Work and rates must outlive the block.
+struct Block {
+    const TileWork* work = nullptr;
+    const TileRates* rates = nullptr;
+    BlockOwner* owner = nullptr;
+    std::uint32_t number = 0;  ///< told to the owner
+};
+
+/// As streams have them: a free SM goes to the most urgent block.
+enum class Priority : std::uint8_t { high, normal, low };
+
+class BlockScheduler {
+  public:
+    explicit BlockScheduler(Card& card);
+    BlockScheduler(const BlockScheduler&) = delete;
+
+    void submit(const Block& block, Priority priority);
+    int free() const { return free_; }    ///< SMs
+    double sm_time() const { return sm_time_; }  ///< picoseconds, summed over SMs, of ended blocks
+
+  private:
+    /// A coroutine that runs one block after another; idle ones wait for the next.
+    struct Worker {
+        Block block;
+        std::coroutine_handle<> idle;
+    };
+    struct NextBlock {
+        BlockScheduler& scheduler;
+        std::uint32_t worker;
+        bool await_ready() const { return false; }
+        void await_suspend(std::coroutine_handle<> caller);
+        void await_resume() const {}
+    };
+
+    Process work(std::uint32_t worker);
+    void assign();
+    void finish(std::uint32_t worker, Ps begin);
+
+    Card& card_;
+    int free_;
+    double sm_time_ = 0;
+    std::array<std::deque<Block>, 3> waiting_;  ///< by priority
+    std::deque<Worker> workers_;
+    std::vector<Process> processes_;
+    std::vector<std::uint32_t> idle_;
+};
+
+}  // namespace moehub::sim

@@ -1,0 +1,100 @@
+/// AAU, the Address Allocation Unit of a consumer's hub: gives every row that arrives for a region
+/// the next free place in it. Rows are packed densely in the order in which their first packets
+/// arrive, with no word from the producers:
+///     address = base + local row · row size + offset            (MoE-Hub, arXiv 2605.05888)
+///
+/// RAT (rat.hpp) remembers (region, RowID) → local row; APT counts each region's rows. The RAT is
+/// finite: what falls out is written to device memory and read back by a late packet. Whether a
+/// row was ever allocated is told by one bit per row in device memory, which is read on a miss of
+/// a region that has ever lost an entry. The bit lies with the entry: one read gives both, takes
+/// AauSpec::restore, and moves AauSpec::entry bytes. It does not hold up the bank, but packets of
+/// the row that come meanwhile wait for it.
+#pragma once
+#include "sim/hub/pages.hpp"
+#include "sim/hub/rat.hpp"
+
+#include <moehub/units.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+namespace moehub::sim {
+
+/// A train counts as its packets: the first of a row that is not in the RAT is a miss, all others
+/// are hits.
+struct AauStats {
+    std::int64_t lookups = 0;    ///< packets
+    std::int64_t hits = 0;       ///< found in the RAT
+    std::int64_t allocated = 0;  ///< rows
+    std::int64_t evictions = 0;  ///< entries written to device memory
+    std::int64_t restores = 0;   ///< entries read back
+    Bytes spill_bytes = 0;       ///< both ways; one entry's per eviction and per read
+    Ps bank_wait = 0;            ///< sum over packets, for a bank of the RAT; a train waits once
+};
+
+struct AauSpec {
+    RatSpec rat;
+    Ps lookup = 0;    ///< of one RAT bank, occupied so long by a packet
+    Ps restore = 0;   ///< to read one entry or bit from device memory
+    Bytes entry = 8;  ///< of a RAT entry in device memory
+};
+
+class Aau {
+  public:
+    explicit Aau(const AauSpec& spec);
+
+    /// A region of at most `rows` rows. Named in errors. One in one piece has its place from now on
+    /// (memory().page(region, 0)).
+    RegionId add_region(const RegionSpec& spec);
+
+    struct Placed {
+        std::uint64_t address = 0;  ///< of the packet's first byte
+        std::uint32_t local_row = 0;
+        bool first = false;  ///< of its row
+        /// Its row is the first in a page, which was handed out now. A region in one piece is one
+        /// page, though its place is known before.
+        bool new_page = false;
+        std::uint64_t page_begin = 0;      ///< with new_page only, as the next two
+        std::uint32_t page_first_row = 0;  ///< local row
+        std::uint32_t page_rows = 0;       ///< that the region may use
+        Ps ready = 0;                      ///< when the address is known, not before the arrival
+    };
+    /// A packet, or a train of `packets` packets of one row, arrives. The address is known when the
+    /// first of them has been looked up; the bank is busy until all have. Throws InputError when
+    /// the region is full or the pool of pages used up: nothing is written, nothing has changed.
+    Placed place(RegionId region, std::uint32_t row_id, Bytes offset, std::uint32_t packets,
+                 Ps now);
+
+    std::uint32_t rows(RegionId region) const {  ///< allocated so far: the APT's pointer
+        return apt_[region].next;
+    }
+    const PagedMemory& memory() const { return memory_; }
+    PagedMemory& memory() { return memory_; }
+    const AauStats& stats() const { return stats_; }
+
+  private:
+    struct Pointer {  // APT entry
+        std::uint32_t next = 0;
+        bool spilled = false;  ///< has ever lost an entry
+    };
+
+    void allocate(RegionId region, Placed& placed);
+    void enter(RegionId region, std::uint32_t row_id, std::uint32_t local_row);
+    Ps occupy_bank(RegionId region, std::uint32_t row_id, std::uint32_t packets, Ps now);
+    Ps read(std::uint64_t row, Ps start);
+    Ps read_until(std::uint64_t row, Ps time);
+
+    AauSpec spec_;
+    PagedMemory memory_;
+    Rat rat_;
+    std::vector<Pointer> apt_;
+    std::vector<Ps> bank_free_;
+    std::unordered_map<std::uint64_t, Ps> reads_;  ///< by row: until when its entry is being read
+    Ps last_read_ = 0;                             ///< when all reads will have ended
+    std::size_t prune_at_ = 64;                    ///< reads, when those that ended are dropped
+    AauStats stats_;
+};
+
+}  // namespace moehub::sim

@@ -1,0 +1,105 @@
+/// The receiving side of a GPU's hub, beyond the plain path into memory: regions of rows, the AAU
+/// that allocates places in them, and the DAM that tells when row blocks are there.
+#pragma once
+#include "sim/endpoint.hpp"
+#include "sim/hub/aau.hpp"
+#include "sim/hub/dam.hpp"
+#include "sim/hub/row_memory.hpp"
+
+#include <moehub/machine.hpp>
+
+#include <deque>
+#include <vector>
+
+namespace moehub::sim {
+
+/// The thread-block scheduler's side of the DAM. Slow path.
+class ReadyListener {
+  public:
+    /// All rows of the block, or, after AllReady, those that there are.
+    virtual void rows_ready(RegionId region, std::uint32_t row_block) = 0;
+
+  protected:
+    ~ReadyListener() = default;
+};
+
+/// Bytes of the source column that follows a row: GPU and place to return the result to.
+inline constexpr Bytes kSourceColumn = 16;
+
+struct RowSpace {
+    std::string name;       ///< for errors
+    std::int64_t rows = 0;  ///< room for
+    Bytes data_bytes = 0;   ///< of a row, without source column
+    std::uint32_t block_rows = 0;  ///< of a row block, the DAM's unit; 0: nobody waits for blocks
+    std::uint32_t page_rows = 0;   ///< 0: one piece; else a multiple of block_rows
+    bool source_column = false;
+    bool allocated = true;  ///< by the AAU (`rowspMalloc`); false: a plain buffer
+};
+
+class Hub final : private Alarm {
+  public:
+    struct Options {
+        Bytes page_pool = 0;   ///< for all paged regions; 0: no limit
+        bool numbers = false;  ///< rows carry numbers
+    };
+    Hub(Endpoint& gpu, const Machine& machine, const Options& options);
+    Hub(const Hub&) = delete;
+
+    RegionId add_region(const RowSpace& space);
+    void listen(ReadyListener& listener) { listener_ = &listener; }
+
+    struct Arrival {
+        const Transfer& transfer;
+        const Unit& unit;
+        Bytes offset = 0;  ///< of the unit within its transfer
+        Ps now = 0;
+    };
+    /// A unit of a row; returns when it is in memory and acknowledged.
+    Ps take_in(const Arrival& arrival);
+    /// AllReady: nothing more will come.
+    void all_ready();
+
+    std::uint32_t rows(RegionId region) const { return regions_[region].memory.rows(); }
+    const RowMemory& memory(RegionId region) const { return regions_[region].memory; }
+    std::size_t regions() const { return regions_.size(); }
+    const RowSpace& space(RegionId region) const { return regions_[region].space; }
+
+    const Aau& aau() const { return aau_; }
+    const Dam& dam() const { return dam_; }
+
+  private:
+    struct Region {
+        RowSpace space;
+        RowMemory memory;
+        RegionId aau = kNoRegion;
+    };
+    struct BlockOf {  // by group of the DAM
+        RegionId region;
+        std::uint32_t row_block;
+    };
+    struct Due {
+        Ps time;
+        BlockGroup group;
+        bool operator>(const Due& other) const {
+            return time != other.time ? time > other.time : group > other.group;
+        }
+    };
+
+    void ring() override;
+    void add_blocks(RegionId region, const Aau::Placed& placed);
+    void count(std::uint64_t address, const Arrival& arrival, Ps visible);
+
+    Endpoint& gpu_;
+    MoeHubSpec spec_;
+    HubSpec plain_;
+    Bytes line_;
+    bool numbers_;
+    Aau aau_;
+    Dam dam_;
+    std::vector<Region> regions_;
+    std::vector<BlockOf> blocks_;
+    std::vector<Due> due_;  ///< min-heap
+    ReadyListener* listener_ = nullptr;
+};
+
+}  // namespace moehub::sim

@@ -1,0 +1,67 @@
+#include "sim/hub/isa.hpp"
+
+namespace moehub::sim {
+namespace {
+
+constexpr Bytes kFlagBytes = 16;
+
+/// The switch is chosen by what identifies a line: its region, row and offset.
+std::uint64_t line_address(const MallocId& to, std::uint32_t row, Bytes bytes) {
+    const auto row_bytes = static_cast<std::uint64_t>(bytes);
+    return (std::uint64_t{to.gpu} << 48) + (std::uint64_t{to.region} << 40) + row * row_bytes;
+}
+
+}  // namespace
+
+void store_row(Endpoint& gpu, const RowStore& row) {
+    Transfer transfer;
+    transfer.dst = row.to.gpu;
+    transfer.bytes = row.bytes;
+    transfer.address = line_address(row.to, row.row_id, row.bytes);
+    transfer.answered = row.answered;
+    transfer.target.region = row.to.region;
+    transfer.target.row = row.row_id;
+    transfer.target.allocate = true;
+    transfer.target.numbers = row.numbers;
+    gpu.post(transfer);
+}
+
+void store_source(Endpoint& gpu, const RowStore& row, std::uint64_t source) {
+    Transfer transfer;
+    transfer.dst = row.to.gpu;
+    transfer.bytes = kSourceColumn;
+    transfer.address = line_address(row.to, row.row_id, row.bytes) +
+                       static_cast<std::uint64_t>(row.bytes);
+    transfer.answered = row.answered;
+    transfer.target.region = row.to.region;
+    transfer.target.row = row.row_id;
+    transfer.target.offset = static_cast<std::uint32_t>(row.bytes);
+    transfer.target.allocate = true;
+    transfer.target.low_priority = true;
+    transfer.target.tag = source;
+    gpu.post(transfer);
+}
+
+void store(Endpoint& gpu, const PlainStore& row) {
+    Transfer transfer;
+    transfer.dst = row.to.gpu;
+    transfer.bytes = row.bytes;
+    transfer.address = line_address(row.to, row.place, row.bytes);
+    transfer.arrived = row.arrived;
+    transfer.answered = row.answered;
+    transfer.target.region = row.to.region;
+    transfer.target.row = row.place;
+    transfer.target.numbers = row.numbers;
+    gpu.post(transfer);
+}
+
+void store_flag(Endpoint& gpu, GpuId to, CounterId arrived) {
+    Transfer transfer;
+    transfer.dst = to;
+    transfer.bytes = kFlagBytes;
+    transfer.address = (std::uint64_t{to} << 48) + std::uint64_t{arrived} * 128;
+    transfer.arrived = arrived;
+    gpu.post(transfer);
+}
+
+}  // namespace moehub::sim

@@ -1,0 +1,105 @@
+/// RAT, the Row Allocation Table: (region, RowID) → local row in banked SRAM of finite size, oldest
+/// entry out first, bank by bank. What was evicted is kept in a table in device memory.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace moehub::sim {
+
+using RegionId = std::uint32_t;
+
+struct RatSpec {
+    int entries = 0;  ///< in all banks together, at least one; shared out evenly over the banks
+    int banks = 1;    ///< at least one; no more are used than there are entries
+};
+
+/// A row of a region as one number.
+constexpr std::uint64_t row_key(RegionId region, std::uint32_t row_id) {
+    return std::uint64_t{region} << 32 | row_id;
+}
+constexpr RegionId region_of(std::uint64_t row_key) {
+    return static_cast<RegionId>(row_key >> 32);
+}
+
+/// Row → local row, by open addressing: nothing is allocated but when it grows, with its use.
+class RowMap {
+  public:
+    std::optional<std::uint32_t> find(std::uint64_t key) const {
+        if (slots_.empty()) return std::nullopt;
+        const Slot& slot = slots_[probe(key)];
+        return slot.used ? std::optional(slot.local_row) : std::nullopt;
+    }
+    /// Throws std::logic_error when the row is there.
+    void insert(std::uint64_t key, std::uint32_t local_row);
+    std::optional<std::uint32_t> take(std::uint64_t key);
+    std::size_t size() const { return size_; }
+
+    /// Scrambles all bits (the finaliser of splitmix64): RowIDs and regions are small, regular
+    /// numbers. The map uses the low bits of it, the RAT's banks the high ones.
+    static std::uint64_t hash(std::uint64_t key) {
+        key = (key ^ key >> 30) * 0xbf58476d1ce4e5b9U;
+        key = (key ^ key >> 27) * 0x94d049bb133111ebU;
+        return key ^ key >> 31;
+    }
+
+  private:
+    struct Slot {
+        std::uint64_t key = 0;
+        std::uint32_t local_row = 0;
+        bool used = false;
+    };
+
+    std::size_t home(std::uint64_t key) const { return hash(key) & (slots_.size() - 1); }
+    std::size_t after(std::size_t at) const { return (at + 1) & (slots_.size() - 1); }
+    /// Where the row is, or the free slot where it would be.
+    std::size_t probe(std::uint64_t key) const {
+        std::size_t at = home(key);
+        while (slots_[at].used && slots_[at].key != key) at = after(at);
+        return at;
+    }
+    void grow();
+
+    std::vector<Slot> slots_;  ///< none, or a power of two of which some are free
+    std::size_t size_ = 0;
+};
+
+class Rat {
+  public:
+    explicit Rat(const RatSpec& spec);
+
+    std::uint32_t banks() const { return static_cast<std::uint32_t>(banks_.size()); }
+    std::uint32_t bank(RegionId region, std::uint32_t row_id) const {
+        return static_cast<std::uint32_t>(
+            (RowMap::hash(row_key(region, row_id)) >> 32) * banks_.size() >> 32);
+    }
+    std::optional<std::uint32_t> find(RegionId region, std::uint32_t row_id) const {
+        return held_.find(row_key(region, row_id));
+    }
+    /// The entry must not be there. Returns whether another was evicted to make room, and which
+    /// region it belonged to.
+    struct Inserted {
+        bool evicted = false;
+        RegionId victim_region = 0;
+    };
+    Inserted insert(RegionId region, std::uint32_t row_id, std::uint32_t local_row);
+    /// From device memory, where an evicted entry lies; it leaves there.
+    std::optional<std::uint32_t> take_spilled(RegionId region, std::uint32_t row_id);
+
+    std::size_t held() const { return held_.size(); }        ///< entries in the banks
+    std::size_t spilled() const { return spilled_.size(); }  ///< entries in device memory
+
+  private:
+    struct Bank {
+        std::size_t entries = 0;
+        std::size_t oldest = 0;           ///< in rows, once they fill the bank
+        std::vector<std::uint64_t> rows;  ///< ring, in order of insertion; grows up to `entries`
+    };
+
+    RowMap held_;  ///< of all banks: which one holds a row follows from the row
+    std::vector<Bank> banks_;
+    RowMap spilled_;
+};
+
+}  // namespace moehub::sim

@@ -1,0 +1,56 @@
+#include "sim/hub/replicas.hpp"
+
+#include <stdexcept>
+
+namespace moehub::sim {
+
+std::uint32_t ReplicaTable::add(std::span<const std::uint32_t> endpoints) {
+    if (endpoints.empty()) throw std::logic_error("replicas: a destination without endpoints");
+    const auto number = static_cast<std::uint32_t>(destinations_.size());
+    Destination& destination = destinations_.emplace_back();
+    destination.turn = (std::size_t{number} + origin_) % endpoints.size();
+    for (const std::uint32_t endpoint : endpoints) {
+        const auto [found, added] = index_.try_emplace(endpoint, endpoints_.size());
+        if (added) endpoints_.push_back({.number = endpoint});
+        destination.endpoints.push_back(found->second);
+    }
+    return number;
+}
+
+std::uint32_t ReplicaTable::choose(std::uint32_t number) {
+    Destination& destination = destinations_[number];
+    const std::size_t place =
+        policy_ == ReplicaPolicy::least_loaded ? least_loaded(destination) : destination.turn;
+    destination.turn = place + 1 == destination.endpoints.size() ? 0 : place + 1;
+    Endpoint& endpoint = endpoints_[destination.endpoints[place]];
+    ++endpoint.underway;
+    return endpoint.number;
+}
+
+std::size_t ReplicaTable::least_loaded(const Destination& destination) const {
+    const std::size_t count = destination.endpoints.size();
+    const auto load = [&](std::size_t place) {
+        return endpoints_[destination.endpoints[place]].underway;
+    };
+    std::size_t best = destination.turn;
+    for (std::size_t i = 1; i < count; ++i) {
+        const std::size_t place = (destination.turn + i) % count;
+        if (load(place) < load(best)) best = place;
+    }
+    return best;
+}
+
+void ReplicaTable::acknowledged(std::uint32_t endpoint) {
+    const auto found = index_.find(endpoint);
+    if (found == index_.end() || endpoints_[found->second].underway == 0) {
+        throw std::logic_error("replicas: an acknowledgement of a row that is not underway");
+    }
+    --endpoints_[found->second].underway;
+}
+
+std::int64_t ReplicaTable::underway(std::uint32_t endpoint) const {
+    const auto found = index_.find(endpoint);
+    return found == index_.end() ? 0 : endpoints_[found->second].underway;
+}
+
+}  // namespace moehub::sim

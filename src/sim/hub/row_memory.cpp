@@ -1,0 +1,74 @@
+#include "sim/hub/row_memory.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+namespace moehub::sim {
+
+RowMemory::RowMemory(Bytes data_bytes, Bytes line, bool source_column, bool numbers)
+    : lines_(static_cast<std::size_t>((data_bytes + line - 1) / line)),
+      words_((lines_ + 63) / 64),
+      line_(line),
+      source_column_(source_column),
+      with_numbers_(numbers) {}
+
+RowMemory::Row& RowMemory::row(std::uint32_t place, std::uint32_t row_id) {
+    if (place >= rows_.size()) {
+        const std::size_t count = std::max<std::size_t>(place + 1, rows_.size() + rows_.size() / 2);
+        rows_.resize(place + 1);
+        if (arrived_.size() < rows_.size() * words_) arrived_.resize(count * words_);
+        if (with_numbers_) numbers_.resize(rows_.size() * lines_);
+    }
+    Row& found = rows_[place];
+    if (found.known && found.id != row_id) {
+        throw std::logic_error(fmt::format("row {} was written over row {} at place {}", row_id,
+                                           found.id, place));
+    }
+    found.known = true;
+    found.id = row_id;
+    return found;
+}
+
+void RowMemory::mark(std::uint32_t place, std::size_t line) {
+    std::uint64_t& word = arrived_[place * words_ + line / 64];
+    const std::uint64_t bit = std::uint64_t{1} << (line % 64);
+    if ((word & bit) != 0) {
+        throw std::logic_error(
+            fmt::format("line {} of row {} came twice", line, rows_[place].id));
+    }
+    word |= bit;
+}
+
+void RowMemory::write(const Piece& piece) {
+    Row& target = row(piece.place, piece.row_id);
+    const auto first = static_cast<std::size_t>(piece.offset / line_);
+    const auto count = static_cast<std::size_t>((piece.bytes + line_ - 1) / line_);
+    if (piece.offset % line_ != 0 || first + count > lines_) {
+        throw std::logic_error(fmt::format("{} B at {} do not lie on the lines of a row",
+                                           piece.bytes, piece.offset));
+    }
+    for (std::size_t line = first; line < first + count; ++line) mark(piece.place, line);
+    target.seen += static_cast<std::uint32_t>(count);
+    if (with_numbers_) {
+        std::copy_n(piece.numbers + first, count,
+                    numbers_.begin() + static_cast<std::ptrdiff_t>(piece.place * lines_ + first));
+    }
+}
+
+void RowMemory::write_source(std::uint32_t place, std::uint32_t row_id, std::uint64_t source) {
+    Row& target = row(place, row_id);
+    if (target.has_source) {
+        throw std::logic_error(fmt::format("the source of row {} came twice", row_id));
+    }
+    target.has_source = true;
+    target.source = source;
+}
+
+bool RowMemory::complete(std::uint32_t place) const {
+    const Row& found = rows_[place];
+    return found.known && found.seen == lines_ && found.has_source == source_column_;
+}
+
+}  // namespace moehub::sim

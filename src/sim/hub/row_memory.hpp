@@ -1,0 +1,62 @@
+/// The rows of one region as they lie in device memory: whose they are, which of their lines have
+/// arrived, and, where rows carry numbers, the number in each line. Keeps the promise that nothing
+/// is lost or written twice.
+#pragma once
+#include <moehub/units.hpp>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace moehub::sim {
+
+class RowMemory {
+  public:
+    /// Rows of `data_bytes`, in lines of `line` bytes, with or without a source column behind them.
+    RowMemory(Bytes data_bytes, Bytes line, bool source_column, bool numbers);
+
+    /// Part of a row from `offset` on, whole lines but for the row's end. Throws std::logic_error
+    /// when a line comes twice or the row belongs to another RowID.
+    struct Piece {
+        std::uint32_t place = 0;  ///< row of the region
+        std::uint32_t row_id = 0;
+        Bytes offset = 0;
+        Bytes bytes = 0;
+        const double* numbers = nullptr;  ///< of the whole row
+    };
+    void write(const Piece& piece);
+    /// The row's source column.
+    void write_source(std::uint32_t place, std::uint32_t row_id, std::uint64_t source);
+
+    std::uint32_t rows() const { return static_cast<std::uint32_t>(rows_.size()); }
+    std::uint32_t row_id(std::uint32_t place) const { return rows_[place].id; }
+    std::uint64_t source(std::uint32_t place) const { return rows_[place].source; }
+    /// All lines, and the source column where there is one.
+    bool complete(std::uint32_t place) const;
+    std::span<const double> numbers(std::uint32_t place) const {
+        return {numbers_.data() + std::size_t{place} * lines_, lines_};
+    }
+
+  private:
+    struct Row {
+        std::uint32_t id = 0;
+        std::uint32_t seen = 0;  ///< lines
+        std::uint64_t source = 0;
+        bool known = false;
+        bool has_source = false;
+    };
+
+    Row& row(std::uint32_t place, std::uint32_t row_id);
+    void mark(std::uint32_t place, std::size_t line);
+
+    std::size_t lines_;
+    std::size_t words_;  ///< of a row's bitmap of lines
+    Bytes line_;
+    bool source_column_;
+    bool with_numbers_;
+    std::vector<Row> rows_;
+    std::vector<std::uint64_t> arrived_;  ///< [row][word]
+    std::vector<double> numbers_;         ///< [row][line]
+};
+
+}  // namespace moehub::sim

@@ -1,0 +1,193 @@
+#include "systems/hub_layer.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace moehub::systems {
+namespace {
+
+std::uint64_t source_column(GpuId gpu, std::uint32_t place) {
+    return (std::uint64_t{gpu} << 32) | place;
+}
+
+}  // namespace
+
+HubLayer::HubLayer(Layer& of) : layer(of), inputs_(of.input.placement.hosts.size()) {
+    for (std::uint32_t i = 0; i < layer.gpus(); ++i) {
+        const auto gpu = static_cast<GpuId>(i);
+        sim::Endpoint& endpoint = layer.endpoint(gpu);
+        counters_.rows_sent = endpoint.add_counter("acknowledged rows");
+        counters_.senders_done = endpoint.add_counter("GPUs that have sent everything");
+        counters_.all_ready = endpoint.add_counter("AllReady");
+        counters_.results_sent = endpoint.add_counter("acknowledged results");
+        counters_.results = endpoint.add_counter("returned results");
+        counters_.kernels_done = endpoint.add_counter("finished experts");
+        experts_.emplace_back();
+        for (const int expert : layer.experts_of(gpu)) add_expert(gpu, expert);
+        sim::RowSpace results;
+        results.name = fmt::format("results on gpu {}", gpu);
+        results.rows = std::int64_t{layer.tokens(gpu)} * layer.top_k() * layer.shards();
+        results.data_bytes = layer.row_bytes();
+        results.allocated = false;
+        results_.push_back(rowsp_malloc(endpoint, results));
+
+        sim::ReplicaTable& replicas = replicas_.emplace_back(layer.options.replicas, gpu);
+        for (const auto& hosts : layer.input.placement.hosts) {
+            replicas.add(std::vector<std::uint32_t>(hosts.begin(), hosts.end()));
+        }
+    }
+}
+
+void HubLayer::add_expert(GpuId gpu, int expert) {
+    // The tiling is chosen before any row is known: for what a router without favourites sends.
+    const std::int64_t expected = layer.expected_rows(expert);
+    const std::int64_t rows = layer.rows_per_copy(expert);
+    LocalExpert made;
+    made.expert = expert;
+    sim::Card& card = layer.card(gpu);
+    made.up = std::make_unique<RowGemm>(card, layer.plan_up_like(rows, layer.plan_up(expected)));
+    const std::size_t number = experts_[gpu].size();
+    made.down = std::make_unique<RowGemm>(
+        card, layer.plan_down_like(rows, layer.plan_down(expected)),
+        [this, gpu, number](std::uint32_t block) { send_back(gpu, experts_[gpu][number], block); });
+
+    const LayerOptions& options = layer.options;
+    sim::RowSpace space;
+    space.name = fmt::format("input of expert {} on gpu {}", expert, gpu);
+    space.rows = options.region_rows > 0 ? options.region_rows : layer.input.routing.tokens;
+    space.data_bytes = layer.row_bytes();
+    space.block_rows = std::max(1u, made.up->block_rows());
+    const auto page = static_cast<std::uint32_t>(options.page_rows);
+    space.page_rows = (page + space.block_rows - 1) / space.block_rows * space.block_rows;
+    space.source_column = true;
+    made.input = rowsp_malloc(layer.endpoint(gpu), space);
+    inputs_[static_cast<std::size_t>(expert)].push_back(made.input);
+    experts_[gpu].push_back(std::move(made));
+}
+
+void HubLayer::send(GpuId from, const Row& row, sim::CounterId answered) {
+    const auto rank = static_cast<int>(replicas_[from].choose(row.expert));
+    const auto& hosts = layer.input.placement.hosts[row.expert];
+    const auto copy = std::find(hosts.begin(), hosts.end(), rank) - hosts.begin();
+    const std::uint32_t place =
+        ((row.token - layer.first_token(from)) * layer.top_k() + row.slot) *
+        static_cast<std::uint32_t>(layer.shards());
+    for (int shard = 0; shard < layer.shards(); ++shard) {
+        sim::RowStore store;
+        store.to = inputs_[row.expert][static_cast<std::size_t>(copy * layer.shards() + shard)];
+        store.row_id = row.id;
+        store.bytes = layer.row_bytes();
+        store.numbers = layer.input_numbers(row.token);
+        store.answered = answered;
+        store_row(layer.endpoint(from), store);
+        store_source(layer.endpoint(from), store, source_column(from, place));
+    }
+}
+
+std::int64_t HubLayer::stores(GpuId gpu) const {
+    return 2 * static_cast<std::int64_t>(layer.rows_of(gpu).size()) * layer.shards();
+}
+
+std::int64_t HubLayer::stores(GpuId gpu, std::uint32_t expert) const {
+    const auto& rows = layer.rows_of(gpu);
+    const auto count = std::count_if(rows.begin(), rows.end(),
+                                     [&](const Row& row) { return row.expert == expert; });
+    return 2 * count * layer.shards();
+}
+
+std::vector<GpuId> HubLayer::gpus_with(std::uint32_t expert) const {
+    std::vector<GpuId> gpus;
+    for (const sim::MallocId& input : inputs_[expert]) gpus.push_back(input.gpu);
+    return gpus;
+}
+
+std::int64_t HubLayer::rows_in(GpuId gpu) const {
+    std::int64_t sum = 0;
+    for (const LocalExpert& expert : experts_[gpu]) sum += rows_in(gpu, expert);
+    return sum;
+}
+
+void HubLayer::send_back(GpuId gpu, const LocalExpert& expert, std::uint32_t row_block) {
+    const sim::RowMemory& memory = layer.hub(gpu).memory(expert.input.region);
+    const std::uint32_t block = expert.down->block_rows();
+    const std::uint32_t last = std::min((row_block + 1) * block, memory.rows());
+    const int shard = layer.shard_of(gpu);
+    for (std::uint32_t place = row_block * block; place < last; ++place) {
+        const std::uint64_t source = memory.source(place);
+        const auto home = static_cast<GpuId>(source >> 32);
+        sim::PlainStore result;
+        result.to = results_[home];
+        result.place = static_cast<std::uint32_t>(source) + static_cast<std::uint32_t>(shard);
+        result.bytes = layer.row_bytes();
+        result.arrived = counters_.results;
+        result.answered = counters_.results_sent;
+        if (layer.reference() != nullptr) {
+            result.numbers = layer.expert_numbers(expert.expert, shard, memory.numbers(place));
+        }
+        store(layer.endpoint(gpu), result);
+    }
+}
+
+// The hubs' own doing.
+
+void HubLayer::Starter::rows_ready(sim::RegionId region, std::uint32_t row_block) {
+    hub.expert_in(gpu, region).up->start(row_block);
+}
+
+void HubLayer::spawn_dam(GpuId gpu) {
+    layer.hub(gpu).listen(starters_.emplace_back(*this, gpu));
+    layer.endpoint(gpu).spawn("hub: AllReady to all", announce(gpu));
+    layer.endpoint(gpu).spawn("hub: AllReady from all", watch(gpu));
+}
+
+Process HubLayer::announce(GpuId gpu) {
+    sim::Endpoint& endpoint = layer.endpoint(gpu);
+    co_await endpoint.until(counters_.rows_sent, stores(gpu));
+    for (std::uint32_t i = 0; i < layer.gpus(); ++i) {
+        const auto peer = static_cast<GpuId>((gpu + i) % layer.gpus());
+        store_flag(endpoint, peer, counters_.senders_done);
+    }
+}
+
+Process HubLayer::watch(GpuId gpu) {
+    sim::Endpoint& endpoint = layer.endpoint(gpu);
+    co_await endpoint.until(counters_.senders_done, layer.gpus());
+    co_await endpoint.delay(layer.input.machine.moe_hub.ready_latency);
+    layer.hub(gpu).all_ready();
+    endpoint.increase(counters_.all_ready);
+}
+
+Process HubLayer::run_shared(GpuId gpu) {
+    co_await layer.run_shared(gpu);
+    layer.endpoint(gpu).increase(counters_.kernels_done);
+}
+
+void HubLayer::communication(GpuId gpu, bool underway) {
+    layer.card(gpu).activity.communicate(underway ? 1 : -1, layer.endpoint(gpu).now());
+}
+
+void HubLayer::close_books() {
+    for (std::uint32_t i = 0; i < layer.gpus(); ++i) {
+        const auto gpu = static_cast<GpuId>(i);
+        for (const LocalExpert& expert : experts_[gpu]) {
+            const sim::RowMemory& memory = layer.hub(gpu).memory(expert.input.region);
+            for (std::uint32_t place = 0; place < memory.rows(); ++place) {
+                const std::uint32_t id = memory.row_id(place);
+                if (!memory.complete(place)) continue;  // and so it is missed
+                layer.delivered(layer.token_of(id), layer.slot_of(id), layer.shard_of(gpu));
+            }
+        }
+        const sim::RowMemory& results = layer.hub(gpu).memory(results_[gpu].region);
+        const auto shards = static_cast<std::uint32_t>(layer.shards());
+        for (std::uint32_t place = 0; place < results.rows(); ++place) {
+            if (!results.complete(place)) continue;
+            const std::uint32_t slot = place / shards;
+            layer.returned(layer.first_token(gpu) + slot / layer.top_k(), slot % layer.top_k(),
+                           static_cast<int>(place % shards),
+                           layer.reference() ? results.numbers(place) : std::span<const double>());
+        }
+    }
+}
+
+}  // namespace moehub::systems

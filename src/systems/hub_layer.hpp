@@ -1,0 +1,97 @@
+/// A layer on GPUs whose hubs allocate addresses: regions for the experts' inputs, buffers for the
+/// results, and who is who. The programs on top are moe_hub.cpp and mh_base.cpp.
+#pragma once
+#include "sim/hub/isa.hpp"
+#include "sim/hub/replicas.hpp"
+#include "systems/layer.hpp"
+#include "systems/row_gemm.hpp"
+
+#include <deque>
+#include <memory>
+
+namespace moehub::systems {
+
+/// An expert's copy on one GPU (one shard of it).
+struct LocalExpert {
+    int expert = 0;
+    sim::MallocId input;
+    std::unique_ptr<RowGemm> up;
+    std::unique_ptr<RowGemm> down;
+};
+
+/// Counters of one GPU; the same on all, so that a peer can name them.
+struct HubCounters {
+    sim::CounterId rows_sent = 0;     ///< acknowledged stores of rows and source columns
+    sim::CounterId senders_done = 0;  ///< GPUs whose rows have all arrived everywhere
+    sim::CounterId all_ready = 0;     ///< 1 once every GPU is
+    sim::CounterId results_sent = 0;  ///< acknowledged stores of results
+    sim::CounterId results = 0;       ///< of this GPU's tokens, returned
+    sim::CounterId kernels_done = 0;  ///< local experts that have finished, and the shared ones
+};
+
+class HubLayer {
+  public:
+    explicit HubLayer(Layer& layer);
+
+    Layer& layer;
+    const HubCounters& counters() const { return counters_; }
+    std::vector<LocalExpert>& experts(GpuId gpu) { return experts_[gpu]; }
+    /// The region's number is its expert's place.
+    LocalExpert& expert_in(GpuId gpu, sim::RegionId region) { return experts_[gpu][region]; }
+
+    /// Sends a row and its source column to all shards of a copy of its expert; `answered` counts
+    /// the stores' acknowledgements.
+    void send(GpuId from, const Row& row, sim::CounterId answered);
+    void send(GpuId from, const Row& row) { send(from, row, counters_.rows_sent); }
+    /// Stores that `send` makes for all rows of a GPU, or for those to one expert.
+    std::int64_t stores(GpuId gpu) const;
+    std::int64_t stores(GpuId gpu, std::uint32_t expert) const;
+    std::vector<GpuId> gpus_with(std::uint32_t expert) const;
+    /// Results that come back to a GPU, and kernels that end on it: its experts and the shared.
+    std::int64_t results_of(GpuId gpu) const { return stores(gpu) / 2; }
+    std::int64_t kernels(GpuId gpu) const {
+        return static_cast<std::int64_t>(experts_[gpu].size()) + 1;
+    }
+    /// Sends the results of an expert's row block back to where the rows came from.
+    void send_back(GpuId gpu, const LocalExpert& expert, std::uint32_t row_block);
+    /// Rows the copy has received so far.
+    std::uint32_t rows_in(GpuId gpu, const LocalExpert& expert) const {
+        return layer.hub(gpu).rows(expert.input.region);
+    }
+
+    std::int64_t rows_in(GpuId gpu) const;  ///< over all its experts
+
+    /// What the hubs do by themselves: the DAM starts blocks of first GEMMs as their rows arrive;
+    /// when all of a GPU's stores are acknowledged its hub tells all others, and who has heard so
+    /// from everyone is AllReady.
+    void spawn_dam(GpuId gpu);
+    /// Shared experts, beside everything else, with low priority.
+    Process run_shared(GpuId gpu);
+    /// Rows are underway from the first store until the results are back.
+    void communication(GpuId gpu, bool underway);
+
+    /// Reads memory when all is over and reports every row.
+    void close_books();
+    std::vector<Statistic> statistics() const;
+
+  private:
+    struct Starter final : sim::ReadyListener {
+        HubLayer& hub;
+        GpuId gpu;
+        Starter(HubLayer& of, GpuId on) : hub(of), gpu(on) {}
+        void rows_ready(sim::RegionId region, std::uint32_t row_block) override;
+    };
+
+    void add_expert(GpuId gpu, int expert);
+    Process announce(GpuId gpu);
+    Process watch(GpuId gpu);
+
+    HubCounters counters_;
+    std::deque<std::vector<LocalExpert>> experts_;  ///< by GPU; index is the region's number
+    std::vector<sim::MallocId> results_;            ///< by GPU
+    std::vector<std::vector<sim::MallocId>> inputs_;  ///< [expert][copy · shards + shard]
+    std::deque<sim::ReplicaTable> replicas_;          ///< by GPU
+    std::deque<Starter> starters_;                    ///< by GPU
+};
+
+}  // namespace moehub::systems

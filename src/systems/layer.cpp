@@ -1,0 +1,221 @@
+#include "systems/layer.hpp"
+
+#include "sim/gpu/gemm.hpp"
+
+#include <moehub/error.hpp>
+
+#include <algorithm>
+#include <numeric>
+
+#include <fmt/format.h>
+
+namespace moehub::systems {
+namespace {
+
+constexpr int kReferenceInner = 16;  ///< numbers inside an expert; real ones have thousands
+constexpr std::int64_t kMostRows = 0xffffffff;
+
+void refuse_if_impossible(const LayerInput& in, const LayerOptions& options) {
+    const auto fail = [](const std::string& what) { throw InputError(what); };
+    if (in.model.experts < 1) fail(fmt::format("{} has no experts", in.model.name));
+    if (in.routing.experts != in.model.experts || in.routing.top_k != in.model.top_k) {
+        fail(fmt::format("routing: found top-{} of {} experts, {} has top-{} of {}",
+                         in.routing.top_k, in.routing.experts, in.model.name, in.model.top_k,
+                         in.model.experts));
+    }
+    if (options.tensor_parallel < 1 || in.machine.gpus() % options.tensor_parallel != 0) {
+        fail(fmt::format("tensor parallel: found {}, allowed are divisors of the {} GPUs",
+                         options.tensor_parallel, in.machine.gpus()));
+    }
+    if (in.model.expert_ffn % options.tensor_parallel != 0) {
+        fail(fmt::format("tensor parallel: found {}, which does not divide the experts' width {}",
+                         options.tensor_parallel, in.model.expert_ffn));
+    }
+    if (in.placement.ranks * options.tensor_parallel != in.machine.gpus()) {
+        fail(fmt::format("placement: found {} ranks of {} GPUs, the machine has {} GPUs",
+                         in.placement.ranks, options.tensor_parallel, in.machine.gpus()));
+    }
+    check(in.placement, in.model.experts);
+    if (in.routing.tokens < in.machine.gpus()) {
+        fail(fmt::format("tokens: found {}, at least one for each of the {} GPUs is needed",
+                         in.routing.tokens, in.machine.gpus()));
+    }
+    if (in.routing.tokens * in.model.top_k * in.model.experts > kMostRows) {
+        fail(fmt::format("tokens: found {}, allowed at most {}: row ids have 32 bits",
+                         in.routing.tokens, kMostRows / in.model.top_k / in.model.experts));
+    }
+}
+
+sim::FabricOptions fabric_options(const LayerOptions& options, const LayerSetup& setup) {
+    sim::FabricOptions made;
+    made.grain = options.grain;
+    made.queueing = setup.queueing;
+    return made;
+}
+
+}  // namespace
+
+Layer::Layer(const LayerInput& in, const LayerOptions& how, const LayerSetup& setup)
+    : input((refuse_if_impossible(in, how), in)),
+      options(how),
+      fabric(in.machine, fabric_options(how, setup)),
+      gpus_(static_cast<std::uint32_t>(in.machine.gpus())),
+      experts_(experts_by_rank(in.placement)) {
+    for (std::uint32_t gpu = 0; gpu < gpus_; ++gpu) {
+        cards_.emplace_back(fabric.gpu(gpu), in.machine.gpu);
+        hubs_.emplace_back(fabric.gpu(gpu), in.machine,
+                           sim::Hub::Options{how.page_pool, how.verify});
+    }
+    make_rows();
+    const std::size_t books = static_cast<std::size_t>(rows()) * static_cast<std::size_t>(shards());
+    delivered_.resize(books);
+    returned_.resize(books);
+    if (!how.verify) return;
+    const Bytes line = in.machine.link.payload;
+    const int width = static_cast<int>((row_bytes() + line - 1) / line);
+    reference_.emplace(in.model, width, std::max(kReferenceInner, shards()));
+    for (std::int64_t token = 0; token < in.routing.tokens; ++token) {
+        const std::vector<double> x = reference_->input(token);
+        inputs_.insert(inputs_.end(), x.begin(), x.end());
+    }
+    outputs_.resize(inputs_.size());
+}
+
+std::uint32_t Layer::first_token(GpuId gpu) const {
+    return static_cast<std::uint32_t>(input.routing.tokens * gpu / gpus_);
+}
+
+/// Rows for the first expert of every rank come first, so that each GPU has work early and no GPU
+/// is sent everything at once; the id says so: (place of the expert on its rank, token, slot).
+void Layer::make_rows() {
+    std::vector<std::uint32_t> place(static_cast<std::size_t>(input.model.experts));
+    for (const auto& experts : experts_) {
+        for (std::size_t i = 0; i < experts.size(); ++i) {
+            const auto expert = static_cast<std::size_t>(experts[i]);
+            if (input.placement.hosts[expert].front() == &experts - experts_.data()) {
+                place[expert] = static_cast<std::uint32_t>(i);
+            }
+        }
+    }
+    const auto tokens_in_all = static_cast<std::uint32_t>(input.routing.tokens);
+    rows_.resize(gpus_);
+    rows_of_expert_.resize(static_cast<std::size_t>(input.model.experts));
+    for (std::uint32_t gpu = 0; gpu < gpus_; ++gpu) {
+        const std::uint32_t first = first_token(static_cast<GpuId>(gpu));
+        const std::uint32_t last = first + tokens(static_cast<GpuId>(gpu));
+        for (std::uint32_t token = first; token < last; ++token) {
+            const auto chosen = input.routing.chosen_by(0, token);
+            for (std::uint16_t slot = 0; slot < chosen.size(); ++slot) {
+                const std::uint32_t id =
+                    (place[chosen[slot]] * tokens_in_all + token) * top_k() + slot;
+                rows_[gpu].push_back({id, token, chosen[slot], slot});
+                ++rows_of_expert_[chosen[slot]];
+            }
+        }
+        std::sort(rows_[gpu].begin(), rows_[gpu].end(),
+                  [](const Row& a, const Row& b) { return a.id < b.id; });
+    }
+}
+
+std::int64_t Layer::expected_rows(int expert) const {
+    const auto copies = static_cast<std::int64_t>(
+        input.placement.hosts[static_cast<std::size_t>(expert)].size());
+    const std::int64_t all = std::int64_t{input.model.experts} * copies;
+    return (rows() + all - 1) / all;
+}
+
+std::int64_t Layer::rows_per_copy(int expert) const {
+    const auto index = static_cast<std::size_t>(expert);
+    const auto copies = static_cast<std::int64_t>(input.placement.hosts[index].size());
+    return (rows_of_expert_[index] + copies - 1) / copies;
+}
+
+// Books.
+
+void Layer::book(std::vector<bool>& list, std::uint32_t token, std::uint32_t slot, int shard,
+                 const char* what) const {
+    const std::size_t place = (std::size_t{token} * top_k() + slot) *
+                                  static_cast<std::size_t>(shards()) +
+                              static_cast<std::size_t>(shard);
+    if (list[place]) {
+        throw std::logic_error(
+            fmt::format("expert {} of token {} was {} twice", slot, token, what));
+    }
+    list[place] = true;
+}
+
+void Layer::delivered(std::uint32_t token, std::uint32_t slot, int shard) {
+    book(delivered_, token, slot, shard, "delivered");
+}
+
+void Layer::returned(std::uint32_t token, std::uint32_t slot, int shard,
+                     std::span<const double> numbers) {
+    book(returned_, token, slot, shard, "returned");
+    if (!reference_) return;
+    const double weight = input.routing.weights_of(0, token)[slot];
+    const std::size_t width = numbers.size();
+    for (std::size_t i = 0; i < width; ++i) outputs_[token * width + i] += weight * numbers[i];
+}
+
+void Layer::deliver_all_locally() {
+    for (const auto& rows_of_gpu : rows_) {
+        for (const Row& row : rows_of_gpu) {
+            for (int shard = 0; shard < shards(); ++shard) {
+                delivered(row.token, row.slot, shard);
+                std::span<const double> numbers;
+                if (reference_) {
+                    const auto width = static_cast<std::size_t>(reference_->width());
+                    const std::span<const double> x{input_numbers(row.token), width};
+                    numbers = {expert_numbers(row.expert, shard, x), width};
+                }
+                returned(row.token, row.slot, shard, numbers);
+            }
+        }
+    }
+}
+
+void Layer::check() const {
+    const auto missing = [](const std::vector<bool>& list) {
+        return std::count(list.begin(), list.end(), false);
+    };
+    if (missing(delivered_) > 0 || missing(returned_) > 0) {
+        throw std::logic_error(fmt::format("{} rows were not delivered and {} not returned",
+                                           missing(delivered_), missing(returned_)));
+    }
+}
+
+void Layer::first_gemm_ended(GpuId gpu) {
+    first_gemm_ = std::max(first_gemm_, fabric.gpu(gpu).now());
+}
+
+void Layer::ended(GpuId gpu) {
+    const Ps now = fabric.gpu(gpu).now();
+    cards_[gpu].activity.compute(0, now);  // the books up to here
+    if (now < end_) return;
+    end_ = now;
+    last_ = gpu;
+}
+
+LayerResult Layer::result(std::string_view system) const {
+    LayerResult made;
+    made.system = system;
+    made.time = end_;
+    made.first_gemm = first_gemm_;
+    const sim::Activity& activity = cards_[last_].activity;
+    made.breakdown = {activity.computed(), activity.exposed(),
+                      end_ - activity.computed() - activity.exposed()};
+    made.bytes_up = fabric.wire_bytes_up();
+    made.bytes_down = fabric.wire_bytes_down();
+    made.payload = fabric.payload_received();
+    double busy = 0;
+    for (const sim::Card& card : cards_) busy += card.blocks.sm_time();
+    made.sm_busy = busy / (static_cast<double>(end_) * input.machine.gpu.sms * gpus_);
+    made.rows = rows();
+    made.packets = fabric.packets_received();
+    made.events = fabric.events();
+    made.verified = options.verify;
+    made.largest_error = largest_error();
+    return made;
+}
+
+}  // namespace moehub::systems

@@ -1,0 +1,123 @@
+/// One MoE layer being simulated: what all systems share. Who has which tokens, rows and experts;
+/// the machine; the kernels that every system runs; the books that are checked at the end.
+#pragma once
+#include "model/reference.hpp"
+#include "sim/fabric.hpp"
+#include "sim/gpu/execute.hpp"
+#include "sim/hub/hub.hpp"
+
+#include <moehub/layer.hpp>
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace moehub::systems {
+
+using sim::GpuId;
+using sim::Process;
+
+/// A (token, expert) pair: what is dispatched, computed and returned.
+struct Row {
+    std::uint32_t id = 0;      ///< unique in the layer; rows with smaller ids are wanted first
+    std::uint32_t token = 0;   ///< of the layer
+    std::uint16_t expert = 0;
+    std::uint16_t slot = 0;    ///< among the token's experts
+};
+
+/// What systems may choose about the machine.
+struct LayerSetup {
+    sim::Queueing queueing = sim::Queueing::per_peer;
+};
+
+class Layer {
+  public:
+    Layer(const LayerInput& input, const LayerOptions& options, const LayerSetup& setup);
+    Layer(const Layer&) = delete;
+
+    // Sizes.
+    std::uint32_t gpus() const { return gpus_; }
+    int shards() const { return options.tensor_parallel; }
+    int rank_of(GpuId gpu) const { return gpu / shards(); }
+    int shard_of(GpuId gpu) const { return gpu % shards(); }
+    GpuId gpu_of(int rank, int shard) const { return static_cast<GpuId>(rank * shards() + shard); }
+    std::uint32_t first_token(GpuId gpu) const;
+    std::uint32_t tokens(GpuId gpu) const { return first_token(gpu + 1) - first_token(gpu); }
+    std::uint32_t top_k() const { return static_cast<std::uint32_t>(input.model.top_k); }
+    Bytes row_bytes() const { return 2 * Bytes{input.model.hidden}; }  ///< bf16
+    int inner() const { return input.model.expert_ffn / shards(); }    ///< width on one shard
+
+    /// Rows of a GPU's tokens, in the order of their ids.
+    const std::vector<Row>& rows_of(GpuId gpu) const { return rows_[gpu]; }
+    /// The token and slot behind a row's id.
+    std::uint32_t token_of(std::uint32_t id) const {
+        return id / top_k() % static_cast<std::uint32_t>(input.routing.tokens);
+    }
+    std::uint32_t slot_of(std::uint32_t id) const { return id % top_k(); }
+    std::int64_t rows() const { return input.routing.tokens * input.model.top_k; }
+    const std::vector<int>& experts_of(GpuId gpu) const {
+        return experts_[static_cast<std::size_t>(rank_of(gpu))];
+    }
+    /// Rows an expert's copy has to expect from a router without favourites.
+    std::int64_t expected_rows(int expert) const;
+    /// Rows that each copy of an expert gets of this routing, on average.
+    std::int64_t rows_per_copy(int expert) const;
+
+    // Kernels. Plans of 0 rows have no tiles.
+    GemmPlan plan_up(std::int64_t rows) const;    ///< gate and up together where gated
+    GemmPlan plan_down(std::int64_t rows) const;
+    GemmPlan plan_up_like(std::int64_t rows, const GemmPlan& like) const;
+    GemmPlan plan_down_like(std::int64_t rows, const GemmPlan& like) const;
+    Process route(GpuId gpu);         ///< router GEMM, top-k, softmax
+    Process run_shared(GpuId gpu);    ///< shared experts for the GPU's tokens
+    Process scale(GpuId gpu);         ///< weighted sum of each token's results
+    void first_gemm_ended(GpuId gpu);
+    void ended(GpuId gpu);
+
+    sim::Card& card(GpuId gpu) { return cards_[gpu]; }
+    sim::Endpoint& endpoint(GpuId gpu) { return fabric.gpu(gpu); }
+    sim::Hub& hub(GpuId gpu) { return hubs_[gpu]; }
+
+    // Numbers, when rows carry them.
+    const ReferenceLayer* reference() const { return reference_ ? &*reference_ : nullptr; }
+    const double* input_numbers(std::uint32_t token) const;
+    /// What the shard makes of a row; kept until the end.
+    const double* expert_numbers(int expert, int shard, std::span<const double> x);
+
+    // Books: each row is reported once when it lies with its expert, and once when it is back.
+    void delivered(std::uint32_t token, std::uint32_t slot, int shard);
+    void returned(std::uint32_t token, std::uint32_t slot, int shard,
+                  std::span<const double> numbers);
+    void deliver_all_locally();  ///< for a system that moves nothing
+    void check() const;  ///< throws std::logic_error if anything was lost
+    LayerResult result(std::string_view system) const;
+
+    const LayerInput input;
+    const LayerOptions options;
+    sim::Fabric fabric;
+
+  private:
+    void make_rows();
+    void book(std::vector<bool>& list, std::uint32_t token, std::uint32_t slot, int shard,
+              const char* what) const;
+    double largest_error() const;
+
+    std::uint32_t gpus_;
+    std::deque<sim::Card> cards_;
+    std::deque<sim::Hub> hubs_;
+    std::vector<std::vector<int>> experts_;  ///< by rank
+    std::vector<std::vector<Row>> rows_;     ///< by source GPU
+    std::vector<std::int64_t> rows_of_expert_;
+    std::optional<ReferenceLayer> reference_;
+    std::vector<double> inputs_;                ///< [token][width]
+    std::deque<std::vector<double>> computed_;  ///< rows that experts made
+    std::vector<double> outputs_;               ///< [token][width]
+    std::vector<bool> delivered_;               ///< [token][slot][shard]
+    std::vector<bool> returned_;
+    Ps first_gemm_ = 0;
+    Ps end_ = 0;
+    GpuId last_ = 0;  ///< GPU that ended last
+};
+
+}  // namespace moehub::systems

@@ -1,0 +1,106 @@
+// The kernels that every system runs, and the numbers they make.
+#include "sim/gpu/gemm.hpp"
+#include "systems/layer.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace moehub::systems {
+namespace {
+
+GemmPlan plan(const Gpu& gpu, const GemmShape& shape, const GemmPlan* like) {
+    if (shape.rows == 0) return {};
+    return like == nullptr ? plan_gemm(gpu, shape) : plan_gemm_like(gpu, shape, *like);
+}
+
+GemmShape up_shape(const Layer& layer, std::int64_t rows) {
+    const std::int64_t matrices = layer.input.model.gated ? 2 : 1;
+    return {rows, layer.input.model.hidden, matrices * layer.inner()};
+}
+
+GemmShape down_shape(const Layer& layer, std::int64_t rows) {
+    return {rows, layer.inner(), layer.input.model.hidden};
+}
+
+}  // namespace
+
+GemmPlan Layer::plan_up(std::int64_t rows) const {
+    return plan(input.machine.gpu, up_shape(*this, rows), nullptr);
+}
+
+GemmPlan Layer::plan_down(std::int64_t rows) const {
+    return plan(input.machine.gpu, down_shape(*this, rows), nullptr);
+}
+
+GemmPlan Layer::plan_up_like(std::int64_t rows, const GemmPlan& like) const {
+    return plan(input.machine.gpu, up_shape(*this, rows), &like);
+}
+
+GemmPlan Layer::plan_down_like(std::int64_t rows, const GemmPlan& like) const {
+    return plan(input.machine.gpu, down_shape(*this, rows), &like);
+}
+
+Process Layer::route(GpuId gpu) {
+    const std::int64_t count = tokens(gpu);
+    const GemmPlan logits =
+        plan_gemm(input.machine.gpu, {count, input.model.hidden, input.model.experts});
+    co_await run_gemm(cards_[gpu], logits);
+    co_await run_for(cards_[gpu], route_seconds(input.machine.gpu, count, input.model.experts));
+}
+
+Process Layer::run_shared(GpuId gpu) {
+    const Model& model = input.model;
+    if (model.shared_experts == 0) co_return;
+    const std::int64_t count = tokens(gpu);
+    const std::int64_t width = std::int64_t{model.shared_experts} * model.shared_ffn;
+    const std::int64_t matrices = model.gated ? 2 : 1;
+    const GemmPlan up = plan_gemm(input.machine.gpu, {count, model.hidden, matrices * width});
+    const GemmPlan down = plan_gemm(input.machine.gpu, {count, width, model.hidden});
+    co_await run_gemm(cards_[gpu], up, sim::Priority::low);
+    co_await run_gemm(cards_[gpu], down, sim::Priority::low);
+}
+
+Process Layer::scale(GpuId gpu) {
+    const std::int64_t results = std::int64_t{top_k()} * shards();
+    const Traffic traffic =
+        sum_traffic(tokens(gpu) * results, results, static_cast<double>(row_bytes()));
+    co_await run_stream(cards_[gpu], traffic);
+}
+
+// Numbers.
+
+const double* Layer::input_numbers(std::uint32_t token) const {
+    if (!reference_) return nullptr;
+    return inputs_.data() + std::size_t{token} * static_cast<std::size_t>(reference_->width());
+}
+
+const double* Layer::expert_numbers(int expert, int shard, std::span<const double> x) {
+    if (!reference_) return nullptr;
+    std::vector<double>& out = computed_.emplace_back(x.size());
+    const int inner_numbers = reference_->inner();
+    reference_->add_expert(expert, x, out, inner_numbers * shard / shards(),
+                           inner_numbers * (shard + 1) / shards());
+    return out.data();
+}
+
+/// Against the reference, relative to the largest output.
+double Layer::largest_error() const {
+    if (!reference_) return 0;
+    double largest = 0;
+    double error = 0;
+    const auto width = static_cast<std::size_t>(reference_->width());
+    for (std::int64_t token = 0; token < input.routing.tokens; ++token) {
+        const std::vector<double> x = reference_->input(token);
+        const std::vector<double> want = reference_->output(input.routing, token);
+        std::vector<double> shared(width);
+        reference_->add_shared(x, shared);
+        for (std::size_t i = 0; i < width; ++i) {
+            const double got = outputs_[static_cast<std::size_t>(token) * width + i] + shared[i];
+            largest = std::max(largest, std::abs(want[i]));
+            error = std::max(error, std::abs(got - want[i]));
+        }
+    }
+    return error / largest;
+}
+
+}  // namespace moehub::systems

@@ -1,0 +1,332 @@
+// Does a routing have the shares, groups and transitions that were asked for, the same bytes
+// everywhere, and does a trace say what is wrong with it?
+#include "model/routing_trace.hpp"
+
+#include <moehub/error.hpp>
+#include <moehub/routing.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <numeric>
+#include <set>
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+namespace moehub {
+namespace {
+
+Model model_of(int experts, int top_k, int groups = 1, int top_groups = 1) {
+    Model model;
+    model.experts = experts;
+    model.top_k = top_k;
+    model.expert_groups = groups;
+    model.top_groups = top_groups;
+    return model;
+}
+
+/// Share of the layer's rows that each expert has.
+std::vector<double> shares_of(const Routing& routing, int layer = 0) {
+    std::vector<double> shares(static_cast<std::size_t>(routing.experts), 0.0);
+    for (std::int64_t token = 0; token < routing.tokens; ++token)
+        for (const auto expert : routing.chosen_by(layer, token)) shares[expert] += 1;
+    for (auto& share : shares) share /= static_cast<double>(routing.tokens * routing.top_k);
+    return shares;
+}
+
+double deviation(const std::vector<double>& shares) {
+    const double n = static_cast<double>(shares.size());
+    double squares = 0;
+    for (const double share : shares) squares += (share - 1 / n) * (share - 1 / n);
+    return std::sqrt(squares / n);
+}
+
+/// FNV-1a over all of it.
+std::uint64_t digest(const Routing& routing) {
+    std::uint64_t hash = 0xcbf29ce484222325;
+    const auto add = [&hash](const void* data, std::size_t size) {
+        for (std::size_t i = 0; i < size; ++i)
+            hash = (hash ^ static_cast<const unsigned char*>(data)[i]) * 0x100000001b3;
+    };
+    add(routing.chosen.data(), routing.chosen.size() * sizeof(std::uint16_t));
+    add(routing.weights.data(), routing.weights.size() * sizeof(float));
+    return hash;
+}
+
+std::string error_of(const std::function<void()>& action) {
+    try {
+        action();
+    } catch (const InputError& error) {
+        return error.what();
+    }
+    return "";
+}
+
+TEST(RoutingSpec, reads_and_prints_all_forms) {
+    for (const std::string text : {"uniform", "normal:0.032", "zipf:1.2", "lognormal:0.5",
+                                   "uniform,transition:0.7", "normal:0", "zipf:1,transition:1"})
+        EXPECT_EQ(to_string(parse_routing(text)), text);
+    const RoutingSpec spec = parse_routing("normal:0.032,transition:0.7");
+    EXPECT_EQ(spec.shares, RoutingSpec::Shares::normal);
+    EXPECT_EQ(spec.spread, 0.032);
+    EXPECT_EQ(spec.transition, 0.7);
+}
+
+TEST(RoutingSpec, says_what_is_allowed) {
+    const std::string allowed =
+        ", allowed: uniform, normal:STD, zipf:EXPONENT, lognormal:SIGMA, each with "
+        ",transition:PROBABILITY or without";
+    const auto refused = [](const std::string& text) {
+        return error_of([&] { parse_routing(text); });
+    };
+    EXPECT_EQ(refused("nromal:1"),
+              "routing \"nromal:1\": unknown shares \"nromal\"; did you mean "
+              "\"normal\"?" +
+                  allowed);
+    EXPECT_EQ(refused("zipf"), "routing \"zipf\": zipf needs a number, as in zipf:0.5" + allowed);
+    EXPECT_EQ(refused("zipf:x"), "routing \"zipf:x\": zipf needs a number, found \"x\"" + allowed);
+    EXPECT_EQ(refused("uniform:1"), "routing \"uniform:1\": uniform takes no number" + allowed);
+    EXPECT_EQ(refused("uniform,seed:1"),
+              "routing \"uniform,seed:1\": unknown option \"seed\"" + allowed);
+    EXPECT_EQ(refused("zipf:11"), "routing: spread of zipf: found 11, allowed: 0 to 10");
+    EXPECT_EQ(refused("normal:-1"), "routing: spread of normal: found -1, allowed: 0 to 1");
+    EXPECT_EQ(refused("uniform,transition:1.5"), "routing: transition: found 1.5, allowed: 0 to 1");
+    for (const std::string text : {"", ",", ":", "uniform,", "normal:nan", "normal:inf",
+                                   "uniform,transition:0.5,transition:0.5", "normal:0.1 x"})
+        EXPECT_NE(refused(text), "") << text;
+}
+
+TEST(Routing, is_the_same_bytes_with_every_compiler) {
+    const Routing mixtral = make_routing(parse_routing("normal:0.032"), model_of(8, 2), 1000);
+    const auto first = mixtral.chosen_by(0, 0);
+    EXPECT_EQ(std::vector<int>(first.begin(), first.end()), (std::vector<int>{2, 3}));
+    EXPECT_EQ(digest(mixtral), 18022092618711412309u);
+    RoutingSpec spec = parse_routing("lognormal:1,transition:0.5");
+    spec.seed = 99;
+    EXPECT_EQ(digest(make_routing(spec, model_of(256, 8, 8, 4), 1000, 3)), 2117577838066232692u);
+    EXPECT_EQ(digest(make_routing(parse_routing("zipf:1.2"), model_of(64, 6), 1000, 2)),
+              14787705151720569344u);
+}
+
+TEST(Routing, begins_the_same_whatever_follows) {
+    const RoutingSpec spec = parse_routing("zipf:1,transition:0.5");
+    const Routing few = make_routing(spec, model_of(64, 6), 100, 2);
+    const Routing many = make_routing(spec, model_of(64, 6), 1000, 4);
+    for (int layer = 0; layer < 2; ++layer)
+        for (std::int64_t token = 0; token < 100; ++token) {
+            const auto a = few.chosen_by(layer, token), b = many.chosen_by(layer, token);
+            ASSERT_TRUE(std::equal(a.begin(), a.end(), b.begin()));
+        }
+}
+
+TEST(Routing, differs_by_seed_and_by_layer) {
+    RoutingSpec spec = parse_routing("uniform");
+    const Routing one = make_routing(spec, model_of(64, 6), 100, 2);
+    spec.seed = 2;
+    EXPECT_NE(digest(one), digest(make_routing(spec, model_of(64, 6), 100, 2)));
+    EXPECT_NE(digest(one_layer(one, 0, 100)), digest(one_layer(one, 1, 100)));
+}
+
+TEST(Routing, has_equal_shares_when_uniform) {
+    const Routing routing = make_routing(parse_routing("uniform"), model_of(8, 2), 200'000);
+    for (const double share : shares_of(routing)) EXPECT_NEAR(share, 0.125, 0.0025);
+    const Routing grouped = make_routing(parse_routing("uniform"), model_of(32, 4, 8, 3), 200'000);
+    for (const double share : shares_of(grouped)) EXPECT_NEAR(share, 1 / 32.0, 0.001);
+}
+
+TEST(Routing, has_the_deviation_asked_for_when_normal) {
+    for (const double spread : {0.0, 0.01, 0.032, 0.05}) {
+        RoutingSpec spec{RoutingSpec::Shares::normal, spread, 0, 1};
+        const Routing routing = make_routing(spec, model_of(8, 2), 200'000, 3);
+        for (int layer = 0; layer < 3; ++layer)
+            EXPECT_NEAR(deviation(shares_of(routing, layer)), spread, 0.001);
+    }
+    const Routing grouped =
+        make_routing(parse_routing("normal:0.001"), model_of(256, 8, 8, 4), 200'000);
+    EXPECT_NEAR(deviation(shares_of(grouped)), 0.001, 0.00005);
+}
+
+TEST(Routing, cuts_negative_shares_when_normal_asks_for_them) {
+    const auto shares =
+        shares_of(make_routing(parse_routing("normal:0.032"), model_of(256, 8), 20'000));
+    EXPECT_GT(std::count(shares.begin(), shares.end(), 0.0), 80);
+    EXPECT_GT(deviation(shares), 0.004);
+}
+
+TEST(Routing, follows_the_law_of_zipf_up_to_once_a_token) {
+    auto shares = shares_of(make_routing(parse_routing("zipf:1"), model_of(64, 2), 200'000));
+    std::sort(shares.begin(), shares.end(), std::greater<>());
+    for (std::size_t rank = 1; rank < 20; ++rank)
+        EXPECT_NEAR(shares[0] / shares[rank] / static_cast<double>(rank + 1), 1, 0.05);
+    // The second expert wants 2^-10 of the first; no token goes to one twice.
+    shares = shares_of(make_routing(parse_routing("zipf:10"), model_of(64, 4), 20'000));
+    std::sort(shares.begin(), shares.end(), std::greater<>());
+    EXPECT_EQ(shares[0], 0.25);
+    EXPECT_EQ(shares[2], 0.25);
+}
+
+TEST(Routing, falls_back_to_the_others_when_one_expert_holds_everything) {
+    const Routing routing = make_routing(parse_routing("zipf:10"), model_of(65535, 8, 1, 1), 500);
+    EXPECT_EQ(routing.chosen.size(), 4000u);
+    const Routing all = make_routing(parse_routing("lognormal:10"), model_of(16, 16, 4, 4), 500);
+    for (const double share : shares_of(all)) EXPECT_EQ(share, 1 / 16.0);
+}
+
+TEST(Routing, takes_a_tokens_experts_from_top_groups_only) {
+    const Routing routing = make_routing(parse_routing("lognormal:0.5,transition:0.6"),
+                                         model_of(256, 8, 8, 4), 2'000, 3);
+    for (int layer = 0; layer < 3; ++layer)
+        for (std::int64_t token = 0; token < routing.tokens; ++token) {
+            std::set<int> groups;
+            for (const auto expert : routing.chosen_by(layer, token)) groups.insert(expert / 32);
+            ASSERT_LE(groups.size(), 4u);
+        }
+}
+
+/// Share of the second layer's choices that are the most frequent ones after their first layer's.
+double followed(double transition, const Model& model) {
+    const RoutingSpec spec{RoutingSpec::Shares::normal, 0.002, transition, 5};
+    const Routing routing = make_routing(spec, model, 50'000, 2);
+    const auto experts = static_cast<std::size_t>(model.experts);
+    std::vector<std::vector<double>> count(experts, std::vector<double>(experts, 0));
+    for (std::int64_t token = 0; token < routing.tokens; ++token)
+        for (const auto from : routing.chosen_by(0, token))
+            for (const auto to : routing.chosen_by(1, token)) ++count[from][to];
+    double most = 0;
+    for (const auto& row : count) most += *std::max_element(row.begin(), row.end());
+    return most / static_cast<double>(routing.chosen.size() / 2);
+}
+
+TEST(Routing, follows_the_last_layer_as_often_as_asked) {
+    EXPECT_EQ(followed(1, model_of(64, 6)), 1);
+    EXPECT_NEAR(followed(0.7, model_of(64, 6)), 0.7 + 0.3 * 6 / 64, 0.03);
+    EXPECT_LT(followed(0, model_of(64, 6)), 0.15);
+    EXPECT_EQ(followed(1, model_of(64, 6, 8, 3)), 1);
+    EXPECT_GT(followed(0.7, model_of(64, 6, 8, 3)), 0.55);
+}
+
+TEST(Routing, keeps_its_shares_over_layers_that_follow_each_other) {
+    const Routing routing =
+        make_routing(parse_routing("normal:0.032,transition:0.7"), model_of(8, 2), 100'000, 8);
+    for (int layer = 0; layer < 8; ++layer)
+        EXPECT_NEAR(deviation(shares_of(routing, layer)), 0.032, 0.004);
+}
+
+TEST(Routing, refuses_sizes_it_cannot_make) {
+    const auto refused = [](const Model& model, std::int64_t tokens, int layers) {
+        return error_of([&] { make_routing({}, model, tokens, layers); });
+    };
+    EXPECT_EQ(refused(model_of(0, 0), 1, 1), "routing: experts: found 0, allowed: 1 to 65535");
+    EXPECT_EQ(refused(model_of(65536, 1), 1, 1),
+              "routing: experts: found 65536, allowed: 1 to 65535");
+    EXPECT_EQ(refused(model_of(8, 9), 1, 1), "routing: top_k: found 9, allowed: 1 to 8");
+    EXPECT_EQ(refused(model_of(8, 2), 0, 1), "routing: tokens: found 0, allowed: 1 to 2147483648");
+    EXPECT_EQ(refused(model_of(8, 2), 1, 0), "routing: layers: found 0, allowed: 1 to 2147483647");
+    EXPECT_EQ(refused(model_of(8, 2, 3, 1), 1, 1),
+              "routing: expert_groups: found 3, allowed: a divisor of 8 experts");
+    EXPECT_EQ(refused(model_of(8, 3, 4, 1), 1, 1),
+              "routing: top_k within top_groups: found 3, allowed: 1 to 2");
+    EXPECT_EQ(refused(model_of(8, 8), 1LL << 31, 2),
+              "routing: found 2147483648 tokens, 2 layers and top_k 8, allowed: at most 8589934592 "
+              "in product");
+    RoutingSpec spec;
+    spec.spread = std::nan("");
+    EXPECT_EQ(error_of([&] { make_routing(spec, model_of(8, 2), 1); }),
+              "routing: spread of uniform: found no number, allowed: 0 to 0");
+}
+
+RC_GTEST_PROP(Routing, gives_every_token_distinct_experts_and_descending_weights_of_sum_1, ()) {
+    using Shares = RoutingSpec::Shares;
+    RoutingSpec spec;
+    spec.shares =
+        *rc::gen::element(Shares::uniform, Shares::normal, Shares::zipf, Shares::lognormal);
+    const int most = spec.shares == Shares::uniform ? 0 : spec.shares == Shares::normal ? 1 : 10;
+    spec.spread = most * *rc::gen::inRange(0, 101) / 100.0;
+    spec.transition = *rc::gen::inRange(0, 101) / 100.0;
+    spec.seed = *rc::gen::arbitrary<std::uint64_t>();
+    const int groups = *rc::gen::inRange(1, 9), size = *rc::gen::inRange(1, 20);
+    const int top_groups = *rc::gen::inRange(1, groups + 1);
+    const int top_k = *rc::gen::inRange(1, top_groups * size + 1);
+    const Model model = model_of(groups * size, top_k, groups, top_groups);
+    const Routing routing = make_routing(spec, model, 20, 3);
+    RC_ASSERT(routing.chosen.size() == static_cast<std::size_t>(20 * 3 * top_k));
+    for (int layer = 0; layer < 3; ++layer)
+        for (std::int64_t token = 0; token < 20; ++token) {
+            const auto chosen = routing.chosen_by(layer, token);
+            const std::set<int> distinct(chosen.begin(), chosen.end());
+            RC_ASSERT(distinct.size() == static_cast<std::size_t>(top_k));
+            RC_ASSERT(*distinct.rbegin() < model.experts);
+            const auto weights = routing.weights_of(layer, token);
+            RC_ASSERT(std::is_sorted(weights.rbegin(), weights.rend()));
+            RC_ASSERT(weights.back() > 0);
+            RC_ASSERT(std::abs(std::accumulate(weights.begin(), weights.end(), 0.0) - 1) < 1e-6);
+        }
+}
+
+TEST(OneLayer, takes_the_first_tokens_and_repeats_them_where_they_are_too_few) {
+    const Routing routing = make_routing(parse_routing("uniform"), model_of(8, 2), 10, 3);
+    const Routing one = one_layer(routing, 2, 25);
+    EXPECT_EQ(one.layers, 1);
+    EXPECT_EQ(one.tokens, 25);
+    EXPECT_EQ(one.chosen.size(), 50u);
+    for (std::int64_t token = 0; token < 25; ++token) {
+        const auto a = one.chosen_by(0, token), b = routing.chosen_by(2, token % 10);
+        EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin()));
+        EXPECT_EQ(one.weights_of(0, token)[0], routing.weights_of(2, token % 10)[0]);
+    }
+    EXPECT_EQ(one_layer(routing, 0, 4).chosen.size(), 8u);
+    EXPECT_THROW(one_layer(routing, 3, 1), InputError);
+    EXPECT_THROW(one_layer(routing, -1, 1), InputError);
+    EXPECT_THROW(one_layer(routing, 0, 0), InputError);
+}
+
+std::string trace(const std::string& shape, const std::string& values) {
+    const std::string header = "{'descr': '|i1', 'fortran_order': False, 'shape': " + shape + "}\n";
+    return std::string("\x93NUMPY\1\0", 8) + static_cast<char>(header.size()) + '\0' + header +
+           values;
+}
+
+std::string refused_trace(const std::string& shape, const std::string& values, int experts) {
+    return error_of(
+        [&] { routing_of(NpyArray::parse(trace(shape, values), "t.npy"), experts, "t.npy"); });
+}
+
+TEST(RoutingTrace, is_read_by_token_and_kept_by_layer) {
+    const auto path = std::filesystem::path(testing::TempDir()) / "moehub_routing_test.npy";
+    const std::string values = {0, 1, 2, 3, 4, 5, /* token 1 */ 6, 7, 0, 2, 5, 1};
+    std::ofstream(path, std::ios::binary) << trace("(2, 3, 2)", values);
+    const Routing routing = read_routing(path, 8);
+    std::filesystem::remove(path);
+    EXPECT_EQ(routing.tokens, 2);
+    EXPECT_EQ(routing.layers, 3);
+    EXPECT_EQ(routing.top_k, 2);
+    EXPECT_EQ(routing.experts, 8);
+    EXPECT_EQ(routing.chosen, (std::vector<std::uint16_t>{0, 1, 6, 7, 2, 3, 0, 2, 4, 5, 5, 1}));
+    EXPECT_EQ(routing.weights, std::vector<float>(12, 0.5f));
+}
+
+TEST(RoutingTrace, says_which_token_is_wrong) {
+    EXPECT_EQ(refused_trace("(2, 1, 2)", {0, 1, 2, 8}, 8),
+              "t.npy: token 1, layer 0: found expert 8, allowed: 0 to 7");
+    EXPECT_EQ(refused_trace("(1, 2, 2)", {0, 1, -1, 2}, 8),
+              "t.npy: token 0, layer 1: found expert -1, allowed: 0 to 7");
+    EXPECT_EQ(refused_trace("(1, 2, 2)", {0, 1, 1, 1}, 8),
+              "t.npy: token 0, layer 1: found expert 1 twice, allowed: once");
+    EXPECT_EQ(refused_trace("(2, 1, 2)", {0, 1, 1, 0}, 8), "");
+}
+
+TEST(RoutingTrace, refuses_other_shapes) {
+    const std::string allowed =
+        ", allowed: (tokens, layers, top_k), tokens 1 to 2147483648, layers 1 or more, top_k 1 to "
+        "the 8 experts";
+    EXPECT_EQ(refused_trace("(2, 2)", {0, 1, 2, 3}, 8), "t.npy: found shape (2, 2)" + allowed);
+    EXPECT_EQ(refused_trace("(0, 2, 2)", "", 8), "t.npy: found shape (0, 2, 2)" + allowed);
+    EXPECT_EQ(refused_trace("(1, 1, 9)", "123456789", 8), "t.npy: found shape (1, 1, 9)" + allowed);
+    EXPECT_EQ(refused_trace("(1, 1, 1)", {0}, 0), "t.npy: experts: found 0, allowed: 1 to 65535");
+}
+
+}  // namespace
+}  // namespace moehub
