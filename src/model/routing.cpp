@@ -74,7 +74,8 @@ RoutingSpec parse_routing(const std::string& text) {
 
 std::string to_string(const RoutingSpec& spec) {
     std::string text = kNames[static_cast<std::size_t>(spec.shares)];
-    if (spec.shares != RoutingSpec::Shares::uniform) text += fmt::format(":{}", print_number(spec.spread));
+    if (spec.shares != RoutingSpec::Shares::uniform)
+        text += fmt::format(":{}", print_number(spec.spread));
     if (spec.transition != 0) text += fmt::format(",transition:{}", print_number(spec.transition));
     return text;
 }

@@ -45,7 +45,7 @@ Shares standard_normals(std::size_t count, Rng& rng) {
 /// The largest finite one of race_weight.
 constexpr double kHeaviest = 20 * 0.69314718055994531;
 
-/// -log(1 - p); infinite where that is so near 1 that only rounding can have kept it below.
+/// -log(1 - p); infinite where hardly one in a million draws would do without it.
 double race_weight(double p) {
     if (p >= 1 - 0x1p-20) return std::numeric_limits<double>::infinity();
     return p < 0x1p-16 ? p + p * p / 2 : -portable_log(1 - p);

@@ -36,6 +36,14 @@ Bytes train_bytes(const Machine& machine, const FabricOptions& options, const Wi
     return std::max<Bytes>(most / link.payload, 1) * link.payload;
 }
 
+/// Without an RPM to merge them, stores travel as they leave the SMs.
+Machine with_plain_stores(Machine machine, const FabricOptions& options) {
+    if (options.queueing == Queueing::shared_fifo) {
+        machine.link.payload = std::min(machine.link.payload, machine.moe_hub.store_bytes);
+    }
+    return machine;
+}
+
 Ps smallest_lag(const Machine& machine, const Layout& layout) {
     const HubSpec& hub = machine.hub;
     Ps lag =
@@ -48,10 +56,10 @@ Ps smallest_lag(const Machine& machine, const Layout& layout) {
 }  // namespace
 
 Fabric::Fabric(const Machine& machine, const FabricOptions& options)
-    : machine_(machine),
+    : machine_(with_plain_stores(machine, options)),
       options_(options),
       layout_(machine, options.grain == Grain::row),
-      link_(link_wire(machine, layout_)),
+      link_(link_wire(machine_, layout_)),
       train_(train_bytes(machine, options, link_)),
       nic_(nic_wire(machine, layout_, 1.0, machine.nic.latency)),
       spine_(nic_wire(machine, layout_, spine_share(machine, layout_), machine.spine_latency)),

@@ -1,6 +1,7 @@
 #include "systems/hub_layer.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -23,6 +24,10 @@ HubLayer::HubLayer(Layer& of) : layer(of), inputs_(of.input.placement.hosts.size
         counters_.results_sent = endpoint.add_counter("acknowledged results");
         counters_.results = endpoint.add_counter("returned results");
         counters_.kernels_done = endpoint.add_counter("finished experts");
+        const std::size_t experts = layer.input.placement.hosts.size();
+        counters_.sent_to = endpoint.add_counters("acknowledged rows to an expert", experts);
+        counters_.flags = endpoint.add_counters("flags for an expert", experts);
+        counters_.result_flags = endpoint.add_counter("flags of all results");
         experts_.emplace_back();
         for (const int expert : layer.experts_of(gpu)) add_expert(gpu, expert);
         sim::RowSpace results;
@@ -40,8 +45,10 @@ HubLayer::HubLayer(Layer& of) : layer(of), inputs_(of.input.placement.hosts.size
 }
 
 void HubLayer::add_expert(GpuId gpu, int expert) {
-    // The tiling is chosen before any row is known: for what a router without favourites sends.
-    const std::int64_t expected = layer.expected_rows(expert);
+    // The tiling is chosen before any row is known: for what a router without favourites sends, and
+    // two standard deviations more, since one block too many may cost a whole wave.
+    const std::int64_t mean = layer.expected_rows(expert);
+    const std::int64_t expected = mean + 2 * std::llround(std::sqrt(static_cast<double>(mean)));
     const std::int64_t rows = layer.rows_per_copy(expert);
     LocalExpert made;
     made.expert = expert;
@@ -70,9 +77,8 @@ void HubLayer::send(GpuId from, const Row& row, sim::CounterId answered) {
     const auto rank = static_cast<int>(replicas_[from].choose(row.expert));
     const auto& hosts = layer.input.placement.hosts[row.expert];
     const auto copy = std::find(hosts.begin(), hosts.end(), rank) - hosts.begin();
-    const std::uint32_t place =
-        ((row.token - layer.first_token(from)) * layer.top_k() + row.slot) *
-        static_cast<std::uint32_t>(layer.shards());
+    const std::uint32_t place = ((row.token - layer.first_token(from)) * layer.top_k() + row.slot) *
+                                static_cast<std::uint32_t>(layer.shards());
     for (int shard = 0; shard < layer.shards(); ++shard) {
         sim::RowStore store;
         store.to = inputs_[row.expert][static_cast<std::size_t>(copy * layer.shards() + shard)];

@@ -27,6 +27,10 @@ struct HubCounters {
     sim::CounterId results_sent = 0;  ///< acknowledged stores of results
     sim::CounterId results = 0;       ///< of this GPU's tokens, returned
     sim::CounterId kernels_done = 0;  ///< local experts that have finished, and the shared ones
+    // For software that has no DAM: by expert, the first one's; the others follow.
+    sim::CounterId sent_to = 0;       ///< acknowledged stores to an expert
+    sim::CounterId flags = 0;         ///< GPUs that have sent an expert all their rows
+    sim::CounterId result_flags = 0;  ///< GPUs that have sent all results
 };
 
 class HubLayer {

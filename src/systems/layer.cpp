@@ -64,14 +64,14 @@ Layer::Layer(const LayerInput& in, const LayerOptions& how, const LayerSetup& se
     for (std::uint32_t gpu = 0; gpu < gpus_; ++gpu) {
         cards_.emplace_back(fabric.gpu(gpu), in.machine.gpu);
         hubs_.emplace_back(fabric.gpu(gpu), in.machine,
-                           sim::Hub::Options{how.page_pool, how.verify});
+                           sim::Hub::Options{how.page_pool, how.verify, fabric.link().payload});
     }
     make_rows();
     const std::size_t books = static_cast<std::size_t>(rows()) * static_cast<std::size_t>(shards());
     delivered_.resize(books);
     returned_.resize(books);
     if (!how.verify) return;
-    const Bytes line = in.machine.link.payload;
+    const Bytes line = fabric.link().payload;
     const int width = static_cast<int>((row_bytes() + line - 1) / line);
     reference_.emplace(in.model, width, std::max(kReferenceInner, shards()));
     for (std::int64_t token = 0; token < in.routing.tokens; ++token) {
@@ -118,8 +118,8 @@ void Layer::make_rows() {
 }
 
 std::int64_t Layer::expected_rows(int expert) const {
-    const auto copies = static_cast<std::int64_t>(
-        input.placement.hosts[static_cast<std::size_t>(expert)].size());
+    const auto copies =
+        static_cast<std::int64_t>(input.placement.hosts[static_cast<std::size_t>(expert)].size());
     const std::int64_t all = std::int64_t{input.model.experts} * copies;
     return (rows() + all - 1) / all;
 }
@@ -134,9 +134,9 @@ std::int64_t Layer::rows_per_copy(int expert) const {
 
 void Layer::book(std::vector<bool>& list, std::uint32_t token, std::uint32_t slot, int shard,
                  const char* what) const {
-    const std::size_t place = (std::size_t{token} * top_k() + slot) *
-                                  static_cast<std::size_t>(shards()) +
-                              static_cast<std::size_t>(shard);
+    const std::size_t place =
+        (std::size_t{token} * top_k() + slot) * static_cast<std::size_t>(shards()) +
+        static_cast<std::size_t>(shard);
     if (list[place]) {
         throw std::logic_error(
             fmt::format("expert {} of token {} was {} twice", slot, token, what));

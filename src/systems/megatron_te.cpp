@@ -1,9 +1,10 @@
 // Megatron-Core's all-to-all dispatcher with Transformer Engine's grouped linear layers: strictly
 // one step after the other, issued by an eager host that must know the counts before it can go on.
 // The numbers of operators are those of Megatron-Core's MoELayer; each copy of a row travels.
+#include "systems/megatron_te.hpp"
+
 #include "systems/eager_host.hpp"
 #include "systems/exchange.hpp"
-#include "systems/megatron_te.hpp"
 #include "systems/systems.hpp"
 
 namespace moehub::systems {

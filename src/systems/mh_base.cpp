@@ -7,42 +7,26 @@
 namespace moehub::systems {
 namespace {
 
-/// Counters by expert, on every GPU.
-struct Flags {
-    sim::CounterId sent = 0;      ///< acknowledged stores to expert 0; the others follow
-    sim::CounterId raised = 0;    ///< flags for expert 0; the others follow
-    sim::CounterId returned = 0;  ///< GPUs that have sent all results
-};
-
-Flags add_flags(HubLayer& hub, GpuId gpu) {
-    sim::Endpoint& endpoint = hub.layer.endpoint(gpu);
-    const auto experts = static_cast<std::size_t>(hub.layer.input.model.experts);
-    Flags flags;
-    flags.sent = endpoint.add_counters("acknowledged stores to an expert", experts);
-    flags.raised = endpoint.add_counters("producers' flags for an expert", experts);
-    flags.returned = endpoint.add_counter("flags: all results sent");
-    return flags;
-}
-
-Process produce(HubLayer& hub, GpuId gpu, Flags flags) {
+Process produce(HubLayer& hub, GpuId gpu) {
     co_await hub.layer.route(gpu);
     hub.communication(gpu, true);
-    for (const Row& row : hub.layer.rows_of(gpu)) hub.send(gpu, row, flags.sent + row.expert);
+    for (const Row& row : hub.layer.rows_of(gpu))
+        hub.send(gpu, row, hub.counters().sent_to + row.expert);
     co_await hub.run_shared(gpu);
 }
 
-Process raise_flag(HubLayer& hub, GpuId gpu, Flags flags, std::uint32_t expert) {
+Process raise_flag(HubLayer& hub, GpuId gpu, std::uint32_t expert) {
     sim::Endpoint& endpoint = hub.layer.endpoint(gpu);
-    co_await endpoint.until(flags.sent + expert, hub.stores(gpu, expert));
+    co_await endpoint.until(hub.counters().sent_to + expert, hub.stores(gpu, expert));
     for (const GpuId consumer : hub.gpus_with(expert)) {
-        store_flag(endpoint, consumer, flags.raised + expert);
+        store_flag(endpoint, consumer, hub.counters().flags + expert);
     }
 }
 
-Process run_expert(HubLayer& hub, GpuId gpu, LocalExpert& expert, Flags flags) {
+Process run_expert(HubLayer& hub, GpuId gpu, LocalExpert& expert) {
     sim::Endpoint& endpoint = hub.layer.endpoint(gpu);
     const auto number = static_cast<std::uint32_t>(expert.expert);
-    co_await endpoint.until(flags.raised + number, hub.layer.gpus());
+    co_await endpoint.until(hub.counters().flags + number, hub.layer.gpus());
     co_await endpoint.delay(hub.layer.input.machine.gpu.overheads.flag_round_trip);
     const std::uint32_t rows = hub.rows_in(gpu, expert);
     expert.up->start_all(rows);
@@ -52,15 +36,15 @@ Process run_expert(HubLayer& hub, GpuId gpu, LocalExpert& expert, Flags flags) {
     endpoint.increase(hub.counters().kernels_done);
 }
 
-Process collect(HubLayer& hub, GpuId gpu, Flags flags) {
+Process collect(HubLayer& hub, GpuId gpu) {
     sim::Endpoint& endpoint = hub.layer.endpoint(gpu);
     co_await endpoint.until(hub.counters().kernels_done, hub.kernels(gpu));
     co_await endpoint.until(hub.counters().results_sent, hub.rows_in(gpu));
     for (std::uint32_t i = 0; i < hub.layer.gpus(); ++i) {
         const auto home = static_cast<GpuId>((gpu + i) % hub.layer.gpus());
-        store_flag(endpoint, home, flags.returned);
+        store_flag(endpoint, home, hub.counters().result_flags);
     }
-    co_await endpoint.until(flags.returned, hub.layer.gpus());
+    co_await endpoint.until(hub.counters().result_flags, hub.layer.gpus());
     co_await endpoint.delay(hub.layer.input.machine.gpu.overheads.flag_round_trip);
     hub.communication(gpu, false);
     co_await hub.layer.scale(gpu);
@@ -71,15 +55,14 @@ Process collect(HubLayer& hub, GpuId gpu, Flags flags) {
 
 void spawn_mh_base(HubLayer& hub, GpuId gpu) {
     sim::Endpoint& endpoint = hub.layer.endpoint(gpu);
-    const Flags flags = add_flags(hub, gpu);
-    endpoint.spawn("producer", produce(hub, gpu, flags));
+    endpoint.spawn("producer", produce(hub, gpu));
     for (int expert = 0; expert < hub.layer.input.model.experts; ++expert) {
-        endpoint.spawn("flag", raise_flag(hub, gpu, flags, static_cast<std::uint32_t>(expert)));
+        endpoint.spawn("flag", raise_flag(hub, gpu, static_cast<std::uint32_t>(expert)));
     }
     for (LocalExpert& expert : hub.experts(gpu)) {
-        endpoint.spawn("expert", run_expert(hub, gpu, expert, flags));
+        endpoint.spawn("expert", run_expert(hub, gpu, expert));
     }
-    endpoint.spawn("collect", collect(hub, gpu, flags));
+    endpoint.spawn("collect", collect(hub, gpu));
 }
 
 }  // namespace moehub::systems

@@ -20,7 +20,7 @@ Hub::Hub(Endpoint& gpu, const Machine& machine, const Options& options)
     : gpu_(gpu),
       spec_(machine.moe_hub),
       plain_(machine.hub),
-      line_(machine.link.payload),
+      line_(options.line),
       numbers_(options.numbers),
       aau_(aau_spec(machine)) {
     aau_.memory().set_pool(options.page_pool);

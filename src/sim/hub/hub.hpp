@@ -41,6 +41,7 @@ class Hub final : private Alarm {
     struct Options {
         Bytes page_pool = 0;   ///< for all paged regions; 0: no limit
         bool numbers = false;  ///< rows carry numbers
+        Bytes line = 128;      ///< of the rows' packets
     };
     Hub(Endpoint& gpu, const Machine& machine, const Options& options);
     Hub(const Hub&) = delete;
