@@ -39,7 +39,7 @@ struct HubSpec {
 /// The units that MoE-Hub adds to the hub (docs/moe-hub.md). The paper leaves their sizes open: these
 /// are choices, the same for all experiments.
 struct MoeHubSpec {
-    Bytes store_bytes = 128;   ///< of one store as it leaves an SM: a line of a coalesced warp
+    Bytes store_bytes = 32;    ///< of one store as it leaves an SM: a sector
     int rpm_entries = 64;      ///< lines (packets) in a peer's partition of the RPM
     Ps rpm_timer = kUs;        ///< after which a line that is not full goes as it is
     int rat_entries = 16'384;  ///< rows that the RAT remembers

@@ -45,6 +45,7 @@ Ps Egress::run(Fabric& fabric, std::span<const Event> events, Ps until) {
 }
 
 Ps Egress::run_until(Fabric& fabric, Ps until) {
+    for (Uplink& uplink : uplinks_) uplink.chosen = false;  // credits may have come
     if (queueing_ == Queueing::shared_fifo) return run_shared(fabric, until);
     if (queueing_ == Queueing::rpm) return run_rpm(fabric, until);
     Ps next = kNever;
@@ -88,6 +89,7 @@ Unit& Egress::add_response(std::uint32_t uplink, Ps time) {
 
 Unit& Egress::stage(Uplink& uplink, std::uint32_t number, Ps time) {
     uplink.filled |= 1u << number;
+    uplink.chosen = false;
     return uplink.channels[number].units.push(time).unit;
 }
 
@@ -115,7 +117,18 @@ Egress::Choice Egress::choose(Fabric& fabric, const Uplink& uplink, Ps until) co
     return best;
 }
 
+Egress::First Egress::choose_first(Fabric& fabric, Ps until) {
+    First first;
+    for (Uplink& uplink : uplinks_) {
+        if (!uplink.chosen) uplink.next = choose(fabric, uplink, until);
+        uplink.chosen = true;
+        if (uplink.next.start < first.choice.start) first = {&uplink, uplink.next};
+    }
+    return first;
+}
+
 void Egress::depart(Fabric& fabric, Uplink& uplink, const Choice& choice) {
+    uplink.chosen = false;
     Channel& channel = uplink.channels[choice.channel];
     const Unit& unit = channel.units.front().unit;
     if (channel.pool != kNoPool) fabric.pool(channel.pool).take(unit.flits);

@@ -66,6 +66,10 @@ class Egress {
         std::vector<Partition*> partitions;  ///< RPM: of this channel's peers
         std::size_t turn = 0;                ///< whose is next
     };
+    struct Choice {  // the next unit to leave, if it starts before the end asked for
+        Ps start = kNever;
+        std::uint32_t channel = 0;
+    };
     struct Uplink {
         const Wire* wire = nullptr;
         std::uint32_t number = 0;
@@ -74,6 +78,8 @@ class Egress {
         bool answered_last = false;  ///< a response went last, so requests go first
         std::uint32_t filled = 0;    ///< bitmap of channels with units
         std::int64_t sent = 0;
+        Choice next;         ///< what choose() said, while nothing changed since
+        bool chosen = false;
         Ps waits = kNever;  ///< RPM: when a line that may still grow goes as it is
         std::uint32_t requests = 1;                 ///< request channels
         std::vector<Channel> channels;              ///< 0: responses; then requests
@@ -83,15 +89,16 @@ class Egress {
         return 1 + dst % uplink.requests;
     }
 
-    struct Choice {  // the next unit to leave, if it starts before the end asked for
-        Ps start = kNever;
-        std::uint32_t channel = 0;
-    };
-
     Ps run_until(Fabric& fabric, Ps until);
     void enqueue(Fabric& fabric, TransferId id);
     Unit& stage(Uplink& uplink, std::uint32_t channel, Ps time);
     Choice choose(Fabric& fabric, const Uplink& uplink, Ps until) const;
+    /// The uplink whose next unit leaves first of all, and when and on which channel.
+    struct First {
+        Uplink* uplink = nullptr;
+        Choice choice;
+    };
+    First choose_first(Fabric& fabric, Ps until);
     void depart(Fabric& fabric, Uplink& uplink, const Choice& choice);
     void emit(Fabric& fabric, const Uplink& uplink, const Unit& unit, PoolId hold, Ps start);
     void emit_copies(Fabric& fabric, const Unit& unit, PoolId hold, const Flight& flight);
@@ -112,7 +119,7 @@ class Egress {
     Ps run_rpm(Fabric& fabric, Ps until);
     Partition& partition_of(Fabric& fabric, GpuId peer);
     void enqueue_rpm(Fabric& fabric, TransferId id);
-    std::uint32_t fill(Fabric& fabric, Partition& partition, Ps now);
+    std::uint64_t fill(Fabric& fabric, Partition& partition, Ps now);
     void take_line(Fabric& fabric, Uplink& uplink, std::uint32_t channel, Ps now);
     void take_lines(Fabric& fabric, Uplink& uplink, Ps now);
 

@@ -84,17 +84,10 @@ bool Egress::settle(Fabric& fabric, const Uplink& uplink, Cursor& cursor) const 
 Ps Egress::run_shared(Fabric& fabric, Ps until) {
     for (;;) {
         feed_from_fifo(fabric);
-        Choice best;
-        Uplink* chosen = nullptr;
-        for (Uplink& uplink : uplinks_) {
-            const Choice choice = choose(fabric, uplink, until);
-            if (choice.start >= best.start) continue;
-            best = choice;
-            chosen = &uplink;
-        }
-        if (best.start >= until) return best.start;
-        fifo_time_ = std::max(fifo_time_, best.start);
-        depart(fabric, *chosen, best);
+        const First first = choose_first(fabric, until);
+        if (first.choice.start >= until) return first.choice.start;
+        fifo_time_ = std::max(fifo_time_, first.choice.start);
+        depart(fabric, *first.uplink, first.choice);
     }
 }
 

@@ -8,24 +8,19 @@ namespace moehub::sim {
 
 Ps Egress::run_rpm(Fabric& fabric, Ps until) {
     for (;;) {
-        Choice best;
-        Uplink* chosen = nullptr;
+        const First first = choose_first(fabric, until);
+        const Ps start = first.choice.start;
         Ps waits = kNever;
-        for (Uplink& uplink : uplinks_) {
-            waits = std::min(waits, uplink.waits);
-            const Choice choice = choose(fabric, uplink, until);
-            if (choice.start >= best.start) continue;
-            best = choice;
-            chosen = &uplink;
-        }
-        if (std::min(best.start, waits) >= until) return std::min(best.start, waits);
-        if (waits <= best.start) {
+        for (const Uplink& uplink : uplinks_) waits = std::min(waits, uplink.waits);
+        if (std::min(start, waits) >= until) return std::min(start, waits);
+        if (waits <= start) {
             for (Uplink& uplink : uplinks_) {
                 if (uplink.waits == waits) take_lines(fabric, uplink, waits);
             }
         } else {
-            depart(fabric, *chosen, best);
-            if (best.channel != 0) take_line(fabric, *chosen, best.channel, best.start);
+            depart(fabric, *first.uplink, first.choice);
+            const std::uint32_t channel = first.choice.channel;
+            if (channel != 0) take_line(fabric, *first.uplink, channel, start);
         }
     }
 }
@@ -55,17 +50,17 @@ void Egress::enqueue_rpm(Fabric& fabric, TransferId id) {
         fabric.transfer(partition.tail).next = id;
     }
     partition.tail = id;
-    const std::uint32_t planes = fill(fabric, partition, transfer.ready);
+    const std::uint64_t planes = fill(fabric, partition, transfer.ready);
     for (Uplink& uplink : uplinks_) {
-        if (((planes >> uplink.number) & 1) == 0) continue;
+        if (((planes >> (uplink.number % 64)) & 1) == 0) continue;
         take_line(fabric, uplink, channel_of(uplink, transfer.dst), transfer.ready);
     }
 }
 
 /// Lets stores into the partition while there is room; returns for which uplinks, as a bitmap.
-std::uint32_t Egress::fill(Fabric& fabric, Partition& partition, Ps now) {
+std::uint64_t Egress::fill(Fabric& fabric, Partition& partition, Ps now) {
     const Layout& layout = fabric.layout();
-    std::uint32_t planes = 0;
+    std::uint64_t planes = 0;
     while (partition.head != kNoTransfer) {
         const Transfer& transfer = fabric.transfer(partition.head);
         const std::uint64_t first = fabric.first_line(transfer, fabric.link());
@@ -87,12 +82,14 @@ std::uint32_t Egress::fill(Fabric& fabric, Partition& partition, Ps now) {
         line.plane = static_cast<std::uint8_t>(plane);
         line.low_priority = transfer.target.low_priority;
         line.since = line.last = std::max(now, transfer.ready);
-        const Bytes store = line.packets > 1 || nic ? bytes : fabric.machine().moe_hub.store_bytes;
-        for (Bytes stored = 0; stored < bytes; stored += store) {
-            line.bytes = static_cast<std::uint32_t>(std::min(store, bytes - stored));
-            partition.lines.store(line, rpm_stats_);
-        }
-        planes |= 1u << plane;
+        // A warp's stores to a line come together, so they have merged when the line may go.
+        line.bytes = static_cast<std::uint32_t>(bytes);
+        partition.lines.store(line, rpm_stats_);
+        const Bytes store = fabric.machine().moe_hub.store_bytes;
+        const std::int64_t merged = (bytes + store - 1) / store - line.packets;
+        rpm_stats_.stores += std::max<std::int64_t>(0, merged);
+        rpm_stats_.merged += std::max<std::int64_t>(0, merged);
+        planes |= std::uint64_t{1} << (plane % 64);  // more than 64 links: only a hint
         if (left <= size) {
             partition.head = transfer.next;
             partition.next = 0;
@@ -125,9 +122,9 @@ void Egress::take_line(Fabric& fabric, Uplink& uplink, std::uint32_t number, Ps 
         channel.packets += unit.packets;
         channel.turn = peer + 1;
         const GpuId dst = unit.dst;
-        const std::uint32_t planes = fill(fabric, partition, now);
+        const std::uint64_t planes = fill(fabric, partition, now);
         for (Uplink& other : uplinks_) {
-            if (((planes >> other.number) & 1) == 0) continue;
+            if (((planes >> (other.number % 64)) & 1) == 0) continue;
             take_line(fabric, other, channel_of(other, dst), now);
         }
         return;

@@ -1,0 +1,45 @@
+/// Several systems on the same layer, side by side.
+///
+///     const Comparison comparison = compare(input, {"ideal", "megatron-te", "moe-hub"});
+///     for (const ComparisonRow& row : comparison.rows)
+///         fmt::print("{} {:.2f}\n", row.result.system, row.speedup);
+#pragma once
+#include <moehub/layer.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace moehub {
+
+struct CompareOptions {
+    LayerOptions layer;
+    int threads = 0;  ///< systems simulated at a time; 0: as many as there are cores. The result is
+                      ///< the same for any number, memory is not
+    /// Called after each system with (systems done, systems in all), by one thread at a time. May
+    /// be empty.
+    std::function<void(std::size_t, std::size_t)> progress;
+};
+
+struct ComparisonRow {
+    LayerResult result;
+    double speedup = 1;                    ///< the baseline's time over its own
+    std::optional<double> share_of_ideal;  ///< ideal's time over its own, where ideal ran
+};
+
+struct Comparison {
+    std::string baseline;             ///< megatron-te where it ran, otherwise the slowest
+    std::vector<ComparisonRow> rows;  ///< in the order asked for
+};
+
+/// Throws InputError when no system is named, one twice, or one that there is not.
+void check_systems(const std::vector<std::string>& systems);
+
+/// Throws as check_systems and simulate_layer do (of several failures the first system's), and
+/// std::logic_error when verified outputs differ from the reference layer's.
+Comparison compare(const LayerInput& input, const std::vector<std::string>& systems,
+                   const CompareOptions& options = {});
+
+}  // namespace moehub

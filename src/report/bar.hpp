@@ -1,0 +1,19 @@
+/// Text bars that are divided into parts.
+#pragma once
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace moehub {
+
+struct BarPart {
+    double value = 0;       ///< negative counts as 0
+    std::string_view mark;  ///< one column wide, repeated
+};
+
+/// The parts one after another, on a scale on which `full` is `width` columns; what goes beyond is
+/// cut. Ends of parts are rounded, so a bar's length depends on the parts' sum alone, and a part of
+/// less than half a column may have none. Empty when `full` is not above 0.
+std::string stacked_bar(std::span<const BarPart> parts, double full, int width);
+
+}  // namespace moehub

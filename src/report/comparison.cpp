@@ -1,0 +1,125 @@
+#include "report/comparison.hpp"
+
+#include "base/utf8.hpp"
+#include "report/bar.hpp"
+#include "report/table.hpp"
+#include "study/collective_names.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace moehub {
+namespace {
+
+constexpr int kBarWidth = 72;
+constexpr double kMega = 1e6;
+
+std::string shared_experts(const Model& model) {
+    return model.shared_experts == 0 ? "" : fmt::format(" + {} shared", model.shared_experts);
+}
+
+std::string routing_words(const LayerCase& layer) {
+    if (layer.trace_layer) return fmt::format("{}, layer {}", layer.routing_name, *layer.trace_layer);
+    return fmt::format("{} routing, seed {}", layer.routing_name, layer.seed.value_or(0));
+}
+
+/// Options and settings that are not as usual, in words.
+std::vector<std::string> changes(const LayerCase& layer) {
+    const LayerOptions& options = layer.options;
+    std::vector<std::string> list = layer.settings;
+    if (options.tensor_parallel > 1)
+        list.push_back(fmt::format("tensor parallel {}", options.tensor_parallel));
+    if (layer.replicas > 0)
+        list.push_back(fmt::format(
+            "{} redundant experts, {}", grouped(layer.replicas),
+            options.replicas == ReplicaPolicy::round_robin ? "round-robin" : "least-loaded"));
+    if (options.region_rows > 0)
+        list.push_back(fmt::format("regions of {} rows", grouped(options.region_rows)));
+    if (options.page_rows > 0)
+        list.push_back(fmt::format("pages of {} rows", grouped(options.page_rows)));
+    if (options.page_pool > 0)
+        list.push_back(fmt::format("page pool of {}",
+                                   byte_size(static_cast<double>(options.page_pool))));
+    return list;
+}
+
+Ps slowest(const Comparison& comparison) {
+    Ps time = 0;
+    for (const ComparisonRow& row : comparison.rows) time = std::max(time, row.result.time);
+    return time;
+}
+
+}  // namespace
+
+std::string head_text(const LayerCase& layer) {
+    const Model& model = layer.model;
+    std::string out = printable(fmt::format(
+        "{} on {}: {} GPU{}, {} tokens, top-{} of {} experts{} ({}), {}, {} grain",
+        layer.model_name, layer.machine_name, layer.machine.gpus(),
+        layer.machine.gpus() == 1 ? "" : "s", grouped(layer.routing.tokens), model.top_k,
+        model.experts, shared_experts(model), model.gated ? "gated" : "not gated",
+        routing_words(layer), name_of(layer.options.grain)));
+    const std::vector<std::string> list = changes(layer);
+    if (!list.empty()) out += "\n" + printable(fmt::format("with {}", fmt::join(list, ", ")));
+    return out + "\n";
+}
+
+std::string table_text(const Comparison& comparison, bool bold) {
+    const bool several = comparison.rows.size() > 1;
+    const bool ideal = several && comparison.rows.front().share_of_ideal.has_value();
+    std::vector<Table::Column> columns{{"system", Table::Align::left}, {"time µs"}};
+    if (several) columns.push_back({"vs " + comparison.baseline});
+    if (ideal) columns.push_back({"of ideal"});
+    for (const auto* title : {"exposed µs", "host µs", "up MB", "down MB", "SM busy"})
+        columns.push_back({title});
+    Table table(columns);
+    for (const auto& [result, speedup, share_of_ideal] : comparison.rows) {
+        std::vector<std::string> cells{result.system, tenths(to_us(result.time))};
+        if (several) cells.push_back(fmt::format("{:.2f}×", speedup));
+        if (ideal) cells.push_back(percent(*share_of_ideal));
+        cells.insert(cells.end(), {tenths(to_us(result.breakdown.communication)),
+                                   tenths(to_us(result.breakdown.host)),
+                                   tenths(static_cast<double>(result.bytes_up) / kMega),
+                                   tenths(static_cast<double>(result.bytes_down) / kMega),
+                                   percent(result.sm_busy)});
+        table.add(std::move(cells));
+    }
+    return table.text(bold);
+}
+
+std::string bars_text(const Comparison& comparison) {
+    std::size_t name_width = 0;
+    for (const ComparisonRow& row : comparison.rows)
+        name_width = std::max(name_width, row.result.system.size());
+    std::string out = fmt::format(
+        "{:{}}  █ compute  ▒ exposed communication  · host (launches, synchronisation)\n", "time",
+        name_width);
+    for (const ComparisonRow& row : comparison.rows) {
+        const Breakdown& parts = row.result.breakdown;
+        const BarPart bar[] = {{static_cast<double>(parts.compute), "█"},
+                               {static_cast<double>(parts.communication), "▒"},
+                               {static_cast<double>(parts.host), "·"}};
+        out += fmt::format("{:{}}  {}\n", row.result.system, name_width,
+                           stacked_bar(bar, static_cast<double>(slowest(comparison)), kBarWidth));
+    }
+    return out;
+}
+
+std::string checks_text(const Comparison& comparison) {
+    const LayerResult& first = comparison.rows.front().result;
+    std::string out = fmt::format(
+        "Checked: each of {} rows was delivered once, packed densely and returned once{}.\n",
+        grouped(first.rows), comparison.rows.size() > 1 ? ", in every system" : "");
+    if (!first.verified) return out;
+    double error = 0;
+    for (const ComparisonRow& row : comparison.rows)
+        error = std::max(error, row.result.largest_error);
+    return out + fmt::format(
+                     "Verified: outputs equal the reference layer's, largest relative error "
+                     "{:.1e}.\n",
+                     error);
+}
+
+}  // namespace moehub

@@ -1,0 +1,31 @@
+/// One layer to simulate with everything it was made from, for titles and for JSON.
+#pragma once
+#include <moehub/layer.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace moehub {
+
+struct LayerCase {
+    std::string machine_name;  ///< preset or file, as asked for
+    std::string model_name;
+    std::vector<std::string> settings;  ///< "KEY=VALUE" that changed them; a model's as "model.KEY"
+    std::string routing_name;           ///< generator or trace
+    std::optional<std::uint64_t> seed;  ///< of the generator
+    std::optional<int> trace_layer;     ///< of the trace
+    int replicas = 0;                   ///< redundant copies of experts
+
+    Machine machine;  ///< of the size wanted
+    Model model;
+    Routing routing;
+    Placement placement;
+    LayerOptions options;
+
+    /// Refers to this object.
+    LayerInput input() const { return {machine, model, routing, placement}; }
+};
+
+}  // namespace moehub
