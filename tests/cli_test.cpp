@@ -1,87 +1,18 @@
 // Runs the program itself: exit codes, and the exact line for every kind of bad input.
+#include "cli_fixture.hpp"
+
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 namespace {
 
 namespace fs = std::filesystem;
-
-struct Outcome {
-    int code = -1;
-    std::string out;
-    std::string err;
-};
-
-std::string text_of(const fs::path& path) {
-    std::ostringstream text;
-    text << std::ifstream(path, std::ios::binary).rdbuf();
-    return text.str();
-}
-
-class Cli : public testing::Test {
-  protected:
-    Cli() {
-        std::string name = (fs::temp_directory_path() / "moehub-cli-XXXXXX").string();
-        if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-        folder_ = name;
-    }
-    ~Cli() override { fs::remove_all(folder_); }
-
-    /// Runs a shell command line in which `moehub` is the built program.
-    Outcome shell(const std::string& line) const {
-        const std::string err = file("stderr");
-        std::FILE* const pipe =
-            popen(("moehub() { '" MOEHUB_PROGRAM "' \"$@\"; }; { " + line + "; } 2>'" + err + "'")
-                      .c_str(),
-                  "r");
-        Outcome outcome;
-        char block[4096];
-        while (const auto got = std::fread(block, 1, sizeof block, pipe))
-            outcome.out.append(block, got);
-        const int status = pclose(pipe);
-        outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-        outcome.err = text_of(err);
-        return outcome;
-    }
-    Outcome moehub(const std::string& arguments) const { return shell("moehub " + arguments); }
-
-    std::string file(const std::string& name) const { return (folder_ / name).string(); }
-    std::string saved(const std::string& name, const std::string& text) const {
-        std::ofstream(file(name), std::ios::binary) << text;
-        return file(name);
-    }
-
-    /// Bad input: this one line, code 2, nothing on standard output.
-    void expect_refused(const std::string& arguments, const std::string& line) const {
-        const auto outcome = moehub(arguments);
-        EXPECT_EQ(outcome.err, "moehub: " + line + "\n") << arguments;
-        EXPECT_EQ(outcome.code, 2) << arguments;
-        EXPECT_EQ(outcome.out, "") << arguments;
-    }
-
-    /// As above where the words are another room's: one line that contains `part`.
-    void expect_refused_about(const std::string& arguments, const std::string& part) const {
-        const auto outcome = moehub(arguments);
-        EXPECT_TRUE(outcome.err.starts_with("moehub: ")) << outcome.err;
-        EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
-        EXPECT_NE(outcome.err.find(part), std::string::npos) << outcome.err;
-        EXPECT_EQ(outcome.code, 2) << arguments;
-        EXPECT_EQ(outcome.out, "") << arguments;
-    }
-
-  private:
-    fs::path folder_;
-};
+using cli_test::Cli;
+using cli_test::Outcome;
+using cli_test::text_of;
 
 TEST_F(Cli, ListPrintsNamesAndTitlesAsJson) {
     const Outcome outcome = shell("moehub list machines --json");
@@ -95,8 +26,8 @@ TEST_F(Cli, DoesItIntroduceItselfWithoutArguments) {
     const auto outcome = moehub("");
     EXPECT_EQ(outcome.code, 0);
     EXPECT_EQ(outcome.err, "");
-    for (const auto* command :
-         {"moehub list", "moehub show", "moehub collective", "moehub validate"})
+    for (const auto* command : {"moehub compare", "moehub run", "moehub lines", "moehub list",
+                                "moehub show", "moehub collective", "moehub validate"})
         EXPECT_NE(outcome.out.find(command), std::string::npos) << command;
 }
 
@@ -109,7 +40,8 @@ TEST_F(Cli, IsTheVersionThatOfTheBuild) {
 }
 
 TEST_F(Cli, DoesEveryCommandHelpWithAnExample) {
-    for (const auto* command : {"list", "show", "collective", "validate"}) {
+    for (const auto* command :
+         {"compare", "run", "lines", "list", "show", "collective", "validate"}) {
         const auto outcome = moehub(std::string(command) + " --help");
         EXPECT_EQ(outcome.code, 0);
         EXPECT_NE(outcome.out.find("Example:\n  moehub " + std::string(command)), std::string::npos)
@@ -119,8 +51,8 @@ TEST_F(Cli, DoesEveryCommandHelpWithAnExample) {
 
 TEST_F(Cli, IsAMisspeltNameAnsweredWithTheNearest) {
     expect_refused("vaildate x.csv",
-                   "unknown command \"vaildate\", allowed: list, show, collective, validate; did "
-                   "you mean \"validate\"?");
+                   "unknown command \"vaildate\", allowed: compare, run, lines, list, show, "
+                   "collective, validate; did you mean \"validate\"?");
     expect_refused("collective --grian packet",
                    "collective: unknown option \"--grian\"; did you mean \"--grain\"?");
     expect_refused("--zzzzzzzz", "unknown option \"--zzzzzzzz\"; see moehub --help");

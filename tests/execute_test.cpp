@@ -74,25 +74,65 @@ TEST_F(Execute, two_memory_bound_kernels_share_the_card) {
 TEST_F(Execute, kernels_that_need_pairs_of_sms_do_not_lock_each_other_out) {
     const GemmPlan plan = plan_grouped_gemm(gpu_, {{300, 10, 0, 1700}, 4096, 2048});
     run_all(run_gemm(card_, plan), run_gemm(card_, plan), run_gemm(card_, plan));
-    EXPECT_EQ(card_.sms.free(), gpu_.sms);
+    EXPECT_EQ(card_.blocks.free(), gpu_.sms);
 }
 
-Process hold_slot(Endpoint& gpu, SmPool& sms, Ps duration, std::vector<Ps>& ends) {
-    co_await sms.take();
-    co_await gpu.delay(duration);
-    ends.push_back(gpu.now());
-    sms.give();
-}
+struct Ends final : BlockOwner {
+    Endpoint& gpu;
+    std::vector<std::pair<std::uint32_t, Ps>> list;  ///< block, when
+    explicit Ends(Endpoint& endpoint) : gpu(endpoint) {}
+    void block_done(std::uint32_t block) override { list.emplace_back(block, gpu.now()); }
+};
 
-TEST_F(Execute, blocks_beyond_the_slots_wait_their_turn) {
-    SmPool sms(fabric_.gpu(0), 2);
-    std::vector<Ps> ends;
-    for (int i = 0; i < 5; ++i) {
-        fabric_.gpu(0).spawn("block", hold_slot(fabric_.gpu(0), sms, 10, ends));
+/// Submits a block that takes 10 ns whatever else runs, one after the other, from a program.
+Process submit(Card& card, Ends& ends, std::vector<Priority> priorities, const TileWork& work,
+               const TileRates& rates) {
+    for (std::uint32_t i = 0; i < priorities.size(); ++i) {
+        card.blocks.submit({&work, &rates, &ends, i}, priorities[i]);
     }
-    fabric_.run();
-    EXPECT_EQ(ends, (std::vector<Ps>{10, 10, 20, 20, 30}));
-    EXPECT_EQ(sms.free(), 2);
+    co_return;
+}
+
+class Blocks : public Execute {
+  protected:
+    std::vector<std::pair<std::uint32_t, Ps>> ends_of(std::vector<Priority> priorities) {
+        Gpu two = gpu_;
+        two.sms = 2;
+        Card card(fabric_.gpu(0), two);
+        Ends ends(fabric_.gpu(0));
+        const TileWork work{.store_bytes = 10};
+        const TileRates rates{.load = 1, .store = 1e9, .hbm = 1};
+        fabric_.gpu(0).spawn("launch", submit(card, ends, std::move(priorities), work, rates));
+        fabric_.run();
+        EXPECT_EQ(card.blocks.free(), 2);
+        return ends.list;
+    }
+};
+
+TEST_F(Blocks, beyond_the_sms_wait_their_turn) {
+    using enum Priority;
+    const std::vector<std::pair<std::uint32_t, Ps>> expected = {
+        {0, 10'000}, {1, 10'000}, {2, 20'000}, {3, 20'000}, {4, 30'000}};
+    EXPECT_EQ(ends_of({normal, normal, normal, normal, normal}), expected);
+}
+
+TEST_F(Blocks, that_are_more_urgent_go_first) {
+    using enum Priority;
+    const std::vector<std::pair<std::uint32_t, Ps>> expected = {
+        {0, 10'000}, {1, 10'000}, {4, 20'000}, {3, 20'000}, {2, 30'000}};
+    EXPECT_EQ(ends_of({low, low, low, normal, high}), expected);
+}
+
+TEST_F(Execute, activity_divides_time_into_compute_exposed_communication_and_the_rest) {
+    Activity activity;
+    activity.communicate(1, 10);  // 0-10: nothing
+    activity.compute(1, 30);      // 10-30: exposed
+    activity.compute(1, 35);
+    activity.compute(-2, 60);  // 30-60: compute
+    activity.communicate(-1, 75);
+    activity.compute(0, 100);
+    EXPECT_EQ(activity.computed(), 30);
+    EXPECT_EQ(activity.exposed(), 35);
 }
 
 Process draw_at(Endpoint& gpu, SharedRate& rate, Ps start, double amount, std::vector<Ps>& ends) {

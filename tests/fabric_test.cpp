@@ -92,9 +92,9 @@ TEST_P(BothGrains, bytes_out_are_bytes_in) {
 
 /// How much longer GPU 0 needs to reach an idle GPU when it also sends to one that five others
 /// flood.
-double slowdown_behind_a_hot_gpu(bool shared_fifo) {
+double slowdown_behind_a_hot_gpu(sim::Queueing queueing) {
     sim::FabricOptions options = packets();
-    options.queueing = shared_fifo ? sim::Queueing::shared_fifo : sim::Queueing::per_peer;
+    options.queueing = queueing;
     std::vector<Flow> flows;
     for (int i = 0; i < 64; ++i) {
         flows.push_back({0, 1, 32768});
@@ -112,22 +112,24 @@ double slowdown_behind_a_hot_gpu(bool shared_fifo) {
 }
 
 TEST(Fabric, a_shared_fifo_lets_a_hot_gpu_hold_up_traffic_to_an_idle_one) {
-    EXPECT_GT(slowdown_behind_a_hot_gpu(true), 1.5);
+    EXPECT_GT(slowdown_behind_a_hot_gpu(sim::Queueing::shared_fifo), 1.5);
 }
 
 TEST(Fabric, queues_per_peer_keep_traffic_to_an_idle_gpu_going) {
-    EXPECT_LT(slowdown_behind_a_hot_gpu(false), 1.05);
+    EXPECT_LT(slowdown_behind_a_hot_gpu(sim::Queueing::per_peer), 1.05);
+    EXPECT_LT(slowdown_behind_a_hot_gpu(sim::Queueing::rpm), 1.05);
 }
 
 TEST(Fabric, windows_and_heap_agree_on_every_row_under_tight_buffers) {
     for (const Grain grain : {Grain::packet, Grain::row}) {
-        for (const bool shared_fifo : {false, true}) {
+        for (const auto queueing :
+             {sim::Queueing::per_peer, sim::Queueing::shared_fifo, sim::Queueing::rpm}) {
             Machine machine = small_machine(6, 3);
             machine.link.buffer_flits = 9;
             machine.link.request_channels = 2;
             sim::FabricOptions options;
             options.grain = grain;
-            options.queueing = shared_fifo ? sim::Queueing::shared_fifo : sim::Queueing::per_peer;
+            options.queueing = queueing;
             std::vector<Flow> flows = sparse(6, 3000, 60, 3 * kUs, 11);
             const Delivery windows = deliver(machine, flows, options);
             options.scheme = sim::Scheme::heap;

@@ -65,8 +65,8 @@ TEST_P(RandomFabric, schemes_agree_exactly_and_grains_closely) {
     const bool mixed = GetParam() % 2 == 1;
     const std::vector<Flow> flows = random_flows(random, machine, mixed);
     sim::FabricOptions options;
-    const bool shared = mixed && random.pick({0, 0, 1}) == 1;
-    options.queueing = shared ? sim::Queueing::shared_fifo : sim::Queueing::per_peer;
+    const int queueing = mixed ? random.pick({0, 1, 2}) : random.pick({0, 2});
+    options.queueing = static_cast<sim::Queueing>(queueing);
     Delivery grains[2];
     for (const Grain grain : {Grain::packet, Grain::row}) {
         options.grain = grain;
@@ -86,7 +86,7 @@ TEST_P(RandomFabric, schemes_agree_exactly_and_grains_closely) {
     RecordProperty("row_over_packet", std::to_string(ratio));
     EXPECT_NEAR(ratio, 1.0, mixed ? 0.05 : 0.01)
         << machine.gpus() << " GPUs, " << machine.switches << " switches, " << machine.nodes
-        << " nodes, shared " << shared;
+        << " nodes, queueing " << queueing;
 }
 
 }  // namespace

@@ -2,9 +2,12 @@
 // (one line on stderr), 3 a defect of moehub.
 #include "base/utf8.hpp"
 #include "cli/collective.hpp"
+#include "cli/compare.hpp"
+#include "cli/lines.hpp"
 #include "cli/list.hpp"
 #include "cli/mistakes.hpp"
 #include "cli/output.hpp"
+#include "cli/run.hpp"
 #include "cli/show.hpp"
 #include "cli/validate.hpp"
 
@@ -33,13 +36,16 @@ constexpr const char* kVersion = "moehub 0.1.0";  // as in CMakeLists.txt; a tes
 constexpr const char* kOverview =
     R"(moehub simulates Mixture-of-Experts layers on multi-GPU machines, packet by packet.
 
+  moehub compare               a MoE layer under several systems, side by side
+  moehub run                   one of them, with what its hardware units counted
+  moehub lines                 the systems, and how long their programs are
   moehub list                  what there is: machines, GPUs, models
   moehub show dgx-h100         everything known about one of them
   moehub collective            time, bandwidth and traffic of one collective
   moehub validate FILE.csv     the model against measured times
 
 Start with:
-  moehub collective --op all_reduce --algorithm nvls --machine dgx-h100 --bytes 8G
+  moehub compare
   moehub COMMAND --help
 )";
 
@@ -71,7 +77,10 @@ int guarded_run(int argc, char** argv) {
                  "moehub");
     app.set_version_flag("--version", kVersion, "print the version");
     app.require_subcommand(0, 1);
-    app.footer("Example:\n  moehub collective --op all_to_all --machine dgx-h100 --bytes 1G");
+    app.footer("Example:\n  moehub compare --systems ideal,megatron-te,moe-hub");
+    moehub::add_compare(app);
+    moehub::add_run(app);
+    moehub::add_lines(app);
     moehub::add_list(app);
     moehub::add_show(app);
     moehub::add_collective(app);
@@ -97,7 +106,7 @@ int main(int argc, char** argv) {
             return complain(fmt::format("output: {}", error.code().message()), kBadInput);
         return complain(fmt::format("internal error: {}", error.what()), kDefect);
     } catch (const std::bad_alloc&) {
-        return complain("not enough memory: ask for fewer GPUs or bytes", kBadInput);
+        return complain("not enough memory: ask for fewer GPUs, tokens or bytes", kBadInput);
     } catch (const std::exception& error) {
         return complain(fmt::format("internal error: {}", error.what()), kDefect);
     }

@@ -21,7 +21,8 @@ std::string shared_experts(const Model& model) {
 }
 
 std::string routing_words(const LayerCase& layer) {
-    if (layer.trace_layer) return fmt::format("{}, layer {}", layer.routing_name, *layer.trace_layer);
+    if (layer.trace_layer)
+        return fmt::format("{}, layer {}", layer.routing_name, *layer.trace_layer);
     return fmt::format("{} routing, seed {}", layer.routing_name, layer.seed.value_or(0));
 }
 
@@ -40,8 +41,8 @@ std::vector<std::string> changes(const LayerCase& layer) {
     if (options.page_rows > 0)
         list.push_back(fmt::format("pages of {} rows", grouped(options.page_rows)));
     if (options.page_pool > 0)
-        list.push_back(fmt::format("page pool of {}",
-                                   byte_size(static_cast<double>(options.page_pool))));
+        list.push_back(
+            fmt::format("page pool of {}", byte_size(static_cast<double>(options.page_pool))));
     return list;
 }
 
@@ -62,7 +63,8 @@ std::string head_text(const LayerCase& layer) {
         model.experts, shared_experts(model), model.gated ? "gated" : "not gated",
         routing_words(layer), name_of(layer.options.grain)));
     const std::vector<std::string> list = changes(layer);
-    if (!list.empty()) out += "\n" + printable(fmt::format("with {}", fmt::join(list, ", ")));
+    if (!list.empty())
+        out += fmt::format("\n{}", printable(fmt::format("with {}", fmt::join(list, ", "))));
     return out + "\n";
 }
 
@@ -70,7 +72,7 @@ std::string table_text(const Comparison& comparison, bool bold) {
     const bool several = comparison.rows.size() > 1;
     const bool ideal = several && comparison.rows.front().share_of_ideal.has_value();
     std::vector<Table::Column> columns{{"system", Table::Align::left}, {"time µs"}};
-    if (several) columns.push_back({"vs " + comparison.baseline});
+    if (several) columns.push_back({fmt::format("vs {}", comparison.baseline)});
     if (ideal) columns.push_back({"of ideal"});
     for (const auto* title : {"exposed µs", "host µs", "up MB", "down MB", "SM busy"})
         columns.push_back({title});
@@ -79,11 +81,11 @@ std::string table_text(const Comparison& comparison, bool bold) {
         std::vector<std::string> cells{result.system, tenths(to_us(result.time))};
         if (several) cells.push_back(fmt::format("{:.2f}×", speedup));
         if (ideal) cells.push_back(percent(*share_of_ideal));
-        cells.insert(cells.end(), {tenths(to_us(result.breakdown.communication)),
-                                   tenths(to_us(result.breakdown.host)),
-                                   tenths(static_cast<double>(result.bytes_up) / kMega),
-                                   tenths(static_cast<double>(result.bytes_down) / kMega),
-                                   percent(result.sm_busy)});
+        cells.insert(
+            cells.end(),
+            {tenths(to_us(result.breakdown.communication)), tenths(to_us(result.breakdown.host)),
+             tenths(static_cast<double>(result.bytes_up) / kMega),
+             tenths(static_cast<double>(result.bytes_down) / kMega), percent(result.sm_busy)});
         table.add(std::move(cells));
     }
     return table.text(bold);
@@ -118,7 +120,7 @@ std::string checks_text(const Comparison& comparison) {
         error = std::max(error, row.result.largest_error);
     return out + fmt::format(
                      "Verified: outputs equal the reference layer's, largest relative error "
-                     "{:.1e}.\n",
+                     "{:.2g}.\n",
                      error);
 }
 

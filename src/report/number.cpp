@@ -58,6 +58,10 @@ std::string grouped(std::int64_t value) {
     return with_commas(fmt::format("{}", value));
 }
 
+std::string tenths(double value) {
+    return with_commas(fmt::format("{:.1f}", value));
+}
+
 std::string percent(double fraction, bool signed_) {
     const double value = fraction * 100;
     return with_commas(signed_ ? fmt::format("{:+.1f}", value) : fmt::format("{:.1f}", value)) +

@@ -1,4 +1,5 @@
-// Units' statistics as a table: who counted, what, how much, what it means.
+// Units' statistics: who counted, what, how much, what it means.
+#include "base/utf8.hpp"
 #include "report/comparison.hpp"
 #include "report/table.hpp"
 
@@ -17,18 +18,24 @@ constexpr struct {
 } kTitles[] = {
     {"rpm", "Runtime Packet Manager, producer's hub: shapes stores into packets"},
     {"aau", "Address Allocation Unit, consumer's hub: gives each row its place"},
-    {"dam", "Data Arrival Monitor, consumer's hub: releases thread blocks"},
+    {"dam", "Data Availability Manager, consumer's hub: releases thread blocks"},
     {"memory", "regions that receive rows"},
 };
 
-std::string title_of(const std::string& unit) {
+std::string heading(const std::string& unit, bool bold) {
     const auto* const known = std::find_if(std::begin(kTitles), std::end(kTitles),
                                            [&](const auto& one) { return one.unit == unit; });
-    return known == std::end(kTitles) ? "" : fmt::format("  {}", known->title);
+    const std::string name = bold ? fmt::format("\x1b[1m{}\x1b[0m", unit) : unit;
+    return known == std::end(kTitles) ? name : fmt::format("{}: {}", name, known->title);
 }
 
 /// The name in words and the value with its unit; the name's ending says which unit.
-std::pair<std::string, std::string> in_words(const Statistic& one) {
+struct Words {
+    std::string name;
+    std::string value;
+};
+
+Words in_words(const Statistic& one) {
     std::string name = one.name;
     std::string value = one.value == std::round(one.value) && std::abs(one.value) < 1e15
                             ? grouped(static_cast<std::int64_t>(one.value))
@@ -48,7 +55,8 @@ std::pair<std::string, std::string> in_words(const Statistic& one) {
 std::vector<Statistic> of_layer(const LayerResult& result) {
     const auto number = [](auto value) { return static_cast<double>(value); };
     return {
-        {"layer", "first_gemm_us", to_us(result.first_gemm), "from the start to the last GEMM-1's end"},
+        {"layer", "GEMM-1_end_us", to_us(result.first_gemm),
+         "from the start until the last GPU is through"},
         {"layer", "compute_us", to_us(result.breakdown.compute), "of the GPU that ends last"},
         {"layer", "rows", number(result.rows), "(token, expert) pairs"},
         {"layer", "payload_bytes", number(result.payload), "that crossed between GPUs"},
@@ -62,21 +70,24 @@ std::vector<Statistic> of_layer(const LayerResult& result) {
 std::string statistics_text(const LayerResult& result, bool bold) {
     std::vector<Statistic> list = of_layer(result);
     list.insert(list.end(), result.statistics.begin(), result.statistics.end());
-    std::vector<std::string> units;
-    for (const Statistic& one : list)
-        if (std::find(units.begin(), units.end(), one.unit) == units.end())
-            units.push_back(one.unit);
-    Table table({{"counted, all GPUs", Table::Align::left}, {""}, {"", Table::Align::left}});
-    for (const std::string& unit : units) {
-        if (unit != units.front()) table.add({});
-        table.add({unit + title_of(unit)});
-        for (const Statistic& one : list) {
-            if (one.unit != unit) continue;
-            auto [name, value] = in_words(one);
-            table.add({"  " + name, value, one.doc});
-        }
+    std::size_t name_width = 0;
+    std::size_t value_width = 0;
+    for (const Statistic& one : list) {
+        const Words words = in_words(one);
+        name_width = std::max(name_width, display_width(words.name));
+        value_width = std::max(value_width, display_width(words.value));
     }
-    return table.text(bold);
+    std::string out;
+    std::string unit;
+    for (const Statistic& one : list) {
+        if (one.unit != unit)
+            out += fmt::format("{}{}\n", unit.empty() ? "" : "\n", heading(one.unit, bold));
+        unit = one.unit;
+        const auto [name, value] = in_words(one);
+        const std::string blanks(value_width - display_width(value), ' ');
+        out += fmt::format("  {:{}}  {}{}  {}\n", name, name_width, blanks, value, one.doc);
+    }
+    return out;
 }
 
 }  // namespace moehub

@@ -41,6 +41,9 @@ std::string significant(double value);
 /// With thousands separated: 1,234,567.
 std::string grouped(std::int64_t value);
 
+/// One digit after the point and thousands separated: 1,234.5.
+std::string tenths(double value);
+
 /// A fraction as percent with one digit: 0.0123 is "1.2 %". `signed_` writes the plus as well.
 std::string percent(double fraction, bool signed_ = false);
 

@@ -1,0 +1,40 @@
+/// The options that describe a layer to simulate, shared by `moehub compare` and `moehub run`.
+#pragma once
+#include "study/layer_case.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+namespace moehub {
+
+/// As typed; text, so that every mistake gets a message of ours.
+struct LayerArguments {
+    std::string machine = "dgx-h800";
+    std::string model = "mixtral-8x7b";
+    std::optional<std::string> gpus;
+    std::optional<std::string> tokens;
+    std::string routing = "uniform";
+    std::optional<std::string> seed;
+    std::optional<std::string> layer;
+    std::string grain = "row";
+    std::vector<std::string> settings;
+    std::string tensor_parallel = "1";
+    std::string replicas = "0";
+    std::string replica_policy = "round-robin";
+    std::optional<std::string> region_rows;
+    std::optional<std::string> page_rows;
+    std::optional<std::string> page_pool;
+    bool verify = false;
+    bool json = false;
+    std::string output;
+};
+
+void add_layer_options(CLI::App& command, LayerArguments& arguments);
+
+/// Loads what is named and makes the routing and the placement. Throws InputError.
+LayerCase load_layer(const LayerArguments& arguments);
+
+}  // namespace moehub

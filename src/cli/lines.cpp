@@ -1,0 +1,128 @@
+#include "cli/lines.hpp"
+
+#include "cli/output.hpp"
+#include "report/table.hpp"
+
+#include <moehub/compare.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace moehub {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Lines that the MoE-Hub paper (arXiv 2605.05888) counted in published systems.
+struct Published {
+    const char* system;
+    int scheduling_host;
+    int scheduling_device;
+    int communication_host;
+    int communication_device;
+};
+constexpr Published kPublished[] = {
+    {"CCFuser", 603, 211, 24, 34},          {"Comet", 6347, 5589, 1197, 1305},
+    {"DeepEP", 1604, 3326, 498, 1899},      {"FlashDMoE", 720, 1706, 513, 1137},
+    {"Primus-Turbo", 1341, 853, 386, 2260},
+};
+constexpr const char* kPaperOnMoeHub = "no scheduling code, fewer than 10 store instructions";
+
+struct Request {
+    std::string system;
+    bool json = false;
+};
+
+/// The first system with the same program; empty when it is the first itself.
+std::string shared_with(const std::vector<SystemInfo>& systems, const SystemInfo& one) {
+    const auto first = std::find_if(systems.begin(), systems.end(), [&](const auto& other) {
+        return other.program == one.program;
+    });
+    return first->name == one.name ? "" : first->name;
+}
+
+std::string programs_text(bool bold) {
+    const auto systems = all_systems();
+    Table table({{"system", Table::Align::left}, {"lines"}, {"", Table::Align::left}});
+    for (const SystemInfo& one : systems) {
+        const std::string other = shared_with(systems, one);
+        table.add({one.name, grouped(one.lines),
+                   one.title + (other.empty() ? "" : fmt::format(" (program of {})", other))});
+    }
+    return "Lines of each system's program here: what its GPUs run, on top of what all share.\n"
+           "Blank lines, comments and includes aside; moehub lines SYSTEM prints it.\n\n" +
+           table.text(bold);
+}
+
+std::string published_text(bool bold) {
+    Table table({{"published system", Table::Align::left},
+                 {"scheduling: host"},
+                 {"device"},
+                 {"communication: host"},
+                 {"device"}});
+    for (const Published& one : kPublished)
+        table.add({one.system, grouped(one.scheduling_host), grouped(one.scheduling_device),
+                   grouped(one.communication_host), grouped(one.communication_device)});
+    return "What the MoE-Hub paper (arXiv 2605.05888) counted in real code bases. Another "
+           "measure:\n"
+           "compare systems within one table, not lines across the two.\n\n" +
+           table.text(bold) + fmt::format("MoE-Hub: {}\n", kPaperOnMoeHub);
+}
+
+Json system_json(const SystemInfo& one) {
+    return {{"system", one.name}, {"title", one.title}, {"lines", one.lines}};
+}
+
+std::string all_json() {
+    Json json;
+    json["systems"] = Json::array();
+    for (const SystemInfo& one : all_systems()) json["systems"].push_back(system_json(one));
+    json["counted_by_paper"] = Json::array();
+    for (const Published& one : kPublished)
+        json["counted_by_paper"].push_back(
+            {{"system", one.system},
+             {"scheduling", {{"host", one.scheduling_host}, {"device", one.scheduling_device}}},
+             {"communication",
+              {{"host", one.communication_host}, {"device", one.communication_device}}}});
+    json["paper_on_moe_hub"] = kPaperOnMoeHub;
+    return json.dump(2) + "\n";
+}
+
+std::string one_text(const std::string& name, bool json) {
+    check_systems({name});
+    const auto systems = all_systems();
+    const auto one = std::find_if(systems.begin(), systems.end(),
+                                  [&](const auto& system) { return system.name == name; });
+    if (!json) return one->program;
+    Json object = system_json(*one);
+    object["program"] = one->program;
+    return object.dump(2) + "\n";
+}
+
+void lines_command(const Request& request) {
+    const bool bold = wants_colour(stdout);
+    if (!request.system.empty())
+        put(one_text(request.system, request.json), "");
+    else
+        put(request.json ? all_json() : programs_text(bold) + "\n" + published_text(bold), "");
+}
+
+}  // namespace
+
+void add_lines(CLI::App& app) {
+    const auto request = std::make_shared<Request>();
+    auto* const command = app.add_subcommand(
+        "lines", "List the systems and the lines their programs need; print one program");
+    command->add_option("system", request->system, "print the program of this one")
+        ->type_name("SYSTEM");
+    command->add_flag("--json", request->json, "print JSON")->disable_flag_override();
+    command->footer("Example:\n  moehub lines moe-hub");
+    command->callback([request] { lines_command(*request); });
+}
+
+}  // namespace moehub

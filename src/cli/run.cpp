@@ -1,0 +1,51 @@
+#include "cli/run.hpp"
+
+#include "cli/layer_arguments.hpp"
+#include "cli/output.hpp"
+#include "report/comparison.hpp"
+#include "report/table.hpp"
+
+#include <moehub/compare.hpp>
+
+#include <memory>
+
+namespace moehub {
+namespace {
+
+struct Request {
+    LayerArguments layer;
+    std::string system = "moe-hub";
+};
+
+void run_command(const Request& request) {
+    const LayerArguments& arguments = request.layer;
+    require_writable(arguments.output);
+    check_systems({request.system});
+    const LayerCase layer = load_layer(arguments);
+    CompareOptions options;
+    options.layer = layer.options;
+    const Comparison one = compare(layer.input(), {request.system}, options);
+    const bool colour = arguments.output.empty() && wants_colour(stdout);
+    put(arguments.json
+            ? to_json(layer, one)
+            : head_text(layer) + "\n" + table_text(one, colour) + "\n" + bars_text(one) + "\n" +
+                  statistics_text(one.rows.front().result, colour) + "\n" + checks_text(one),
+        arguments.output);
+}
+
+}  // namespace
+
+void add_run(CLI::App& app) {
+    const auto request = std::make_shared<Request>();
+    auto* const command = app.add_subcommand(
+        "run", "Simulate a MoE layer under one system, with what its units counted");
+    command->add_option("--system", request->system, "its name (moehub lines)")
+        ->type_name("S")
+        ->capture_default_str();
+    add_layer_options(*command, request->layer);
+    command->footer(
+        "Example:\n  moehub run --system moe-hub --set moe_hub.rat_entries=16 --grain packet");
+    command->callback([request] { run_command(*request); });
+}
+
+}  // namespace moehub

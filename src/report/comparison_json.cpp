@@ -1,0 +1,74 @@
+#include "report/comparison.hpp"
+#include "study/collective_names.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace moehub {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <class Value>
+Json or_null(const std::optional<Value>& value) {
+    return value ? Json(*value) : Json(nullptr);
+}
+
+Json statistics_json(const std::vector<Statistic>& statistics) {
+    Json json = Json::object();
+    for (const Statistic& one : statistics) json[one.unit][one.name] = one.value;
+    return json;
+}
+
+Json row_json(const ComparisonRow& row) {
+    const LayerResult& result = row.result;
+    Json json;
+    json["system"] = result.system;
+    json["time_us"] = to_us(result.time);
+    json["speedup"] = row.speedup;
+    json["share_of_ideal"] = or_null(row.share_of_ideal);
+    json["first_gemm_us"] = to_us(result.first_gemm);
+    json["traffic_bytes"] = {
+        {"up", result.bytes_up}, {"down", result.bytes_down}, {"payload", result.payload}};
+    json["breakdown"] = {{"compute_us", to_us(result.breakdown.compute)},
+                         {"communication_us", to_us(result.breakdown.communication)},
+                         {"host_us", to_us(result.breakdown.host)}};
+    json["sm_busy"] = result.sm_busy;
+    json["rows"] = result.rows;
+    json["packets"] = result.packets;
+    json["verified"] = result.verified;
+    json["largest_error"] = result.verified ? Json(result.largest_error) : Json(nullptr);
+    json["statistics"] = statistics_json(result.statistics);
+    return json;
+}
+
+}  // namespace
+
+std::string to_json(const LayerCase& layer, const Comparison& comparison) {
+    const LayerOptions& options = layer.options;
+    Json json;
+    json["machine"] = layer.machine_name;
+    json["model"] = layer.model_name;
+    json["set"] = layer.settings;
+    json["gpus"] = layer.machine.gpus();
+    json["tokens"] = layer.routing.tokens;
+    json["experts"] = layer.model.experts;
+    json["top_k"] = layer.model.top_k;
+    json["gated"] = layer.model.gated;
+    json["routing"] = layer.routing_name;
+    json["seed"] = or_null(layer.seed);
+    json["layer"] = or_null(layer.trace_layer);
+    json["grain"] = name_of(options.grain);
+    json["tensor_parallel"] = options.tensor_parallel;
+    json["replicas"] = layer.replicas;
+    json["replica_policy"] =
+        options.replicas == ReplicaPolicy::round_robin ? "round-robin" : "least-loaded";
+    json["region_rows"] = options.region_rows;
+    json["page_rows"] = options.page_rows;
+    json["page_pool"] = options.page_pool;
+    json["baseline"] = comparison.baseline;
+    json["results"] = Json::array();
+    for (const ComparisonRow& row : comparison.rows) json["results"].push_back(row_json(row));
+    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace moehub

@@ -1,0 +1,269 @@
+// Runs `moehub compare`, `run` and `lines`: what they print, and the line for every kind of bad
+// input. Texts that hold simulated times are in tests/golden; after a change of the model
+//     MOEHUB_REGENERATE=1 build/…/tests/moehub_tests --gtest_filter='*Golden*'
+// writes them anew: read the difference before committing it.
+#include "cli_fixture.hpp"
+
+#include <cstdint>
+#include <cstdlib>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace {
+
+using cli_test::Cli;
+using cli_test::Outcome;
+using cli_test::text_of;
+using nlohmann::json;
+
+const std::string kSmall = "--gpus 4 --tokens 256";
+
+class CompareCli : public Cli {
+  protected:
+    json json_of(const std::string& arguments) const {
+        const Outcome outcome = moehub(arguments + " --json");
+        EXPECT_EQ(outcome.code, 0) << arguments << ": " << outcome.err;
+        return json::parse(outcome.out);
+    }
+
+    /// A trace of top-2 of 8 experts: token t of layer l takes experts t+l and t+l+1.
+    std::string trace(int tokens, int layers) const {
+        std::string header = "{'descr': '<i4', 'fortran_order': False, 'shape': (" +
+                             std::to_string(tokens) + ", " + std::to_string(layers) + ", 2), }";
+        header.resize(117, ' ');
+        std::string text = "\x93NUMPY\x01";
+        text += '\0';
+        text += '\x76';
+        text += '\0';
+        text += header + "\n";
+        for (int token = 0; token < tokens; ++token)
+            for (int layer = 0; layer < layers; ++layer)
+                for (int slot = 0; slot < 2; ++slot) {
+                    text += static_cast<char>((token + layer + slot) % 8);
+                    text += std::string(3, '\0');
+                }
+        return saved("trace.npy", text);
+    }
+};
+
+class CompareGolden : public CompareCli {
+  protected:
+    void expect_golden(const std::string& arguments, const std::string& name) const {
+        const Outcome outcome = moehub(arguments);
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        EXPECT_EQ(outcome.err, "");
+        const std::string path = MOEHUB_SOURCE_DIR "/tests/golden/" + name;
+        if (std::getenv("MOEHUB_REGENERATE") != nullptr)
+            std::ofstream(path, std::ios::binary) << outcome.out;
+        EXPECT_EQ(outcome.out, text_of(path)) << "moehub " << arguments;
+    }
+};
+
+TEST_F(CompareGolden, AllSystems) {
+    expect_golden("compare " + kSmall, "compare.txt");
+}
+
+TEST_F(CompareGolden, OneSystemWithItsUnits) {
+    expect_golden("run " + kSmall + " --replicas 2 --page-rows 64 --routing zipf:1", "run.txt");
+}
+
+TEST_F(CompareGolden, SystemsWithoutTheUsualBaseline) {
+    expect_golden(
+        "compare --systems mh-dep,moe-hub --gpus 4 --tp 2 --tokens 64 "
+        "--model deepseek-v2-lite --set link.latency='300 ns' --set model.gated=false",
+        "compare_changed.txt");
+}
+
+TEST_F(CompareCli, HasJsonAllThatIsAsked) {
+    const json all = json_of("compare " + kSmall + " --systems ideal,megatron-te,moe-hub");
+    EXPECT_EQ(all["machine"], "dgx-h800");
+    EXPECT_EQ(all["model"], "mixtral-8x7b");
+    EXPECT_EQ(all["gpus"], 4);
+    EXPECT_EQ(all["tokens"], 256);
+    EXPECT_EQ(all["routing"], "uniform");
+    EXPECT_EQ(all["seed"], 1);
+    EXPECT_EQ(all["grain"], "row");
+    EXPECT_EQ(all["baseline"], "megatron-te");
+    ASSERT_EQ(all["results"].size(), 3u);
+    const double ideal = all["results"][0]["time_us"];
+    const double megatron = all["results"][1]["time_us"];
+    for (const json& one : all["results"]) {
+        const double time = one["time_us"];
+        EXPECT_GT(time, 0);
+        EXPECT_NEAR(one["speedup"], megatron / time, 1e-9);
+        EXPECT_NEAR(one["share_of_ideal"], ideal / time, 1e-9);
+        const json& parts = one["breakdown"];
+        EXPECT_NEAR(parts["compute_us"].get<double>() + parts["communication_us"].get<double>() +
+                        parts["host_us"].get<double>(),
+                    time, 1e-6);
+        for (const auto* key : {"up", "down", "payload"})
+            EXPECT_TRUE(one["traffic_bytes"][key].is_number_integer()) << key;
+        EXPECT_GT(one["first_gemm_us"], 0);
+        EXPECT_LE(one["first_gemm_us"], time);
+        EXPECT_GT(one["sm_busy"], 0);
+        EXPECT_LE(one["sm_busy"], 1);
+        EXPECT_EQ(one["rows"], 512);
+        EXPECT_GE(one["packets"], 0);
+        EXPECT_EQ(one["verified"], false);
+        EXPECT_TRUE(one["largest_error"].is_null());
+        EXPECT_TRUE(one["statistics"].is_object());
+    }
+    EXPECT_EQ(all["results"][2]["system"], "moe-hub");
+    EXPECT_EQ(all["results"][2]["statistics"]["aau"]["rows"], 512);
+}
+
+TEST_F(CompareCli, IsTheShareOfIdealUnknownWithoutIt) {
+    const json all = json_of("compare " + kSmall + " --systems mh-base,moe-hub");
+    EXPECT_TRUE(all["results"][0]["share_of_ideal"].is_null());
+    EXPECT_EQ(all["baseline"],
+              all["results"][0]["time_us"] >= all["results"][1]["time_us"] ? "mh-base" : "moe-hub");
+}
+
+TEST_F(CompareCli, IsARunTheSameAsItsRowOfAComparison) {
+    json one = json_of("run --system moe-hub " + kSmall)["results"][0];
+    json row = json_of("compare --systems megatron-te,moe-hub " + kSmall)["results"][1];
+    one.erase("speedup");
+    row.erase("speedup");
+    EXPECT_EQ(one, row);
+}
+
+TEST_F(CompareCli, threads_change_nothing) {
+    const auto one = moehub("compare --threads 1 --json " + kSmall);
+    EXPECT_EQ(one.code, 0) << one.err;
+    EXPECT_EQ(one.out, moehub("compare --threads 4 --json " + kSmall).out);
+}
+
+TEST_F(CompareCli, AreOutputsThoseOfTheReferenceLayer) {
+    const std::string arguments = "compare --verify --gpus 4 --tokens 64 --model olmoe-1b-7b";
+    const auto outcome = moehub(arguments);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("\nVerified: outputs equal the reference layer's"),
+              std::string::npos);
+    for (const json& one : json_of(arguments)["results"]) {
+        EXPECT_EQ(one["verified"], true);
+        EXPECT_LT(one["largest_error"], 1e-12);
+    }
+}
+
+TEST_F(CompareCli, IsALayerOfATraceSimulated) {
+    const auto path = trace(40, 3);
+    const json whole = json_of("run --gpus 4 --layer 2 --routing " + path);
+    EXPECT_EQ(whole["tokens"], 40) << "all of the trace";
+    EXPECT_EQ(whole["layer"], 2);
+    EXPECT_TRUE(whole["seed"].is_null());
+    EXPECT_EQ(whole["routing"], path);
+    EXPECT_EQ(json_of("run --gpus 4 --tokens 100 --routing " + path)["results"][0]["rows"], 200);
+    const auto text = moehub("run --gpus 4 --routing " + path);
+    EXPECT_NE(text.out.find(path + ", layer 0"), std::string::npos) << text.out;
+
+    expect_refused("run --layer 3 --routing " + path,
+                   "--layer: found \"3\", allowed: a whole number from 0 to 2");
+    expect_refused("run --seed 2 --routing " + path,
+                   "--seed: a trace has none, allowed: with a generator");
+    expect_refused_about("run --model deepseek-v3 --routing " + path, "allowed: the model's top-8");
+    expect_refused("run --layer 1",
+                   "--layer: a generator has one layer, allowed: with --routing FILE.npy");
+    expect_refused_about("run --routing none.npy", "none.npy");
+}
+
+TEST_F(CompareCli, AreFilesTakenForMachineAndModel) {
+    const auto machine = saved("mine.toml", "extends = \"dgx-h800\"\n");
+    const auto model = saved("small.toml", "extends = \"mixtral-8x7b\"\nhidden = 1024\n");
+    const json all = json_of("run " + kSmall + " --machine " + machine + " --model " + model);
+    EXPECT_EQ(all["machine"], machine);
+    EXPECT_EQ(all["model"], model);
+    EXPECT_EQ(all["results"][0]["rows"], 512);
+}
+
+TEST_F(CompareCli, AreSystemsThatDoNotFitRefused) {
+    const std::string allowed = "allowed: ideal, megatron-te, moe-hub, mh-base, mh-pkt, mh-dep";
+    expect_refused("compare --systems ideal,moehub",
+                   "unknown system \"moehub\", " + allowed + "; did you mean \"moe-hub\"?");
+    expect_refused("compare --systems ideal,,moe-hub", "unknown system \"\", " + allowed);
+    expect_refused("compare --systems ''", "no system is named, " + allowed);
+    expect_refused("compare --systems ideal,moe-hub,ideal",
+                   "system \"ideal\" is named twice, allowed: once");
+    expect_refused("run --system mh-bse",
+                   "unknown system \"mh-bse\", " + allowed + "; did you mean \"mh-base\"?");
+    expect_refused("lines nothing-like-it", "unknown system \"nothing-like-it\", " + allowed);
+}
+
+TEST_F(CompareCli, AreNumbersThatDoNotFitRefused) {
+    expect_refused("compare --tokens 4",
+                   "--tokens: found 4, allowed: at least one for each of the 8 GPUs");
+    for (const std::string bad : {"0", "-1", "many", "1.5", "99999999999", ""})
+        expect_refused(
+            "compare --tokens '" + bad + "'",
+            "--tokens: found \"" + bad + "\", allowed: a whole number from 1 to 16777216");
+    for (const std::string bad : {"x", "-1", "1e99"})
+        expect_refused(
+            "compare --seed " + bad,
+            "--seed: found \"" + bad + "\", allowed: a whole number from 0 to 9223372036854775807");
+    expect_refused("compare --gpus 9", "--gpus: found \"9\", allowed: a whole number from 1 to 8");
+    expect_refused("compare --tp 3", "--tp: found 3, allowed: divisors of the 8 GPUs");
+    expect_refused("compare --tp 0", "--tp: found \"0\", allowed: a whole number from 1 to 8");
+    expect_refused_about("compare --replicas 57", "found 57 redundant copies");
+    expect_refused("compare --threads 0",
+                   "--threads: found \"0\", allowed: a whole number from 1 to 4096");
+    expect_refused_about("compare --page-rows 64 --page-pool lots", "--page-pool: found \"lots\"");
+}
+
+TEST_F(CompareCli, AreWordsThatDoNotFitRefused) {
+    expect_refused("compare --grain flit", "--grain: found \"flit\", allowed: packet, row");
+    expect_refused("compare --replicas 1 --replica-policy best",
+                   "--replica-policy: found \"best\", allowed: round-robin, least-loaded");
+    expect_refused("compare --sytems ideal",
+                   "compare: unknown option \"--sytems\"; did you mean \"--systems\"?");
+    expect_refused("run --threads 2", "run: unknown option \"--threads\"; see moehub run --help");
+    expect_refused("compare ideal",
+                   "compare: unexpected argument \"ideal\"; see moehub compare --help");
+    expect_refused("compare --page-pool 1G", "compare: --page-pool requires --page-rows");
+    expect_refused("compare --model llama-7b",
+                   "--model: found \"llama-7b\", which has no experts, allowed: a model with "
+                   "experts");
+    expect_refused_about("compare --routing nrmal:1", "nrmal");
+    expect_refused_about("compare --set nonsense=1", "nonsense");
+    expect_refused_about("compare --set model.nonsense=1", "nonsense");
+    expect_refused_about("compare --machine dgx-h80", "dgx-h800");
+}
+
+TEST_F(CompareCli, IsARegionThatIsTooSmallNamed) {
+    expect_refused_about("compare --systems ideal,moe-hub --region-rows 10 " + kSmall, "10 rows");
+}
+
+TEST_F(CompareCli, IsAnOutputFileReplacedWholeOrNotAtAll) {
+    const auto path = saved("out.json", "old");
+    EXPECT_EQ(moehub("compare --tokens 0 --json -o " + path).code, 2);
+    EXPECT_EQ(moehub("compare --region-rows 1 -o " + path).code, 2);
+    EXPECT_EQ(text_of(path), "old");
+    const auto outcome = moehub("compare --json -o " + path + " " + kSmall);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_EQ(json::parse(text_of(path))["results"].size(), 6u);
+    expect_refused("run -o /no/such/out",
+                   "/no/such/out: cannot be written: No such file or "
+                   "directory");
+}
+
+TEST_F(CompareCli, DoLinesListAllSystemsBesideThePapers) {
+    const json all = json_of("lines");
+    ASSERT_GE(all["systems"].size(), 6u);
+    EXPECT_EQ(all["systems"][0]["system"], "ideal");
+    EXPECT_EQ(all["counted_by_paper"][1]["scheduling"]["device"], 5589);
+    const auto text = moehub("lines").out;
+    for (const json& one : all["systems"])
+        EXPECT_NE(text.find(fmt::format("\n{} ", one["system"].get<std::string>())),
+                  std::string::npos);
+    for (const auto* part : {"Primus-Turbo", "2605.05888", "fewer than 10 store instructions"})
+        EXPECT_NE(text.find(part), std::string::npos) << part;
+}
+
+TEST_F(CompareCli, DoLinesPrintAProgramAsItIs) {
+    const auto file = text_of(MOEHUB_SOURCE_DIR "/src/systems/moe_hub.cpp");
+    EXPECT_EQ(moehub("lines moe-hub").out, file);
+    EXPECT_EQ(json_of("lines moe-hub")["program"], file);
+}
+
+}  // namespace

@@ -1,0 +1,240 @@
+// Does every system deliver each row once, return each result once, and compute what the reference
+// computes, whatever the machine?
+#include "small_layer.hpp"
+
+#include <moehub/error.hpp>
+
+#include <gtest/gtest.h>
+
+namespace moehub::testing {
+namespace {
+
+constexpr double kRounding = 1e-12;
+
+class EverySystem : public ::testing::TestWithParam<std::string> {
+  protected:
+    static void expect_right(const LayerResult& result) {
+        EXPECT_TRUE(result.verified);
+        EXPECT_LT(result.largest_error, kRounding);
+        EXPECT_GT(result.time, 0);
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(Systems, EverySystem, ::testing::ValuesIn(system_names()),
+                         [](const auto& system) {
+                             std::string name = system.param;
+                             std::replace(name.begin(), name.end(), '-', '_');
+                             return name;
+                         });
+
+TEST_P(EverySystem, computes_the_reference_in_both_grains) {
+    Case layer;
+    layer.options.verify = true;
+    const LayerResult row = layer.run(GetParam());
+    layer.options.grain = Grain::packet;
+    const LayerResult packet = layer.run(GetParam());
+    expect_right(row);
+    expect_right(packet);
+    EXPECT_EQ(row.rows, 512);
+    EXPECT_EQ(row.bytes_up, packet.bytes_up);
+    EXPECT_EQ(row.bytes_down, packet.bytes_down);
+    EXPECT_EQ(row.payload, packet.payload);
+    const double ratio = static_cast<double>(row.time) / static_cast<double>(packet.time);
+    EXPECT_NEAR(ratio, 1, 0.01);
+}
+
+TEST_P(EverySystem, survives_all_tokens_going_to_one_expert) {
+    Case layer;
+    layer.model = small_model(8, 1);
+    layer.options.verify = true;
+    for (const Grain grain : {Grain::row, Grain::packet}) {
+        layer.options.grain = grain;
+        expect_right(layer.run(GetParam(), everything_to_the_first(layer.model, layer.tokens)));
+    }
+}
+
+TEST_P(EverySystem, survives_tiny_tables_and_buffers) {
+    Case layer;
+    layer.machine.moe_hub.rat_entries = 16;
+    layer.machine.moe_hub.rpm_entries = 1;
+    layer.machine.hub.staging_packets = 1;
+    layer.machine.link.buffer_flits = 11;
+    layer.options.verify = true;
+    for (const Grain grain : {Grain::row, Grain::packet}) {
+        layer.options.grain = grain;
+        expect_right(layer.run(GetParam()));
+        expect_right(layer.run(GetParam(), everything_to_the_first(layer.model, layer.tokens)));
+    }
+}
+
+TEST_P(EverySystem, takes_longer_on_a_degraded_link_and_loses_nothing) {
+    Case layer;
+    layer.options.verify = true;
+    const LayerResult whole = layer.run(GetParam());
+    layer.machine.link.bandwidth /= 10;
+    const LayerResult degraded = layer.run(GetParam());
+    expect_right(degraded);
+    EXPECT_GE(degraded.time, whole.time);
+    EXPECT_EQ(degraded.payload, whole.payload);
+}
+
+TEST_P(EverySystem, shares_experts_between_tensor_parallel_gpus) {
+    Case layer;
+    layer.options.verify = true;
+    layer.options.tensor_parallel = 2;
+    expect_right(layer.run(GetParam()));
+    layer.options.tensor_parallel = 4;
+    expect_right(layer.run(GetParam()));
+}
+
+TEST_P(EverySystem, runs_on_several_nodes_with_the_same_program) {
+    Case layer;
+    layer.machine = small_cluster(2);
+    layer.machine.gpu = load_gpu("h800-sxm");
+    layer.model = small_model(32, 3);
+    layer.options.verify = true;
+    for (const Grain grain : {Grain::row, Grain::packet}) {
+        layer.options.grain = grain;
+        expect_right(layer.run(GetParam()));
+    }
+}
+
+TEST_P(EverySystem, runs_on_a_mesh) {
+    Case layer;
+    layer.machine.topology = Topology::mesh;
+    layer.machine.switches = 0;
+    layer.machine.in_switch = false;
+    layer.options.verify = true;
+    expect_right(layer.run(GetParam()));
+}
+
+TEST_P(EverySystem, sends_rows_to_replicas) {
+    Case layer;
+    layer.options.verify = true;
+    Placement placement = contiguous_placement(8, 4);
+    placement.hosts[0] = {0, 1, 2};
+    placement.hosts[5] = {0, 2};
+    const Routing routing = everything_to_the_first(layer.model, layer.tokens);
+    for (const auto policy : {ReplicaPolicy::round_robin, ReplicaPolicy::least_loaded}) {
+        layer.options.replicas = policy;
+        expect_right(layer.run(GetParam(), routing, placement));
+    }
+}
+
+TEST_P(EverySystem, runs_shared_experts_and_experts_without_gate) {
+    Case layer;
+    layer.model.shared_experts = 2;
+    layer.model.shared_ffn = 256;
+    layer.model.gated = false;
+    layer.options.verify = true;
+    expect_right(layer.run(GetParam()));
+}
+
+TEST_P(EverySystem, runs_on_one_gpu_and_with_fewer_experts_than_gpus) {
+    Case layer;
+    layer.machine = small_gpus(1);
+    layer.options.verify = true;
+    expect_right(layer.run(GetParam()));
+    layer.machine = small_gpus(4);
+    layer.model = small_model(2, 2);
+    expect_right(layer.run(GetParam()));
+}
+
+TEST_P(EverySystem, gives_the_same_bytes_every_time) {
+    Case layer;
+    layer.routing = "zipf:1.2";
+    const LayerResult first = layer.run(GetParam());
+    const LayerResult second = layer.run(GetParam());
+    EXPECT_EQ(first.time, second.time);
+    EXPECT_EQ(first.events, second.events);
+    EXPECT_EQ(first.sm_busy, second.sm_busy);
+}
+
+TEST_P(EverySystem, breaks_its_time_down_into_parts_that_add_up) {
+    const LayerResult result = Case{}.run(GetParam());
+    const Breakdown& parts = result.breakdown;
+    EXPECT_EQ(parts.compute + parts.communication + parts.host, result.time);
+    EXPECT_GE(parts.host, 0);
+    EXPECT_GT(result.sm_busy, 0);
+    EXPECT_LE(result.sm_busy, 1);
+    EXPECT_GT(result.first_gemm, 0);
+    EXPECT_LT(result.first_gemm, result.time);
+}
+
+TEST(Layer, nothing_beats_ideal) {
+    for (const int tokens : {64, 512, 4096}) {
+        Case layer;
+        layer.tokens = tokens;
+        const Ps ideal = layer.run("ideal").time;
+        for (const std::string& system : system_names()) {
+            // Tiles are chosen for the rows expected, in ideal for those that came.
+            EXPECT_GE(static_cast<double>(layer.run(system).time),
+                      0.97 * static_cast<double>(ideal))
+                << system;
+        }
+    }
+}
+
+TEST(Layer, one_copy_of_every_row_crosses_for_each_expert_elsewhere) {
+    Case layer;
+    const LayerResult hub = layer.run("moe-hub");
+    const LayerResult megatron = layer.run("megatron-te");
+    const Routing routing = make_routing(parse_routing("uniform"), layer.model, layer.tokens);
+    Bytes away = 0;
+    for (std::int64_t token = 0; token < layer.tokens; ++token) {
+        for (const int expert : routing.chosen_by(0, token)) {
+            if (expert / 2 != token * 4 / layer.tokens) ++away;
+        }
+    }
+    const Bytes row = 2 * layer.model.hidden;
+    const Bytes columns = 16 * away;
+    const Bytes done = 16 * 4 * 3;  // every GPU tells every other that it has sent everything
+    EXPECT_EQ(hub.payload, 2 * away * row + columns + done);
+    const Bytes counts = 4 * 8 * 4 * 3;
+    EXPECT_EQ(megatron.payload, 2 * away * row + 4 * away + counts);
+}
+
+// Bad input.
+
+std::string error_of(const Case& layer, const std::string& system = "moe-hub") {
+    try {
+        layer.run(system);
+    } catch (const InputError& error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+TEST(Layer, a_region_too_small_is_an_error_that_names_it_and_the_sizes) {
+    Case layer;
+    layer.options.region_rows = 10;
+    const std::string text = error_of(layer);
+    EXPECT_NE(text.find("input of expert"), std::string::npos) << text;
+    EXPECT_NE(text.find("10 rows"), std::string::npos) << text;
+}
+
+TEST(Layer, a_pool_of_pages_too_small_is_an_error_that_names_it) {
+    Case layer;
+    layer.options.page_rows = 64;
+    layer.options.page_pool = 100'000;
+    const std::string text = error_of(layer);
+    EXPECT_NE(text.find("input of expert"), std::string::npos) << text;
+    EXPECT_NE(text.find("100000"), std::string::npos) << text;
+}
+
+TEST(Layer, refuses_what_does_not_fit_before_anything_runs) {
+    Case layer;
+    layer.options.tensor_parallel = 3;
+    EXPECT_NE(error_of(layer).find("tensor parallel: found 3"), std::string::npos);
+    layer.options.tensor_parallel = 1;
+    layer.tokens = 3;
+    EXPECT_NE(error_of(layer).find("tokens: found 3"), std::string::npos);
+    layer.tokens = 256;
+    EXPECT_NE(error_of(layer, "moehub").find("unknown system \"moehub\"; did you mean \"moe-hub\""),
+              std::string::npos);
+    layer.model.experts = 0;
+    EXPECT_NE(error_of(layer), "no error");
+}
+
+}  // namespace
+}  // namespace moehub::testing

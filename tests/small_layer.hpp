@@ -1,0 +1,79 @@
+/// Small MoE layers for tests.
+#pragma once
+#include "traffic.hpp"
+
+#include <moehub/layer.hpp>
+#include <moehub/presets.hpp>
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace moehub::testing {
+
+inline Model small_model(int experts = 8, int top_k = 2, int hidden = 256) {
+    Model model;
+    model.name = "small";
+    model.layers = 1;
+    model.hidden = hidden;
+    model.experts = experts;
+    model.top_k = top_k;
+    model.expert_ffn = 512;
+    return model;
+}
+
+/// A node with the compute of an H800.
+inline Machine small_gpus(int gpus = 4) {
+    Machine machine = small_machine(gpus, 2);
+    machine.gpu = load_gpu("h800-sxm");
+    machine.collective.launch = 8 * kUs;
+    return machine;
+}
+
+/// All tokens to the same experts: 0, 1, …
+inline Routing everything_to_the_first(const Model& model, std::int64_t tokens) {
+    Routing routing = make_routing({}, model, tokens);
+    for (std::size_t i = 0; i < routing.chosen.size(); ++i) {
+        routing.chosen[i] = static_cast<std::uint16_t>(i % static_cast<std::size_t>(model.top_k));
+    }
+    return routing;
+}
+
+struct Case {
+    Machine machine = small_gpus();
+    Model model = small_model();
+    std::int64_t tokens = 256;
+    std::string routing = "uniform";
+    LayerOptions options;
+
+    LayerResult run(const std::string& system) const {
+        return run(system, make_routing(parse_routing(routing), model, tokens));
+    }
+    LayerResult run(const std::string& system, const Routing& given) const {
+        const Placement placement =
+            contiguous_placement(model.experts, machine.gpus() / options.tensor_parallel);
+        return run(system, given, placement);
+    }
+    LayerResult run(const std::string& system, const Routing& given,
+                    const Placement& placement) const {
+        return simulate_layer({machine, model, given, placement}, system, options);
+    }
+};
+
+inline double statistic(const LayerResult& result, const std::string& unit,
+                        const std::string& name) {
+    for (const Statistic& entry : result.statistics) {
+        if (entry.unit == unit && entry.name == name) return entry.value;
+    }
+    ADD_FAILURE() << "no statistic " << unit << "." << name;
+    return 0;
+}
+
+inline std::vector<std::string> system_names() {
+    std::vector<std::string> names;
+    for (const SystemInfo& info : all_systems()) names.push_back(info.name);
+    return names;
+}
+
+}  // namespace moehub::testing
