@@ -21,6 +21,7 @@ inline Machine small_machine(int gpus = 8, int switches = 4) {
     machine.link.bandwidth = 160e9 * switches;
     machine.link.latency = 250 * kNs;
     machine.hub = {150 * kNs, 400 * kNs, 600 * kNs, 8};
+    machine.moe_hub.store_bytes = 128;
     return machine;
 }
 

@@ -30,10 +30,10 @@ struct LayerInput {
     const Placement& placement;  ///< ranks · tensor_parallel = GPUs
 };
 
-/// Where the time of the GPU that finishes last went; the parts add up to the time.
+/// Where the time went on the GPU that computes longest; the parts add up to the layer's time.
 struct Breakdown {
     Ps compute = 0;        ///< some kernel ran
-    Ps communication = 0;  ///< none ran, and rows were underway: exposed communication
+    Ps communication = 0;  ///< none ran, and rows were underway or others still at work
     Ps host = 0;           ///< neither: the GPU waited for its host or for launches
 };
 

@@ -41,7 +41,7 @@ struct HubSpec {
 struct MoeHubSpec {
     Bytes store_bytes = 32;    ///< of one store as it leaves an SM: a sector
     int rpm_entries = 64;      ///< lines (packets) in a peer's partition of the RPM
-    Ps rpm_timer = kUs;        ///< after which a line that is not full goes as it is
+    Ps rpm_timer = 200 * kNs;  ///< after which a line that is not full goes as it is
     int rat_entries = 16'384;  ///< rows that the RAT remembers
     int rat_banks = 16;        ///< of the RAT
     Ps rat_lookup = kNs;       ///< for which a packet occupies a bank

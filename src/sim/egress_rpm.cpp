@@ -77,8 +77,10 @@ std::uint64_t Egress::fill(Fabric& fabric, Partition& partition, Ps now) {
         line.row_id = transfer.target.allocate ? transfer.target.row : 0xffffffff;
         line.packets = nic ? std::uint16_t{1} : wire.packets(bytes);
         if (!partition.lines.fits(line.packets)) break;
-        // Only a line of its own may still grow: what ends a train goes with it.
-        line.whole = static_cast<std::uint32_t>(line.packets > 1 || nic ? bytes : wire.payload);
+        // A store that ends its row is flushed with it; a source column, which stands alone, might
+        // still be joined by others and waits for the timer.
+        line.whole = static_cast<std::uint32_t>(
+            transfer.target.low_priority && !nic ? wire.payload : bytes);
         line.plane = static_cast<std::uint8_t>(plane);
         line.low_priority = transfer.target.low_priority;
         line.since = line.last = std::max(now, transfer.ready);

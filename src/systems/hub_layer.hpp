@@ -91,8 +91,8 @@ class HubLayer {
     Process watch(GpuId gpu);
 
     HubCounters counters_;
-    std::deque<std::vector<LocalExpert>> experts_;  ///< by GPU; index is the region's number
-    std::vector<sim::MallocId> results_;            ///< by GPU
+    std::deque<std::vector<LocalExpert>> experts_;    ///< by GPU; index is the region's number
+    std::vector<sim::MallocId> results_;              ///< by GPU
     std::vector<std::vector<sim::MallocId>> inputs_;  ///< [expert][copy · shards + shard]
     std::deque<sim::ReplicaTable> replicas_;          ///< by GPU
     std::deque<Starter> starters_;                    ///< by GPU

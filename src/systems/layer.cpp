@@ -66,6 +66,7 @@ Layer::Layer(const LayerInput& in, const LayerOptions& how, const LayerSetup& se
         hubs_.emplace_back(fabric.gpu(gpu), in.machine,
                            sim::Hub::Options{how.page_pool, how.verify, fabric.link().payload});
     }
+    ended_.resize(gpus_);
     make_rows();
     const std::size_t books = static_cast<std::size_t>(rows()) * static_cast<std::size_t>(shards());
     delivered_.resize(books);
@@ -191,9 +192,19 @@ void Layer::first_gemm_ended(GpuId gpu) {
 void Layer::ended(GpuId gpu) {
     const Ps now = fabric.gpu(gpu).now();
     cards_[gpu].activity.compute(0, now);  // the books up to here
-    if (now < end_) return;
-    end_ = now;
-    last_ = gpu;
+    ended_[gpu] = now;
+    end_ = std::max(end_, now);
+}
+
+/// Of the GPU that computes longest. What it waits for when it is done itself are rows from others.
+Breakdown Layer::breakdown() const {
+    const auto longest = std::max_element(
+        cards_.begin(), cards_.end(),
+        [](const auto& a, const auto& b) { return a.activity.computed() < b.activity.computed(); });
+    const Ps own = ended_[static_cast<std::size_t>(longest - cards_.begin())];
+    const Ps compute = longest->activity.computed();
+    const Ps exposed = longest->activity.exposed();
+    return {compute, exposed + end_ - own, own - compute - exposed};
 }
 
 LayerResult Layer::result(std::string_view system) const {
@@ -201,9 +212,7 @@ LayerResult Layer::result(std::string_view system) const {
     made.system = system;
     made.time = end_;
     made.first_gemm = first_gemm_;
-    const sim::Activity& activity = cards_[last_].activity;
-    made.breakdown = {activity.computed(), activity.exposed(),
-                      end_ - activity.computed() - activity.exposed()};
+    made.breakdown = breakdown();
     made.bytes_up = fabric.wire_bytes_up();
     made.bytes_down = fabric.wire_bytes_down();
     made.payload = fabric.payload_received();

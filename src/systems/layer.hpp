@@ -20,10 +20,10 @@ using sim::Process;
 
 /// A (token, expert) pair: what is dispatched, computed and returned.
 struct Row {
-    std::uint32_t id = 0;      ///< unique in the layer; rows with smaller ids are wanted first
-    std::uint32_t token = 0;   ///< of the layer
+    std::uint32_t id = 0;     ///< unique in the layer; rows with smaller ids are wanted first
+    std::uint32_t token = 0;  ///< of the layer
     std::uint16_t expert = 0;
-    std::uint16_t slot = 0;    ///< among the token's experts
+    std::uint16_t slot = 0;  ///< among the token's experts
 };
 
 /// What systems may choose about the machine.
@@ -65,13 +65,13 @@ class Layer {
     std::int64_t rows_per_copy(int expert) const;
 
     // Kernels. Plans of 0 rows have no tiles.
-    GemmPlan plan_up(std::int64_t rows) const;    ///< gate and up together where gated
+    GemmPlan plan_up(std::int64_t rows) const;  ///< gate and up together where gated
     GemmPlan plan_down(std::int64_t rows) const;
     GemmPlan plan_up_like(std::int64_t rows, const GemmPlan& like) const;
     GemmPlan plan_down_like(std::int64_t rows, const GemmPlan& like) const;
-    Process route(GpuId gpu);         ///< router GEMM, top-k, softmax
-    Process run_shared(GpuId gpu);    ///< shared experts for the GPU's tokens
-    Process scale(GpuId gpu);         ///< weighted sum of each token's results
+    Process route(GpuId gpu);       ///< router GEMM, top-k, softmax
+    Process run_shared(GpuId gpu);  ///< shared experts for the GPU's tokens
+    Process scale(GpuId gpu);       ///< weighted sum of each token's results
     void first_gemm_ended(GpuId gpu);
     void ended(GpuId gpu);
 
@@ -90,7 +90,7 @@ class Layer {
     void returned(std::uint32_t token, std::uint32_t slot, int shard,
                   std::span<const double> numbers);
     void deliver_all_locally();  ///< for a system that moves nothing
-    void check() const;  ///< throws std::logic_error if anything was lost
+    void check() const;          ///< throws std::logic_error if anything was lost
     LayerResult result(std::string_view system) const;
 
     const LayerInput input;
@@ -101,6 +101,7 @@ class Layer {
     void make_rows();
     void book(std::vector<bool>& list, std::uint32_t token, std::uint32_t slot, int shard,
               const char* what) const;
+    Breakdown breakdown() const;
     double largest_error() const;
 
     std::uint32_t gpus_;
@@ -116,8 +117,8 @@ class Layer {
     std::vector<bool> delivered_;               ///< [token][slot][shard]
     std::vector<bool> returned_;
     Ps first_gemm_ = 0;
-    Ps end_ = 0;
-    GpuId last_ = 0;  ///< GPU that ended last
+    Ps end_ = 0;             ///< of the last GPU
+    std::vector<Ps> ended_;  ///< by GPU
 };
 
 }  // namespace moehub::systems

@@ -32,8 +32,8 @@ class RowGemm final : private sim::BlockOwner {
     GemmPlan plan_;
     BlockDone done_;
     std::uint32_t tiles_per_block_;
-    sim::CounterId ended_;               ///< row blocks
-    std::vector<std::uint32_t> left_;    ///< tiles of each row block
+    sim::CounterId ended_;             ///< row blocks
+    std::vector<std::uint32_t> left_;  ///< tiles of each row block
 };
 
 }  // namespace moehub::systems

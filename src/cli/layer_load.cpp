@@ -1,0 +1,139 @@
+// From what was typed to what is simulated.
+#include "cli/layer_arguments.hpp"
+#include "cli/values.hpp"
+#include "study/collective_names.hpp"
+
+#include <moehub/presets.hpp>
+
+#include <limits>
+
+namespace moehub {
+namespace {
+
+constexpr std::int64_t kUsualTokens = 8192;
+constexpr std::int64_t kMostTokens = 1 << 24;  ///< far more than a layer is ever run on at once
+constexpr std::int64_t kMostInt = std::numeric_limits<int>::max();
+constexpr std::int64_t kMostCount = std::numeric_limits<std::int64_t>::max();
+constexpr std::string_view kModelPrefix = "model.";
+
+bool is_trace(const std::string& routing) {
+    return routing.ends_with(".npy") || routing.find('/') != std::string::npos;
+}
+
+int int_of(std::string_view option, const std::string& text, Range allowed) {
+    return static_cast<int>(count_of(option, text, allowed));
+}
+
+Machine machine_of(const LayerArguments& arguments) {
+    Overrides settings;
+    for (const std::string& one : arguments.settings)
+        if (!one.starts_with(kModelPrefix)) settings.push_back(one);
+    const Machine machine = load_machine(arguments.machine, settings);
+    if (!arguments.gpus) return machine;
+    const int most = machine.max_gpus > 0 ? machine.max_gpus : machine.gpus();
+    return with_gpus(machine, int_of("--gpus", *arguments.gpus, {1, most}));
+}
+
+Model model_of(const LayerArguments& arguments) {
+    Overrides settings;
+    for (const std::string& one : arguments.settings)
+        if (one.starts_with(kModelPrefix)) settings.push_back(one.substr(kModelPrefix.size()));
+    Model model = load_model(arguments.model, settings);
+    if (model.experts == 0)
+        throw InputError(
+            fmt::format("--model: found {}, which has no experts, allowed: a model "
+                        "with experts",
+                        moehub::quoted(arguments.model)));
+    return model;
+}
+
+/// A trace gives all its tokens unless asked for another number.
+void read_trace(const LayerArguments& arguments, LayerCase& made) {
+    if (arguments.seed) throw InputError("--seed: a trace has none, allowed: with a generator");
+    const Routing trace = read_routing(arguments.routing, made.model.experts);
+    if (trace.top_k != made.model.top_k)
+        throw InputError(fmt::format("--routing: found top-{} in {}, allowed: the model's top-{}",
+                                     trace.top_k, moehub::quoted(arguments.routing),
+                                     made.model.top_k));
+    made.trace_layer = int_of("--layer", arguments.layer.value_or("0"), {0, trace.layers - 1});
+    const std::int64_t tokens =
+        arguments.tokens ? count_of("--tokens", *arguments.tokens, {1, kMostTokens}) : trace.tokens;
+    made.routing_name = arguments.routing;
+    made.routing = one_layer(trace, *made.trace_layer, tokens);
+}
+
+void generate(const LayerArguments& arguments, LayerCase& made) {
+    if (arguments.layer)
+        throw InputError("--layer: a generator has one layer, allowed: with --routing FILE.npy");
+    RoutingSpec spec = parse_routing(arguments.routing);
+    spec.seed = static_cast<std::uint64_t>(
+        count_of("--seed", arguments.seed.value_or("1"), {0, kMostCount}));
+    const std::int64_t tokens =
+        arguments.tokens ? count_of("--tokens", *arguments.tokens, {1, kMostTokens}) : kUsualTokens;
+    made.routing_name = to_string(spec);
+    made.seed = spec.seed;
+    made.routing = make_routing(spec, made.model, tokens);
+}
+
+void check_tokens(const LayerCase& made) {
+    if (made.routing.tokens >= made.machine.gpus()) return;
+    throw InputError(
+        fmt::format("--tokens: found {}, allowed: at least one for each of the {} "
+                    "GPUs",
+                    made.routing.tokens, made.machine.gpus()));
+}
+
+Placement placement_of(const LayerCase& made) {
+    const Placement placement = contiguous_placement(
+        made.model.experts, made.machine.gpus() / made.options.tensor_parallel);
+    if (made.replicas == 0) return placement;
+    std::vector<long long> rows(static_cast<std::size_t>(made.model.experts));
+    for (const std::uint16_t expert : made.routing.chosen) ++rows[expert];
+    return with_replicas(placement, rows, made.replicas);
+}
+
+ReplicaPolicy policy_of(const std::string& name) {
+    std::optional<ReplicaPolicy> policy;
+    if (name == "round-robin") policy = ReplicaPolicy::round_robin;
+    if (name == "least-loaded") policy = ReplicaPolicy::least_loaded;
+    return named("--replica-policy", name, policy, {"round-robin", "least-loaded"});
+}
+
+LayerOptions options_of(const LayerArguments& arguments, int gpus) {
+    LayerOptions options;
+    options.grain = named("--grain", arguments.grain, grain_named(arguments.grain), grain_names());
+    options.tensor_parallel = int_of("--tp", arguments.tensor_parallel, {1, gpus});
+    if (gpus % options.tensor_parallel != 0)
+        throw InputError(fmt::format("--tp: found {}, allowed: divisors of the {} GPUs",
+                                     options.tensor_parallel, gpus));
+    options.replicas = policy_of(arguments.replica_policy);
+    if (arguments.region_rows)
+        options.region_rows = count_of("--region-rows", *arguments.region_rows, {1, kMostTokens});
+    if (arguments.page_rows)
+        options.page_rows = int_of("--page-rows", *arguments.page_rows, {1, kMostTokens});
+    if (arguments.page_pool) options.page_pool = size_of("--page-pool", *arguments.page_pool);
+    options.verify = arguments.verify;
+    return options;
+}
+
+}  // namespace
+
+LayerCase load_layer(const LayerArguments& arguments) {
+    LayerCase made;
+    made.machine_name = arguments.machine;
+    made.model_name = arguments.model;
+    made.settings = arguments.settings;
+    made.machine = machine_of(arguments);
+    made.model = model_of(arguments);
+    made.options = options_of(arguments, made.machine.gpus());
+    made.replicas = int_of("--replicas", arguments.replicas, {0, kMostInt});
+    if (is_trace(arguments.routing))
+        read_trace(arguments, made);
+    else
+        generate(arguments, made);
+    check_tokens(made);
+    made.placement = placement_of(made);
+    return made;
+}
+
+}  // namespace moehub
