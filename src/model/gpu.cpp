@@ -38,6 +38,7 @@ Rows rows_of(Kernels& k) {
         {"route_start", &k.route_start, time, kLatency, "top-k and softmax of a router"},
         {"route_row", &k.route_row, time, kLatency, "of that, for each token"},
         {"route_logits", &k.route_logits, number, {1, 1e15}, "logits per second of that"},
+        {"scatter_add", &k.scatter_add, rate, {1e6, 1e15}, "rows added to others at random"},
     };
     for (Row& row : rows) row.need = Need::optional;
     return rows;

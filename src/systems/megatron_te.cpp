@@ -118,7 +118,7 @@ Process run_layer(MegatronTe& m, GpuId gpu) {
 
     std::vector<Buffer> sent = permuted(layer, gpu);
     const std::int64_t rows = count_rows(sent);
-    co_await host.launch(2);  // order of the rows, permutation
+    co_await host.launch(4);  // order of the rows (transpose, select), permutation
     co_await reorder(layer, gpu, rows, layer.tokens(gpu));
     co_await host.launch(1);
     co_await m.dispatch.exchange(gpu, sent, layer.row_bytes());
@@ -133,10 +133,9 @@ Process run_layer(MegatronTe& m, GpuId gpu) {
     co_await host.launch(1);
     co_await run_grouped_linear(layer, gpu, by_expert, true);
     layer.first_gemm_ended(gpu);
-    co_await host.launch(2);  // activation, gate weights
+    co_await host.launch(1);  // activation
     co_await run_stream(layer.card(gpu),
                         activation_traffic(static_cast<double>(rows_in) * layer.inner()));
-    co_await small_kernels(layer, gpu, 1);
     co_await host.launch(1);
     co_await run_grouped_linear(layer, gpu, by_expert, false);
     compute(layer, gpu, received);
@@ -146,8 +145,9 @@ Process run_layer(MegatronTe& m, GpuId gpu) {
     co_await host.launch(1);
     co_await m.combine.exchange(gpu, std::move(received), layer.row_bytes());
     take_back(layer, m.combine.received(gpu));
-    co_await host.launch(2);  // zeros, sum over experts
-    co_await layer.scale(gpu);
+    co_await host.launch(4);  // gate weights (select, multiply), zeros, sum over experts
+    const auto width = static_cast<double>(layer.row_bytes());
+    co_await run_for(layer.card(gpu), scatter_add_seconds(layer.card(gpu).gpu, rows, width));
     if (layer.input.model.shared_experts > 0) co_await host.launch(3);
     co_await layer.run_shared(gpu);
     layer.ended(gpu);

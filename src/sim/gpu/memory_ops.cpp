@@ -69,6 +69,11 @@ double route_seconds(const Gpu& gpu, std::int64_t tokens, std::int64_t experts) 
     return to_seconds(kernels.route_start) + static_cast<double>(tokens) * row;
 }
 
+double scatter_add_seconds(const Gpu& gpu, std::int64_t rows, double width) {
+    return to_seconds(gpu.kernels.stream_start) +
+           static_cast<double>(rows) * width / gpu.kernels.scatter_add;
+}
+
 double sort_seconds(const Gpu& gpu, std::int64_t keys) {
     const Kernels& kernels = gpu.kernels;
     const double bytes = kSortItem * static_cast<double>(keys);

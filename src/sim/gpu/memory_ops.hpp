@@ -41,6 +41,9 @@ Traffic quantise_traffic(double elements, double block);
 /// Top-k and softmax over each token's logits.
 double route_seconds(const Gpu& gpu, std::int64_t tokens, std::int64_t experts);
 
+/// Rows, weighted, are added to other rows by atomics (index_add): `width` bytes each.
+double scatter_add_seconds(const Gpu& gpu, std::int64_t rows, double width);
+
 /// Stable sort of int64 keys with their indices.
 double sort_seconds(const Gpu& gpu, std::int64_t keys);
 
