@@ -36,11 +36,6 @@ HubLayer::HubLayer(Layer& of) : layer(of), inputs_(of.input.placement.hosts.size
         results.data_bytes = layer.row_bytes();
         results.allocated = false;
         results_.push_back(rowsp_malloc(endpoint, results));
-
-        sim::ReplicaTable& replicas = replicas_.emplace_back(layer.options.replicas, gpu);
-        for (const auto& hosts : layer.input.placement.hosts) {
-            replicas.add(std::vector<std::uint32_t>(hosts.begin(), hosts.end()));
-        }
     }
 }
 
@@ -49,7 +44,7 @@ void HubLayer::add_expert(GpuId gpu, int expert) {
     // two standard deviations more, since one block too many may cost a whole wave.
     const std::int64_t mean = layer.expected_rows(expert);
     const std::int64_t expected = mean + 2 * std::llround(std::sqrt(static_cast<double>(mean)));
-    const std::int64_t rows = layer.rows_per_copy(expert);
+    const std::int64_t rows = layer.rows_on(layer.rank_of(gpu), expert);
     LocalExpert made;
     made.expert = expert;
     sim::Card& card = layer.card(gpu);
@@ -74,9 +69,8 @@ void HubLayer::add_expert(GpuId gpu, int expert) {
 }
 
 void HubLayer::send(GpuId from, const Row& row, sim::CounterId answered) {
-    const auto rank = static_cast<int>(replicas_[from].choose(row.expert));
     const auto& hosts = layer.input.placement.hosts[row.expert];
-    const auto copy = std::find(hosts.begin(), hosts.end(), rank) - hosts.begin();
+    const auto copy = std::find(hosts.begin(), hosts.end(), row.rank) - hosts.begin();
     const std::uint32_t place = ((row.token - layer.first_token(from)) * layer.top_k() + row.slot) *
                                 static_cast<std::uint32_t>(layer.shards());
     for (int shard = 0; shard < layer.shards(); ++shard) {

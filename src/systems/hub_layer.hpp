@@ -2,7 +2,6 @@
 /// results, and who is who. The programs on top are moe_hub.cpp and mh_base.cpp.
 #pragma once
 #include "sim/hub/isa.hpp"
-#include "sim/hub/replicas.hpp"
 #include "systems/layer.hpp"
 #include "systems/row_gemm.hpp"
 
@@ -94,7 +93,6 @@ class HubLayer {
     std::deque<std::vector<LocalExpert>> experts_;    ///< by GPU; index is the region's number
     std::vector<sim::MallocId> results_;              ///< by GPU
     std::vector<std::vector<sim::MallocId>> inputs_;  ///< [expert][copy · shards + shard]
-    std::deque<sim::ReplicaTable> replicas_;          ///< by GPU
     std::deque<Starter> starters_;                    ///< by GPU
 };
 

@@ -5,7 +5,7 @@ namespace moehub::systems {
 namespace {
 
 Process run_expert(Layer& layer, GpuId gpu, int expert, sim::CounterId done) {
-    const std::int64_t rows = layer.rows_per_copy(expert);
+    const std::int64_t rows = layer.rows_on(layer.rank_of(gpu), expert);
     const GemmPlan up = layer.plan_up(rows);
     const GemmPlan down = layer.plan_down(rows);
     if (rows > 0) co_await run_gemm(layer.card(gpu), up);

@@ -1,6 +1,7 @@
 #include "systems/layer.hpp"
 
 #include "sim/gpu/gemm.hpp"
+#include "sim/hub/replicas.hpp"
 
 #include <moehub/error.hpp>
 
@@ -100,7 +101,7 @@ void Layer::make_rows() {
     }
     const auto tokens_in_all = static_cast<std::uint32_t>(input.routing.tokens);
     rows_.resize(gpus_);
-    rows_of_expert_.resize(static_cast<std::size_t>(input.model.experts));
+    rows_on_.resize(experts_.size() * static_cast<std::size_t>(input.model.experts));
     for (std::uint32_t gpu = 0; gpu < gpus_; ++gpu) {
         const std::uint32_t first = first_token(static_cast<GpuId>(gpu));
         const std::uint32_t last = first + tokens(static_cast<GpuId>(gpu));
@@ -110,11 +111,23 @@ void Layer::make_rows() {
                 const std::uint32_t id =
                     (place[chosen[slot]] * tokens_in_all + token) * top_k() + slot;
                 rows_[gpu].push_back({id, token, chosen[slot], slot});
-                ++rows_of_expert_[chosen[slot]];
             }
         }
         std::sort(rows_[gpu].begin(), rows_[gpu].end(),
                   [](const Row& a, const Row& b) { return a.id < b.id; });
+        choose_copies(static_cast<GpuId>(gpu));
+    }
+}
+
+/// As the hub does when a row is sent: by its own table of replicas.
+void Layer::choose_copies(GpuId gpu) {
+    sim::ReplicaTable replicas(options.replicas, gpu);
+    for (const auto& hosts : input.placement.hosts) {
+        replicas.add(std::vector<std::uint32_t>(hosts.begin(), hosts.end()));
+    }
+    for (Row& row : rows_[gpu]) {
+        row.rank = static_cast<std::uint16_t>(replicas.choose(row.expert));
+        ++rows_on_[row.rank * static_cast<std::size_t>(input.model.experts) + row.expert];
     }
 }
 
@@ -123,12 +136,6 @@ std::int64_t Layer::expected_rows(int expert) const {
         static_cast<std::int64_t>(input.placement.hosts[static_cast<std::size_t>(expert)].size());
     const std::int64_t all = std::int64_t{input.model.experts} * copies;
     return (rows() + all - 1) / all;
-}
-
-std::int64_t Layer::rows_per_copy(int expert) const {
-    const auto index = static_cast<std::size_t>(expert);
-    const auto copies = static_cast<std::int64_t>(input.placement.hosts[index].size());
-    return (rows_of_expert_[index] + copies - 1) / copies;
 }
 
 // Books.

@@ -24,6 +24,7 @@ struct Row {
     std::uint32_t token = 0;  ///< of the layer
     std::uint16_t expert = 0;
     std::uint16_t slot = 0;  ///< among the token's experts
+    std::uint16_t rank = 0;  ///< that computes it, among those with a copy of the expert
 };
 
 /// What systems may choose about the machine.
@@ -61,8 +62,10 @@ class Layer {
     }
     /// Rows an expert's copy has to expect from a router without favourites.
     std::int64_t expected_rows(int expert) const;
-    /// Rows that each copy of an expert gets of this routing, on average.
-    std::int64_t rows_per_copy(int expert) const;
+    /// Rows that the rank's copy of an expert gets.
+    std::int64_t rows_on(int rank, int expert) const {
+        return rows_on_[static_cast<std::size_t>(rank * input.model.experts + expert)];
+    }
 
     // Kernels. Plans of 0 rows have no tiles.
     GemmPlan plan_up(std::int64_t rows) const;  ///< gate and up together where gated
@@ -99,6 +102,7 @@ class Layer {
 
   private:
     void make_rows();
+    void choose_copies(GpuId gpu);
     void book(std::vector<bool>& list, std::uint32_t token, std::uint32_t slot, int shard,
               const char* what) const;
     Breakdown breakdown() const;
@@ -109,7 +113,7 @@ class Layer {
     std::deque<sim::Hub> hubs_;
     std::vector<std::vector<int>> experts_;  ///< by rank
     std::vector<std::vector<Row>> rows_;     ///< by source GPU
-    std::vector<std::int64_t> rows_of_expert_;
+    std::vector<std::int64_t> rows_on_;      ///< [rank][expert]
     std::optional<ReferenceLayer> reference_;
     std::vector<double> inputs_;                ///< [token][width]
     std::deque<std::vector<double>> computed_;  ///< rows that experts made

@@ -13,14 +13,12 @@ namespace {
 constexpr Bytes kCount = 4;        ///< bytes of a count of rows
 constexpr Bytes kProbability = 4;  ///< bytes of a gate weight
 
-/// Rows for every GPU, by expert and token. Copies of an expert take tokens in turn.
+/// Rows for every GPU, by expert and token.
 std::vector<Buffer> permuted(const Layer& layer, GpuId gpu) {
     std::vector<Buffer> buffers(layer.gpus());
     for (const Row& row : layer.rows_of(gpu)) {
-        const auto& hosts = layer.input.placement.hosts[row.expert];
-        const int rank = hosts[row.token % hosts.size()];
         for (int shard = 0; shard < layer.shards(); ++shard) {
-            buffers[layer.gpu_of(rank, shard)].push_back(
+            buffers[layer.gpu_of(row.rank, shard)].push_back(
                 {row.token, row.slot, row.expert, layer.input_numbers(row.token)});
         }
     }

@@ -1,7 +1,7 @@
 // MoE-Hub without the DAM: addresses are allocated by the hub, but software must find out what has
-// arrived. Nobody but the hub knows which row lies where, so only a region as a whole can be known
-// to be full: a producer waits for the acknowledgements of all its rows to it and then raises a
-// flag there; the expert's thread blocks poll until every producer's flag is up.
+// arrived. As in FlashDMoE there is one flag per producer and expert: the producer waits for the
+// acknowledgements of all its rows to the expert and then raises its flag there; the expert's
+// thread blocks poll until every producer's flag is up.
 #include "systems/hub_layer.hpp"
 #include "systems/systems.hpp"
 
