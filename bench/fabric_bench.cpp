@@ -1,11 +1,10 @@
 // How fast the fabric simulates: packets and events per second of one core.
 //   cmake --preset bench && ninja -C build/bench
 //   build/bench/bench/moehub_bench --benchmark_repetitions=5
+#include "counters.hpp"
+
 #include <moehub/collective.hpp>
 #include <moehub/presets.hpp>
-
-#include <benchmark/benchmark.h>
-#include <sys/resource.h>
 
 namespace moehub {
 namespace {
@@ -28,16 +27,7 @@ void simulate(benchmark::State& state, const char* machine_name, int gpus, Colle
         result = run_collective(machine, what);
         benchmark::DoNotOptimize(result.time);
     }
-    const auto rate = [](std::int64_t count) {
-        return benchmark::Counter(static_cast<double>(count),
-                                  benchmark::Counter::kIsIterationInvariantRate);
-    };
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    state.counters["packets/s"] = rate(result.packets);
-    state.counters["events/s"] = rate(result.events);
-    state.counters["simulated_us"] = to_us(result.time);
-    state.counters["peak_MB"] = static_cast<double>(usage.ru_maxrss) / 1024;
+    report(state, result);
 }
 
 using Op = Collective::Op;

@@ -1,10 +1,9 @@
 // How fast MoE layers are simulated, on one core.
 //   build/bench/bench/moehub_bench --benchmark_filter=layer --benchmark_repetitions=5
+#include "counters.hpp"
+
 #include <moehub/layer.hpp>
 #include <moehub/presets.hpp>
-
-#include <benchmark/benchmark.h>
-#include <sys/resource.h>
 
 namespace moehub {
 namespace {
@@ -30,16 +29,7 @@ void layer(benchmark::State& state, const What& what) {
         result = simulate_layer({machine, model, routing, placement}, what.system, options);
         benchmark::DoNotOptimize(result.time);
     }
-    const auto rate = [](std::int64_t count) {
-        return benchmark::Counter(static_cast<double>(count),
-                                  benchmark::Counter::kIsIterationInvariantRate);
-    };
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    state.counters["packets/s"] = rate(result.packets);
-    state.counters["events/s"] = rate(result.events);
-    state.counters["simulated_us"] = to_us(result.time);
-    state.counters["peak_MB"] = static_cast<double>(usage.ru_maxrss) / 1024;
+    report(state, result);
 }
 
 // Smallest first: peak_MB is that of the process so far.

@@ -1,8 +1,8 @@
 #include "cli/collective.hpp"
 
-#include "base/nearest.hpp"
 #include "base/quantity.hpp"
 #include "cli/output.hpp"
+#include "cli/values.hpp"
 #include "report/table.hpp"
 #include "study/collective_names.hpp"
 
@@ -40,42 +40,6 @@ struct Run {
     double wall_seconds = 0;
 };
 
-/// The value a name stands for; otherwise says which names there are.
-template <class Value>
-Value named(std::string_view option, const std::string& name, std::optional<Value> value,
-            const std::vector<std::string_view>& names) {
-    if (value) return *value;
-    const std::vector<std::string> known(names.begin(), names.end());
-    throw InputError(fmt::format("{}: found {}, allowed: {}{}", option, moehub::quoted(name),
-                                 fmt::join(names, ", "), did_you_mean(name, known)));
-}
-
-/// Sizes as nccl-tests takes them, too: no unit means bytes; K, M, G and T alone mean KiB … TiB.
-Bytes size_of(const std::string& text) {
-    std::string with_unit = text;
-    const auto last = text.find_last_not_of(' ');
-    const char end = last == std::string::npos ? '\0' : text[last];
-    if (end >= '0' && end <= '9') with_unit += " B";
-    if (std::string_view("kKmMgGtT").find(end) != std::string_view::npos && end != '\0') {
-        with_unit = text.substr(0, last);
-        with_unit += static_cast<char>(end & ~0x20);  // upper case
-        with_unit += "iB";
-    }
-    Bytes bytes = 0;
-    try {
-        bytes = parse_bytes(with_unit);
-    } catch (const InputError&) {
-        bytes = 0;
-    }
-    constexpr Bytes kMost = Bytes{1} << 40;
-    if (bytes <= 0 || bytes > kMost)
-        throw InputError(
-            fmt::format("--bytes: found {}, allowed: a size from 1 B to 1 TiB such as "
-                        "8589934592, 8G, 64MiB or \"64 MB\"",
-                        moehub::quoted(text)));
-    return bytes;
-}
-
 int gpus_of(const std::string& text) {
     std::int64_t gpus = 0;
     try {
@@ -105,7 +69,7 @@ Run run(const Request& request) {
                          : named("--algorithm", request.algorithm,
                                  algorithm_named(request.algorithm), algorithm_names());
     what.grain = named("--grain", request.grain, grain_named(request.grain), grain_names());
-    what.bytes = size_of(request.bytes);
+    what.bytes = size_of("--bytes", request.bytes);
     const int wanted = request.gpus ? gpus_of(*request.gpus) : 0;
     Machine machine = load_machine(request.machine, request.settings);
     if (wanted != 0) machine = with_gpus(machine, wanted);

@@ -78,7 +78,7 @@ void HubLayer::send(GpuId from, const Row& row, sim::CounterId answered) {
         store.to = inputs_[row.expert][static_cast<std::size_t>(copy * layer.shards() + shard)];
         store.row_id = row.id;
         store.bytes = layer.row_bytes();
-        store.numbers = layer.input_numbers(row.token);
+        store.numbers = layer.books.input(row.token);
         store.answered = answered;
         store_row(layer.endpoint(from), store);
         store_source(layer.endpoint(from), store, source_column(from, place));
@@ -122,9 +122,7 @@ void HubLayer::send_back(GpuId gpu, const LocalExpert& expert, std::uint32_t row
         result.bytes = layer.row_bytes();
         result.arrived = counters_.results;
         result.answered = counters_.results_sent;
-        if (layer.reference() != nullptr) {
-            result.numbers = layer.expert_numbers(expert.expert, shard, memory.numbers(place));
-        }
+        result.numbers = layer.books.result(expert.expert, shard, memory.numbers(place));
         store(layer.endpoint(gpu), result);
     }
 }
@@ -175,7 +173,7 @@ void HubLayer::close_books() {
             for (std::uint32_t place = 0; place < memory.rows(); ++place) {
                 const std::uint32_t id = memory.row_id(place);
                 if (!memory.complete(place)) continue;  // and so it is missed
-                layer.delivered(layer.token_of(id), layer.slot_of(id), layer.shard_of(gpu));
+                layer.books.delivered(layer.token_of(id), layer.slot_of(id), layer.shard_of(gpu));
             }
         }
         const sim::RowMemory& results = layer.hub(gpu).memory(results_[gpu].region);
@@ -183,9 +181,9 @@ void HubLayer::close_books() {
         for (std::uint32_t place = 0; place < results.rows(); ++place) {
             if (!results.complete(place)) continue;
             const std::uint32_t slot = place / shards;
-            layer.returned(layer.first_token(gpu) + slot / layer.top_k(), slot % layer.top_k(),
-                           static_cast<int>(place % shards),
-                           layer.reference() ? results.numbers(place) : std::span<const double>());
+            layer.books.returned(layer.first_token(gpu) + slot / layer.top_k(),
+                                 slot % layer.top_k(), static_cast<int>(place % shards),
+                                 results.numbers(place));
         }
     }
 }

@@ -13,7 +13,6 @@
 namespace moehub::systems {
 namespace {
 
-constexpr int kReferenceInner = 16;  ///< numbers inside an expert; real ones have thousands
 constexpr std::int64_t kMostRows = 0xffffffff;
 
 void refuse_if_impossible(const LayerInput& in, const LayerOptions& options) {
@@ -47,6 +46,11 @@ void refuse_if_impossible(const LayerInput& in, const LayerOptions& options) {
     }
 }
 
+/// One for each line of a row.
+int numbers_of_row(const LayerInput& in, const LayerOptions& options, Bytes line) {
+    return options.verify ? static_cast<int>((2 * in.model.hidden + line - 1) / line) : 0;
+}
+
 sim::FabricOptions fabric_options(const LayerOptions& options, const LayerSetup& setup) {
     sim::FabricOptions made;
     made.grain = options.grain;
@@ -60,6 +64,7 @@ Layer::Layer(const LayerInput& in, const LayerOptions& how, const LayerSetup& se
     : input((refuse_if_impossible(in, how), in)),
       options(how),
       fabric(in.machine, fabric_options(how, setup)),
+      books(in, how.tensor_parallel, numbers_of_row(in, how, fabric.link().payload)),
       gpus_(static_cast<std::uint32_t>(in.machine.gpus())),
       experts_(experts_by_rank(in.placement)) {
     for (std::uint32_t gpu = 0; gpu < gpus_; ++gpu) {
@@ -69,18 +74,6 @@ Layer::Layer(const LayerInput& in, const LayerOptions& how, const LayerSetup& se
     }
     ended_.resize(gpus_);
     make_rows();
-    const std::size_t books = static_cast<std::size_t>(rows()) * static_cast<std::size_t>(shards());
-    delivered_.resize(books);
-    returned_.resize(books);
-    if (!how.verify) return;
-    const Bytes line = fabric.link().payload;
-    const int width = static_cast<int>((row_bytes() + line - 1) / line);
-    reference_.emplace(in.model, width, std::max(kReferenceInner, shards()));
-    for (std::int64_t token = 0; token < in.routing.tokens; ++token) {
-        const std::vector<double> x = reference_->input(token);
-        inputs_.insert(inputs_.end(), x.begin(), x.end());
-    }
-    outputs_.resize(inputs_.size());
 }
 
 std::uint32_t Layer::first_token(GpuId gpu) const {
@@ -138,57 +131,15 @@ std::int64_t Layer::expected_rows(int expert) const {
     return (rows() + all - 1) / all;
 }
 
-// Books.
-
-void Layer::book(std::vector<bool>& list, std::uint32_t token, std::uint32_t slot, int shard,
-                 const char* what) const {
-    const std::size_t place =
-        (std::size_t{token} * top_k() + slot) * static_cast<std::size_t>(shards()) +
-        static_cast<std::size_t>(shard);
-    if (list[place]) {
-        throw std::logic_error(
-            fmt::format("expert {} of token {} was {} twice", slot, token, what));
-    }
-    list[place] = true;
-}
-
-void Layer::delivered(std::uint32_t token, std::uint32_t slot, int shard) {
-    book(delivered_, token, slot, shard, "delivered");
-}
-
-void Layer::returned(std::uint32_t token, std::uint32_t slot, int shard,
-                     std::span<const double> numbers) {
-    book(returned_, token, slot, shard, "returned");
-    if (!reference_) return;
-    const double weight = input.routing.weights_of(0, token)[slot];
-    const std::size_t width = numbers.size();
-    for (std::size_t i = 0; i < width; ++i) outputs_[token * width + i] += weight * numbers[i];
-}
-
 void Layer::deliver_all_locally() {
     for (const auto& rows_of_gpu : rows_) {
         for (const Row& row : rows_of_gpu) {
             for (int shard = 0; shard < shards(); ++shard) {
-                delivered(row.token, row.slot, shard);
-                std::span<const double> numbers;
-                if (reference_) {
-                    const auto width = static_cast<std::size_t>(reference_->width());
-                    const std::span<const double> x{input_numbers(row.token), width};
-                    numbers = {expert_numbers(row.expert, shard, x), width};
-                }
-                returned(row.token, row.slot, shard, numbers);
+                books.delivered(row.token, row.slot, shard);
+                books.returned(row.token, row.slot, shard,
+                               books.result(row.expert, shard, books.input(row.token)));
             }
         }
-    }
-}
-
-void Layer::check() const {
-    const auto missing = [](const std::vector<bool>& list) {
-        return std::count(list.begin(), list.end(), false);
-    };
-    if (missing(delivered_) > 0 || missing(returned_) > 0) {
-        throw std::logic_error(fmt::format("{} rows were not delivered and {} not returned",
-                                           missing(delivered_), missing(returned_)));
     }
 }
 
@@ -230,7 +181,7 @@ LayerResult Layer::result(std::string_view system) const {
     made.packets = fabric.packets_received();
     made.events = fabric.events();
     made.verified = options.verify;
-    made.largest_error = largest_error();
+    made.largest_error = books.largest_error();
     return made;
 }
 

@@ -1,16 +1,14 @@
 /// One MoE layer being simulated: what all systems share. Who has which tokens, rows and experts;
 /// the machine; the kernels that every system runs; the books that are checked at the end.
 #pragma once
-#include "model/reference.hpp"
 #include "sim/fabric.hpp"
 #include "sim/gpu/execute.hpp"
 #include "sim/hub/hub.hpp"
+#include "systems/books.hpp"
 
 #include <moehub/layer.hpp>
 
 #include <deque>
-#include <memory>
-#include <optional>
 #include <vector>
 
 namespace moehub::systems {
@@ -82,31 +80,19 @@ class Layer {
     sim::Endpoint& endpoint(GpuId gpu) { return fabric.gpu(gpu); }
     sim::Hub& hub(GpuId gpu) { return hubs_[gpu]; }
 
-    // Numbers, when rows carry them.
-    const ReferenceLayer* reference() const { return reference_ ? &*reference_ : nullptr; }
-    const double* input_numbers(std::uint32_t token) const;
-    /// What the shard makes of a row; kept until the end.
-    const double* expert_numbers(int expert, int shard, std::span<const double> x);
-
-    // Books: each row is reported once when it lies with its expert, and once when it is back.
-    void delivered(std::uint32_t token, std::uint32_t slot, int shard);
-    void returned(std::uint32_t token, std::uint32_t slot, int shard,
-                  std::span<const double> numbers);
-    void deliver_all_locally();  ///< for a system that moves nothing
-    void check() const;          ///< throws std::logic_error if anything was lost
+    /// For a system that moves nothing.
+    void deliver_all_locally();
     LayerResult result(std::string_view system) const;
 
     const LayerInput input;
     const LayerOptions options;
     sim::Fabric fabric;
+    Books books;
 
   private:
     void make_rows();
     void choose_copies(GpuId gpu);
-    void book(std::vector<bool>& list, std::uint32_t token, std::uint32_t slot, int shard,
-              const char* what) const;
     Breakdown breakdown() const;
-    double largest_error() const;
 
     std::uint32_t gpus_;
     std::deque<sim::Card> cards_;
@@ -114,12 +100,6 @@ class Layer {
     std::vector<std::vector<int>> experts_;  ///< by rank
     std::vector<std::vector<Row>> rows_;     ///< by source GPU
     std::vector<std::int64_t> rows_on_;      ///< [rank][expert]
-    std::optional<ReferenceLayer> reference_;
-    std::vector<double> inputs_;                ///< [token][width]
-    std::deque<std::vector<double>> computed_;  ///< rows that experts made
-    std::vector<double> outputs_;               ///< [token][width]
-    std::vector<bool> delivered_;               ///< [token][slot][shard]
-    std::vector<bool> returned_;
     Ps first_gemm_ = 0;
     Ps end_ = 0;             ///< of the last GPU
     std::vector<Ps> ended_;  ///< by GPU

@@ -1,9 +1,6 @@
-// The kernels that every system runs, and the numbers they make.
+// The kernels that every system runs.
 #include "sim/gpu/gemm.hpp"
 #include "systems/layer.hpp"
-
-#include <algorithm>
-#include <cmath>
 
 namespace moehub::systems {
 namespace {
@@ -65,42 +62,6 @@ Process Layer::scale(GpuId gpu) {
     const Traffic traffic =
         sum_traffic(tokens(gpu) * results, results, static_cast<double>(row_bytes()));
     co_await run_stream(cards_[gpu], traffic);
-}
-
-// Numbers.
-
-const double* Layer::input_numbers(std::uint32_t token) const {
-    if (!reference_) return nullptr;
-    return inputs_.data() + std::size_t{token} * static_cast<std::size_t>(reference_->width());
-}
-
-const double* Layer::expert_numbers(int expert, int shard, std::span<const double> x) {
-    if (!reference_) return nullptr;
-    std::vector<double>& out = computed_.emplace_back(x.size());
-    const int inner_numbers = reference_->inner();
-    reference_->add_expert(expert, x, out, inner_numbers * shard / shards(),
-                           inner_numbers * (shard + 1) / shards());
-    return out.data();
-}
-
-/// Against the reference, relative to the largest output.
-double Layer::largest_error() const {
-    if (!reference_) return 0;
-    double largest = 0;
-    double error = 0;
-    const auto width = static_cast<std::size_t>(reference_->width());
-    for (std::int64_t token = 0; token < input.routing.tokens; ++token) {
-        const std::vector<double> x = reference_->input(token);
-        const std::vector<double> want = reference_->output(input.routing, token);
-        std::vector<double> shared(width);
-        reference_->add_shared(x, shared);
-        for (std::size_t i = 0; i < width; ++i) {
-            const double got = outputs_[static_cast<std::size_t>(token) * width + i] + shared[i];
-            largest = std::max(largest, std::abs(want[i]));
-            error = std::max(error, std::abs(got - want[i]));
-        }
-    }
-    return error / largest;
 }
 
 }  // namespace moehub::systems

@@ -19,7 +19,7 @@ std::vector<Buffer> permuted(const Layer& layer, GpuId gpu) {
     for (const Row& row : layer.rows_of(gpu)) {
         for (int shard = 0; shard < layer.shards(); ++shard) {
             buffers[layer.gpu_of(row.rank, shard)].push_back(
-                {row.token, row.slot, row.expert, layer.input_numbers(row.token)});
+                {row.token, row.slot, row.expert, layer.books.input(row.token)});
         }
     }
     return buffers;
@@ -65,10 +65,8 @@ void compute(Layer& layer, GpuId gpu, std::vector<Buffer>& received) {
     const int shard = layer.shard_of(gpu);
     for (Buffer& buffer : received) {
         for (BufferedRow& row : buffer) {
-            layer.delivered(row.token, row.slot, shard);
-            if (layer.reference() == nullptr) continue;
-            const auto width = static_cast<std::size_t>(layer.reference()->width());
-            row.numbers = layer.expert_numbers(row.expert, shard, {row.numbers, width});
+            layer.books.delivered(row.token, row.slot, shard);
+            row.numbers = layer.books.result(row.expert, shard, row.numbers);
         }
     }
 }
@@ -78,11 +76,7 @@ void take_back(Layer& layer, std::vector<Buffer>& received) {
     for (std::size_t peer = 0; peer < received.size(); ++peer) {
         const int shard = layer.shard_of(static_cast<GpuId>(peer));
         for (const BufferedRow& row : received[peer]) {
-            std::span<const double> numbers;
-            if (layer.reference() != nullptr) {
-                numbers = {row.numbers, static_cast<std::size_t>(layer.reference()->width())};
-            }
-            layer.returned(row.token, row.slot, shard, numbers);
+            layer.books.returned(row.token, row.slot, shard, row.numbers);
         }
     }
 }

@@ -27,7 +27,7 @@ LayerResult run_ideal(const LayerInput& input, const LayerOptions& options, std:
     Layer layer(input, options, {});
     run_on_all(layer, layer, spawn_ideal);
     layer.deliver_all_locally();
-    layer.check();
+    layer.books.check();
     return layer.result(name);
 }
 
@@ -36,7 +36,7 @@ LayerResult run_megatron_te(const LayerInput& input, const LayerOptions& options
     Layer layer(input, options, {});
     MegatronTe megatron(layer);
     run_on_all(layer, megatron, spawn_megatron_te);
-    layer.check();
+    layer.books.check();
     return layer.result(name);
 }
 
@@ -46,7 +46,7 @@ LayerResult run_hub(const LayerInput& input, const LayerOptions& options, std::s
     HubLayer hub(layer);
     run_on_all(layer, hub, spawn);
     hub.close_books();
-    layer.check();
+    layer.books.check();
     LayerResult result = layer.result(name);
     result.statistics = hub.statistics();
     return result;

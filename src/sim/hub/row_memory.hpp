@@ -5,7 +5,6 @@
 #include <moehub/units.hpp>
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 namespace moehub::sim {
@@ -33,8 +32,9 @@ class RowMemory {
     std::uint64_t source(std::uint32_t place) const { return rows_[place].source; }
     /// All lines, and the source column where there is one.
     bool complete(std::uint32_t place) const;
-    std::span<const double> numbers(std::uint32_t place) const {
-        return {numbers_.data() + std::size_t{place} * lines_, lines_};
+    /// One for each line; null where rows carry none.
+    const double* numbers(std::uint32_t place) const {
+        return with_numbers_ ? numbers_.data() + std::size_t{place} * lines_ : nullptr;
     }
 
   private:
