@@ -92,12 +92,28 @@ TEST(Aau, packets_in_different_banks_do_not_wait_for_each_other) {
 TEST(Aau, a_train_occupies_its_bank_once_per_packet) {
     Aau aau(spec_of(64, 1));
     const RegionId region = aau.add_region({"expert 0", 100, 4096, 0});
-    EXPECT_EQ(aau.place(region, 1, 0, 32, 0).ready, kLookup);
-    EXPECT_EQ(aau.place(region, 2, 0, 32, 0).ready, 33 * kLookup);
+    // The first train's packets were looked up as they came, up to the last.
+    EXPECT_EQ(aau.place(region, 1, 0, 32, kLong).ready, kLong + kLookup);
+    EXPECT_EQ(aau.stats().bank_wait, 0);
+    EXPECT_EQ(aau.place(region, 2, 0, 32, kLong).ready, kLong + 33 * kLookup);
     EXPECT_EQ(aau.stats().bank_wait, 32 * kLookup);
     EXPECT_EQ(aau.stats().lookups, 64);
     EXPECT_EQ(aau.stats().hits, 62);
     EXPECT_EQ(aau.stats().allocated, 2);
+}
+
+TEST(Aau, a_train_is_ready_when_its_last_packet_has_been_looked_up) {
+    Aau aau(spec_of(64, 1));
+    const RegionId region = aau.add_region({"expert 0", 100, 4096, 0});
+    aau.place(region, 1, 0, 1, kLong);  // busy until kLong + kLookup
+    // Its first came 31 lookups ago, when the bank was free, and had to wait for the packet since.
+    EXPECT_EQ(aau.place(region, 2, 0, 32, kLong + 20 * kLookup).ready, kLong + 33 * kLookup);
+    EXPECT_EQ(aau.stats().bank_wait, 12 * kLookup);
+    // Then just in time, and one too early.
+    EXPECT_EQ(aau.place(region, 3, 0, 4, kLong + 36 * kLookup).ready, kLong + 37 * kLookup);
+    EXPECT_EQ(aau.stats().bank_wait, 12 * kLookup);
+    EXPECT_EQ(aau.place(region, 4, 0, 4, kLong + 39 * kLookup).ready, kLong + 41 * kLookup);
+    EXPECT_EQ(aau.stats().bank_wait, 13 * kLookup);
 }
 
 TEST(Aau, a_late_packet_of_an_evicted_row_finds_the_same_place_after_one_read) {

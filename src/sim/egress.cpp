@@ -9,7 +9,10 @@
 namespace moehub::sim {
 
 Egress::Egress(Fabric& fabric, GpuId gpu)
-    : gpu_(gpu), queueing_(fabric.options().queueing), uplinks_(fabric.layout().uplinks()) {
+    : gpu_(gpu),
+      queueing_(fabric.options().queueing),
+      uplinks_(fabric.layout().uplinks()),
+      starts_(uplinks_.size(), kNever) {
     const ComponentId self = fabric.layout().egress(gpu);
     for (std::uint32_t i = 0; i < uplinks_.size(); ++i) {
         Uplink& uplink = uplinks_[i];
@@ -35,9 +38,13 @@ std::int64_t Egress::nic_flits() const {
 }
 
 Ps Egress::run(Fabric& fabric, std::span<const Event> events, Ps until) {
+    Ps ran = -1;
     for (const Event& event : events) {  // all posts
-        // A post may change whose turn it is, so what comes before it must have left.
-        run_until(fabric, event.time);
+        // A post may change whose turn it is, so what comes before it must have left. Of posts at
+        // one instant only those to a shared FIFO do so, which takes up each as it comes.
+        const bool again = event.time == ran && queueing_ != Queueing::shared_fifo;
+        if (!again) run_until(fabric, event.time);
+        ran = event.time;
         fabric.transfer(event.unit.transfer).ready = event.time;
         enqueue(fabric, event.unit.transfer);
     }
@@ -45,9 +52,10 @@ Ps Egress::run(Fabric& fabric, std::span<const Event> events, Ps until) {
 }
 
 Ps Egress::run_until(Fabric& fabric, Ps until) {
-    for (Uplink& uplink : uplinks_) uplink.chosen = false;  // credits may have come
-    if (queueing_ == Queueing::shared_fifo) return run_shared(fabric, until);
-    if (queueing_ == Queueing::rpm) return run_rpm(fabric, until);
+    if (queueing_ != Queueing::per_peer) {
+        for (Uplink& uplink : uplinks_) choose_again(uplink);  // credits may have come
+        return queueing_ == Queueing::rpm ? run_rpm(fabric, until) : run_shared(fabric, until);
+    }
     Ps next = kNever;
     for (Uplink& uplink : uplinks_) next = std::min(next, run_uplink(fabric, uplink, until));
     return next;
@@ -89,7 +97,7 @@ Unit& Egress::add_response(std::uint32_t uplink, Ps time) {
 
 Unit& Egress::stage(Uplink& uplink, std::uint32_t number, Ps time) {
     uplink.filled |= 1u << number;
-    uplink.chosen = false;
+    choose_again(uplink);
     return uplink.channels[number].units.push(time).unit;
 }
 
@@ -118,17 +126,20 @@ Egress::Choice Egress::choose(Fabric& fabric, const Uplink& uplink, Ps until) co
 }
 
 Egress::First Egress::choose_first(Fabric& fabric, Ps until) {
-    First first;
-    for (Uplink& uplink : uplinks_) {
-        if (!uplink.chosen) uplink.next = choose(fabric, uplink, until);
+    for (const std::uint32_t number : stale_) {
+        Uplink& uplink = uplinks_[number];
+        uplink.next = choose(fabric, uplink, until);
         uplink.chosen = true;
-        if (uplink.next.start < first.choice.start) first = {&uplink, uplink.next};
+        starts_[number] = uplink.next.start;
     }
-    return first;
+    stale_.clear();
+    const auto first = std::min_element(starts_.begin(), starts_.end());
+    Uplink& uplink = uplinks_[static_cast<std::size_t>(first - starts_.begin())];
+    return {&uplink, uplink.next};
 }
 
 void Egress::depart(Fabric& fabric, Uplink& uplink, const Choice& choice) {
-    uplink.chosen = false;
+    choose_again(uplink);
     Channel& channel = uplink.channels[choice.channel];
     const Unit& unit = channel.units.front().unit;
     if (channel.pool != kNoPool) fabric.pool(channel.pool).take(unit.flits);

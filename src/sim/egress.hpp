@@ -17,7 +17,7 @@
 #include "sim/transfer.hpp"
 #include "sim/wire.hpp"
 
-#include <map>
+#include <memory>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -45,10 +45,17 @@ class Egress {
 
   private:
     struct Partition {  // of the RPM: one peer's
+        Partition(GpuId of, std::int32_t entries, Ps timer) : peer(of), lines(entries, timer) {}
+        GpuId peer;
         RpmPartition lines;
         TransferId head = kNoTransfer;  ///< first transfer not yet all in the partition
         TransferId tail = kNoTransfer;
-        std::uint32_t next = 0;  ///< unit of the head that enters next
+        TransferId second = kNoTransfer;  ///< behind the head, if it was there when that came up
+        RpmLine next;                     ///< of the head, to enter as soon as there is room
+        Ps ready = 0;                     ///< the head's
+        Bytes left = 0;                   ///< of the head, from `next` on
+        std::uint64_t number = 0;         ///< of `next` among all lines (Layout::uplink)
+        std::int64_t merged = 0;          ///< stores that `next` is made of, beyond one per packet
     };
     struct Cursor {  // an uplink's place in the list of transfers to one peer
         TransferId transfer = kNoTransfer;
@@ -78,11 +85,11 @@ class Egress {
         bool answered_last = false;  ///< a response went last, so requests go first
         std::uint32_t filled = 0;    ///< bitmap of channels with units
         std::int64_t sent = 0;
-        Choice next;         ///< what choose() said, while nothing changed since
-        bool chosen = false;
-        Ps waits = kNever;  ///< RPM: when a line that may still grow goes as it is
-        std::uint32_t requests = 1;                 ///< request channels
-        std::vector<Channel> channels;              ///< 0: responses; then requests
+        Choice next;                    ///< what choose() said, while nothing changed since
+        bool chosen = true;             ///< `next` holds; else the uplink is in stale_
+        Ps waits = kNever;              ///< RPM: when a line that may still grow goes as it is
+        std::uint32_t requests = 1;     ///< request channels
+        std::vector<Channel> channels;  ///< 0: responses; then requests
         std::unordered_map<GpuId, Cursor> cursors;  ///< by peer: those that send
     };
     static std::uint32_t channel_of(const Uplink& uplink, GpuId dst) {
@@ -99,6 +106,10 @@ class Egress {
         Choice choice;
     };
     First choose_first(Fabric& fabric, Ps until);
+    void choose_again(Uplink& uplink) {
+        if (uplink.chosen) stale_.push_back(uplink.number);
+        uplink.chosen = false;
+    }
     void depart(Fabric& fabric, Uplink& uplink, const Choice& choice);
     void emit(Fabric& fabric, const Uplink& uplink, const Unit& unit, PoolId hold, Ps start);
     void emit_copies(Fabric& fabric, const Unit& unit, PoolId hold, const Flight& flight);
@@ -119,20 +130,29 @@ class Egress {
     Ps run_rpm(Fabric& fabric, Ps until);
     Partition& partition_of(Fabric& fabric, GpuId peer);
     void enqueue_rpm(Fabric& fabric, TransferId id);
+    void open_head(Fabric& fabric, Partition& partition) const;
+    void shape_next(const Fabric& fabric, Partition& partition) const;
+    void advance_head(Fabric& fabric, Partition& partition) const;
     std::uint64_t fill(Fabric& fabric, Partition& partition, Ps now);
+    void fill_and_take(Fabric& fabric, Partition& partition, Ps now);
+    void stage_line(Uplink& uplink, const RpmLine& line, GpuId peer, Ps now);
     void take_line(Fabric& fabric, Uplink& uplink, std::uint32_t channel, Ps now);
-    void take_lines(Fabric& fabric, Uplink& uplink, Ps now);
+    void take_timed_out(Fabric& fabric);
 
     GpuId gpu_;
     Queueing queueing_;
     std::vector<Uplink> uplinks_;
+    // Shared FIFO and RPM: when each uplink's next unit leaves, but for those of stale_.
+    std::vector<Ps> starts_;
+    std::vector<std::uint32_t> stale_;
     std::unordered_map<GpuId, TransferId> last_;  ///< by peer: end of the list of its transfers
-    TransferId fifo_head_ = kNoTransfer;  ///< first that no lane has taken
+    TransferId fifo_head_ = kNoTransfer;          ///< first that no lane has taken
     TransferId fifo_tail_ = kNoTransfer;
     std::vector<TransferId> lanes_;  ///< rows being stored, which take turns in the line
     std::size_t lane_ = 0;           ///< whose turn it is
     Ps fifo_time_ = 0;               ///< of the last departure, which made room
-    std::map<GpuId, Partition> partitions_;
+    std::vector<std::unique_ptr<Partition>> partitions_;  ///< by peer
+    Ps waits_ = kNever;                                   ///< earliest of the uplinks'
     RpmStats rpm_stats_;
 };
 

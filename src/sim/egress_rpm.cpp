@@ -3,6 +3,7 @@
 #include "sim/fabric.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace moehub::sim {
 
@@ -10,13 +11,9 @@ Ps Egress::run_rpm(Fabric& fabric, Ps until) {
     for (;;) {
         const First first = choose_first(fabric, until);
         const Ps start = first.choice.start;
-        Ps waits = kNever;
-        for (const Uplink& uplink : uplinks_) waits = std::min(waits, uplink.waits);
-        if (std::min(start, waits) >= until) return std::min(start, waits);
-        if (waits <= start) {
-            for (Uplink& uplink : uplinks_) {
-                if (uplink.waits == waits) take_lines(fabric, uplink, waits);
-            }
+        if (std::min(start, waits_) >= until) return std::min(start, waits_);
+        if (waits_ <= start) {
+            take_timed_out(fabric);
         } else {
             depart(fabric, *first.uplink, first.choice);
             const std::uint32_t channel = first.choice.channel;
@@ -26,119 +23,165 @@ Ps Egress::run_rpm(Fabric& fabric, Ps until) {
 }
 
 Egress::Partition& Egress::partition_of(Fabric& fabric, GpuId peer) {
-    const auto found = partitions_.find(peer);
-    if (found != partitions_.end()) return found->second;
+    if (partitions_.empty()) partitions_.resize(fabric.layout().gpus);
+    if (partitions_[peer]) return *partitions_[peer];
     const MoeHubSpec& spec = fabric.machine().moe_hub;
     // A train enters when its first packet fits, so in row grain there is room for one more.
     const Bytes train = fabric.unit_bytes(fabric.link()) / fabric.link().payload;
     const auto entries = static_cast<std::int32_t>(spec.rpm_entries + train - 1);
-    Partition& partition =
-        partitions_.emplace(peer, Partition{RpmPartition(entries, spec.rpm_timer)}).first->second;
+    partitions_[peer] = std::make_unique<Partition>(peer, entries, spec.rpm_timer);
     for (Uplink& uplink : uplinks_) {
         if (!fabric.layout().connects(uplink.number, gpu_, peer)) continue;
-        uplink.channels[channel_of(uplink, peer)].partitions.push_back(&partition);
+        uplink.channels[channel_of(uplink, peer)].partitions.push_back(partitions_[peer].get());
     }
-    return partition;
+    return *partitions_[peer];
 }
 
 void Egress::enqueue_rpm(Fabric& fabric, TransferId id) {
     const Transfer& transfer = fabric.transfer(id);
     Partition& partition = partition_of(fabric, transfer.dst);
-    if (partition.head == kNoTransfer) {
-        partition.head = id;
-    } else {
+    if (partition.head != kNoTransfer) {
         fabric.transfer(partition.tail).next = id;
+        partition.tail = id;
+        return;  // what stands before it found no room
     }
-    partition.tail = id;
-    const std::uint64_t planes = fill(fabric, partition, transfer.ready);
-    for (Uplink& uplink : uplinks_) {
-        if (((planes >> (uplink.number % 64)) & 1) == 0) continue;
-        take_line(fabric, uplink, channel_of(uplink, transfer.dst), transfer.ready);
+    partition.head = partition.tail = id;
+    open_head(fabric, partition);
+    fill_and_take(fabric, partition, transfer.ready);
+}
+
+void Egress::open_head(Fabric& fabric, Partition& partition) const {
+    const Transfer& transfer = fabric.transfer(partition.head);
+    partition.second = transfer.next;
+    if (partition.second != kNoTransfer) fabric.prefetch(partition.second);
+    partition.ready = transfer.ready;
+    partition.left = transfer.bytes;
+    partition.number = fabric.first_line(transfer, fabric.link());
+    RpmLine& line = partition.next;
+    line.transfer = partition.head;
+    line.index = 0;
+    line.row_id = transfer.target.allocate ? transfer.target.row : 0xffffffff;
+    line.low_priority = transfer.target.low_priority;
+    line.kind = transfer.kind;
+    line.multicast = transfer.multicast;
+    line.plane = static_cast<std::uint8_t>(
+        fabric.layout().uplink(transfer.src, transfer.dst, partition.number));
+    shape_next(fabric, partition);
+}
+
+void Egress::shape_next(const Fabric& fabric, Partition& partition) const {
+    RpmLine& line = partition.next;
+    const Wire& wire = fabric.wire_of_uplink(line.plane);
+    const bool nic = fabric.layout().is_nic(line.plane);
+    const Bytes bytes = std::min(partition.left, fabric.unit_bytes(wire));
+    // A warp's stores to a line come together, so they have merged when the line may go.
+    line.bytes = static_cast<std::uint32_t>(bytes);
+    line.packets = nic ? std::uint16_t{1} : wire.packets(bytes);
+    // A store that ends its row is flushed with it; a source column, which stands alone, might
+    // still be joined by others and waits for the timer.
+    line.whole = static_cast<std::uint32_t>(line.low_priority && !nic ? wire.payload : bytes);
+    const Bytes store = fabric.machine().moe_hub.store_bytes;
+    partition.merged = std::max<std::int64_t>(0, (bytes + store - 1) / store - line.packets);
+}
+
+/// The next line entered: on to the one behind it, of the next transfer if need be.
+void Egress::advance_head(Fabric& fabric, Partition& partition) const {
+    RpmLine& line = partition.next;
+    partition.left -= line.bytes;
+    if (partition.left == 0) {
+        const bool known = partition.second != kNoTransfer;
+        partition.head = known ? partition.second : fabric.transfer(partition.head).next;
+        if (partition.head != kNoTransfer) open_head(fabric, partition);
+        return;
     }
+    ++line.index;
+    line.plane =
+        static_cast<std::uint8_t>(fabric.layout().uplink_after(line.plane, ++partition.number));
+    if (partition.left < line.bytes) shape_next(fabric, partition);  // all but the last are alike
 }
 
 /// Lets stores into the partition while there is room; returns for which uplinks, as a bitmap.
 std::uint64_t Egress::fill(Fabric& fabric, Partition& partition, Ps now) {
-    const Layout& layout = fabric.layout();
     std::uint64_t planes = 0;
-    while (partition.head != kNoTransfer) {
-        const Transfer& transfer = fabric.transfer(partition.head);
-        const std::uint64_t first = fabric.first_line(transfer, fabric.link());
-        const std::uint32_t plane =
-            layout.uplink(transfer.src, transfer.dst, first + partition.next);
-        const Wire& wire = fabric.wire_of_uplink(plane);
-        const Bytes size = fabric.unit_bytes(wire);
-        const Bytes left = transfer.bytes - partition.next * size;
-        const Bytes bytes = std::min(left, size);
-        const bool nic = layout.is_nic(plane);
-        RpmLine line;
-        line.transfer = partition.head;
-        line.index = partition.next;
-        line.row_id = transfer.target.allocate ? transfer.target.row : 0xffffffff;
-        line.packets = nic ? std::uint16_t{1} : wire.packets(bytes);
-        if (!partition.lines.fits(line.packets)) break;
-        // A store that ends its row is flushed with it; a source column, which stands alone, might
-        // still be joined by others and waits for the timer.
-        line.whole = static_cast<std::uint32_t>(
-            transfer.target.low_priority && !nic ? wire.payload : bytes);
-        line.plane = static_cast<std::uint8_t>(plane);
-        line.low_priority = transfer.target.low_priority;
-        line.since = line.last = std::max(now, transfer.ready);
-        // A warp's stores to a line come together, so they have merged when the line may go.
-        line.bytes = static_cast<std::uint32_t>(bytes);
-        partition.lines.store(line, rpm_stats_);
-        const Bytes store = fabric.machine().moe_hub.store_bytes;
-        const std::int64_t merged = (bytes + store - 1) / store - line.packets;
-        rpm_stats_.stores += std::max<std::int64_t>(0, merged);
-        rpm_stats_.merged += std::max<std::int64_t>(0, merged);
-        planes |= std::uint64_t{1} << (plane % 64);  // more than 64 links: only a hint
-        if (left <= size) {
-            partition.head = transfer.next;
-            partition.next = 0;
-        } else {
-            ++partition.next;
-        }
+    while (partition.head != kNoTransfer && partition.lines.fits(partition.next.packets)) {
+        RpmLine& line = partition.next;
+        line.since = line.last = std::max(now, partition.ready);
+        partition.lines.add(line, rpm_stats_);
+        rpm_stats_.stores += partition.merged;
+        rpm_stats_.merged += partition.merged;
+        planes |= std::uint64_t{1} << (line.plane % 64);
+        advance_head(fabric, partition);
     }
     return planes;
 }
 
+/// Fills the partition, and stages lines on those channels to the peer that had none.
+void Egress::fill_and_take(Fabric& fabric, Partition& partition, Ps now) {
+    std::uint64_t planes = fill(fabric, partition, now);
+    for (; planes != 0; planes &= planes - 1) {
+        // A bit stands for every 64th uplink: where there are more, only a hint.
+        auto number = static_cast<std::size_t>(std::countr_zero(planes));
+        for (; number < uplinks_.size(); number += 64) {
+            Uplink& uplink = uplinks_[number];
+            take_line(fabric, uplink, channel_of(uplink, partition.peer), now);
+        }
+    }
+}
+
 /// Stages the next line of the channel, if it is empty, from the peer whose turn it is.
 void Egress::take_line(Fabric& fabric, Uplink& uplink, std::uint32_t number, Ps now) {
+    if (((uplink.filled >> number) & 1) != 0) return;
     Channel& channel = uplink.channels[number];
-    if (!channel.units.empty()) return;
     const auto plane = static_cast<std::uint8_t>(uplink.number);
     const std::size_t peers = channel.partitions.size();
-    for (std::size_t i = 0; i < peers; ++i) {
-        const std::size_t peer = (channel.turn + i) % peers;
+    std::size_t peer = channel.turn;
+    for (std::size_t i = 0; i < peers; ++i, ++peer) {
+        if (peer >= peers) peer = 0;
         Partition& partition = *channel.partitions[peer];
         const auto choice = partition.lines.choose(plane, now);
         if (!choice) continue;
         if (choice->from > now) {
             uplink.waits = std::min(uplink.waits, choice->from);
+            waits_ = std::min(waits_, choice->from);
             continue;
         }
-        const RpmLine line = partition.lines.take(choice->slot, rpm_stats_);
-        Unit& unit = stage(uplink, number, now);
-        fabric.cut(unit, line.transfer, *uplink.wire, line.index);
-        unit.plane = plane;
-        channel.packets += unit.packets;
+        stage_line(uplink, partition.lines.take(choice->slot, rpm_stats_), partition.peer, now);
         channel.turn = peer + 1;
-        const GpuId dst = unit.dst;
-        const std::uint64_t planes = fill(fabric, partition, now);
-        for (Uplink& other : uplinks_) {
-            if (((planes >> (other.number % 64)) & 1) == 0) continue;
-            take_line(fabric, other, channel_of(other, dst), now);
-        }
-        return;
+        return fill_and_take(fabric, partition, now);
     }
 }
 
-/// A line's time has run out.
-void Egress::take_lines(Fabric& fabric, Uplink& uplink, Ps now) {
-    uplink.waits = kNever;
-    for (std::uint32_t number = 1; number <= uplink.requests; ++number) {
-        take_line(fabric, uplink, number, now);
+/// The line knows all that its unit needs: its transfer may have left the processor's cache.
+void Egress::stage_line(Uplink& uplink, const RpmLine& line, GpuId peer, Ps now) {
+    const std::uint32_t number = channel_of(uplink, peer);
+    Unit& unit = stage(uplink, number, now);
+    unit.transfer = line.transfer;
+    unit.index = line.index;
+    unit.bytes = line.bytes;
+    unit.packets = line.packets;
+    unit.kind = line.kind;
+    unit.phase = Phase::whole;
+    unit.src = gpu_;
+    unit.dst = peer;
+    unit.plane = line.plane;
+    unit.multicast = line.multicast;
+    unit.gather = false;
+    unit.flits = uplink.wire->flits(line.kind, line.bytes, line.packets, line.multicast);
+    uplink.channels[number].packets += unit.packets;
+}
+
+/// Lines whose time has run out go as they are.
+void Egress::take_timed_out(Fabric& fabric) {
+    const Ps now = waits_;
+    for (Uplink& uplink : uplinks_) {
+        if (uplink.waits != now) continue;
+        uplink.waits = kNever;
+        for (std::uint32_t number = 1; number <= uplink.requests; ++number) {
+            take_line(fabric, uplink, number, now);
+        }
     }
+    waits_ = kNever;
+    for (const Uplink& uplink : uplinks_) waits_ = std::min(waits_, uplink.waits);
 }
 
 }  // namespace moehub::sim

@@ -52,7 +52,8 @@ void Endpoint::increase(CounterId id) {
     }
 }
 
-TransferId Endpoint::post(Transfer transfer) {
+TransferId Endpoint::post(const Transfer& wanted) {
+    Transfer transfer = wanted;
     transfer.src = id_;
     if (transfer.multicast) transfer.dst = id_;
     const TransferId id = fabric_->add_transfer(transfer);
@@ -110,17 +111,36 @@ void Endpoint::add_timer(Timer timer) {
     std::push_heap(timers_.begin(), timers_.end(), std::greater<>());
 }
 
+Ps Endpoint::next_timer() const {
+    if (!present_.empty()) return now_;
+    return timers_.empty() ? kNever : timers_.front().time;
+}
+
+Endpoint::Timer Endpoint::take_timer() {
+    if (!present_.empty() && (timers_.empty() || timers_.front() > present_[first_])) {
+        const Timer due = present_[first_++];
+        if (first_ == present_.size()) {
+            present_.clear();
+            first_ = 0;
+        }
+        return due;
+    }
+    std::pop_heap(timers_.begin(), timers_.end(), std::greater<>());
+    const Timer due = timers_.back();
+    timers_.pop_back();
+    return due;
+}
+
 Ps Endpoint::run(std::span<const Event> events, Ps until) {
     std::size_t handled = 0;
     for (;;) {
-        const Ps timer = timers_.empty() ? kNever : timers_.front().time;
+        const Ps timer = next_timer();
         if (handled < events.size() && events[handled].time <= timer) {
+            if (handled + 2 < events.size()) fabric_->prefetch(events[handled + 2].unit.transfer);
             now_ = events[handled].time;
             receive(events[handled++].unit);
         } else if (timer < until) {
-            std::pop_heap(timers_.begin(), timers_.end(), std::greater<>());
-            const Timer due = timers_.back();
-            timers_.pop_back();
+            const Timer due = take_timer();
             now_ = due.time;
             fire(due);
         } else {

@@ -42,10 +42,10 @@ class Endpoint {
     void drop_counter(CounterId counter);  ///< nobody may use it any more
     void increase(CounterId counter);
     /// Hands a transfer to the hub; it reaches the egress after the hub's store latency.
-    TransferId post(Transfer transfer);
+    TransferId post(const Transfer& wanted);
 
     /// Resumes a suspended coroutine at the present time, after what is already due.
-    void resume(std::coroutine_handle<> waiting) { add_timer({now_, 0, waiting}); }
+    void resume(std::coroutine_handle<> waiting) { present_.push_back({now_, order_++, waiting}); }
     /// The alarm must outlive the call.
     void call_at(Ps time, Alarm& alarm) { add_timer({time, 0, nullptr, kNoCounter, &alarm}); }
 
@@ -106,6 +106,8 @@ class Endpoint {
     };
 
     void add_timer(Timer timer);
+    Ps next_timer() const;
+    Timer take_timer();
     void fire(const Timer& timer);
     void receive(const Unit& unit);
     void store(const Unit& unit);
@@ -123,7 +125,9 @@ class Endpoint {
     Bytes received_ = 0;
     std::int64_t packets_ = 0;
     std::uint64_t order_ = 0;
-    std::vector<Timer> timers_;  ///< min-heap
+    std::vector<Timer> timers_;   ///< min-heap, but for those of the present time that
+    std::vector<Timer> present_;  ///< stand in line here, from
+    std::size_t first_ = 0;       ///< on
     std::vector<Counter> counters_;
     std::vector<CounterId> free_counters_;
     std::vector<Program> programs_;

@@ -117,8 +117,7 @@ TransferId Fabric::add_transfer(const Transfer& transfer) {
     if (transfer.bytes <= 0 || transfer.bytes > most) {
         throw InputError(fmt::format("a transfer of {} B, allowed 1 to {}", transfer.bytes, most));
     }
-    transfers_.push_back(transfer);
-    return static_cast<TransferId>(transfers_.size() - 1);
+    return transfers_.add(transfer);
 }
 
 void Fabric::cut(Unit& unit, TransferId id, const Wire& wire, std::uint32_t index) const {
@@ -170,7 +169,8 @@ void Fabric::run() {
     }
     if (!waiters.empty())
         throw Deadlock("nothing moves any more, and still waiting are:" + waiters);
-    for (const Transfer& transfer : transfers_) {
+    for (std::size_t i = 0; i < transfers_.size(); ++i) {
+        const Transfer& transfer = transfers_[static_cast<TransferId>(i)];
         if (transfer.completed == transfer.bytes) continue;
         throw Deadlock(fmt::format("gpu {} got answers for {} of the {} B it sent to gpu {}",
                                    transfer.src, transfer.completed, transfer.bytes, transfer.dst));

@@ -105,6 +105,12 @@ class Fabric {
 
     TransferId add_transfer(const Transfer& transfer);
     Transfer& transfer(TransferId id) { return transfers_[id]; }
+    /// Has the processor fetch what will be needed soon: transfers lie all over the memory.
+    void prefetch(TransferId id) const {
+        const Transfer& transfer = transfers_[id];
+        __builtin_prefetch(&transfer);
+        __builtin_prefetch(&transfer.delivered);
+    }
     // A transfer is cut into units: packets, or trains of packets. A network packet of some KiB is
     // a train already, and stays whole in both grains.
     Bytes unit_bytes(const Wire& wire) const {
@@ -157,7 +163,7 @@ class Fabric {
     std::vector<CreditPool> pools_;
     std::vector<Shared> shared_;
     std::vector<PoolId> free_shared_;
-    std::vector<Transfer> transfers_;
+    TransferStore transfers_;
     std::vector<Egress> egresses_;
     std::vector<Port> ports_;
     std::vector<Endpoint> endpoints_;

@@ -54,6 +54,12 @@ struct Layout {
     /// the same switch; each aligned group of as many lines as switches takes all of them in turn,
     /// starting at one that varies from group to group.
     std::uint32_t uplink(std::uint32_t src, std::uint32_t dst, std::uint64_t line) const;
+    /// That of a line between the same GPUs, given that of the line before it.
+    std::uint32_t uplink_after(std::uint32_t before, std::uint64_t line) const {
+        if (planes == 1 || mesh || is_nic(before)) return before;
+        if (line % planes == 0) return first_of_group(line / planes);
+        return before + 1 == planes ? 0 : before + 1;
+    }
     /// The inverse: the line of a group that takes the uplink.
     std::uint64_t line(std::uint64_t group, std::uint32_t uplink) const;
     /// Whether a transfer from src to dst may use the uplink.

@@ -11,7 +11,10 @@ class Ring {
   public:
     bool empty() const { return head_ == tail_; }
     const T& front() const { return items_[head_ & mask_]; }
-    void drop() { ++head_; }
+    void drop() {
+        // An empty ring begins anew: one that holds little stays in the processor's cache.
+        if (++head_ == tail_) head_ = tail_ = 0;
+    }
     /// A new item behind all that are not later, to be filled in by the caller; what it holds but
     /// for the time is undefined. Most come in order of time.
     T& push(std::int64_t time) {
@@ -38,7 +41,7 @@ class Ring {
 
     std::vector<T> items_;
     std::size_t mask_ = 0;
-    std::size_t head_ = 0;  ///< both only grow; their low bits index the ring
+    std::size_t head_ = 0;  ///< both grow while there are items; their low bits index the ring
     std::size_t tail_ = 0;
 };
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 namespace moehub::sim {
 
@@ -12,8 +11,7 @@ double SharedRate::rate() const {
 
 void SharedRate::draw(double amount, Waiter& waiter) {
     advance();
-    users_.push_back({progress_ + amount, amount, order_++, &waiter});
-    std::push_heap(users_.begin(), users_.end(), std::greater<>());
+    users_.push({progress_ + amount, amount, order_++, &waiter});
     set_alarm();
 }
 
@@ -38,10 +36,9 @@ void SharedRate::ring() {
     advance();
     // Progress is a sum of rounded steps: less than two picoseconds' worth left is done.
     while (!users_.empty() && users_.front().target - progress_ < 2 * rate()) {
-        std::pop_heap(users_.begin(), users_.end(), std::greater<>());
-        drawn_ += users_.back().amount;
-        Waiter& waiter = *users_.back().waiter;
-        users_.pop_back();
+        drawn_ += users_.front().amount;
+        Waiter& waiter = *users_.front().waiter;
+        users_.pop();
         if (--waiter.draws == 0) gpu_->resume(waiter.waiting);
     }
     set_alarm();

@@ -5,11 +5,11 @@
 /// have drawn; a user is done when that number has grown by its own amount.
 #pragma once
 #include "sim/endpoint.hpp"
+#include "sim/nearly_sorted.hpp"
 
 #include <moehub/units.hpp>
 
 #include <coroutine>
-#include <vector>
 
 namespace moehub::sim {
 
@@ -34,8 +34,10 @@ class SharedRate final : private Alarm {
         double amount;
         std::uint64_t order;
         Waiter* waiter;
-        bool operator>(const User& other) const {
-            return target != other.target ? target > other.target : order > other.order;
+    };
+    struct Sooner {
+        bool operator()(const User& a, const User& b) const {
+            return a.target != b.target ? a.target < b.target : a.order < b.order;
         }
     };
 
@@ -52,7 +54,7 @@ class SharedRate final : private Alarm {
     Ps last_ = 0;
     Ps alarm_ = kNever;  ///< earliest one set and not yet rung
     std::uint64_t order_ = 0;
-    std::vector<User> users_;  ///< min-heap
+    NearlySorted<User, Sooner> users_;
 };
 
 /// `Draw draw{…}; co_await draw;` draws on one or two resources at once, until both are done.

@@ -27,7 +27,7 @@ Aau::Placed Aau::place(RegionId region, std::uint32_t row_id, Bytes offset, std:
     // May throw, for a first packet only: before anything has changed.
     placed.address = memory_.address(region, placed.local_row) + static_cast<std::uint64_t>(offset);
 
-    placed.ready = occupy_bank(region, row_id, packets, now) + spec_.lookup;
+    placed.ready = occupy_bank(region, row_id, packets, now);
     const std::uint64_t row = row_key(region, row_id);
     if (held) {
         if (placed.ready < last_read_) placed.ready = read_until(row, placed.ready);
@@ -62,13 +62,15 @@ void Aau::enter(RegionId region, std::uint32_t row_id, std::uint32_t local_row) 
     stats_.spill_bytes += spec_.entry;
 }
 
-/// Returns when the bank takes up the first packet.
+/// Returns when the last packet has been looked up. A train's packets came one after the other, so
+/// that the bank, if it was free, is through with all but the last when that one comes.
 Ps Aau::occupy_bank(RegionId region, std::uint32_t row_id, std::uint32_t packets, Ps now) {
     Ps& free_at = bank_free_[rat_.bank(region, row_id)];
-    const Ps start = std::max(now, free_at);
-    stats_.bank_wait += start - now;
+    const Ps first = now - spec_.lookup * (packets - 1);
+    const Ps start = std::max(first, free_at);
+    stats_.bank_wait += start - first;
     free_at = start + spec_.lookup * packets;
-    return start;
+    return free_at;
 }
 
 Ps Aau::read(std::uint64_t row, Ps start) {

@@ -61,9 +61,10 @@ class Aau {
         std::uint32_t page_rows = 0;       ///< that the region may use
         Ps ready = 0;                      ///< when the address is known, not before the arrival
     };
-    /// A packet, or a train of `packets` packets of one row, arrives. The address is known when the
-    /// first of them has been looked up; the bank is busy until all have. Throws InputError when
-    /// the region is full or the pool of pages used up: nothing is written, nothing has changed.
+    /// A packet, or the last of a train of `packets` packets of one row, arrives. The train's
+    /// others came before, a lookup apart or more; it is ready when the bank has looked up all of
+    /// them. Throws InputError when the region is full or the pool of pages used up: nothing is
+    /// written, nothing has changed.
     Placed place(RegionId region, std::uint32_t row_id, Bytes offset, std::uint32_t packets,
                  Ps now);
 

@@ -16,29 +16,35 @@ RowMemory::RowMemory(Bytes data_bytes, Bytes line, bool source_column, bool numb
 
 RowMemory::Row& RowMemory::row(std::uint32_t place, std::uint32_t row_id) {
     if (place >= rows_.size()) {
-        const std::size_t count = std::max<std::size_t>(place + 1, rows_.size() + rows_.size() / 2);
         rows_.resize(place + 1);
-        if (arrived_.size() < rows_.size() * words_) arrived_.resize(count * words_);
         if (with_numbers_) numbers_.resize(rows_.size() * lines_);
     }
     Row& found = rows_[place];
     if (found.known && found.id != row_id) {
-        throw std::logic_error(fmt::format("row {} was written over row {} at place {}", row_id,
-                                           found.id, place));
+        throw std::logic_error(
+            fmt::format("row {} was written over row {} at place {}", row_id, found.id, place));
     }
     found.known = true;
     found.id = row_id;
     return found;
 }
 
-void RowMemory::mark(std::uint32_t place, std::size_t line) {
-    std::uint64_t& word = arrived_[place * words_ + line / 64];
-    const std::uint64_t bit = std::uint64_t{1} << (line % 64);
-    if ((word & bit) != 0) {
-        throw std::logic_error(
-            fmt::format("line {} of row {} came twice", line, rows_[place].id));
+/// A row that comes as a whole is told by its count of lines alone.
+void RowMemory::mark(std::uint32_t place, std::size_t first, std::size_t count) {
+    const auto twice = [&](std::size_t line) {
+        throw std::logic_error(fmt::format("line {} of row {} came twice", line, rows_[place].id));
+    };
+    if (rows_[place].seen + count > lines_) twice(first);
+    if (count == lines_) return;
+    if (arrived_.size() < rows_.size() * words_) arrived_.resize(rows_.size() * words_);
+    for (std::size_t line = first; line < first + count;) {
+        const std::size_t bits = std::min(64 - line % 64, first + count - line);
+        const std::uint64_t mask = ~std::uint64_t{0} >> (64 - bits) << (line % 64);
+        std::uint64_t& word = arrived_[place * words_ + line / 64];
+        if ((word & mask) != 0) twice(line);
+        word |= mask;
+        line += bits;
     }
-    word |= bit;
 }
 
 void RowMemory::write(const Piece& piece) {
@@ -46,10 +52,10 @@ void RowMemory::write(const Piece& piece) {
     const auto first = static_cast<std::size_t>(piece.offset / line_);
     const auto count = static_cast<std::size_t>((piece.bytes + line_ - 1) / line_);
     if (piece.offset % line_ != 0 || first + count > lines_) {
-        throw std::logic_error(fmt::format("{} B at {} do not lie on the lines of a row",
-                                           piece.bytes, piece.offset));
+        throw std::logic_error(
+            fmt::format("{} B at {} do not lie on the lines of a row", piece.bytes, piece.offset));
     }
-    for (std::size_t line = first; line < first + count; ++line) mark(piece.place, line);
+    mark(piece.place, first, count);
     target.seen += static_cast<std::uint32_t>(count);
     if (with_numbers_) {
         std::copy_n(piece.numbers + first, count,

@@ -47,7 +47,7 @@ class RowMemory {
     };
 
     Row& row(std::uint32_t place, std::uint32_t row_id);
-    void mark(std::uint32_t place, std::size_t line);
+    void mark(std::uint32_t place, std::size_t first, std::size_t count);
 
     std::size_t lines_;
     std::size_t words_;  ///< of a row's bitmap of lines
@@ -55,7 +55,7 @@ class RowMemory {
     bool source_column_;
     bool with_numbers_;
     std::vector<Row> rows_;
-    std::vector<std::uint64_t> arrived_;  ///< [row][word]
+    std::vector<std::uint64_t> arrived_;  ///< [row][word], of rows that came in pieces
     std::vector<double> numbers_;         ///< [row][line]
 };
 

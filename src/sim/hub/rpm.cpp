@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <stdexcept>
-#include <tuple>
 
 namespace moehub::sim {
 namespace {
@@ -11,171 +10,123 @@ bool full(const RpmLine& line) {
     return line.bytes == line.whole;
 }
 
-std::size_t hash(TransferId transfer, std::uint32_t index) {
-    const std::uint64_t key = std::uint64_t{transfer} << 32 | index;
-    return static_cast<std::size_t>((key ^ key >> 32) * 0x9e3779b97f4a7c15U >> 32);
+Ps may_leave(const RpmLine& line, Ps timer) {
+    return full(line) ? line.last : std::max(line.last, line.since + timer);
 }
 
-void merge(RpmLine& into, const RpmLine& store) {
-    if (store.bytes > into.whole - into.bytes) {
-        throw std::logic_error("RPM: a line was given more than its bytes");
+void check(const RpmLine& line) {
+    if (line.bytes == 0 || line.bytes > line.whole || line.packets == 0) {
+        throw std::logic_error("RPM: a store of nothing, or of more than its line");
     }
-    into.bytes += store.bytes;
-    into.since = std::min(into.since, store.since);
-    into.last = std::max(into.last, store.last);
 }
 
 }  // namespace
 
-Ps RpmPartition::may_leave(const RpmLine& line) const {
-    return full(line) ? line.last : std::max(line.last, line.since + timer_);
+void RpmPartition::store(const RpmLine& line, RpmStats& stats) {
+    check(line);
+    if (full(line) || !merge(line)) return add(line, stats);
+    stats.merged += line.packets;
+    stats.stores += line.packets;
 }
 
-void RpmPartition::store(const RpmLine& line, RpmStats& stats) {
-    if (line.bytes == 0 || line.bytes > line.whole || line.packets == 0) {
-        throw std::logic_error("RPM: a store of nothing, or of more than its line");
-    }
-    const std::uint32_t slot = find(line.transfer, line.index, line.low_priority);
-    if (slot != kNoSlot) {
-        RpmLine& into = slots_[slot].line;
-        merge(into, line);
-        unschedule(planes_[into.plane], slot);
-        schedule(planes_[into.plane], slot);
-        stats.merged += line.packets;
-    } else {
-        if (!fits(line.packets)) throw std::logic_error("RPM: a store into a full partition");
-        insert(line);
-        stats.deepest = std::max<std::int64_t>(stats.deepest, used_);
-    }
+void RpmPartition::add(const RpmLine& line, RpmStats& stats) {
+    check(line);
+    if (!fits(line.packets)) throw std::logic_error("RPM: a store into a full partition");
+    if (line.plane >= planes_.size()) planes_.resize(line.plane + std::size_t{1});
+    place(line);
+    used_ += line.packets;
+    stats.deepest = std::max<std::int64_t>(stats.deepest, used_);
     stats.stores += line.packets;
 }
 
 std::optional<RpmPartition::Choice> RpmPartition::choose(std::uint8_t number, Ps now) const {
     if (number >= planes_.size()) return std::nullopt;
     Plane& plane = planes_[number];
-    plane.now = std::max(plane.now, now);
-    while (!plane.waiting.empty() && plane.waiting.front().from <= plane.now) {
-        const std::uint32_t slot = plane.waiting.front().slot;
-        unschedule(plane, slot);
-        schedule(plane, slot);
+    now_ = std::max(now_, now);
+    while (plane.soonest <= now_) {
+        plane.due[plane.waiting.front().line.low_priority].push(plane.waiting.front());
+        plane.waiting.pop();
+        plane.look_ahead();
     }
-    const Heap& heap = plane.due.empty() ? plane.waiting : plane.due;
-    if (heap.empty()) return std::nullopt;
-    const std::uint32_t slot = heap.front().slot;
-    return Choice{slot, may_leave(slots_[slot].line)};
+    const std::size_t first = number * kQueues;
+    if (!plane.due[0].empty()) return Choice{first, plane.due[0].front().from};
+    if (!plane.due[1].empty()) return Choice{first + 1, plane.due[1].front().from};
+    if (plane.soonest == kNever) return std::nullopt;
+    return Choice{first + kWaiting, plane.soonest};
 }
 
-RpmLine RpmPartition::take(std::size_t number, RpmStats& stats) {
-    const auto slot = static_cast<std::uint32_t>(number);
-    const RpmLine line = slots_[slot].line;
-    unschedule(planes_[line.plane], slot);
-    std::uint32_t* link = &bucket(line.transfer, line.index);
-    while (*link != slot) link = &slots_[*link].next;
-    *link = slots_[slot].next;
-    slots_[slot].next = free_;
-    free_ = slot;
-    --lines_;
+const RpmPartition::Held& RpmPartition::front(std::size_t slot) const {
+    const Plane& plane = planes_[slot / kQueues];
+    const std::size_t queue = slot % kQueues;
+    return queue == kWaiting ? plane.waiting.front() : plane.due[queue].front();
+}
+
+const RpmLine& RpmPartition::line(std::size_t slot) const {
+    return front(slot).line;
+}
+
+RpmLine RpmPartition::take(std::size_t slot, RpmStats& stats) {
+    const RpmLine line = front(slot).line;
+    Plane& plane = planes_[slot / kQueues];
+    const std::size_t queue = slot % kQueues;
+    if (queue == kWaiting) {
+        plane.waiting.pop();
+        plane.look_ahead();
+    } else {
+        plane.due[queue].pop();
+    }
     used_ -= line.packets;
     stats.packets += line.packets;
     (full(line) ? stats.full : stats.timed_out) += line.packets;
     return line;
 }
 
-// The lines, by (transfer, index, priority): buckets of slots.
-
-std::uint32_t RpmPartition::find(TransferId transfer, std::uint32_t index,
-                                 bool low_priority) const {
-    if (buckets_.empty()) return kNoSlot;
-    std::uint32_t slot = buckets_[hash(transfer, index) & (buckets_.size() - 1)];
-    for (; slot != kNoSlot; slot = slots_[slot].next) {
-        const RpmLine& line = slots_[slot].line;
-        if (line.transfer == transfer && line.index == index && line.low_priority == low_priority) {
-            break;
-        }
-    }
-    return slot;
-}
-
-std::uint32_t& RpmPartition::bucket(TransferId transfer, std::uint32_t index) {
-    return buckets_[hash(transfer, index) & (buckets_.size() - 1)];
-}
-
-void RpmPartition::insert(const RpmLine& line) {
-    if (lines_ == buckets_.size()) rehash();
-    std::uint32_t slot = free_;
-    if (slot == kNoSlot) {
-        slot = static_cast<std::uint32_t>(slots_.size());
-        slots_.emplace_back();
+/// Puts a line where its time belongs.
+void RpmPartition::place(const RpmLine& line) const {
+    Plane& plane = planes_[line.plane];
+    const Held held{line, may_leave(line, timer_)};
+    if (held.from <= now_) {
+        plane.due[line.low_priority].push(held);
     } else {
-        free_ = slots_[slot].next;
-    }
-    std::uint32_t& first = bucket(line.transfer, line.index);
-    slots_[slot].line = line;
-    slots_[slot].next = first;
-    first = slot;
-    ++lines_;
-    used_ += line.packets;
-    if (line.plane >= planes_.size()) planes_.resize(line.plane + std::size_t{1});
-    schedule(planes_[line.plane], slot);
-}
-
-/// Called when all slots are in use: as many as there are buckets.
-void RpmPartition::rehash() {
-    buckets_.assign(std::max<std::size_t>(16, 2 * buckets_.size()), kNoSlot);
-    for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) {
-        std::uint32_t& first = bucket(slots_[slot].line.transfer, slots_[slot].line.index);
-        slots_[slot].next = first;
-        first = slot;
+        plane.waiting.push(held);
+        plane.soonest = std::min(plane.soonest, held.from);
     }
 }
 
-// When lines leave: two heaps per plane.
-
-void RpmPartition::schedule(Plane& plane, std::uint32_t slot) const {
-    const RpmLine& line = slots_[slot].line;
-    const Ps from = may_leave(line);
-    const bool due = from <= plane.now;
-    slots_[slot].due = due;
-    push(due ? plane.due : plane.waiting,
-         {.from = due ? 0 : from,
-          .major = std::uint64_t{line.low_priority} << 32 | line.row_id,
-          .minor = std::uint64_t{line.index} << 32 | line.transfer,
-          .slot = slot});
-}
-
-void RpmPartition::unschedule(Plane& plane, std::uint32_t slot) const {
-    pop(slots_[slot].due ? plane.due : plane.waiting, slots_[slot].place);
-}
-
-void RpmPartition::push(Heap& heap, const Node& node) const {
-    heap.emplace_back();
-    settle(heap, heap.size() - 1, node);
-}
-
-void RpmPartition::pop(Heap& heap, std::size_t place) const {
-    const Node moved = heap.back();
-    heap.pop_back();
-    if (place < heap.size()) settle(heap, place, moved);
-}
-
-/// Puts a node into the hole at `place`, or where it belongs above or below.
-void RpmPartition::settle(Heap& heap, std::size_t place, const Node& node) const {
-    const auto before = [](const Node& a, const Node& b) {
-        return std::tie(a.from, a.major, a.minor) < std::tie(b.from, b.major, b.minor);
+bool RpmPartition::holds(TransferId transfer, std::uint32_t index, bool low_priority) const {
+    const auto is = [&](const Held& held) {
+        return held.line.transfer == transfer && held.line.index == index &&
+               held.line.low_priority == low_priority;
     };
-    const auto put = [&](std::size_t at, const Node& what) {
-        heap[at] = what;
-        slots_[what.slot].place = static_cast<std::uint32_t>(at);
+    return std::any_of(planes_.begin(), planes_.end(), [&](const Plane& plane) {
+        return plane.due[low_priority].any(is) || plane.waiting.any(is);
+    });
+}
+
+/// False when the line is not there.
+bool RpmPartition::merge(const RpmLine& store) {
+    if (store.plane >= planes_.size()) return false;
+    const auto is = [&](const Held& held) {
+        return held.line.transfer == store.transfer && held.line.index == store.index &&
+               held.line.low_priority == store.low_priority;
     };
-    for (; place > 0 && before(node, heap[(place - 1) / 2]); place = (place - 1) / 2) {
-        put(place, heap[(place - 1) / 2]);
+    Plane& plane = planes_[store.plane];
+    std::optional<Held> found = plane.due[store.low_priority].extract(is);
+    if (!found) {
+        found = plane.waiting.extract(is);
+        plane.look_ahead();
     }
-    for (std::size_t child; (child = 2 * place + 1) < heap.size(); place = child) {
-        if (child + 1 < heap.size() && before(heap[child + 1], heap[child])) ++child;
-        if (!before(heap[child], node)) break;
-        put(place, heap[child]);
+    if (!found) return false;
+    RpmLine line = found->line;
+    const bool room = store.bytes <= line.whole - line.bytes;
+    if (room) {
+        line.bytes += store.bytes;
+        line.since = std::min(line.since, store.since);
+        line.last = std::max(line.last, store.last);
     }
-    put(place, node);
+    place(line);
+    if (!room) throw std::logic_error("RPM: a line was given more than its bytes");
+    return true;
 }
 
 }  // namespace moehub::sim

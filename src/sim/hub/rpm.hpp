@@ -9,6 +9,7 @@
 /// take turns; that is the egress's business, since it knows who has credit.
 #pragma once
 #include "sim/event.hpp"
+#include "sim/nearly_sorted.hpp"
 
 #include <moehub/units.hpp>
 
@@ -39,6 +40,8 @@ struct RpmLine {
     std::uint16_t packets = 1;  ///< room it takes
     std::uint8_t plane = 0;     ///< uplink it will take
     bool low_priority = false;
+    Kind kind = Kind::store;
+    bool multicast = false;
     Ps since = 0;  ///< first store
     Ps last = 0;   ///< latest store: it cannot leave before
 };
@@ -50,77 +53,75 @@ class RpmPartition {
     RpmPartition(std::int32_t entries, Ps timer) : entries_(entries), timer_(timer) {}
 
     bool fits(std::uint32_t packets) const { return used_ == 0 || packets <= room(); }
-    bool holds(TransferId transfer, std::uint32_t index, bool low_priority = false) const {
-        return find(transfer, index, low_priority) != kNoSlot;
-    }
+    /// Looks at every line.
+    bool holds(TransferId transfer, std::uint32_t index, bool low_priority = false) const;
     /// A store of `bytes` more of line (transfer, index), merged where the line is there with the
-    /// same priority. The partition must fit it, unless it merges (see `holds`), and a line gets
-    /// each of its bytes once (std::logic_error).
+    /// same priority, which is found by looking at every line. The partition must fit it, unless it
+    /// merges (see `holds`), and a line gets each of its bytes once (std::logic_error). A store of
+    /// a whole line is not looked for: nothing could have come before it.
     void store(const RpmLine& line, RpmStats& stats);
+    /// The same for a line that is known not to be there.
+    void add(const RpmLine& line, RpmStats& stats);
 
     /// The line to leave next on the uplink, and from when on it may; nothing if none is there. Of
     /// the lines that may leave at `now` it is the first by the order above; if none may, the one
     /// that may soonest. A full line may leave at its `last`, one that may still grow at
     /// since + timer, or its `last` if that is later. `now`, when the uplink could begin, should
-    /// not go back from call to call of one plane: what was allowed to leave before stays ahead of
-    /// what was not. The slot is valid until the next store or take.
+    /// not go back from call to call: what was allowed to leave before stays ahead of what was
+    /// not. The slot is valid until the next store or take.
     struct Choice {
         std::size_t slot = 0;
         Ps from = 0;
     };
     std::optional<Choice> choose(std::uint8_t plane, Ps now) const;
-    const RpmLine& line(std::size_t slot) const { return slots_[slot].line; }
+    const RpmLine& line(std::size_t slot) const;
     RpmLine take(std::size_t slot, RpmStats& stats);
 
     std::int32_t used() const { return used_; }  ///< packets
     bool empty() const { return used_ == 0; }
 
   private:
-    static constexpr std::uint32_t kNoSlot = 0xffff'ffff;
-
-    struct Slot {
+    struct Held {
         RpmLine line;
-        std::uint32_t next = kNoSlot;  ///< of its bucket, or of the free slots
-        std::uint32_t place = 0;       ///< in its heap
-        bool due = false;              ///< lies in `due`, not in `waiting`
+        Ps from = 0;  ///< when it may leave
     };
-    struct Node {
-        Ps from = 0;              ///< 0 in `due`
-        std::uint64_t major = 0;  ///< priority, RowID
-        std::uint64_t minor = 0;  ///< line, transfer
-        std::uint32_t slot = 0;
+    struct Precedence {  // among lines of one priority
+        bool operator()(const Held& a, const Held& b) const {
+            if (a.line.row_id != b.line.row_id) return a.line.row_id < b.line.row_id;
+            if (a.line.index != b.line.index) return a.line.index < b.line.index;
+            return a.line.transfer < b.line.transfer;
+        }
     };
-    using Heap = std::vector<Node>;  ///< binary; slots know their places, so any may leave
+    struct Sooner {
+        bool operator()(const Held& a, const Held& b) const {
+            if (a.from != b.from) return a.from < b.from;
+            if (a.line.low_priority != b.line.low_priority) return b.line.low_priority;
+            return Precedence()(a, b);
+        }
+    };
     struct Plane {
-        Heap due;      ///< lines that may leave, by precedence
-        Heap waiting;  ///< lines that may leave later, by when, then by precedence
-        Ps now = 0;    ///< latest asked for: what may leave by then is in `due`
+        NearlySorted<Held, Precedence> due[2];  ///< lines that may leave, of high and low priority
+        NearlySorted<Held, Sooner> waiting;     ///< lines that may leave later
+        Ps soonest = kNever;                    ///< when the first of them may
+
+        void look_ahead() { soonest = waiting.empty() ? kNever : waiting.front().from; }
     };
+    /// A slot is the front of a queue: of a plane's `due`, or its `waiting`.
+    static constexpr std::size_t kQueues = 3;
+    static constexpr std::size_t kWaiting = 2;
 
     std::uint32_t room() const {
         return used_ < entries_ ? static_cast<std::uint32_t>(entries_ - used_) : 0;
     }
-    Ps may_leave(const RpmLine& line) const;
-
-    std::uint32_t find(TransferId transfer, std::uint32_t index, bool low_priority) const;
-    std::uint32_t& bucket(TransferId transfer, std::uint32_t index);
-    void insert(const RpmLine& line);
-    void rehash();
-
-    void schedule(Plane& plane, std::uint32_t slot) const;
-    void unschedule(Plane& plane, std::uint32_t slot) const;
-    void push(Heap& heap, const Node& node) const;
-    void pop(Heap& heap, std::size_t place) const;
-    void settle(Heap& heap, std::size_t place, const Node& node) const;
+    const Held& front(std::size_t slot) const;
+    void place(const RpmLine& line) const;
+    bool merge(const RpmLine& store);
 
     std::int32_t entries_;
     std::int32_t used_ = 0;
-    std::uint32_t lines_ = 0;
-    std::uint32_t free_ = kNoSlot;
     Ps timer_;
-    std::vector<std::uint32_t> buckets_;  ///< by hash of (transfer, index): first slot
-    // In which heap a line lies follows from `now` and is no part of what the partition holds.
-    mutable std::vector<Slot> slots_;
+    // In which queue a line lies follows from `now` and is no part of what the partition holds.
+    mutable Ps now_ = 0;  ///< latest asked for: what may leave by then is in `due` once asked for
     mutable std::vector<Plane> planes_;
 };
 
