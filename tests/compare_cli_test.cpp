@@ -163,8 +163,8 @@ TEST_F(CompareCli, IsALayerOfATraceSimulated) {
     expect_refused("run --seed 2 --routing " + path,
                    "--seed: a trace has none, allowed: with a generator");
     expect_refused_about("run --model deepseek-v3 --routing " + path, "allowed: the model's top-8");
-    expect_refused("run --layer 1",
-                   "--layer: a generator has one layer, allowed: with --routing FILE.npy");
+    expect_refused("run --layer 1000",
+                   "--layer: found \"1000\", allowed: a whole number from 0 to 999");
     expect_refused_about("run --routing none.npy", "none.npy");
 }
 

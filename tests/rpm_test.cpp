@@ -172,26 +172,25 @@ TEST_F(Rpm, each_uplink_sees_its_own_lines) {
 
 TEST_F(Rpm, a_full_partition_takes_no_new_line_but_merges) {
     for (TransferId i = 0; i < 4; ++i) {
-        EXPECT_TRUE(partition.fits(1));
+        EXPECT_TRUE(partition.fits());
         store(store_of(i, 0, 32, 0));
     }
-    EXPECT_FALSE(partition.fits(1));
+    EXPECT_FALSE(partition.fits());
     EXPECT_THROW(store(store_of(9, 0, 32, 0)), std::logic_error);
     EXPECT_TRUE(partition.holds(2, 0));
     store(store_of(2, 0, 96, 5));
     EXPECT_EQ(next(5).transfer, 2u);
-    EXPECT_TRUE(partition.fits(1));
-    EXPECT_FALSE(partition.fits(2));
+    EXPECT_TRUE(partition.fits());
     EXPECT_FALSE(partition.holds(2, 0));
 }
 
 TEST_F(Rpm, a_partition_of_one_entry_passes_one_line_at_a_time) {
     partition = RpmPartition(1, kTimer);
     store(store_of(1, 0, 64, 0));
-    EXPECT_FALSE(partition.fits(1));
+    EXPECT_FALSE(partition.fits());
     store(store_of(1, 0, 64, 1));
     next(1);
-    EXPECT_TRUE(partition.fits(1));
+    EXPECT_TRUE(partition.fits());
     store(store_of(1, 1, 128, 2));
     EXPECT_EQ(next(2).index, 1u);
 }
@@ -199,22 +198,24 @@ TEST_F(Rpm, a_partition_of_one_entry_passes_one_line_at_a_time) {
 TEST_F(Rpm, a_train_takes_the_room_of_its_packets) {
     store(train_of(1, 3));
     EXPECT_EQ(partition.used(), 3);
-    EXPECT_TRUE(partition.fits(1));
-    EXPECT_FALSE(partition.fits(2));
+    EXPECT_TRUE(partition.fits());
     EXPECT_EQ(next(0).packets, 3);
     EXPECT_EQ(stats.packets, 3);
     EXPECT_EQ(stats.full, 3);
     EXPECT_EQ(stats.deepest, 3);
 }
 
-TEST_F(Rpm, a_train_larger_than_the_partition_is_taken_by_an_empty_one_only) {
-    EXPECT_TRUE(partition.fits(64));
-    store(train_of(1, 64));
-    EXPECT_FALSE(partition.fits(1));
-    next(0);
-    store(store_of(2, 0, 128, 0));
-    EXPECT_FALSE(partition.fits(64));
+TEST_F(Rpm, a_train_enters_when_its_first_packet_fits) {
+    store(store_of(1, 0, 128, 0));
+    EXPECT_TRUE(partition.fits());
+    store(train_of(2, 64));
+    EXPECT_EQ(partition.used(), 65);
+    EXPECT_FALSE(partition.fits());
     EXPECT_THROW(store(train_of(3, 64)), std::logic_error);
+    next(0);
+    EXPECT_FALSE(partition.fits());
+    next(0);
+    EXPECT_TRUE(partition.fits());
 }
 
 TEST_F(Rpm, bytes_that_a_line_has_no_room_for_are_a_defect) {
@@ -228,7 +229,7 @@ TEST_F(Rpm, a_partition_of_a_million_lines_gives_them_out_in_order) {
     constexpr TransferId count = 1 << 20;
     partition = RpmPartition(count, kTimer);
     for (TransferId i = 0; i < count; ++i) store(store_of(i * 7919 % count, 0, 128, 0));
-    EXPECT_FALSE(partition.fits(1));
+    EXPECT_FALSE(partition.fits());
     for (TransferId i = 0; i < count; ++i) ASSERT_EQ(next(0).transfer, i);
 }
 
@@ -279,13 +280,13 @@ RC_GTEST_PROP(RpmProperty, agrees_with_looking_at_every_line, ()) {
         RpmLine* held = plain.find(line);
         RC_ASSERT(partition.holds(line.transfer, line.index, line.low_priority) ==
                   (held != nullptr));
-        RC_ASSERT(partition.fits(1) == (plain.lines.size() < static_cast<std::size_t>(entries)));
+        RC_ASSERT(partition.fits() == (plain.lines.size() < static_cast<std::size_t>(entries)));
         if (held != nullptr && line.bytes <= held->whole - held->bytes) {
             held->bytes += line.bytes;
             held->last = std::max(held->last, line.last);
             held->since = std::min(held->since, line.since);
             partition.store(line, stats);
-        } else if (held == nullptr && partition.fits(1)) {
+        } else if (held == nullptr && partition.fits()) {
             plain.lines.push_back(line);
             partition.store(line, stats);
         }

@@ -32,7 +32,9 @@ void add_routing(CLI::App& command, LayerArguments& arguments) {
         ->capture_default_str();
     command.add_option("--seed", arguments.seed, "of a generated routing; without it 1")
         ->type_name("N");
-    command.add_option("--layer", arguments.layer, "of a trace, from 0; without it 0")
+    command
+        .add_option("--layer", arguments.layer,
+                    "of a trace or of generated layers, from 0; without it 0")
         ->type_name("N");
 }
 

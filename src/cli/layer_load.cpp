@@ -63,8 +63,8 @@ void read_trace(const LayerArguments& arguments, LayerCase& made) {
 }
 
 void generate(const LayerArguments& arguments, LayerCase& made) {
-    if (arguments.layer)
-        throw InputError("--layer: a generator has one layer, allowed: with --routing FILE.npy");
+    constexpr int kMostLayers = 1000;
+    const int layer = int_of("--layer", arguments.layer.value_or("0"), {0, kMostLayers - 1});
     RoutingSpec spec = parse_routing(arguments.routing);
     spec.seed = static_cast<std::uint64_t>(
         count_of("--seed", arguments.seed.value_or("1"), {0, kMostCount}));
@@ -72,7 +72,7 @@ void generate(const LayerArguments& arguments, LayerCase& made) {
         arguments.tokens ? count_of("--tokens", *arguments.tokens, {1, kMostTokens}) : kUsualTokens;
     made.routing_name = to_string(spec);
     made.seed = spec.seed;
-    made.routing = make_routing(spec, made.model, tokens);
+    made.routing = one_layer(make_routing(spec, made.model, tokens, layer + 1), layer, tokens);
 }
 
 void check_tokens(const LayerCase& made) {

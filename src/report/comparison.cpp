@@ -112,8 +112,9 @@ std::string bars_text(const Comparison& comparison) {
 std::string checks_text(const Comparison& comparison) {
     const LayerResult& first = comparison.rows.front().result;
     std::string out = fmt::format(
-        "Checked: each of {} rows was delivered once, packed densely and returned once{}.\n",
-        grouped(first.rows), comparison.rows.size() > 1 ? ", in every system" : "");
+        "Checked{}: each of {} rows reached its expert once and its result came back once; regions "
+        "of hubs have no holes.\n",
+        comparison.rows.size() > 1 ? " in every system" : "", grouped(first.rows));
     if (!first.verified) return out;
     double error = 0;
     for (const ComparisonRow& row : comparison.rows)

@@ -57,7 +57,8 @@ std::vector<Statistic> of_layer(const LayerResult& result) {
     return {
         {"layer", "GEMM-1_end_us", to_us(result.first_gemm),
          "from the start until the last GPU is through"},
-        {"layer", "compute_us", to_us(result.breakdown.compute), "of the GPU that ends last"},
+        {"layer", "compute_us", to_us(result.breakdown.compute),
+         "of the GPU that computes longest"},
         {"layer", "rows", number(result.rows), "(token, expert) pairs"},
         {"layer", "payload_bytes", number(result.payload), "that crossed between GPUs"},
         {"layer", "packets", number(result.packets), "that reached a GPU, acknowledgements aside"},

@@ -26,10 +26,7 @@ Egress::Partition& Egress::partition_of(Fabric& fabric, GpuId peer) {
     if (partitions_.empty()) partitions_.resize(fabric.layout().gpus);
     if (partitions_[peer]) return *partitions_[peer];
     const MoeHubSpec& spec = fabric.machine().moe_hub;
-    // A train enters when its first packet fits, so in row grain there is room for one more.
-    const Bytes train = fabric.unit_bytes(fabric.link()) / fabric.link().payload;
-    const auto entries = static_cast<std::int32_t>(spec.rpm_entries + train - 1);
-    partitions_[peer] = std::make_unique<Partition>(peer, entries, spec.rpm_timer);
+    partitions_[peer] = std::make_unique<Partition>(peer, spec.rpm_entries, spec.rpm_timer);
     for (Uplink& uplink : uplinks_) {
         if (!fabric.layout().connects(uplink.number, gpu_, peer)) continue;
         uplink.channels[channel_of(uplink, peer)].partitions.push_back(partitions_[peer].get());
@@ -81,7 +78,8 @@ void Egress::shape_next(const Fabric& fabric, Partition& partition) const {
     // still be joined by others and waits for the timer.
     line.whole = static_cast<std::uint32_t>(line.low_priority && !nic ? wire.payload : bytes);
     const Bytes store = fabric.machine().moe_hub.store_bytes;
-    partition.merged = std::max<std::int64_t>(0, (bytes + store - 1) / store - line.packets);
+    // A NIC makes packets of its own of whatever it gets: nothing the RPM could claim.
+    partition.merged = nic ? 0 : std::max<std::int64_t>(0, (bytes - 1) / store + 1 - line.packets);
 }
 
 /// The next line entered: on to the one behind it, of the next transfer if need be.
@@ -103,7 +101,7 @@ void Egress::advance_head(Fabric& fabric, Partition& partition) const {
 /// Lets stores into the partition while there is room; returns for which uplinks, as a bitmap.
 std::uint64_t Egress::fill(Fabric& fabric, Partition& partition, Ps now) {
     std::uint64_t planes = 0;
-    while (partition.head != kNoTransfer && partition.lines.fits(partition.next.packets)) {
+    while (partition.head != kNoTransfer && partition.lines.fits()) {
         RpmLine& line = partition.next;
         line.since = line.last = std::max(now, partition.ready);
         partition.lines.add(line, rpm_stats_);

@@ -75,6 +75,7 @@ class Endpoint {
     Hub* hub() const { return hub_; }
 
     // For the fabric.
+    void drop_programs() { programs_.clear(); }
     Ps run(std::span<const Event> events, Ps until);
     bool idle() const;
     /// What each unfinished program waits for, a line each.

@@ -177,6 +177,10 @@ void Fabric::run() {
     }
 }
 
+void Fabric::drop_programs() {
+    for (Endpoint& endpoint : endpoints_) endpoint.drop_programs();
+}
+
 Bytes Fabric::wire_bytes_up() const {
     Bytes sum = 0;
     for (const Egress& egress : egresses_) {

@@ -60,6 +60,9 @@ class Fabric {
     /// was never answered.
     void run();
 
+    /// Ends all programs where they stand: for owners of what programs use, when they go first.
+    void drop_programs();
+
     Endpoint& gpu(std::uint32_t id) { return endpoints_[id]; }
     const Egress& egress(std::uint32_t gpu) const { return egresses_[gpu]; }
     const Transfer& transfer(TransferId id) const { return transfers_[id]; }

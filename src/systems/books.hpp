@@ -27,6 +27,8 @@ class Books {
     const double* input(std::uint32_t token) const;
     /// What an expert's shard makes of a row; kept until the end.
     const double* result(int expert, int shard, const double* row);
+    /// The shared experts have run for a token.
+    void add_shared(std::uint32_t token);
     /// Of an output against the reference layer, relative to the largest output.
     double largest_error() const;
 
@@ -42,7 +44,7 @@ class Books {
     std::optional<ReferenceLayer> reference_;
     std::vector<double> inputs_;               ///< [token][width]
     std::deque<std::vector<double>> results_;  ///< rows that experts made
-    std::vector<double> outputs_;              ///< [token][width], without shared experts
+    std::vector<double> outputs_;              ///< [token][width]
 };
 
 }  // namespace moehub::systems

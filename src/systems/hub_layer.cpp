@@ -1,7 +1,6 @@
 #include "systems/hub_layer.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 
@@ -40,18 +39,16 @@ HubLayer::HubLayer(Layer& of) : layer(of), inputs_(of.input.placement.hosts.size
 }
 
 void HubLayer::add_expert(GpuId gpu, int expert) {
-    // The tiling is chosen before any row is known: for what a router without favourites sends, and
-    // two standard deviations more, since one block too many may cost a whole wave.
-    const std::int64_t mean = layer.expected_rows(expert);
-    const std::int64_t expected = mean + 2 * std::llround(std::sqrt(static_cast<double>(mean)));
+    const std::int64_t expected = layer.tiling_rows(expert);
     const std::int64_t rows = layer.rows_on(layer.rank_of(gpu), expert);
     LocalExpert made;
     made.expert = expert;
     sim::Card& card = layer.card(gpu);
-    made.up = std::make_unique<RowGemm>(card, layer.plan_up_like(rows, layer.plan_up(expected)));
+    made.up = std::make_unique<RowGemm>(card, layer.plan_up_like(rows, layer.plan_up(expected)),
+                                        TileOrder::by_columns);
     const std::size_t number = experts_[gpu].size();
     made.down = std::make_unique<RowGemm>(
-        card, layer.plan_down_like(rows, layer.plan_down(expected)),
+        card, layer.plan_down_like(rows, layer.plan_down_and_send(expected)), TileOrder::by_rows,
         [this, gpu, number](std::uint32_t block) { send_back(gpu, experts_[gpu][number], block); });
 
     const LayerOptions& options = layer.options;
@@ -59,7 +56,7 @@ void HubLayer::add_expert(GpuId gpu, int expert) {
     space.name = fmt::format("input of expert {} on gpu {}", expert, gpu);
     space.rows = options.region_rows > 0 ? options.region_rows : layer.input.routing.tokens;
     space.data_bytes = layer.row_bytes();
-    space.block_rows = std::max(1u, made.up->block_rows());
+    space.block_rows = std::max(1u, made.up->block_rows() * made.up->blocks_at_once());
     const auto page = static_cast<std::uint32_t>(options.page_rows);
     space.page_rows = (page + space.block_rows - 1) / space.block_rows * space.block_rows;
     space.source_column = true;
@@ -89,11 +86,10 @@ std::int64_t HubLayer::stores(GpuId gpu) const {
     return 2 * static_cast<std::int64_t>(layer.rows_of(gpu).size()) * layer.shards();
 }
 
-std::int64_t HubLayer::stores(GpuId gpu, std::uint32_t expert) const {
-    const auto& rows = layer.rows_of(gpu);
-    const auto count = std::count_if(rows.begin(), rows.end(),
-                                     [&](const Row& row) { return row.expert == expert; });
-    return 2 * count * layer.shards();
+std::vector<std::int64_t> HubLayer::stores_by_expert(GpuId gpu) const {
+    std::vector<std::int64_t> stores(inputs_.size());
+    for (const Row& row : layer.rows_of(gpu)) stores[row.expert] += 2 * layer.shards();
+    return stores;
 }
 
 std::vector<GpuId> HubLayer::gpus_with(std::uint32_t expert) const {
@@ -130,7 +126,12 @@ void HubLayer::send_back(GpuId gpu, const LocalExpert& expert, std::uint32_t row
 // The hubs' own doing.
 
 void HubLayer::Starter::rows_ready(sim::RegionId region, std::uint32_t row_block) {
-    hub.expert_in(gpu, region).up->start(row_block);
+    // A group of row blocks is ready together; at the end the last has only those that came.
+    const LocalExpert& expert = hub.expert_in(gpu, region);
+    const std::uint32_t at_once = expert.up->blocks_at_once();
+    const std::uint32_t first = row_block * at_once;
+    const std::uint32_t blocks = (hub.rows_in(gpu, expert) - 1) / expert.up->block_rows() + 1;
+    expert.up->start(first, std::min(at_once, blocks - first));
 }
 
 void HubLayer::spawn_dam(GpuId gpu) {
@@ -156,6 +157,12 @@ Process HubLayer::watch(GpuId gpu) {
     endpoint.increase(counters_.all_ready);
 }
 
+Process HubLayer::results_ready(GpuId gpu) {
+    sim::Endpoint& endpoint = layer.endpoint(gpu);
+    co_await endpoint.until(counters_.results, results_of(gpu));
+    co_await endpoint.delay(layer.input.machine.moe_hub.ready_latency);
+}
+
 Process HubLayer::run_shared(GpuId gpu) {
     co_await layer.run_shared(gpu);
     layer.endpoint(gpu).increase(counters_.kernels_done);
@@ -165,6 +172,20 @@ void HubLayer::communication(GpuId gpu, bool underway) {
     layer.card(gpu).activity.communicate(underway ? 1 : -1, layer.endpoint(gpu).now());
 }
 
+/// Every place of a region holds all of a row that chose its expert.
+void HubLayer::check_row(GpuId gpu, const LocalExpert& expert, std::uint32_t place) const {
+    const sim::RowMemory& memory = layer.hub(gpu).memory(expert.input.region);
+    const std::uint32_t id = memory.row_id(place);
+    const bool complete = memory.complete(place);
+    if (complete && layer.token_of(id) < layer.input.routing.tokens) {
+        const auto chosen = layer.input.routing.chosen_by(0, layer.token_of(id));
+        if (chosen[layer.slot_of(id)] == expert.expert) return;
+    }
+    throw std::logic_error(fmt::format("place {} of the input of expert {} on gpu {} {}", place,
+                                       expert.expert, gpu,
+                                       complete ? "holds another expert's row" : "is not filled"));
+}
+
 void HubLayer::close_books() {
     for (std::uint32_t i = 0; i < layer.gpus(); ++i) {
         const auto gpu = static_cast<GpuId>(i);
@@ -172,7 +193,7 @@ void HubLayer::close_books() {
             const sim::RowMemory& memory = layer.hub(gpu).memory(expert.input.region);
             for (std::uint32_t place = 0; place < memory.rows(); ++place) {
                 const std::uint32_t id = memory.row_id(place);
-                if (!memory.complete(place)) continue;  // and so it is missed
+                check_row(gpu, expert, place);
                 layer.books.delivered(layer.token_of(id), layer.slot_of(id), layer.shard_of(gpu));
             }
         }

@@ -46,9 +46,9 @@ class HubLayer {
     /// the stores' acknowledgements.
     void send(GpuId from, const Row& row, sim::CounterId answered);
     void send(GpuId from, const Row& row) { send(from, row, counters_.rows_sent); }
-    /// Stores that `send` makes for all rows of a GPU, or for those to one expert.
+    /// Stores that `send` makes for all rows of a GPU, and for those to each expert.
     std::int64_t stores(GpuId gpu) const;
-    std::int64_t stores(GpuId gpu, std::uint32_t expert) const;
+    std::vector<std::int64_t> stores_by_expert(GpuId gpu) const;
     std::vector<GpuId> gpus_with(std::uint32_t expert) const;
     /// Results that come back to a GPU, and kernels that end on it: its experts and the shared.
     std::int64_t results_of(GpuId gpu) const { return stores(gpu) / 2; }
@@ -68,6 +68,8 @@ class HubLayer {
     /// when all of a GPU's stores are acknowledged its hub tells all others, and who has heard so
     /// from everyone is AllReady.
     void spawn_dam(GpuId gpu);
+    /// The DAM counts returned results, too.
+    Process results_ready(GpuId gpu);
     /// Shared experts, beside everything else, with low priority.
     Process run_shared(GpuId gpu);
     /// Rows are underway from the first store until the results are back.
@@ -86,6 +88,7 @@ class HubLayer {
     };
 
     void add_expert(GpuId gpu, int expert);
+    void check_row(GpuId gpu, const LocalExpert& expert, std::uint32_t place) const;
     Process announce(GpuId gpu);
     Process watch(GpuId gpu);
 

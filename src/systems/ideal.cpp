@@ -1,13 +1,17 @@
-// The bound that nothing beats: routing, experts and scaling, with every row where it is needed.
+// The bound: routing, experts and scaling, with every row where it is needed. The first GEMMs were
+// launched while the router ran.
 #include "systems/systems.hpp"
 
 namespace moehub::systems {
 namespace {
 
-Process run_expert(Layer& layer, GpuId gpu, int expert, sim::CounterId done) {
+Process run_expert(Ideal& ideal, GpuId gpu, int expert, sim::CounterId done) {
+    Layer& layer = ideal.layer;
     const std::int64_t rows = layer.rows_on(layer.rank_of(gpu), expert);
-    const GemmPlan up = layer.plan_up(rows);
-    const GemmPlan down = layer.plan_down(rows);
+    const std::int64_t expected = ideal.tiles_of_expected_rows ? layer.tiling_rows(expert) : rows;
+    GemmPlan up = layer.plan_up_like(rows, layer.plan_up(expected));
+    const GemmPlan down = layer.plan_down_like(rows, layer.plan_down(expected));
+    up.start = 0;
     if (rows > 0) co_await run_gemm(layer.card(gpu), up);
     layer.first_gemm_ended(gpu);
     if (rows > 0) co_await run_gemm(layer.card(gpu), down);
@@ -19,13 +23,14 @@ Process run_shared(Layer& layer, GpuId gpu, sim::CounterId done) {
     layer.endpoint(gpu).increase(done);
 }
 
-Process run_layer(Layer& layer, GpuId gpu) {
+Process run_layer(Ideal& ideal, GpuId gpu) {
+    Layer& layer = ideal.layer;
     sim::Endpoint& endpoint = layer.endpoint(gpu);
     const sim::CounterId done = endpoint.add_counter("finished experts");
     co_await layer.route(gpu);
     const std::vector<int>& experts = layer.experts_of(gpu);
     for (const int expert : experts) {
-        endpoint.spawn("expert", run_expert(layer, gpu, expert, done));
+        endpoint.spawn("expert", run_expert(ideal, gpu, expert, done));
     }
     endpoint.spawn("shared experts", run_shared(layer, gpu, done));
     co_await endpoint.until(done, static_cast<std::int64_t>(experts.size()) + 1);
@@ -35,8 +40,8 @@ Process run_layer(Layer& layer, GpuId gpu) {
 
 }  // namespace
 
-void spawn_ideal(Layer& layer, GpuId gpu) {
-    layer.endpoint(gpu).spawn("ideal layer", run_layer(layer, gpu));
+void spawn_ideal(Ideal& ideal, GpuId gpu) {
+    ideal.layer.endpoint(gpu).spawn("ideal layer", run_layer(ideal, gpu));
 }
 
 }  // namespace moehub::systems

@@ -6,6 +6,7 @@
 #include <moehub/error.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -14,6 +15,12 @@ namespace moehub::systems {
 namespace {
 
 constexpr std::int64_t kMostRows = 0xffffffff;
+
+std::int64_t most_experts_of_a_rank(const Placement& placement) {
+    std::size_t most = 1;
+    for (const auto& experts : experts_by_rank(placement)) most = std::max(most, experts.size());
+    return static_cast<std::int64_t>(most);
+}
 
 void refuse_if_impossible(const LayerInput& in, const LayerOptions& options) {
     const auto fail = [](const std::string& what) { throw InputError(what); };
@@ -40,9 +47,10 @@ void refuse_if_impossible(const LayerInput& in, const LayerOptions& options) {
         fail(fmt::format("tokens: found {}, at least one for each of the {} GPUs is needed",
                          in.routing.tokens, in.machine.gpus()));
     }
-    if (in.routing.tokens * in.model.top_k * in.model.experts > kMostRows) {
+    const std::int64_t most = kMostRows / in.model.top_k / most_experts_of_a_rank(in.placement);
+    if (in.routing.tokens > most) {
         fail(fmt::format("tokens: found {}, allowed at most {}: row ids have 32 bits",
-                         in.routing.tokens, kMostRows / in.model.top_k / in.model.experts));
+                         in.routing.tokens, most));
     }
 }
 
@@ -124,11 +132,11 @@ void Layer::choose_copies(GpuId gpu) {
     }
 }
 
-std::int64_t Layer::expected_rows(int expert) const {
-    const auto copies =
-        static_cast<std::int64_t>(input.placement.hosts[static_cast<std::size_t>(expert)].size());
-    const std::int64_t all = std::int64_t{input.model.experts} * copies;
-    return (rows() + all - 1) / all;
+std::int64_t Layer::tiling_rows(int expert) const {
+    const std::size_t copies = input.placement.hosts[static_cast<std::size_t>(expert)].size();
+    const double mean =
+        static_cast<double>(rows()) / input.model.experts / static_cast<double>(copies);
+    return std::llround(std::ceil(mean) + 2 * std::sqrt(mean));
 }
 
 void Layer::deliver_all_locally() {

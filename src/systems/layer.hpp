@@ -34,6 +34,7 @@ class Layer {
   public:
     Layer(const LayerInput& input, const LayerOptions& options, const LayerSetup& setup);
     Layer(const Layer&) = delete;
+    ~Layer() { fabric.drop_programs(); }  // after an error some still stand in kernels of the cards
 
     // Sizes.
     std::uint32_t gpus() const { return gpus_; }
@@ -58,8 +59,10 @@ class Layer {
     const std::vector<int>& experts_of(GpuId gpu) const {
         return experts_[static_cast<std::size_t>(rank_of(gpu))];
     }
-    /// Rows an expert's copy has to expect from a router without favourites.
-    std::int64_t expected_rows(int expert) const;
+    /// Rows for which an expert's tiles are chosen when the rows are not known: what a router
+    /// without favourites sends, and two standard deviations more, since one block too many may
+    /// cost a whole wave.
+    std::int64_t tiling_rows(int expert) const;
     /// Rows that the rank's copy of an expert gets.
     std::int64_t rows_on(int rank, int expert) const {
         return rows_on_[static_cast<std::size_t>(rank * input.model.experts + expert)];
@@ -68,6 +71,7 @@ class Layer {
     // Kernels. Plans of 0 rows have no tiles.
     GemmPlan plan_up(std::int64_t rows) const;  ///< gate and up together where gated
     GemmPlan plan_down(std::int64_t rows) const;
+    GemmPlan plan_down_and_send(std::int64_t rows) const;  ///< tiles for results that are sent away
     GemmPlan plan_up_like(std::int64_t rows, const GemmPlan& like) const;
     GemmPlan plan_down_like(std::int64_t rows, const GemmPlan& like) const;
     Process route(GpuId gpu);       ///< router GEMM, top-k, softmax

@@ -8,20 +8,24 @@
 namespace moehub::systems {
 namespace {
 
+Process raise_flag(HubLayer& hub, GpuId gpu, std::uint32_t expert, std::int64_t stores) {
+    sim::Endpoint& endpoint = hub.layer.endpoint(gpu);
+    co_await endpoint.until(hub.counters().sent_to + expert, stores);
+    for (const GpuId consumer : hub.gpus_with(expert)) {
+        store_flag(endpoint, consumer, hub.counters().flags + expert);
+    }
+}
+
 Process produce(HubLayer& hub, GpuId gpu) {
     co_await hub.layer.route(gpu);
     hub.communication(gpu, true);
     for (const Row& row : hub.layer.rows_of(gpu))
         hub.send(gpu, row, hub.counters().sent_to + row.expert);
-    co_await hub.run_shared(gpu);
-}
-
-Process raise_flag(HubLayer& hub, GpuId gpu, std::uint32_t expert) {
-    sim::Endpoint& endpoint = hub.layer.endpoint(gpu);
-    co_await endpoint.until(hub.counters().sent_to + expert, hub.stores(gpu, expert));
-    for (const GpuId consumer : hub.gpus_with(expert)) {
-        store_flag(endpoint, consumer, hub.counters().flags + expert);
+    const std::vector<std::int64_t> stores = hub.stores_by_expert(gpu);
+    for (std::uint32_t expert = 0; expert < stores.size(); ++expert) {
+        hub.layer.endpoint(gpu).spawn("flag", raise_flag(hub, gpu, expert, stores[expert]));
     }
+    co_await hub.run_shared(gpu);
 }
 
 Process run_expert(HubLayer& hub, GpuId gpu, LocalExpert& expert) {
@@ -57,9 +61,6 @@ Process collect(HubLayer& hub, GpuId gpu) {
 void spawn_mh_base(HubLayer& hub, GpuId gpu) {
     sim::Endpoint& endpoint = hub.layer.endpoint(gpu);
     endpoint.spawn("producer", produce(hub, gpu));
-    for (int expert = 0; expert < hub.layer.input.model.experts; ++expert) {
-        endpoint.spawn("flag", raise_flag(hub, gpu, static_cast<std::uint32_t>(expert)));
-    }
     for (LocalExpert& expert : hub.experts(gpu)) {
         endpoint.spawn("expert", run_expert(hub, gpu, expert));
     }

@@ -27,7 +27,7 @@ Process run_expert(HubLayer& hub, GpuId gpu, LocalExpert& expert) {
 /// Back home: the weighted sum of each token's results.
 Process collect(HubLayer& hub, GpuId gpu) {
     sim::Endpoint& endpoint = hub.layer.endpoint(gpu);
-    co_await endpoint.until(hub.counters().results, hub.results_of(gpu));
+    co_await hub.results_ready(gpu);
     hub.communication(gpu, false);
     co_await endpoint.until(hub.counters().kernels_done, hub.kernels(gpu));
     co_await hub.layer.scale(gpu);

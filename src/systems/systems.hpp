@@ -5,9 +5,15 @@
 namespace moehub::systems {
 
 class HubLayer;
+/// An ideal layer, with the tiles that suit each expert's rows, or those of the rows expected:
+/// which is faster depends on how the experts' tiles fill the card together.
+struct Ideal {
+    Layer& layer;
+    bool tiles_of_expected_rows = false;
+};
 struct MegatronTe;
 
-void spawn_ideal(Layer& layer, GpuId gpu);
+void spawn_ideal(Ideal& ideal, GpuId gpu);
 void spawn_megatron_te(MegatronTe& megatron, GpuId gpu);
 void spawn_moe_hub(HubLayer& hub, GpuId gpu);
 void spawn_mh_base(HubLayer& hub, GpuId gpu);

@@ -44,7 +44,7 @@ class BlockScheduler {
     BlockScheduler(const BlockScheduler&) = delete;
 
     void submit(const Block& block, Priority priority);
-    int free() const { return free_; }    ///< SMs
+    int free() const { return free_; }           ///< SMs
     double sm_time() const { return sm_time_; }  ///< picoseconds, summed over SMs, of ended blocks
 
   private:

@@ -23,6 +23,8 @@ struct Card {
     SharedRate tensor;  ///< FLOP/s
     SharedRate hbm;     ///< bytes/s
     Activity activity;
+    double weights_read =
+        0;  ///< bytes that GEMMs have streamed through L2, for what it still keeps
     BlockScheduler blocks;
 };
 

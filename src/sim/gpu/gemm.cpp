@@ -4,8 +4,8 @@
 ///
 ///     T = Σ waves + (split > 1: reduce + split · rows · n · 4 B / HBM rate),
 ///
-/// over the tile shapes seen in profiles of an H200. A tile's share of HBM is 1/tiles of the
-/// operator's bytes, less what the previous replay left in L2.
+/// and of what is then still to be sent, over the tile shapes seen in profiles of an H200. A tile's
+/// share of HBM is 1/tiles of the operator's bytes, less what the previous replay left in L2.
 #include "sim/gpu/gemm.hpp"
 
 #include <algorithm>
@@ -68,14 +68,24 @@ GemmPlan cut(const Gpu& gpu, const GemmShape& shape, const Tile& tile, std::int6
                   0,
                   {.flops = 2 * area * depth,
                    .load_bytes = 2 * depth * (rows / down + n / across),
-                   .hbm_bytes = (1 - l2_hit(gpu, footprint)) * footprint / tiles,
+                   .hbm_bytes = (shape.cold ? 1 : 1 - l2_hit(gpu, footprint)) * footprint / tiles,
                    .store_bytes = 2 * area,
                    .sms = 1}}};
+    plan.weight_bytes = 2 * depth * n / across;
+    plan.row_bytes = 2 * rows * (k + n) / tiles;
     plan.start = to_seconds(gpu.kernels.gemm_start);
     if (split > 1)
         plan.finish =
             to_seconds(gpu.kernels.split_k_reduce) + parts * rows * n * 4 / plan.rates.hbm;
     return plan;
+}
+
+/// What is still to be sent when the last tiles are done: the rows that were finished with them.
+double sending(const GemmShape& shape, const GemmPlan& plan) {
+    const std::int64_t blocks = std::max<std::int64_t>(1, plan.slots / plan.tiles_across);
+    const std::int64_t rows =
+        plan.split > 1 ? shape.rows : std::min(shape.rows, blocks * plan.tile_rows);
+    return static_cast<double>(rows) * shape.send_row;
 }
 
 bool sensible(const Gpu& gpu, const GemmShape& shape, const Tile& tile, std::int64_t split) {
@@ -95,7 +105,7 @@ GemmPlan plan_gemm(const Gpu& gpu, const GemmShape& shape) {
         for (const std::int64_t split : kSplits) {
             if (!sensible(gpu, shape, tile, split)) continue;
             GemmPlan plan = cut(gpu, shape, tile, split);
-            const double seconds = tiles_seconds(gpu, plan) + plan.finish;
+            const double seconds = tiles_seconds(gpu, plan) + plan.finish + sending(shape, plan);
             if (least >= 0 && seconds >= least) continue;
             least = seconds;
             best = std::move(plan);

@@ -9,6 +9,8 @@ struct GemmShape {
     std::int64_t rows = 0;
     std::int64_t k = 0;
     std::int64_t n = 0;
+    bool cold = false;    ///< nothing of it is in L2: it is not replayed, other work went before
+    double send_row = 0;  ///< seconds to send a row of the result away, from when it is done
 };
 
 /// The fastest of the library's tile shapes and split-K factors by this model.

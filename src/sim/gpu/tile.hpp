@@ -37,9 +37,11 @@ struct GemmPlan {
     std::int64_t tile_cols = 0;
     std::int64_t tiles_across = 0;  ///< tiles beside one another, over all columns
     std::int64_t split = 1;         ///< parts of the inner dimension, added by a second kernel
-    std::int64_t slots = 0;  ///< tiles at once
+    std::int64_t slots = 0;         ///< tiles at once
     TileRates rates;
     std::vector<TileRun> runs;  ///< in the order in which slots pull them
+    double weight_bytes = 0;    ///< that a tile needs of the matrix all rows share, if not in L2
+    double row_bytes = 0;       ///< a tile's share of what its rows read and write
     double start = 0;           ///< seconds from launch to the first tile
     double finish = 0;          ///< seconds after the last tile
 

@@ -30,8 +30,8 @@ void store_source(Endpoint& gpu, const RowStore& row, std::uint64_t source) {
     Transfer transfer;
     transfer.dst = row.to.gpu;
     transfer.bytes = kSourceColumn;
-    transfer.address = line_address(row.to, row.row_id, row.bytes) +
-                       static_cast<std::uint64_t>(row.bytes);
+    transfer.address =
+        line_address(row.to, row.row_id, row.bytes) + static_cast<std::uint64_t>(row.bytes);
     transfer.answered = row.answered;
     transfer.target.region = row.to.region;
     transfer.target.row = row.row_id;

@@ -22,7 +22,7 @@ struct RowStore {
     MallocId to;
     std::uint32_t row_id = 0;
     Bytes bytes = 0;
-    const double* numbers = nullptr;   ///< where rows carry numbers
+    const double* numbers = nullptr;  ///< where rows carry numbers
     CounterId answered = kNoCounter;  ///< one more when all of it is acknowledged
 };
 

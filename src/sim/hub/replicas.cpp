@@ -23,14 +23,14 @@ std::uint32_t ReplicaTable::choose(std::uint32_t number) {
         policy_ == ReplicaPolicy::least_loaded ? least_loaded(destination) : destination.turn;
     destination.turn = place + 1 == destination.endpoints.size() ? 0 : place + 1;
     Endpoint& endpoint = endpoints_[destination.endpoints[place]];
-    ++endpoint.underway;
+    ++endpoint.sent;
     return endpoint.number;
 }
 
 std::size_t ReplicaTable::least_loaded(const Destination& destination) const {
     const std::size_t count = destination.endpoints.size();
     const auto load = [&](std::size_t place) {
-        return endpoints_[destination.endpoints[place]].underway;
+        return endpoints_[destination.endpoints[place]].sent;
     };
     std::size_t best = destination.turn;
     for (std::size_t i = 1; i < count; ++i) {
@@ -40,17 +40,9 @@ std::size_t ReplicaTable::least_loaded(const Destination& destination) const {
     return best;
 }
 
-void ReplicaTable::acknowledged(std::uint32_t endpoint) {
+std::int64_t ReplicaTable::sent(std::uint32_t endpoint) const {
     const auto found = index_.find(endpoint);
-    if (found == index_.end() || endpoints_[found->second].underway == 0) {
-        throw std::logic_error("replicas: an acknowledgement of a row that is not underway");
-    }
-    --endpoints_[found->second].underway;
-}
-
-std::int64_t ReplicaTable::underway(std::uint32_t endpoint) const {
-    const auto found = index_.find(endpoint);
-    return found == index_.end() ? 0 : endpoints_[found->second].underway;
+    return found == index_.end() ? 0 : endpoints_[found->second].sent;
 }
 
 }  // namespace moehub::sim

@@ -22,18 +22,15 @@ class ReplicaTable {
     std::uint32_t add(std::span<const std::uint32_t> endpoints);
     /// The endpoint for the next row to this destination. Round robin starts at `destination` plus
     /// `origin`, mod its endpoints, so that producers do not all begin with the same one; least
-    /// loaded takes the endpoint with the fewest rows underway from here, and of equals the one
+    /// loaded takes the endpoint with the fewest rows sent from here, and of equals the one
     /// whose turn comes first.
     std::uint32_t choose(std::uint32_t destination);
-    /// A row to the endpoint was acknowledged. Throws std::logic_error when none was underway.
-    void acknowledged(std::uint32_t endpoint);
-
-    std::int64_t underway(std::uint32_t endpoint) const;  ///< rows chosen and not acknowledged
+    std::int64_t sent(std::uint32_t endpoint) const;  ///< rows that were to go there
 
   private:
     struct Endpoint {
         std::uint32_t number = 0;
-        std::int64_t underway = 0;
+        std::int64_t sent = 0;
     };
     struct Destination {
         std::vector<std::size_t> endpoints;  ///< in endpoints_

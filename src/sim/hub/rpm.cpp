@@ -31,7 +31,7 @@ void RpmPartition::store(const RpmLine& line, RpmStats& stats) {
 
 void RpmPartition::add(const RpmLine& line, RpmStats& stats) {
     check(line);
-    if (!fits(line.packets)) throw std::logic_error("RPM: a store into a full partition");
+    if (!fits()) throw std::logic_error("RPM: a store into a full partition");
     if (line.plane >= planes_.size()) planes_.resize(line.plane + std::size_t{1});
     place(line);
     used_ += line.packets;

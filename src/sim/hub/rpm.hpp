@@ -48,11 +48,10 @@ struct RpmLine {
 
 class RpmPartition {
   public:
-    /// Room for so many packets' lines; a line larger than that (a train) is taken by an empty
-    /// partition.
+    /// Room for so many packets' lines; a train enters when its first packet fits.
     RpmPartition(std::int32_t entries, Ps timer) : entries_(entries), timer_(timer) {}
 
-    bool fits(std::uint32_t packets) const { return used_ == 0 || packets <= room(); }
+    bool fits() const { return used_ < entries_; }
     /// Looks at every line.
     bool holds(TransferId transfer, std::uint32_t index, bool low_priority = false) const;
     /// A store of `bytes` more of line (transfer, index), merged where the line is there with the
@@ -110,9 +109,6 @@ class RpmPartition {
     static constexpr std::size_t kQueues = 3;
     static constexpr std::size_t kWaiting = 2;
 
-    std::uint32_t room() const {
-        return used_ < entries_ ? static_cast<std::uint32_t>(entries_ - used_) : 0;
-    }
     const Held& front(std::size_t slot) const;
     void place(const RpmLine& line) const;
     bool merge(const RpmLine& store);
