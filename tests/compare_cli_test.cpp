@@ -65,6 +65,24 @@ TEST_F(CompareGolden, AllSystems) {
     expect_golden("compare " + kSmall, "compare.txt");
 }
 
+TEST_F(CompareGolden, WithoutArguments) {
+    expect_golden("compare", "compare_default.txt");
+}
+
+TEST_F(CompareGolden, SkewedRouting) {
+    expect_golden(
+        "compare --machine dgx-h800 --model mixtral-8x7b --gpus 8 --tokens 8192 "
+        "--systems ideal,megatron-te,moe-hub --routing normal:0.032 --seed 1 --grain row",
+        "compare_normal.txt");
+}
+
+TEST_F(CompareGolden, IsWhatTheReadmeShows) {
+    std::string shown;
+    std::istringstream lines(text_of(MOEHUB_SOURCE_DIR "/tests/golden/compare_default.txt"));
+    for (std::string line; std::getline(lines, line);) shown += "    " + line + "\n";
+    EXPECT_NE(text_of(MOEHUB_SOURCE_DIR "/README.md").find(shown), std::string::npos);
+}
+
 TEST_F(CompareGolden, OneSystemWithItsUnits) {
     expect_golden("run " + kSmall + " --replicas 2 --page-rows 64 --routing zipf:1", "run.txt");
 }

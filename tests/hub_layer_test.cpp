@@ -124,12 +124,23 @@ TEST_P(RandomLayer, every_row_once_dense_and_right_in_both_grains) {
     if (gpus % layer.options.tensor_parallel != 0) layer.options.tensor_parallel = 1;
     layer.options.page_rows = pick({0, 7, 64});
     layer.options.verify = true;
-    const char* system = pick({0, 1}) == 0 ? "moe-hub" : pick({0, 1}) == 0 ? "mh-dep" : "mh-pkt";
+    if (pick({0, 1}) == 1) {
+        layer.model.shared_experts = 1;
+        layer.model.shared_ffn = 256;
+    }
+    const char* const systems[] = {"moe-hub", "mh-base", "mh-pkt", "mh-dep"};
+    const char* system = systems[pick({0, 1, 2, 3})];
+    const Routing routing = make_routing(parse_routing(layer.routing), layer.model, layer.tokens);
+    std::vector<long long> rows(static_cast<std::size_t>(layer.model.experts));
+    for (const int expert : routing.chosen) ++rows[static_cast<std::size_t>(expert)];
+    const Placement placement = with_replicas(
+        contiguous_placement(layer.model.experts, gpus / layer.options.tensor_parallel), rows,
+        gpus / layer.options.tensor_parallel > 1 ? pick({0, 3}) : 0);
     LayerResult results[2];
     for (const Grain grain : {Grain::packet, Grain::row}) {
         layer.options.grain = grain;
         LayerResult& result = results[grain == Grain::row ? 1 : 0];
-        result = layer.run(system);
+        result = layer.run(system, routing, placement);
         EXPECT_LT(result.largest_error, 1e-11) << system;
         EXPECT_EQ(statistic(result, "aau", "rows"),
                   static_cast<double>(result.rows * layer.options.tensor_parallel));

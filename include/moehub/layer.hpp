@@ -39,7 +39,7 @@ struct Breakdown {
 
 /// A number that a unit counted, summed over all GPUs unless its name says otherwise.
 struct Statistic {
-    std::string unit;  ///< "rpm", "aau", "dam", "memory", "link"
+    std::string unit;  ///< rpm, aau, dam, memory or link
     std::string name;
     double value = 0;
     std::string doc;

@@ -86,6 +86,9 @@ std::vector<Statistic> HubLayer::statistics() const {
         {"memory", "most_rows", sum.most_rows, "in one region"},
     };
     list.insert(list.end(), rest.begin(), rest.end());
+    list.push_back({"link", "payload_per_packet",
+                    share(layer.fabric.payload_received(), layer.fabric.packets_received()),
+                    "bytes, of at most 128"});
     return list;
 }
 
