@@ -14,6 +14,9 @@ std::uint64_t source_column(GpuId gpu, std::uint32_t place) {
 }  // namespace
 
 HubLayer::HubLayer(Layer& of) : layer(of), inputs_(of.input.placement.hosts.size()) {
+    const bool whole_packets = layer.row_bytes() % layer.fabric.link().payload == 0;
+    const bool one_node = layer.input.machine.nodes == 1;
+    if (layer.options.grain == Grain::row && whole_packets && one_node) stores_per_row_ = 1;
     for (std::uint32_t i = 0; i < layer.gpus(); ++i) {
         const auto gpu = static_cast<GpuId>(i);
         sim::Endpoint& endpoint = layer.endpoint(gpu);
@@ -77,18 +80,24 @@ void HubLayer::send(GpuId from, const Row& row, sim::CounterId answered) {
         store.bytes = layer.row_bytes();
         store.numbers = layer.books.input(row.token);
         store.answered = answered;
+        const std::uint64_t source = source_column(from, place);
+        if (stores_per_row_ == 1) {
+            store_row_and_source(layer.endpoint(from), store, source);
+            continue;
+        }
         store_row(layer.endpoint(from), store);
-        store_source(layer.endpoint(from), store, source_column(from, place));
+        store_source(layer.endpoint(from), store, source);
     }
 }
 
 std::int64_t HubLayer::stores(GpuId gpu) const {
-    return 2 * static_cast<std::int64_t>(layer.rows_of(gpu).size()) * layer.shards();
+    return stores_per_row_ * results_of(gpu);
 }
 
 std::vector<std::int64_t> HubLayer::stores_by_expert(GpuId gpu) const {
     std::vector<std::int64_t> stores(inputs_.size());
-    for (const Row& row : layer.rows_of(gpu)) stores[row.expert] += 2 * layer.shards();
+    for (const Row& row : layer.rows_of(gpu))
+        stores[row.expert] += stores_per_row_ * layer.shards();
     return stores;
 }
 

@@ -51,7 +51,9 @@ class HubLayer {
     std::vector<std::int64_t> stores_by_expert(GpuId gpu) const;
     std::vector<GpuId> gpus_with(std::uint32_t expert) const;
     /// Results that come back to a GPU, and kernels that end on it: its experts and the shared.
-    std::int64_t results_of(GpuId gpu) const { return stores(gpu) / 2; }
+    std::int64_t results_of(GpuId gpu) const {
+        return static_cast<std::int64_t>(layer.rows_of(gpu).size()) * layer.shards();
+    }
     std::int64_t kernels(GpuId gpu) const {
         return static_cast<std::int64_t>(experts_[gpu].size()) + 1;
     }
@@ -92,6 +94,7 @@ class HubLayer {
     Process announce(GpuId gpu);
     Process watch(GpuId gpu);
 
+    std::int64_t stores_per_row_ = 2;  ///< row and source column; 1: both in one train
     HubCounters counters_;
     std::deque<std::vector<LocalExpert>> experts_;    ///< by GPU; index is the region's number
     std::vector<sim::MallocId> results_;              ///< by GPU

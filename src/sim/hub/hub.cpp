@@ -43,19 +43,25 @@ Ps Hub::take_in(const Arrival& arrival) {
     const Bytes offset = target.offset + arrival.offset;
     std::uint32_t place = target.row;
     Ps visible = arrival.now + plain_.write_latency;
+    std::uint64_t address = 0;
     if (target.allocate) {
         const Aau::Placed placed =
             aau_.place(region.aau, target.row, offset, arrival.unit.packets, arrival.now);
         place = placed.local_row;
+        address = placed.address;
         visible = placed.ready + plain_.write_latency;
         if (placed.new_page && region.space.block_rows > 0) add_blocks(target.region, placed);
-        count(placed.address, arrival, visible);
     }
-    if (offset >= region.space.data_bytes) {
-        region.memory.write_source(place, target.row, target.tag);
-    } else {
-        region.memory.write({place, target.row, offset, arrival.unit.bytes, target.numbers});
+    const Bytes end = offset + arrival.unit.bytes;
+    const Bytes data = std::min(end, region.space.data_bytes) - offset;
+    const bool source = end > region.space.data_bytes;
+    if (data > 0) {
+        region.memory.write({place, target.row, offset, data, target.numbers});
+        if (target.allocate) {
+            count({address, data, arrival.unit.packets - (source ? 1u : 0u), visible});
+        }
     }
+    if (source) region.memory.write_source(place, target.row, target.tag);
     return visible;
 }
 
@@ -71,9 +77,8 @@ void Hub::add_blocks(RegionId id, const Aau::Placed& placed) {
     for (std::uint32_t i = 0; i < blocks; ++i) blocks_[group + i] = {id, first + i};
 }
 
-void Hub::count(std::uint64_t address, const Arrival& arrival, Ps visible) {
-    const auto ready =
-        dam_.acknowledged(address, arrival.unit.bytes, arrival.unit.packets, visible);
+void Hub::count(const Counted& what) {
+    const auto ready = dam_.acknowledged(what.address, what.bytes, what.packets, what.visible);
     if (!ready || listener_ == nullptr) return;
     const Ps time = ready->time + spec_.ready_latency;
     due_.push_back({time, ready->group});

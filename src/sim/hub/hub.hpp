@@ -88,7 +88,13 @@ class Hub final : private Alarm {
 
     void ring() override;
     void add_blocks(RegionId region, const Aau::Placed& placed);
-    void count(std::uint64_t address, const Arrival& arrival, Ps visible);
+    struct Counted {  // data of one row that is acknowledged
+        std::uint64_t address;
+        Bytes bytes;
+        std::uint32_t packets;
+        Ps visible;
+    };
+    void count(const Counted& what);
 
     Endpoint& gpu_;
     MoeHubSpec spec_;

@@ -11,9 +11,7 @@ std::uint64_t line_address(const MallocId& to, std::uint32_t row, Bytes bytes) {
     return (std::uint64_t{to.gpu} << 48) + (std::uint64_t{to.region} << 40) + row * row_bytes;
 }
 
-}  // namespace
-
-void store_row(Endpoint& gpu, const RowStore& row) {
+Transfer row_transfer(const RowStore& row) {
     Transfer transfer;
     transfer.dst = row.to.gpu;
     transfer.bytes = row.bytes;
@@ -23,21 +21,28 @@ void store_row(Endpoint& gpu, const RowStore& row) {
     transfer.target.row = row.row_id;
     transfer.target.allocate = true;
     transfer.target.numbers = row.numbers;
-    gpu.post(transfer);
+    return transfer;
+}
+
+}  // namespace
+
+void store_row(Endpoint& gpu, const RowStore& row) {
+    gpu.post(row_transfer(row));
 }
 
 void store_source(Endpoint& gpu, const RowStore& row, std::uint64_t source) {
-    Transfer transfer;
-    transfer.dst = row.to.gpu;
+    Transfer transfer = row_transfer(row);
     transfer.bytes = kSourceColumn;
-    transfer.address =
-        line_address(row.to, row.row_id, row.bytes) + static_cast<std::uint64_t>(row.bytes);
-    transfer.answered = row.answered;
-    transfer.target.region = row.to.region;
-    transfer.target.row = row.row_id;
+    transfer.address += static_cast<std::uint64_t>(row.bytes);
     transfer.target.offset = static_cast<std::uint32_t>(row.bytes);
-    transfer.target.allocate = true;
     transfer.target.low_priority = true;
+    transfer.target.tag = source;
+    gpu.post(transfer);
+}
+
+void store_row_and_source(Endpoint& gpu, const RowStore& row, std::uint64_t source) {
+    Transfer transfer = row_transfer(row);
+    transfer.bytes += kSourceColumn;
     transfer.target.tag = source;
     gpu.post(transfer);
 }

@@ -32,6 +32,10 @@ void store_row(Endpoint& gpu, const RowStore& row);
 /// `st.rowsp.nop`: the row's source column, with low priority.
 void store_source(Endpoint& gpu, const RowStore& row, std::uint64_t source);
 
+/// Both as one transfer, for row grain inside a node: a train of the row's packets and the
+/// column's, with the same flits. The row must be whole packets.
+void store_row_and_source(Endpoint& gpu, const RowStore& row, std::uint64_t source);
+
 /// Conventional stores of a row to a known place.
 struct PlainStore {
     MallocId to;
