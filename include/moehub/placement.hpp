@@ -12,7 +12,7 @@ struct Placement {
 /// Expert by expert, as evenly as it goes: the first experts % ranks ranks have one more.
 Placement contiguous_placement(int experts, int ranks);
 
-/// As contiguous, with `redundant` further copies for the experts that are asked for most (by
+/// The placement with `redundant` further copies for the experts that are asked for most (by
 /// rows per copy), each on the rank with the fewest expected rows that has no copy yet.
 Placement with_replicas(const Placement& placement, const std::vector<long long>& rows_of_expert,
                         int redundant);

@@ -5,6 +5,8 @@
 
 #include <moehub/gpu.hpp>
 
+#include <algorithm>
+
 namespace moehub::systems {
 
 class EagerHost {
