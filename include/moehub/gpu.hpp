@@ -35,7 +35,7 @@ struct Kernels {
     Ps route_start = 20 * kUs;            ///< top-k and softmax of a router: their kernels alone
     Ps route_row = 1'600;                 ///< of that, for each token
     double route_logits = 2.1e10;         ///< logits/s of that, further
-    double scatter_add = 161e9;           ///< bytes/s of rows added to others at random, with atomics
+    double scatter_add = 161e9;  ///< bytes/s of rows added to others at random, with atomics
 };
 
 /// What the host and synchronisation cost. The defaults were measured on an H200 and its host.

@@ -47,13 +47,13 @@ struct Statistic {
 
 struct LayerResult {
     std::string system;
-    Ps time = 0;           ///< until the last GPU has its tokens' outputs
-    Ps first_gemm = 0;     ///< from the start to the end of the last GEMM-1
+    Ps time = 0;        ///< until the last GPU has its tokens' outputs
+    Ps first_gemm = 0;  ///< from the start to the end of the last GEMM-1
     Breakdown breakdown;
-    Bytes bytes_up = 0;    ///< on the wire, GPUs to switches and NICs, headers included
-    Bytes bytes_down = 0;  ///< on the wire, switches and NICs to GPUs
-    Bytes payload = 0;     ///< that crossed between GPUs
-    double sm_busy = 0;    ///< share of all SMs' time in which they ran blocks
+    Bytes bytes_up = 0;        ///< on the wire, GPUs to switches and NICs, headers included
+    Bytes bytes_down = 0;      ///< on the wire, switches and NICs to GPUs
+    Bytes payload = 0;         ///< that crossed between GPUs
+    double sm_busy = 0;        ///< share of all SMs' time in which they ran blocks
     std::int64_t rows = 0;     ///< (token, expert) pairs, each delivered and returned once
     std::int64_t packets = 0;  ///< that reached a GPU, acknowledgements aside
     std::int64_t events = 0;   ///< that the engine handled

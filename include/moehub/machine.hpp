@@ -36,15 +36,15 @@ struct HubSpec {
     int staging_packets = 8;  ///< packets each (uplink, virtual channel) holds ahead of the wire
 };
 
-/// The units that MoE-Hub adds to the hub (docs/moe-hub.md). The paper leaves their sizes open: these
-/// are choices, the same for all experiments.
+/// The units that MoE-Hub adds to the hub (docs/moe-hub.md). The paper leaves their sizes open:
+/// these are choices, the same for all experiments.
 struct MoeHubSpec {
-    Bytes store_bytes = 32;    ///< of one store as it leaves an SM: a sector
-    int rpm_entries = 64;      ///< lines (packets) in a peer's partition of the RPM
-    Ps rpm_timer = 200 * kNs;  ///< after which a line that is not full goes as it is
-    int rat_entries = 16'384;  ///< rows that the RAT remembers
-    int rat_banks = 16;        ///< of the RAT
-    Ps rat_lookup = kNs;       ///< for which a packet occupies a bank
+    Bytes store_bytes = 32;        ///< of one store as it leaves an SM: a sector
+    int rpm_entries = 64;          ///< lines (packets) in a peer's partition of the RPM
+    Ps rpm_timer = 200 * kNs;      ///< after which a line that is not full goes as it is
+    int rat_entries = 16'384;      ///< rows that the RAT remembers
+    int rat_banks = 16;            ///< of the RAT
+    Ps rat_lookup = kNs;           ///< for which a packet occupies a bank
     Ps ready_latency = 166 * kNs;  ///< from an acknowledgement to the thread-block scheduler
 };
 

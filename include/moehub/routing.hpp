@@ -1,4 +1,5 @@
-/// Routing: for every layer and token its experts and their weights; generated or read from a trace.
+/// Routing: for every layer and token its experts and their weights; generated or read from a
+/// trace.
 #pragma once
 #include <moehub/model.hpp>
 
