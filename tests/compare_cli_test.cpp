@@ -159,7 +159,8 @@ TEST_F(CompareCli, AreOutputsThoseOfTheReferenceLayer) {
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_NE(outcome.out.find("\nVerified: outputs equal the reference layer's"),
               std::string::npos);
-    for (const json& one : json_of(arguments)["results"]) {
+    const json all = json_of(arguments);
+    for (const json& one : all["results"]) {
         EXPECT_EQ(one["verified"], true);
         EXPECT_LT(one["largest_error"], 1e-12);
     }
