@@ -26,8 +26,9 @@ TEST_F(Cli, DoesItIntroduceItselfWithoutArguments) {
     const auto outcome = moehub("");
     EXPECT_EQ(outcome.code, 0);
     EXPECT_EQ(outcome.err, "");
-    for (const auto* command : {"moehub compare", "moehub run", "moehub lines", "moehub list",
-                                "moehub show", "moehub collective", "moehub validate"})
+    for (const auto* command :
+         {"moehub compare", "moehub run", "moehub model", "moehub lines", "moehub list",
+          "moehub show", "moehub collective", "moehub validate"})
         EXPECT_NE(outcome.out.find(command), std::string::npos) << command;
 }
 
@@ -41,7 +42,7 @@ TEST_F(Cli, IsTheVersionThatOfTheBuild) {
 
 TEST_F(Cli, DoesEveryCommandHelpWithAnExample) {
     for (const auto* command :
-         {"compare", "run", "lines", "list", "show", "collective", "validate"}) {
+         {"compare", "run", "model", "lines", "list", "show", "collective", "validate"}) {
         const auto outcome = moehub(std::string(command) + " --help");
         EXPECT_EQ(outcome.code, 0);
         EXPECT_NE(outcome.out.find("Example:\n  moehub " + std::string(command)), std::string::npos)
@@ -51,8 +52,8 @@ TEST_F(Cli, DoesEveryCommandHelpWithAnExample) {
 
 TEST_F(Cli, IsAMisspeltNameAnsweredWithTheNearest) {
     expect_refused("vaildate x.csv",
-                   "unknown command \"vaildate\", allowed: compare, run, lines, list, show, "
-                   "collective, validate; did you mean \"validate\"?");
+                   "unknown command \"vaildate\", allowed: compare, run, model, lines, list, show, "
+                   "collective, validate, reproduce; did you mean \"validate\"?");
     expect_refused("collective --grian packet",
                    "collective: unknown option \"--grian\"; did you mean \"--grain\"?");
     expect_refused("--zzzzzzzz", "unknown option \"--zzzzzzzz\"; see moehub --help");

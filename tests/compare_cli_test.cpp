@@ -197,7 +197,9 @@ TEST_F(CompareCli, AreFilesTakenForMachineAndModel) {
 }
 
 TEST_F(CompareCli, AreSystemsThatDoNotFitRefused) {
-    const std::string allowed = "allowed: ideal, megatron-te, moe-hub, mh-base, mh-pkt, mh-dep";
+    const std::string allowed =
+        "allowed: ideal, megatron-te, fastermoe, tutel, ccfuser, comet, deepep, deepep-ll, "
+        "one-sided, flashdmoe, mega-moe, nvls, moe-hub, mh-base, mh-pkt, mh-dep";
     expect_refused("compare --systems ideal,moehub",
                    "unknown system \"moehub\", " + allowed + "; did you mean \"moe-hub\"?");
     expect_refused("compare --systems ideal,,moe-hub", "unknown system \"\", " + allowed);
@@ -207,6 +209,35 @@ TEST_F(CompareCli, AreSystemsThatDoNotFitRefused) {
     expect_refused("run --system mh-bse",
                    "unknown system \"mh-bse\", " + allowed + "; did you mean \"mh-base\"?");
     expect_refused("lines nothing-like-it", "unknown system \"nothing-like-it\", " + allowed);
+}
+
+TEST_F(CompareCli, AreSystemsThatCannotRunTheLayerRefusedBeforeAnythingRuns) {
+    expect_refused_about("compare --systems moe-hub,nvls --machine ascend-910b-cluster",
+                         "nvls cannot run this: it works inside one node, found 2 nodes");
+    expect_refused_about("compare --systems moe-hub,nvls --machine single-switch",
+                         "nvls cannot run this: the switches of single-switch do not multicast");
+    expect_refused_about("compare --systems moe-hub,tutel --model qwen2-moe-2.7b",
+                         "tutel cannot run this: it needs the same number of experts");
+    expect_refused_about("run --system comet --tp 2",
+                         "comet cannot run this: experts are whole, found 2 GPUs for each");
+}
+
+TEST_F(CompareCli, AreParametersOfSystemsSetAndSystemsReadFromFiles) {
+    const auto mine = saved("mine.toml", "extends = \"comet\"\nchunks = 2\n");
+    const json file = json_of("run " + kSmall + " --system " + mine);
+    const json set = json_of("run " + kSmall + " --system comet --set system.comet.chunks=2");
+    EXPECT_EQ(file["results"][0]["system"], "mine");
+    EXPECT_EQ(file["results"][0]["time_us"], set["results"][0]["time_us"]);
+    const json plain = json_of("run " + kSmall + " --system comet");
+    EXPECT_NE(plain["results"][0]["time_us"], set["results"][0]["time_us"]);
+    expect_refused_about("run --system comet --set system.tutel.chunks=2",
+                         "with one of the systems simulated: comet");
+    expect_refused_about("run --system comet --set system.comet.chnks=2",
+                         "did you mean \"chunks\"");
+    expect_refused_about("run --system comet --set system.comet.barrier=\"2 us\"",
+                         "barrier is not a parameter of the program comet; it has: chunks");
+    const auto bad = saved("bad.toml", "program = \"commet\"\n");
+    expect_refused_about("run --system " + bad, "unknown program \"commet\"; did you mean");
 }
 
 TEST_F(CompareCli, AreNumbersThatDoNotFitRefused) {
@@ -231,6 +262,8 @@ TEST_F(CompareCli, AreNumbersThatDoNotFitRefused) {
 
 TEST_F(CompareCli, AreWordsThatDoNotFitRefused) {
     expect_refused("compare --grain flit", "--grain: found \"flit\", allowed: packet, row");
+    expect_refused("compare --pass sideways",
+                   "--pass: found \"sideways\", allowed: forward, backward");
     expect_refused("compare --replicas 1 --replica-policy best",
                    "--replica-policy: found \"best\", allowed: round-robin, least-loaded");
     expect_refused("compare --sytems ideal",
@@ -260,7 +293,7 @@ TEST_F(CompareCli, IsAnOutputFileReplacedWholeOrNotAtAll) {
     const auto outcome = moehub("compare --json -o " + path + " " + kSmall);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(outcome.out, "");
-    EXPECT_EQ(json::parse(text_of(path))["results"].size(), 6u);
+    EXPECT_EQ(json::parse(text_of(path))["results"].size(), 12u);
     expect_refused("run -o /no/such/out",
                    "/no/such/out: cannot be written: No such file or "
                    "directory");

@@ -95,59 +95,5 @@ TEST(HubLayer, without_the_dam_the_first_gemm_ends_later) {
     EXPECT_LT(layer.run("mh-dep").first_gemm, layer.run("mh-base").first_gemm);
 }
 
-/// Random machines, models, routings and table sizes.
-class RandomLayer : public ::testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(Seeds, RandomLayer, ::testing::Range(0, 30));
-
-TEST_P(RandomLayer, every_row_once_dense_and_right_in_both_grains) {
-    std::mt19937 random(static_cast<std::uint32_t>(GetParam()));
-    const auto pick = [&](std::initializer_list<int> values) {
-        return *(values.begin() + random() % values.size());
-    };
-    Case layer;
-    layer.machine = pick({0, 1}) == 0 ? small_gpus(pick({2, 3, 8})) : small_cluster(pick({2, 3}));
-    layer.machine.gpu = load_gpu("h800-sxm");
-    layer.machine.moe_hub.rat_entries = pick({1, 16, 100, 16384});
-    layer.machine.moe_hub.rat_banks = pick({1, 4, 16});
-    layer.machine.moe_hub.rpm_entries = pick({1, 3, 64});
-    layer.machine.moe_hub.rpm_timer = pick({0, 100, 1000}) * kNs;
-    layer.machine.moe_hub.store_bytes = pick({32, 64, 128});
-    layer.machine.link.buffer_flits = pick({11, 256});
-    const int gpus = layer.machine.gpus();
-    layer.model = small_model(pick({4, 9, 32}), pick({1, 2, 4}), pick({64, 100, 1024}));
-    layer.model.expert_ffn = 768;
-    layer.tokens = pick({24, 100, 301});
-    layer.routing = GetParam() % 3 == 0   ? "uniform"
-                    : GetParam() % 3 == 1 ? "zipf:1.5"
-                                          : "normal:0.05";
-    layer.options.tensor_parallel = gpus % 3 == 0 ? pick({1, 3}) : pick({1, 2});
-    if (gpus % layer.options.tensor_parallel != 0) layer.options.tensor_parallel = 1;
-    layer.options.page_rows = pick({0, 7, 64});
-    layer.options.verify = true;
-    if (pick({0, 1}) == 1) {
-        layer.model.shared_experts = 1;
-        layer.model.shared_ffn = 256;
-    }
-    const char* const systems[] = {"moe-hub", "mh-base", "mh-pkt", "mh-dep"};
-    const char* system = systems[pick({0, 1, 2, 3})];
-    const Routing routing = make_routing(parse_routing(layer.routing), layer.model, layer.tokens);
-    std::vector<long long> rows(static_cast<std::size_t>(layer.model.experts));
-    for (const int expert : routing.chosen) ++rows[static_cast<std::size_t>(expert)];
-    const Placement placement = with_replicas(
-        contiguous_placement(layer.model.experts, gpus / layer.options.tensor_parallel), rows,
-        gpus / layer.options.tensor_parallel > 1 ? pick({0, 3}) : 0);
-    LayerResult results[2];
-    for (const Grain grain : {Grain::packet, Grain::row}) {
-        layer.options.grain = grain;
-        LayerResult& result = results[grain == Grain::row ? 1 : 0];
-        result = layer.run(system, routing, placement);
-        EXPECT_LT(result.largest_error, 1e-11) << system;
-        EXPECT_EQ(statistic(result, "aau", "rows"),
-                  static_cast<double>(result.rows * layer.options.tensor_parallel));
-    }
-    EXPECT_EQ(results[0].payload, results[1].payload);
-    EXPECT_EQ(results[0].bytes_up, results[1].bytes_up);
-}
-
 }  // namespace
 }  // namespace moehub::testing

@@ -62,8 +62,9 @@ std::string error_of(const std::function<void()>& action) {
 }
 
 TEST(RoutingSpec, reads_and_prints_all_forms) {
-    for (const std::string text : {"uniform", "normal:0.032", "zipf:1.2", "lognormal:0.5",
-                                   "uniform,transition:0.7", "normal:0", "zipf:1,transition:1"})
+    for (const std::string text :
+         {"uniform", "normal:0.032", "zipf:1.2", "lognormal:0.5", "uniform,transition:0.7",
+          "normal:0", "zipf:1,transition:1", "balanced"})
         EXPECT_EQ(to_string(parse_routing(text)), text);
     const RoutingSpec spec = parse_routing("normal:0.032,transition:0.7");
     EXPECT_EQ(spec.shares, RoutingSpec::Shares::normal);
@@ -74,7 +75,7 @@ TEST(RoutingSpec, reads_and_prints_all_forms) {
 TEST(RoutingSpec, says_what_is_allowed) {
     const std::string allowed =
         ", allowed: uniform, normal:STD, zipf:EXPONENT, lognormal:SIGMA, each with "
-        ",transition:PROBABILITY or without";
+        ",transition:PROBABILITY or without; balanced";
     const auto refused = [](const std::string& text) {
         return error_of([&] { parse_routing(text); });
     };
@@ -85,6 +86,9 @@ TEST(RoutingSpec, says_what_is_allowed) {
     EXPECT_EQ(refused("zipf"), "routing \"zipf\": zipf needs a number, as in zipf:0.5" + allowed);
     EXPECT_EQ(refused("zipf:x"), "routing \"zipf:x\": zipf needs a number, found \"x\"" + allowed);
     EXPECT_EQ(refused("uniform:1"), "routing \"uniform:1\": uniform takes no number" + allowed);
+    EXPECT_EQ(refused("balanced:1"), "routing \"balanced:1\": balanced takes no number" + allowed);
+    EXPECT_EQ(refused("balanced,transition:1"),
+              "routing: transition of balanced: found 1, allowed: 0 to 0");
     EXPECT_EQ(refused("uniform,seed:1"),
               "routing \"uniform,seed:1\": unknown option \"seed\"" + allowed);
     EXPECT_EQ(refused("zipf:11"), "routing: spread of zipf: found 11, allowed: 0 to 10");
@@ -209,6 +213,36 @@ TEST(Routing, keeps_its_shares_over_layers_that_follow_each_other) {
         make_routing(parse_routing("normal:0.032,transition:0.7"), model_of(8, 2), 100'000, 8);
     for (int layer = 0; layer < 8; ++layer)
         EXPECT_NEAR(deviation(shares_of(routing, layer)), 0.032, 0.004);
+}
+
+TEST(Routing, gives_every_expert_the_same_when_balanced) {
+    // As many tokens as experts, and top_k that divides them or does not.
+    for (const auto& [experts, top_k] : {std::pair{256, 8}, {256, 6}, {60, 4}, {7, 7}, {5, 1}}) {
+        const Routing routing =
+            make_routing(parse_routing("balanced"), model_of(experts, top_k), experts);
+        std::vector<int> rows(static_cast<std::size_t>(experts));
+        for (const auto expert : routing.chosen) ++rows[expert];
+        for (const int count : rows) EXPECT_EQ(count, top_k) << experts << " " << top_k;
+    }
+}
+
+TEST(Routing, sends_every_token_to_as_many_ranks_as_there_can_be_when_balanced) {
+    const Routing routing = make_routing(parse_routing("balanced"), model_of(256, 8), 16);
+    for (const int ranks : {1, 2, 4, 8, 16, 32, 64}) {
+        std::vector<int> copies(static_cast<std::size_t>(ranks));
+        for (std::int64_t token = 0; token < routing.tokens; ++token) {
+            std::set<int> reached;
+            for (const int expert : routing.chosen_by(0, token))
+                reached.insert(expert * ranks / 256);
+            EXPECT_EQ(reached.size(), static_cast<std::size_t>(std::min(ranks, 8))) << ranks;
+            for (const int rank : reached) ++copies[static_cast<std::size_t>(rank)];
+        }
+        // Sixteen tokens already load all ranks alike.
+        EXPECT_EQ(*std::min_element(copies.begin(), copies.end()),
+                  *std::max_element(copies.begin(), copies.end()))
+            << ranks;
+    }
+    EXPECT_THROW(make_routing(parse_routing("balanced"), model_of(256, 8, 8, 4), 16), InputError);
 }
 
 TEST(Routing, refuses_sizes_it_cannot_make) {

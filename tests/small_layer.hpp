@@ -2,6 +2,7 @@
 #pragma once
 #include "traffic.hpp"
 
+#include <moehub/error.hpp>
 #include <moehub/layer.hpp>
 #include <moehub/presets.hpp>
 
@@ -47,6 +48,23 @@ struct Case {
     std::string routing = "uniform";
     LayerOptions options;
 
+    /// Whether the system can run it; otherwise it must say why in one line.
+    bool allowed(const std::string& system, const Placement& placement) const {
+        const Routing given = make_routing({}, model, tokens);
+        try {
+            check_layer({machine, model, given, placement}, load_system(system), options);
+        } catch (const InputError& error) {
+            const std::string why = error.what();
+            EXPECT_NE(why.find("cannot run this: "), std::string::npos) << why;
+            EXPECT_EQ(why.find('\n'), std::string::npos) << why;
+            return false;
+        }
+        return true;
+    }
+    bool allowed(const std::string& system) const {
+        return allowed(
+            system, contiguous_placement(model.experts, machine.gpus() / options.tensor_parallel));
+    }
     LayerResult run(const std::string& system) const {
         return run(system, make_routing(parse_routing(routing), model, tokens));
     }

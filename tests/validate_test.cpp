@@ -132,13 +132,22 @@ TEST(Validate, AreCollectivesThatCannotRunSkippedByName) {
     for (const auto& one : result.skipped) EXPECT_FALSE(one.why.empty());
 }
 
-TEST(Validate, AreSystemsSkippedUntilTheyExist) {
-    const auto result = validate(MOEHUB_SOURCE_DIR "/validation/published_moe_comm.csv");
-    ASSERT_EQ(result.skipped.size(), 2u);
-    EXPECT_EQ(result.skipped[0].name, "one-sided");
-    EXPECT_EQ(result.skipped[0].rows, 24u);
-    EXPECT_EQ(result.skipped[1].name, "deepep-ll");
-    EXPECT_EQ(result.skipped[1].rows, 4u);
+TEST(Validate, AreUnknownSystemsAndPhasesSkippedByName) {
+    const std::string header =
+        "system,machine,gpus,tokens_per_gpu,hidden,experts,top_k,routing,"
+        "dispatch_bytes_per_element,combine_bytes_per_element,phase,us\n";
+    const auto result = validated(header +
+                                  "deepep-ll,dgx-h800,2,4,256,8,2,perfect,1,2,dispatch,20\n"
+                                  "pplx,dgx-h800,2,4,256,8,2,uniform,1,2,dispatch,20\n"
+                                  "deepep-ll,dgx-h801,2,4,256,8,2,uniform,1,2,dispatch,20\n"
+                                  "ideal,dgx-h800,2,4,256,8,2,uniform,2,2,combine,20\n"
+                                  "deepep-ll,dgx-h800,2,4,256,8,2,uniform,1,2,both,20\n");
+    EXPECT_EQ(result.rows.size(), 1u);
+    ASSERT_EQ(result.skipped.size(), 4u);
+    EXPECT_EQ(result.skipped[0].name, "pplx");
+    EXPECT_EQ(result.skipped[1].name, "dgx-h801");
+    EXPECT_EQ(result.skipped[2].name, "ideal");
+    EXPECT_EQ(result.skipped[3].why, "unknown phase both; known: dispatch, combine");
 }
 
 TEST(Validate, DoesEveryPublishedCollectiveParse) {

@@ -34,11 +34,18 @@ struct Comparison {
     std::vector<ComparisonRow> rows;  ///< in the order asked for
 };
 
-/// Throws InputError when no system is named, one twice, or one that there is not.
+/// Throws InputError when no system is named, one twice, or one that there is neither as a preset
+/// nor as a file.
 void check_systems(const std::vector<std::string>& systems);
+/// Throws as check_systems does.
+std::vector<SystemSpec> load_systems(const std::vector<std::string>& names);
 
-/// Throws as check_systems and simulate_layer do (of several failures the first system's), and
-/// std::logic_error when verified outputs differ from the reference layer's.
+/// Throws as check_layer does before anything runs, then as simulate_layer does (of several
+/// failures the first system's), and std::logic_error when verified outputs differ from the
+/// reference layer's.
+Comparison compare_systems(const LayerInput& input, const std::vector<SystemSpec>& systems,
+                           const CompareOptions& options = {});
+/// By names; throws as check_systems, too.
 Comparison compare(const LayerInput& input, const std::vector<std::string>& systems,
                    const CompareOptions& options = {});
 

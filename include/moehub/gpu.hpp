@@ -36,12 +36,42 @@ struct Kernels {
     Ps route_row = 1'600;                 ///< of that, for each token
     double route_logits = 2.1e10;         ///< logits/s of that, further
     double scatter_add = 161e9;  ///< bytes/s of rows added to others at random, with atomics
+
+    // The rest of a transformer layer.
+    double hbm_copy = 0.88;        ///< of hbm_bandwidth, whole tensors read and written in order
+    double copy_load = 47e9;       ///< as stream_load, of kernels that work element by element
+    double strided_load = 13.4e9;  ///< of those, when PyTorch runs them on a part of each row
+    double norm_load = 27.4e9;     ///< as stream_load, of kernels that reduce each row first
+    Bytes norm_l1 = 98'400;        ///< of an SM's rows, what is near for the second read of a norm
+    Ps norm_row = 74'400;          ///< of one SM, for the mean and variance of each row
+    double quantise_load = 19e9;   ///< as norm_load, of a quantisation by rows
+
+    double fp8_efficiency = 0.907;          ///< of FP8 tensor cores beside bf16's in a GEMM
+    double fp8_load = 96.7e9;               ///< as gemm_load, of FP8
+    double fp8_grouped_efficiency = 0.691;  ///< as fp8_efficiency, in the grouped kernel
+    double fp8_grouped_load = 61.4e9;       ///< as grouped_load, of FP8
+    Ps fp8_grouped_start = 20'000 * kNs;    ///< as grouped_start, of FP8
+
+    Ps attention_start = 5'100 * kNs;        ///< launch of attention with its small kernels
+    Ps attention_block = 1'260 * kNs;        ///< of a block of 128 queries, beyond its scores
+    double attention_softmax = 2.96e10;      ///< scores/s of one SM
+    double attention_back_softmax = 8.56e9;  ///< scores/s of one SM, on the way back
+    double attention_back_passes = 10.8;  ///< bytes moved on the way back beside, over those of Q
+    double flash2_tensor = 0.377;         ///< of bf16_flops: what FlashAttention-2 multiplies at
+    Ps flash2_block = 3'470 * kNs;        ///< these four as those of attention
+    double flash2_softmax = 1.27e11;
+    double flash2_back_softmax = 1.34e10;
+    double flash2_back_passes = 20.3;
+
+    Ps slow_replay = 6'430 * kNs;         ///< graph_replay, while the host is slow
+    Ps slow_replay_floor = 17'400 * kNs;  ///< graph_replay_floor, while the host is slow
 };
 
 /// What the host and synchronisation cost. The defaults were measured on an H200 and its host.
 struct Overheads {
     Ps graph_launch = 590 * kNs;     ///< one kernel after another inside a CUDA graph
     Ps eager_launch = 42 * kUs;      ///< one operator of an eager framework, on the host
+    Ps eager_latency = 20 * kUs;     ///< from the first of an idle card's launches to its kernel
     Ps host_sync = 15'800 * kNs;     ///< a kernel, 1 KB of its output to the host, the host waits
     Ps atomic_latency = 166 * kNs;   ///< one atomic add to global memory
     Ps flag_round_trip = 427 * kNs;  ///< between two SMs through L2, there and back

@@ -16,6 +16,7 @@
 #include <moehub/model.hpp>
 #include <moehub/placement.hpp>
 #include <moehub/routing.hpp>
+#include <moehub/system.hpp>
 
 #include <string>
 #include <string_view>
@@ -49,6 +50,8 @@ struct LayerResult {
     std::string system;
     Ps time = 0;        ///< until the last GPU has its tokens' outputs
     Ps first_gemm = 0;  ///< from the start to the end of the last GEMM-1
+    Ps dispatch = 0;    ///< where rows move in a step of their own: until all have arrived
+    Ps combine = 0;     ///< likewise, of the results
     Breakdown breakdown;
     Bytes bytes_up = 0;        ///< on the wire, GPUs to switches and NICs, headers included
     Bytes bytes_down = 0;      ///< on the wire, switches and NICs to GPUs
@@ -62,8 +65,15 @@ struct LayerResult {
     std::vector<Statistic> statistics;
 };
 
-/// Throws InputError when the system cannot run this input (unknown name, sizes that do not fit, a
-/// region too small, …).
+/// Throws InputError when the system cannot run this input (sizes that do not fit, a machine it
+/// needs more of, parameters it does not have), without running anything.
+void check_layer(const LayerInput& input, const SystemSpec& system, const LayerOptions& options);
+
+/// Throws as check_layer does, and InputError when something overflows on the way (a region too
+/// small, …).
+LayerResult simulate_layer(const LayerInput& input, const SystemSpec& system,
+                           const LayerOptions& options);
+/// A preset or a TOML file by its name.
 LayerResult simulate_layer(const LayerInput& input, std::string_view system,
                            const LayerOptions& options);
 

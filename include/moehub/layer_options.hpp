@@ -10,6 +10,11 @@ namespace moehub {
 /// Which copy of a replicated expert a row goes to.
 enum class ReplicaPolicy { round_robin, least_loaded };
 
+enum class Pass {
+    forward,
+    backward,  ///< of training: gradients of the outputs go to the experts, of the inputs back
+};
+
 struct LayerOptions {
     Grain grain = Grain::row;
     int tensor_parallel = 1;  ///< GPUs that share the FFN of each expert; a divisor of the GPUs
@@ -17,7 +22,9 @@ struct LayerOptions {
     std::int64_t region_rows = 0;  ///< rows of an expert's region; 0: enough for every token
     int page_rows = 0;             ///< regions grow by pages of so many rows; 0: all at once
     Bytes page_pool = 0;           ///< of one GPU, for all its pages; 0: no limit
-    bool verify = false;           ///< rows carry numbers, compared with the reference layer
+    Pass pass = Pass::forward;
+    bool compute = true;  ///< false: only rows move; routing and experts take no time
+    bool verify = false;  ///< rows carry numbers, compared with the reference layer
 };
 
 }  // namespace moehub

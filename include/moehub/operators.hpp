@@ -24,4 +24,37 @@ struct Operator {
 /// nothing when the operator or its shape is not modelled. Depends on nothing but its arguments.
 std::optional<Ps> predict(const Gpu& gpu, const Operator& op);
 
+/// One row of validation/h200/layers.csv without its measurement: an operator of a transformer
+/// layer, with those of the numbers below that it has.
+struct LayerOperator {
+    std::string op;  ///< attention_fwd_cudnn, …, grouped_gemm_fp8
+    std::int64_t batch = 0;
+    std::int64_t heads = 0;
+    std::int64_t kv_heads = 0;
+    std::int64_t seq = 0;
+    std::int64_t head_dim = 0;
+    std::int64_t groups = 1;  ///< experts
+    std::int64_t rows = 0;    ///< in total over groups, spread evenly
+    std::int64_t k = 0;
+    std::int64_t n = 0;
+};
+
+/// Time of the operator replayed inside a CUDA graph on a slow host, attention backward of a call
+/// from eager PyTorch: as layers.csv measures them. Nothing when it is not modelled.
+std::optional<Ps> predict_layer(const Gpu& gpu, const LayerOperator& op);
+
+/// One phase of a MoE layer in eager PyTorch, on one GPU.
+struct EagerPhase {
+    std::string phase;  ///< route, plan, permute, gemm1, activation, gemm2, combine
+    std::int64_t tokens = 0;
+    std::int64_t rows = 0;     ///< of all experts together
+    std::int64_t experts = 0;  ///< on this GPU; rows are spread over them at random, evenly
+    std::int64_t hidden = 0;
+    std::int64_t inner = 0;  ///< of one expert, which is gated
+};
+
+/// Time of the phase called on an idle card, as validation/h200/eager_phases.csv measures it;
+/// nothing when it is not modelled.
+std::optional<Ps> predict_eager(const Gpu& gpu, const EagerPhase& phase);
+
 }  // namespace moehub

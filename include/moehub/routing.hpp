@@ -33,13 +33,15 @@ struct Routing {
 
 /// How to generate a routing: the share of tokens each expert gets, and how one layer's choice
 /// depends on the last one's. Printed and parsed as "uniform", "normal:0.032", "zipf:1",
-/// "lognormal:0.5", each with ",transition:0.7" where it is not 0.
+/// "lognormal:0.5", each with ",transition:0.7" where it is not 0; and "balanced".
 struct RoutingSpec {
     enum class Shares {
         uniform,    ///< all alike
         normal,     ///< share ~ N(1/experts, spread), negative ones 0: spread as the papers give it
         zipf,       ///< share ∝ rank^-spread, ranks in random order
         lognormal,  ///< share ∝ exp(spread · N(0, 1))
+        balanced,   ///< nothing is drawn: a token's experts lie evenly apart, and all experts get
+                    ///< the same, few tokens or many; for models without groups
     };
     Shares shares = Shares::uniform;
     double spread = 0;

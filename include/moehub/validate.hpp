@@ -2,8 +2,12 @@
 ///
 /// A file is known by its header (column order does not matter):
 ///   operators    op,groups,rows,max_rows,k,n,skew,us                      validation/h200/ops.csv
+///   layers       op,dtype,batch,…,k,n,us                               validation/h200/layers.csv
+///   eager_phases model,tokens,rows,route_us,…,combine_us         validation/h200/eager_phases.csv
 ///   collectives  machine,gpus,op,algorithm,bytes,us,busbw_GBps,source published_collectives.csv
 ///   moe_comm     system,machine,gpus,tokens_per_gpu,…,phase,us            published_moe_comm.csv
+///
+/// A row of eager_phases holds seven measurements, one for each phase of a layer: seven cases.
 ///
 /// The error of a row is predicted / measured − 1, a fraction, in the unit of the measurement:
 /// a row that gives a time is compared as time (above 0: predicted slower), a row that gives only
@@ -51,7 +55,7 @@ struct ValidationSkipped {
 };
 
 struct Validation {
-    std::string kind;                        ///< "operators", "collectives" or "moe_comm"
+    std::string kind;                        ///< as above: "operators", …
     std::vector<ValidationSummary> summary;  ///< in order of first appearance
     std::vector<ValidationSkipped> skipped;
     std::vector<ValidationRow> rows;  ///< predicted rows, in the order of the file

@@ -8,6 +8,8 @@
 #include "report/table.hpp"
 
 #include <moehub/compare.hpp>
+#include <moehub/error.hpp>
+#include <moehub/presets.hpp>
 
 #include <memory>
 
@@ -20,28 +22,24 @@ struct Request {
     std::optional<std::string> threads;
 };
 
-/// "a, b" as {"a", "b"}; nothing between two commas is a name, an empty one.
-std::vector<std::string> split(const std::string& text) {
-    std::vector<std::string> parts;
-    if (text.find_first_not_of(' ') == std::string::npos) return parts;
-    for (std::size_t start = 0; start <= text.size();) {
-        const std::size_t end = std::min(text.find(',', start), text.size());
-        std::string part = text.substr(start, end - start);
-        part.erase(0, std::min(part.find_first_not_of(' '), part.size()));
-        part.erase(part.find_last_not_of(' ') + 1);
-        parts.push_back(std::move(part));
-        start = end + 1;
-    }
-    return parts;
-}
-
-std::vector<std::string> all_names() {
+/// Without a list: all systems that can run the layer, but for moe-hub's ablations and those that
+/// compute in FP8, which the others do not.
+std::vector<std::string> usual_systems(const LayerCase& layer) {
     std::vector<std::string> names;
-    for (const SystemInfo& system : all_systems()) names.push_back(system.name);
+    for (const SystemInfo& system : all_systems()) {
+        const SystemSpec spec = load_system(system.name);
+        if (spec.name.starts_with("mh-") || spec.fp8_experts) continue;
+        try {
+            check_layer(layer.input(), spec, layer.options);
+            names.push_back(spec.name);
+        } catch (const InputError&) {
+            // Told by its absence; asked for by name, it says why.
+        }
+    }
     return names;
 }
 
-Comparison run(const LayerCase& layer, const std::vector<std::string>& systems, int threads) {
+Comparison run(const LayerCase& layer, const std::vector<SystemSpec>& systems, int threads) {
     Progress progress("simulating");
     CompareOptions options;
     options.layer = layer.options;
@@ -49,18 +47,18 @@ Comparison run(const LayerCase& layer, const std::vector<std::string>& systems, 
     options.progress = [&progress](std::size_t done, std::size_t total) {
         progress.update(done, total);
     };
-    return compare(layer.input(), systems, options);
+    return compare_systems(layer.input(), systems, options);
 }
 
 void compare_command(const Request& request) {
     const LayerArguments& arguments = request.layer;
     require_writable(arguments.output);
-    const auto systems = request.systems ? split(*request.systems) : all_names();
-    check_systems(systems);
+    if (request.systems) check_systems(listed(*request.systems));
     const int threads =
         request.threads ? static_cast<int>(count_of("--threads", *request.threads, {1, 4096})) : 0;
     const LayerCase layer = load_layer(arguments);
-    const Comparison comparison = run(layer, systems, threads);
+    const auto names = request.systems ? listed(*request.systems) : usual_systems(layer);
+    const Comparison comparison = run(layer, load_systems(arguments, names), threads);
     const bool colour = arguments.output.empty() && wants_colour(stdout);
     put(arguments.json ? to_json(layer, comparison)
                        : head_text(layer) + "\n" + table_text(comparison, colour) + "\n" +
@@ -76,9 +74,11 @@ void add_compare(CLI::App& app) {
         "compare", "Simulate a MoE layer under several systems: time, speed-up, traffic");
     command
         ->add_option("--systems", request->systems,
-                     "names with commas between; without it all (moehub lines)")
+                     "names or TOML files with commas between (moehub list systems); without it "
+                     "all that can run this")
         ->type_name("A,B");
     add_layer_options(*command, request->layer);
+    add_pass_option(*command, request->layer);
     command
         ->add_option("--threads", request->threads,
                      "systems simulated at a time, same result; without it as many as cores")

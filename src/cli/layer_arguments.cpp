@@ -19,7 +19,8 @@ void add_sizes(CLI::App& command, LayerArguments& arguments) {
         ->type_name("N");
     command
         .add_option("--set", arguments.settings,
-                    "change a machine's value, or as model.KEY a model's; repeatable")
+                    "change a machine's value; as model.KEY a model's, as system.NAME.KEY a "
+                    "system's; repeatable")
         ->type_name("KEY=VALUE")
         ->allow_extra_args(false);
 }
@@ -27,7 +28,7 @@ void add_sizes(CLI::App& command, LayerArguments& arguments) {
 void add_routing(CLI::App& command, LayerArguments& arguments) {
     command
         .add_option("--routing", arguments.routing,
-                    "uniform, normal:STD, zipf:S, lognormal:SIGMA, or a trace, FILE.npy")
+                    "uniform, normal:STD, zipf:S, lognormal:SIGMA, balanced, or a trace, FILE.npy")
         ->type_name("R")
         ->capture_default_str();
     command.add_option("--seed", arguments.seed, "of a generated routing; without it 1")
@@ -89,6 +90,13 @@ void add_layer_options(CLI::App& command, LayerArguments& arguments) {
         ->disable_flag_override();
     command.add_option("-o,--output", arguments.output, "write to this file instead")
         ->type_name("FILE");
+}
+
+void add_pass_option(CLI::App& command, LayerArguments& arguments) {
+    command
+        .add_option("--pass", arguments.pass, "forward, or backward through the layer in training")
+        ->type_name("forward|backward")
+        ->capture_default_str();
 }
 
 }  // namespace moehub

@@ -19,6 +19,7 @@ struct LayerArguments {
     std::string routing = "uniform";
     std::optional<std::string> seed;
     std::optional<std::string> layer;
+    std::string pass = "forward";
     std::string grain = "row";
     std::vector<std::string> settings;
     std::string tensor_parallel = "1";
@@ -33,6 +34,11 @@ struct LayerArguments {
 };
 
 void add_layer_options(CLI::App& command, LayerArguments& arguments);
+void add_pass_option(CLI::App& command, LayerArguments& arguments);
+
+/// The systems with what `--set system.NAME.KEY=VALUE` changes. Throws InputError.
+std::vector<SystemSpec> load_systems(const LayerArguments& arguments,
+                                     const std::vector<std::string>& names);
 
 /// Loads what is named and makes the routing and the placement. Throws InputError.
 LayerCase load_layer(const LayerArguments& arguments);

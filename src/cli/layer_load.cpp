@@ -7,6 +7,8 @@
 
 #include <limits>
 
+#include <fmt/ranges.h>
+
 namespace moehub {
 namespace {
 
@@ -15,6 +17,7 @@ constexpr std::int64_t kMostTokens = 1 << 24;  ///< far more than a layer is eve
 constexpr std::int64_t kMostInt = std::numeric_limits<int>::max();
 constexpr std::int64_t kMostCount = std::numeric_limits<std::int64_t>::max();
 constexpr std::string_view kModelPrefix = "model.";
+constexpr std::string_view kSystemPrefix = "system.";
 
 bool is_trace(const std::string& routing) {
     return routing.ends_with(".npy") || routing.find('/') != std::string::npos;
@@ -27,7 +30,8 @@ int int_of(std::string_view option, const std::string& text, Range allowed) {
 Machine machine_of(const LayerArguments& arguments) {
     Overrides settings;
     for (const std::string& one : arguments.settings)
-        if (!one.starts_with(kModelPrefix)) settings.push_back(one);
+        if (!one.starts_with(kModelPrefix) && !one.starts_with(kSystemPrefix))
+            settings.push_back(one);
     const Machine machine = load_machine(arguments.machine, settings);
     if (!arguments.gpus) return machine;
     const int most = machine.max_gpus > 0 ? machine.max_gpus : machine.gpus();
@@ -99,6 +103,19 @@ ReplicaPolicy policy_of(const std::string& name) {
     return named("--replica-policy", name, policy, {"round-robin", "least-loaded"});
 }
 
+Pass pass_of(const std::string& name) {
+    std::optional<Pass> pass;
+    if (name == "forward") pass = Pass::forward;
+    if (name == "backward") pass = Pass::backward;
+    return named("--pass", name, pass, {"forward", "backward"});
+}
+
+/// "NAME.KEY=VALUE" of one of the systems: the part behind the name; empty for another's.
+std::string setting_for(const std::string& name, std::string_view setting) {
+    if (!setting.starts_with(name + ".")) return "";
+    return std::string(setting.substr(name.size() + 1));
+}
+
 LayerOptions options_of(const LayerArguments& arguments, int gpus) {
     LayerOptions options;
     options.grain = named("--grain", arguments.grain, grain_named(arguments.grain), grain_names());
@@ -112,11 +129,38 @@ LayerOptions options_of(const LayerArguments& arguments, int gpus) {
     if (arguments.page_rows)
         options.page_rows = int_of("--page-rows", *arguments.page_rows, {1, kMostTokens});
     if (arguments.page_pool) options.page_pool = size_of("--page-pool", *arguments.page_pool);
+    options.pass = pass_of(arguments.pass);
     options.verify = arguments.verify;
     return options;
 }
 
 }  // namespace
+
+std::vector<SystemSpec> load_systems(const LayerArguments& arguments,
+                                     const std::vector<std::string>& names) {
+    std::vector<Overrides> settings(names.size());
+    for (const std::string& one : arguments.settings) {
+        if (!one.starts_with(kSystemPrefix)) continue;
+        const std::string_view rest = std::string_view(one).substr(kSystemPrefix.size());
+        bool taken = false;
+        for (std::size_t i = 0; i < names.size(); ++i) {
+            const std::string setting = setting_for(names[i], rest);
+            if (setting.empty()) continue;
+            settings[i].push_back(setting);
+            taken = true;
+        }
+        if (!taken)
+            throw InputError(
+                fmt::format("--set: found {}, allowed: system.NAME.KEY=VALUE with one "
+                            "of the systems simulated: {}",
+                            moehub::quoted(one), fmt::join(names, ", ")));
+    }
+    std::vector<SystemSpec> systems;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        systems.push_back(load_system(names[i], settings[i]));
+    }
+    return systems;
+}
 
 LayerCase load_layer(const LayerArguments& arguments) {
     LayerCase made;

@@ -19,7 +19,7 @@ namespace moehub {
 namespace {
 
 std::vector<std::string> kinds() {
-    return {"machines", "models", "gpus"};
+    return {"machines", "models", "gpus", "systems"};
 }
 
 /// One width for all kinds, so that the whole list has two columns.
@@ -73,8 +73,9 @@ int list_command(const Request& request) {
 
 void add_list(CLI::App& app) {
     auto request = std::make_shared<Request>();
-    CLI::App* command = app.add_subcommand("list", "List the machines, models and GPUs there are");
-    command->add_option("kind", request->kind, "machines, models or gpus; without it all")
+    CLI::App* command =
+        app.add_subcommand("list", "List the machines, models, GPUs and systems there are");
+    command->add_option("kind", request->kind, "machines, models, gpus or systems; without it all")
         ->type_name("KIND");
     command->add_flag("--json", request->json, "print JSON")->disable_flag_override();
     command->footer("Example:\n  moehub list machines");

@@ -6,7 +6,9 @@
 #include "cli/lines.hpp"
 #include "cli/list.hpp"
 #include "cli/mistakes.hpp"
+#include "cli/model.hpp"
 #include "cli/output.hpp"
+#include "cli/reproduce.hpp"
 #include "cli/run.hpp"
 #include "cli/show.hpp"
 #include "cli/validate.hpp"
@@ -38,11 +40,13 @@ constexpr const char* kOverview =
 
   moehub compare               a MoE layer under several systems, side by side
   moehub run                   one of them, with what its hardware units counted
+  moehub model                 a whole model under several systems, end to end
   moehub lines                 the systems, and how long their programs are
   moehub list                  what there is: machines, GPUs, models
   moehub show dgx-h100         everything known about one of them
   moehub collective            time, bandwidth and traffic of one collective
   moehub validate FILE.csv     the model against measured times
+  moehub reproduce             a paper's published numbers beside the simulator's
 
 Start with:
   moehub compare
@@ -80,11 +84,13 @@ int guarded_run(int argc, char** argv) {
     app.footer("Example:\n  moehub compare --systems ideal,megatron-te,moe-hub");
     moehub::add_compare(app);
     moehub::add_run(app);
+    moehub::add_model(app);
     moehub::add_lines(app);
     moehub::add_list(app);
     moehub::add_show(app);
     moehub::add_collective(app);
     moehub::add_validate(app);
+    moehub::add_reproduce(app);
     try {
         return run(app, argc, argv);
     } catch (const CLI::ParseError& error) {

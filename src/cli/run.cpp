@@ -24,7 +24,8 @@ void run_command(const Request& request) {
     const LayerCase layer = load_layer(arguments);
     CompareOptions options;
     options.layer = layer.options;
-    const Comparison one = compare(layer.input(), {request.system}, options);
+    const Comparison one =
+        compare_systems(layer.input(), load_systems(arguments, {request.system}), options);
     const bool colour = arguments.output.empty() && wants_colour(stdout);
     put(arguments.json
             ? to_json(layer, one)
@@ -39,10 +40,11 @@ void add_run(CLI::App& app) {
     const auto request = std::make_shared<Request>();
     auto* const command = app.add_subcommand(
         "run", "Simulate a MoE layer under one system, with what its units counted");
-    command->add_option("--system", request->system, "its name (moehub lines)")
+    command->add_option("--system", request->system, "preset or TOML file (moehub list systems)")
         ->type_name("S")
         ->capture_default_str();
     add_layer_options(*command, request->layer);
+    add_pass_option(*command, request->layer);
     command->footer(
         "Example:\n  moehub run --system moe-hub --set moe_hub.rat_entries=16 --grain packet");
     command->callback([request] { run_command(*request); });

@@ -34,6 +34,8 @@ int show_command(const Request& request) {
         text = text_of(load_machine(request.name, request.settings), request.json);
     else if (kind == "models")
         text = text_of(load_model(request.name, request.settings), request.json);
+    else if (kind == "systems")
+        text = text_of(load_system(request.name, request.settings), request.json);
     else
         text = text_of(load_gpu(request.name, request.settings), request.json);
     put(text, request.output);
@@ -45,7 +47,7 @@ int show_command(const Request& request) {
 void add_show(CLI::App& app) {
     auto request = std::make_shared<Request>();
     CLI::App* command = app.add_subcommand(
-        "show", "Print everything known about a machine, model or GPU, as TOML with units");
+        "show", "Print everything known about a machine, model, GPU or system, as TOML with units");
     command->add_option("name", request->name, "preset (moehub list) or TOML file")
         ->type_name("NAME")
         ->required();

@@ -124,7 +124,8 @@ void add_validate(CLI::App& app) {
     command
         ->add_option(
             "FILE", request->file,
-            "operator timings, published collectives or MoE communication; known by header")
+            "timings of operators, of layers or of eager phases, published collectives or MoE "
+            "communication; known by header")
         ->required()
         ->type_name("CSV");
     command->add_option("--gpu", request->gpu, "preset or TOML file of the card operators ran on")

@@ -1,5 +1,7 @@
 #include "cli/values.hpp"
 
+#include <algorithm>
+
 namespace moehub {
 
 std::int64_t count_of(std::string_view option, const std::string& text, Range allowed) {
@@ -34,6 +36,20 @@ Bytes size_of(std::string_view option, const std::string& text) {
         fmt::format("{}: found {}, allowed: a size from 1 B to 1 TiB such as 8589934592, 8G, "
                     "64MiB or \"64 MB\"",
                     option, moehub::quoted(text)));
+}
+
+std::vector<std::string> listed(const std::string& text) {
+    std::vector<std::string> parts;
+    if (text.find_first_not_of(' ') == std::string::npos) return parts;
+    for (std::size_t start = 0; start <= text.size();) {
+        const std::size_t end = std::min(text.find(',', start), text.size());
+        std::string part = text.substr(start, end - start);
+        part.erase(0, std::min(part.find_first_not_of(' '), part.size()));
+        part.erase(part.find_last_not_of(' ') + 1);
+        parts.push_back(std::move(part));
+        start = end + 1;
+    }
+    return parts;
 }
 
 }  // namespace moehub

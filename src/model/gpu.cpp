@@ -8,6 +8,8 @@ namespace {
 constexpr Limits kShare = {1e-3, 1};
 constexpr Limits kSmRate = {1e6, 1e15};
 constexpr Limits kLatency = {0, 1e12};
+constexpr Limits kScores = {1e6, 1e18};
+constexpr Limits kPasses = {0, 1e6};
 
 /// Optional: what a file leaves out is as fitted on the measured H200.
 Rows rows_of(Kernels& k) {
@@ -44,11 +46,45 @@ Rows rows_of(Kernels& k) {
     return rows;
 }
 
+/// Of the rest of a transformer layer; in the same table.
+Rows layer_rows_of(Kernels& k) {
+    using enum Kind;
+    Rows rows = {
+        {"hbm_copy", &k.hbm_copy, number, kShare, "of hbm_bandwidth, tensors in order"},
+        {"copy_load", &k.copy_load, rate, kSmRate, "stream_load, element by element"},
+        {"strided_load", &k.strided_load, rate, kSmRate, "copy_load, on a part of each row"},
+        {"norm_load", &k.norm_load, rate, kSmRate, "stream_load, reducing each row first"},
+        {"norm_l1", &k.norm_l1, bytes, {1, 1e15}, "of an SM's rows near for a second read"},
+        {"norm_row", &k.norm_row, time, kLatency, "mean and variance of a row, one SM"},
+        {"quantise_load", &k.quantise_load, rate, kSmRate, "norm_load of a quantisation by rows"},
+        {"fp8_efficiency", &k.fp8_efficiency, number, kShare, "of FP8 beside bf16 in a GEMM"},
+        {"fp8_load", &k.fp8_load, rate, kSmRate, "gemm_load of FP8"},
+        {"fp8_grouped_efficiency", &k.fp8_grouped_efficiency, number, kShare, "when grouped"},
+        {"fp8_grouped_load", &k.fp8_grouped_load, rate, kSmRate, "grouped_load of FP8"},
+        {"fp8_grouped_start", &k.fp8_grouped_start, time, kLatency, "grouped_start of FP8"},
+        {"attention_start", &k.attention_start, time, kLatency, "launch of attention"},
+        {"attention_block", &k.attention_block, time, kLatency, "of 128 queries, beyond scores"},
+        {"attention_softmax", &k.attention_softmax, number, kScores, "scores per second of one SM"},
+        {"attention_back_softmax", &k.attention_back_softmax, number, kScores, "on the way back"},
+        {"attention_back_passes", &k.attention_back_passes, number, kPasses, "bytes over Q's"},
+        {"flash2_tensor", &k.flash2_tensor, number, kShare, "of bf16_flops, FlashAttention-2"},
+        {"flash2_block", &k.flash2_block, time, kLatency, "attention_block of FlashAttention-2"},
+        {"flash2_softmax", &k.flash2_softmax, number, kScores, "scores per second of one SM"},
+        {"flash2_back_softmax", &k.flash2_back_softmax, number, kScores, "on the way back"},
+        {"flash2_back_passes", &k.flash2_back_passes, number, kPasses, "bytes over Q's"},
+        {"slow_replay", &k.slow_replay, time, kLatency, "graph_replay on a slow host"},
+        {"slow_replay_floor", &k.slow_replay_floor, time, kLatency, "shortest on a slow host"},
+    };
+    for (Row& row : rows) row.need = Need::optional;
+    return rows;
+}
+
 Rows rows_of(Overheads& o) {
     using enum Kind;
     Rows rows = {
         {"graph_launch", &o.graph_launch, time, kLatency, "a kernel inside a CUDA graph"},
         {"eager_launch", &o.eager_launch, time, kLatency, "an operator of an eager framework"},
+        {"eager_latency", &o.eager_latency, time, kLatency, "launch to kernel on an idle card"},
         {"host_sync", &o.host_sync, time, kLatency, "a kernel, 1 KB to the host, its wait"},
         {"atomic_latency", &o.atomic_latency, time, kLatency, "atomic add to global memory"},
         {"flag_round_trip", &o.flag_round_trip, time, kLatency, "between two SMs through L2"},
@@ -70,6 +106,7 @@ Rows rows_of(Gpu& gpu) {
         {"l2_capacity", &gpu.l2_capacity, Kind::bytes, {1, 1e15}, "last-level cache"},
     };
     nest(rows, "kernels.", rows_of(gpu.kernels));
+    nest(rows, "kernels.", layer_rows_of(gpu.kernels));
     nest(rows, "overheads.", rows_of(gpu.overheads));
     return rows;
 }

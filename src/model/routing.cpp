@@ -14,12 +14,12 @@ namespace moehub {
 namespace {
 
 /// By position in RoutingSpec::Shares.
-const std::array<std::string, 4> kNames = {"uniform", "normal", "zipf", "lognormal"};
+const std::array<std::string, 5> kNames = {"uniform", "normal", "zipf", "lognormal", "balanced"};
 
 [[noreturn]] void fail(std::string_view text, std::string_view why) {
     throw InputError(fmt::format(
         "routing {}: {}, allowed: uniform, normal:STD, zipf:EXPONENT, lognormal:SIGMA, each with "
-        ",transition:PROBABILITY or without",
+        ",transition:PROBABILITY or without; balanced",
         quoted(text), why));
 }
 
@@ -34,6 +34,10 @@ Part part_of(std::string_view text) {
     const auto colon = text.find(':');
     if (colon == std::string_view::npos) return {std::string(text), "", false};
     return {std::string(text.substr(0, colon)), std::string(text.substr(colon + 1)), true};
+}
+
+bool has_spread(RoutingSpec::Shares shares) {
+    return shares != RoutingSpec::Shares::uniform && shares != RoutingSpec::Shares::balanced;
 }
 
 double number_of(const Part& part, std::string_view text) {
@@ -57,10 +61,10 @@ RoutingSpec parse_routing(const std::string& text) {
         fail(text, fmt::format("unknown shares {}{}", quoted(shares.name),
                                did_you_mean(shares.name, kNames)));
     spec.shares = static_cast<RoutingSpec::Shares>(name - kNames.begin());
-    if (spec.shares != RoutingSpec::Shares::uniform)
+    if (has_spread(spec.shares))
         spec.spread = number_of(shares, text);
     else if (shares.has_value)
-        fail(text, "uniform takes no number");
+        fail(text, shares.name + " takes no number");
 
     if (comma != std::string::npos) {
         const Part transition = part_of(std::string_view(text).substr(comma + 1));
@@ -74,8 +78,7 @@ RoutingSpec parse_routing(const std::string& text) {
 
 std::string to_string(const RoutingSpec& spec) {
     std::string text = kNames[static_cast<std::size_t>(spec.shares)];
-    if (spec.shares != RoutingSpec::Shares::uniform)
-        text += fmt::format(":{}", print_number(spec.spread));
+    if (has_spread(spec.shares)) text += fmt::format(":{}", print_number(spec.spread));
     if (spec.transition != 0) text += fmt::format(",transition:{}", print_number(spec.transition));
     return text;
 }

@@ -44,6 +44,10 @@ void check_spec(const RoutingSpec& spec) {
         case Shares::lognormal:
             check_number("spread of lognormal", spec.spread, 10);
             break;
+        case Shares::balanced:
+            check_number("spread of balanced", spec.spread, 0);
+            check_number("transition of balanced", spec.transition, 0);
+            break;
     }
     check_number("transition", spec.transition, 1);
 }

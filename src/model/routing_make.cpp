@@ -85,6 +85,21 @@ void fill_weights(std::span<float> weights, std::vector<double>& numbers, Rng& r
         weights[i] = static_cast<float>(numbers[i] / sum);
 }
 
+/// Numbers below `count` in bit-reversed order: however few are taken from the start, they lie
+/// evenly over the range.
+std::vector<std::uint32_t> spread_out(std::uint32_t count) {
+    std::uint32_t bits = 0;
+    while ((1u << bits) < count) ++bits;
+    std::vector<std::uint32_t> order;
+    for (std::uint32_t i = 0; i < (1u << bits); ++i) {
+        std::uint32_t reversed = 0;
+        for (std::uint32_t bit = 0; bit < bits; ++bit)
+            if ((i >> bit & 1) != 0) reversed |= 1u << (bits - 1 - bit);
+        if (reversed < count) order.push_back(reversed);
+    }
+    return order;
+}
+
 class Maker {
   public:
     Maker(const RoutingSpec& spec, const Model& model, std::int64_t tokens, int layers)
@@ -103,7 +118,10 @@ class Maker {
 
     Routing make() {
         for (int layer = 0; layer < routing_.layers; ++layer) {
-            fill_experts(layer);
+            if (spec_.shares == RoutingSpec::Shares::balanced)
+                fill_balanced(layer);
+            else
+                fill_experts(layer);
             fill_weights_of(layer);
         }
         return std::move(routing_);
@@ -139,6 +157,21 @@ class Maker {
         last_order_ = std::move(order);
     }
 
+    /// Slot s of a token gets the expert s · experts / top_k behind the token's first one. First
+    /// ones run over one such distance where it is whole, else over all experts.
+    void fill_balanced(int layer) {
+        const auto experts = static_cast<std::uint32_t>(routing_.experts);
+        const auto slots = static_cast<std::uint32_t>(routing_.top_k);
+        const auto first = spread_out(experts % slots == 0 ? experts / slots : experts);
+        for (std::int64_t token = 0; token < routing_.tokens; ++token) {
+            const auto chosen = of_token(routing_.chosen, layer, token);
+            const std::uint32_t offset = first[static_cast<std::size_t>(token) % first.size()];
+            for (std::uint32_t slot = 0; slot < slots; ++slot)
+                chosen[slot] =
+                    static_cast<std::uint16_t>((offset + slot * experts / slots) % experts);
+        }
+    }
+
     void fill_weights_of(int layer) {
         Rng rng = stream(spec_, layer, Use::weights);
         std::vector<double> numbers(static_cast<std::size_t>(routing_.top_k));
@@ -157,6 +190,11 @@ class Maker {
 Routing make_routing(const RoutingSpec& spec, const Model& model, std::int64_t tokens, int layers) {
     check_spec(spec);
     check_sizes(model, tokens, layers);
+    if (spec.shares == RoutingSpec::Shares::balanced && model.top_groups < model.expert_groups)
+        throw InputError(fmt::format(
+            "routing: balanced spreads a token over all experts, found a model that allows {} of "
+            "{} groups",
+            model.top_groups, model.expert_groups));
     try {
         return Maker(spec, model, tokens, layers).make();
     } catch (const std::bad_alloc&) {

@@ -56,6 +56,7 @@ Shares uncapped_shares(const RoutingSpec& spec, std::size_t experts, Rng& rng) {
     Shares shares(experts, mean);
     switch (spec.shares) {
         case RoutingSpec::Shares::uniform:
+        case RoutingSpec::Shares::balanced:
             break;
         case RoutingSpec::Shares::normal: {
             const Shares normals = standard_normals(experts, rng);

@@ -141,6 +141,7 @@ std::string kind_of(const std::string& name_or_path) {
         for (int depth = 0; depth < 8 && is_file_name(base); ++depth) {
             Document document = open("machines", base);
             for (const Entry& entry : document.entries) {
+                if (entry.key == "program") return "systems";
                 if (entry.key == "sms" || entry.key == "hbm_bandwidth") return "gpus";
                 if (entry.key == "layers" || entry.key == "hidden") return "models";
                 if (entry.key == "gpus_per_node" || entry.key == "gpu") return "machines";

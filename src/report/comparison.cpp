@@ -30,6 +30,7 @@ std::string routing_words(const LayerCase& layer) {
 std::vector<std::string> changes(const LayerCase& layer) {
     const LayerOptions& options = layer.options;
     std::vector<std::string> list = layer.settings;
+    if (options.pass == Pass::backward) list.push_back("backward pass");
     if (options.tensor_parallel > 1)
         list.push_back(fmt::format("tensor parallel {}", options.tensor_parallel));
     if (layer.replicas > 0)

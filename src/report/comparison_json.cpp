@@ -27,6 +27,8 @@ Json row_json(const ComparisonRow& row) {
     json["speedup"] = row.speedup;
     json["share_of_ideal"] = or_null(row.share_of_ideal);
     json["first_gemm_us"] = to_us(result.first_gemm);
+    json["dispatch_us"] = to_us(result.dispatch);
+    json["combine_us"] = to_us(result.combine);
     json["traffic_bytes"] = {
         {"up", result.bytes_up}, {"down", result.bytes_down}, {"payload", result.payload}};
     json["breakdown"] = {{"compute_us", to_us(result.breakdown.compute)},
@@ -58,6 +60,7 @@ std::string to_json(const LayerCase& layer, const Comparison& comparison) {
     json["seed"] = or_null(layer.seed);
     json["layer"] = or_null(layer.trace_layer);
     json["grain"] = name_of(options.grain);
+    json["pass"] = options.pass == Pass::forward ? "forward" : "backward";
     json["tensor_parallel"] = options.tensor_parallel;
     json["replicas"] = layer.replicas;
     json["replica_policy"] =

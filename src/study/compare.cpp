@@ -1,16 +1,13 @@
 #include "base/nearest.hpp"
 #include "base/quantity.hpp"
+#include "study/parallel.hpp"
 
 #include <moehub/compare.hpp>
 #include <moehub/error.hpp>
+#include <moehub/presets.hpp>
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
-#include <mutex>
 #include <stdexcept>
-#include <system_error>
-#include <thread>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -29,73 +26,15 @@ std::vector<std::string> system_names() {
     return names;
 }
 
-/// Systems are taken in order, so that the first one that fails was taken whatever the threads did.
-class Queue {
-  public:
-    Queue(const LayerInput& input, const std::vector<std::string>& systems,
-          const CompareOptions& options)
-        : input_(input), systems_(systems), options_(options), errors_(systems.size()) {
-        results_.resize(systems.size());
-    }
-
-    void work() {
-        while (!failed_) {
-            const std::size_t index = next_++;
-            if (index >= systems_.size()) return;
-            try {
-                results_[index] = simulate_layer(input_, systems_[index], options_.layer);
-                report_one();
-            } catch (...) {
-                errors_[index] = std::current_exception();
-                failed_ = true;
-            }
-        }
-    }
-
-    std::vector<LayerResult> take() {
-        for (const std::exception_ptr& error : errors_)
-            if (error) std::rethrow_exception(error);
-        return std::move(results_);
-    }
-
-  private:
-    void report_one() {
-        const std::lock_guard lock(mutex_);
-        ++done_;
-        if (options_.progress) options_.progress(done_, systems_.size());
-    }
-
-    const LayerInput& input_;
-    const std::vector<std::string>& systems_;
-    const CompareOptions& options_;
-    std::vector<LayerResult> results_;
-    std::vector<std::exception_ptr> errors_;  ///< by system
-    std::atomic<std::size_t> next_ = 0;
-    std::atomic<bool> failed_ = false;
-    std::mutex mutex_;
-    std::size_t done_ = 0;
-};
-
-std::size_t threads_for(std::size_t systems, int wanted) {
-    const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
-    return std::min(systems, wanted > 0 ? static_cast<std::size_t>(wanted) : cores);
-}
-
 std::vector<LayerResult> simulate_all(const LayerInput& input,
-                                      const std::vector<std::string>& systems,
+                                      const std::vector<SystemSpec>& systems,
                                       const CompareOptions& options) {
-    Queue queue(input, systems, options);
-    {
-        std::vector<std::jthread> helpers;
-        try {
-            for (std::size_t i = 1; i < threads_for(systems.size(), options.threads); ++i)
-                helpers.emplace_back([&queue] { queue.work(); });
-        } catch (const std::system_error&) {
-            // No more threads to be had: those there are do the work.
-        }
-        queue.work();
-    }
-    return queue.take();
+    std::vector<LayerResult> results(systems.size());
+    run_parallel(
+        systems.size(),
+        [&](std::size_t i) { results[i] = simulate_layer(input, systems[i], options.layer); },
+        {options.threads, options.progress});
+    return results;
 }
 
 void check_numbers(const LayerResult& result) {
@@ -116,12 +55,22 @@ double ratio(Ps time, Ps of) {
 
 }  // namespace
 
+std::vector<SystemSpec> load_systems(const std::vector<std::string>& names) {
+    check_systems(names);
+    std::vector<SystemSpec> systems;
+    for (const std::string& name : names) systems.push_back(load_system(name));
+    return systems;
+}
+
 void check_systems(const std::vector<std::string>& systems) {
     const std::vector<std::string> known = system_names();
     if (systems.empty())
         throw InputError(fmt::format("no system is named, allowed: {}", fmt::join(known, ", ")));
     for (auto name = systems.begin(); name != systems.end(); ++name) {
-        if (std::find(known.begin(), known.end(), *name) == known.end())
+        const bool file = name->ends_with(".toml") || name->find('/') != name->npos;
+        if (file)
+            load_system(*name);
+        else if (std::find(known.begin(), known.end(), *name) == known.end())
             throw InputError(fmt::format("unknown system {}, allowed: {}{}", moehub::quoted(*name),
                                          fmt::join(known, ", "), did_you_mean(*name, known)));
         if (std::find(systems.begin(), name, *name) != name)
@@ -131,7 +80,12 @@ void check_systems(const std::vector<std::string>& systems) {
 
 Comparison compare(const LayerInput& input, const std::vector<std::string>& systems,
                    const CompareOptions& options) {
-    check_systems(systems);
+    return compare_systems(input, load_systems(systems), options);
+}
+
+Comparison compare_systems(const LayerInput& input, const std::vector<SystemSpec>& systems,
+                           const CompareOptions& options) {
+    for (const SystemSpec& system : systems) check_layer(input, system, options.layer);
     std::vector<LayerResult> results = simulate_all(input, systems, options);
     for (const LayerResult& result : results) check_numbers(result);
 

@@ -2,6 +2,7 @@
 
 #include "base/quantity.hpp"
 #include "base/utf8.hpp"
+#include "study/validate_layers.hpp"
 #include "study/validate_rows.hpp"
 
 #include <moehub/error.hpp>
@@ -76,6 +77,12 @@ std::vector<FileKind> file_kinds() {
                   "system,machine,gpus,tokens_per_gpu,hidden,experts,top_k,routing,"
                   "dispatch_bytes_per_element,combine_bytes_per_element,phase,us",
                   parse_moe_comm, predict_moe_comm),
+        file_kind("layers", "op,dtype,batch,heads,kv_heads,seq,head_dim,groups,rows,k,n,us",
+                  parse_layer, predict_layer_case, true),
+        file_kind("eager_phases",
+                  "model,tokens,rows,route_us,plan_us,permute_us,gemm1_us,activation_us,gemm2_us,"
+                  "combine_us",
+                  parse_eager, predict_eager_case, true),
     };
 }
 

@@ -1,5 +1,5 @@
 // Operators are predicted as one card's kernels; collectives run at row grain on the row's
-// machine. Systems of MoE communication do not exist yet: their rows parse and are skipped.
+// machine. Rows of MoE communication are predicted in validate_moe_comm.cpp.
 #include "study/validate_rows.hpp"
 
 #include "study/collective_names.hpp"
@@ -112,12 +112,16 @@ Prediction predict_collective(const CollectiveCase& what, const PredictContext&)
 std::vector<MoeCommCase> parse_moe_comm(const CsvRow& row) {
     MoeCommCase parsed;
     parsed.system = row.text("system");
-    for (const auto text : {"machine", "routing", "phase"}) row.text(text);
-    row.integer("gpus", 1, kMostGpus);
-    for (const auto size : {"tokens_per_gpu", "hidden", "experts", "top_k"})
-        row.integer(size, 1, kMostExtent);
-    for (const auto size : {"dispatch_bytes_per_element", "combine_bytes_per_element"})
-        row.positive(size);
+    parsed.machine = row.text("machine");
+    parsed.routing = row.text("routing");
+    parsed.phase = row.text("phase");
+    parsed.gpus = static_cast<int>(row.integer("gpus", 1, kMostGpus));
+    parsed.tokens_per_gpu = row.integer("tokens_per_gpu", 1, kMostExtent);
+    parsed.hidden = static_cast<int>(row.integer("hidden", 1, kMostExtent));
+    parsed.experts = static_cast<int>(row.integer("experts", 1, kMostExtent));
+    parsed.top_k = static_cast<int>(row.integer("top_k", 1, kMostExtent));
+    parsed.dispatch_element = row.positive("dispatch_bytes_per_element");
+    parsed.combine_element = row.positive("combine_bytes_per_element");
     parsed.measurement = {
         parsed.system,
         shape_of(row,
@@ -125,10 +129,6 @@ std::vector<MoeCommCase> parse_moe_comm(const CsvRow& row) {
                   "routing", "dispatch_bytes_per_element", "combine_bytes_per_element", "phase"}),
         row.positive("us"), "us"};
     return {parsed};
-}
-
-Prediction predict_moe_comm(const MoeCommCase&, const PredictContext&) {
-    return skip("this system is not modelled yet");
 }
 
 }  // namespace moehub

@@ -26,9 +26,20 @@ struct CollectiveCase {
 std::vector<CollectiveCase> parse_collective(const CsvRow& row);
 Prediction predict_collective(const CollectiveCase& what, const PredictContext& context);
 
+/// System, machine, routing and phase stay text: those that moehub does not know are skipped.
 struct MoeCommCase {
     Measurement measurement;
     std::string system;
+    std::string machine;
+    std::string routing;  ///< as parse_routing reads it; "perfect" is balanced
+    std::string phase;    ///< dispatch or combine
+    int gpus = 0;
+    std::int64_t tokens_per_gpu = 0;
+    int hidden = 0;
+    int experts = 0;
+    int top_k = 0;
+    double dispatch_element = 0;  ///< bytes
+    double combine_element = 0;   ///< bytes
 };
 std::vector<MoeCommCase> parse_moe_comm(const CsvRow& row);
 Prediction predict_moe_comm(const MoeCommCase& what, const PredictContext& context);

@@ -3,16 +3,6 @@
 namespace moehub::systems {
 namespace {
 
-/// Collectives keep the GPU waiting for the network from launch to end.
-struct Communicating {
-    sim::Card& card;
-    explicit Communicating(sim::Card& on) : card(on) {
-        card.activity.communicate(1, card.endpoint.now());
-    }
-    ~Communicating() { card.activity.communicate(-1, card.endpoint.now()); }
-    Communicating(const Communicating&) = delete;
-};
-
 std::uint64_t address(GpuId to, GpuId from) {
     return (std::uint64_t{to} << 40) + (std::uint64_t{from} << 32);
 }

@@ -7,6 +7,16 @@
 
 namespace moehub::systems {
 
+/// Collectives keep the GPU waiting for the network from launch to end.
+struct Communicating {
+    sim::Card& card;
+    explicit Communicating(sim::Card& on) : card(on) {
+        card.activity.communicate(1, card.endpoint.now());
+    }
+    ~Communicating() { card.activity.communicate(-1, card.endpoint.now()); }
+    Communicating(const Communicating&) = delete;
+};
+
 /// A row in a buffer: whose it is and, where rows carry numbers, what it says.
 struct BufferedRow {
     std::uint32_t token = 0;

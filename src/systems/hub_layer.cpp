@@ -1,5 +1,7 @@
 #include "systems/hub_layer.hpp"
 
+#include "systems/systems.hpp"
+
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -38,6 +40,7 @@ HubLayer::HubLayer(Layer& of) : layer(of), inputs_(of.input.placement.hosts.size
         results.data_bytes = layer.row_bytes();
         results.allocated = false;
         results_.push_back(rowsp_malloc(endpoint, results));
+        endpoint.spawn("end of the experts", watch_experts(gpu));
     }
 }
 
@@ -149,6 +152,11 @@ void HubLayer::spawn_dam(GpuId gpu) {
     layer.endpoint(gpu).spawn("hub: AllReady from all", watch(gpu));
 }
 
+Process HubLayer::watch_experts(GpuId gpu) {
+    co_await layer.endpoint(gpu).until(counters_.kernels_done, kernels(gpu));
+    layer.experts_ended(gpu);
+}
+
 Process HubLayer::announce(GpuId gpu) {
     sim::Endpoint& endpoint = layer.endpoint(gpu);
     co_await endpoint.until(counters_.rows_sent, stores(gpu));
@@ -216,6 +224,16 @@ void HubLayer::close_books() {
                                  results.numbers(place));
         }
     }
+}
+
+LayerResult run_hub(const Job& job, void (*spawn)(HubLayer&, GpuId)) {
+    Layer layer(job);
+    HubLayer hub(layer);
+    run_on_all(layer, hub, spawn);
+    hub.close_books();
+    LayerResult result = layer.result();
+    result.statistics = hub.statistics();
+    return result;
 }
 
 }  // namespace moehub::systems

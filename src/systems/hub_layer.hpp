@@ -92,6 +92,7 @@ class HubLayer {
     void add_expert(GpuId gpu, int expert);
     void check_row(GpuId gpu, const LocalExpert& expert, std::uint32_t place) const;
     Process announce(GpuId gpu);
+    Process watch_experts(GpuId gpu);
     Process watch(GpuId gpu);
 
     std::int64_t stores_per_row_ = 2;  ///< row and source column; 1: both in one train
@@ -101,5 +102,8 @@ class HubLayer {
     std::vector<std::vector<sim::MallocId>> inputs_;  ///< [expert][copy · shards + shard]
     std::deque<Starter> starters_;                    ///< by GPU
 };
+
+/// Runs the programs that `spawn` starts on every GPU, and reads memory at the end.
+LayerResult run_hub(const Job& job, void (*spawn)(HubLayer&, GpuId));
 
 }  // namespace moehub::systems

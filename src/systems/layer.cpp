@@ -22,7 +22,23 @@ std::int64_t most_experts_of_a_rank(const Placement& placement) {
     return static_cast<std::int64_t>(most);
 }
 
-void refuse_if_impossible(const LayerInput& in, const LayerOptions& options) {
+/// One for each line of a row.
+int numbers_of_row(const LayerInput& in, const LayerOptions& options, Bytes line) {
+    return options.verify ? static_cast<int>((2 * in.model.hidden + line - 1) / line) : 0;
+}
+
+sim::FabricOptions fabric_options(const Job& job) {
+    constexpr sim::Queueing kQueueing[] = {sim::Queueing::per_peer, sim::Queueing::shared_fifo,
+                                           sim::Queueing::rpm};
+    sim::FabricOptions made;
+    made.grain = job.options.grain;
+    made.queueing = kQueueing[static_cast<std::size_t>(job.system.stores)];
+    return made;
+}
+
+}  // namespace
+
+void check_input(const LayerInput& in, const LayerOptions& options) {
     const auto fail = [](const std::string& what) { throw InputError(what); };
     if (in.model.experts < 1) fail(fmt::format("{} has no experts", in.model.name));
     if (in.routing.experts != in.model.experts || in.routing.top_k != in.model.top_k) {
@@ -54,31 +70,22 @@ void refuse_if_impossible(const LayerInput& in, const LayerOptions& options) {
     }
 }
 
-/// One for each line of a row.
-int numbers_of_row(const LayerInput& in, const LayerOptions& options, Bytes line) {
-    return options.verify ? static_cast<int>((2 * in.model.hidden + line - 1) / line) : 0;
-}
-
-sim::FabricOptions fabric_options(const LayerOptions& options, const LayerSetup& setup) {
-    sim::FabricOptions made;
-    made.grain = options.grain;
-    made.queueing = setup.queueing;
-    return made;
-}
-
-}  // namespace
-
-Layer::Layer(const LayerInput& in, const LayerOptions& how, const LayerSetup& setup)
-    : input((refuse_if_impossible(in, how), in)),
-      options(how),
-      fabric(in.machine, fabric_options(how, setup)),
-      books(in, how.tensor_parallel, numbers_of_row(in, how, fabric.link().payload)),
-      gpus_(static_cast<std::uint32_t>(in.machine.gpus())),
-      experts_(experts_by_rank(in.placement)) {
+Layer::Layer(const Job& job)
+    : input(job.input),
+      system(job.system),
+      options(job.options),
+      fabric(input.machine, fabric_options(job)),
+      books(input, options.tensor_parallel, numbers_of_row(input, options, fabric.link().payload)),
+      gpus_(static_cast<std::uint32_t>(input.machine.gpus())),
+      experts_(experts_by_rank(input.placement)),
+      host_lead_(job.host_lead),
+      issued_(gpus_) {
     for (std::uint32_t gpu = 0; gpu < gpus_; ++gpu) {
-        cards_.emplace_back(fabric.gpu(gpu), in.machine.gpu);
-        hubs_.emplace_back(fabric.gpu(gpu), in.machine,
-                           sim::Hub::Options{how.page_pool, how.verify, fabric.link().payload});
+        cards_.emplace_back(fabric.gpu(gpu), input.machine.gpu);
+        hubs_.emplace_back(
+            fabric.gpu(gpu), input.machine,
+            sim::Hub::Options{options.page_pool, options.verify, fabric.link().payload});
+        gradients_.push_back(fabric.gpu(gpu).add_counter("gradients of the weights"));
     }
     ended_.resize(gpus_);
     make_rows();
@@ -86,6 +93,12 @@ Layer::Layer(const LayerInput& in, const LayerOptions& how, const LayerSetup& se
 
 std::uint32_t Layer::first_token(GpuId gpu) const {
     return static_cast<std::uint32_t>(input.routing.tokens * gpu / gpus_);
+}
+
+GpuId Layer::home_of(std::uint32_t token) const {
+    auto gpu = static_cast<GpuId>(std::int64_t{token} * gpus_ / input.routing.tokens);
+    while (token >= first_token(gpu + 1)) ++gpu;
+    return gpu;
 }
 
 /// Rows for the first expert of every rank come first, so that each GPU has work early and no GPU
@@ -155,11 +168,24 @@ void Layer::first_gemm_ended(GpuId gpu) {
     first_gemm_ = std::max(first_gemm_, fabric.gpu(gpu).now());
 }
 
-void Layer::ended(GpuId gpu) {
-    const Ps now = fabric.gpu(gpu).now();
+void Layer::experts_ended(GpuId gpu) {
+    endpoint(gpu).spawn("gradients of the weights", weight_gradients(gpu));
+}
+
+Process Layer::finish(GpuId gpu) {
+    co_await endpoint(gpu).until(gradients_[gpu], 1);
+    const Ps now = endpoint(gpu).now();
     cards_[gpu].activity.compute(0, now);  // the books up to here
     ended_[gpu] = now;
     end_ = std::max(end_, now);
+}
+
+Ps Layer::host_lead_gained() const {
+    Ps least = end_;
+    for (std::size_t gpu = 0; gpu < gpus_; ++gpu) {
+        least = std::min(least, ended_[gpu] - issued_[gpu]);
+    }
+    return std::max<Ps>(0, least);
 }
 
 /// Of the GPU that computes longest. What it waits for when it is done itself are rows from others.
@@ -173,10 +199,13 @@ Breakdown Layer::breakdown() const {
     return {compute, exposed + end_ - own, own - compute - exposed};
 }
 
-LayerResult Layer::result(std::string_view system) const {
+LayerResult Layer::result() const {
+    books.check();
     LayerResult made;
-    made.system = system;
+    made.system = system.name;
     made.time = end_;
+    made.dispatch = dispatch_.time();
+    made.combine = combine_.time();
     made.first_gemm = first_gemm_;
     made.breakdown = breakdown();
     made.bytes_up = fabric.wire_bytes_up();
@@ -184,7 +213,8 @@ LayerResult Layer::result(std::string_view system) const {
     made.payload = fabric.payload_received();
     double busy = 0;
     for (const sim::Card& card : cards_) busy += card.blocks.sm_time();
-    made.sm_busy = busy / (static_cast<double>(end_) * input.machine.gpu.sms * gpus_);
+    made.sm_busy =
+        busy / (std::max(1.0, static_cast<double>(end_)) * input.machine.gpu.sms * gpus_);
     made.rows = rows();
     made.packets = fabric.packets_received();
     made.events = fabric.events();

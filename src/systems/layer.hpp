@@ -8,6 +8,7 @@
 
 #include <moehub/layer.hpp>
 
+#include <algorithm>
 #include <deque>
 #include <vector>
 
@@ -25,14 +26,20 @@ struct Row {
     std::uint16_t rank = 0;  ///< that computes it, among those with a copy of the expert
 };
 
-/// What systems may choose about the machine.
-struct LayerSetup {
-    sim::Queueing queueing = sim::Queueing::per_peer;
+/// What to simulate. All of it outlives the run.
+struct Job {
+    const LayerInput& input;
+    const SystemSpec& system;
+    const LayerOptions& options;
+    Ps host_lead = 0;  ///< by which an eager host is ahead when the layer starts
 };
+
+/// Throws InputError when no system could run this.
+void check_input(const LayerInput& input, const LayerOptions& options);
 
 class Layer {
   public:
-    Layer(const LayerInput& input, const LayerOptions& options, const LayerSetup& setup);
+    explicit Layer(const Job& job);
     Layer(const Layer&) = delete;
     ~Layer() { fabric.drop_programs(); }  // after an error some still stand in kernels of the cards
 
@@ -44,9 +51,12 @@ class Layer {
     GpuId gpu_of(int rank, int shard) const { return static_cast<GpuId>(rank * shards() + shard); }
     std::uint32_t first_token(GpuId gpu) const;
     std::uint32_t tokens(GpuId gpu) const { return first_token(gpu + 1) - first_token(gpu); }
+    GpuId home_of(std::uint32_t token) const;  ///< the GPU whose token it is
     std::uint32_t top_k() const { return static_cast<std::uint32_t>(input.model.top_k); }
-    Bytes row_bytes() const { return 2 * Bytes{input.model.hidden}; }  ///< bf16
-    int inner() const { return input.model.expert_ffn / shards(); }    ///< width on one shard
+    Bytes row_bytes() const { return 2 * Bytes{input.model.hidden}; }  ///< bf16, in memory
+    Bytes dispatch_bytes() const { return bytes_of_row(system.dispatch_element); }  ///< as sent
+    Bytes combine_bytes() const { return bytes_of_row(system.combine_element); }
+    int inner() const { return input.model.expert_ffn / shards(); }  ///< width on one shard
 
     /// Rows of a GPU's tokens, in the order of their ids.
     const std::vector<Row>& rows_of(GpuId gpu) const { return rows_[gpu]; }
@@ -71,14 +81,32 @@ class Layer {
     // Kernels. Plans of 0 rows have no tiles.
     GemmPlan plan_up(std::int64_t rows) const;  ///< gate and up together where gated
     GemmPlan plan_down(std::int64_t rows) const;
+    GemmPlan plan_down_part(std::int64_t rows, int parts) const;  ///< one of so many, by columns
     GemmPlan plan_down_and_send(std::int64_t rows) const;  ///< tiles for results that are sent away
     GemmPlan plan_up_like(std::int64_t rows, const GemmPlan& like) const;
     GemmPlan plan_down_like(std::int64_t rows, const GemmPlan& like) const;
-    Process route(GpuId gpu);       ///< router GEMM, top-k, softmax
+    Process route(GpuId gpu);       ///< router GEMM, top-k, softmax; nothing in the backward pass
     Process run_shared(GpuId gpu);  ///< shared experts for the GPU's tokens
     Process scale(GpuId gpu);       ///< weighted sum of each token's results
+    bool backward() const { return options.pass == Pass::backward; }
+    // An eager host's lead over the GPU (eager_host.hpp).
+    Ps host_lead() const { return host_lead_; }
+    void host_issued(GpuId gpu, Ps time) { issued_[gpu] = time; }
+    void host_waited(Ps operators) { lead_needed_ = std::max(lead_needed_, operators); }
+    Ps host_lead_gained() const;  ///< from its last operator to the end, on the GPU with least
+    Ps host_lead_needed() const { return lead_needed_; }  ///< to have issued all up to its wait
+    // Milestones that every system reports, for each GPU.
+    void dispatch_began(GpuId gpu) { dispatch_.began(endpoint(gpu).now()); }
+    void dispatch_ended(GpuId gpu) { dispatch_.ended(endpoint(gpu).now()); }
+    void combine_began(GpuId gpu) { combine_.began(endpoint(gpu).now()); }
+    void combine_ended(GpuId gpu) { combine_.ended(endpoint(gpu).now()); }
     void first_gemm_ended(GpuId gpu);
-    void ended(GpuId gpu);
+    /// All of the GPU's GEMMs are done; in the backward pass the gradients of its weights follow.
+    void experts_ended(GpuId gpu);
+    /// Until those gradients are done: for systems that compute them before they go on.
+    sim::Endpoint::Until gradients(GpuId gpu) { return endpoint(gpu).until(gradients_[gpu], 1); }
+    /// Awaited last of all: until those gradients are done.
+    Process finish(GpuId gpu);
 
     sim::Card& card(GpuId gpu) { return cards_[gpu]; }
     sim::Endpoint& endpoint(GpuId gpu) { return fabric.gpu(gpu); }
@@ -86,15 +114,30 @@ class Layer {
 
     /// For a system that moves nothing.
     void deliver_all_locally();
-    LayerResult result(std::string_view system) const;
+    /// When all programs have run: checks the books.
+    LayerResult result() const;
 
     const LayerInput input;
+    const SystemSpec system;
     const LayerOptions options;
     sim::Fabric fabric;
     Books books;
 
   private:
+    /// A phase lasts from when the last GPU began to when the last ended.
+    struct Phase {
+        Ps begin = 0;
+        Ps end = 0;
+        void began(Ps now) { begin = std::max(begin, now); }
+        void ended(Ps now) { end = std::max(end, now); }
+        Ps time() const { return std::max<Ps>(0, end - begin); }
+    };
+
+    Bytes bytes_of_row(double element) const {
+        return static_cast<Bytes>(element * input.model.hidden);
+    }
     void make_rows();
+    Process weight_gradients(GpuId gpu);
     void choose_copies(GpuId gpu);
     Breakdown breakdown() const;
 
@@ -104,6 +147,12 @@ class Layer {
     std::vector<std::vector<int>> experts_;  ///< by rank
     std::vector<std::vector<Row>> rows_;     ///< by source GPU
     std::vector<std::int64_t> rows_on_;      ///< [rank][expert]
+    Phase dispatch_;
+    Phase combine_;
+    std::vector<sim::CounterId> gradients_;  ///< by GPU: 1 once the weights' are done
+    Ps host_lead_;
+    Ps lead_needed_ = 0;
+    std::vector<Ps> issued_;  ///< by GPU: when its host was last done issuing
     Ps first_gemm_ = 0;
     Ps end_ = 0;             ///< of the last GPU
     std::vector<Ps> ended_;  ///< by GPU

@@ -53,18 +53,22 @@ Process collect(HubLayer& hub, GpuId gpu) {
     co_await endpoint.delay(hub.layer.input.machine.gpu.overheads.flag_round_trip);
     hub.communication(gpu, false);
     co_await hub.layer.scale(gpu);
-    hub.layer.ended(gpu);
+    co_await hub.layer.finish(gpu);
 }
 
-}  // namespace
-
-void spawn_mh_base(HubLayer& hub, GpuId gpu) {
+void spawn(HubLayer& hub, GpuId gpu) {
     sim::Endpoint& endpoint = hub.layer.endpoint(gpu);
     endpoint.spawn("producer", produce(hub, gpu));
     for (LocalExpert& expert : hub.experts(gpu)) {
         endpoint.spawn("expert", run_expert(hub, gpu, expert));
     }
     endpoint.spawn("collect", collect(hub, gpu));
+}
+
+}  // namespace
+
+LayerResult run_mh_base(const Job& job) {
+    return run_hub(job, spawn);
 }
 
 }  // namespace moehub::systems

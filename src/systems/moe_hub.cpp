@@ -31,12 +31,10 @@ Process collect(HubLayer& hub, GpuId gpu) {
     hub.communication(gpu, false);
     co_await endpoint.until(hub.counters().kernels_done, hub.kernels(gpu));
     co_await hub.layer.scale(gpu);
-    hub.layer.ended(gpu);
+    co_await hub.layer.finish(gpu);
 }
 
-}  // namespace
-
-void spawn_moe_hub(HubLayer& hub, GpuId gpu) {
+void spawn(HubLayer& hub, GpuId gpu) {
     sim::Endpoint& endpoint = hub.layer.endpoint(gpu);
     hub.spawn_dam(gpu);
     endpoint.spawn("producer", produce(hub, gpu));
@@ -44,6 +42,12 @@ void spawn_moe_hub(HubLayer& hub, GpuId gpu) {
         endpoint.spawn("expert", run_expert(hub, gpu, expert));
     }
     endpoint.spawn("collect", collect(hub, gpu));
+}
+
+}  // namespace
+
+LayerResult run_moe_hub(const Job& job) {
+    return run_hub(job, spawn);
 }
 
 }  // namespace moehub::systems

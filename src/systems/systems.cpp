@@ -1,109 +1,190 @@
-// The table of all systems, and how each is run.
+// The tables of all systems and of their programs, and what each program can run.
 #include "systems/systems.hpp"
 
 #include "base/nearest.hpp"
-#include "systems/hub_layer.hpp"
-#include "systems/megatron_te.hpp"
+#include "base/quantity.hpp"
 #include "systems/programs.hpp"
 
 #include <moehub/error.hpp>
+#include <moehub/presets.hpp>
+
+#include <algorithm>
+#include <initializer_list>
+#include <string_view>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace moehub {
 namespace {
 
 using namespace systems;
 
-using Run = LayerResult (*)(const LayerInput&, const LayerOptions&, std::string_view);
-
-template <class Shared, class Spawn>
-void run_on_all(Layer& layer, Shared& shared, Spawn spawn) {
-    for (std::uint32_t gpu = 0; gpu < layer.gpus(); ++gpu) spawn(shared, static_cast<GpuId>(gpu));
-    layer.fabric.run();
-}
-
-LayerResult run_ideal_with(const LayerInput& input, const LayerOptions& options,
-                           std::string_view name, bool tiles_of_expected_rows) {
-    Layer layer(input, options, {});
-    Ideal ideal{layer, tiles_of_expected_rows};
-    run_on_all(layer, ideal, spawn_ideal);
-    layer.deliver_all_locally();
-    layer.books.check();
-    return layer.result(name);
-}
-
-LayerResult run_ideal(const LayerInput& input, const LayerOptions& options, std::string_view name) {
-    const LayerResult own = run_ideal_with(input, options, name, false);
-    const LayerResult expected = run_ideal_with(input, options, name, true);
-    return own.time <= expected.time ? own : expected;
-}
-
-LayerResult run_megatron_te(const LayerInput& input, const LayerOptions& options,
-                            std::string_view name) {
-    Layer layer(input, options, {});
-    MegatronTe megatron(layer);
-    run_on_all(layer, megatron, spawn_megatron_te);
-    layer.books.check();
-    return layer.result(name);
-}
-
-template <sim::Queueing queueing, auto spawn>
-LayerResult run_hub(const LayerInput& input, const LayerOptions& options, std::string_view name) {
-    Layer layer(input, options, {queueing});
-    HubLayer hub(layer);
-    run_on_all(layer, hub, spawn);
-    hub.close_books();
-    layer.books.check();
-    LayerResult result = layer.result(name);
-    result.statistics = hub.statistics();
-    return result;
-}
-
-struct System {
-    const char* name;
-    const char* title;
-    const char* program;  ///< its file in src/systems
-    Run run;
+/// What a program asks for beyond what every layer needs.
+struct Needs {
+    bool one_node = false;       ///< all GPUs reach each other's memory
+    bool in_switch = false;      ///< switches that multicast and reduce
+    bool whole_experts = false;  ///< no tensor parallelism inside experts
+    bool even_experts = false;   ///< the same number of experts on every GPU
+    bool computes = false;       ///< rows do not move in steps of their own
 };
 
-constexpr auto kFifo = sim::Queueing::shared_fifo;
-constexpr auto kRpm = sim::Queueing::rpm;
-
-constexpr System kSystems[] = {
-    {"ideal", "no communication: routing, experts, scaling", "ideal.cpp", run_ideal},
-    {"megatron-te", "Megatron-Core's all-to-all with Transformer Engine", "megatron_te.cpp",
-     run_megatron_te},
-    {"moe-hub", "the hub allocates, shapes packets and releases thread blocks", "moe_hub.cpp",
-     run_hub<kRpm, spawn_moe_hub>},
-    {"mh-base", "moe-hub without RPM and DAM", "mh_base.cpp", run_hub<kFifo, spawn_mh_base>},
-    {"mh-pkt", "mh-base with the RPM", "mh_base.cpp", run_hub<kRpm, spawn_mh_base>},
-    {"mh-dep", "mh-base with the DAM", "moe_hub.cpp", run_hub<kFifo, spawn_moe_hub>},
+struct Program {
+    std::string_view name;
+    const char* file;  ///< in src/systems
+    LayerResult (*run)(const Job&);
+    Needs needs;
+    std::vector<std::string_view> keys;  ///< parameters it reads
 };
+
+const std::vector<Program>& programs() {
+    static const std::vector<Program> kPrograms = {
+        {"ideal", "ideal.cpp", run_ideal, {.computes = true}, {}},
+        {"megatron-te", "megatron_te.cpp", run_megatron_te, {}, {}},
+        {"fastermoe",
+         "fastermoe.cpp",
+         run_fastermoe,
+         {.whole_experts = true, .even_experts = true},
+         {"chunks"}},
+        {"tutel",
+         "tutel.cpp",
+         run_tutel,
+         {.whole_experts = true, .even_experts = true},
+         {"chunks", "communication_sms"}},
+        {"ccfuser",
+         "ccfuser.cpp",
+         run_ccfuser,
+         {.one_node = true, .whole_experts = true, .computes = true},
+         {"barrier"}},
+        {"comet",
+         "comet.cpp",
+         run_comet,
+         {.one_node = true, .whole_experts = true, .computes = true},
+         {"chunks", "communication_sms"}},
+        {"flashdmoe",
+         "flashdmoe.cpp",
+         run_flashdmoe,
+         {.one_node = true, .whole_experts = true, .computes = true},
+         {"communication_sms"}},
+        {"nvls",
+         "nvls.cpp",
+         run_nvls,
+         {.one_node = true, .in_switch = true, .whole_experts = true},
+         {}},
+        {"deepep",
+         "deepep.cpp",
+         run_deepep,
+         {.one_node = true, .whole_experts = true, .even_experts = true},
+         {"communication_sms", "sm_copy", "link_share", "chunk_rows", "host_waits",
+          "host_operators", "barrier", "dispatch_element", "combine_element", "dispatch_start",
+          "combine_start", "fp8_experts", "stores"}},
+        {"deepep-ll",
+         "deepep_ll.cpp",
+         run_deepep_ll,
+         {.whole_experts = true, .even_experts = true},
+         {"communication_sms", "dispatch_element", "combine_element", "dispatch_start",
+          "combine_start", "fp8_experts"}},
+        {"one-sided",
+         "one_sided.cpp",
+         run_one_sided,
+         {.one_node = true, .whole_experts = true},
+         {"dispatch_element", "combine_element", "dispatch_start", "combine_start", "fp8_experts"}},
+        {"mega-moe",
+         "mega_moe.cpp",
+         run_mega_moe,
+         {.one_node = true, .whole_experts = true, .computes = true},
+         {"fp8_experts", "tensor_share", "dispatch_element", "combine_element", "barrier",
+          "dispatch_start"}},
+        {"moe-hub", "moe_hub.cpp", run_moe_hub, {.computes = true}, {"stores"}},
+        {"mh-base", "mh_base.cpp", run_mh_base, {.computes = true}, {"stores"}},
+    };
+    return kPrograms;
+}
+
+/// In the order in which they are listed; presets/systems has one of each.
+constexpr std::string_view kSystems[] = {
+    "ideal",     "megatron-te", "fastermoe", "tutel", "ccfuser", "comet",   "deepep", "deepep-ll",
+    "one-sided", "flashdmoe",   "mega-moe",  "nvls",  "moe-hub", "mh-base", "mh-pkt", "mh-dep"};
+
+const Program& program_of(const SystemSpec& system) {
+    std::vector<std::string> names;
+    for (const Program& program : programs()) {
+        if (program.name == system.program) return program;
+        names.emplace_back(program.name);
+    }
+    throw InputError(fmt::format("system {}: unknown program {}{}, allowed: {}", system.name,
+                                 quoted(system.program), did_you_mean(system.program, names),
+                                 fmt::join(names, ", ")));
+}
+
+void check_keys(const SystemSpec& system, const Program& program) {
+    for (const std::string& key : changed_keys(system)) {
+        if (std::find(program.keys.begin(), program.keys.end(), key) != program.keys.end())
+            continue;
+        throw InputError(fmt::format(
+            "system {}: {} is not a parameter of the program {}{}", system.name, key, program.name,
+            program.keys.empty() ? ", which has none"
+                                 : fmt::format("; it has: {}", fmt::join(program.keys, ", "))));
+    }
+}
+
+bool uneven(const Placement& placement) {
+    const auto experts = experts_by_rank(placement);
+    return std::any_of(experts.begin(), experts.end(),
+                       [&](const auto& some) { return some.size() != experts.front().size(); });
+}
+
+void check_needs(const LayerInput& in, const SystemSpec& system, const Needs& needs,
+                 const LayerOptions& options) {
+    const auto fail = [&](const std::string& why) {
+        throw InputError(fmt::format("{} cannot run this: {}", system.name, why));
+    };
+    if (needs.one_node && in.machine.nodes > 1)
+        fail(fmt::format("it works inside one node, found {} nodes", in.machine.nodes));
+    if (needs.in_switch && !(in.machine.in_switch && in.machine.topology == Topology::switched))
+        fail(fmt::format("the switches of {} do not multicast and reduce", in.machine.name));
+    if (needs.whole_experts && options.tensor_parallel > 1)
+        fail(fmt::format("experts are whole, found {} GPUs for each", options.tensor_parallel));
+    if (needs.even_experts && uneven(in.placement))
+        fail(
+            fmt::format("it needs the same number of experts on each of the {} GPUs, found {} "
+                        "experts and an uneven placement",
+                        in.placement.ranks, in.model.experts));
+    if (needs.computes && !options.compute) fail("its rows do not move in a step of their own");
+}
 
 }  // namespace
 
 std::vector<SystemInfo> all_systems() {
     std::vector<SystemInfo> list;
-    for (const System& system : kSystems) {
+    for (const std::string_view name : kSystems) {
+        const SystemSpec system = load_system(std::string(name));
         SystemInfo info;
         info.name = system.name;
         info.title = system.title;
-        info.program = program_text(system.program);
+        info.program = program_text(program_of(system).file);
         info.lines = lines_of_code(info.program);
         list.push_back(std::move(info));
     }
     return list;
 }
 
-LayerResult simulate_layer(const LayerInput& input, std::string_view name,
+void check_layer(const LayerInput& input, const SystemSpec& system, const LayerOptions& options) {
+    const Program& program = program_of(system);
+    check_keys(system, program);
+    check_input(input, options);
+    check_needs(input, system, program.needs, options);
+}
+
+LayerResult simulate_layer(const LayerInput& input, const SystemSpec& system,
                            const LayerOptions& options) {
-    std::vector<std::string> names;
-    for (const System& system : kSystems) {
-        if (system.name == name) return system.run(input, options, name);
-        names.emplace_back(system.name);
-    }
-    throw InputError(fmt::format("unknown system \"{}\"{}", name, did_you_mean(name, names)));
+    check_layer(input, system, options);
+    return program_of(system).run({input, system, options});
+}
+
+LayerResult simulate_layer(const LayerInput& input, std::string_view system,
+                           const LayerOptions& options) {
+    return simulate_layer(input, load_system(std::string(system)), options);
 }
 
 }  // namespace moehub

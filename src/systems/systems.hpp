@@ -1,21 +1,29 @@
-/// The programs of all systems: each is spawned on every GPU of a layer.
+/// How each program is run on a layer: one function per program, in the file of its name.
 #pragma once
 #include "systems/layer.hpp"
 
 namespace moehub::systems {
 
-class HubLayer;
-/// An ideal layer, with the tiles that suit each expert's rows, or those of the rows expected:
-/// which is faster depends on how the experts' tiles fill the card together.
-struct Ideal {
-    Layer& layer;
-    bool tiles_of_expected_rows = false;
-};
-struct MegatronTe;
+LayerResult run_ideal(const Job& job);
+LayerResult run_megatron_te(const Job& job);
+LayerResult run_fastermoe(const Job& job);
+LayerResult run_tutel(const Job& job);
+LayerResult run_ccfuser(const Job& job);
+LayerResult run_comet(const Job& job);
+LayerResult run_deepep(const Job& job);
+LayerResult run_deepep_ll(const Job& job);
+LayerResult run_one_sided(const Job& job);
+LayerResult run_flashdmoe(const Job& job);
+LayerResult run_mega_moe(const Job& job);
+LayerResult run_nvls(const Job& job);
+LayerResult run_moe_hub(const Job& job);
+LayerResult run_mh_base(const Job& job);
 
-void spawn_ideal(Ideal& ideal, GpuId gpu);
-void spawn_megatron_te(MegatronTe& megatron, GpuId gpu);
-void spawn_moe_hub(HubLayer& hub, GpuId gpu);
-void spawn_mh_base(HubLayer& hub, GpuId gpu);
+/// Starts `spawn(shared, gpu)` on every GPU of the layer and runs until nothing is left to do.
+template <class Shared, class Spawn>
+void run_on_all(Layer& layer, Shared& shared, Spawn spawn) {
+    for (std::uint32_t gpu = 0; gpu < layer.gpus(); ++gpu) spawn(shared, static_cast<GpuId>(gpu));
+    layer.fabric.run();
+}
 
 }  // namespace moehub::systems

@@ -44,6 +44,13 @@ class BlockScheduler {
     BlockScheduler(const BlockScheduler&) = delete;
 
     void submit(const Block& block, Priority priority);
+    /// A kernel that stays takes so many SMs, as soon as running blocks leave them; and gives them
+    /// back.
+    void hold(int sms) { free_ -= sms; }
+    void release(int sms) {
+        free_ += sms;
+        assign();
+    }
     int free() const { return free_; }           ///< SMs
     double sm_time() const { return sm_time_; }  ///< picoseconds, summed over SMs, of ended blocks
 

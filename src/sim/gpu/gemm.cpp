@@ -54,7 +54,8 @@ GemmPlan cut(const Gpu& gpu, const GemmShape& shape, const Tile& tile, std::int6
     const double tiles = down * across * parts;
     const double depth = k / parts;
     const double area = static_cast<double>(tile.first) * static_cast<double>(tile.second);
-    const double footprint = 2 * k * n + 2 * rows * (k + n);
+    const double in = shape.fp8 ? 1 : 2;  // bytes of an element of weights and inputs
+    const double footprint = in * k * n + rows * (in * k + 2 * n);
 
     GemmPlan plan;
     plan.tile_rows = tile.first;
@@ -62,17 +63,18 @@ GemmPlan cut(const Gpu& gpu, const GemmShape& shape, const Tile& tile, std::int6
     plan.tiles_across = pieces(shape.n, tile.second);
     plan.split = split;
     plan.slots = gpu.sms;
-    plan.rates = {gpu.kernels.gemm_load, gpu.kernels.gemm_store,
+    plan.rates = {shape.fp8 ? gpu.kernels.fp8_load : gpu.kernels.gemm_load, gpu.kernels.gemm_store,
                   gpu.kernels.hbm_efficiency * gpu.hbm_bandwidth};
-    plan.runs = {{static_cast<std::int64_t>(tiles),
-                  0,
-                  {.flops = 2 * area * depth,
-                   .load_bytes = 2 * depth * (rows / down + n / across),
-                   .hbm_bytes = (shape.cold ? 1 : 1 - l2_hit(gpu, footprint)) * footprint / tiles,
-                   .store_bytes = 2 * area,
-                   .sms = 1}}};
-    plan.weight_bytes = 2 * depth * n / across;
-    plan.row_bytes = 2 * rows * (k + n) / tiles;
+    plan.runs = {
+        {static_cast<std::int64_t>(tiles),
+         0,
+         {.flops = (shape.fp8 ? fp8_work(gpu, gpu.kernels.fp8_efficiency) : 1) * 2 * area * depth,
+          .load_bytes = in * depth * (rows / down + n / across),
+          .hbm_bytes = (shape.cold ? 1 : 1 - l2_hit(gpu, footprint)) * footprint / tiles,
+          .store_bytes = 2 * area,
+          .sms = 1}}};
+    plan.weight_bytes = in * depth * n / across;
+    plan.row_bytes = rows * (in * k + 2 * n) / tiles;
     plan.start = to_seconds(gpu.kernels.gemm_start);
     if (split > 1)
         plan.finish =

@@ -1,4 +1,4 @@
-/// The plan of one bf16 GEMM as the vendor library executes it.
+/// The plan of one GEMM, bf16 or FP8, as the vendor library executes it.
 #pragma once
 #include "sim/gpu/tile.hpp"
 
@@ -11,6 +11,7 @@ struct GemmShape {
     std::int64_t n = 0;
     bool cold = false;    ///< nothing of it is in L2: it is not replayed, other work went before
     double send_row = 0;  ///< seconds to send a row of the result away, from when it is done
+    bool fp8 = false;     ///< weights and inputs of one byte; the result stays bf16
 };
 
 /// The fastest of the library's tile shapes and split-K factors by this model.

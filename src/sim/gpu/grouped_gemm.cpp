@@ -5,6 +5,7 @@
 /// end: ⌈rows / (2 · tile rows)⌉ · ⌈n / tile columns⌉ pairs per group, none for an empty group,
 /// pulled in order by sms / 2 clusters. Each group's weights, inputs and outputs cross HBM once;
 /// the pieces of weights a tile reads are 128 bytes wide and a whole row of n apart (`hbm_narrow`).
+/// torch._scaled_grouped_mm is taken to cut FP8 alike.
 #include "sim/gpu/grouped_gemm.hpp"
 
 #include <algorithm>
@@ -16,8 +17,15 @@ namespace {
 constexpr std::int64_t kSmall = 128;
 constexpr int kCluster = 2;
 
+/// What of its elements reaches a tile, and what an operation costs beside one of bf16.
+struct Cost {
+    double element = 2;  ///< bytes, of weights and inputs
+    double miss = 1;     ///< of the bytes, from HBM
+    double work = 1;
+};
+
 TileRun group_tiles(const GroupedShape& shape, std::size_t group, const GemmPlan& plan,
-                    double miss) {
+                    const Cost& cost) {
     const auto k = static_cast<double>(shape.k);
     const auto n = static_cast<double>(shape.n);
     const auto rows = static_cast<double>(shape.rows[group]);
@@ -29,9 +37,10 @@ TileRun group_tiles(const GroupedShape& shape, std::size_t group, const GemmPlan
     const auto pairs = static_cast<double>(down) * static_cast<double>(across);
     return {static_cast<std::int64_t>(pairs),
             static_cast<std::int64_t>(group),
-            {.flops = kCluster * 2 * tile_rows * tile_cols * k,
-             .load_bytes = 2 * k * (tile_cols + valid),
-             .hbm_bytes = miss * (2 * k * n + 2 * rows * (k + n)) / pairs,
+            {.flops = cost.work * kCluster * 2 * tile_rows * tile_cols * k,
+             .load_bytes = cost.element * k * (tile_cols + valid),
+             .hbm_bytes =
+                 cost.miss * (cost.element * k * n + rows * (cost.element * k + 2 * n)) / pairs,
              .store_bytes = 2 * tile_rows * tile_cols,
              .sms = kCluster}};
 }
@@ -46,9 +55,10 @@ GemmPlan plan_grouped_gemm(const Gpu& gpu, const GroupedShape& shape) {
         std::count_if(shape.rows.begin(), shape.rows.end(), [](std::int64_t r) { return r > 0; });
     const auto k = static_cast<double>(shape.k);
     const auto n = static_cast<double>(shape.n);
-    const double footprint =
-        2 * static_cast<double>(used) * k * n + 2 * static_cast<double>(rows) * (k + n);
-    const double miss = 1 - l2_hit(gpu, footprint);
+    Cost cost;
+    if (shape.fp8) cost = {1, 1, fp8_work(gpu, gpu.kernels.fp8_grouped_efficiency)};
+    cost.miss = 1 - l2_hit(gpu, cost.element * static_cast<double>(used) * k * n +
+                                    static_cast<double>(rows) * (cost.element * k + 2 * n));
 
     const bool small = rows / std::max<std::int64_t>(groups, 1) <= kSmall || shape.n <= kSmall;
     GemmPlan plan;
@@ -56,11 +66,11 @@ GemmPlan plan_grouped_gemm(const Gpu& gpu, const GroupedShape& shape) {
     plan.tile_cols = small ? 128 : 256;
     plan.tiles_across = (shape.n - 1) / plan.tile_cols + 1;
     plan.slots = std::max(1, gpu.sms / kCluster);
-    plan.rates = {gpu.kernels.grouped_load, gpu.kernels.grouped_store,
-                  gpu.kernels.hbm_narrow * gpu.hbm_bandwidth};
-    plan.start = to_seconds(gpu.kernels.grouped_start);
+    plan.rates = {shape.fp8 ? gpu.kernels.fp8_grouped_load : gpu.kernels.grouped_load,
+                  gpu.kernels.grouped_store, gpu.kernels.hbm_narrow * gpu.hbm_bandwidth};
+    plan.start = to_seconds(shape.fp8 ? gpu.kernels.fp8_grouped_start : gpu.kernels.grouped_start);
     for (std::size_t group = 0; group < shape.rows.size(); ++group)
-        if (shape.rows[group] > 0) plan.runs.push_back(group_tiles(shape, group, plan, miss));
+        if (shape.rows[group] > 0) plan.runs.push_back(group_tiles(shape, group, plan, cost));
     return plan;
 }
 

@@ -1,4 +1,4 @@
-/// The plan of one bf16 grouped GEMM as PyTorch executes it.
+/// The plan of one grouped GEMM, bf16 or FP8, as PyTorch executes it.
 #pragma once
 #include "sim/gpu/tile.hpp"
 
@@ -9,6 +9,7 @@ struct GroupedShape {
     std::vector<std::int64_t> rows;
     std::int64_t k = 0;
     std::int64_t n = 0;
+    bool fp8 = false;  ///< weights and inputs of one byte; the result stays bf16
 };
 
 GemmPlan plan_grouped_gemm(const Gpu& gpu, const GroupedShape& shape);

@@ -1,9 +1,13 @@
 /// A memory-bound kernel takes
 ///
-///     start + max((read + written) / (SMs · stream_load),
+///     start + max(((read + written + read again) / SM rate + busy) / SMs,
 ///                 miss · (read / (HBM · read share) + written / (HBM · write share))):
 ///
 /// its SMs move every byte, and HBM what L2 does not hold from the previous replay (`miss`).
+///
+/// A norm reads its row twice. Sixteen rows are underway on an SM; what of them is more than its L1
+/// keeps comes from L2 again. A layer norm's mean and variance further take each row `norm_row`. A
+/// quantisation keeps rows up to 2,048 elements in registers and reads wider ones twice.
 ///
 /// A gather reads its table once; of the further reads of a row a share exp(-L2 kept / 2 tables)
 /// finds it evicted: between two reads of one row about a table's worth of other lines is read and
@@ -26,19 +30,46 @@ namespace {
 
 constexpr std::int64_t kBlockSort = 4096;  ///< keys
 constexpr double kSortPasses = 8;
-constexpr double kSortItem = 16;  ///< bytes of a key and its index
+constexpr double kSortItem = 16;             ///< bytes of a key and its index
+constexpr double kElement = 2;               ///< bytes of a bf16
+constexpr double kNormRows = 16;             ///< underway on an SM: blocks of 128 threads
+constexpr std::int64_t kInRegisters = 2048;  ///< elements of a row that a block keeps
+
+/// What a kernel reaches by the way it reads.
+struct Reach {
+    Ps start = 0;
+    double load = 0;   ///< bytes/s of one SM
+    double read = 0;   ///< of the HBM's bandwidth
+    double write = 0;  ///< of the HBM's bandwidth
+};
+
+Reach reach_of(const Kernels& k, Access access) {
+    switch (access) {
+        case Access::contiguous:
+            return {k.stream_start, k.stream_load, k.hbm_efficiency, k.hbm_write};
+        case Access::narrow:
+            return {k.narrow_start, k.stream_load, k.hbm_narrow, k.hbm_write};
+        case Access::in_order:
+            return {k.stream_start, k.copy_load, k.hbm_copy, k.hbm_copy};
+        case Access::strided:
+            return {k.stream_start, k.strided_load, k.hbm_copy, k.hbm_copy};
+        case Access::by_row:
+            return {k.stream_start, k.norm_load, k.hbm_copy, k.hbm_copy};
+        case Access::quantising:
+            return {k.stream_start, k.quantise_load, k.hbm_copy, k.hbm_copy};
+    }
+    return {};
+}
 
 }  // namespace
 
 double stream_seconds(const Gpu& gpu, const Traffic& traffic) {
-    const Kernels& kernels = gpu.kernels;
-    const bool narrow = traffic.access == Access::narrow;
-    const double share = narrow ? kernels.hbm_narrow : kernels.hbm_efficiency;
+    const Reach reach = reach_of(gpu.kernels, traffic.access);
     const double bytes = traffic.read + traffic.written;
-    const double hbm = (traffic.read / share + traffic.written / kernels.hbm_write) *
+    const double hbm = (traffic.read / reach.read + traffic.written / reach.write) *
                        (1 - l2_hit(gpu, bytes)) / gpu.hbm_bandwidth;
-    const Ps start = narrow ? kernels.narrow_start : kernels.stream_start;
-    return to_seconds(start) + std::max(bytes / (gpu.sms * kernels.stream_load), hbm);
+    const double moved = (bytes + traffic.again) / (gpu.sms * reach.load);
+    return to_seconds(reach.start) + std::max(moved + traffic.busy / gpu.sms, hbm);
 }
 
 Traffic gather_traffic(const Gpu& gpu, const Gather& gather) {
@@ -60,6 +91,44 @@ Traffic activation_traffic(double elements) {
 
 Traffic quantise_traffic(double elements, double block) {
     return {.read = 2 * elements, .written = elements + 4 * elements / block};
+}
+
+Traffic fused_activation_traffic(double elements) {
+    Traffic traffic = activation_traffic(elements);
+    traffic.access = Access::in_order;
+    return traffic;
+}
+
+Traffic eager_activation_traffic(double elements) {
+    return {.read = 3 * kElement * elements,
+            .written = 2 * kElement * elements,
+            .access = Access::strided};
+}
+
+Traffic norm_traffic(const Gpu& gpu, std::int64_t rows, std::int64_t width, Norm norm) {
+    const auto lines = static_cast<double>(rows);
+    const double row = kElement * static_cast<double>(width);
+    const double kept = static_cast<double>(gpu.kernels.norm_l1) / (kNormRows * row);
+    return {.read = lines * row,
+            .written = lines * row,
+            .access = Access::by_row,
+            .again = lines * row * std::max(0.0, 1 - kept),
+            .busy = norm == Norm::layer ? lines * to_seconds(gpu.kernels.norm_row) : 0};
+}
+
+Traffic residual_traffic(double elements, int tensors) {
+    return {.read = (tensors - 1) * kElement * elements,
+            .written = kElement * elements,
+            .access = Access::in_order};
+}
+
+Traffic quantise_rows_traffic(std::int64_t rows, std::int64_t width) {
+    const auto lines = static_cast<double>(rows);
+    const double elements = lines * static_cast<double>(width);
+    return {.read = kElement * elements,
+            .written = elements + 4 * lines,
+            .access = Access::quantising,
+            .again = width > kInRegisters ? kElement * elements : 0};
 }
 
 double route_seconds(const Gpu& gpu, std::int64_t tokens, std::int64_t experts) {

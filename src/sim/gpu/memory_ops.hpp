@@ -10,6 +10,10 @@ namespace moehub {
 enum class Access {
     contiguous,  ///< whole rows, 16 bytes per thread: copies, gathers, activations
     narrow,      ///< small pieces far apart: reductions across rows
+    in_order,    ///< whole tensors element by element: residual adds, fused activations
+    strided,     ///< as in_order, by PyTorch's plain kernels on a part of each row
+    by_row,      ///< a thread block reduces its row, then reads it again: norms
+    quantising,  ///< as by_row, to the largest element
 };
 
 /// What one kernel moves; reads of a line that L2 still holds from a read before are not counted.
@@ -17,6 +21,8 @@ struct Traffic {
     double read = 0;     ///< bytes
     double written = 0;  ///< bytes
     Access access = Access::contiguous;
+    double again = 0;  ///< bytes that SMs read a second time, from L2
+    double busy = 0;   ///< seconds, summed over SMs, that they do not move bytes
 };
 
 double stream_seconds(const Gpu& gpu, const Traffic& traffic);
@@ -37,6 +43,23 @@ Traffic activation_traffic(double elements);
 
 /// bf16 in, FP8 and one float per `block` elements out.
 Traffic quantise_traffic(double elements, double block);
+
+/// As activation_traffic, by a compiled kernel, or by the two or more of PyTorch's eager mode (the
+/// activation of the gate, then its product with up).
+Traffic fused_activation_traffic(double elements);
+Traffic eager_activation_traffic(double elements);
+
+enum class Norm { rms, layer };
+
+/// `rows` rows of `width` elements, bf16 in and out.
+Traffic norm_traffic(const Gpu& gpu, std::int64_t rows, std::int64_t width, Norm norm);
+
+/// The sum of two tensors, bf16; `tensors` of two or three pass through memory, as the addends are
+/// one or two.
+Traffic residual_traffic(double elements, int tensors = 3);
+
+/// bf16 in, FP8 and one float per row out.
+Traffic quantise_rows_traffic(std::int64_t rows, std::int64_t width);
 
 /// Top-k and softmax over each token's logits.
 double route_seconds(const Gpu& gpu, std::int64_t tokens, std::int64_t experts);

@@ -45,6 +45,10 @@ std::int64_t GemmPlan::tiles() const {
                            [](std::int64_t sum, const TileRun& run) { return sum + run.count; });
 }
 
+double fp8_work(const Gpu& gpu, double efficiency) {
+    return gpu.fp8_flops > 0 ? gpu.bf16_flops / (efficiency * gpu.fp8_flops) : 1;
+}
+
 double l2_hit(const Gpu& gpu, double footprint) {
     const double size = gpu.kernels.l2_resident * static_cast<double>(gpu.l2_capacity);
     return std::clamp((1.1 * size - footprint) / (0.2 * size), 0.0, 1.0);

@@ -10,7 +10,7 @@ namespace moehub {
 
 /// What one tile asks of the card.
 struct TileWork {
-    double flops = 0;        ///< padding included: the tensor cores run on zeros too
+    double flops = 0;        ///< of bf16, padding included: the tensor cores run on zeros too
     double load_bytes = 0;   ///< into the shared memory of each SM of the tile
     double hbm_bytes = 0;    ///< the tile's share of what the operator moves to and from HBM
     double store_bytes = 0;  ///< of finished output from each SM
@@ -57,6 +57,10 @@ double tiles_seconds(const Gpu& gpu, const GemmPlan& plan, double clock = 1);
 
 /// Seconds of the plan, replayed back to back; long ones run at the lowered clock.
 double plan_seconds(const Gpu& gpu, const GemmPlan& plan);
+
+/// Operations of bf16 that take as long as one of FP8, of which kernels reach `efficiency` beside
+/// what they reach of bf16; 1 on a card without FP8 units.
+double fp8_work(const Gpu& gpu, double efficiency);
 
 /// Share of an operator's bytes that are still in L2 when it is replayed.
 double l2_hit(const Gpu& gpu, double footprint);

@@ -1,0 +1,67 @@
+/// A whole model, forward or forward and backward: its MoE layers simulated under each of several
+/// systems, everything else timed by the GPU's model and the same for all of them.
+///
+///     ModelOptions options;
+///     options.training = true;
+///     for (const ModelTime& one : simulate_models(input, {"megatron-te", "moe-hub"}, options))
+///         fmt::print("{} {:.1f} ms\n", one.system, to_us(one.total) / 1000);
+///
+/// Tokens are data parallel outside the experts: every GPU holds its share of them in whole
+/// sequences, and all weights but the experts'. docs/end-to-end.md says what runs and what is left
+/// out.
+#pragma once
+#include <moehub/layer.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace moehub {
+
+struct ModelOptions {
+    LayerOptions layer;     ///< its pass is set here
+    bool training = false;  ///< backward as well
+    int sequence = 0;       ///< tokens of a sequence; 0: the model's. At most a GPU's tokens
+    bool eager = true;      ///< outside the MoE layers a host issues operators one by one; false:
+                            ///< CUDA graphs, kernels back to back
+    int threads = 0;        ///< systems simulated at a time; 0: as many as there are cores
+    /// Called after each simulated layer with (layers done, layers in all), by one thread at a
+    /// time. May be empty.
+    std::function<void(std::size_t, std::size_t)> progress;
+};
+
+/// One part of the model that occurs `count` times; times of one of them, on the slowest GPU.
+struct LayerTypeTime {
+    std::string name;
+    int count = 0;
+    Ps forward = 0;
+    Ps backward = 0;  ///< 0 without training
+
+    Ps total() const { return count * (forward + backward); }
+};
+
+struct ModelTime {
+    std::string system;
+    /// In the order of the model; only what it has. The last, "host", is what the GPU waits for
+    /// its eager host outside the MoE layers, over the whole model; the others are kernels.
+    std::vector<LayerTypeTime> parts;
+    LayerResult moe;  ///< one MoE layer, forward
+    std::optional<LayerResult> moe_backward;
+    Ps total = 0;      ///< of the parts
+    double flops = 0;  ///< of the model's mathematics over all GPUs: no padding, causal attention
+    double tokens_per_second = 0;
+    double mfu = 0;  ///< model flop utilisation: of the GPUs' bf16 peak
+};
+
+/// In the order asked for. Throws as compare_systems() does, and InputError for a model without
+/// experts.
+std::vector<ModelTime> simulate_models(const LayerInput& input,
+                                       const std::vector<SystemSpec>& systems,
+                                       const ModelOptions& options = {});
+
+/// The system that others are measured against: megatron-te where it ran, otherwise the slowest.
+const ModelTime& baseline_of(const std::vector<ModelTime>& times);
+
+}  // namespace moehub

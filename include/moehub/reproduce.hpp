@@ -1,0 +1,115 @@
+/// A paper's evaluation run anew: every number it publishes beside the simulator's.
+///
+///     const Reproduction all = reproduce_moe_hub();
+///     for (const PublishedNumber& one : all.numbers)
+///         fmt::print("{}: {} published, {:.2f} here\n", one.what, one.paper, one.ours);
+///
+/// Same bytes on any number of threads.
+#pragma once
+#include <moehub/units.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace moehub {
+
+struct ReproduceOptions {
+    std::optional<std::string> figure;  ///< by name; nothing: all of them
+    bool quick = false;  ///< a few cells of each figure: means are not the paper's means
+    int threads = 0;     ///< cells simulated at a time; 0: as many as there are cores
+    /// Called after each cell with (cells done, cells in all), by one thread at a time. May be
+    /// empty.
+    std::function<void(std::size_t, std::size_t)> progress;
+};
+
+/// How a number is meant.
+enum class NumberKind {
+    ratio,  ///< of two times or throughputs
+    share,  ///< of a whole, printed in percent
+    time,   ///< µs
+};
+
+struct PublishedNumber {
+    std::string figure;
+    std::string what;
+    NumberKind kind = NumberKind::ratio;
+    double paper = 0;
+    double ours = 0;       ///< arithmetic mean over the figure's cells
+    double geometric = 0;  ///< geometric mean of the same
+    std::string reason;    ///< why it differs; empty where it is as published
+
+    double ratio() const { return ours / paper; }
+    bool as_published() const;  ///< within 10 %
+};
+
+/// What the paper states without a number.
+struct PublishedClaim {
+    std::string figure;
+    std::string what;
+    bool holds = false;
+    std::string found;   ///< what decided it, measured here
+    std::string reason;  ///< why it does not hold; empty where it does
+};
+
+/// Every cell of a figure.
+struct FigureTable {
+    struct Column {
+        std::string title;
+        NumberKind kind = NumberKind::ratio;
+    };
+    struct Row {
+        std::vector<std::string> labels;
+        std::vector<std::optional<double>> values;  ///< nothing: it could not run; see notes
+        bool mean = false;                          ///< over the rows above
+    };
+    std::string figure;
+    std::string title;
+    std::vector<std::string> labels;  ///< titles of the leading columns
+    std::vector<Column> columns;
+    std::vector<Row> rows;
+    std::vector<std::string> notes;
+};
+
+/// One layer as it was simulated.
+struct ReproducedCell {
+    std::string model;
+    int gpus = 0;
+    std::int64_t tokens = 0;
+    std::string routing;
+    std::string system;
+    Ps time = 0;          ///< of the layer
+    Ps first_gemm = 0;    ///< from the start to the end of the last GEMM-1
+    Ps model_time = 0;    ///< of the whole model, forward
+    std::string refusal;  ///< why it could not run; then there are no times
+};
+
+struct Reproduction {
+    std::string paper;
+    std::vector<std::string> setup;  ///< what all cells have in common, a sentence each
+    std::string figure;              ///< the only one that ran; empty: all
+    bool quick = false;
+    std::vector<PublishedNumber> numbers;
+    std::vector<PublishedClaim> claims;
+    std::vector<FigureTable> tables;
+    std::vector<ReproducedCell> cells;  ///< each once, however many figures use it
+};
+
+/// Stands for a reason where none is known.
+inline constexpr const char* kNoExplanation = "no explanation yet";
+
+struct NamedFigure {
+    std::string name;
+    std::string title;
+};
+
+/// The figures of the MoE-Hub paper, in its order.
+std::vector<NamedFigure> moe_hub_figures();
+
+/// Throws InputError for an unknown figure.
+Reproduction reproduce_moe_hub(const ReproduceOptions& options = {});
+
+}  // namespace moehub

@@ -1,0 +1,44 @@
+/// System: how a MoE layer is executed. A program (src/systems) and its parameters, as plain
+/// values: presets/systems/*.toml, or a file of the user's own.
+#pragma once
+#include <moehub/units.hpp>
+
+#include <string>
+#include <vector>
+
+namespace moehub {
+
+/// How stores wait for a GPU's links.
+enum class StoreQueue {
+    per_peer,  ///< a queue per peer: a library that paces each peer's channel
+    fifo,      ///< all in one line
+    rpm,       ///< MoE-Hub's Runtime Packet Manager
+};
+
+/// A program reads only what concerns it; docs/systems.md says which.
+struct SystemSpec {
+    std::string name;
+    std::string title;    ///< one line for `moehub list`
+    std::string program;  ///< that its GPUs run
+
+    StoreQueue stores = StoreQueue::per_peer;
+    int communication_sms = 0;    ///< SMs that communication holds while it runs
+    double sm_copy = 0;           ///< bytes/s that one of those moves
+    double link_share = 1;        ///< of a GPU's link that its stores fill, for their flow control
+    int chunk_rows = 1;           ///< rows that one store to a peer's queue holds
+    int chunks = 1;               ///< pieces in which rows travel, so that compute can start
+    bool host_waits = false;      ///< the host must know the counts before it goes on
+    double tensor_share = 1;      ///< of the tensor cores' rate in plain GEMMs that its GEMMs reach
+    bool fp8_experts = false;     ///< the experts' matrices are FP8
+    double dispatch_element = 2;  ///< bytes of an element on its way to the experts
+    double combine_element = 2;   ///< bytes of an element on its way back
+    int host_operators = 0;       ///< that the host issues one by one before rows can move
+    Ps dispatch_start = 0;        ///< of the dispatch, from launch to the first packet
+    Ps combine_start = 0;         ///< of the combine, from launch to the first packet
+    Ps barrier = 0;               ///< of all GPUs inside a kernel, beyond its packets' way
+};
+
+/// Keys whose values are not the defaults; `name`, `title` and `program` aside.
+std::vector<std::string> changed_keys(const SystemSpec& system);
+
+}  // namespace moehub

@@ -1,0 +1,138 @@
+#include "cli/reproduce.hpp"
+
+#include "base/nearest.hpp"
+#include "base/quantity.hpp"
+#include "base/utf8.hpp"
+#include "cli/output.hpp"
+#include "cli/values.hpp"
+#include "report/progress.hpp"
+#include "report/reproduction.hpp"
+#include "report/table.hpp"
+
+#include <moehub/error.hpp>
+#include <moehub/reproduce.hpp>
+
+#include <filesystem>
+#include <memory>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace moehub {
+namespace {
+
+struct Paper {
+    const char* name;
+    const char* title;
+    const char* page;  ///< in the repository
+    std::vector<NamedFigure> (*figures)();
+    Reproduction (*run)(const ReproduceOptions&);
+};
+constexpr Paper kPapers[] = {
+    {"moe-hub", "MoE-Hub, destination-agnostic communication (arXiv 2605.05888, ISCA 2026)",
+     "docs/reproduction/moe-hub.md", moe_hub_figures, reproduce_moe_hub},
+};
+
+struct Request {
+    std::string paper;
+    std::optional<std::string> figure;
+    std::optional<std::string> threads;
+    bool quick = false;
+    bool json = false;
+    std::string output;
+    std::string page;
+};
+
+std::string list_text() {
+    std::string out = "Papers to reproduce, and their figures\n";
+    for (const Paper& paper : kPapers) {
+        out += fmt::format("\n  {:<12}  {}\n", paper.name, paper.title);
+        for (const NamedFigure& figure : paper.figures())
+            out += fmt::format("    {:<10}  {}\n", figure.name, figure.title);
+    }
+    return out + "\nmoehub reproduce PAPER runs all of one, --figure NAME a part.\n";
+}
+
+const Paper& paper_of(const std::string& name) {
+    std::vector<std::string> known;
+    for (const Paper& paper : kPapers) {
+        if (name == paper.name) return paper;
+        known.emplace_back(paper.name);
+    }
+    throw InputError(fmt::format("reproduce: found {}, allowed: {}{}", moehub::quoted(name),
+                                 fmt::join(known, ", "), did_you_mean(name, known)));
+}
+
+/// Where the page goes; empty: nowhere. Without --page only a whole run inside the repository
+/// replaces the page that is kept there.
+std::string page_of(const Request& request, const Paper& paper) {
+    if (!request.page.empty()) return request.page;
+    if (request.quick || request.figure || request.json) return "";
+    std::error_code ignored;
+    const auto folder = std::filesystem::path(paper.page).parent_path();
+    return std::filesystem::is_directory(folder, ignored) ? paper.page : "";
+}
+
+Reproduction run(const Request& request, const Paper& paper) {
+    constexpr std::int64_t kMostThreads = 4096;
+    Progress progress("simulating");
+    ReproduceOptions options;
+    options.figure = request.figure;
+    options.quick = request.quick;
+    if (request.threads)
+        options.threads =
+            static_cast<int>(count_of("--threads", *request.threads, {1, kMostThreads}));
+    options.progress = [&progress](std::size_t done, std::size_t total) {
+        progress.update(done, total);
+    };
+    return paper.run(options);
+}
+
+void reproduce_command(const Request& request) {
+    if (request.paper.empty()) {
+        put(list_text(), "");
+        return;
+    }
+    const Paper& paper = paper_of(request.paper);
+    const std::string page = page_of(request, paper);
+    require_writable(request.output);
+    require_writable(page);
+    const Reproduction all = run(request, paper);
+    const bool colour = request.output.empty() && wants_colour(stdout);
+    put(request.json ? reproduction_json(all) : reproduction_text(all, colour), request.output);
+    if (page.empty()) return;
+    put(reproduction_page(all), page);
+    fmt::print(stderr, "moehub: wrote {}\n", printable(page));
+}
+
+}  // namespace
+
+void add_reproduce(CLI::App& app) {
+    const auto request = std::make_shared<Request>();
+    auto* const command = app.add_subcommand(
+        "reproduce", "Run a paper's evaluation: every published number beside the simulator's");
+    command->add_option("paper", request->paper, "which; without it they are listed")
+        ->type_name("PAPER");
+    command->add_option("--figure", request->figure, "only this one")->type_name("NAME");
+    command
+        ->add_flag("--quick", request->quick,
+                   "a few cells of each figure; means are not comparable with the paper's")
+        ->disable_flag_override();
+    command->add_flag("--json", request->json, "print JSON with every cell")
+        ->disable_flag_override();
+    command->add_option("-o,--output", request->output, "write to this file instead")
+        ->type_name("FILE");
+    command
+        ->add_option("--page", request->page,
+                     "write the Markdown page to this file; a whole run inside the repository "
+                     "writes docs/reproduction/PAPER.md")
+        ->type_name("FILE");
+    command
+        ->add_option("--threads", request->threads,
+                     "cells simulated at a time, same result; without it as many as cores")
+        ->type_name("N");
+    command->footer("Example:\n  moehub reproduce moe-hub --figure ablation");
+    command->callback([request] { reproduce_command(*request); });
+}
+
+}  // namespace moehub

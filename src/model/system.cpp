@@ -1,0 +1,87 @@
+/// The field table of SystemSpec: a new field is one member in <moehub/system.hpp> and one row
+/// here.
+#include "model/records.hpp"
+
+namespace moehub {
+namespace {
+
+constexpr Limits kTime = {0, 1e12};
+constexpr Limits kElement = {0.5, 8};
+
+}  // namespace
+
+Rows rows_of(SystemSpec& s) {
+    using enum Kind;
+    Rows rows = {
+        {"name", &s.name, text, {}, "of the system"},
+        {"title", &s.title, text, {}, "one line"},
+        {"program", &s.program, text, {}, "that its GPUs run", Need::required},
+        {"stores",
+         moehub::choice(s.stores, {"per_peer", "fifo", "rpm"}),
+         Kind::choice,
+         {},
+         "how they wait"},
+        {"communication_sms", &s.communication_sms, count, {0, 4096}, "held by communication"},
+        {"sm_copy", &s.sm_copy, rate, {0, 1e15}, "that one of those moves"},
+        {"link_share", &s.link_share, number, {0.01, 1}, "of a link that stores fill"},
+        {"chunk_rows", &s.chunk_rows, count, {1, 65536}, "in one store to a peer's queue"},
+        {"chunks", &s.chunks, count, {1, 1024}, "pieces in which rows travel"},
+        {"host_waits", &s.host_waits, flag, {}, "for the counts, before it goes on"},
+        {"tensor_share", &s.tensor_share, number, {0.01, 1}, "of a plain GEMM's rate"},
+        {"fp8_experts", &s.fp8_experts, flag, {}, "matrices of the experts"},
+        {"dispatch_element", &s.dispatch_element, number, kElement, "bytes on the way out"},
+        {"combine_element", &s.combine_element, number, kElement, "bytes on the way back"},
+        {"host_operators", &s.host_operators, count, {0, 10000}, "issued before rows can move"},
+        {"dispatch_start", &s.dispatch_start, time, kTime, "launch to first packet"},
+        {"combine_start", &s.combine_start, time, kTime, "launch to first packet"},
+        {"barrier", &s.barrier, time, kTime, "of all GPUs, beyond its packets"},
+    };
+    for (Row& row : rows)
+        if (row.key != "program") row.need = Need::optional;
+    return rows;
+}
+
+namespace {
+
+SystemSpec from_chain(const std::vector<Document>& chain, const Overrides& overrides) {
+    SystemSpec system;
+    system.name = chain.back().name;
+    fill(rows_of(system), chain, overrides);
+    return system;
+}
+
+}  // namespace
+
+SystemSpec load_system(const std::string& name_or_path, const Overrides& overrides) {
+    return from_chain(load_chain("systems", name_or_path), overrides);
+}
+
+SystemSpec parse_system(std::string_view text, const std::string& origin) {
+    return from_chain(parse_chain("systems", text, origin), {});
+}
+
+std::string to_toml(const SystemSpec& system) {
+    SystemSpec copy = system;
+    return print_toml(rows_of(copy));
+}
+
+std::string to_json(const SystemSpec& system) {
+    SystemSpec copy = system;
+    return print_json(rows_of(copy));
+}
+
+std::vector<std::string> changed_keys(const SystemSpec& system) {
+    SystemSpec given = system;
+    SystemSpec unset;
+    const Rows now = rows_of(given);
+    const Rows before = rows_of(unset);
+    std::vector<std::string> keys;
+    for (std::size_t i = 0; i < now.size(); ++i) {
+        const bool parameter = now[i].kind != Kind::text;
+        if (parameter && print_toml({now[i]}) != print_toml({before[i]}))
+            keys.push_back(now[i].key);
+    }
+    return keys;
+}
+
+}  // namespace moehub

@@ -1,0 +1,35 @@
+/// Times of whole models for people and for programs.
+#pragma once
+#include "study/layer_case.hpp"
+
+#include <moehub/model_time.hpp>
+
+#include <string>
+#include <vector>
+
+namespace moehub {
+
+/// A model that was timed under several systems.
+struct ModelCase {
+    LayerCase layer;
+    ModelOptions options;
+    std::vector<ModelTime> times;
+};
+
+/// What was simulated: the layer, the model around it, and what differs from the usual.
+std::string head_text(const ModelCase& model);
+
+/// A table per system: its parts, how often, how long, and their shares as bars.
+std::string parts_text(const ModelCase& model, bool bold);
+
+/// The systems side by side, end to end.
+std::string table_text(const ModelCase& model, bool bold);
+
+/// Each system's time as a bar divided into compute, exposed communication and host.
+std::string bars_text(const ModelCase& model);
+
+/// The model, "results", one per system, and under "moe_layer" what the simulations of the layer
+/// gave, as `moehub compare` prints it; times in µs, sizes in bytes.
+std::string to_json(const ModelCase& model);
+
+}  // namespace moehub

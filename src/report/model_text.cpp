@@ -1,0 +1,152 @@
+#include "report/bar.hpp"
+#include "report/comparison.hpp"
+#include "report/model_report.hpp"
+#include "report/table.hpp"
+#include "study/transformer.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace moehub {
+namespace {
+
+constexpr int kShareWidth = 32;
+constexpr int kBarWidth = 72;
+
+double ratio(Ps time, Ps of) {
+    return static_cast<double>(time) / static_cast<double>(of);
+}
+
+std::string milliseconds(Ps time) {
+    const std::int64_t hundredths = std::llround(to_us(time) / 10);
+    return fmt::format("{}.{:02}", grouped(hundredths / 100), hundredths % 100);
+}
+
+const ModelTime* find(const std::vector<ModelTime>& times, std::string_view system) {
+    const auto found = std::find_if(times.begin(), times.end(),
+                                    [&](const auto& one) { return one.system == system; });
+    return found == times.end() ? nullptr : &*found;
+}
+
+/// Waiting for the host is no layer: it has no count.
+std::vector<std::string> cells_of(const LayerTypeTime& part, const ModelTime& time, bool training) {
+    const bool counted = part.name != "host";
+    std::vector<std::string> cells{part.name, counted ? grouped(part.count) : ""};
+    cells.push_back(counted ? tenths(to_us(part.forward)) : "");
+    if (training) cells.push_back(counted ? tenths(to_us(part.backward)) : "");
+    const double share = ratio(part.total(), time.total);
+    cells.insert(cells.end(),
+                 {milliseconds(part.total()), percent(share), bar(share, kShareWidth)});
+    return cells;
+}
+
+std::string parts_of_one(const ModelTime& time, bool training, bool bold) {
+    std::vector<Table::Column> columns{{time.system, Table::Align::left}, {"count"}};
+    if (training) {
+        columns.push_back({"forward µs"});
+        columns.push_back({"backward µs"});
+    } else {
+        columns.push_back({"µs each"});
+    }
+    columns.insert(columns.end(), {{"ms in all"}, {"share"}, {"", Table::Align::left}});
+    Table table(columns);
+    for (const LayerTypeTime& part : time.parts) table.add(cells_of(part, time, training));
+    std::vector<std::string> sum{"whole model", "", ""};
+    if (training) sum.emplace_back();
+    sum.push_back(milliseconds(time.total));
+    sum.push_back(percent(1));
+    table.add(std::move(sum));
+    return table.text(bold);
+}
+
+/// Where the time of the whole model went.
+Breakdown breakdown_of(const ModelTime& time) {
+    Breakdown sum;
+    for (const LayerTypeTime& part : time.parts) {
+        if (part.name == "host") {
+            sum.host += part.total();
+        } else if (part.name != "MoE layers") {
+            sum.compute += part.total();
+        } else {
+            const auto add = [&](const Breakdown& one) {
+                sum.compute += part.count * one.compute;
+                sum.communication += part.count * one.communication;
+                sum.host += part.count * one.host;
+            };
+            add(time.moe.breakdown);
+            if (time.moe_backward) add(time.moe_backward->breakdown);
+        }
+    }
+    return sum;
+}
+
+}  // namespace
+
+std::string head_text(const ModelCase& model) {
+    const Sequences sequences = sequences_of(model.layer.model, model.layer.routing.tokens,
+                                             model.layer.machine.gpus(), model.options.sequence);
+    const Ps launch = model.layer.machine.gpu.overheads.eager_launch;
+    return head_text(model.layer) +
+           fmt::format("{} layers, {}, sequences of {} token{}; outside MoE layers {}\n",
+                       model.layer.model.layers,
+                       model.options.training ? "forward and backward" : "forward",
+                       grouped(sequences.length), sequences.length == 1 ? "" : "s",
+                       model.options.eager ? fmt::format("an eager host, one operator every {}",
+                                                         duration(to_seconds(launch)))
+                                           : "CUDA graphs");
+}
+
+std::string parts_text(const ModelCase& model, bool bold) {
+    std::string out;
+    for (const ModelTime& time : model.times) {
+        if (!out.empty()) out += '\n';
+        out += parts_of_one(time, model.options.training, bold);
+    }
+    return out;
+}
+
+std::string table_text(const ModelCase& model, bool bold) {
+    const bool several = model.times.size() > 1;
+    const ModelTime& baseline = baseline_of(model.times);
+    const ModelTime* const ideal = several ? find(model.times, "ideal") : nullptr;
+    std::vector<Table::Column> columns{{"system", Table::Align::left}, {"time ms"}};
+    if (several) columns.push_back({fmt::format("vs {}", baseline.system)});
+    if (ideal != nullptr) columns.push_back({"of ideal"});
+    columns.push_back({"tokens/s"});
+    columns.push_back({"MFU"});
+    Table table(columns);
+    for (const ModelTime& time : model.times) {
+        std::vector<std::string> cells{time.system, milliseconds(time.total)};
+        if (several) cells.push_back(fmt::format("{:.2f}×", ratio(baseline.total, time.total)));
+        if (ideal != nullptr) cells.push_back(percent(ratio(ideal->total, time.total)));
+        cells.push_back(grouped(std::llround(time.tokens_per_second)));
+        cells.push_back(percent(time.mfu));
+        table.add(std::move(cells));
+    }
+    return table.text(bold);
+}
+
+std::string bars_text(const ModelCase& model) {
+    std::size_t name_width = 0;
+    Ps slowest = 0;
+    for (const ModelTime& time : model.times) {
+        name_width = std::max(name_width, time.system.size());
+        slowest = std::max(slowest, time.total);
+    }
+    std::string out = fmt::format(
+        "{:{}}  █ compute  ▒ exposed communication  · host (launches, synchronisation)\n", "time",
+        name_width);
+    for (const ModelTime& time : model.times) {
+        const Breakdown parts = breakdown_of(time);
+        const BarPart bar[] = {{static_cast<double>(parts.compute), "█"},
+                               {static_cast<double>(parts.communication), "▒"},
+                               {static_cast<double>(parts.host), "·"}};
+        out += fmt::format("{:{}}  {}\n", time.system, name_width,
+                           stacked_bar(bar, static_cast<double>(slowest), kBarWidth));
+    }
+    return out;
+}
+
+}  // namespace moehub

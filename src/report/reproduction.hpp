@@ -1,0 +1,29 @@
+/// A reproduced paper for the terminal, as a page, and for programs.
+#pragma once
+#include <moehub/reproduce.hpp>
+
+#include <optional>
+#include <string>
+
+namespace moehub {
+
+/// Published numbers beside ours with bars, claims, every table, and why what differs does.
+std::string reproduction_text(const Reproduction& all, bool bold);
+
+/// The same as Markdown, for docs/. Nothing in it depends on when or where it ran.
+std::string reproduction_page(const Reproduction& all);
+
+/// "numbers", "claims" and "cells"; times in µs. `ratio` is ours / paper, `reason` null where a
+/// number is as published.
+std::string reproduction_json(const Reproduction& all);
+
+/// 2.195 as "2.20", 0.968 as "96.8 %", 1234.5 µs as "1,234.5"; nothing as a dash.
+std::string number_text(NumberKind kind, const std::optional<double>& value);
+
+/// As above with the digits that papers print: 2.195.
+std::string published_text(NumberKind kind, double value);
+
+/// The command that makes it.
+std::string command_of(const Reproduction& all);
+
+}  // namespace moehub

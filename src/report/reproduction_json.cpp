@@ -1,0 +1,66 @@
+#include "report/reproduction.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace moehub {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json text_or_null(const std::string& text) {
+    return text.empty() ? Json(nullptr) : Json(text);
+}
+
+Json time_or_null(const ReproducedCell& cell, Ps time) {
+    return cell.refusal.empty() ? Json(to_us(time)) : Json(nullptr);
+}
+
+Json number_json(const PublishedNumber& one) {
+    return {{"figure", one.figure},
+            {"what", one.what},
+            {"paper", one.paper},
+            {"ours", one.ours},
+            {"ratio", one.ratio()},
+            {"geometric_mean", one.geometric},
+            {"as_published", one.as_published()},
+            {"reason", text_or_null(one.reason)}};
+}
+
+Json claim_json(const PublishedClaim& one) {
+    return {{"figure", one.figure},
+            {"what", one.what},
+            {"holds", one.holds},
+            {"found", one.found},
+            {"reason", text_or_null(one.reason)}};
+}
+
+Json cell_json(const ReproducedCell& one) {
+    return {{"model", one.model},
+            {"gpus", one.gpus},
+            {"tokens", one.tokens},
+            {"routing", one.routing},
+            {"system", one.system},
+            {"time_us", time_or_null(one, one.time)},
+            {"first_gemm_us", time_or_null(one, one.first_gemm)},
+            {"model_us", time_or_null(one, one.model_time)},
+            {"refusal", text_or_null(one.refusal)}};
+}
+
+}  // namespace
+
+std::string reproduction_json(const Reproduction& all) {
+    Json json;
+    json["paper"] = all.paper;
+    json["figure"] = text_or_null(all.figure);
+    json["quick"] = all.quick;
+    json["setup"] = all.setup;
+    json["numbers"] = Json::array();
+    for (const PublishedNumber& one : all.numbers) json["numbers"].push_back(number_json(one));
+    json["claims"] = Json::array();
+    for (const PublishedClaim& one : all.claims) json["claims"].push_back(claim_json(one));
+    json["cells"] = Json::array();
+    for (const ReproducedCell& one : all.cells) json["cells"].push_back(cell_json(one));
+    return json.dump(2) + "\n";
+}
+
+}  // namespace moehub

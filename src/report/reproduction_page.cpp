@@ -1,0 +1,121 @@
+#include "report/reproduction.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace moehub {
+namespace {
+
+std::string line(const std::vector<std::string>& cells) {
+    return fmt::format("| {} |\n", fmt::join(cells, " | "));
+}
+
+std::string rule(std::size_t labels, std::size_t numbers) {
+    std::string out = "|";
+    for (std::size_t i = 0; i < labels; ++i) out += "---|";
+    for (std::size_t i = 0; i < numbers; ++i) out += "---:|";
+    return out + "\n";
+}
+
+std::string head(const Reproduction& all) {
+    std::string out = fmt::format(
+        "# MoE-Hub: the paper's evaluation, reproduced\n\n"
+        "Every number that the paper (arXiv 2605.05888, ISCA 2026) publishes of its performance, "
+        "beside the simulator's. This page is written by\n\n    {}\n\n",
+        command_of(all));
+    if (all.quick)
+        out +=
+            "**This is the quick subset: a few cells of each figure. Its means are not comparable "
+            "with the paper's.**\n\n";
+    for (const std::string& sentence : all.setup) out += fmt::format("- {}\n", sentence);
+    return out +
+           "- Published means are taken to be arithmetic means of the cells' ratios; the geometric "
+           "mean stands beside.\n";
+}
+
+std::string numbers(const Reproduction& all) {
+    if (all.numbers.empty()) return "";
+    const auto close = std::count_if(all.numbers.begin(), all.numbers.end(),
+                                     [](const auto& one) { return one.as_published(); });
+    std::string out = fmt::format(
+        "\n## Published numbers\nOf {} numbers {} are within 10 %.\n\n"
+        "| figure | moe-hub | paper | ours | ours / paper | within 10 % | geometric mean |\n"
+        "|---|---|---:|---:|---:|---|---:|\n",
+        all.numbers.size(), close);
+    for (const PublishedNumber& one : all.numbers)
+        out +=
+            line({one.figure, one.what, published_text(one.kind, one.paper),
+                  published_text(one.kind, one.ours), fmt::format("{:.2f}", one.ratio()),
+                  one.as_published() ? "yes" : "**no**", published_text(one.kind, one.geometric)});
+    return out;
+}
+
+std::string claims(const Reproduction& all) {
+    if (all.claims.empty()) return "";
+    std::string out =
+        "\n## Stated without a number\n| figure | the paper says | here | found |\n"
+        "|---|---|---|---|\n";
+    for (const PublishedClaim& one : all.claims)
+        out += line({one.figure, one.what, one.holds ? "holds" : "**does not hold**", one.found});
+    return out;
+}
+
+std::string reasons(const Reproduction& all) {
+    // Numbers that differ for the same reason stand together.
+    std::vector<std::pair<std::string, std::vector<std::string>>> by_reason;
+    const auto add = [&](const std::string& reason, const std::string& what) {
+        if (reason.empty()) return;
+        const auto known = std::find_if(by_reason.begin(), by_reason.end(),
+                                        [&](const auto& one) { return one.first == reason; });
+        if (known == by_reason.end())
+            by_reason.push_back({reason, {what}});
+        else
+            known->second.push_back(what);
+    };
+    for (const PublishedNumber& one : all.numbers)
+        add(one.reason, fmt::format("{}, {}", one.figure, one.what));
+    for (const PublishedClaim& one : all.claims)
+        add(one.reason, fmt::format("{}, {}", one.figure, one.what));
+    if (by_reason.empty()) return "";
+    std::string out = "\n## Why they differ\nWhere ours is off by more than 10 %.\n\n";
+    for (const auto& [reason, whats] : by_reason)
+        out += fmt::format("- *{}.* {}\n", fmt::join(whats, "; "), reason);
+    return out;
+}
+
+std::string table(const FigureTable& figure) {
+    std::vector<std::string> titles = figure.labels;
+    for (const FigureTable::Column& column : figure.columns) titles.push_back(column.title);
+    std::string out = fmt::format("\n### {}: {}\n", figure.figure, figure.title) + line(titles) +
+                      rule(figure.labels.size(), figure.columns.size());
+    for (const FigureTable::Row& row : figure.rows) {
+        std::vector<std::string> cells = row.labels;
+        for (std::size_t i = 0; i < row.values.size(); ++i)
+            cells.push_back(row.mean && !row.values[i]
+                                ? ""
+                                : number_text(figure.columns[i].kind, row.values[i]));
+        out += line(cells);
+    }
+    if (!figure.notes.empty()) out += "\nNot run:\n";
+    for (const std::string& note : figure.notes) out += fmt::format("- {}\n", note);
+    return out;
+}
+
+}  // namespace
+
+std::string command_of(const Reproduction& all) {
+    return fmt::format("moehub reproduce {}{}{}", all.paper,
+                       all.figure.empty() ? "" : " --figure " + all.figure,
+                       all.quick ? " --quick" : "");
+}
+
+std::string reproduction_page(const Reproduction& all) {
+    std::string out = head(all) + numbers(all) + claims(all) + reasons(all);
+    if (!all.tables.empty()) out += "\n## Every cell\n";
+    for (const FigureTable& figure : all.tables) out += table(figure);
+    return out;
+}
+
+}  // namespace moehub

@@ -1,0 +1,124 @@
+#include "report/reproduction.hpp"
+#include "report/table.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace moehub {
+namespace {
+
+constexpr int kBarWidth = 32;
+
+/// A block for each column that ours fills, and a line where the paper's ends.
+std::string bar_against(double ours, double paper, double full) {
+    const auto column = [&](double value) {
+        return std::lround(std::clamp(value / full, 0.0, 1.0) * (kBarWidth - 1));
+    };
+    std::string out;
+    for (long i = 0; i <= std::max(column(ours), column(paper)); ++i)
+        out += i == column(paper) ? "│" : i <= column(ours) ? "█" : " ";
+    return out;
+}
+
+/// One scale for all ratios; shares have their own, from nothing to all.
+double largest_ratio(const std::vector<PublishedNumber>& numbers) {
+    double most = 1;
+    for (const PublishedNumber& one : numbers)
+        if (one.kind == NumberKind::ratio) most = std::max({most, one.ours, one.paper});
+    return most;
+}
+
+std::string numbers_text(const Reproduction& all, bool bold) {
+    using Align = Table::Align;
+    Table table({{"figure", Align::left},
+                 {"moe-hub", Align::left},
+                 {"paper"},
+                 {"here"},
+                 {"here/paper"},
+                 {"█ here  │ paper", Align::left}});
+    const double most = largest_ratio(all.numbers);
+    for (const PublishedNumber& one : all.numbers)
+        table.add({one.figure, one.what, published_text(one.kind, one.paper),
+                   published_text(one.kind, one.ours), fmt::format("{:.2f}", one.ratio()),
+                   bar_against(one.ours, one.paper, one.kind == NumberKind::ratio ? most : 1)});
+    return table.text(bold);
+}
+
+std::string claims_text(const Reproduction& all) {
+    std::string out = "What the paper says without a number\n";
+    for (const PublishedClaim& one : all.claims)
+        out += fmt::format("  {} {}: {}\n      {}\n", one.holds ? "✓" : "✗", one.figure, one.what,
+                           one.found);
+    return out;
+}
+
+std::string table_text(const FigureTable& figure, bool bold) {
+    std::vector<Table::Column> columns;
+    for (const std::string& label : figure.labels) columns.push_back({label, Table::Align::left});
+    for (const FigureTable::Column& column : figure.columns) columns.push_back({column.title});
+    Table table(columns);
+    for (const FigureTable::Row& row : figure.rows) {
+        std::vector<std::string> cells = row.labels;
+        for (std::size_t i = 0; i < row.values.size(); ++i)
+            cells.push_back(row.mean && !row.values[i]
+                                ? ""
+                                : number_text(figure.columns[i].kind, row.values[i]));
+        table.add(std::move(cells));
+    }
+    std::string out = fmt::format("{}: {}\n\n{}", figure.figure, figure.title, table.text(bold));
+    for (const std::string& note : figure.notes) out += fmt::format("– {}\n", note);
+    return out;
+}
+
+/// Only where the cells are the paper's: a mean of others needs no excuse.
+std::string reasons_text(const Reproduction& all) {
+    std::string out;
+    for (const PublishedNumber& one : all.numbers)
+        if (!one.reason.empty())
+            out += fmt::format("  {}, {}: {}\n", one.figure, one.what, one.reason);
+    for (const PublishedClaim& one : all.claims)
+        if (!one.reason.empty())
+            out += fmt::format("  {}, {}: {}\n", one.figure, one.what, one.reason);
+    return out.empty() ? "" : fmt::format("\nWhy they differ (more than 10 %)\n{}", out);
+}
+
+std::string head_text(const Reproduction& all) {
+    std::string out = "MoE-Hub (arXiv 2605.05888): its evaluation, published and here\n";
+    if (all.quick)
+        out +=
+            "Quick: a few cells of each figure. Means over other cells than the paper's are not "
+            "comparable with it.\n";
+    for (const std::string& sentence : all.setup) out += fmt::format("  {}\n", sentence);
+    return out;
+}
+
+}  // namespace
+
+std::string number_text(NumberKind kind, const std::optional<double>& value) {
+    if (!value) return "–";
+    switch (kind) {
+        case NumberKind::share:
+            return percent(*value);
+        case NumberKind::time:
+            return tenths(*value);
+        case NumberKind::ratio:
+            break;
+    }
+    return fmt::format("{:.2f}", *value);
+}
+
+std::string published_text(NumberKind kind, double value) {
+    return kind == NumberKind::ratio ? fmt::format("{:.3f}", value) : number_text(kind, value);
+}
+
+std::string reproduction_text(const Reproduction& all, bool bold) {
+    std::string out = head_text(all);
+    if (!all.numbers.empty()) out += fmt::format("\n{}", numbers_text(all, bold));
+    if (!all.claims.empty()) out += fmt::format("\n{}", claims_text(all));
+    for (const FigureTable& table : all.tables) out += fmt::format("\n{}", table_text(table, bold));
+    return all.quick ? out : out + reasons_text(all);
+}
+
+}  // namespace moehub

@@ -1,0 +1,119 @@
+/// Both libraries give a thread block 128 queries of one head and let it pass over the keys they
+/// see, 128 at a time; on the way back a block holds 128 keys and passes over the queries that saw
+/// them. The matrices are multiplied at the rate of the SM's tensor cores (`flash2`: of the older
+/// instructions, a share of it), and the softmax of a score takes its time after that:
+///
+///     block = start of a block + scores · (flops of a score / tensor rate + 1 / softmax rate)
+///     forward  = start + max(blocks on SMs, (Q, K, V, O) / HBM)
+///     backward = start + blocks on SMs + passes · bytes of Q / HBM
+///
+/// Scores are counted by whole squares of 128, masked ones on the diagonal too. Of causal heads the
+/// blocks are unequal; they are given out head by head, the short ones first, to whichever SM is
+/// free, and the last long ones leave SMs idle. On the way back, small kernels sum O · dO and
+/// clear, collect and convert the gradient of Q, which several blocks add to: `passes` over memory.
+#include "sim/gpu/attention.hpp"
+
+#include "sim/gpu/tile.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <queue>
+#include <vector>
+
+namespace moehub {
+namespace {
+
+constexpr std::int64_t kTile = 128;            ///< queries, and keys, of one step
+constexpr std::int64_t kMostBlocks = 1 << 15;  ///< given out one by one; more: at their mean
+constexpr double kElement = 2;                 ///< bytes of a bf16
+
+/// What one of the libraries reaches.
+struct Reach {
+    double tensor = 1;   ///< of the SM's peak
+    double block = 0;    ///< seconds of a block beyond its scores
+    double softmax = 0;  ///< scores/s of one SM
+};
+
+Reach reach_of(const Gpu& gpu, AttentionKernel kernel, bool forward) {
+    const Kernels& k = gpu.kernels;
+    if (kernel == AttentionKernel::cudnn)
+        return {1, to_seconds(k.attention_block),
+                forward ? k.attention_softmax : k.attention_back_softmax};
+    return {k.flash2_tensor, to_seconds(k.flash2_block),
+            forward ? k.flash2_softmax : k.flash2_back_softmax};
+}
+
+/// Steps over the keys of every block of one head; backward they are the same squares, turned.
+std::vector<double> steps_of(const AttentionShape& shape) {
+    std::vector<double> steps;
+    const std::int64_t before = shape.keys - shape.queries;
+    for (std::int64_t first = 0; first < shape.queries; first += kTile) {
+        const std::int64_t end = std::min(first + kTile, shape.queries);
+        const std::int64_t high = shape.causal ? before + end : shape.keys;
+        const std::int64_t low =
+            shape.window > 0 ? std::max<std::int64_t>(0, before + first + 1 - shape.window) : 0;
+        steps.push_back(static_cast<double>((high - 1) / kTile + 1 - low / kTile));
+    }
+    return steps;
+}
+
+/// Blocks of `heads` equal heads, in order, each to the SM that is free first.
+double spread(const std::vector<double>& head, std::int64_t heads, int sms) {
+    const auto blocks = static_cast<std::int64_t>(head.size());
+    const std::int64_t given = std::min(heads, std::max<std::int64_t>(1, kMostBlocks / blocks));
+    std::priority_queue<double, std::vector<double>, std::greater<>> free;
+    for (int sm = 0; sm < sms; ++sm) free.push(0);
+    double end = 0;
+    for (std::int64_t i = 0; i < given; ++i)
+        for (const double block : head) {
+            const double done = free.top() + block;
+            free.pop();
+            free.push(done);
+            end = std::max(end, done);
+        }
+    double work = 0;
+    for (const double block : head) work += block;
+    return end + static_cast<double>(heads - given) * work / sms;
+}
+
+double blocks_seconds(const Gpu& gpu, const AttentionShape& shape, const Reach& reach,
+                      double flops) {
+    const double score = flops / (reach.tensor * gpu.bf16_flops / gpu.sms) + 1 / reach.softmax;
+    std::vector<double> head = steps_of(shape);
+    for (double& block : head) block = reach.block + block * kTile * kTile * score;
+    return spread(head, shape.batch * shape.heads, gpu.sms);
+}
+
+}  // namespace
+
+double attention_forward_seconds(const Gpu& gpu, const AttentionShape& shape,
+                                 AttentionKernel kernel) {
+    const auto qk = static_cast<double>(shape.qk_dim);
+    const auto v = static_cast<double>(shape.v_dim);
+    const double tokens = static_cast<double>(shape.batch) *
+                          (static_cast<double>(shape.heads) * static_cast<double>(shape.queries) +
+                           static_cast<double>(shape.kv_heads) * static_cast<double>(shape.keys));
+    const double bytes = kElement * tokens * (qk + v);
+    const double memory =
+        (1 - l2_hit(gpu, bytes)) * bytes / (gpu.kernels.hbm_efficiency * gpu.hbm_bandwidth);
+    const double blocks = blocks_seconds(gpu, shape, reach_of(gpu, kernel, true), 2 * (qk + v));
+    return to_seconds(gpu.kernels.attention_start) + std::max(blocks, memory);
+}
+
+double attention_backward_seconds(const Gpu& gpu, const AttentionShape& shape,
+                                  AttentionKernel kernel) {
+    const auto qk = static_cast<double>(shape.qk_dim);
+    const auto v = static_cast<double>(shape.v_dim);
+    const double tokens = static_cast<double>(shape.batch * shape.heads) *
+                          static_cast<double>(shape.queries + shape.keys) / 2;
+    const double passes = kernel == AttentionKernel::cudnn ? gpu.kernels.attention_back_passes
+                                                           : gpu.kernels.flash2_back_passes;
+    const double memory = passes * kElement * tokens * (qk + v) / 2 /
+                          (gpu.kernels.hbm_efficiency * gpu.hbm_bandwidth);
+    // Scores and the gradients of Q and K have the depth of a query, those of P and V of a value.
+    const double blocks =
+        blocks_seconds(gpu, shape, reach_of(gpu, kernel, false), 2 * (3 * qk + 2 * v));
+    return to_seconds(gpu.kernels.attention_start) + blocks + memory;
+}
+
+}  // namespace moehub

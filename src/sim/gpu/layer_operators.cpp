@@ -1,0 +1,105 @@
+/// Operators of a transformer layer as layers.csv measures them: replayed alone on a host in its
+/// slow state,
+///
+///     max(slow floor, slow replay + kernels),
+///
+/// but attention backward called by autograd without a graph, on an idle card:
+///
+///     host steps · eager_launch + kernels,
+///
+/// with further steps when query heads share keys, whose gradients are then summed.
+#include "sim/gpu/attention.hpp"
+#include "sim/gpu/gemm.hpp"
+#include "sim/gpu/grouped_gemm.hpp"
+#include "sim/gpu/memory_ops.hpp"
+
+#include <moehub/operators.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace moehub {
+namespace {
+
+constexpr std::int64_t kMost = 1'000'000'000;        ///< of any dimension
+constexpr std::int64_t kMostSequence = 100'000'000;  ///< tokens, of batches and heads together less
+constexpr std::int64_t kMostGroups = 1'000'000;
+constexpr double kLongest = 1e6;        ///< seconds; the clock counts to nine times that
+constexpr double kBackwardSteps = 2.8;  ///< of the host before the kernels, in eager launches
+constexpr double kSharedSteps = 1.5;    ///< further, when heads share keys
+constexpr int kAddedToItself = 2;       ///< tensors: the measured sums are too fast for two addends
+
+bool within(std::int64_t value, std::int64_t most = kMost) {
+    return value >= 1 && value <= most;
+}
+
+double replayed(const Gpu& gpu, double kernels) {
+    return std::max(to_seconds(gpu.kernels.slow_replay_floor),
+                    to_seconds(gpu.kernels.slow_replay) + kernels);
+}
+
+std::optional<double> attention(const Gpu& gpu, const LayerOperator& op) {
+    const bool flash2 = op.op.ends_with("_flash2");
+    const bool forward = op.op.starts_with("attention_fwd_");
+    if (!flash2 && !op.op.ends_with("_cudnn")) return std::nullopt;
+    const bool sized = within(op.batch, kMostGroups) && within(op.heads, kMostGroups) &&
+                       within(op.kv_heads, op.heads) && within(op.seq, kMostSequence) &&
+                       within(op.head_dim);
+    if (!sized || op.heads % op.kv_heads != 0) return std::nullopt;
+    AttentionShape shape;
+    shape.batch = op.batch;
+    shape.heads = op.heads;
+    shape.kv_heads = op.kv_heads;
+    shape.queries = shape.keys = op.seq;
+    shape.qk_dim = shape.v_dim = op.head_dim;
+    const auto kernel = flash2 ? AttentionKernel::flash2 : AttentionKernel::cudnn;
+    if (forward) return replayed(gpu, attention_forward_seconds(gpu, shape, kernel));
+    const double steps = kBackwardSteps + (op.kv_heads < op.heads ? kSharedSteps : 0);
+    return steps * to_seconds(gpu.overheads.eager_launch) +
+           attention_backward_seconds(gpu, shape, kernel);
+}
+
+std::optional<double> matrices(const Gpu& gpu, const LayerOperator& op) {
+    if (!within(op.n) || !within(op.groups, kMostGroups)) return std::nullopt;
+    if (op.op == "router")  // its constants were found with the replay of a fast host
+        return to_seconds(gpu.kernels.graph_replay) +
+               (plan_seconds(gpu, plan_gemm(gpu, {op.rows, op.k, op.groups})) +
+                route_seconds(gpu, op.rows, op.groups));
+    if (op.op == "gemm_fp8") {
+        GemmShape shape{op.rows, op.k, op.n};
+        shape.fp8 = true;
+        return replayed(gpu, plan_seconds(gpu, plan_gemm(gpu, shape)));
+    }
+    if (op.op != "grouped_gemm_fp8") return std::nullopt;
+    GroupedShape shape{{}, op.k, op.n, true};
+    shape.rows.assign(static_cast<std::size_t>(op.groups), op.rows / op.groups);
+    for (std::int64_t i = 0; i < op.rows % op.groups; ++i)
+        ++shape.rows[static_cast<std::size_t>(i)];
+    return replayed(gpu, plan_seconds(gpu, plan_grouped_gemm(gpu, shape)));
+}
+
+std::optional<double> seconds(const Gpu& gpu, const LayerOperator& op) {
+    if (op.op.starts_with("attention_fwd_") || op.op.starts_with("attention_bwd_"))
+        return attention(gpu, op);
+    if (!within(op.rows) || !within(op.k)) return std::nullopt;
+    const double elements = static_cast<double>(op.rows) * static_cast<double>(op.k);
+    const auto streamed = [&gpu](const Traffic& traffic) {
+        return replayed(gpu, stream_seconds(gpu, traffic));
+    };
+    if (op.op == "rms_norm") return streamed(norm_traffic(gpu, op.rows, op.k, Norm::rms));
+    if (op.op == "layer_norm") return streamed(norm_traffic(gpu, op.rows, op.k, Norm::layer));
+    if (op.op == "residual_add") return streamed(residual_traffic(elements, kAddedToItself));
+    if (op.op == "swiglu") return streamed(fused_activation_traffic(elements));
+    if (op.op == "quantize_fp8_rows") return streamed(quantise_rows_traffic(op.rows, op.k));
+    return matrices(gpu, op);
+}
+
+}  // namespace
+
+std::optional<Ps> predict_layer(const Gpu& gpu, const LayerOperator& op) {
+    const auto time = seconds(gpu, op);
+    if (!time || !(*time < kLongest)) return std::nullopt;
+    return static_cast<Ps>(std::llround(*time * static_cast<double>(kSecond)));
+}
+
+}  // namespace moehub

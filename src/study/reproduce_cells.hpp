@@ -1,0 +1,47 @@
+/// The simulations behind a paper's figures: each distinct one runs once.
+#pragma once
+#include "study/parallel.hpp"
+
+#include <moehub/reproduce.hpp>
+
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace moehub {
+
+/// What tells one simulation from another.
+struct CellKey {
+    std::string model;
+    int gpus = 0;
+    std::int64_t tokens = 0;
+    std::string routing;
+    std::string system;
+
+    auto operator<=>(const CellKey&) const = default;
+};
+
+/// How figures get their simulations.
+using Lookup = std::function<const ReproducedCell&(const CellKey&)>;
+
+CellKey key_of(const ReproducedCell& cell);
+
+/// The cells that `ask` looks up, each once, in order of their keys. What it looks up must not
+/// depend on what it is told: it gets empty cells.
+std::vector<CellKey> cells_asked(const std::function<void(const Lookup&)>& ask);
+
+/// A layer of the paper's machine, and the model around it, forward under an eager host. A system
+/// that cannot run it leaves a refusal.
+ReproducedCell simulate_cell(const CellKey& key);
+
+/// All of them, in the order given.
+std::vector<ReproducedCell> simulate_cells(const std::vector<CellKey>& keys,
+                                           const ParallelOptions& options);
+
+/// Among these, found by key; one that is not there is a defect (std::logic_error). Refers to the
+/// cells.
+Lookup lookup_in(const std::vector<ReproducedCell>& cells);
+
+}  // namespace moehub

@@ -1,0 +1,163 @@
+/// Operators of a transformer, bf16. A matrix [k, n] applied to t tokens is one GEMM forward and
+/// two backward:
+///
+///     y[t, n] = x[t, k] · w[k, n],    dx[t, k] = dy[t, n] · wᵀ,    dw[k, n] = xᵀ · dy[t, n].
+///
+/// Everything between matrices and attention only moves bytes: a norm reads and writes its rows,
+/// backward it reads rows and gradients; a residual add reads two and writes one, and so does the
+/// sum of the gradients of its two branches.
+#include "study/transformer.hpp"
+
+#include <algorithm>
+
+namespace moehub {
+namespace {
+
+constexpr double kElement = 2;  ///< bytes of a bf16 number
+constexpr bool kCold = true;    ///< a kernel alone: other work went through L2 before
+
+double bytes(std::int64_t rows, std::int64_t width) {
+    return kElement * static_cast<double>(rows) * static_cast<double>(width);
+}
+
+struct Matrix {
+    std::int64_t k = 0;
+    std::int64_t n = 0;
+};
+
+Operation linear(std::string_view name, Part part, std::int64_t tokens, Matrix w) {
+    return {name,
+            part,
+            {GemmShape{tokens, w.k, w.n, kCold}},
+            {GemmShape{tokens, w.n, w.k, kCold}, GemmShape{w.n, tokens, w.k, kCold}}};
+}
+
+Operation norm(std::string_view name, std::int64_t tokens, std::int64_t width) {
+    const double rows = bytes(tokens, width);
+    return {name, Part::norms, {Traffic{rows, rows}}, {Traffic{2 * rows, rows}}};
+}
+
+Operation residual(std::string_view name, const Model& model, std::int64_t tokens) {
+    const Traffic add{2 * bytes(tokens, model.hidden), bytes(tokens, model.hidden)};
+    return {name, Part::norms, {add}, {add}};
+}
+
+/// Reads and writes the same number of bytes, backward the other way round.
+Operation pass_over(std::string_view name, double moved) {
+    return {name, Part::attention, {Traffic{moved, moved}}, {Traffic{moved, moved}}};
+}
+
+Operation activation(const Model& model, std::int64_t tokens) {
+    const auto out = static_cast<double>(tokens) * model.dense_ffn;
+    if (!model.gated)
+        return {"activation",
+                Part::dense,
+                {Traffic{kElement * out, kElement * out}},
+                {Traffic{2 * kElement * out, kElement * out}}};
+    return {"activation",
+            Part::dense,
+            {activation_traffic(out)},
+            {Traffic{3 * kElement * out, 2 * kElement * out}}};
+}
+
+void project_gqa(const Model& model, std::int64_t tokens, Operations& list) {
+    const Attention& a = model.attention;
+    const std::int64_t query = std::int64_t{a.heads} * a.head_dim;
+    const std::int64_t key = std::int64_t{a.kv_heads} * a.head_dim;
+    list.push_back(
+        linear("query, key, value", Part::attention, tokens, {model.hidden, query + 2 * key}));
+    // Split and reshape are views, but grouped queries lie between their keys and are copied out;
+    // backward, the three gradients are put side by side again.
+    const double all = bytes(tokens, query + 2 * key);
+    Operation split{"split", Part::attention, {}, {Traffic{all, all}}};
+    if (a.heads > a.kv_heads) {
+        const double queries = bytes(tokens, query);
+        split.forward.emplace_back(Traffic{queries, queries});
+    }
+    list.push_back(std::move(split));
+    list.push_back(pass_over("rope of queries", bytes(tokens, query)));
+    list.push_back(pass_over("rope of keys", bytes(tokens, key)));
+}
+
+void project_mla(const Model& model, std::int64_t tokens, Operations& list) {
+    const Attention& a = model.attention;
+    const std::int64_t heads = a.heads;
+    const std::int64_t query = heads * (a.qk_nope_head_dim + a.qk_rope_head_dim);
+    // Two matrices read the same rows; backward, their gradients are added.
+    const double rows = bytes(tokens, model.hidden);
+    list.push_back({"shared input", Part::attention, {}, {Traffic{2 * rows, rows}}});
+    if (a.q_lora_rank > 0) {
+        list.push_back(
+            linear("query, down", Part::attention, tokens, {model.hidden, a.q_lora_rank}));
+        list.push_back(norm("norm of the query's latent", tokens, a.q_lora_rank));
+        list.push_back(linear("query, up", Part::attention, tokens, {a.q_lora_rank, query}));
+    } else {
+        list.push_back(linear("query", Part::attention, tokens, {model.hidden, query}));
+    }
+    list.push_back(linear("key and value, down", Part::attention, tokens,
+                          {model.hidden, a.kv_lora_rank + a.qk_rope_head_dim}));
+    list.push_back(norm("norm of the latent", tokens, a.kv_lora_rank));
+    const std::int64_t expanded = heads * (a.qk_nope_head_dim + a.v_head_dim);
+    list.push_back(
+        linear("key and value, up", Part::attention, tokens, {a.kv_lora_rank, expanded}));
+    // Queries are turned in place; keys and values are written anew, the turned part for each head.
+    list.push_back(pass_over("rope of queries", bytes(tokens, heads * a.qk_rope_head_dim)));
+    const double from = bytes(tokens, expanded + a.qk_rope_head_dim);
+    const double to = bytes(tokens, expanded + heads * a.qk_rope_head_dim);
+    list.push_back({"rope of keys", Part::attention, {Traffic{from, to}}, {Traffic{to, from}}});
+}
+
+}  // namespace
+
+Sequences sequences_of(const Model& model, std::int64_t tokens, int gpus, int asked) {
+    const std::int64_t share = (tokens - 1) / gpus + 1;
+    const std::int64_t wanted = asked > 0 ? asked : model.sequence;
+    return {share, wanted > 0 ? std::min(share, wanted) : share};
+}
+
+Operations attention_block(const Model& model, const Sequences& sequences, int window) {
+    const Attention& a = model.attention;
+    const bool mla = a.kind == Attention::Kind::mla;
+    const std::int64_t tokens = sequences.tokens;
+    Operations list;
+    list.push_back(residual("residual add of the FFN before", model, tokens));
+    list.push_back(norm("norm before attention", tokens, model.hidden));
+    if (mla)
+        project_mla(model, tokens, list);
+    else
+        project_gqa(model, tokens, list);
+    for (const AttentionShape& shape : attention_shapes(model, sequences, window))
+        list.push_back({"attention",
+                        Part::attention,
+                        {AttentionCall{shape, false}},
+                        {AttentionCall{shape, true}}});
+    const std::int64_t out = std::int64_t{a.heads} * (mla ? a.v_head_dim : a.head_dim);
+    list.push_back(linear("output", Part::attention, tokens, {out, model.hidden}));
+    list.push_back(residual("residual add of attention", model, tokens));
+    list.push_back(norm("norm before the FFN", tokens, model.hidden));
+    return list;
+}
+
+Operations dense_ffn(const Model& model, std::int64_t tokens) {
+    const std::int64_t matrices = model.gated ? 2 : 1;
+    return {linear("up", Part::dense, tokens, {model.hidden, matrices * model.dense_ffn}),
+            activation(model, tokens),
+            linear("down", Part::dense, tokens, {model.dense_ffn, model.hidden})};
+}
+
+Operations head(const Model& model, std::int64_t tokens, bool training) {
+    const double rows = bytes(tokens, model.hidden);
+    const double logits = bytes(tokens, model.vocab);
+    Operation last_norm = norm("last norm", tokens, model.hidden);
+    last_norm.part = Part::head;
+    Operations list{
+        {"embedding", Part::head, {Traffic{rows, rows}}, {RowAdd{tokens, bytes(1, model.hidden)}}},
+        std::move(last_norm),
+        linear("logits", Part::head, tokens, {model.hidden, model.vocab})};
+    // Cross entropy in one kernel each way: forward sums over the logits, backward writes theirs.
+    if (training)
+        list.push_back({"loss", Part::head, {Traffic{logits, 0}}, {Traffic{logits, logits}}});
+    return list;
+}
+
+}  // namespace moehub

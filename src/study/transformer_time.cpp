@@ -1,0 +1,77 @@
+#include "study/transformer_time.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace moehub {
+namespace {
+
+/// The full clock, as in simulated layers.
+double seconds(const Gpu& gpu, const GemmShape& shape) {
+    const GemmPlan plan = plan_gemm(gpu, shape);
+    return plan.start + tiles_seconds(gpu, plan) + plan.finish;
+}
+
+double seconds(const Gpu& gpu, const Traffic& traffic) {
+    return stream_seconds(gpu, traffic);
+}
+
+double seconds(const Gpu& gpu, const AttentionCall& call) {
+    return call.backward ? attention_backward_seconds(gpu, call.shape)
+                         : attention_forward_seconds(gpu, call.shape);
+}
+
+double seconds(const Gpu& gpu, const RowAdd& add) {
+    return scatter_add_seconds(gpu, add.rows, add.width);
+}
+
+/// One after another, as the card runs them.
+class Pipeline {
+  public:
+    Pipeline(const Gpu& gpu, bool eager)
+        : gpu_(gpu), launch_(eager ? gpu.overheads.eager_launch : 0) {}
+
+    void run(Part part, const std::vector<Kernel>& kernels) {
+        for (const Kernel& kernel : kernels) {
+            issued_ += launch_;
+            const Ps wait = std::max<Ps>(0, issued_ - end_);
+            const Ps time = std::llround(kernel_seconds(gpu_, kernel) * 1e12);
+            end_ += wait + time;
+            spent_.host += wait;
+            spent_.kernels[static_cast<std::size_t>(part)] += time;
+        }
+    }
+
+    const BlockTime& spent() const { return spent_; }
+
+  private:
+    const Gpu& gpu_;
+    Ps launch_;
+    Ps issued_ = 0;
+    Ps end_ = 0;
+    BlockTime spent_;
+};
+
+}  // namespace
+
+double kernel_seconds(const Gpu& gpu, const Kernel& kernel) {
+    return std::visit([&](const auto& one) { return seconds(gpu, one); }, kernel);
+}
+
+Ps BlockTime::total() const {
+    return std::accumulate(kernels.begin(), kernels.end(), host);
+}
+
+BlockTime block_time(const Gpu& gpu, const Operations& operations, Pass pass, bool eager) {
+    Pipeline pipeline(gpu, eager);
+    if (pass == Pass::forward) {
+        for (const Operation& one : operations) pipeline.run(one.part, one.forward);
+    } else {
+        for (auto one = operations.rbegin(); one != operations.rend(); ++one)
+            pipeline.run(one->part, one->backward);
+    }
+    return pipeline.spent();
+}
+
+}  // namespace moehub

@@ -1,0 +1,27 @@
+/// How long a GPU takes for a list of operators, issued by an eager host or as a CUDA graph.
+#pragma once
+#include "study/transformer.hpp"
+
+#include <moehub/layer_options.hpp>
+#include <moehub/units.hpp>
+
+#include <array>
+
+namespace moehub {
+
+/// Seconds of the kernel alone, launch included.
+double kernel_seconds(const Gpu& gpu, const Kernel& kernel);
+
+struct BlockTime {
+    std::array<Ps, kParts> kernels{};  ///< by Part
+    Ps host = 0;                       ///< in which no kernel ran: the next was not yet issued
+
+    Ps of(Part part) const { return kernels[static_cast<std::size_t>(part)]; }
+    Ps total() const;
+};
+
+/// Eager: the host starts to issue when the block starts, one kernel every eager_launch, and never
+/// waits; kernel i ends at max(end of the one before, i · eager_launch) + its time.
+BlockTime block_time(const Gpu& gpu, const Operations& operations, Pass pass, bool eager);
+
+}  // namespace moehub

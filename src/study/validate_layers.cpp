@@ -1,0 +1,116 @@
+#include "study/validate_layers.hpp"
+
+#include <moehub/error.hpp>
+#include <moehub/presets.hpp>
+
+#include <array>
+#include <charconv>
+#include <initializer_list>
+
+#include <fmt/format.h>
+
+namespace moehub {
+namespace {
+
+constexpr std::int64_t kMostExtent = 1'000'000'000;
+constexpr std::array<std::string_view, 7> kPhases = {"route",      "plan",  "permute", "gemm1",
+                                                     "activation", "gemm2", "combine"};
+
+using Shape = std::vector<std::pair<std::string, std::string>>;
+
+Shape shape_of(const CsvRow& row, std::initializer_list<std::string_view> columns) {
+    Shape shape;
+    for (const auto column : columns) shape.emplace_back(column, row.field(column));
+    return shape;
+}
+
+Prediction skip(std::string why, std::string who = {}) {
+    return {std::nullopt, std::move(why), std::move(who)};
+}
+
+struct Share {
+    std::string preset;
+    int ranks = 1;  ///< that divide the experts; 0: not a number
+};
+
+Share share_of(const std::string& model) {
+    const auto at = model.rfind("-ep");
+    if (at == std::string::npos) return {model};
+    int ranks = 0;
+    const char* const end = model.data() + model.size();
+    const auto read = std::from_chars(model.data() + at + 3, end, ranks);
+    if (read.ec != std::errc() || read.ptr != end) return {model};
+    return {model.substr(0, at), ranks};
+}
+
+}  // namespace
+
+std::vector<LayerCase> parse_layer(const CsvRow& row) {
+    LayerCase parsed;
+    LayerOperator& op = parsed.op;
+    op.op = row.text("op");
+    const auto extent = [&row](std::string_view column, std::int64_t otherwise) {
+        return row.has(column) ? row.integer(column, 1, kMostExtent) : otherwise;
+    };
+    op.batch = extent("batch", 0);
+    op.heads = extent("heads", 0);
+    op.kv_heads = extent("kv_heads", 0);
+    op.seq = extent("seq", 0);
+    op.head_dim = extent("head_dim", 0);
+    op.groups = extent("groups", 1);
+    op.rows = extent("rows", 0);
+    op.k = extent("k", 0);
+    op.n = extent("n", 0);
+    if (op.seq == 0 && op.rows == 0)
+        row.fail("seq and rows: found nothing in both, allowed: one of them");
+    if (op.heads > 0 && op.kv_heads > 0 && op.heads % op.kv_heads != 0)
+        row.reject("kv_heads", fmt::format("a divisor of the row's heads, {}", op.heads));
+    parsed.measurement = {op.op,
+                          shape_of(row, {"op", "dtype", "batch", "heads", "kv_heads", "seq",
+                                         "head_dim", "groups", "rows", "k", "n"}),
+                          row.positive("us"), "us"};
+    return {parsed};
+}
+
+Prediction predict_layer_case(const LayerCase& what, const PredictContext& context) {
+    const auto time = predict_layer(context.gpu, what.op);
+    if (!time) return skip("no model of this operator, or not of this size");
+    return {to_us(*time), {}};
+}
+
+std::vector<EagerCase> parse_eager(const CsvRow& row) {
+    std::vector<EagerCase> cases;
+    for (const auto phase : kPhases) {
+        EagerCase parsed;
+        parsed.model = row.text("model");
+        parsed.phase = phase;
+        parsed.tokens = row.integer("tokens", 1, kMostExtent);
+        parsed.rows = row.integer("rows", 1, kMostExtent);
+        Shape shape = shape_of(row, {"model", "tokens", "rows"});
+        shape.emplace_back("phase", phase);
+        parsed.measurement = {parsed.phase, std::move(shape),
+                              row.positive(fmt::format("{}_us", phase)), "us"};
+        cases.push_back(std::move(parsed));
+    }
+    return cases;
+}
+
+Prediction predict_eager_case(const EagerCase& what, const PredictContext& context) {
+    const Share share = share_of(what.model);
+    Model model;
+    try {
+        model = load_model(share.preset);
+    } catch (const InputError& error) {
+        return skip(error.what(), what.model);
+    }
+    if (share.ranks < 1 || model.experts < share.ranks || model.experts % share.ranks != 0)
+        return skip(fmt::format("{} experts cannot be shared by these ranks", model.experts),
+                    what.model);
+    const auto time =
+        predict_eager(context.gpu, {what.phase, what.tokens, what.rows, model.experts / share.ranks,
+                                    model.hidden, model.expert_ffn});
+    if (!time) return skip("no model of this phase, or not of this size");
+    return {to_us(*time), {}};
+}
+
+}  // namespace moehub

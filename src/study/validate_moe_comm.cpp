@@ -1,0 +1,62 @@
+// Dispatch and combine of a system that moves rows in steps of their own: a layer of nothing else,
+// at row grain.
+#include "study/validate_rows.hpp"
+
+#include <moehub/error.hpp>
+#include <moehub/layer.hpp>
+#include <moehub/presets.hpp>
+
+#include <fmt/format.h>
+
+namespace moehub {
+namespace {
+
+Prediction skip(std::string why, std::string who = {}) {
+    return {std::nullopt, std::move(why), std::move(who)};
+}
+
+/// Only what the layer's communication depends on; the experts' width is any.
+Model model_of(const MoeCommCase& what) {
+    Model model;
+    model.name = "published layer";
+    model.layers = 1;
+    model.hidden = what.hidden;
+    model.experts = what.experts;
+    model.top_k = what.top_k;
+    model.expert_ffn = what.hidden;
+    return model;
+}
+
+LayerResult run(const MoeCommCase& what, const Machine& machine) {
+    SystemSpec system = load_system(what.system);
+    system.dispatch_element = what.dispatch_element;
+    system.combine_element = what.combine_element;
+    const Model model = model_of(what);
+    const RoutingSpec spec = parse_routing(what.routing == "perfect" ? "balanced" : what.routing);
+    const Routing routing = make_routing(spec, model, what.tokens_per_gpu * what.gpus);
+    const Placement placement = contiguous_placement(what.experts, what.gpus);
+    LayerOptions options;
+    options.compute = false;
+    return simulate_layer({machine, model, routing, placement}, system, options);
+}
+
+}  // namespace
+
+Prediction predict_moe_comm(const MoeCommCase& what, const PredictContext&) {
+    if (what.phase != "dispatch" && what.phase != "combine")
+        return skip(fmt::format("unknown phase {}; known: dispatch, combine", what.phase));
+    Machine machine;
+    try {
+        machine = with_gpus(load_machine(what.machine), what.gpus);
+    } catch (const InputError& error) {
+        return skip(error.what(), what.machine);
+    }
+    try {
+        const LayerResult result = run(what, machine);
+        return {to_us(what.phase == "dispatch" ? result.dispatch : result.combine), {}};
+    } catch (const InputError& error) {
+        return skip(error.what());
+    }
+}
+
+}  // namespace moehub

@@ -1,0 +1,55 @@
+#include "systems/expert_kernels.hpp"
+
+#include "sim/gpu/grouped_gemm.hpp"
+
+#include <numeric>
+
+namespace moehub::systems {
+namespace {
+
+std::vector<std::int64_t> rows_of_experts(const Layer& layer, GpuId gpu) {
+    std::vector<std::int64_t> rows;
+    for (const int expert : layer.experts_of(gpu))
+        rows.push_back(layer.rows_on(layer.rank_of(gpu), expert));
+    return rows;
+}
+
+/// Backward, gradients pass the second matrix first, and of the first there are two where gated.
+GemmPlan plan(const Layer& layer, const std::vector<std::int64_t>& rows, bool up) {
+    const bool several = layer.input.model.gated && up != layer.backward();
+    const std::int64_t inner = (several ? 2 : 1) * std::int64_t{layer.inner()};
+    const std::int64_t hidden = layer.input.model.hidden;
+    GroupedShape shape{rows, up ? hidden : inner, up ? inner : hidden};
+    shape.fp8 = layer.system.fp8_experts;
+    return plan_grouped_gemm(layer.input.machine.gpu, shape);
+}
+
+/// FP8 experts quantise what the activation makes.
+Traffic between(const Layer& layer, std::int64_t rows) {
+    const double elements = static_cast<double>(rows) * layer.inner();
+    Traffic traffic = activation_traffic(elements);
+    if (layer.system.fp8_experts) traffic.written = quantise_traffic(elements, 128).written;
+    return traffic;
+}
+
+}  // namespace
+
+Process run_grouped_experts(Layer& layer, GpuId gpu) {
+    const std::vector<std::int64_t> rows = rows_of_experts(layer, gpu);
+    const std::int64_t all = std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
+    const bool runs = layer.options.compute && all > 0;
+    const GemmPlan up = runs ? plan(layer, rows, true) : GemmPlan{};
+    const GemmPlan down = runs ? plan(layer, rows, false) : GemmPlan{};
+    if (runs) co_await run_gemm(layer.card(gpu), up);
+    layer.first_gemm_ended(gpu);
+    if (runs) co_await run_stream(layer.card(gpu), between(layer, all));
+    if (runs) co_await run_gemm(layer.card(gpu), down);
+    layer.experts_ended(gpu);
+}
+
+Process run_shared_beside(Layer& layer, GpuId gpu, sim::CounterId done) {
+    co_await layer.run_shared(gpu);
+    layer.endpoint(gpu).increase(done);
+}
+
+}  // namespace moehub::systems

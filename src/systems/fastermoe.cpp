@@ -1,0 +1,192 @@
+// FasterMoE's smart schedule (PPoPP 2022): ranks form groups of `chunks`, and in each of gpus /
+// chunks steps a GPU exchanges rows with one group, one NCCL group call per local expert. All calls
+// of the way out are issued first; a step's rows are computed, expert by expert, when they are
+// there, and go back the same way. The host must know all counts before, and calls the expert for
+// every (step, expert): three operators and a call of the library each.
+#include "systems/buffers.hpp"
+#include "systems/eager_host.hpp"
+#include "systems/mail.hpp"
+#include "systems/systems.hpp"
+
+namespace moehub::systems {
+namespace {
+
+constexpr Bytes kCount = 8;  ///< bytes of a count of rows: FastMoE keeps int64
+
+struct FasterMoe {
+    explicit FasterMoe(Layer& of)
+        : layer(of),
+          group(std::min(static_cast<std::uint32_t>(of.system.chunks), of.gpus())),
+          steps((of.gpus() - 1) / group + 1),
+          experts(of.experts_of(0).size()),
+          counts(of),
+          dispatch(of, "rows of a step", steps * experts),
+          combine(of, "results of a step", steps * experts) {}
+
+    std::size_t channel(std::uint32_t step, std::size_t expert) const {
+        return step * experts + expert;
+    }
+    /// Who sends to a GPU in a step: the members of the group that lies `step` groups behind.
+    std::vector<GpuId> senders(GpuId gpu, std::uint32_t step) const {
+        return members((gpu / group + steps - step) % steps);
+    }
+    std::vector<GpuId> receivers(GpuId gpu, std::uint32_t step) const {
+        return members((gpu / group + step) % steps);
+    }
+    std::vector<GpuId> members(std::uint32_t of) const {
+        std::vector<GpuId> list;
+        for (std::uint32_t i = of * group; i < std::min((of + 1) * group, layer.gpus()); ++i) {
+            list.push_back(static_cast<GpuId>(i));
+        }
+        return list;
+    }
+
+    Layer& layer;
+    std::uint32_t group;  ///< GPUs
+    std::uint32_t steps;
+    std::size_t experts;  ///< of a GPU
+    CountExchange counts;
+    Mail dispatch;
+    Mail combine;
+};
+
+Bytes bytes_of(const Buffer& rows, Bytes row) {
+    return static_cast<Bytes>(rows.size()) * row;
+}
+
+/// Rows of a GPU by target and place of the expert there.
+std::vector<std::vector<Buffer>> rows_by_target(FasterMoe& f, GpuId gpu) {
+    std::vector<std::vector<Buffer>> made(f.layer.gpus(), std::vector<Buffer>(f.experts));
+    for (const Row& row : f.layer.rows_of(gpu)) {
+        const auto& experts = f.layer.experts_of(row.rank);
+        const auto place = std::find(experts.begin(), experts.end(), row.expert);
+        made[row.rank][static_cast<std::size_t>(place - experts.begin())].push_back(
+            buffered(f.layer, row));
+    }
+    return made;
+}
+
+Process count(FasterMoe& f, GpuId gpu, EagerHost& host) {
+    Layer& layer = f.layer;
+    co_await host.launch(4);  // logits, softmax, top-k, weights
+    co_await layer.route(gpu);
+    co_await host.launch(2);  // rows for each expert, the exchange
+    co_await small_kernels(layer, gpu, 1);
+    co_await f.counts.exchange(gpu, kCount * layer.input.model.experts);
+    co_await host.synchronise();
+    co_await host.launch(2);  // running sums, places of the rows
+    co_await small_kernels(layer, gpu, 2);
+}
+
+/// The stream of the library: one call after the other.
+Process send_all(FasterMoe& f, GpuId gpu, Ps first_issued, std::vector<std::vector<Buffer>> rows) {
+    sim::Endpoint& endpoint = f.layer.endpoint(gpu);
+    const Communicating communicating(f.layer.card(gpu));
+    const Ps issue = f.layer.input.machine.gpu.overheads.eager_launch;
+    Ps issued = first_issued;
+    for (std::uint32_t step = 0; step < f.steps; ++step) {
+        for (std::size_t expert = 0; expert < f.experts; ++expert) {
+            issued += issue;
+            co_await endpoint.delay(issued - endpoint.now());
+            co_await endpoint.delay(f.layer.input.machine.collective.launch);
+            for (const GpuId to : f.receivers(gpu, step)) {
+                Buffer& some = rows[to][expert];
+                const Bytes bytes = bytes_of(some, f.layer.dispatch_bytes());
+                f.dispatch.send(gpu, to, f.channel(step, expert), std::move(some), bytes);
+            }
+            co_await f.dispatch.arrived(gpu, f.channel(step, expert),
+                                        static_cast<std::int64_t>(f.senders(gpu, step).size()));
+        }
+    }
+    f.layer.dispatch_ended(gpu);
+}
+
+Process run_expert(FasterMoe& f, GpuId gpu, EagerHost& host, std::int64_t rows) {
+    Layer& layer = f.layer;
+    const GemmPlan up = layer.plan_up(rows);
+    const GemmPlan down = layer.plan_down(rows);
+    co_await host.launch(1);
+    if (up.tiles() > 0) co_await run_gemm(layer.card(gpu), up);
+    co_await host.launch(1);
+    co_await run_activation(layer, gpu, rows);
+    co_await host.launch(1);
+    if (down.tiles() > 0) co_await run_gemm(layer.card(gpu), down);
+}
+
+/// The results of one (step, expert) go back to whom the rows came from.
+void send_back(FasterMoe& f, GpuId gpu, std::size_t channel, const Buffer& results,
+               const std::vector<GpuId>& homes) {
+    std::vector<Buffer> by_home(f.layer.gpus());
+    for (const BufferedRow& row : results) by_home[f.layer.home_of(row.token)].push_back(row);
+    for (const GpuId home : homes) {
+        Buffer& some = by_home[home];
+        const Bytes bytes = bytes_of(some, f.layer.combine_bytes());
+        f.combine.send(gpu, home, channel, std::move(some), bytes);
+    }
+}
+
+Process run_layer(FasterMoe& f, GpuId gpu) {
+    Layer& layer = f.layer;
+    sim::Endpoint& endpoint = layer.endpoint(gpu);
+    EagerHost host(layer, gpu);
+    if (!layer.backward()) co_await count(f, gpu, host);
+    std::vector<std::vector<Buffer>> rows = rows_by_target(f, gpu);
+    const auto all = static_cast<std::int64_t>(layer.rows_of(gpu).size());
+    co_await host.launch(1);
+    co_await reorder(layer, gpu, all, layer.tokens(gpu));
+    layer.dispatch_began(gpu);
+    endpoint.spawn("library", send_all(f, gpu, host.issued(), std::move(rows)));
+    const auto calls = static_cast<int>(f.steps * f.experts);
+    host.issue(calls);
+
+    for (std::uint32_t step = 0; step < f.steps; ++step) {
+        for (std::size_t expert = 0; expert < f.experts; ++expert) {
+            const std::size_t channel = f.channel(step, expert);
+            const std::vector<GpuId> senders = f.senders(gpu, step);
+            co_await f.dispatch.arrived(gpu, channel, static_cast<std::int64_t>(senders.size()));
+            Buffer here = f.dispatch.take(gpu, channel);
+            co_await run_expert(f, gpu, host, static_cast<std::int64_t>(here.size()));
+            if (step == 0 && expert == 0) layer.combine_began(gpu);
+            compute(layer, gpu, here);
+            co_await host.launch(1);
+            send_back(f, gpu, channel, here, senders);
+        }
+    }
+    layer.first_gemm_ended(gpu);
+    layer.experts_ended(gpu);
+    {
+        const Communicating communicating(layer.card(gpu));
+        co_await endpoint.delay(layer.input.machine.collective.launch);
+        for (std::uint32_t step = 0; step < f.steps; ++step) {
+            for (std::size_t expert = 0; expert < f.experts; ++expert) {
+                const std::size_t channel = f.channel(step, expert);
+                const auto homes = static_cast<std::int64_t>(f.receivers(gpu, step).size());
+                co_await f.combine.arrived(gpu, channel, homes);
+                take_back(layer, gpu, f.combine.take(gpu, channel));
+            }
+        }
+    }
+    co_await host.launch(2);  // back in order, weighted sum
+    co_await reorder(layer, gpu, all, all);
+    co_await layer.scale(gpu);
+    layer.combine_ended(gpu);
+    if (layer.input.model.shared_experts > 0) co_await host.launch(3);
+    co_await layer.run_shared(gpu);
+    co_await layer.finish(gpu);
+}
+
+LayerResult run(Layer& layer) {
+    FasterMoe shared(layer);
+    run_on_all(layer, shared, [](FasterMoe& f, GpuId gpu) {
+        f.layer.endpoint(gpu).spawn("fastermoe layer", run_layer(f, gpu));
+    });
+    return layer.result();
+}
+
+}  // namespace
+
+LayerResult run_fastermoe(const Job& job) {
+    return run_eager(job, run);
+}
+
+}  // namespace moehub::systems

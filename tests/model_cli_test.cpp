@@ -1,0 +1,148 @@
+// Runs `moehub model`: what it prints, and the line for every kind of bad input. Its golden texts
+// are written anew as those of compare_cli_test.cpp.
+#include "cli_fixture.hpp"
+
+#include <cstdlib>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace {
+
+using cli_test::Cli;
+using cli_test::Outcome;
+using cli_test::text_of;
+using nlohmann::json;
+
+const std::string kSmall = "--gpus 4 --tokens 256";
+
+class ModelCli : public Cli {
+  protected:
+    json json_of(const std::string& arguments) const {
+        const Outcome outcome = moehub(arguments + " --json");
+        EXPECT_EQ(outcome.code, 0) << arguments << ": " << outcome.err;
+        return json::parse(outcome.out);
+    }
+};
+
+class ModelGolden : public ModelCli {
+  protected:
+    void expect_golden(const std::string& arguments, const std::string& name) const {
+        const Outcome outcome = moehub(arguments);
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        EXPECT_EQ(outcome.err, "");
+        const std::string path = MOEHUB_SOURCE_DIR "/tests/golden/" + name;
+        if (std::getenv("MOEHUB_REGENERATE") != nullptr)
+            std::ofstream(path, std::ios::binary) << outcome.out;
+        EXPECT_EQ(outcome.out, text_of(path)) << "moehub " << arguments;
+    }
+};
+
+TEST_F(ModelGolden, WithoutArguments) {
+    expect_golden("model", "model_default.txt");
+}
+
+TEST_F(ModelGolden, TrainingWithLatentAttention) {
+    expect_golden("model --model deepseek-v2-lite --training --systems megatron-te,moe-hub",
+                  "model_training.txt");
+}
+
+TEST_F(ModelGolden, OneSystemInGraphsWithWindows) {
+    expect_golden(
+        "model --model gpt-oss-120b --graphs --systems moe-hub --sequence 300 --gpus 4 "
+        "--tokens 2048",
+        "model_graphs.txt");
+}
+
+TEST_F(ModelGolden, AreTheyWhatTheDocsShow) {
+    const std::string docs = text_of(MOEHUB_SOURCE_DIR "/docs/end-to-end.md");
+    for (const auto* name : {"model_default.txt", "model_training.txt"}) {
+        std::string shown;
+        std::istringstream lines(text_of(MOEHUB_SOURCE_DIR "/tests/golden/" + std::string(name)));
+        for (std::string line; std::getline(lines, line);)
+            shown += line.empty() ? "\n" : "    " + line + "\n";
+        EXPECT_NE(docs.find(shown), std::string::npos) << name;
+    }
+}
+
+TEST_F(ModelCli, HasJsonAllThatIsAsked) {
+    const json all = json_of("model --training --model deepseek-v2-lite " + kSmall);
+    EXPECT_EQ(all["machine"], "dgx-h800");
+    EXPECT_EQ(all["model"], "deepseek-v2-lite");
+    EXPECT_EQ(all["gpus"], 4);
+    EXPECT_EQ(all["tokens"], 256);
+    EXPECT_EQ(all["sequence"], 64);
+    EXPECT_EQ(all["layers"], 27);
+    EXPECT_EQ(all["training"], true);
+    EXPECT_EQ(all["eager"], true);
+    EXPECT_GT(all["model_flops"], 0);
+    EXPECT_EQ(all["baseline"], "megatron-te");
+    ASSERT_EQ(all["results"].size(), 3u);
+    const double megatron = all["results"][1]["time_us"];
+    for (std::size_t i = 0; i < 3; ++i) {
+        const json& one = all["results"][i];
+        const double time = one["time_us"];
+        double sum = 0;
+        for (const json& part : one["parts"]) {
+            const double both =
+                part["forward_us"].get<double>() + part["backward_us"].get<double>();
+            EXPECT_NEAR(part["total_us"], part["count"].get<int>() * both, 1e-3);
+            sum += part["total_us"].get<double>();
+        }
+        EXPECT_NEAR(sum, time, 1e-3);
+        EXPECT_NEAR(one["speedup"], megatron / time, 1e-9);
+        EXPECT_NEAR(one["tokens_per_second"], 256e6 / time, 1e-3);
+        EXPECT_NEAR(one["mfu"].get<double>() * time * 1e-6 * 4 * 989.4e12, all["model_flops"],
+                    1e-3 * all["model_flops"].get<double>());
+        EXPECT_EQ(all["moe_layer"]["results"][i]["system"], one["system"]);
+        EXPECT_EQ(all["moe_layer_backward"]["results"][i]["rows"], 256 * 6);
+        EXPECT_TRUE(all["moe_layer"]["results"][i]["breakdown"].is_object());
+    }
+}
+
+TEST_F(ModelCli, IsTheLayerThatOfAComparison) {
+    const json model = json_of("model --systems moe-hub,megatron-te,ideal " + kSmall);
+    EXPECT_EQ(model["moe_layer"], json_of("compare --systems moe-hub,megatron-te,ideal " + kSmall));
+    EXPECT_FALSE(model.contains("moe_layer_backward"));
+}
+
+TEST_F(ModelCli, threads_change_nothing) {
+    const auto one = moehub("model --threads 1 --json " + kSmall);
+    EXPECT_EQ(one.code, 0) << one.err;
+    EXPECT_EQ(one.out, moehub("model --threads 4 --json " + kSmall).out);
+}
+
+TEST_F(ModelCli, IsWhatDoesNotFitRefused) {
+    expect_refused_about("model --systems ideal,moehub", "did you mean \"moe-hub\"?");
+    expect_refused_about("model --systems ''", "no system is named");
+    expect_refused_about("model --systems ideal,,moe-hub", "unknown system \"\"");
+    expect_refused("model --systems ideal,ideal", "system \"ideal\" is named twice, allowed: once");
+    for (const std::string bad : {"0", "-5", "long", "99999999"})
+        expect_refused(
+            "model --sequence " + bad,
+            "--sequence: found \"" + bad + "\", allowed: a whole number from 1 to 16777216");
+    expect_refused("model --threads 0",
+                   "--threads: found \"0\", allowed: a whole number from 1 to 4096");
+    expect_refused("model --tokens 4",
+                   "--tokens: found 4, allowed: at least one for each of the 8 GPUs");
+    expect_refused("model --model llama-7b",
+                   "--model: found \"llama-7b\", which has no experts, allowed: a model with "
+                   "experts");
+    expect_refused("model --trainign",
+                   "model: unknown option \"--trainign\"; did you mean \"--training\"?");
+    expect_refused_about("model --set model.nonsense=1", "nonsense");
+}
+
+TEST_F(ModelCli, IsAnOutputFileReplacedWholeOrNotAtAll) {
+    const auto path = saved("out.txt", "old");
+    EXPECT_EQ(moehub("model --tokens 0 -o " + path).code, 2);
+    EXPECT_EQ(text_of(path), "old");
+    const auto outcome = moehub("model --systems ideal -o " + path + " " + kSmall);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_NE(text_of(path).find("whole model"), std::string::npos);
+    expect_refused("model -o /no/such/out",
+                   "/no/such/out: cannot be written: No such file or directory");
+}
+
+}  // namespace

@@ -1,0 +1,111 @@
+// Runs `moehub reproduce`. Texts that hold simulated times are in tests/golden, the page in docs;
+// after a change of the model
+//     MOEHUB_REGENERATE=1 build/…/tests/moehub_tests --gtest_filter='*Golden*'
+// writes them anew: read the difference before committing it.
+#include "cli_fixture.hpp"
+
+#include <moehub/reproduce.hpp>
+
+#include <cstdlib>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace {
+
+using cli_test::Cli;
+using cli_test::Outcome;
+using cli_test::text_of;
+using nlohmann::json;
+
+class ReproduceCli : public Cli {
+  protected:
+    /// Runs the program in a folder of its own.
+    Outcome in_folder(const std::string& arguments) const {
+        return shell("cd '" + file("") + "' && moehub " + arguments);
+    }
+};
+
+class ReproduceGolden : public ReproduceCli {
+  protected:
+    void expect_golden(const std::string& text, const std::string& path) const {
+        if (std::getenv("MOEHUB_REGENERATE") != nullptr)
+            std::ofstream(path, std::ios::binary) << text;
+        EXPECT_EQ(text, text_of(path));
+    }
+};
+
+TEST_F(ReproduceGolden, Quick) {
+    const auto outcome = in_folder("reproduce moe-hub --quick");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.err, "");
+    expect_golden(outcome.out, MOEHUB_SOURCE_DIR "/tests/golden/reproduce_quick.txt");
+    EXPECT_FALSE(cli_test::fs::exists(file("docs"))) << "nothing is written";
+}
+
+#ifndef MOEHUB_SANITIZED  // the whole evaluation takes minutes there
+
+TEST_F(ReproduceGolden, PageInTheDocsWithEveryDifferenceExplained) {
+    const auto page = file("page.md");
+    const auto outcome = in_folder("reproduce moe-hub --json --page " + page);
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.err, "moehub: wrote " + page + "\n");
+    const json all = json::parse(outcome.out);
+    for (const auto* kind : {"numbers", "claims"})
+        for (const json& one : all[kind])
+            EXPECT_NE(one["reason"], moehub::kNoExplanation)
+                << one["figure"] << ", " << one["what"];
+    expect_golden(text_of(page), MOEHUB_SOURCE_DIR "/docs/reproduction/moe-hub.md");
+}
+
+#endif
+
+TEST_F(ReproduceCli, IsAPageWrittenOnlyByTheWholeUnlessAsked) {
+    const std::string docs = file("docs/reproduction");
+    cli_test::fs::create_directories(docs);
+    EXPECT_EQ(in_folder("reproduce moe-hub --quick --figure tokens").code, 0);
+    EXPECT_TRUE(cli_test::fs::is_empty(docs));
+    const auto asked = in_folder("reproduce moe-hub --quick --figure tokens --page mine.md");
+    EXPECT_EQ(asked.code, 0) << asked.err;
+    EXPECT_EQ(asked.err, "moehub: wrote mine.md\n");
+    const auto page = text_of(file("mine.md"));
+    EXPECT_NE(page.find("moehub reproduce moe-hub --figure tokens --quick\n"), std::string::npos);
+    EXPECT_NE(page.find("quick subset"), std::string::npos);
+}
+
+TEST_F(ReproduceCli, HasJsonTheSameNumbersOnAnyThreads) {
+    const auto one = in_folder("reproduce moe-hub --quick --figure ablation --json --threads 1");
+    EXPECT_EQ(one.code, 0) << one.err;
+    EXPECT_EQ(in_folder("reproduce moe-hub --quick --figure ablation --json").out, one.out);
+    const json all = json::parse(one.out);
+    EXPECT_EQ(all["paper"], "moe-hub");
+    EXPECT_EQ(all["quick"], true);
+    EXPECT_EQ(all["numbers"].size(), 2u);
+    EXPECT_EQ(all["cells"].size(), 8u) << "two models, four systems";
+}
+
+TEST_F(ReproduceCli, ArePapersListed) {
+    const auto outcome = moehub("reproduce");
+    EXPECT_EQ(outcome.code, 0);
+    for (const auto* part : {"moe-hub", "end-to-end", "scaling"})
+        EXPECT_NE(outcome.out.find(part), std::string::npos) << part;
+    EXPECT_NE(moehub("reproduce --help").out.find("Example:"), std::string::npos);
+}
+
+TEST_F(ReproduceCli, AreWordsThatDoNotFitRefused) {
+    expect_refused("reproduce moehub",
+                   "reproduce: found \"moehub\", allowed: moe-hub; did you mean \"moe-hub\"?");
+    expect_refused(
+        "reproduce moe-hub --figure ablaton",
+        "figure: found \"ablaton\", allowed: layer, end-to-end, tokens, imbalance, ablation, "
+        "scaling; did you mean \"ablation\"?");
+    expect_refused_about("reproduce moe-hub --figure ''", "allowed: layer, end-to-end");
+    expect_refused("reproduce moe-hub --quick --threads 0",
+                   "--threads: found \"0\", allowed: a whole number from 1 to 4096");
+    expect_refused("reproduce moe-hub --quick -o /no/such/out",
+                   "/no/such/out: cannot be written: No such file or directory");
+    expect_refused("reproduce moe-hub --quick --page /no/such/page",
+                   "/no/such/page: cannot be written: No such file or directory");
+}
+
+}  // namespace

@@ -1,0 +1,279 @@
+// Are a paper's numbers computed as the paper defines them, and each cell simulated once? Cells
+// here are made by hand; reproduce_cli_test.cpp runs the program.
+#include "report/reproduction.hpp"
+#include "study/figure_table.hpp"
+#include "study/parallel.hpp"
+#include "study/reproduce_moe_hub.hpp"
+
+#include <moehub/error.hpp>
+#include <moehub/layer.hpp>
+#include <moehub/presets.hpp>
+
+#include <atomic>
+#include <cctype>
+#include <map>
+#include <stdexcept>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace moehub {
+namespace {
+
+TEST(Parallel, threads_do_every_piece_once) {
+    for (const int threads : {1, 2, 7, 64}) {
+        std::vector<std::atomic<int>> done(50);
+        run_parallel(done.size(), [&](std::size_t i) { ++done[i]; }, {threads, {}});
+        for (const auto& count : done) EXPECT_EQ(count, 1) << threads;
+    }
+    run_parallel(0, [](std::size_t) { FAIL(); });
+}
+
+TEST(Parallel, threads_report_one_at_a_time) {
+    std::vector<std::size_t> reports;  // no lock: one thread at a time
+    run_parallel(20, [](std::size_t) {}, {4, [&](std::size_t done, std::size_t total) {
+                                              EXPECT_EQ(total, 20u);
+                                              reports.push_back(done);
+                                          }});
+    ASSERT_EQ(reports.size(), 20u);
+    for (std::size_t i = 0; i < reports.size(); ++i) EXPECT_EQ(reports[i], i + 1);
+}
+
+TEST(Parallel, threads_tell_the_first_failure) {
+    for (const int threads : {1, 2, 8}) {
+        try {
+            run_parallel(100,
+                         [](std::size_t i) {
+                             if (i >= 5) throw std::runtime_error(std::to_string(i));
+                         },
+                         {threads, {}});
+            FAIL();
+        } catch (const std::runtime_error& error) {
+            EXPECT_STREQ(error.what(), "5") << threads;
+        }
+    }
+}
+
+/// Times in µs by system, the same in every cell; a system without one refuses.
+Lookup made_by_hand(std::map<std::string, double> times, std::vector<ReproducedCell>& store) {
+    store.reserve(1000);  // references into it are given away
+    return [times = std::move(times), &store](const CellKey& key) -> const ReproducedCell& {
+        ReproducedCell cell{key.model, key.gpus, key.tokens, key.routing, key.system, 0, 0, 0, ""};
+        const auto known = times.find(key.system);
+        if (known == times.end()) {
+            cell.refusal = key.system + " cannot run this: by hand";
+        } else {
+            cell.time = static_cast<Ps>(known->second * 1e6);
+            cell.first_gemm = cell.time / 2;
+            cell.model_time = cell.time + 100'000'000;
+        }
+        store.push_back(cell);
+        return store.back();
+    };
+}
+
+const PublishedNumber& number(const FigureResult& result, std::string_view what) {
+    for (const PublishedNumber& one : result.numbers)
+        if (one.what == what) return one;
+    throw std::logic_error("no such number");
+}
+
+TEST(MoeHubFigures, AreLeadsMeansOfTimesOverMoeHubs) {
+    std::vector<ReproducedCell> store;
+    const Lookup cell = made_by_hand({{"ideal", 90},
+                                      {"moe-hub", 100},
+                                      {"megatron-te", 220},
+                                      {"fastermoe", 300},
+                                      {"tutel", 200},
+                                      {"comet", 140},
+                                      {"ccfuser", 150}},
+                                     store);
+    const FigureResult layer = layer_figure(whole_moe_hub(), cell);
+    ASSERT_EQ(layer.numbers.size(), 6u);
+    EXPECT_NEAR(number(layer, "over megatron-te").ours, 2.2, 1e-9);
+    EXPECT_EQ(number(layer, "over megatron-te").paper, 2.195);
+    EXPECT_TRUE(number(layer, "over megatron-te").as_published());
+    EXPECT_NEAR(number(layer, "over ccfuser").geometric, 1.5, 1e-9);
+    EXPECT_NEAR(number(layer, "share of ideal").ours, 0.9, 1e-9);
+    ASSERT_EQ(layer.tables.size(), 1u);
+    EXPECT_EQ(layer.tables[0].rows.size(), 12u + 2u) << "3 models, 2 sizes, 2 lengths, 2 means";
+
+    const FigureResult whole = end_to_end_figure(whole_moe_hub(), cell);
+    EXPECT_NEAR(number(whole, "over megatron-te").ours, 320.0 / 200.0, 1e-9);
+    EXPECT_NEAR(number(whole, "over comet").ours, 240.0 / 200.0, 1e-9);
+}
+
+TEST(MoeHubFigures, AreUnitsMeasuredWithAndWithoutTheOther) {
+    std::vector<ReproducedCell> store;
+    const Lookup cell =
+        made_by_hand({{"mh-base", 240}, {"mh-pkt", 200}, {"mh-dep", 160}, {"moe-hub", 100}}, store);
+    const FigureResult result = ablation_figure(whole_moe_hub(), cell);
+    EXPECT_NEAR(number(result, "gain of RPM").ours, (240.0 / 200 + 160.0 / 100) / 2, 1e-9);
+    EXPECT_NEAR(number(result, "gain of DAM").ours, (240.0 / 160 + 200.0 / 100) / 2, 1e-9);
+    for (const PublishedClaim& claim : result.claims)
+        EXPECT_EQ(claim.holds, claim.what == "RPM gains more the more tokens")
+            << claim.what << ": all cells are alike";
+}
+
+TEST(MoeHubFigures, AreTheRangesOfTokensApartAndTogether) {
+    const Lookup cell = [](const CellKey& key) -> const ReproducedCell& {
+        static ReproducedCell hub, few, many;
+        hub.time = 100;
+        few.time = 470;
+        many.time = 214;
+        if (key.system == "moe-hub") return hub;
+        return key.tokens < 4096 ? few : many;
+    };
+    const FigureResult result = tokens_figure(whole_moe_hub(), cell);
+    ASSERT_EQ(result.numbers.size(), 3u);
+    EXPECT_NEAR(result.numbers[0].ours, 4.70, 1e-9);
+    EXPECT_NEAR(result.numbers[1].ours, 2.14, 1e-9);
+    EXPECT_NEAR(result.numbers[2].ours, (5 * 4.70 + 4 * 2.14) / 9, 1e-9);
+    EXPECT_NEAR(result.numbers[2].ratio(), 1, 0.01) << "the paper's own means agree";
+}
+
+TEST(MoeHubFigures, IsWhoCannotRunLeftOutAndNamed) {
+    std::vector<ReproducedCell> store;
+    const Lookup cell = made_by_hand(
+        {{"moe-hub", 100}, {"megatron-te", 150}, {"fastermoe", 160}, {"tutel", 99}}, store);
+    const FigureResult result = scaling_figure(whole_moe_hub(), cell);
+    const FigureTable& leads = result.tables[0];
+    EXPECT_FALSE(leads.rows[0].values[4].has_value()) << "comet";
+    EXPECT_EQ(leads.notes.size(), 2u * leads.rows.size()) << "comet and ccfuser in every row";
+    EXPECT_EQ(leads.notes[0], "mixtral-8x7b on 2 GPUs: comet cannot run this: by hand");
+    EXPECT_FALSE(result.claims[0].holds) << "tutel is faster";
+    EXPECT_EQ(result.claims[0].found, "smallest lead 0.99× (mixtral-8x7b, 2: over tutel)");
+    EXPECT_FALSE(result.claims[1].holds) << "nobody's throughput grows";
+}
+
+TEST(MoeHubFigures, IsEachCellAskedForOnce) {
+    const MoeHubScope scope = whole_moe_hub();
+    const auto layer = cells_asked([&](const Lookup& cell) { layer_figure(scope, cell); });
+    EXPECT_EQ(layer.size(), 12u * 7u);
+    const auto both = cells_asked([&](const Lookup& cell) {
+        layer_figure(scope, cell);
+        end_to_end_figure(scope, cell);
+    });
+    EXPECT_EQ(both, layer) << "the whole model needs no further layer";
+}
+
+TEST(MoeHubFigures, IsACellTheLayerThatCompareSimulates) {
+    const ReproducedCell cell = simulate_cell({"mixtral-8x7b", 4, 128, "uniform", "moe-hub"});
+    const Machine machine = with_gpus(load_machine("dgx-h800"), 4);
+    const Model model = load_model("mixtral-8x7b", {"gated=false"});
+    const Routing routing = make_routing(parse_routing("uniform"), model, 128);
+    const Placement placement = contiguous_placement(model.experts, 4);
+    const LayerResult layer = simulate_layer({machine, model, routing, placement}, "moe-hub", {});
+    EXPECT_EQ(cell.time, layer.time);
+    EXPECT_EQ(cell.first_gemm, layer.first_gemm);
+    EXPECT_GT(cell.model_time, model.layers * cell.time);
+}
+
+TEST(MoeHubFigures, DoGpusShareExpertsWhereThereAreMore) {
+    EXPECT_GT(simulate_cell({"mixtral-8x7b", 16, 64, "uniform", "moe-hub"}).time, 0);
+    const auto refused = simulate_cell({"mixtral-8x7b", 16, 64, "uniform", "comet"});
+    EXPECT_EQ(refused.time, 0);
+    EXPECT_NE(refused.refusal.find("comet cannot run this"), std::string::npos);
+}
+
+TEST(MoeHubFigures, threads_get_the_same_reproduction) {
+    ReproduceOptions options;
+    options.quick = true;
+    options.figure = "tokens";
+    options.threads = 1;
+    const std::string one = reproduction_json(reproduce_moe_hub(options));
+    options.threads = 3;
+    EXPECT_EQ(reproduction_json(reproduce_moe_hub(options)), one);
+}
+
+/// Digits that are not part of a name such as Qwen2 or GEMM-1.
+bool has_number(const std::string& text) {
+    for (std::size_t i = 0; i < text.size(); ++i)
+        if (std::isdigit(text[i]) != 0 &&
+            (i == 0 || std::string_view(" (.,×").find(text[i - 1]) != std::string_view::npos))
+            return true;
+    return false;
+}
+
+TEST(MoeHubReasons, HoldNoFigureThatWasMeasured) {
+    std::vector<ReproducedCell> store;
+    const Lookup cell = made_by_hand({}, store);
+    std::vector<std::pair<std::string, std::string>> all;
+    for (const auto make : {layer_figure, end_to_end_figure, tokens_figure, imbalance_figure,
+                            ablation_figure, scaling_figure}) {
+        const FigureResult result = make(whole_moe_hub(), cell);
+        for (const PublishedNumber& one : result.numbers) all.emplace_back(one.figure, one.what);
+        for (const PublishedClaim& one : result.claims) all.emplace_back(one.figure, one.what);
+    }
+    EXPECT_EQ(all.size(), 16u + 6u);
+    for (const auto& [figure, what] : all)
+        for (const Side side : {Side::above, Side::below})
+            EXPECT_FALSE(has_number(moe_hub_reason(figure, what, side))) << figure << ", " << what;
+    EXPECT_EQ(moe_hub_reason("layer", "something else", Side::above), kNoExplanation);
+}
+
+Reproduction small_reproduction() {
+    Reproduction all;
+    all.paper = "moe-hub";
+    all.setup = {"Made by hand."};
+    all.numbers = {{"layer", "over comet", NumberKind::ratio, 1.4, 1.45, 1.44, ""},
+                   {"layer", "share of ideal", NumberKind::share, 0.968, 0.8, 0.79, "The wire."}};
+    all.claims = {{"scaling", "ahead", false, "smallest lead 0.99×", "The wire."}};
+    FigureTable table{"layer", "A layer", {"model"}, {}, {}, {"comet cannot run this"}};
+    table.columns = {{"moe-hub µs", NumberKind::time}, {"over comet", NumberKind::ratio}};
+    table.rows = {{{"a"}, {1234.5, 1.45}, false},
+                  {{"b"}, {10.0, std::nullopt}, false},
+                  {{"mean"}, {std::nullopt, 1.45}, true}};
+    all.tables = {table};
+    all.cells = {{"a", 8, 4096, "uniform", "moe-hub", 1'234'500'000, 1, 2, ""},
+                 {"b", 8, 4096, "uniform", "comet", 0, 0, 0, "comet cannot run this"}};
+    return all;
+}
+
+TEST(ReproductionPage, HasNumbersCellsAndReasons) {
+    const std::string page = reproduction_page(small_reproduction());
+    for (const auto* part :
+         {"# MoE-Hub", "    moehub reproduce moe-hub\n", "- Made by hand.\n",
+          "Of 2 numbers 1 are within 10 %.", "| layer | over comet | 1.400 | 1.450 | 1.04 | yes |",
+          "| layer | share of ideal | 96.8 % | 80.0 % | 0.83 | **no** |",
+          "| scaling | ahead | **does not hold** | smallest lead 0.99× |",
+          "- *layer, share of ideal; scaling, ahead.* The wire.\n", "| a | 1,234.5 | 1.45 |\n",
+          "| b | 10.0 | – |\n", "| mean |  | 1.45 |\n", "- comet cannot run this\n"})
+        EXPECT_NE(page.find(part), std::string::npos) << part;
+    EXPECT_EQ(page.find("quick"), std::string::npos);
+}
+
+TEST(ReproductionText, HasTheSameAndSaysWhenItIsQuick) {
+    Reproduction all = small_reproduction();
+    const std::string whole = reproduction_text(all, false);
+    EXPECT_NE(whole.find("Why they differ"), std::string::npos);
+    EXPECT_NE(whole.find("✗ scaling: ahead"), std::string::npos);
+    all.quick = true;
+    const std::string quick = reproduction_text(all, false);
+    EXPECT_NE(quick.find("not comparable"), std::string::npos);
+    EXPECT_EQ(quick.find("Why they differ"), std::string::npos);
+}
+
+TEST(ReproductionJson, HasNumbersClaimsAndCells) {
+    const auto json = nlohmann::json::parse(reproduction_json(small_reproduction()));
+    EXPECT_EQ(json["paper"], "moe-hub");
+    EXPECT_EQ(json["numbers"][0]["figure"], "layer");
+    EXPECT_EQ(json["numbers"][0]["what"], "over comet");
+    EXPECT_EQ(json["numbers"][0]["paper"], 1.4);
+    EXPECT_NEAR(json["numbers"][0]["ratio"], 1.45 / 1.4, 1e-12);
+    EXPECT_TRUE(json["numbers"][0]["reason"].is_null());
+    EXPECT_EQ(json["numbers"][1]["reason"], "The wire.");
+    EXPECT_EQ(json["claims"][0]["holds"], false);
+    EXPECT_EQ(json["cells"][0]["time_us"], 1234.5);
+    EXPECT_TRUE(json["cells"][1]["time_us"].is_null());
+    EXPECT_EQ(json["cells"][1]["refusal"], "comet cannot run this");
+}
+
+TEST(Reproduce, IsAnUnknownFigureRefused) {
+    ReproduceOptions options;
+    options.figure = "tokns";
+    EXPECT_THROW(reproduce_moe_hub(options), InputError);
+}
+
+}  // namespace
+}  // namespace moehub
