@@ -1,4 +1,4 @@
-// Any bytes as a machine, model and GPU file: accepted, or refused with one line. What is accepted
+// Any bytes as a machine, model, GPU and system file: accepted, or refused with one line. What is accepted
 // prints and reads back.
 #include <moehub/error.hpp>
 #include <moehub/presets.hpp>
@@ -30,5 +30,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     feed(moehub::parse_machine, text);
     feed(moehub::parse_model, text);
     feed(moehub::parse_gpu, text);
+    feed(moehub::parse_system, text);
     return 0;
 }

@@ -191,4 +191,24 @@ TEST_F(Cli, IsAFullDiskReported) {
     EXPECT_EQ(outcome.err, "moehub: standard output: cannot be written: No space left on device\n");
 }
 
+/// Through the program itself, where all kinds are linked together.
+TEST_F(Cli, IsABadRowOfEveryKindOfMeasurementsRefusedInOneLine) {
+    const std::pair<std::string, std::string> kinds[] = {
+        {"op,groups,rows,max_rows,k,n,skew,us\n", "gemm,1,-5,,16,16,,1\n"},
+        {"machine,gpus,op,algorithm,bytes,us,busbw_GBps,source\n", "x,0,a,b,1,1,,s\n"},
+        {"op,dtype,batch,heads,kv_heads,seq,head_dim,groups,rows,k,n,us\n",
+         "rms_norm,bf16,,,,,,,0,4096,,1\n"},
+        {"model,tokens,rows,route_us,plan_us,permute_us,gemm1_us,activation_us,gemm2_us,combine_us"
+         "\n",
+         "mixtral-8x7b,128,256,1,1,1,nan,1,1,1\n"},
+        {"system,machine,gpus,tokens_per_gpu,hidden,experts,top_k,routing,"
+         "dispatch_bytes_per_element,combine_bytes_per_element,phase,us\n",
+         "one-sided,gb200-nvl72,8,128,2000000000,256,8,perfect,2,2,dispatch,31.7\n"},
+    };
+    for (const auto& [header, row] : kinds) {
+        const auto file = saved("bad.csv", header + row);
+        expect_refused_about("validate " + file, "bad.csv:2:");
+    }
+}
+
 }  // namespace

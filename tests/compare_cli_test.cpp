@@ -218,6 +218,12 @@ TEST_F(CompareCli, AreSystemsThatCannotRunTheLayerRefusedBeforeAnythingRuns) {
                          "nvls cannot run this: the switches of single-switch do not multicast");
     expect_refused_about("compare --systems moe-hub,tutel --model qwen2-moe-2.7b",
                          "tutel cannot run this: it needs the same number of experts");
+    expect_refused_about("run --system comet --set system.comet.communication_sms=132",
+                         "communication holds 132 SMs, and a GPU of dgx-h800 has 132");
+    expect_refused_about("run --system comet --machine ascend-910b-cluster --gpus 8",
+                         "communication holds 28 SMs");
+    const auto bare = saved("bare.toml", "program = \"comet\"\n");
+    expect_refused_about("run --system " + bare, "communication_sms: found 0, allowed: 1 or more");
     expect_refused_about("run --system comet --tp 2",
                          "comet cannot run this: experts are whole, found 2 GPUs for each");
 }
@@ -227,6 +233,8 @@ TEST_F(CompareCli, AreParametersOfSystemsSetAndSystemsReadFromFiles) {
     const json file = json_of("run " + kSmall + " --system " + mine);
     const json set = json_of("run " + kSmall + " --system comet --set system.comet.chunks=2");
     EXPECT_EQ(file["results"][0]["system"], "mine");
+    json_of("run " + kSmall + " --system " + mine + " --set system.mine.chunks=3");
+    expect_refused_about("compare --systems " + mine + ",comet," + mine, "named twice");
     EXPECT_EQ(file["results"][0]["time_us"], set["results"][0]["time_us"]);
     const json plain = json_of("run " + kSmall + " --system comet");
     EXPECT_NE(plain["results"][0]["time_us"], set["results"][0]["time_us"]);

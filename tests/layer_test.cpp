@@ -132,6 +132,25 @@ TEST_P(EverySystem, sends_rows_to_replicas) {
     }
 }
 
+TEST_P(EverySystem, runs_with_more_copies_than_experts) {
+    Case layer;
+    layer.options.verify = true;
+    layer.tokens = 1024;
+    Placement placement = contiguous_placement(8, 4);
+    for (auto& hosts : placement.hosts) hosts = {0, 1, 2, 3};
+    const Routing routing = make_routing(parse_routing("zipf:1"), layer.model, layer.tokens);
+    expect_right(layer.run(GetParam(), routing, placement));
+}
+
+TEST_P(EverySystem, ends_first_gemms_before_the_last_second_gemm) {
+    Case layer;
+    layer.machine = with_gpus(load_machine("dgx-h800"), 4);
+    layer.model = load_model("mixtral-8x7b");
+    layer.tokens = 4096;
+    const LayerResult result = layer.run(GetParam());
+    EXPECT_LT(static_cast<double>(result.first_gemm), 0.99 * static_cast<double>(result.time));
+}
+
 TEST_P(EverySystem, runs_shared_experts_and_experts_without_gate) {
     Case layer;
     layer.model.shared_experts = 2;

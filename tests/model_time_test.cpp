@@ -115,10 +115,10 @@ TEST_F(ModelTimes, DoesAttentionTakeWhatItsKernelsTake) {
     EXPECT_EQ(part(time, "attention").forward, gemm(4096, 6144) + 2 * copy(4096) + copy(1024) +
                                                    ps(attention_forward_seconds(gpu, core)) +
                                                    gemm(4096, 4096));
-    const double row = 512 * 2 * 4096;
-    EXPECT_EQ(part(time, "norms and residuals").forward,
-              2 * copy(4096) + 2 * ps(stream_seconds(gpu, {2 * row, row})));
-    EXPECT_EQ(part(time, "LM head").forward, 2 * copy(4096) + gemm(4096, 32000));
+    const Ps norm = ps(stream_seconds(gpu, norm_traffic(gpu, 512, 4096, Norm::rms)));
+    const Ps add = ps(stream_seconds(gpu, residual_traffic(512 * 4096)));
+    EXPECT_EQ(part(time, "norms and residuals").forward, 2 * norm + 2 * add);
+    EXPECT_EQ(part(time, "LM head").forward, copy(4096) + norm + gemm(4096, 32000));
     EXPECT_EQ(time.parts.back().name, "LM head") << "graphs wait for no host";
 }
 

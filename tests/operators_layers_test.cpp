@@ -33,11 +33,11 @@ AttentionShape causal(std::int64_t tokens, std::int64_t heads = 64) {
     return shape;
 }
 
-std::vector<LayerCase> read(const std::string& file) {
+std::vector<LayerRowCase> read(const std::string& file) {
     const CsvTable table = CsvTable::read(kData + file);
-    std::vector<LayerCase> rows;
+    std::vector<LayerRowCase> rows;
     for (std::size_t i = 0; i < table.size(); ++i)
-        for (LayerCase& row : parse_layer(table[i])) rows.push_back(std::move(row));
+        for (LayerRowCase& row : parse_layer(table[i])) rows.push_back(std::move(row));
     return rows;
 }
 
@@ -54,7 +54,7 @@ std::map<std::string, Spread> held_out(double above_us) {
     const Gpu gpu = h200();
     std::map<std::string, Spread> spreads;
     std::map<std::string, int> seen;
-    for (const LayerCase& row : read("layers.csv")) {
+    for (const LayerRowCase& row : read("layers.csv")) {
         const double us = row.measurement.value;
         if (seen[row.op.op]++ % 2 == 0 || us <= above_us) continue;
         const double predicted = to_us(predict_layer(gpu, row.op).value());
@@ -176,7 +176,7 @@ TEST(LayerOperators, AgreeWithThePythonOfTheFit) {
     const Gpu gpu = h200();
     const auto rows = read("layers_golden.csv");
     EXPECT_GT(rows.size(), 40u);
-    for (const LayerCase& row : rows)
+    for (const LayerRowCase& row : rows)
         EXPECT_NEAR(to_us(predict_layer(gpu, row.op).value()), row.measurement.value,
                     1e-4 + 1e-7 * row.measurement.value)
             << row.op.op << ' ' << row.op.rows << ' ' << row.op.seq;

@@ -65,6 +65,23 @@ TEST(Presets, EveryGpuLoadsPrintsAndLoadsBackEqual) {
     }
 }
 
+TEST(Presets, EverySystemLoadsPrintsAndLoadsBackEqual) {
+    EXPECT_EQ(preset_names("systems").size(), 16u);
+    for (const std::string& name : preset_names("systems")) {
+        const SystemSpec system = load_system(name);
+        EXPECT_EQ(system.name, name);
+        EXPECT_FALSE(system.title.empty()) << name;
+        EXPECT_EQ(to_json(parse_system(to_toml(system), "again")), to_json(system)) << name;
+    }
+}
+
+TEST(Presets, ASystemsChangedKeysAreThoseThatAreNotTheDefaults) {
+    EXPECT_TRUE(changed_keys(load_system("ideal")).empty());
+    EXPECT_EQ(changed_keys(load_system("mh-base")), std::vector<std::string>{"stores"});
+    EXPECT_EQ(changed_keys(load_system("ideal", {"chunks=3", "barrier=1 us"})),
+              (std::vector<std::string>{"chunks", "barrier"}));
+}
+
 TEST(Presets, FiguresArriveInBaseUnits) {
     const Machine machine = load_machine("dgx-h100");
     EXPECT_EQ(machine.link.bandwidth, 450e9);
@@ -110,6 +127,7 @@ TEST(Presets, KindsAreToldApart) {
     EXPECT_EQ(kind_of("dgx-h100"), "machines");
     EXPECT_EQ(kind_of("mixtral-8x7b"), "models");
     EXPECT_EQ(kind_of("h200-sxm"), "gpus");
+    EXPECT_EQ(kind_of("deepep"), "systems");
     EXPECT_EQ(error_of([] { kind_of("mixtral-8x7"); }),
               "unknown preset \"mixtral-8x7\"; did you mean \"mixtral-8x7b\"?");
 }

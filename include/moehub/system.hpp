@@ -23,9 +23,10 @@ struct SystemSpec {
 
     StoreQueue stores = StoreQueue::per_peer;
     int communication_sms = 0;    ///< SMs that communication holds while it runs
-    double sm_copy = 0;           ///< bytes/s that one of those moves
+    double sm_copy = 0;           ///< bytes/s that one of those moves; 0: no limit
     double link_share = 1;        ///< of a GPU's link that its stores fill, for their flow control
     int chunk_rows = 1;           ///< rows that one store to a peer's queue holds
+    int group_gpus = 1;           ///< GPUs that exchange rows in one step
     int chunks = 1;               ///< pieces in which rows travel, so that compute can start
     bool host_waits = false;      ///< the host must know the counts before it goes on
     double tensor_share = 1;      ///< of the tensor cores' rate in plain GEMMs that its GEMMs reach

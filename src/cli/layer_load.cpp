@@ -144,7 +144,7 @@ std::vector<SystemSpec> load_systems(const LayerArguments& arguments,
         const std::string_view rest = std::string_view(one).substr(kSystemPrefix.size());
         bool taken = false;
         for (std::size_t i = 0; i < names.size(); ++i) {
-            const std::string setting = setting_for(names[i], rest);
+            const std::string setting = setting_for(load_system(names[i]).name, rest);
             if (setting.empty()) continue;
             settings[i].push_back(setting);
             taken = true;

@@ -80,7 +80,9 @@ void add_model(CLI::App& app) {
     const auto request = std::make_shared<Request>();
     auto* const command = app.add_subcommand(
         "model", "Time a whole model under several systems: by layer type, tokens/s, MFU");
-    command->add_option("--systems", request->systems, "names with commas between (moehub lines)")
+    command
+        ->add_option("--systems", request->systems,
+                     "names or TOML files with commas between (moehub list systems)")
         ->type_name("A,B")
         ->capture_default_str();
     command

@@ -17,6 +17,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 namespace moehub {
 namespace {
@@ -40,7 +41,7 @@ struct Request {
     bool quick = false;
     bool json = false;
     std::string output;
-    std::string page;
+    std::optional<std::string> page;
 };
 
 std::string list_text() {
@@ -53,6 +54,18 @@ std::string list_text() {
     return out + "\nmoehub reproduce PAPER runs all of one, --figure NAME a part.\n";
 }
 
+std::string list_json() {
+    nlohmann::ordered_json json;
+    for (const Paper& paper : kPapers) {
+        nlohmann::ordered_json figures = nlohmann::ordered_json::array();
+        for (const NamedFigure& figure : paper.figures())
+            figures.push_back({{"name", figure.name}, {"title", figure.title}});
+        json["papers"].push_back(
+            {{"name", paper.name}, {"title", paper.title}, {"figures", figures}});
+    }
+    return json.dump(2) + "\n";
+}
+
 const Paper& paper_of(const std::string& name) {
     std::vector<std::string> known;
     for (const Paper& paper : kPapers) {
@@ -63,11 +76,11 @@ const Paper& paper_of(const std::string& name) {
                                  fmt::join(known, ", "), did_you_mean(name, known)));
 }
 
-/// Where the page goes; empty: nowhere. Without --page only a whole run inside the repository
-/// replaces the page that is kept there.
+/// Where the page goes; empty: nowhere. Without --page only a whole run, where there is a folder
+/// for it, replaces the page that is kept there.
 std::string page_of(const Request& request, const Paper& paper) {
-    if (!request.page.empty()) return request.page;
-    if (request.quick || request.figure || request.json) return "";
+    if (request.page) return *request.page;
+    if (request.quick || request.figure) return "";
     std::error_code ignored;
     const auto folder = std::filesystem::path(paper.page).parent_path();
     return std::filesystem::is_directory(folder, ignored) ? paper.page : "";
@@ -90,19 +103,24 @@ Reproduction run(const Request& request, const Paper& paper) {
 
 void reproduce_command(const Request& request) {
     if (request.paper.empty()) {
-        put(list_text(), "");
+        if (request.quick || request.figure || request.page)
+            throw InputError("reproduce: found no paper, allowed: moe-hub");
+        put(request.json ? list_json() : list_text(), request.output);
         return;
     }
+    if (request.page && request.page->empty())
+        throw InputError("--page: found \"\", allowed: a file");
+    if (request.page && *request.page == request.output)
+        throw InputError("--page: found the file of --output, allowed: another");
     const Paper& paper = paper_of(request.paper);
     const std::string page = page_of(request, paper);
     require_writable(request.output);
     require_writable(page);
     const Reproduction all = run(request, paper);
     const bool colour = request.output.empty() && wants_colour(stdout);
+    if (!page.empty()) put(reproduction_page(all), page);
     put(request.json ? reproduction_json(all) : reproduction_text(all, colour), request.output);
-    if (page.empty()) return;
-    put(reproduction_page(all), page);
-    fmt::print(stderr, "moehub: wrote {}\n", printable(page));
+    if (!page.empty()) fmt::print(stderr, "moehub: wrote {}\n", printable(page));
 }
 
 }  // namespace
@@ -124,8 +142,8 @@ void add_reproduce(CLI::App& app) {
         ->type_name("FILE");
     command
         ->add_option("--page", request->page,
-                     "write the Markdown page to this file; a whole run inside the repository "
-                     "writes docs/reproduction/PAPER.md")
+                     "write the Markdown page to this file; without it a whole run writes "
+                     "docs/reproduction/PAPER.md where that folder is")
         ->type_name("FILE");
     command
         ->add_option("--threads", request->threads,

@@ -85,7 +85,15 @@ Comparison compare(const LayerInput& input, const std::vector<std::string>& syst
 
 Comparison compare_systems(const LayerInput& input, const std::vector<SystemSpec>& systems,
                            const CompareOptions& options) {
-    for (const SystemSpec& system : systems) check_layer(input, system, options.layer);
+    for (auto system = systems.begin(); system != systems.end(); ++system) {
+        const bool twice = std::any_of(systems.begin(), system, [&](const SystemSpec& other) {
+            return other.name == system->name;
+        });
+        if (twice)
+            throw InputError(fmt::format("two systems are named {}, allowed: one of a name",
+                                         moehub::quoted(system->name)));
+        check_layer(input, *system, options.layer);
+    }
     std::vector<LayerResult> results = simulate_all(input, systems, options);
     for (const LayerResult& result : results) check_numbers(result);
 

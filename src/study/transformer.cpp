@@ -33,12 +33,11 @@ Operation linear(std::string_view name, Part part, std::int64_t tokens, Matrix w
 }
 
 Operation norm(std::string_view name, std::int64_t tokens, std::int64_t width) {
-    const double rows = bytes(tokens, width);
-    return {name, Part::norms, {Traffic{rows, rows}}, {Traffic{2 * rows, rows}}};
+    return {name, Part::norms, {NormCall{tokens, width, false}}, {NormCall{tokens, width, true}}};
 }
 
 Operation residual(std::string_view name, const Model& model, std::int64_t tokens) {
-    const Traffic add{2 * bytes(tokens, model.hidden), bytes(tokens, model.hidden)};
+    const Traffic add = residual_traffic(static_cast<double>(tokens) * model.hidden);
     return {name, Part::norms, {add}, {add}};
 }
 
@@ -56,7 +55,7 @@ Operation activation(const Model& model, std::int64_t tokens) {
                 {Traffic{2 * kElement * out, kElement * out}}};
     return {"activation",
             Part::dense,
-            {activation_traffic(out)},
+            {fused_activation_traffic(out)},
             {Traffic{3 * kElement * out, 2 * kElement * out}}};
 }
 

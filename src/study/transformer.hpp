@@ -19,13 +19,20 @@ struct AttentionCall {
     bool backward = false;
 };
 
+/// RMSNorm; backward it reads the rows and their gradients.
+struct NormCall {
+    std::int64_t rows = 0;
+    std::int64_t width = 0;  ///< elements
+    bool backward = false;
+};
+
 /// Rows added to those of a table, by atomics.
 struct RowAdd {
     std::int64_t rows = 0;
     double width = 0;  ///< bytes of a row
 };
 
-using Kernel = std::variant<GemmShape, Traffic, AttentionCall, RowAdd>;
+using Kernel = std::variant<GemmShape, Traffic, AttentionCall, NormCall, RowAdd>;
 
 enum class Part { attention, norms, dense, head };
 inline constexpr std::size_t kParts = 4;

@@ -22,6 +22,12 @@ double seconds(const Gpu& gpu, const AttentionCall& call) {
                          : attention_forward_seconds(gpu, call.shape);
 }
 
+double seconds(const Gpu& gpu, const NormCall& call) {
+    Traffic traffic = norm_traffic(gpu, call.rows, call.width, Norm::rms);
+    if (call.backward) traffic.read *= 2;
+    return stream_seconds(gpu, traffic);
+}
+
 double seconds(const Gpu& gpu, const RowAdd& add) {
     return scatter_add_seconds(gpu, add.rows, add.width);
 }

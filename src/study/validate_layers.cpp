@@ -45,10 +45,11 @@ Share share_of(const std::string& model) {
 
 }  // namespace
 
-std::vector<LayerCase> parse_layer(const CsvRow& row) {
-    LayerCase parsed;
+std::vector<LayerRowCase> parse_layer(const CsvRow& row) {
+    LayerRowCase parsed;
     LayerOperator& op = parsed.op;
     op.op = row.text("op");
+    parsed.dtype = row.text("dtype");
     const auto extent = [&row](std::string_view column, std::int64_t otherwise) {
         return row.has(column) ? row.integer(column, 1, kMostExtent) : otherwise;
     };
@@ -72,7 +73,10 @@ std::vector<LayerCase> parse_layer(const CsvRow& row) {
     return {parsed};
 }
 
-Prediction predict_layer_case(const LayerCase& what, const PredictContext& context) {
+Prediction predict_layer_case(const LayerRowCase& what, const PredictContext& context) {
+    const std::string_view modelled = what.op.op.find("fp8") == std::string::npos ? "bf16" : "fp8";
+    if (what.dtype != modelled)
+        return skip(fmt::format("modelled for dtype {}, found {}", modelled, what.dtype));
     const auto time = predict_layer(context.gpu, what.op);
     if (!time) return skip("no model of this operator, or not of this size");
     return {to_us(*time), {}};

@@ -6,12 +6,13 @@
 
 namespace moehub {
 
-struct LayerCase {
+struct LayerRowCase {
     Measurement measurement;
     LayerOperator op;
+    std::string dtype;
 };
-std::vector<LayerCase> parse_layer(const CsvRow& row);
-Prediction predict_layer_case(const LayerCase& what, const PredictContext& context);
+std::vector<LayerRowCase> parse_layer(const CsvRow& row);
+Prediction predict_layer_case(const LayerRowCase& what, const PredictContext& context);
 
 /// The model stays text: one that moehub does not know is skipped.
 struct EagerCase {

@@ -19,6 +19,12 @@ namespace {
 constexpr std::int64_t kMostExtent = 2'000'000'000;  ///< the product of two fits an int64
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
 constexpr std::int64_t kMostGpus = 1'000'000;
+// Of MoE communication: what any machine of today could be asked, and a simulation ends soon.
+constexpr std::int64_t kMostTokens = 65'536;
+constexpr std::int64_t kMostWidth = 65'536;
+constexpr std::int64_t kMostExperts = 10'000;
+constexpr std::int64_t kMostRows = 4'000'000;
+constexpr double kMostElement = 8;
 constexpr double kGB = 1e9;
 
 using Shape = std::vector<std::pair<std::string, std::string>>;
@@ -116,10 +122,14 @@ std::vector<MoeCommCase> parse_moe_comm(const CsvRow& row) {
     parsed.routing = row.text("routing");
     parsed.phase = row.text("phase");
     parsed.gpus = static_cast<int>(row.integer("gpus", 1, kMostGpus));
-    parsed.tokens_per_gpu = row.integer("tokens_per_gpu", 1, kMostExtent);
-    parsed.hidden = static_cast<int>(row.integer("hidden", 1, kMostExtent));
-    parsed.experts = static_cast<int>(row.integer("experts", 1, kMostExtent));
-    parsed.top_k = static_cast<int>(row.integer("top_k", 1, kMostExtent));
+    parsed.tokens_per_gpu = row.integer("tokens_per_gpu", 1, kMostTokens);
+    parsed.hidden = static_cast<int>(row.integer("hidden", 1, kMostWidth));
+    parsed.experts = static_cast<int>(row.integer("experts", 1, kMostExperts));
+    parsed.top_k = static_cast<int>(row.integer("top_k", 1, kMostExperts));
+    for (const auto* column : {"dispatch_bytes_per_element", "combine_bytes_per_element"})
+        if (row.positive(column) > kMostElement) row.reject(column, "at most 8");
+    if (std::int64_t{parsed.gpus} * parsed.tokens_per_gpu > kMostRows / parsed.top_k)
+        row.reject("tokens_per_gpu", fmt::format("at most {} rows over all GPUs", kMostRows));
     parsed.dispatch_element = row.positive("dispatch_bytes_per_element");
     parsed.combine_element = row.positive("combine_bytes_per_element");
     parsed.measurement = {

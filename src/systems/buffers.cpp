@@ -74,9 +74,9 @@ Process run_experts(Layer& layer, GpuId gpu, std::vector<std::int64_t> rows, boo
 Process run_activation(Layer& layer, GpuId gpu, std::int64_t rows) {
     if (rows == 0 || !layer.options.compute) co_return;
     const double elements = static_cast<double>(rows) * layer.inner();
-    const Traffic plain{.read = 2 * elements, .written = 2 * elements};
-    co_await run_stream(layer.card(gpu),
-                        layer.input.model.gated ? activation_traffic(elements) : plain);
+    Traffic traffic = activation_traffic(elements);
+    if (!layer.input.model.gated) traffic.read = 2 * elements;
+    co_await run_stream(layer.card(gpu), traffic);
 }
 
 Process reorder(Layer& layer, GpuId gpu, std::int64_t rows, std::int64_t distinct) {

@@ -39,13 +39,9 @@ struct CcFuser {
     std::vector<std::vector<Buffer>> rows;  ///< [gpu][expert], in the order of tokens
 };
 
-/// A flag to everyone, and from everyone.
 Process barrier(CcFuser& c, GpuId gpu, std::size_t which) {
     const Communicating communicating(c.layer.card(gpu));
-    for (std::uint32_t peer = 0; peer < c.layer.gpus(); ++peer) {
-        c.ready.send(gpu, static_cast<GpuId>(peer), which, {}, 1);
-    }
-    co_await c.ready.arrived(gpu, which, c.layer.gpus());
+    co_await meet(c.layer, c.ready, gpu, which, 1);
     co_await c.layer.endpoint(gpu).delay(c.layer.system.barrier);
 }
 
@@ -172,10 +168,7 @@ Process run_layer(CcFuser& c, GpuId gpu) {
     co_await host.launch(1);
     co_await first_kernel(c, gpu);
     co_await host.launch(1);
-    std::int64_t rows = 0;
-    for (const int expert : layer.experts_of(gpu))
-        rows += layer.rows_on(layer.rank_of(gpu), expert);
-    co_await run_activation(layer, gpu, rows);
+    co_await run_activation(layer, gpu, layer.rows_on(gpu));
     co_await host.launch(1);
     co_await second_kernel(c, gpu);
     co_await host.launch(1);

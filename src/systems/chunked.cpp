@@ -37,6 +37,7 @@ void ChunkedExchange::announce_return(GpuId from, const Lanes& lanes) {
 }
 
 Ps ChunkedExchange::copying(double bytes) const {
+    if (layer_.system.sm_copy <= 0) return 0;
     return std::llround(bytes / layer_.system.sm_copy * 1e12);
 }
 

@@ -10,7 +10,6 @@
 #include "systems/row_gemm.hpp"
 #include "systems/systems.hpp"
 
-#include <memory>
 #include <set>
 
 namespace moehub::systems {
@@ -83,6 +82,19 @@ Process run_up(Comet& c, GpuId gpu, int expert, sim::CounterId done) {
     layer.endpoint(gpu).increase(done);
 }
 
+/// Source after source, so that the first flags are up early; the next is asked for before the last
+/// has answered.
+Process gather_tokens(Comet& c, GpuId gpu) {
+    Layer& layer = c.layer;
+    for (std::uint32_t turn = 0; turn < layer.gpus(); ++turn) {
+        const GpuId from = source(layer, gpu, turn);
+        const Buffer& rows = c.rows[gpu][from];
+        c.gather.fetch(gpu, from, from, {}, distinct_tokens(rows) * layer.dispatch_bytes());
+        if (turn > 0) co_await c.gather.arrived(gpu, source(layer, gpu, turn - 1), 1);
+    }
+    co_await c.gather.arrived(gpu, source(layer, gpu, layer.gpus() - 1), 1);
+}
+
 Process first_kernel(Comet& c, GpuId gpu) {
     Layer& layer = c.layer;
     sim::Card& card = layer.card(gpu);
@@ -90,19 +102,12 @@ Process first_kernel(Comet& c, GpuId gpu) {
     layer.dispatch_began(gpu);
     co_await run_for(card, to_seconds(card.gpu.kernels.gemm_start));
     card.blocks.hold(layer.system.communication_sms);
-    for (std::uint32_t turn = 0; turn < layer.gpus(); ++turn) {
-        const GpuId from = source(layer, gpu, turn);
-        const Buffer& rows = c.rows[gpu][from];
-        c.gather.fetch(gpu, from, from, {}, distinct_tokens(rows) * layer.dispatch_bytes());
-    }
     const sim::CounterId done = layer.endpoint(gpu).add_counter("first GEMMs");
     const std::vector<int>& experts = layer.experts_of(gpu);
     for (const int expert : experts) {
         layer.endpoint(gpu).spawn("first GEMM", run_up(c, gpu, expert, done));
     }
-    for (std::uint32_t turn = 0; turn < layer.gpus(); ++turn) {
-        co_await c.gather.arrived(gpu, source(layer, gpu, turn), 1);
-    }
+    co_await gather_tokens(c, gpu);
     layer.dispatch_ended(gpu);
     card.blocks.release(layer.system.communication_sms);
     co_await layer.endpoint(gpu).until(done, static_cast<std::int64_t>(experts.size()));
@@ -170,10 +175,7 @@ Process run_layer(Comet& c, GpuId gpu) {
     co_await host.launch(1);
     co_await first_kernel(c, gpu);
     co_await host.launch(1);
-    std::int64_t rows = 0;
-    for (const int expert : layer.experts_of(gpu))
-        rows += layer.rows_on(layer.rank_of(gpu), expert);
-    co_await run_activation(layer, gpu, rows);
+    co_await run_activation(layer, gpu, layer.rows_on(gpu));
     co_await host.launch(1);
     co_await second_kernel(c, gpu);
     co_await host.launch(1);  // sum over GPUs

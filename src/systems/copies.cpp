@@ -48,19 +48,9 @@ std::vector<Buffer> cut(const Buffer& rows, std::int64_t copies) {
     return pieces;
 }
 
-GpuId home_of(const Layer& layer, std::uint32_t token) {
-    std::uint32_t low = 0;
-    std::uint32_t high = layer.gpus();
-    while (high - low > 1) {
-        const std::uint32_t middle = (low + high) / 2;
-        (layer.first_token(static_cast<GpuId>(middle)) <= token ? low : high) = middle;
-    }
-    return static_cast<GpuId>(low);
-}
-
 std::vector<Buffer> rows_by_home(const Layer& layer, const Buffer& rows) {
     std::vector<Buffer> buffers(layer.gpus());
-    for (const BufferedRow& row : rows) buffers[home_of(layer, row.token)].push_back(row);
+    for (const BufferedRow& row : rows) buffers[layer.home_of(row.token)].push_back(row);
     return buffers;
 }
 

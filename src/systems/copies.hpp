@@ -17,9 +17,6 @@ std::int64_t copies_in(const Buffer& rows);
 /// Cut behind every `copies` copies.
 std::vector<Buffer> cut(const Buffer& rows, std::int64_t copies);
 
-/// Whose token it is.
-GpuId home_of(const Layer& layer, std::uint32_t token);
-
 /// Received rows by whose tokens they are, in the order in which they stand.
 std::vector<Buffer> rows_by_home(const Layer& layer, const Buffer& rows);
 

@@ -73,15 +73,22 @@ Process notify(DeepEp& d, GpuId gpu) {
     }
 }
 
+/// A pass before the dispatch, where rows travel in FP8.
+Process cast_tokens(Layer& layer, GpuId gpu) {
+    if (!layer.options.compute || layer.system.dispatch_element > 1) co_return;
+    const double elements = static_cast<double>(layer.tokens(gpu)) * layer.input.model.hidden;
+    co_await run_stream(layer.card(gpu), quantise_traffic(elements, 128));
+}
+
 /// Copies of received tokens to all their experts here, or the sums of what those made: `wide`
 /// rows on the experts' side.
 Process reorder_copies(Layer& layer, GpuId gpu, std::int64_t rows, std::int64_t copies, bool out) {
     if (!layer.options.compute || rows == 0) co_return;
-    const auto width = static_cast<double>(out ? layer.dispatch_bytes() : layer.combine_bytes());
-    const double wide = static_cast<double>(rows) * width;
-    const double narrow = static_cast<double>(copies) * width;
+    const auto sent = static_cast<double>(out ? layer.dispatch_bytes() : layer.combine_bytes());
+    const double wide = static_cast<double>(rows) * expert_bytes(layer);
+    const double narrow = static_cast<double>(copies) * sent;
     const Traffic expand{.read = narrow, .written = wide};
-    const Traffic sum{.read = wide, .written = narrow};
+    const Traffic sum{.read = static_cast<double>(rows * layer.row_bytes()), .written = narrow};
     co_await run_stream(layer.card(gpu), out ? expand : sum);
 }
 
@@ -99,6 +106,7 @@ Process run_layer(DeepEp& d, GpuId gpu) {
     endpoint.spawn("shared experts", run_shared_beside(layer, gpu, d.shared[gpu]));
     if (!layer.backward()) co_await notify(d, gpu);
 
+    co_await cast_tokens(layer, gpu);
     layer.dispatch_began(gpu);
     co_await endpoint.delay(layer.system.dispatch_start);
     const Bytes beside = kCount + kChoice * layer.top_k() + scale_bytes(layer);

@@ -63,13 +63,6 @@ Process wait(Layer& layer, Mail& mail, GpuId gpu, std::int64_t messages) {
     card.blocks.release(sms);
 }
 
-std::int64_t rows_on_gpu(const Layer& layer, GpuId gpu) {
-    std::int64_t rows = 0;
-    for (const int expert : layer.experts_of(gpu))
-        rows += layer.rows_on(layer.rank_of(gpu), expert);
-    return rows;
-}
-
 /// FP8 rows are cast and sent, then received rows are packed by expert.
 Process dispatch(LowLatency& ll, GpuId gpu) {
     Layer& layer = ll.layer;
@@ -78,11 +71,20 @@ Process dispatch(LowLatency& ll, GpuId gpu) {
     const Bytes bytes = layer.dispatch_bytes() + scale_bytes(layer);
     send_rows(layer, ll.dispatch, gpu, rows_by_peer(layer, gpu), bytes + kSource);
     send_counts(layer, ll.dispatch, gpu, false);
-    const std::int64_t rows = rows_on_gpu(layer, gpu);
+    const std::int64_t rows = layer.rows_on(gpu);
     const auto counts = static_cast<std::int64_t>(layer.experts_of(gpu).size() * layer.gpus());
     co_await wait(layer, ll.dispatch, gpu, rows + counts);
     const double packed = static_cast<double>(rows * bytes);
     if (rows > 0) co_await run_stream(layer.card(gpu), {.read = packed, .written = packed});
+}
+
+/// FP8 rows for experts that compute in BF16.
+Process cast_rows(Layer& layer, GpuId gpu, std::int64_t rows) {
+    const auto sent = static_cast<double>(layer.dispatch_bytes());
+    if (!layer.options.compute || rows == 0 || expert_bytes(layer) <= sent) co_return;
+    const auto count = static_cast<double>(rows);
+    co_await run_stream(layer.card(gpu),
+                        {.read = count * sent, .written = count * expert_bytes(layer)});
 }
 
 /// Every result goes home; a token's results are added there.
@@ -111,6 +113,7 @@ Process run_layer(LowLatency& ll, GpuId gpu) {
     layer.dispatch_ended(gpu);
 
     Buffer received = ll.dispatch.take(gpu, 0);
+    co_await cast_rows(layer, gpu, static_cast<std::int64_t>(received.size()));
     co_await run_grouped_experts(layer, gpu);
     compute(layer, gpu, received);
 

@@ -28,11 +28,16 @@ GemmPlan plan(const Layer& layer, const std::vector<std::int64_t>& rows, bool up
 Traffic between(const Layer& layer, std::int64_t rows) {
     const double elements = static_cast<double>(rows) * layer.inner();
     Traffic traffic = activation_traffic(elements);
+    if (!layer.input.model.gated) traffic.read = 2 * elements;
     if (layer.system.fp8_experts) traffic.written = quantise_traffic(elements, 128).written;
     return traffic;
 }
 
 }  // namespace
+
+double expert_bytes(const Layer& layer) {
+    return (layer.system.fp8_experts ? 1 : 2) * static_cast<double>(layer.input.model.hidden);
+}
 
 Process run_grouped_experts(Layer& layer, GpuId gpu) {
     const std::vector<std::int64_t> rows = rows_of_experts(layer, gpu);

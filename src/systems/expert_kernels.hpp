@@ -5,6 +5,9 @@
 
 namespace moehub::systems {
 
+/// Bytes of a row as the experts read it.
+double expert_bytes(const Layer& layer);
+
 /// Ends after the second GEMM and reports the GPU's milestones. Takes no time where only rows move.
 Process run_grouped_experts(Layer& layer, GpuId gpu);
 

@@ -1,9 +1,10 @@
-// FasterMoE's smart schedule (PPoPP 2022): ranks form groups of `chunks`, and in each of gpus /
-// chunks steps a GPU exchanges rows with one group, one NCCL group call per local expert. All calls
-// of the way out are issued first; a step's rows are computed, expert by expert, when they are
-// there, and go back the same way. The host must know all counts before, and calls the expert for
-// every (step, expert): three operators and a call of the library each.
+// FasterMoE's smart schedule (PPoPP 2022): ranks form groups of `group_gpus`, and in each of gpus /
+// group_gpus steps a GPU exchanges rows with one group, one NCCL group call per local expert. All
+// calls of the way out are issued first; a step's rows are computed, expert by expert, when they
+// are there, and go back the same way. The host must know all counts before, and calls the expert
+// for every (step, expert): three operators and a call of the library each.
 #include "systems/buffers.hpp"
+#include "systems/copies.hpp"
 #include "systems/eager_host.hpp"
 #include "systems/mail.hpp"
 #include "systems/systems.hpp"
@@ -16,7 +17,7 @@ constexpr Bytes kCount = 8;  ///< bytes of a count of rows: FastMoE keeps int64
 struct FasterMoe {
     explicit FasterMoe(Layer& of)
         : layer(of),
-          group(std::min(static_cast<std::uint32_t>(of.system.chunks), of.gpus())),
+          group(std::min(static_cast<std::uint32_t>(of.system.group_gpus), of.gpus())),
           steps((of.gpus() - 1) / group + 1),
           experts(of.experts_of(0).size()),
           counts(of),
@@ -107,6 +108,7 @@ Process run_expert(FasterMoe& f, GpuId gpu, EagerHost& host, std::int64_t rows) 
     const GemmPlan down = layer.plan_down(rows);
     co_await host.launch(1);
     if (up.tiles() > 0) co_await run_gemm(layer.card(gpu), up);
+    layer.first_gemm_ended(gpu);
     co_await host.launch(1);
     co_await run_activation(layer, gpu, rows);
     co_await host.launch(1);
@@ -116,8 +118,7 @@ Process run_expert(FasterMoe& f, GpuId gpu, EagerHost& host, std::int64_t rows) 
 /// The results of one (step, expert) go back to whom the rows came from.
 void send_back(FasterMoe& f, GpuId gpu, std::size_t channel, const Buffer& results,
                const std::vector<GpuId>& homes) {
-    std::vector<Buffer> by_home(f.layer.gpus());
-    for (const BufferedRow& row : results) by_home[f.layer.home_of(row.token)].push_back(row);
+    std::vector<Buffer> by_home = rows_by_home(f.layer, results);
     for (const GpuId home : homes) {
         Buffer& some = by_home[home];
         const Bytes bytes = bytes_of(some, f.layer.combine_bytes());
@@ -152,7 +153,6 @@ Process run_layer(FasterMoe& f, GpuId gpu) {
             send_back(f, gpu, channel, here, senders);
         }
     }
-    layer.first_gemm_ended(gpu);
     layer.experts_ended(gpu);
     {
         const Communicating communicating(layer.card(gpu));

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include <fmt/format.h>
 
@@ -143,6 +142,12 @@ void Layer::choose_copies(GpuId gpu) {
         row.rank = static_cast<std::uint16_t>(replicas.choose(row.expert));
         ++rows_on_[row.rank * static_cast<std::size_t>(input.model.experts) + row.expert];
     }
+}
+
+std::int64_t Layer::rows_on(GpuId gpu) const {
+    std::int64_t rows_here = 0;
+    for (const int expert : experts_of(gpu)) rows_here += rows_on(rank_of(gpu), expert);
+    return rows_here;
 }
 
 std::int64_t Layer::tiling_rows(int expert) const {

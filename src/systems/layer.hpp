@@ -78,6 +78,8 @@ class Layer {
         return rows_on_[static_cast<std::size_t>(rank * input.model.experts + expert)];
     }
 
+    std::int64_t rows_on(GpuId gpu) const;  ///< over all its experts
+
     // Kernels. Plans of 0 rows have no tiles.
     GemmPlan plan_up(std::int64_t rows) const;  ///< gate and up together where gated
     GemmPlan plan_down(std::int64_t rows) const;

@@ -1,6 +1,7 @@
 #include "systems/mail.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 namespace moehub::systems {
 
@@ -11,8 +12,12 @@ Mail::Mail(Layer& layer, const char* name, std::size_t channels)
       posted_(layer.gpus()) {
     for (std::uint32_t gpu = 0; gpu < layer.gpus(); ++gpu) {
         sim::Endpoint& endpoint = layer.endpoint(static_cast<GpuId>(gpu));
-        arrived_ = endpoint.add_counters(name, channels);
+        const sim::CounterId arrived = endpoint.add_counters(name, channels);
         acknowledged_ = endpoint.add_counter(name);
+        if (gpu > 0 && arrived != arrived_) {
+            throw std::logic_error("mail needs the same counters on all GPUs: make it first");
+        }
+        arrived_ = arrived;
     }
 }
 
@@ -69,6 +74,13 @@ Buffer Mail::take(GpuId gpu, std::size_t channel) {
     for (auto& [sender, some] : inbox) rows.insert(rows.end(), some.begin(), some.end());
     inbox.clear();
     return rows;
+}
+
+Process meet(Layer& layer, Mail& mail, GpuId gpu, std::size_t channel, Bytes bytes) {
+    for (std::uint32_t step = 1; step < layer.gpus(); ++step) {
+        mail.send(gpu, static_cast<GpuId>((gpu + step) % layer.gpus()), channel, {}, bytes);
+    }
+    co_await mail.arrived(gpu, channel, layer.gpus() - 1);
 }
 
 }  // namespace moehub::systems

@@ -44,4 +44,7 @@ class Mail {
     std::vector<std::uint64_t> posted_;      ///< bytes, by GPU: where the next message lies
 };
 
+/// `bytes` to all others in a channel, and from all others.
+Process meet(Layer& layer, Mail& mail, GpuId gpu, std::size_t channel, Bytes bytes);
+
 }  // namespace moehub::systems

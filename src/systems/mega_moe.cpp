@@ -30,8 +30,8 @@ struct MegaMoe {
     explicit MegaMoe(Layer& of);
 
     Layer& layer;
-    Mail counts;                   ///< channel 0: before, 1: after the experts
-    std::unique_ptr<Mail> pulled;  ///< a channel for each block of rows on a GPU
+    Mail counts;  ///< channel 0: before, 1: after the experts
+    Mail pulled;  ///< a channel for each block of rows on a GPU
     Mail results;
     std::vector<std::vector<Expert>> experts;  ///< by GPU
     std::vector<sim::CounterId> done;          ///< by GPU: experts
@@ -63,7 +63,7 @@ void send_back(MegaMoe& m, GpuId gpu, std::size_t number, std::uint32_t block) {
     for (std::size_t row = block * rows; row < last; ++row) {
         Buffer result = {expert.rows[row]};
         compute(layer, gpu, result);
-        m.results.send(gpu, home_of(layer, result.front().token), 0, result, layer.combine_bytes());
+        m.results.send(gpu, layer.home_of(result.front().token), 0, result, layer.combine_bytes());
     }
 }
 
@@ -83,9 +83,30 @@ void add_expert(MegaMoe& m, GpuId gpu, int number) {
         [down](std::uint32_t block) { down->start(block, 1); });
 }
 
+/// Blocks of rows on a GPU, over all its experts.
+std::size_t blocks_on(const Layer& layer, GpuId gpu) {
+    std::int64_t blocks = 0;
+    for (const int expert : layer.experts_of(gpu)) {
+        const std::int64_t size = blocks_for(layer, expert).tile_rows;
+        blocks += (layer.rows_on(layer.rank_of(gpu), expert) + size - 1) / size;
+    }
+    return static_cast<std::size_t>(blocks);
+}
+
+std::size_t most_blocks(const Layer& layer) {
+    std::size_t most = 1;
+    for (std::uint32_t gpu = 0; gpu < layer.gpus(); ++gpu) {
+        most = std::max(most, blocks_on(layer, static_cast<GpuId>(gpu)));
+    }
+    return most;
+}
+
 MegaMoe::MegaMoe(Layer& of)
-    : layer(of), counts(of, "counts of a peer", 2), results(of, "results", 1), experts(of.gpus()) {
-    std::size_t channels = 1;
+    : layer(of),
+      counts(of, "counts of a peer", 2),
+      pulled(of, "blocks of rows", most_blocks(of)),
+      results(of, "results", 1),
+      experts(of.gpus()) {
     for (std::uint32_t i = 0; i < of.gpus(); ++i) {
         const auto gpu = static_cast<GpuId>(i);
         done.push_back(of.endpoint(gpu).add_counter("finished experts"));
@@ -98,9 +119,7 @@ MegaMoe::MegaMoe(Layer& of)
             const auto rows = static_cast<std::size_t>(of.rows_on(of.rank_of(gpu), expert));
             if (rows > 0) first += (rows - 1) / experts[gpu].back().up->block_rows() + 1;
         }
-        channels = std::max(channels, first);
     }
-    pulled = std::make_unique<Mail>(of, "blocks of rows", channels);
     for (std::uint32_t source = 0; source < of.gpus(); ++source) {
         const std::vector<Buffer> rows = rows_by_peer(of, static_cast<GpuId>(source));
         for (std::size_t gpu = 0; gpu < rows.size(); ++gpu) {
@@ -114,13 +133,10 @@ MegaMoe::MegaMoe(Layer& of)
 }
 
 /// All tell all others `bytes` and wait for them.
-Process meet(MegaMoe& m, GpuId gpu, std::size_t channel, Bytes bytes) {
-    Layer& layer = m.layer;
-    const Communicating communicating(layer.card(gpu));
-    for (std::uint32_t step = 1; step < layer.gpus(); ++step)
-        m.counts.send(gpu, static_cast<GpuId>((gpu + step) % layer.gpus()), channel, {}, bytes);
-    co_await m.counts.arrived(gpu, channel, layer.gpus() - 1);
-    co_await layer.endpoint(gpu).delay(layer.system.barrier);
+Process barrier(MegaMoe& m, GpuId gpu, std::size_t channel, Bytes bytes) {
+    const Communicating communicating(m.layer.card(gpu));
+    co_await meet(m.layer, m.counts, gpu, channel, bytes);
+    co_await m.layer.endpoint(gpu).delay(m.layer.system.barrier);
 }
 
 /// One block of an expert's rows: a load from each source that has some of them.
@@ -131,18 +147,18 @@ std::int64_t pull(MegaMoe& m, GpuId gpu, const Expert& expert, std::size_t block
     const Bytes bytes = layer.dispatch_bytes() + scale_bytes(layer);
     std::int64_t loads = 0;
     for (std::size_t first = block * size; first < last; ++loads) {
-        const GpuId home = home_of(layer, expert.rows[first].token);
+        const GpuId home = layer.home_of(expert.rows[first].token);
         Buffer rows;
-        for (; first < last && home_of(layer, expert.rows[first].token) == home; ++first)
+        for (; first < last && layer.home_of(expert.rows[first].token) == home; ++first)
             rows.push_back(expert.rows[first]);
         const Bytes all = bytes * static_cast<Bytes>(rows.size());
-        m.pulled->fetch(gpu, home, expert.first_channel + block, std::move(rows), all);
+        m.pulled.fetch(gpu, home, expert.first_channel + block, std::move(rows), all);
     }
     return loads;
 }
 
 Process start_block(MegaMoe& m, GpuId gpu, Expert& expert, std::size_t block, std::int64_t loads) {
-    co_await m.pulled->arrived(gpu, expert.first_channel + block, loads);
+    co_await m.pulled.arrived(gpu, expert.first_channel + block, loads);
     expert.up->start(static_cast<std::uint32_t>(block), 1);
 }
 
@@ -167,17 +183,16 @@ Process run_layer(MegaMoe& m, GpuId gpu) {
     layer.dispatch_began(gpu);
     co_await endpoint.delay(layer.system.dispatch_start);
     const auto counts = static_cast<Bytes>(layer.experts_of(gpu).size());
-    co_await meet(m, gpu, 0, kCount * std::max<Bytes>(1, counts));
+    co_await barrier(m, gpu, 0, kCount * std::max<Bytes>(1, counts));
     layer.card(gpu).activity.communicate(1, endpoint.now());
     for (Expert& expert : m.experts[gpu]) endpoint.spawn("expert", run_expert(m, gpu, expert));
     co_await endpoint.until(m.done[gpu], counts);
-    layer.first_gemm_ended(gpu);
     layer.experts_ended(gpu);
     layer.dispatch_ended(gpu);
 
     layer.combine_began(gpu);
     co_await m.results.acknowledged(gpu, m.results.sent(gpu));
-    co_await meet(m, gpu, 1, kCount);
+    co_await barrier(m, gpu, 1, kCount);
     co_await m.results.arrived(gpu, 0, static_cast<std::int64_t>(layer.rows_of(gpu).size()));
     layer.card(gpu).activity.communicate(-1, endpoint.now());
     layer.combine_ended(gpu);

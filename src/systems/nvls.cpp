@@ -26,45 +26,41 @@ struct Nvls {
     std::vector<Buffer> rows;  ///< by the GPU that computes them; results take their places
 };
 
-Process barrier(Nvls& n, GpuId gpu, std::size_t which) {
-    for (std::uint32_t peer = 0; peer < n.layer.gpus(); ++peer) {
-        n.barriers.send(gpu, static_cast<GpuId>(peer), which, {}, 1);
-    }
-    co_await n.barriers.arrived(gpu, which, n.layer.gpus());
-}
+/// A GPU's own tokens go in chunks, of which as many are underway as the kernel keeps loads in
+/// flight.
+struct Chunks {
+    Bytes bytes;
+    Bytes size;
+    std::int64_t window;
 
-/// A GPU's own tokens, in chunks of which as many are underway as the kernel keeps loads in flight;
-/// `before` chunks had been moved already. Stores go to all GPUs, loads are added up over all.
+    Chunks(const Layer& layer, GpuId gpu, Bytes row) : bytes(layer.tokens(gpu) * row) {
+        const Machine& machine = layer.input.machine;
+        const Bytes in_flight = machine.collective.outstanding_loads * machine.link.payload;
+        size = std::max(machine.link.payload, in_flight / 16);
+        window = std::max<std::int64_t>(1, in_flight / size);
+    }
+    std::int64_t count() const { return (bytes + size - 1) / size; }
+};
+
+/// Stores go to all GPUs, loads are added up over all. `before` chunks had been moved already.
 Process move(Nvls& n, GpuId gpu, sim::Kind kind, Bytes row, std::int64_t before) {
     Layer& layer = n.layer;
     sim::Endpoint& endpoint = layer.endpoint(gpu);
-    const Machine& machine = layer.input.machine;
-    const Bytes bytes = layer.tokens(gpu) * row;
-    const Bytes in_flight = machine.collective.outstanding_loads * machine.link.payload;
-    const Bytes size = std::max(machine.link.payload, in_flight / 16);
-    const std::int64_t window = std::max<std::int64_t>(1, in_flight / size);
+    const Chunks chunks(layer, gpu, row);
     const auto base =
         static_cast<std::uint64_t>(layer.first_token(gpu)) * static_cast<std::uint64_t>(row);
-    std::int64_t posted = before;
-    for (Bytes offset = 0; offset < bytes; offset += size) {
-        co_await endpoint.until(n.moved, posted - window + 1);
+    for (std::int64_t i = 0; i < chunks.count(); ++i) {
+        co_await endpoint.until(n.moved, before + i - chunks.window + 1);
+        const Bytes offset = i * chunks.size;
         sim::Transfer transfer;
         transfer.kind = kind;
         transfer.multicast = true;
-        transfer.bytes = std::min(size, bytes - offset);
+        transfer.bytes = std::min(chunks.size, chunks.bytes - offset);
         transfer.address = base + static_cast<std::uint64_t>(offset);
         transfer.answered = n.moved;
         endpoint.post(transfer);
-        ++posted;
     }
-    co_await endpoint.until(n.moved, posted);
-}
-
-std::int64_t chunks(const Nvls& n, GpuId gpu, Bytes row) {
-    const Machine& machine = n.layer.input.machine;
-    const Bytes in_flight = machine.collective.outstanding_loads * machine.link.payload;
-    const Bytes size = std::max(machine.link.payload, in_flight / 16);
-    return (n.layer.tokens(gpu) * row + size - 1) / size;
+    co_await endpoint.until(n.moved, before + chunks.count());
 }
 
 Process gather(Nvls& n, GpuId gpu) {
@@ -75,7 +71,7 @@ Process gather(Nvls& n, GpuId gpu) {
     if (layer.gpus() > 1) {
         co_await move(n, gpu, sim::Kind::store, layer.dispatch_bytes(), 0);
     }
-    co_await barrier(n, gpu, 0);
+    co_await meet(layer, n.barriers, gpu, 0, 1);
     layer.dispatch_ended(gpu);
 }
 
@@ -84,9 +80,9 @@ Process reduce(Nvls& n, GpuId gpu) {
     const Communicating communicating(layer.card(gpu));
     layer.combine_began(gpu);
     co_await layer.endpoint(gpu).delay(layer.input.machine.collective.switch_launch);
-    co_await barrier(n, gpu, 1);
+    co_await meet(layer, n.barriers, gpu, 1, 1);
     if (layer.gpus() > 1) {
-        const std::int64_t before = chunks(n, gpu, layer.dispatch_bytes());
+        const std::int64_t before = Chunks(layer, gpu, layer.dispatch_bytes()).count();
         co_await move(n, gpu, sim::Kind::load, layer.combine_bytes(), before);
     }
     layer.combine_ended(gpu);

@@ -154,11 +154,9 @@ Process on_all_sms(OneSided& o, GpuId gpu, std::int64_t done_before, bool puttin
 }
 
 /// Flags to all, and from all.
-Process meet(OneSided& o, GpuId gpu, std::size_t channel) {
+Process barrier(OneSided& o, GpuId gpu, std::size_t channel) {
     Layer& layer = o.layer;
-    for (std::uint32_t step = 1; step <= layer.gpus(); ++step)
-        o.flags.send(gpu, static_cast<GpuId>((gpu + step) % layer.gpus()), channel, {}, kFlag);
-    co_await o.flags.arrived(gpu, channel, layer.gpus());
+    co_await meet(layer, o.flags, gpu, channel, kFlag);
     co_await layer.endpoint(gpu).delay(layer.input.machine.gpu.overheads.flag_round_trip / 2);
 }
 
@@ -167,7 +165,7 @@ Process dispatch(OneSided& o, GpuId gpu) {
     co_await o.layer.endpoint(gpu).delay(o.layer.system.dispatch_start);
     co_await on_all_sms(o, gpu, 0, true);
     co_await o.put.acknowledged(gpu, o.put.sent(gpu));
-    co_await meet(o, gpu, 0);
+    co_await barrier(o, gpu, 0);
     co_await o.put.arrived(gpu, 0, o.messages[gpu]);
 }
 
@@ -175,7 +173,7 @@ Process combine(OneSided& o, GpuId gpu) {
     Layer& layer = o.layer;
     const Communicating communicating(layer.card(gpu));
     co_await layer.endpoint(gpu).delay(layer.system.combine_start);
-    co_await meet(o, gpu, 1);
+    co_await barrier(o, gpu, 1);
     const std::int64_t put = std::min<std::int64_t>(layer.tokens(gpu), layer.card(gpu).gpu.sms);
     co_await on_all_sms(o, gpu, put, false);
 }

@@ -27,6 +27,7 @@ struct Needs {
     bool whole_experts = false;  ///< no tensor parallelism inside experts
     bool even_experts = false;   ///< the same number of experts on every GPU
     bool computes = false;       ///< rows do not move in steps of their own
+    bool spare_sms = false;      ///< SMs beside those that communication holds
 };
 
 struct Program {
@@ -45,11 +46,11 @@ const std::vector<Program>& programs() {
          "fastermoe.cpp",
          run_fastermoe,
          {.whole_experts = true, .even_experts = true},
-         {"chunks"}},
+         {"group_gpus"}},
         {"tutel",
          "tutel.cpp",
          run_tutel,
-         {.whole_experts = true, .even_experts = true},
+         {.whole_experts = true, .even_experts = true, .spare_sms = true},
          {"chunks", "communication_sms"}},
         {"ccfuser",
          "ccfuser.cpp",
@@ -59,12 +60,12 @@ const std::vector<Program>& programs() {
         {"comet",
          "comet.cpp",
          run_comet,
-         {.one_node = true, .whole_experts = true, .computes = true},
+         {.one_node = true, .whole_experts = true, .computes = true, .spare_sms = true},
          {"chunks", "communication_sms"}},
         {"flashdmoe",
          "flashdmoe.cpp",
          run_flashdmoe,
-         {.one_node = true, .whole_experts = true, .computes = true},
+         {.one_node = true, .whole_experts = true, .computes = true, .spare_sms = true},
          {"communication_sms"}},
         {"nvls",
          "nvls.cpp",
@@ -74,7 +75,7 @@ const std::vector<Program>& programs() {
         {"deepep",
          "deepep.cpp",
          run_deepep,
-         {.one_node = true, .whole_experts = true, .even_experts = true},
+         {.one_node = true, .whole_experts = true, .even_experts = true, .spare_sms = true},
          {"communication_sms", "sm_copy", "link_share", "chunk_rows", "host_waits",
           "host_operators", "barrier", "dispatch_element", "combine_element", "dispatch_start",
           "combine_start", "fp8_experts", "stores"}},
@@ -150,6 +151,11 @@ void check_needs(const LayerInput& in, const SystemSpec& system, const Needs& ne
             fmt::format("it needs the same number of experts on each of the {} GPUs, found {} "
                         "experts and an uneven placement",
                         in.placement.ranks, in.model.experts));
+    if (needs.spare_sms && system.communication_sms < 1)
+        fail("communication_sms: found 0, allowed: 1 or more");
+    if (needs.spare_sms && system.communication_sms >= in.machine.gpu.sms)
+        fail(fmt::format("communication holds {} SMs, and a GPU of {} has {}",
+                         system.communication_sms, in.machine.name, in.machine.gpu.sms));
     if (needs.computes && !options.compute) fail("its rows do not move in a step of their own");
 }
 

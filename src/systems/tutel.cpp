@@ -3,6 +3,7 @@
 // computed, the next is on its way, on a second stream with its own SMs. No row is dropped: the
 // capacity is the largest count of all GPUs, which the host must know to allocate.
 #include "systems/buffers.hpp"
+#include "systems/copies.hpp"
 #include "systems/eager_host.hpp"
 #include "systems/mail.hpp"
 #include "systems/systems.hpp"
@@ -12,15 +13,22 @@ namespace {
 
 constexpr Bytes kCount = 4;  ///< bytes of a count of rows
 
+/// Copies of experts are counted by themselves.
+std::size_t places(const Layer& layer) {
+    return static_cast<std::size_t>(layer.input.model.experts) *
+           static_cast<std::size_t>(layer.input.placement.ranks);
+}
+
+std::size_t place_of(const Layer& layer, const Row& row) {
+    return row.rank * static_cast<std::size_t>(layer.input.model.experts) + row.expert;
+}
+
 std::int64_t largest_count(const Layer& layer) {
     std::int64_t largest = 1;
     for (std::uint32_t gpu = 0; gpu < layer.gpus(); ++gpu) {
-        std::vector<std::int64_t> counts(static_cast<std::size_t>(layer.input.model.experts) *
-                                         static_cast<std::size_t>(layer.input.placement.ranks));
+        std::vector<std::int64_t> counts(places(layer));
         for (const Row& row : layer.rows_of(static_cast<GpuId>(gpu))) {
-            const std::size_t at =
-                row.rank * static_cast<std::size_t>(layer.input.model.experts) + row.expert;
-            largest = std::max(largest, ++counts[at]);
+            largest = std::max(largest, ++counts[place_of(layer, row)]);
         }
     }
     return largest;
@@ -61,9 +69,9 @@ struct Tutel {
 std::vector<std::vector<Buffer>> rows_by_chunk(Tutel& t, GpuId gpu) {
     Layer& layer = t.layer;
     std::vector<std::vector<Buffer>> made(t.chunks, std::vector<Buffer>(layer.gpus()));
-    std::vector<std::int64_t> place(static_cast<std::size_t>(layer.input.model.experts));
+    std::vector<std::int64_t> place(places(layer));
     for (const Row& row : layer.rows_of(gpu)) {
-        const std::int64_t at = place[row.expert]++;
+        const std::int64_t at = place[place_of(layer, row)]++;
         const std::int64_t chunk =
             (static_cast<std::int64_t>(t.chunks) * (at + 1) - 1) / t.capacity;
         made[static_cast<std::size_t>(chunk)][row.rank].push_back(buffered(layer, row));
@@ -93,6 +101,13 @@ Process exchange_chunks(Tutel& t, GpuId gpu, Mail& mail, std::vector<std::vector
     }
 }
 
+/// The library's stream: all chunks out, then all back.
+Process exchange_all(Tutel& t, GpuId gpu, std::vector<std::vector<Buffer>>& rows,
+                     std::vector<std::vector<Buffer>>& results) {
+    co_await exchange_chunks(t, gpu, t.dispatch, rows, false);
+    co_await exchange_chunks(t, gpu, t.combine, results, true);
+}
+
 Process count(Tutel& t, GpuId gpu, EagerHost& host) {
     Layer& layer = t.layer;
     co_await host.launch(4);  // logits, softmax, top-k, weights
@@ -113,6 +128,7 @@ Process run_chunk(Tutel& t, GpuId gpu, EagerHost& host, std::int64_t rows) {
     co_await host.launch(t.experts > 1 ? 2 : 1);
     co_await reorder(layer, gpu, swizzled, swizzled);
     co_await run_experts(layer, gpu, by_expert, true);
+    layer.first_gemm_ended(gpu);
     co_await host.launch(1);
     co_await run_activation(layer, gpu, t.experts * rows);
     co_await host.launch(1);
@@ -121,30 +137,22 @@ Process run_chunk(Tutel& t, GpuId gpu, EagerHost& host, std::int64_t rows) {
     co_await reorder(layer, gpu, swizzled, swizzled);
 }
 
-/// Results by the GPU whose tokens they are.
-std::vector<Buffer> by_home(const Layer& layer, const Buffer& results) {
-    std::vector<Buffer> made(layer.gpus());
-    for (const BufferedRow& row : results) made[layer.home_of(row.token)].push_back(row);
-    return made;
-}
-
 Process run_layer(Tutel& t, GpuId gpu) {
     Layer& layer = t.layer;
     sim::Endpoint& endpoint = layer.endpoint(gpu);
     EagerHost host(layer, gpu);
     if (!layer.backward()) co_await count(t, gpu, host);
-    const std::int64_t places = t.capacity * layer.input.model.experts;
-    const std::int64_t cut = t.chunks > 1 ? places : 0;  // chunks are copied out of it, and back
+    const std::int64_t room = t.capacity * t.experts * layer.gpus();
+    const std::int64_t cut = t.chunks > 1 ? room : 0;  // chunks are copied out of it, and back
     std::vector<std::vector<Buffer>> rows = rows_by_chunk(t, gpu);
     std::vector<std::vector<Buffer>> results(t.chunks);
     co_await host.launch(2);
-    co_await reorder(layer, gpu, places, layer.tokens(gpu));
+    co_await reorder(layer, gpu, room, layer.tokens(gpu));
     co_await reorder(layer, gpu, cut, cut);
     layer.dispatch_began(gpu);
     host.issue(static_cast<int>(t.chunks));
     co_await host.launch(0);
-    endpoint.spawn("rows", exchange_chunks(t, gpu, t.dispatch, rows, false));
-    endpoint.spawn("results", exchange_chunks(t, gpu, t.combine, results, true));
+    endpoint.spawn("library", exchange_all(t, gpu, rows, results));
     for (std::size_t chunk = 0; chunk < t.chunks; ++chunk) {
         co_await t.dispatch.arrived(gpu, chunk, layer.gpus());
         if (chunk + 1 == t.chunks) layer.dispatch_ended(gpu);
@@ -152,11 +160,10 @@ Process run_layer(Tutel& t, GpuId gpu) {
         co_await run_chunk(t, gpu, host, t.rows_of(chunk) * layer.gpus());
         if (chunk == 0) layer.combine_began(gpu);
         compute(layer, gpu, here);
-        results[chunk] = by_home(layer, here);
+        results[chunk] = rows_by_home(layer, here);
         co_await host.launch(1);
         endpoint.increase(t.computed);
     }
-    layer.first_gemm_ended(gpu);
     layer.experts_ended(gpu);
     for (std::size_t chunk = 0; chunk < t.chunks; ++chunk) {
         co_await t.combine.arrived(gpu, chunk, layer.gpus());
