@@ -1,5 +1,5 @@
-// Any bytes as a machine, model, GPU and system file: accepted, or refused with one line. What is accepted
-// prints and reads back.
+// Any bytes as a machine, model, GPU and system file: accepted, or refused with one line. What is
+// accepted prints and reads back.
 #include <moehub/error.hpp>
 #include <moehub/presets.hpp>
 

@@ -50,7 +50,7 @@ struct LayerResult {
     std::string system;
     Ps time = 0;        ///< until the last GPU has its tokens' outputs
     Ps first_gemm = 0;  ///< from the start to the end of the last GEMM-1
-    Ps dispatch = 0;    ///< where rows move in a step of their own: until all have arrived
+    Ps dispatch = 0;    ///< where rows move in a step of their own, until all have arrived; else 0
     Ps combine = 0;     ///< likewise, of the results
     Breakdown breakdown;
     Bytes bytes_up = 0;        ///< on the wire, GPUs to switches and NICs, headers included

@@ -107,14 +107,12 @@ Process first_kernel(CcFuser& c, GpuId gpu) {
     Layer& layer = c.layer;
     const Communicating communicating(layer.card(gpu));
     const sim::CounterId done = layer.endpoint(gpu).add_counter("first GEMMs");
-    layer.dispatch_began(gpu);
     co_await run_for(layer.card(gpu), to_seconds(layer.card(gpu).gpu.kernels.grouped_start));
     const std::vector<int>& experts = layer.experts_of(gpu);
     for (const int expert : experts) {
         layer.endpoint(gpu).spawn("first GEMM", run_up(c, gpu, expert, done));
     }
     co_await layer.endpoint(gpu).until(done, static_cast<std::int64_t>(experts.size()));
-    layer.dispatch_ended(gpu);
     layer.first_gemm_ended(gpu);
 }
 
@@ -148,7 +146,6 @@ Process second_kernel(CcFuser& c, GpuId gpu) {
     Layer& layer = c.layer;
     const Communicating communicating(layer.card(gpu));
     const sim::CounterId done = layer.endpoint(gpu).add_counter("second GEMMs");
-    layer.combine_began(gpu);
     co_await run_for(layer.card(gpu), to_seconds(layer.card(gpu).gpu.kernels.grouped_start));
     const std::vector<int>& experts = layer.experts_of(gpu);
     for (const int expert : experts) {
@@ -176,7 +173,6 @@ Process run_layer(CcFuser& c, GpuId gpu) {
     take_back(layer, gpu, c.combine.take(gpu, 0));
     co_await host.launch(1);  // weighted sum
     co_await layer.scale(gpu);
-    layer.combine_ended(gpu);
     if (layer.input.model.shared_experts > 0) co_await host.launch(3);
     co_await layer.run_shared(gpu);
     co_await layer.finish(gpu);

@@ -99,7 +99,6 @@ Process first_kernel(Comet& c, GpuId gpu) {
     Layer& layer = c.layer;
     sim::Card& card = layer.card(gpu);
     const Communicating communicating(card);
-    layer.dispatch_began(gpu);
     co_await run_for(card, to_seconds(card.gpu.kernels.gemm_start));
     card.blocks.hold(layer.system.communication_sms);
     const sim::CounterId done = layer.endpoint(gpu).add_counter("first GEMMs");
@@ -108,7 +107,6 @@ Process first_kernel(Comet& c, GpuId gpu) {
         layer.endpoint(gpu).spawn("first GEMM", run_up(c, gpu, expert, done));
     }
     co_await gather_tokens(c, gpu);
-    layer.dispatch_ended(gpu);
     card.blocks.release(layer.system.communication_sms);
     co_await layer.endpoint(gpu).until(done, static_cast<std::int64_t>(experts.size()));
     layer.first_gemm_ended(gpu);
@@ -141,7 +139,6 @@ Process second_kernel(Comet& c, GpuId gpu) {
     co_await run_for(card, to_seconds(card.gpu.kernels.gemm_start));
     card.blocks.hold(layer.system.communication_sms);
     const Communicating communicating(card);
-    layer.combine_began(gpu);
     const sim::CounterId done = endpoint.add_counters("chunks of second GEMMs", chunks);
     for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
         for (const int expert : experts) {
@@ -180,7 +177,6 @@ Process run_layer(Comet& c, GpuId gpu) {
     co_await second_kernel(c, gpu);
     co_await host.launch(1);  // sum over GPUs
     co_await layer.scale(gpu);
-    layer.combine_ended(gpu);
     if (layer.input.model.shared_experts > 0) co_await host.launch(3);
     co_await layer.run_shared(gpu);
     co_await layer.finish(gpu);

@@ -142,7 +142,6 @@ Process run_consumer(FlashDmoe& f, GpuId gpu) {
         }
     }
     co_await endpoint.until(packets, expected);
-    layer.dispatch_ended(gpu);
     std::int64_t blocks = 0;
     for (const Expert& expert : f.experts[gpu]) {
         blocks += static_cast<std::int64_t>(expert.blocks.size());
@@ -159,8 +158,6 @@ Process run_layer(FlashDmoe& f, GpuId gpu) {
     co_await layer.route(gpu);
     {
         const Communicating communicating(layer.card(gpu));
-        layer.dispatch_began(gpu);
-        layer.combine_began(gpu);
         const std::int64_t results = send_packets(f, gpu);
         co_await f.combine.arrived(gpu, 0, results);
     }
@@ -168,7 +165,6 @@ Process run_layer(FlashDmoe& f, GpuId gpu) {
     co_await layer.endpoint(gpu).delay(layer.input.machine.gpu.overheads.flag_round_trip);
     layer.card(gpu).blocks.release(layer.system.communication_sms);
     co_await layer.scale(gpu);
-    layer.combine_ended(gpu);
     co_await layer.run_shared(gpu);
     co_await layer.finish(gpu);
 }

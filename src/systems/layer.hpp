@@ -97,7 +97,7 @@ class Layer {
     void host_waited(Ps operators) { lead_needed_ = std::max(lead_needed_, operators); }
     Ps host_lead_gained() const;  ///< from its last operator to the end, on the GPU with least
     Ps host_lead_needed() const { return lead_needed_; }  ///< to have issued all up to its wait
-    // Milestones that every system reports, for each GPU.
+    // Milestones of each GPU; dispatch and combine where rows move in steps of their own.
     void dispatch_began(GpuId gpu) { dispatch_.began(endpoint(gpu).now()); }
     void dispatch_ended(GpuId gpu) { dispatch_.ended(endpoint(gpu).now()); }
     void combine_began(GpuId gpu) { combine_.began(endpoint(gpu).now()); }

@@ -180,7 +180,6 @@ Process run_layer(MegaMoe& m, GpuId gpu) {
     sim::Endpoint& endpoint = layer.endpoint(gpu);
     co_await layer.route(gpu);
     endpoint.spawn("shared experts", run_shared_beside(layer, gpu, m.shared[gpu]));
-    layer.dispatch_began(gpu);
     co_await endpoint.delay(layer.system.dispatch_start);
     const auto counts = static_cast<Bytes>(layer.experts_of(gpu).size());
     co_await barrier(m, gpu, 0, kCount * std::max<Bytes>(1, counts));
@@ -188,14 +187,11 @@ Process run_layer(MegaMoe& m, GpuId gpu) {
     for (Expert& expert : m.experts[gpu]) endpoint.spawn("expert", run_expert(m, gpu, expert));
     co_await endpoint.until(m.done[gpu], counts);
     layer.experts_ended(gpu);
-    layer.dispatch_ended(gpu);
 
-    layer.combine_began(gpu);
     co_await m.results.acknowledged(gpu, m.results.sent(gpu));
     co_await barrier(m, gpu, 1, kCount);
     co_await m.results.arrived(gpu, 0, static_cast<std::int64_t>(layer.rows_of(gpu).size()));
     layer.card(gpu).activity.communicate(-1, endpoint.now());
-    layer.combine_ended(gpu);
     take_back(layer, gpu, m.results.take(gpu, 0));
     co_await layer.scale(gpu);
     co_await endpoint.until(m.shared[gpu], 1);
