@@ -22,7 +22,8 @@ Mail::Mail(Layer& layer, const char* name, std::size_t channels)
 }
 
 /// Messages lie one after the other, so that they use all links.
-void Mail::post(sim::Transfer transfer, GpuId poster, std::size_t channel) {
+void Mail::post(const sim::Transfer& wanted, GpuId poster, std::size_t channel) {
+    sim::Transfer transfer = wanted;
     transfer.bytes = std::max<Bytes>(1, transfer.bytes);
     transfer.address = (std::uint64_t{poster} << 40) + posted_[poster];
     transfer.arrived = counter(channel);

@@ -31,7 +31,7 @@ class Mail {
   private:
     using Inbox = std::vector<std::pair<GpuId, Buffer>>;
 
-    void post(sim::Transfer transfer, GpuId poster, std::size_t channel);
+    void post(const sim::Transfer& wanted, GpuId poster, std::size_t channel);
     sim::CounterId counter(std::size_t channel) const {
         return arrived_ + static_cast<sim::CounterId>(channel);
     }

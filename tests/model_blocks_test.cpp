@@ -1,0 +1,46 @@
+// Does an attention block take as long as on a measured card? validation/h200/blocks.csv holds
+// blocks without rope, timed as CUDA graphs (validation/measure_blocks.py); nothing was fitted to
+// it.
+#include "base/csv.hpp"
+#include "study/transformer.hpp"
+#include "study/transformer_time.hpp"
+
+#include <moehub/presets.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+namespace moehub {
+namespace {
+
+double predicted_us(const Gpu& gpu, const std::string& model, std::int64_t tokens) {
+    double seconds = 0;
+    for (const Operation& step : attention_block(load_model(model), {tokens, tokens}, 0)) {
+        const bool measured = !step.name.starts_with("rope") && step.name != "split";
+        if (!measured) continue;
+        for (const Kernel& kernel : step.forward) seconds += kernel_seconds(gpu, kernel);
+    }
+    return seconds * 1e6;
+}
+
+TEST(ModelBlocks, TakeAsLongAsMeasured) {
+    const Gpu gpu = load_gpu("h200-sxm");
+    const auto table =
+        CsvTable::read(std::string(MOEHUB_SOURCE_DIR) + "/validation/h200/blocks.csv");
+    std::vector<double> errors;
+    for (std::size_t i = 0; i < table.size(); ++i) {
+        const CsvRow row = table[i];
+        const double us = predicted_us(gpu, row.text("model"), row.integer("tokens", 1, 1 << 20));
+        const double error = us / row.positive("us") - 1;
+        errors.push_back(std::abs(error));
+    }
+    ASSERT_EQ(errors.size(), 24u);
+    std::sort(errors.begin(), errors.end());
+    EXPECT_LT(errors[errors.size() / 2], 0.08);
+    EXPECT_LT(errors.back(), 0.25);
+}
+
+}  // namespace
+}  // namespace moehub
