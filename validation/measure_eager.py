@@ -4,7 +4,7 @@ MoE layer in the order in which an all-to-all dispatcher takes them.
 
     python3 validation/measure_eager.py > MEASURED.csv
 
-h200/eager_host.csv holds two runs of it, one after the other: the host's speed varies that much.
+h200/eager_host.csv holds five runs of it: the host's speed varies that much.
 
 Needs PyTorch with CUDA and NCCL. `issue`: microseconds of the host per operator when many small ones
 are issued without waiting; none of them keeps the card busy for long. `layer`: one forward pass of a
