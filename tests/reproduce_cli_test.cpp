@@ -73,7 +73,7 @@ TEST_F(ReproduceCli, IsAPageWrittenOnlyByTheWholeUnlessAsked) {
     EXPECT_NE(page.find("quick subset"), std::string::npos);
 }
 
-TEST_F(ReproduceCli, HasJsonTheSameNumbersOnAnyThreads) {
+TEST_F(ReproduceCli, threads_give_the_same_json) {
     const auto one = in_folder("reproduce moe-hub --quick --figure ablation --json --threads 1");
     EXPECT_EQ(one.code, 0) << one.err;
     EXPECT_EQ(in_folder("reproduce moe-hub --quick --figure ablation --json").out, one.out);
