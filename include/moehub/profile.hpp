@@ -18,8 +18,8 @@ struct Profile {
     double weight = 1;  ///< beside other profiles; above 0
     int layers = 0;
     int experts = 0;
-    int top_k = 0;            ///< 0: only counts are known
-    std::int64_t tokens = 0;  ///< 0: only counts are known
+    int top_k = 0;                      ///< 0: only counts are known
+    std::int64_t tokens = 0;            ///< 0: only counts are known
     std::vector<std::uint16_t> chosen;  ///< [layer][token][slot], distinct within a token
     std::vector<double> counts;         ///< [layer][expert]: tokens that chose it
 
@@ -64,6 +64,9 @@ struct ProfileOptions {
     ArrayKind kind = ArrayKind::by_itself;
     /// Layers of the model that come before the first recorded one, where the file does not say.
     int dense_layers = 0;
+    /// Shape of ids; only for files that do not say it (base64 without a shape).
+    int layers = 0;
+    int top_k = 0;
 };
 
 /// Reads .npy, .csv, .jsonl, SGLang's .pt, a folder of TensorRT-LLM statistics or one of its

@@ -45,16 +45,20 @@ Matrix together(const std::vector<Profile>& profiles) {
     return counts;
 }
 
+Matrix boundary(const Profile& profile, int layer) {
+    Matrix matrix(profile.experts, profile.experts);
+    for (std::int64_t token = 0; token < profile.tokens; ++token)
+        for (const std::uint16_t from : profile.chosen_by(layer, token))
+            for (const std::uint16_t to : profile.chosen_by(layer + 1, token))
+                if (from != Profile::kNobody && to != Profile::kNobody) matrix(from, to) += 1;
+    return matrix;
+}
+
 std::vector<Matrix> transitions(const Profile& profile) {
     std::vector<Matrix> all;
     if (!profile.has_tokens()) return all;
-    for (int layer = 0; layer + 1 < profile.layers; ++layer) {
-        Matrix& matrix = all.emplace_back(profile.experts, profile.experts);
-        for (std::int64_t token = 0; token < profile.tokens; ++token)
-            for (const std::uint16_t from : profile.chosen_by(layer, token))
-                for (const std::uint16_t to : profile.chosen_by(layer + 1, token))
-                    if (from != Profile::kNobody && to != Profile::kNobody) matrix(from, to) += 1;
-    }
+    for (int layer = 0; layer + 1 < profile.layers; ++layer)
+        all.push_back(boundary(profile, layer));
     return all;
 }
 

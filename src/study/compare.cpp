@@ -1,6 +1,6 @@
 #include "base/nearest.hpp"
 #include "base/quantity.hpp"
-#include "study/parallel.hpp"
+#include "base/parallel.hpp"
 
 #include <moehub/compare.hpp>
 #include <moehub/error.hpp>

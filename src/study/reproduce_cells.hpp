@@ -1,6 +1,6 @@
 /// The simulations behind a paper's figures: each distinct one runs once.
 #pragma once
-#include "study/parallel.hpp"
+#include "base/parallel.hpp"
 
 #include <moehub/reproduce.hpp>
 

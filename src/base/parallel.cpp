@@ -1,4 +1,4 @@
-#include "study/parallel.hpp"
+#include "base/parallel.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -1,0 +1,161 @@
+#include "base/pickle_machine.hpp"
+
+#include "base/quantity.hpp"
+#include "base/utf8.hpp"
+
+#include <moehub/error.hpp>
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace moehub {
+namespace {
+
+constexpr Pickle::Ref kNothing = 0xFFFFFFFF;
+constexpr std::string_view kOrderedDict = "collections.OrderedDict";
+
+}  // namespace
+
+PickleMachine::PickleMachine(Pickle& pickle, Pickle::Allowed allowed, const std::string& file)
+    : pickle_(pickle), what_(std::move(allowed.what)), file_(file) {
+    pickle_.names_ = std::move(allowed.names);
+    pickle_.nodes_ = {
+        {Kind::none, 0, 0}, {Kind::boolean, 0, 0}, {Kind::boolean, 0, 1}, {Kind::tuple, 0, 0}};
+    pickle_.growing_.resize(1);
+}
+
+void PickleMachine::fail(std::string_view what) const {
+    throw InputError(fmt::format("{}: {} (byte {} of its pickle)", printable(file_), what, at_));
+}
+
+std::string_view PickleMachine::take(std::uint64_t count) {
+    if (count > pickle_.bytes_.size() - at_) fail("the pickle ends too early");
+    const auto bytes = pickle_.bytes_.substr(at_, count);
+    at_ += count;
+    return bytes;
+}
+
+std::string_view PickleMachine::line() {
+    const auto end = pickle_.bytes_.find('\n', at_);
+    if (end == std::string_view::npos) fail("the pickle ends too early");
+    const auto text = take(end - at_);
+    ++at_;
+    return text;
+}
+
+std::uint64_t PickleMachine::little_endian(std::string_view bytes) {
+    std::uint64_t value = 0;
+    for (std::size_t i = bytes.size(); i-- > 0;)
+        value = value << 8 | static_cast<unsigned char>(bytes[i]);
+    return value;
+}
+
+PickleMachine::Ref PickleMachine::push(Kind kind, std::uint64_t payload, std::uint64_t length) {
+    pickle_.nodes_.push_back({kind, static_cast<std::uint32_t>(length), payload});
+    stack_.push_back(static_cast<Ref>(pickle_.nodes_.size() - 1));
+    return stack_.back();
+}
+
+void PickleMachine::push_text(std::uint64_t length) {
+    take(length);
+    push(Kind::text, at_ - length, length);
+}
+
+void PickleMachine::push_long(std::uint64_t length) {
+    const auto bytes = take(length);
+    if (length > 8) fail("found a whole number of more than 64 bits");
+    std::uint64_t value = little_endian(bytes);
+    const bool negative = length > 0 && (bytes.back() & 0x80) != 0;
+    if (negative && length < 8) value |= ~std::uint64_t{0} << (8 * length);
+    push(Kind::integer, value);
+}
+
+void PickleMachine::push_name(std::string_view module, std::string_view name) {
+    const std::string full = fmt::format("{}.{}", module, name);
+    const auto& names = pickle_.names_;
+    const auto found = std::find(names.begin(), names.end(), full);
+    if (found == names.end())
+        throw InputError(fmt::format("{}: asks for {}, allowed: {}", printable(file_),
+                                     printable(full.substr(0, 80)), what_));
+    push(Kind::name, static_cast<std::uint64_t>(found - names.begin()));
+}
+
+void PickleMachine::push_fixed(Kind kind, std::span<const Ref> items) {
+    const std::size_t from = pickle_.fixed_.size();
+    pickle_.fixed_.insert(pickle_.fixed_.end(), items.begin(), items.end());
+    push(kind, from, items.size());
+}
+
+PickleMachine::Ref PickleMachine::pop() {
+    if (stack_.empty() || (!marks_.empty() && marks_.back() == stack_.size()))
+        fail("the pickle takes what is not there");
+    const Ref value = stack_.back();
+    stack_.pop_back();
+    return value;
+}
+
+std::vector<PickleMachine::Ref> PickleMachine::pop_to_mark() {
+    if (marks_.empty()) fail("the pickle takes what is not there");
+    const auto from = stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back());
+    marks_.pop_back();
+    std::vector<Ref> items(from, stack_.end());
+    stack_.erase(from, stack_.end());
+    return items;
+}
+
+void PickleMachine::append(Ref to, std::span<const Ref> items, Kind kind) {
+    auto& node = pickle_.nodes_[to];
+    if (node.kind != kind || (kind == Kind::dict && items.size() % 2 != 0))
+        fail("the pickle puts values where they do not belong");
+    if (items.empty()) return;
+    if (node.payload == 0) {
+        node.payload = pickle_.growing_.size();
+        pickle_.growing_.emplace_back();
+    }
+    auto& all = pickle_.growing_[node.payload];
+    all.insert(all.end(), items.begin(), items.end());
+}
+
+void PickleMachine::remember(std::uint64_t index) {
+    // Writers count from 0: an index beyond the bytes is a trap for the reader's memory.
+    if (index > pickle_.bytes_.size()) fail("found a memo out of range");
+    if (stack_.empty()) fail("the pickle takes what is not there");
+    if (index >= memo_.size()) memo_.resize(index + 1, kNothing);
+    if (std::exchange(memo_[index], stack_.back()) == kNothing) ++remembered_;
+}
+
+void PickleMachine::recall(std::uint64_t index) {
+    if (index >= memo_.size() || memo_[index] == kNothing) fail("found a memo out of range");
+    stack_.push_back(memo_[index]);
+}
+
+void PickleMachine::call() {
+    const Ref arguments = pop(), callee = pop();
+    if (pickle_.kind(callee) != Kind::name || pickle_.kind(arguments) != Kind::tuple)
+        fail("the pickle calls what cannot be called");
+    if (pickle_.text(callee) != kOrderedDict) {
+        const Ref items[] = {callee, arguments};
+        push_fixed(Kind::call, items);
+    } else if (pickle_.items(arguments).empty()) {
+        push(Kind::dict, 0);
+    } else {
+        fail("found an OrderedDict with arguments");
+    }
+}
+
+void PickleMachine::run() {
+    if (pickle_.bytes_.size() > Pickle::kMostBytes)
+        fail(fmt::format("found a pickle of {} bytes, allowed: at most {}", pickle_.bytes_.size(),
+                         Pickle::kMostBytes));
+    for (;;) {
+        const auto code = static_cast<unsigned char>(take(1).front());
+        if (code == '.') break;
+        if (!step_value(code) && !step_container(code) && !step_memo(code) && !step_object(code))
+            fail(fmt::format("found the pickle opcode 0x{:02x}, allowed: {}", code, what_));
+    }
+    pickle_.root_ = pop();
+}
+
+}  // namespace moehub

@@ -1,0 +1,231 @@
+// Load: a GPU with the heaviest item also has as many others as it has slots; the copies that make
+// the heaviest item lightest are those of copies_of().
+//
+// Distinct domains: a token with n of its experts on a domain counts 1/n for each of them, so
+//     D = Σ over experts e, tokens t of e:  1/(1 + x),  x = the token's other experts beside e,
+// and 1/(1 + x) ≥ 2/(m + 2) − x/((m + 1)(m + 2)) for every m = 0, 1, … and whole x. The sum of x
+// over e's tokens is what e's partners share with it: at most most_gain().
+//
+// Transitions: an expert keeps what it shares with the experts of the next layer on its domain, at
+// most most_gain(); the same seen from the next layer.
+//
+// Heaviest pair: at least the mean pair, which transitions make at least X·G/(G − 1).
+#include "place/bound.hpp"
+
+#include "base/parallel.hpp"
+#include "place/eplb.hpp"
+#include "place/evaluate.hpp"
+#include "place/partners.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace moehub {
+namespace {
+
+std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+/// Parts of a domain of GPUs: one GPU, or a node.
+struct Domain {
+    int count = 0;  ///< of domains
+    int slots = 0;  ///< of one
+    double share = 0;  ///< GPUs of one
+};
+
+struct LayerLoads {
+    std::span<const double> counts;
+    double mean = 0;  ///< of a GPU
+    double cap = 0;   ///< of a GPU's rows
+};
+
+LayerLoads loads_of(const Profile& profile, const PlaceOptions& options,
+                    const ExpertLayout& layout, int layer) {
+    const std::vector<double> gpus = gpu_loads(profile, layout, layer);
+    const double mean =
+        std::accumulate(gpus.begin(), gpus.end(), 0.0) / static_cast<double>(gpus.size());
+    const double achieved = *std::max_element(gpus.begin(), gpus.end());
+    const double cap = options.load_cap > 0 ? std::max(options.load_cap * mean, achieved)
+                                            : std::numeric_limits<double>::infinity();
+    return {profile.counts_of(layer), mean, cap * (1 + 1e-9)};
+}
+
+double load_bound(const LayerLoads& loads, int gpus, int redundant, bool equal) {
+    if (loads.mean <= 0) return 1;
+    const int experts = static_cast<int>(loads.counts.size());
+    const std::vector<int> copies = copies_of(loads.counts, experts + redundant);
+    double heaviest = 0;
+    for (int expert = 0; expert < experts; ++expert)
+        heaviest = std::max(heaviest, loads.counts[at(expert)] / copies[at(expert)]);
+    if (redundant == 0 && equal) {
+        std::vector<double> sorted(loads.counts.begin(), loads.counts.end());
+        std::sort(sorted.begin(), sorted.end());
+        const int others = std::min(experts / gpus, experts) - 1;
+        heaviest += std::accumulate(sorted.begin(), sorted.begin() + std::max(others, 0), 0.0);
+    }
+    return std::max(1.0, heaviest / loads.mean);
+}
+
+/// Tokens that chose both, [expert × expert], nothing on the diagonal.
+Matrix chosen_together(const Profile& profile, int layer) {
+    Matrix both(profile.experts, profile.experts);
+    for (std::int64_t token = 0; token < profile.tokens; ++token) {
+        const auto chosen = profile.chosen_by(layer, token);
+        for (const std::uint16_t a : chosen)
+            for (const std::uint16_t b : chosen)
+                if (a != b && a != Profile::kNobody && b != Profile::kNobody) both(a, b) += 1;
+    }
+    return both;
+}
+
+std::span<const double> row(const Matrix& matrix, int index) {
+    return {matrix.at_.data() + at(index) * at(matrix.columns), at(matrix.columns)};
+}
+
+Matrix transposed(const Matrix& matrix) {
+    Matrix other(matrix.columns, matrix.rows);
+    for (int i = 0; i < matrix.rows; ++i)
+        for (int j = 0; j < matrix.columns; ++j) other(j, i) = matrix(i, j);
+    return other;
+}
+
+/// Sum over the layer's tokens of distinct domains, at least.
+double distinct_bound(const Matrix& both, const LayerLoads& loads, const Domain& domain) {
+    double sum = 0;
+    for (int expert = 0; expert < both.rows; ++expert) {
+        const double tokens = loads.counts[at(expert)];
+        if (tokens <= 0) continue;
+        const double shared = most_gain(row(both, expert), loads.counts,
+                                        {domain.slots - 1, loads.cap * domain.share - tokens});
+        double best = 0;
+        for (int m = 0; m < domain.slots; ++m)
+            best = std::max(best, 2 * tokens / (m + 2) - shared / ((m + 1.0) * (m + 2.0)));
+        sum += best;
+    }
+    return sum;
+}
+
+/// Transitions that stay on their domain, at most.
+double staying_bound(const Matrix& moves, const LayerLoads& next, const Domain& domain) {
+    double sum = 0;
+    for (int expert = 0; expert < moves.rows; ++expert)
+        sum += most_gain(row(moves, expert), next.counts,
+                         {domain.slots, next.cap * domain.share});
+    return sum;
+}
+
+/// What one layer (and the boundary after it) adds.
+struct Sums {
+    double load = 0;
+    double gpus = 0;
+    double nodes = 0;
+    double moves = 0;  ///< transitions in all
+    double stay_on_gpu = 0;
+    double stay_on_node = 0;
+};
+
+class Bounds {
+  public:
+    Bounds(const PlaceInput& input, const PlaceOptions& options, const ExpertLayout& layout)
+        : input_(input), options_(options), layout_(layout), slots_(slots_per_gpu(layout)) {
+        const int each = input.gpus / input.nodes;
+        gpu_ = {input.gpus, slots_, 1};
+        node_ = {input.nodes, slots_ * each, static_cast<double>(each)};
+    }
+
+    Evaluation of(const Profile& profile) const {
+        std::vector<Sums> layers(at(profile.layers));
+        run_parallel(
+            layers.size(),
+            [&](std::size_t layer) { layers[layer] = of_layer(profile, static_cast<int>(layer)); },
+            {options_.threads, {}});
+        Sums all;
+        for (const Sums& layer : layers) {
+            all.load += layer.load / profile.layers;
+            all.gpus += layer.gpus;
+            all.nodes += layer.nodes;
+            all.moves += layer.moves;
+            all.stay_on_gpu += layer.stay_on_gpu;
+            all.stay_on_node += layer.stay_on_node;
+        }
+        return result(profile, all);
+    }
+
+  private:
+    bool simple() const { return slots_ > 0 && input_.redundant == 0; }
+
+    Sums of_layer(const Profile& profile, int layer) const {
+        Sums sums;
+        const LayerLoads here = loads_of(profile, options_, layout_, layer);
+        sums.load = load_bound(here, input_.gpus, input_.redundant, slots_ > 0);
+        if (!profile.has_tokens() || !simple()) return sums;
+        const Matrix both = chosen_together(profile, layer);
+        sums.gpus = distinct_bound(both, here, gpu_);
+        if (input_.nodes > 1) sums.nodes = distinct_bound(both, here, node_);
+        if (layer + 1 == profile.layers) return sums;
+        const LayerLoads next = loads_of(profile, options_, layout_, layer + 1);
+        const Matrix forth = boundary(profile, layer);
+        const Matrix back = transposed(forth);
+        sums.moves = std::accumulate(forth.at_.begin(), forth.at_.end(), 0.0);
+        sums.stay_on_gpu =
+            std::min(staying_bound(forth, next, gpu_), staying_bound(back, here, gpu_));
+        if (input_.nodes > 1)
+            sums.stay_on_node =
+                std::min(staying_bound(forth, next, node_), staying_bound(back, here, node_));
+        return sums;
+    }
+
+    Evaluation result(const Profile& profile, const Sums& all) const {
+        Evaluation bounds;
+        bounds.load_max_over_mean = all.load;
+        if (!profile.has_tokens()) return bounds;
+        bounds.activated_max_over_mean = 1;
+        bounds.gpus_per_token = bounds.nodes_per_token = 1;
+        if (!simple()) return bounds;
+        const double visits = static_cast<double>(profile.tokens) * profile.layers;
+        bounds.gpus_per_token = std::max(1.0, all.gpus / visits);
+        bounds.nodes_per_token = std::max(1.0, all.nodes / visits);
+        if (all.moves <= 0) return bounds;
+        bounds.off_gpu_transitions = std::max(0.0, 1 - all.stay_on_gpu / all.moves);
+        if (input_.nodes > 1)
+            bounds.off_node_transitions = std::max(0.0, 1 - all.stay_on_node / all.moves);
+        if (input_.gpus > 1)
+            bounds.heaviest_pair = bounds.heaviest_pair_by_layer =
+                bounds.off_gpu_transitions * input_.gpus / (input_.gpus - 1);
+        return bounds;
+    }
+
+    const PlaceInput& input_;
+    const PlaceOptions& options_;
+    const ExpertLayout& layout_;
+    int slots_;
+    Domain gpu_, node_;
+};
+
+}  // namespace
+
+Evaluation lower_bounds(const PlaceInput& input, const PlaceOptions& options,
+                        const ExpertLayout& layout) {
+    const Bounds bounds(input, options, layout);
+    Evaluation mean;
+    double weights = 0;
+    for (const Profile& profile : input.profiles) weights += profile.weight;
+    for (const Profile& profile : input.profiles) {
+        const Evaluation own = bounds.of(profile);
+        const double share = profile.weight / weights;
+        for (double Evaluation::* part :
+             {&Evaluation::load_max_over_mean, &Evaluation::gpus_per_token,
+              &Evaluation::nodes_per_token, &Evaluation::off_gpu_transitions,
+              &Evaluation::off_node_transitions, &Evaluation::heaviest_pair,
+              &Evaluation::heaviest_pair_by_layer, &Evaluation::activated_max_over_mean})
+            mean.*part += share * own.*part;
+    }
+    return mean;
+}
+
+double bound_of(const Objective& objective, const Evaluation& bounds) {
+    return value_of(objective, bounds, 1);
+}
+
+}  // namespace moehub

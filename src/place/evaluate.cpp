@@ -1,0 +1,222 @@
+// What a layout costs, recomputed from the tokens; see Evaluation. No search shares this code.
+#include "place/evaluate.hpp"
+
+#include <moehub/error.hpp>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace moehub {
+namespace {
+
+std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+struct Mean {
+    double sum = 0;
+    double count = 0;
+    void add(double value) {
+        sum += value;
+        count += 1;
+    }
+    double value() const { return count > 0 ? sum / count : 0; }
+};
+
+/// Busiest over mean; 1 where nothing is.
+double max_over_mean(const std::vector<double>& loads) {
+    double sum = 0;
+    double most = 0;
+    for (const double load : loads) {
+        sum += load;
+        most = std::max(most, load);
+    }
+    return sum > 0 ? most / (sum / static_cast<double>(loads.size())) : 1;
+}
+
+/// GPUs of one layer's choices, token by token: [token][slot], −1 where nobody was chosen.
+std::vector<int> gpus_of_choices(const Profile& profile, const LayerCopies& copies, int layer) {
+    std::vector<int> gpus;
+    gpus.reserve(static_cast<std::size_t>(profile.tokens * profile.top_k));
+    for (std::int64_t token = 0; token < profile.tokens; ++token)
+        for (const std::uint16_t expert : profile.chosen_by(layer, token))
+            gpus.push_back(expert == Profile::kNobody ? -1 : copies.gpu(expert, token));
+    return gpus;
+}
+
+/// The rows of one token: how many on each GPU that it goes to.
+struct Visit {
+    int gpu;
+    double rows;
+};
+void visits_of(std::span<const int> gpus, std::vector<Visit>& visits) {
+    visits.clear();
+    for (const int gpu : gpus) {
+        if (gpu < 0) continue;
+        const auto known = std::find_if(visits.begin(), visits.end(),
+                                        [gpu](const Visit& visit) { return visit.gpu == gpu; });
+        if (known != visits.end())
+            known->rows += 1;
+        else
+            visits.push_back({gpu, 1});
+    }
+}
+
+class Evaluator {
+  public:
+    Evaluator(const Profile& profile, const ExpertLayout& layout, const EvaluateOptions& options)
+        : profile_(profile),
+          layout_(layout),
+          options_(options),
+          gpus_per_node_(layout.gpus / options.nodes),
+          pairs_(layout.gpus, layout.gpus) {}
+
+    Evaluation run() {
+        std::vector<int> before;
+        for (int layer = 0; layer < profile_.layers; ++layer) {
+            const LayerCopies copies(layout_, layer);
+            add_load(layer);
+            if (!profile_.has_tokens()) continue;
+            std::vector<int> here = gpus_of_choices(profile_, copies, layer);
+            add_distinct(here);
+            add_activated(copies, layer);
+            if (layer > 0) add_transitions(before, here);
+            before = std::move(here);
+        }
+        return finish();
+    }
+
+  private:
+    void add_load(int layer) {
+        const double ratio = max_over_mean(gpu_loads(profile_, layout_, layer));
+        load_.add(ratio);
+        result_.load_worst_layer = std::max(result_.load_worst_layer, ratio);
+    }
+
+    std::span<const int> token_of(const std::vector<int>& gpus, std::int64_t token) const {
+        return {gpus.data() + token * profile_.top_k, at(profile_.top_k)};
+    }
+
+    void add_distinct(const std::vector<int>& gpus) {
+        std::vector<int> nodes;
+        for (std::int64_t token = 0; token < profile_.tokens; ++token) {
+            visits_of(token_of(gpus, token), visits_);
+            if (visits_.empty()) continue;
+            gpus_.add(static_cast<double>(visits_.size()));
+            nodes.clear();
+            for (const Visit& visit : visits_) nodes.push_back(visit.gpu / gpus_per_node_);
+            std::sort(nodes.begin(), nodes.end());
+            nodes_.add(static_cast<double>(std::unique(nodes.begin(), nodes.end()) -
+                                           nodes.begin()));
+        }
+    }
+
+    void add_transitions(const std::vector<int>& before, const std::vector<int>& here) {
+        Matrix boundary(layout_.gpus, layout_.gpus);
+        for (std::int64_t token = 0; token < profile_.tokens; ++token) {
+            visits_of(token_of(before, token), visits_);
+            visits_of(token_of(here, token), next_);
+            for (const Visit& from : visits_)
+                for (const Visit& to : next_) boundary(from.gpu, to.gpu) += from.rows * to.rows;
+        }
+        double total = 0;
+        double most = 0;
+        for (int from = 0; from < layout_.gpus; ++from)
+            for (int to = 0; to < layout_.gpus; ++to) {
+                total += boundary(from, to);
+                if (from != to) most = std::max(most, boundary(from, to));
+                pairs_(from, to) += boundary(from, to);
+            }
+        if (total > 0) by_layer_.add(most / total * layout_.gpus * layout_.gpus);
+    }
+
+    void add_activated(const LayerCopies& copies, int layer) {
+        const std::int64_t batch = std::min<std::int64_t>(options_.batch, profile_.tokens);
+        std::vector<std::int64_t> seen(at(copies.slots()), -1);  // the last batch that woke a slot
+        for (std::int64_t number = 0; (number + 1) * batch <= profile_.tokens; ++number) {
+            std::vector<double> awake(at(layout_.gpus));
+            for (std::int64_t token = number * batch; token < (number + 1) * batch; ++token)
+                for (const std::uint16_t expert : profile_.chosen_by(layer, token)) {
+                    if (expert == Profile::kNobody) continue;
+                    std::int64_t& last = seen[at(copies.slot(expert, token))];
+                    if (last == number) continue;
+                    last = number;
+                    awake[at(copies.gpu(expert, token))] += 1;
+                }
+            activated_.add(max_over_mean(awake));
+        }
+    }
+
+    Evaluation finish() {
+        double total = 0;
+        double on_gpu = 0;
+        double on_node = 0;
+        double heaviest = 0;
+        for (int from = 0; from < layout_.gpus; ++from)
+            for (int to = 0; to < layout_.gpus; ++to) {
+                total += pairs_(from, to);
+                if (from == to) on_gpu += pairs_(from, to);
+                if (from / gpus_per_node_ == to / gpus_per_node_) on_node += pairs_(from, to);
+                if (from < to) heaviest = std::max(heaviest, pairs_(from, to) + pairs_(to, from));
+            }
+        if (total > 0) {
+            result_.off_gpu_transitions = 1 - on_gpu / total;
+            result_.off_node_transitions = 1 - on_node / total;
+            result_.heaviest_pair = heaviest / 2 / total * layout_.gpus * layout_.gpus;
+        }
+        result_.load_max_over_mean = load_.value();
+        result_.gpus_per_token = gpus_.value();
+        result_.nodes_per_token = nodes_.value();
+        result_.heaviest_pair_by_layer = by_layer_.value();
+        result_.activated_max_over_mean = activated_.value();
+        if (options_.current) result_.moved_experts = moved_experts(*options_.current, layout_);
+        return result_;
+    }
+
+    const Profile& profile_;
+    const ExpertLayout& layout_;
+    const EvaluateOptions& options_;
+    int gpus_per_node_;
+    Matrix pairs_;
+    Mean load_, gpus_, nodes_, by_layer_, activated_;
+    std::vector<Visit> visits_, next_;
+    Evaluation result_;
+};
+
+}  // namespace
+
+LayerCopies::LayerCopies(const ExpertLayout& layout, int layer) : first_(at(layout.experts) + 1) {
+    const auto& gpus = layout.on[at(layer)];
+    for (const auto& experts : gpus)
+        for (const int expert : experts) ++first_[at(expert) + 1];
+    for (std::size_t expert = 1; expert < first_.size(); ++expert)
+        first_[expert] += first_[expert - 1];
+    gpus_.resize(at(first_.back()));
+    std::vector<int> next(first_.begin(), first_.end() - 1);
+    for (int gpu = 0; gpu < layout.gpus; ++gpu)
+        for (const int expert : gpus[at(gpu)]) gpus_[at(next[at(expert)]++)] = gpu;
+}
+
+std::vector<double> gpu_loads(const Profile& profile, const ExpertLayout& layout, int layer) {
+    const LayerCopies copies(layout, layer);
+    std::vector<double> loads(at(layout.gpus));
+    const auto counts = profile.counts_of(layer);
+    for (int expert = 0; expert < profile.experts; ++expert)
+        for (int copy = 0; copy < copies.of(expert); ++copy)
+            loads[at(copies.gpu(expert, copy))] += counts[at(expert)] / copies.of(expert);
+    return loads;
+}
+
+Evaluation evaluate(const Profile& profile, const ExpertLayout& layout,
+                    const EvaluateOptions& options) {
+    if (layout.layers() != profile.layers || layout.experts != profile.experts)
+        throw InputError(fmt::format("{}: found {} layers of {} experts, allowed: the layout's {} "
+                                     "of {}",
+                                     profile.name, profile.layers, profile.experts, layout.layers(),
+                                     layout.experts));
+    if (options.nodes < 1 || layout.gpus % options.nodes != 0)
+        throw InputError(fmt::format("nodes: found {}, allowed: a divisor of {} GPUs",
+                                     options.nodes, layout.gpus));
+    return Evaluator(profile, layout, options).run();
+}
+
+}  // namespace moehub

@@ -1,0 +1,56 @@
+/// All placements of a layer: experts on GPUs, as many on each, no copies.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace moehub {
+
+/// A set of experts, bit by bit. Within the limit on placements no layer on two GPUs or more has
+/// above 16 experts.
+using ExpertSet = std::uint16_t;
+
+/// How many there are; past a billion some number above that.
+double count_placements(int experts, int gpus);
+
+/// Numbered from 0. Two placements are of one orbit when they differ only by names: of nodes, and
+/// of GPUs within a node. Then all that is paid within a layer is the same for both.
+class LayerPlacements {
+  public:
+    struct Shape {
+        int experts = 1;  ///< at most 16, a multiple of gpus
+        int gpus = 1;
+        int nodes = 1;
+        bool named = false;  ///< every placement an orbit of its own
+    };
+    explicit LayerPlacements(const Shape& shape);
+
+    const Shape& shape() const { return shape_; }
+    int gpus_per_node() const { return shape_.gpus / shape_.nodes; }
+    int size() const { return static_cast<int>(orbit_.size()); }
+    int orbits() const { return static_cast<int>(first_.size()); }
+    int orbit(int placement) const { return orbit_[static_cast<std::size_t>(placement)]; }
+    /// The first placement of an orbit.
+    int first(int orbit) const { return first_[static_cast<std::size_t>(orbit)]; }
+
+    /// Sets that a GPU can hold, and which of them each GPU holds in a placement.
+    const std::vector<ExpertSet>& sets() const { return sets_; }
+    std::span<const std::uint16_t> numbers(int placement) const {
+        const auto gpus = static_cast<std::size_t>(shape_.gpus);
+        return {numbers_.data() + static_cast<std::size_t>(placement) * gpus, gpus};
+    }
+    std::vector<ExpertSet> sets_of(int placement) const;
+
+  private:
+    void fill(int gpu, unsigned left, std::vector<std::uint16_t>& numbers);
+    std::vector<std::uint16_t> canonical(std::span<const std::uint16_t> numbers) const;
+    void find_orbits();
+
+    Shape shape_;
+    std::vector<ExpertSet> sets_;
+    std::vector<std::uint16_t> numbers_;  ///< [placement][gpu]
+    std::vector<int> orbit_;
+    std::vector<int> first_;
+};
+
+}  // namespace moehub

@@ -1,0 +1,76 @@
+/// A mixed integer program, and CBC to solve it. Minimises; prints nothing; the same program and
+/// limits give the same solution unless the clock or `stop` ends the search.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <vector>
+
+class OsiClpSolverInterface;
+
+namespace moehub {
+
+class IntegerProgram {
+  public:
+    struct Term {
+        int column = 0;
+        double factor = 1;
+    };
+    /// What ends the search. Nodes and simplex steps are the same everywhere, seconds are not:
+    /// they are the last resort.
+    struct Limits {
+        int nodes = 10'000;
+        int simplex_steps = 1'000'000;  ///< of the first relaxation; then of all nodes together
+        double seconds = 10;
+        double relative_gap = 0;  ///< to the bound, of the value
+        double absolute_gap = 0;
+        /// Tries branches before it takes one: fewer nodes, but no limit counts the tries.
+        bool strong_branching = true;
+        std::stop_token stop = {};
+    };
+    struct Result {
+        std::vector<double> values;  ///< by column; empty: none was found
+        double value = 0;
+        bool proven = false;     ///< within the gaps
+        bool cut_short = false;  ///< by the clock or by stop: may differ the next time
+        int nodes = 0;           ///< that were looked at
+    };
+
+    /// Numbers of columns and rows count up from 0. Bounds may be infinite.
+    int add_number(double lower, double upper, double cost);
+    int add_switch(double cost);  ///< 0 or 1
+    /// Holds the switch at 0 or 1.
+    void fix(int column, double value);
+    void add_row(double lower, double upper, std::vector<Term> terms);
+    void add_equal(double value, std::vector<Term> terms) {
+        add_row(value, value, std::move(terms));
+    }
+
+    int columns() const { return static_cast<int>(columns_.size()); }
+
+    /// `start`: a value for every column that meets all rows; the result is never worse. Empty:
+    /// none. Throws std::logic_error when a start does not meet them.
+    Result solve(const Limits& limits, const std::vector<double>& start = {}) const;
+
+  private:
+    struct Column {
+        double lower = 0;
+        double upper = 0;
+        double cost = 0;
+        bool integer = false;
+    };
+    struct Row {
+        double lower = 0;
+        double upper = 0;
+        std::vector<Term> terms;
+    };
+    double value_of(const std::vector<double>& values) const;
+    void check(const std::vector<double>& start) const;
+    void load(OsiClpSolverInterface& solver) const;
+
+    std::vector<Column> columns_;
+    std::vector<Row> rows_;
+};
+
+}  // namespace moehub

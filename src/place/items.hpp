@@ -1,0 +1,69 @@
+/// What a search moves: the slots of a layer, each a copy of an expert, and the tokens that choose
+/// them.
+#pragma once
+#include <moehub/place.hpp>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace moehub {
+
+/// The items of one layer, expert by expert, copy by copy.
+struct LayerItems {
+    std::vector<int> first;   ///< [expert] → its first item; one more at the end
+    std::vector<int> expert;  ///< [item]
+
+    int size() const { return static_cast<int>(expert.size()); }
+    int copies(int of) const {
+        return first[static_cast<std::size_t>(of) + 1] - first[static_cast<std::size_t>(of)];
+    }
+};
+LayerItems items_of(const std::vector<int>& copies);
+
+/// Which tokens of the profiles a search looks at: all, or evenly picked ones where there are more
+/// than `most`. Tokens lie in words of 64; those of one word are of one profile and weigh the same.
+class TokenSample {
+  public:
+    TokenSample(const std::vector<Profile>& profiles, std::int64_t most);
+
+    struct Token {
+        int profile = -1;  ///< −1: fills up a word
+        std::int64_t token = 0;
+    };
+    const std::vector<Token>& tokens() const { return tokens_; }
+    std::size_t words() const { return weights_.size(); }
+    int weight(std::size_t word) const { return weights_[word]; }
+    std::span<const int> weights() const { return weights_; }
+    std::int64_t total_weight() const { return total_weight_; }
+    int top_k() const { return top_k_; }
+
+  private:
+    std::vector<Token> tokens_;
+    std::vector<int> weights_;
+    std::int64_t total_weight_ = 0;
+    int top_k_ = 0;
+};
+
+/// The items that each token of the sample goes to in a layer.
+class LayerTokens {
+  public:
+    static constexpr std::uint16_t kNone = 0xFFFF;
+
+    LayerTokens(const std::vector<Profile>& profiles, const TokenSample& sample,
+                const LayerItems& items, int layer);
+
+    const TokenSample& sample() const { return *sample_; }
+    std::size_t size() const { return sample_->tokens().size(); }
+    /// Distinct; kNone where a token has fewer.
+    std::span<const std::uint16_t> of(std::size_t token) const {
+        return {chosen_.data() + token * top_k_, top_k_};
+    }
+
+  private:
+    const TokenSample* sample_;
+    std::size_t top_k_;
+    std::vector<std::uint16_t> chosen_;
+};
+
+}  // namespace moehub

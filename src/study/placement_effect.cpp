@@ -1,0 +1,179 @@
+// A layout's time is that of its layers, each simulated with the tokens that came through it:
+//
+//     model = rest + MoE layers of the model · mean over layers and steps of a layer's time.
+//
+// The host's lead and everything else starts anew with each layer, as in model_time.cpp.
+#include "base/parallel.hpp"
+#include "study/placement_effect_checks.hpp"
+#include "study/placement_effect_steps.hpp"
+
+#include <moehub/layer.hpp>
+#include <moehub/model_time.hpp>
+#include <moehub/placement_effect.hpp>
+
+#include <algorithm>
+#include <numeric>
+
+#include <fmt/format.h>
+
+namespace moehub {
+namespace {
+
+using Times = std::vector<Ps>;
+
+/// One layer in one step.
+struct LayerTimes {
+    Ps layer = 0;
+    Ps all_to_all = 0;
+    Ps processing = 0;
+    bool fused = false;
+};
+
+LayerTimes times_of(const LayerResult& result) {
+    const Ps steps_of_their_own = result.dispatch + result.combine;
+    const bool fused = steps_of_their_own == 0;
+    return {result.time, fused ? result.breakdown.communication : steps_of_their_own,
+            result.breakdown.compute, fused};
+}
+
+Ps mean_of(const Times& times) {
+    const auto count = static_cast<Ps>(times.size());
+    return (std::accumulate(times.begin(), times.end(), Ps{0}) + count / 2) / count;
+}
+
+TimeSpread spread_of(Times times) {
+    std::sort(times.begin(), times.end());
+    return {mean_of(times), times[(95 * times.size() + 99) / 100 - 1], times.back()};
+}
+
+/// All simulations: [system][layout][layer][step], flat.
+class Runs {
+  public:
+    Runs(const EffectInput& input, const EffectOptions& options, const ProfileSteps& steps)
+        : input_(input), steps_(steps), per_layout_(layers() * per_layer()) {
+        layer_options_.tensor_parallel = options.tensor_parallel;
+        times_.resize(input.systems.size() * input.layouts.size() * per_layout_);
+        run_parallel(times_.size(), [&](std::size_t i) { times_[i] = run(i); },
+                     {options.threads, options.progress});
+    }
+
+    LayoutEffect effect(std::size_t system, std::size_t layout) const {
+        const std::size_t first = (system * input_.layouts.size() + layout) * per_layout_;
+        LayoutEffect made;
+        made.layout = input_.layouts[layout].name;
+        made.system = input_.systems[system].name;
+        made.layer = spread_of(of(first, per_layout_, &LayerTimes::layer));
+        made.all_to_all = spread_of(of(first, per_layout_, &LayerTimes::all_to_all));
+        made.processing = spread_of(of(first, per_layout_, &LayerTimes::processing));
+        made.fused = times_[first].fused;
+        for (std::size_t layer = 0; layer < layers(); ++layer)
+            made.by_layer.push_back(
+                mean_of(of(first + layer * per_layer(), per_layer(), &LayerTimes::layer)));
+        made.moe_layers = std::accumulate(made.by_layer.begin(), made.by_layer.end(), Ps{0});
+        return made;
+    }
+
+  private:
+    std::size_t layers() const { return static_cast<std::size_t>(input_.profile.layers); }
+    std::size_t per_layer() const { return static_cast<std::size_t>(steps_.steps()); }
+
+    LayerTimes run(std::size_t i) const {
+        const auto step = static_cast<int>(i % per_layer());
+        const auto layer = static_cast<int>(i / per_layer() % layers());
+        const std::size_t pair = i / per_layout_;
+        const ExpertLayout& layout = input_.layouts[pair % input_.layouts.size()].layout;
+        const Routing routing = steps_.routing(layer, step);
+        const Placement placement = placement_of(layout, layer);
+        return times_of(simulate_layer({input_.machine, input_.model, routing, placement},
+                                       input_.systems[pair / input_.layouts.size()],
+                                       layer_options_));
+    }
+
+    Times of(std::size_t first, std::size_t count, Ps LayerTimes::*which) const {
+        Times some;
+        for (std::size_t i = first; i < first + count; ++i) some.push_back(times_[i].*which);
+        return some;
+    }
+
+    const EffectInput& input_;
+    const ProfileSteps& steps_;
+    std::size_t per_layout_;
+    LayerOptions layer_options_;
+    std::vector<LayerTimes> times_;
+};
+
+bool is_whole(const Model& model) {
+    return model.attention.heads > 0 && model.vocab > 0;
+}
+
+/// Everything but the MoE layers; whichever the layout and the system.
+Ps rest_of_model(const EffectInput& input, const EffectOptions& options,
+                 const ProfileSteps& steps) {
+    ModelOptions model_options;
+    model_options.layer.tensor_parallel = options.tensor_parallel;
+    model_options.threads = 1;
+    const Routing routing = steps.routing(0, 0);
+    const Placement placement = placement_of(input.layouts.front().layout, 0);
+    const ModelTime one = simulate_models({input.machine, input.model, routing, placement},
+                                          {input.systems.front()}, model_options)
+                              .front();
+    return one.total - input.model.moe_layers() * one.moe.time;
+}
+
+double ratio(Ps time, Ps of) {
+    return static_cast<double>(time) / static_cast<double>(of);
+}
+
+std::vector<std::string> notes_of(const EffectInput& input, const EffectOptions& options,
+                                  const ProfileSteps& steps) {
+    std::vector<std::string> notes;
+    if (steps.tokens() < options.step_tokens)
+        notes.push_back(
+            fmt::format("a step has {} tokens, all that the profile has", steps.tokens()));
+    if (steps.incomplete() > 0)
+        notes.push_back(
+            fmt::format("{} tokens with fewer than {} experts in some layer were "
+                        "passed over",
+                        steps.incomplete(), input.profile.top_k));
+    if (input.profile.layers < input.model.moe_layers())
+        notes.push_back(
+            fmt::format("the profile has {} of the model's {} MoE layers: the others "
+                        "count as their mean",
+                        input.profile.layers, input.model.moe_layers()));
+    if (!is_whole(input.model))
+        notes.push_back(
+            "the model has no attention or no vocabulary: times are those of its MoE "
+            "layers alone");
+    return notes;
+}
+
+}  // namespace
+
+double saved(Ps before, Ps after) {
+    return before > 0 ? 1 - ratio(after, before) : 0;
+}
+
+PlacementEffect placement_effect(const EffectInput& input, const EffectOptions& options) {
+    check_sizes(input, options);
+    const ProfileSteps steps(input.profile, options.step_tokens, options.most_steps);
+    check_layers(input, options, steps);
+    const bool whole = is_whole(input.model);
+    const Ps rest = whole ? rest_of_model(input, options, steps) : 0;
+
+    const Runs runs(input, options, steps);
+    PlacementEffect all{steps.tokens(), steps.steps(), {}, notes_of(input, options, steps)};
+    for (std::size_t system = 0; system < input.systems.size(); ++system) {
+        const std::size_t first = all.layouts.size();
+        for (std::size_t layout = 0; layout < input.layouts.size(); ++layout) {
+            LayoutEffect one = runs.effect(system, layout);
+            if (whole) one.model = rest + input.model.moe_layers() * one.layer.mean;
+            const LayoutEffect& before = layout == 0 ? one : all.layouts[first];
+            one.speedup =
+                whole ? ratio(before.model, one.model) : ratio(before.moe_layers, one.moe_layers);
+            all.layouts.push_back(std::move(one));
+        }
+    }
+    return all;
+}
+
+}  // namespace moehub

@@ -1,0 +1,34 @@
+/// Recorded tokens as routings of single layers, step by step.
+#pragma once
+#include <moehub/profile.hpp>
+#include <moehub/routing.hpp>
+
+#include <cstdint>
+#include <vector>
+
+namespace moehub {
+
+/// Runs of tokens of a profile. Tokens with fewer experts than others in some layer (Profile::
+/// kNobody) are passed over: a layer is simulated with as many rows for every token.
+class ProfileSteps {
+  public:
+    /// As many whole steps as there are, at most `most_steps`; of fewer tokens than one step has,
+    /// all in one. Throws InputError where no token is complete.
+    ProfileSteps(const Profile& profile, std::int64_t step_tokens, int most_steps);
+
+    int steps() const { return steps_; }
+    std::int64_t tokens() const { return tokens_; }  ///< of a step
+    std::int64_t incomplete() const { return incomplete_; }
+
+    /// With equal weights for all experts of a token.
+    Routing routing(int layer, int step) const;
+
+  private:
+    const Profile& profile_;
+    std::vector<std::int64_t> complete_;  ///< tokens
+    std::int64_t incomplete_ = 0;
+    std::int64_t tokens_ = 0;
+    int steps_ = 0;
+};
+
+}  // namespace moehub
