@@ -77,8 +77,8 @@ double value_of(const Objective& objective, const Evaluation& evaluation, std::i
 struct PlaceOptions {
     std::string method = "joint";        ///< one of place_methods()
     std::optional<Objective> objective;  ///< without it usual_objective()
-    double load_cap = 1.06;  ///< of every layer and profile: busiest GPU over the mean, at most
-    int load_blocks = 1;     ///< the cap holds in each of so many runs of the profile's tokens
+    double load_cap = 1.06;      ///< of every layer and profile: busiest GPU over the mean, at most
+    int load_blocks = 1;         ///< the cap holds in each of so many runs of the profile's tokens
     bool worst_profile = false;  ///< minimise the worst profile, not the weighted mean
     bool unequal = false;        ///< moetuner: clusters of any size, as its authors have
     int batch = 64;              ///< see EvaluateOptions
@@ -88,7 +88,8 @@ struct PlaceOptions {
     std::uint64_t seed = 1;
     int threads = 0;       ///< 0: as many as there are cores; same result
     std::stop_token stop;  ///< ends the search with the best so far
-    /// (share done, 0 to 1; objective of the best so far), by one thread at a time. May be empty.
+    /// (share done, 0 to 1; objective of the best so far, 0 where a method does not say), by one
+    /// thread at a time. May be empty.
     std::function<void(double, double)> progress;
 };
 

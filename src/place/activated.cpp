@@ -14,7 +14,7 @@ Activated::Activated(const LayerTokens& tokens, std::vector<int> home, int gpus,
     awake_.assign(home_.size() * batches_, 0);
     for (std::size_t at = 0; at < batches_ * size; ++at)
         for (const std::uint16_t item : tokens.of(real[at]))
-            if (item != LayerTokens::kNone) awake_[item * batches_ + at / size] = 1;
+            if (item != tokens.nobody()) awake_[item * batches_ + at / size] = 1;
     count_.assign(batches_ * gpus_, 0);
     mean_.assign(batches_, 0.0);
     for (std::size_t item = 0; item < home_.size(); ++item)
@@ -50,8 +50,7 @@ double Activated::change(int a, int b) const {
         const int others = most_but(batch, g, h);
         const int here = count_[batch * gpus_ + g];
         const int there = count_[batch * gpus_ + h];
-        sum += (std::max({others, here + shift, there - shift}) -
-                std::max({others, here, there})) /
+        sum += (std::max({others, here + shift, there - shift}) - std::max({others, here, there})) /
                mean_[batch];
     }
     return sum / static_cast<double>(batches_);

@@ -81,8 +81,8 @@ bool anneal(Search& search, const Schedule& schedule, Rng& rng,
             const Proposal proposal = propose(search, rng);
             const Search::Swap& swap = proposal.swap;
             const double most = temperature * draws(proposal.bits);
-            if (!apart(search, swap) || search.least_change(swap) > most ||
-                !search.allows(swap) || search.change(swap) > most)
+            if (!apart(search, swap) || search.least_change(swap) > most || !search.allows(swap) ||
+                search.change(swap) > most)
                 continue;
             search.apply(swap);
             work += taken;

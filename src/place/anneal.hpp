@@ -1,18 +1,17 @@
 /// Simulated annealing over swaps: a swap that adds d to the energy is taken with probability
 /// exp(−d/T), T falling from hot to cold (Kirkpatrick, Gelatt, Vecchi 1983).
 #pragma once
-#include "place/search.hpp"
-
 #include "base/rng.hpp"
+#include "place/search.hpp"
 
 #include <functional>
 
 namespace moehub {
 
 struct Schedule {
-    double work = 0;  ///< in proposals; one that is taken costs as many as its tables take to mend
-    double hot = 0.3;    ///< temperature at the start, in mean changes of a random swap
-    double cold = 0.08;  ///< at the end
+    double work = 0;  ///< in proposals; one that is taken costs Search::swap_cost()
+    double hot = 0;   ///< temperature at the start, in mean changes of a random swap
+    double cold = 0;  ///< at the end
 };
 
 /// Ends early when `stopped`, which is asked now and then, says so; returns false then.

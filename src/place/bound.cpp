@@ -25,12 +25,14 @@
 namespace moehub {
 namespace {
 
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
+std::size_t at(int index) {
+    return static_cast<std::size_t>(index);
+}
 
 /// Parts of a domain of GPUs: one GPU, or a node.
 struct Domain {
-    int count = 0;  ///< of domains
-    int slots = 0;  ///< of one
+    int count = 0;     ///< of domains
+    int slots = 0;     ///< of one
     double share = 0;  ///< GPUs of one
 };
 
@@ -40,8 +42,8 @@ struct LayerLoads {
     double cap = 0;   ///< of a GPU's rows
 };
 
-LayerLoads loads_of(const Profile& profile, const PlaceOptions& options,
-                    const ExpertLayout& layout, int layer) {
+LayerLoads loads_of(const Profile& profile, const PlaceOptions& options, const ExpertLayout& layout,
+                    int layer) {
     const std::vector<double> gpus = gpu_loads(profile, layout, layer);
     const double mean =
         std::accumulate(gpus.begin(), gpus.end(), 0.0) / static_cast<double>(gpus.size());
@@ -110,8 +112,7 @@ double distinct_bound(const Matrix& both, const LayerLoads& loads, const Domain&
 double staying_bound(const Matrix& moves, const LayerLoads& next, const Domain& domain) {
     double sum = 0;
     for (int expert = 0; expert < moves.rows; ++expert)
-        sum += most_gain(row(moves, expert), next.counts,
-                         {domain.slots, next.cap * domain.share});
+        sum += most_gain(row(moves, expert), next.counts, {domain.slots, next.cap * domain.share});
     return sum;
 }
 
@@ -214,7 +215,7 @@ Evaluation lower_bounds(const PlaceInput& input, const PlaceOptions& options,
     for (const Profile& profile : input.profiles) {
         const Evaluation own = bounds.of(profile);
         const double share = profile.weight / weights;
-        for (double Evaluation::* part :
+        for (double Evaluation::*part :
              {&Evaluation::load_max_over_mean, &Evaluation::gpus_per_token,
               &Evaluation::nodes_per_token, &Evaluation::off_gpu_transitions,
               &Evaluation::off_node_transitions, &Evaluation::heaviest_pair,

@@ -10,12 +10,12 @@ namespace moehub {
 class Budget {
   public:
     /// Proposals that two cores of 2020 and later do in a second, and have time to spare.
-    static constexpr double kPerSecond = 20e6;
+    static constexpr double kPerSecond = 25e6;
 
     Budget(double seconds, std::stop_token stop)
         : seconds_(seconds),
-          end_(Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                  std::chrono::duration<double>(seconds))),
+          end_(Clock::now() +
+               std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))),
           stop_(std::move(stop)) {}
 
     double work() const { return seconds_ * kPerSecond; }

@@ -19,7 +19,7 @@ Chain::Chain(const std::vector<LayerTokens>& tokens, std::vector<std::vector<int
             const int weight = tokens[layer].sample().weight(token / 64);
             for (const std::uint16_t from : tokens[layer].of(token))
                 for (const std::uint16_t to : tokens[layer + 1].of(token))
-                    if (from != LayerTokens::kNone && to != LayerTokens::kNone) {
+                    if (from != tokens[layer].nobody() && to != tokens[layer + 1].nobody()) {
                         next_[layer][from * theirs + to] += weight;
                         total_ += weight;
                     }
@@ -97,8 +97,7 @@ double Chain::off_domain_change(int layer, int a, int b) const {
     if (g == h || total_ <= 0) return 0;
     const std::int32_t* of_a = pull(layer, a);
     const std::int32_t* of_b = pull(layer, b);
-    const std::int64_t stay =
-        (std::int64_t{of_b[g]} - of_a[g]) - (std::int64_t{of_b[h]} - of_a[h]);
+    const std::int64_t stay = (std::int64_t{of_b[g]} - of_a[g]) - (std::int64_t{of_b[h]} - of_a[h]);
     return -static_cast<double>(stay) / static_cast<double>(total_);
 }
 

@@ -48,9 +48,9 @@ class Chain {
 
     std::size_t domains_;
     std::vector<std::vector<int>> home_;
-    std::vector<Counts> next_;      ///< [layer]: [item][item of the next layer]
-    std::vector<Counts> previous_;  ///< [layer]: [item][item of the layer before]
-    std::vector<Counts> pull_;      ///< [layer]: [item][domain], f above
+    std::vector<Counts> next_;         ///< [layer]: [item][item of the next layer]
+    std::vector<Counts> previous_;     ///< [layer]: [item][item of the layer before]
+    std::vector<Counts> pull_;         ///< [layer]: [item][domain], f above
     std::vector<std::int64_t> pairs_;  ///< [domain][domain], symmetric; the diagonal once
     std::int64_t total_ = 0;
     double powers_ = 0;  ///< Σ over pairs of domains of power()

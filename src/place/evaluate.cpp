@@ -10,7 +10,9 @@
 namespace moehub {
 namespace {
 
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
+std::size_t at(int index) {
+    return static_cast<std::size_t>(index);
+}
 
 struct Mean {
     double sum = 0;
@@ -105,8 +107,8 @@ class Evaluator {
             nodes.clear();
             for (const Visit& visit : visits_) nodes.push_back(visit.gpu / gpus_per_node_);
             std::sort(nodes.begin(), nodes.end());
-            nodes_.add(static_cast<double>(std::unique(nodes.begin(), nodes.end()) -
-                                           nodes.begin()));
+            nodes_.add(
+                static_cast<double>(std::unique(nodes.begin(), nodes.end()) - nodes.begin()));
         }
     }
 
@@ -209,10 +211,10 @@ std::vector<double> gpu_loads(const Profile& profile, const ExpertLayout& layout
 Evaluation evaluate(const Profile& profile, const ExpertLayout& layout,
                     const EvaluateOptions& options) {
     if (layout.layers() != profile.layers || layout.experts != profile.experts)
-        throw InputError(fmt::format("{}: found {} layers of {} experts, allowed: the layout's {} "
-                                     "of {}",
-                                     profile.name, profile.layers, profile.experts, layout.layers(),
-                                     layout.experts));
+        throw InputError(fmt::format(
+            "{}: found {} layers of {} experts, allowed: the layout's {} "
+            "of {}",
+            profile.name, profile.layers, profile.experts, layout.layers(), layout.experts));
     if (options.nodes < 1 || layout.gpus % options.nodes != 0)
         throw InputError(fmt::format("nodes: found {}, allowed: a divisor of {} GPUs",
                                      options.nodes, layout.gpus));

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <thread>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -123,12 +124,14 @@ ExpertLayout layout_of(const PlaceInput& input, const ChainResult& chain) {
     return layout;
 }
 
-std::vector<std::string> notes_of(const LayerCosts& costs, const PlaceOptions& options) {
+std::vector<std::string> notes_of(const LayerCosts& costs, const PlaceOptions& options,
+                                  const std::vector<int>& layer_numbers) {
     std::vector<std::string> layers;
     double highest = 0;
     for (std::size_t layer = 0; layer < costs.raised_cap.size(); ++layer) {
         if (costs.raised_cap[layer] <= 0) continue;
-        layers.push_back(fmt::to_string(layer));
+        layers.push_back(layer_numbers.empty() ? fmt::to_string(layer)
+                                               : fmt::to_string(layer_numbers[layer]));
         highest = std::max(highest, costs.raised_cap[layer]);
     }
     if (layers.empty()) return {};
@@ -179,6 +182,8 @@ Solution solve_exact(const PlaceInput& input, const PlaceOptions& options) {
         task.prices = [&](int boundary, int placement, Matrix& table) {
             prices.fill(shares[at(boundary)], placement, table);
         };
+    task.threads = options.threads > 0 ? options.threads
+                                       : static_cast<int>(std::thread::hardware_concurrency());
     task.end = start + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                            std::chrono::duration<double>(std::min(options.time_limit, 1e9)));
     if (options.progress) task.progress = [&](double share) { options.progress(share, 0); };
@@ -186,7 +191,7 @@ Solution solve_exact(const PlaceInput& input, const PlaceOptions& options) {
     // Evaluations add up in another order; a bound must not be above the value it bounds.
     constexpr double kRounding = 1e-12;
     Solution solution{layout_of(input, chain), chain.value * (1 - kRounding), chain.cut_short,
-                      notes_of(costs, options)};
+                      notes_of(costs, options, input.profiles.front().layer_numbers)};
     if (chain.cut_short) {
         solution.bound.reset();
         solution.notes.push_back("exact: the time was over before all was compared: not proven");

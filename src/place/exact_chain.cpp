@@ -6,8 +6,10 @@
 #include "place/exact_chain.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
 #include <numeric>
+#include <thread>
 
 namespace moehub {
 namespace {
@@ -25,12 +27,60 @@ struct Arrival {
     int placement = -1;  ///< in the same names
 };
 
+/// A layer's allowed placements, those of an orbit together.
+struct Targets {
+    struct Group {
+        int orbit, begin, end;
+    };
+    std::vector<Group> groups;
+    std::vector<int> placement;
+    std::vector<std::uint16_t> numbers;  ///< [placement][gpu]
+
+    Targets(const LayerPlacements& all, const std::vector<double>& cost) {
+        for (int number = 0; number < all.size(); ++number)
+            if (cost[at(all.orbit(number))] < kNever) placement.push_back(number);
+        std::stable_sort(placement.begin(), placement.end(),
+                         [&](int a, int b) { return all.orbit(a) < all.orbit(b); });
+        for (int index = 0; index < static_cast<int>(placement.size()); ++index) {
+            const int orbit = all.orbit(placement[at(index)]);
+            if (groups.empty() || groups.back().orbit != orbit)
+                groups.push_back({orbit, index, index});
+            groups.back().end = index + 1;
+            const auto own = all.numbers(placement[at(index)]);
+            numbers.insert(numbers.end(), own.begin(), own.end());
+        }
+    }
+};
+
+template <bool largest>
+void arrive_from(int from, double before, const Matrix& prices, const Targets& targets,
+                 std::vector<Arrival>& found) {
+    const auto gpus = at(prices.rows);
+    const auto columns = at(prices.columns);
+    for (const Targets::Group& group : targets.groups) {
+        const std::uint16_t* number = targets.numbers.data() + at(group.begin) * gpus;
+        double least = kNever;
+        int best = group.begin;
+        for (int index = group.begin; index < group.end; ++index, number += gpus) {
+            double pay = 0;
+            for (std::size_t gpu = 0; gpu < gpus; ++gpu) {
+                const double price = prices.at_[gpu * columns + number[gpu]];
+                pay = largest ? std::max(pay, price) : pay + price;
+            }
+            if (pay < least) {
+                least = pay;
+                best = index;
+            }
+        }
+        Arrival& arrival = found[at(group.orbit)];
+        if (before + least < arrival.value)
+            arrival = {before + least, from, targets.placement[at(best)]};
+    }
+}
+
 class ChainSearch {
   public:
-    explicit ChainSearch(const ChainTask& task)
-        : task_(task),
-          all_(*task.placements),
-          prices_(all_.shape().gpus, static_cast<int>(all_.sets().size())) {}
+    explicit ChainSearch(const ChainTask& task) : task_(task), all_(*task.placements) {}
 
     ChainResult run() {
         const int layers = static_cast<int>(task_.cost.size());
@@ -39,62 +89,77 @@ class ChainSearch {
             first.push_back({task_.cost[0][at(orbit)], -1, all_.first(orbit)});
         for (int layer = 1; layer < layers; ++layer) {
             if (task_.progress) task_.progress(static_cast<double>(layer) / layers);
-            step(layer);
+            step_to(layer);
         }
         return trace_back();
     }
 
   private:
+    struct Step {
+        int layer;
+        std::vector<int> sources;
+        Targets targets;
+    };
+
     bool too_late() const {
         return task_.stop.stop_requested() || std::chrono::steady_clock::now() >= task_.end;
     }
 
-    /// Placements of the layer that are allowed.
-    std::vector<int> allowed(int layer) const {
-        std::vector<int> result;
-        for (int placement = 0; placement < all_.size(); ++placement)
-            if (task_.cost[at(layer)][at(all_.orbit(placement))] < kNever)
-                result.push_back(placement);
+    /// Orbits of the last layer so far that can be reached. Best first: when time runs out, the
+    /// rest may go.
+    std::vector<int> sources() const {
+        const std::vector<Arrival>& last = arrivals_.back();
+        std::vector<int> result(at(all_.orbits()));
+        std::iota(result.begin(), result.end(), 0);
+        std::erase_if(result, [&](int orbit) { return last[at(orbit)].value == kNever; });
+        std::stable_sort(result.begin(), result.end(),
+                         [&](int a, int b) { return last[at(a)].value < last[at(b)].value; });
         return result;
     }
 
-    void step(int layer) {
-        const std::vector<Arrival>& before = arrivals_.back();
-        std::vector<int> sources(at(all_.orbits()));
-        std::iota(sources.begin(), sources.end(), 0);
-        std::erase_if(sources, [&](int orbit) { return before[at(orbit)].value == kNever; });
-        // Best first: when time runs out, the rest may go.
-        std::stable_sort(sources.begin(), sources.end(),
-                         [&](int a, int b) { return before[at(a)].value < before[at(b)].value; });
-        const std::vector<int> targets = allowed(layer);
-        std::vector<Arrival> here(at(all_.orbits()));
-        for (const int from : sources) {
-            if (from != sources.front() && too_late()) {
+    /// Arrivals from the sources `begin` … `end` − 1. The first of all is never too late.
+    std::vector<Arrival> arrive(const Step& step, std::size_t begin, std::size_t end) {
+        std::vector<Arrival> found(at(all_.orbits()));
+        Matrix prices(all_.shape().gpus, static_cast<int>(all_.sets().size()));
+        for (std::size_t turn = begin; turn < end; ++turn) {
+            if (turn > 0 && too_late()) {
                 cut_short_ = true;
                 break;
             }
-            task_.prices(layer - 1, all_.first(from), prices_);
-            for (const int placement : targets) {
-                const double value = before[at(from)].value + pay(placement);
-                Arrival& arrival = here[at(all_.orbit(placement))];
-                if (value < arrival.value) arrival = {value, from, placement};
-            }
+            const int from = step.sources[turn];
+            task_.prices(step.layer - 1, all_.first(from), prices);
+            const double before = arrivals_.back()[at(from)].value;
+            if (task_.largest)
+                arrive_from<true>(from, before, prices, step.targets, found);
+            else
+                arrive_from<false>(from, before, prices, step.targets, found);
         }
-        for (int orbit = 0; orbit < all_.orbits(); ++orbit)
-            here[at(orbit)].value += task_.cost[at(layer)][at(orbit)];
-        arrivals_.push_back(std::move(here));
+        return found;
     }
 
-    double pay(int placement) const {
-        const double* price = prices_.at_.data();
-        double sum = 0;
-        double most = 0;
-        for (const std::uint16_t number : all_.numbers(placement)) {
-            sum += price[number];
-            most = std::max(most, price[number]);
-            price += prices_.columns;
+    void step_to(int layer) {
+        const Step step{layer, sources(), Targets(all_, task_.cost[at(layer)])};
+        const std::size_t count = step.sources.size();
+        // A thread must be worth its start.
+        const std::size_t work = count * step.targets.placement.size() / 1'000'000 + 1;
+        const std::size_t threads = std::min({at(std::max(task_.threads, 1)), work, count});
+        std::vector<std::vector<Arrival>> found(threads);
+        const auto run = [&](std::size_t part) {
+            found[part] = arrive(step, part * count / threads, (part + 1) * count / threads);
+        };
+        {
+            std::vector<std::jthread> others;
+            for (std::size_t part = 1; part < threads; ++part) others.emplace_back(run, part);
+            run(0);
         }
-        return task_.largest ? most : sum;
+        // Of equal ones the earliest source's, as if there were one thread.
+        std::vector<Arrival> here = std::move(found[0]);
+        for (std::size_t part = 1; part < threads; ++part)
+            for (std::size_t orbit = 0; orbit < here.size(); ++orbit)
+                if (found[part][orbit].value < here[orbit].value) here[orbit] = found[part][orbit];
+        for (std::size_t orbit = 0; orbit < here.size(); ++orbit)
+            here[orbit].value += task_.cost[at(layer)][orbit];
+        arrivals_.push_back(std::move(here));
     }
 
     ChainResult trace_back() const {
@@ -129,9 +194,8 @@ class ChainSearch {
 
     const ChainTask& task_;
     const LayerPlacements& all_;
-    Matrix prices_;
     std::vector<std::vector<Arrival>> arrivals_;  ///< [layer][orbit]
-    bool cut_short_ = false;
+    std::atomic<bool> cut_short_ = false;
 };
 
 /// Nothing between layers: each has its own best.

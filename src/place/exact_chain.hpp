@@ -17,10 +17,12 @@ struct ChainTask {
 
     /// What two neighbouring layers pay: the sum (or the largest) over the later layer's GPUs of
     /// prices(boundary, earlier layer's placement)(gpu, number of the GPU's set). Must be the same
-    /// when both layers' names change alike (LayerPlacements). Empty: nothing.
+    /// when both layers' names change alike (LayerPlacements). Called by several threads at once.
+    /// Empty: nothing.
     std::function<void(int boundary, int placement, Matrix& prices)> prices;
     bool largest = false;
 
+    int threads = 1;  ///< same result
     std::stop_token stop = {};
     std::chrono::steady_clock::time_point end = std::chrono::steady_clock::time_point::max();
     std::function<void(double)> progress = {};  ///< share done

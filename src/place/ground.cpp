@@ -11,7 +11,9 @@
 namespace moehub {
 namespace {
 
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
+std::size_t at(int index) {
+    return static_cast<std::size_t>(index);
+}
 
 /// Tokens that a search looks at. On traces of 100,000 tokens 2,000 overfit and 8,000 do not.
 constexpr std::int64_t kMostTokens = 16384;
@@ -42,12 +44,9 @@ bool all_have_tokens(const std::vector<Profile>& profiles) {
 Ground::Ground(const PlaceInput& input, const PlaceOptions& options, const Objective& objective)
     : input_(&input), options_(&options) {
     const Profile& first = input.profiles.front();
-    spec_ = {objective,
-             input.gpus,
-             input.nodes,
-             options.batch,
-             first.layers,
-             std::int64_t{first.layers} * (first.experts + input.redundant),
+    spec_ = {objective,        input.gpus,
+             input.nodes,      options.batch,
+             first.layers,     std::int64_t{first.layers} * (first.experts + input.redundant),
              options.max_moves};
     choose_copies();
     if (options.current)
@@ -61,7 +60,8 @@ Ground::Ground(const PlaceInput& input, const PlaceOptions& options, const Objec
     const LoadViews views(input.profiles, options.load_cap, options.load_blocks);
     for (int layer = 0; layer < first.layers; ++layer)
         loads_.emplace_back(views.of(layer), items_[at(layer)], input.gpus);
-    run_parallel(at(first.layers), [this](std::size_t layer) { place_first(static_cast<int>(layer)); },
+    run_parallel(at(first.layers),
+                 [this](std::size_t layer) { place_first(static_cast<int>(layer)); },
                  {options.threads, {}});
     if (options.max_moves) relieve_current();
     std::vector<double> needed;
@@ -126,10 +126,9 @@ void Ground::note_caps(const std::vector<double>& needed) {
         fmt::format("the load cap {} cannot be kept in {} of {} layers{}; the highest is {:.3f} "
                     "in layer {}",
                     options_->load_cap, broken, layers(),
-                    options_->max_moves ? " with so few moves"
-                    : input_->redundant == 0
-                        ? " without copies (--replicas)"
-                        : "",
+                    options_->max_moves      ? " with so few moves"
+                    : input_->redundant == 0 ? " without copies (--replicas)"
+                                             : "",
                     needed[at(worst)],
                     input_->profiles.front().layer_numbers.empty()
                         ? worst

@@ -19,7 +19,7 @@ std::int64_t tokens_in_all(const std::vector<Profile>& profiles) {
 std::vector<int> token_weights(const std::vector<Profile>& profiles,
                                const std::vector<std::int64_t>& picked) {
     if (profiles.size() == 1) return {1};
-    constexpr double kFinest = 16;     // of the lightest token: weights are within 3 %
+    constexpr double kFinest = 16;      // of the lightest token: weights are within 3 %
     constexpr double kHeaviest = 4096;  // sums stay far below 2^31
     std::vector<double> exact;
     for (std::size_t at = 0; at < profiles.size(); ++at)
@@ -67,7 +67,8 @@ LayerTokens::LayerTokens(const std::vector<Profile>& profiles, const TokenSample
                          const LayerItems& items, int layer)
     : sample_(&sample),
       top_k_(static_cast<std::size_t>(sample.top_k())),
-      chosen_(sample.tokens().size() * top_k_, kNone) {
+      nobody_(static_cast<std::uint16_t>(items.size())),
+      chosen_(sample.tokens().size() * top_k_, nobody_) {
     for (std::size_t at = 0; at < sample.tokens().size(); ++at) {
         const TokenSample::Token& token = sample.tokens()[at];
         if (token.profile < 0) continue;

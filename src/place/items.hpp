@@ -48,14 +48,15 @@ class TokenSample {
 /// The items that each token of the sample goes to in a layer.
 class LayerTokens {
   public:
-    static constexpr std::uint16_t kNone = 0xFFFF;
-
     LayerTokens(const std::vector<Profile>& profiles, const TokenSample& sample,
                 const LayerItems& items, int layer);
 
     const TokenSample& sample() const { return *sample_; }
     std::size_t size() const { return sample_->tokens().size(); }
-    /// Distinct; kNone where a token has fewer.
+    /// Stands where a token has fewer items than others: one past the last item, so that counters
+    /// by item can take it without asking.
+    std::uint16_t nobody() const { return nobody_; }
+    /// Distinct, but for nobody.
     std::span<const std::uint16_t> of(std::size_t token) const {
         return {chosen_.data() + token * top_k_, top_k_};
     }
@@ -63,6 +64,7 @@ class LayerTokens {
   private:
     const TokenSample* sample_;
     std::size_t top_k_;
+    std::uint16_t nobody_;
     std::vector<std::uint16_t> chosen_;
 };
 

@@ -12,18 +12,37 @@
 #include "place/relabel.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
 #include <mutex>
+#include <numeric>
 
 namespace moehub {
 namespace {
 
 using Homes = std::vector<std::vector<int>>;
 
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
+std::size_t at(int index) {
+    return static_cast<std::size_t>(index);
+}
 
-/// Proposals of one run, in sweeps over all pairs of items.
-constexpr double kSweeps = 150;
-constexpr int kMostRuns = 64;
+/// Proposals of one run in sweeps over all pairs of items, and temperatures: of layers by
+/// themselves, of all together, and of all together when each has been searched before.
+struct Manner {
+    double sweeps;
+    double hot;
+    double cold;
+};
+constexpr Manner kAlone{150, 0.3, 0.08};
+constexpr Manner kTogether{500, 1.0, 0.1};
+constexpr Manner kAgain{300, 0.07, 0.02};
+
+/// About 0.1 % of the objective for loads that are spread as the usual cap allows.
+double evenness_for(const Objective& want) {
+    return 3 * (want.gpus + want.nodes) +
+           0.6 * (want.transitions + want.node_transitions + want.pair + want.activated);
+}
 
 double pairs_of(const Search& search) {
     double pairs = 0;
@@ -32,32 +51,39 @@ double pairs_of(const Search& search) {
     return pairs;
 }
 
-/// Work shared out over runs of about kSweeps each.
-struct Runs {
-    int count = 1;
-    double work = 0;  ///< of each
-};
-Runs runs_of(double work, double pairs) {
-    const double one = kSweeps * pairs;
-    const int count = static_cast<int>(std::clamp(work / one, 1.0, double{kMostRuns}));
-    return {count, std::min(work / count, 2 * one)};
+/// The work of each run: a short one first, so that there is something early, then some of about
+/// the manner's sweeps.
+std::vector<double> runs_of(double work, double pairs, const Manner& manner) {
+    constexpr double kFirst = 0.1;
+    constexpr double kMost = 64;
+    const double one = manner.sweeps * pairs;
+    const double rest = work * (1 - kFirst);
+    const double count = std::floor(std::clamp(rest / one, 1.0, kMost));
+    std::vector<double> runs(static_cast<std::size_t>(count) + 1, std::min(rest / count, 2 * one));
+    runs.front() = std::min(work * kFirst, one);
+    return runs;
 }
 
-/// Tells the caller how far the search is; pieces may end on several threads.
+/// Tells the caller how far the search is and what the best so far is worth; pieces may end on
+/// several threads.
 class Report {
   public:
-    Report(const PlaceOptions& options, std::size_t pieces) : options_(options), pieces_(pieces) {}
-    void done(double value) {
+    Report(const PlaceOptions& options, std::size_t pieces, double value)
+        : options_(options), pieces_(pieces), value_(value) {}
+    /// A piece is done, and the best is now worth what this says of before.
+    void done(const std::function<double(double)>& value) {
         const std::lock_guard lock(mutex_);
+        value_ = value(value_);
         ++done_;
         if (options_.progress)
-            options_.progress(static_cast<double>(done_) / static_cast<double>(pieces_), value);
+            options_.progress(static_cast<double>(done_) / static_cast<double>(pieces_), value_);
     }
 
   private:
     const PlaceOptions& options_;
     std::size_t pieces_;
     std::size_t done_ = 0;
+    double value_;
     std::mutex mutex_;
 };
 
@@ -74,78 +100,120 @@ Parts parts_of(const SearchSpec& spec) {
             moves || (chain && spec.layers > 1)};
 }
 
+/// Anneals towards even loads as well, then takes what the objective alone gains.
+void run_once(Search& search, const Schedule& schedule, Rng& rng,
+              const std::function<bool()>& over) {
+    search.set_evenness(evenness_for(search.spec().objective));
+    anneal(search, schedule, rng, over);
+    search.set_evenness(0);
+    descend(search, over);
+}
+
+/// The best of a layer's runs: of those within 0.1 % of the least objective the most even, since
+/// that much is nothing on tokens the search has not seen, and evenness is something.
+class Best {
+  public:
+    void offer(const Search& search) {
+        found_.push_back({search.objective(), search.unevenness(), search.home(0)});
+        value_ = std::min(value_, found_.back().objective);
+    }
+    double value() const { return value_; }
+    const std::vector<int>& home() const {
+        constexpr double kAsGood = 1.001;
+        const Run* best = nullptr;
+        for (const Run& run : found_)
+            if (run.objective <= value_ * kAsGood && (!best || run.unevenness < best->unevenness))
+                best = &run;
+        return best->home;
+    }
+
+  private:
+    struct Run {
+        double objective;
+        double unevenness;
+        std::vector<int> home;
+    };
+    std::vector<Run> found_;
+    double value_ = std::numeric_limits<double>::infinity();
+};
+
 /// Every layer by itself, from several starts; the best of each.
 Homes search_layers(const Ground& ground, const PlaceOptions& options, const Budget& budget,
                     double work) {
-    Homes best = ground.start();
-    const std::size_t layers = best.size();
+    const Homes start = ground.start();
+    const std::size_t layers = start.size();
     std::vector<Search> searches;
-    std::vector<double> least(layers);
+    std::vector<Best> best(layers);
+    double value = 0;
     for (std::size_t layer = 0; layer < layers; ++layer) {
         searches.push_back(ground.one_layer(static_cast<int>(layer)));
-        least[layer] = searches.back().energy();
+        best[layer].offer(searches[layer]);
+        value += best[layer].value() / static_cast<double>(layers);
     }
-    const Runs runs = runs_of(work / static_cast<double>(layers), pairs_of(searches.front()));
+    const std::vector<double> runs =
+        runs_of(work / static_cast<double>(layers), pairs_of(searches.front()), kAlone);
     const auto over = [&budget] { return budget.over(); };
-    Report report(options, layers * at(runs.count));
-    for (int run = 0; run < runs.count; ++run)
-        run_parallel(
-            layers,
-            [&](std::size_t layer) {
-                if (over()) return;
-                Search& search = searches[layer];
-                Rng rng(options.seed, (at(run) + 1) * layers + layer);
-                search.place({ground.start()[layer]});
-                anneal(search, {.work = runs.work}, rng, over);
-                descend(search, over);
-                if (search.energy() < least[layer]) {
-                    least[layer] = search.energy();
-                    best[layer] = search.home(0);
-                }
-                report.done(0);
-            },
-            {options.threads, {}});
-    return best;
-}
-
-Homes homes_of(const Search& search) {
+    Report report(options, layers * runs.size(), value);
+    for (std::size_t run = 0; run < runs.size(); ++run)
+        run_parallel(layers,
+                     [&](std::size_t layer) {
+                         if (over()) return;
+                         Rng rng(options.seed, run * layers + layer);
+                         searches[layer].place({start[layer]});
+                         run_once(searches[layer], {runs[run], kAlone.hot, kAlone.cold}, rng, over);
+                         const double before = best[layer].value();
+                         best[layer].offer(searches[layer]);
+                         const double gain =
+                             (before - best[layer].value()) / static_cast<double>(layers);
+                         report.done([gain](double whole) { return whole - gain; });
+                     },
+                     {options.threads, {}});
     Homes homes;
-    for (int layer = 0; layer < search.layers(); ++layer) homes.push_back(search.home(layer));
+    for (const Best& layer : best) homes.push_back(layer.home());
     return homes;
 }
 
-/// All layers together, from `start`; aligned where labels are free.
-Homes search_chain(const Ground& ground, const PlaceOptions& options, const Budget& budget,
-                   const Homes& start, double hot) {
-    Search search = ground.all_layers();
+struct Found {
+    Homes homes;
+    double value = 0;
+};
+
+/// All layers together, from `start`; labels aligned where they are free.
+Homes search_together(const Ground& ground, const PlaceOptions& options, const Budget& budget,
+                      const Homes& start, const Manner& manner) {
     const bool free = !ground.spec().max_moves && ground.spec().objective.moved <= 0;
-    search.place(start);
-    if (free) search.align();
-    const Homes aligned = homes_of(search);
-    Homes best = aligned;
-    double least = search.objective();
-    const Runs runs = runs_of(budget.work() / 2, pairs_of(search));
+    Search first = ground.all_layers();
+    first.place(start);
+    if (free) first.align();
+    const std::vector<double> runs = runs_of(budget.work() / 2, pairs_of(first), manner);
+    std::vector<Found> found(runs.size(), {first.homes(), first.objective()});
     const auto over = [&budget] { return budget.over(); };
-    Report report(options, at(runs.count));
-    const auto keep = [&] {
-        if (search.objective() >= least) return;
-        least = search.objective();
-        best = homes_of(search);
-    };
-    for (int run = 0; run < runs.count && !over(); ++run) {
-        Rng rng(options.seed, at(run));
-        search.place(aligned);
-        anneal(search, {.work = runs.work, .hot = hot}, rng, over);
-        descend(search, over);
-        keep();
-        if (free) {
-            search.align();
-            descend(search, over);
-            keep();
-        }
-        report.done(least);
-    }
-    return best;
+    Report report(options, runs.size(), first.objective() / ground.layers());
+    run_parallel(runs.size(),
+                 [&](std::size_t run) {
+                     if (over()) return;
+                     Search search = first;
+                     Rng rng(options.seed, run);
+                     const auto keep = [&] {
+                         if (search.objective() < found[run].value)
+                             found[run] = {search.homes(), search.objective()};
+                     };
+                     run_once(search, {runs[run], manner.hot, manner.cold}, rng, over);
+                     keep();
+                     if (free) {
+                         search.align();
+                         descend(search, over);
+                         keep();
+                     }
+                     report.done([&](double before) {
+                         return std::min(before, found[run].value / ground.layers());
+                     });
+                 },
+                 {options.threads, {}});
+    return std::min_element(
+               found.begin(), found.end(),
+               [](const Found& left, const Found& right) { return left.value < right.value; })
+        ->homes;
 }
 
 /// Labels under which most items stay where the current layout has them.
@@ -168,10 +236,8 @@ Solution solve_joint(const PlaceInput& input, const PlaceOptions& options) {
     if (parts.local)
         homes = search_layers(ground, options, budget, budget.work() / (parts.coupled ? 2 : 1));
     if (parts.coupled) {
-        constexpr double kGentle = 0.1;  // what the layers found by themselves is to be kept
-        const bool gentle = parts.local || options.max_moves;
-        homes = search_chain(ground, options, budget, homes,
-                             gentle ? kGentle : Schedule{}.hot);
+        homes = search_together(ground, options, budget, homes,
+                                parts.local || options.max_moves ? kAgain : kTogether);
     } else if (options.current) {
         stay(homes, ground, input);
     }

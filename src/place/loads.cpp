@@ -12,7 +12,9 @@ namespace {
 /// Rounding of sums that differ only in their order.
 constexpr double kRounding = 1e-9;
 
-double square(double value) { return value > 0 ? value * value : 0; }
+double square(double value) {
+    return value > 0 ? value * value : 0;
+}
 
 }  // namespace
 
@@ -40,10 +42,7 @@ std::vector<LoadView> LoadViews::of(int layer) const {
 }
 
 Loads::Loads(const std::vector<LoadView>& views, const LayerItems& items, int gpus)
-    : items_(&items),
-      views_(views.size()),
-      gpus_(gpus),
-      loads_(at(items.size()) * views_) {
+    : items_(&items), views_(views.size()), gpus_(gpus), loads_(at(items.size()) * views_) {
     for (std::size_t view = 0; view < views_; ++view) {
         const auto& counts = views[view].counts;
         const double mean = std::accumulate(counts.begin(), counts.end(), 0.0) / gpus;
@@ -116,11 +115,29 @@ double Loads::change(int a, int b) const {
         double others = 0;
         for (int index = 0; index < gpus_; ++index)
             if (index != from && index != to) others = std::max(others, gpu(index, view));
-        sum += weights_[view] *
-               (std::max({others, gpu(from, view) + shift, gpu(to, view) - shift}) -
-                std::max({others, gpu(from, view), gpu(to, view)}));
+        sum +=
+            weights_[view] * (std::max({others, gpu(from, view) + shift, gpu(to, view) - shift}) -
+                              std::max({others, gpu(from, view), gpu(to, view)}));
     }
     return sum;
+}
+
+double Loads::unevenness() const {
+    double sum = 0;
+    for (std::size_t view = 0; view < views_; ++view)
+        for (int index = 0; index < gpus_; ++index)
+            sum += weights_[view] * (gpu(index, view) - 1) * (gpu(index, view) - 1);
+    return sum / gpus_;
+}
+
+double Loads::unevenness_change(int a, int b) const {
+    double sum = 0;
+    for (std::size_t view = 0; view < views_; ++view) {
+        const double shift = load(b, view) - load(a, view);
+        const double apart = gpu(home_[at(a)], view) - gpu(home_[at(b)], view);
+        sum += weights_[view] * 2 * shift * (apart + shift);
+    }
+    return sum / gpus_;
 }
 
 double Loads::excess() const {

@@ -1,9 +1,8 @@
 /// Loads of a layer's GPUs under a cap, in every view of the load at once: each profile, and each
 /// block of its tokens where asked for.
 #pragma once
-#include "place/items.hpp"
-
 #include "base/rng.hpp"
+#include "place/items.hpp"
 
 namespace moehub {
 
@@ -43,6 +42,11 @@ class Loads {
     /// Busiest GPU over the mean, by the views' weights; and how a swap changes it.
     double value() const;
     double change(int a, int b) const;
+
+    /// How uneven GPUs are: the variance of their loads over the mean's square, by the views'
+    /// weights; and how a swap changes it.
+    double unevenness() const;
+    double unevenness_change(int a, int b) const;
 
     /// Swaps until every cap is kept, or nothing helps; true when kept.
     bool keep_caps(Rng& rng);

@@ -20,7 +20,7 @@ constexpr double kTolerance = 0.025;
 /// Of the mean, per cluster: nobody measures a difference of a thousandth. Where the best is near
 /// 0, the paper's tolerance alone never ends.
 constexpr double kEvenEnough = 0.001;
-/// Clusters times experts. CBC has done nothing for larger ones before its time was over.
+/// Clusters times experts. At this size CBC improved no start in 2,000 nodes, which took seconds.
 constexpr int kMostSwitches = 1024;
 /// What the first relaxation costs, in nodes.
 constexpr int kRootNodes = 5;

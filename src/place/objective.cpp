@@ -14,7 +14,7 @@ namespace {
 
 struct Term {
     const char* name;
-    double Objective::* weight;
+    double Objective::*weight;
 };
 constexpr Term kTerms[] = {
     {"load", &Objective::load},
@@ -42,9 +42,10 @@ double weight_of(std::string_view text) {
     }
     constexpr double kMost = 1e6;
     if (!(weight > 0 && weight <= kMost))
-        throw InputError(fmt::format("--objective: found the weight {}, allowed: a number above 0, "
-                                     "at most 1e6, as in 4*transitions",
-                                     quoted(text)));
+        throw InputError(
+            fmt::format("--objective: found the weight {}, allowed: a number above 0, "
+                        "at most 1e6, as in 4*transitions",
+                        quoted(text)));
     return weight;
 }
 
@@ -54,9 +55,10 @@ const Term& term_of(std::string_view name) {
         if (name == term.name) return term;
         known.emplace_back(term.name);
     }
-    throw InputError(fmt::format("--objective: found {}, allowed: {}, with + between and a weight "
-                                 "before, as in gpus+4*transitions{}",
-                                 quoted(name), fmt::join(known, ", "), did_you_mean(name, known)));
+    throw InputError(
+        fmt::format("--objective: found {}, allowed: {}, with + between and a weight "
+                    "before, as in gpus+4*transitions{}",
+                    quoted(name), fmt::join(known, ", "), did_you_mean(name, known)));
 }
 
 void add_term(Objective& objective, std::string_view text) {

@@ -9,11 +9,10 @@ namespace moehub {
 namespace {
 
 double largest_sum(std::vector<double>& values, int count) {
-    const auto size = std::min(static_cast<std::ptrdiff_t>(count),
-                               static_cast<std::ptrdiff_t>(values.size()));
+    const auto size =
+        std::min(static_cast<std::ptrdiff_t>(count), static_cast<std::ptrdiff_t>(values.size()));
     if (size <= 0) return 0;
-    std::nth_element(values.begin(), values.begin() + (size - 1), values.end(),
-                     std::greater<>());
+    std::nth_element(values.begin(), values.begin() + (size - 1), values.end(), std::greater<>());
     return std::accumulate(values.begin(), values.begin() + size, 0.0);
 }
 

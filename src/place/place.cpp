@@ -1,8 +1,7 @@
-#include "place/bound.hpp"
-#include "place/methods.hpp"
-
 #include "base/nearest.hpp"
 #include "base/quantity.hpp"
+#include "place/bound.hpp"
+#include "place/methods.hpp"
 
 #include <moehub/error.hpp>
 
@@ -52,14 +51,16 @@ void check_sizes(const PlaceInput& input) {
     if (input.redundant < 0)
         refuse(fmt::format("--replicas: found {}, allowed: 0 or more", input.redundant));
     if (slots % input.gpus != 0)
-        refuse(fmt::format("--gpus: found {} experts and {} replicas on {} GPUs, allowed: as many "
-                           "slots on every GPU (another --gpus or --replicas; --experts where some "
-                           "were never chosen)",
-                           first.experts, input.redundant, input.gpus));
+        refuse(
+            fmt::format("--gpus: found {} experts and {} replicas on {} GPUs, allowed: as many "
+                        "slots on every GPU (another --gpus or --replicas; --experts where some "
+                        "were never chosen)",
+                        first.experts, input.redundant, input.gpus));
     if (slots > first.experts * input.gpus)
-        refuse(fmt::format("--replicas: found {}, allowed: at most {}, a copy of every expert on "
-                           "every GPU",
-                           input.redundant, first.experts * (input.gpus - 1)));
+        refuse(
+            fmt::format("--replicas: found {}, allowed: at most {}, a copy of every expert on "
+                        "every GPU",
+                        input.redundant, first.experts * (input.gpus - 1)));
     if (input.nodes < 1 || input.gpus % input.nodes != 0)
         refuse(fmt::format("--nodes: found {}, allowed: a divisor of {} GPUs", input.nodes,
                            input.gpus));
@@ -73,13 +74,15 @@ void check_options(const PlaceInput& input, const PlaceOptions& options,
     const auto refuse = [](const std::string& line) { throw InputError(line); };
     const bool tokens = std::all_of(input.profiles.begin(), input.profiles.end(),
                                     [](const Profile& profile) { return profile.has_tokens(); });
-    if (!tokens && (objective.gpus > 0 || objective.nodes > 0 || objective.transitions > 0 ||
-                    objective.node_transitions > 0 || objective.pair > 0 ||
-                    objective.activated > 0))
-        refuse(fmt::format("--objective: found {} and a profile of counts, allowed: load, moved; "
-                           "the others need every token's experts",
-                           to_string(objective)));
-    if (objective == Objective{}) refuse("--objective: found nothing, allowed: at least one weight");
+    if (!tokens &&
+        (objective.gpus > 0 || objective.nodes > 0 || objective.transitions > 0 ||
+         objective.node_transitions > 0 || objective.pair > 0 || objective.activated > 0))
+        refuse(
+            fmt::format("--objective: found {} and a profile of counts, allowed: load, moved; "
+                        "the others need every token's experts",
+                        to_string(objective)));
+    if (objective == Objective{})
+        refuse("--objective: found nothing, allowed: at least one weight");
     if (objective.moved > 0 && !options.current)
         refuse("--objective: found moved, allowed: with --current");
     if (options.max_moves && !options.current)
@@ -99,15 +102,17 @@ void check_options(const PlaceInput& input, const PlaceOptions& options,
         check(current, "--current");
         if (current.gpus != input.gpus || current.experts != first.experts ||
             current.layers() != first.layers)
-            refuse(fmt::format("--current: found {} layers of {} experts on {} GPUs, allowed: the "
-                               "profile's {} of {} on {}",
-                               current.layers(), current.experts, current.gpus, first.layers,
-                               first.experts, input.gpus));
+            refuse(
+                fmt::format("--current: found {} layers of {} experts on {} GPUs, allowed: the "
+                            "profile's {} of {} on {}",
+                            current.layers(), current.experts, current.gpus, first.layers,
+                            first.experts, input.gpus));
         if (options.max_moves &&
             slots_per_gpu(current) * input.gpus != first.experts + input.redundant)
-            refuse(fmt::format("--current: found other slots than --replicas {} gives, allowed: "
-                               "the same with --max-moves",
-                               input.redundant));
+            refuse(
+                fmt::format("--current: found other slots than --replicas {} gives, allowed: "
+                            "the same with --max-moves",
+                            input.redundant));
     }
 }
 

@@ -8,8 +8,8 @@ namespace moehub {
 
 Held held_by(const ExpertLayout& layout, int layer) {
     const auto gpus = static_cast<std::size_t>(layout.gpus);
-    Held held{layout.gpus, std::vector<std::uint8_t>(static_cast<std::size_t>(layout.experts) *
-                                                     gpus)};
+    Held held{layout.gpus,
+              std::vector<std::uint8_t>(static_cast<std::size_t>(layout.experts) * gpus)};
     const auto& on = layout.on[static_cast<std::size_t>(layer)];
     for (std::size_t gpu = 0; gpu < gpus; ++gpu)
         for (const int expert : on[gpu])
@@ -19,11 +19,10 @@ Held held_by(const ExpertLayout& layout, int layer) {
 
 Search::Search(const SearchSpec& spec, std::vector<SearchLayer> layers) : spec_(spec) {
     for (SearchLayer& layer : layers)
-        layers_.push_back({layer.items, layer.tokens, layer.held, std::move(layer.loads), {}, {},
-                           {}});
+        layers_.push_back(
+            {layer.items, layer.tokens, layer.held, std::move(layer.loads), {}, {}, {}});
     if (layers_.front().tokens)
-        per_token_ =
-            1.0 / static_cast<double>(layers_.front().tokens->sample().total_weight());
+        per_token_ = 1.0 / static_cast<double>(layers_.front().tokens->sample().total_weight());
     build();
 }
 
@@ -70,14 +69,19 @@ void Search::place(const std::vector<std::vector<int>>& home) {
     build();
 }
 
+std::vector<std::vector<int>> Search::homes() const {
+    std::vector<std::vector<int>> homes;
+    for (int layer = 0; layer < layers(); ++layer) homes.push_back(home(layer));
+    return homes;
+}
+
 double Search::energy() const {
     const Objective& want = spec_.objective;
-    double sum = 0;
+    double sum = evenness_ * unevenness();
     for (const Layer& layer : layers_) {
         if (want.load > 0) sum += want.load * layer.loads.value();
         if (layer.gpus) sum += want.gpus * per_token_ * static_cast<double>(layer.gpus->total());
-        if (layer.nodes)
-            sum += want.nodes * per_token_ * static_cast<double>(layer.nodes->total());
+        if (layer.nodes) sum += want.nodes * per_token_ * static_cast<double>(layer.nodes->total());
         if (layer.activated) sum += want.activated * layer.activated->value();
     }
     double whole = want.moved * static_cast<double>(moved_) / static_cast<double>(spec_.slots);
@@ -86,10 +90,18 @@ double Search::energy() const {
     return sum + whole * spec_.layers;
 }
 
+double Search::unevenness() const {
+    double sum = 0;
+    for (const Layer& layer : layers_) sum += layer.loads.unevenness();
+    return sum;
+}
+
 double Search::objective() const {
-    if (!chain_ || spec_.objective.pair <= 0) return energy();
-    return energy() +
-           spec_.objective.pair * spec_.layers * (chain_->heaviest_pair() - chain_->pair_norm());
+    double value = energy() - evenness_ * unevenness();
+    if (chain_ && spec_.objective.pair > 0)
+        value +=
+            spec_.objective.pair * spec_.layers * (chain_->heaviest_pair() - chain_->pair_norm());
+    return value;
 }
 
 double Search::swap_cost() const {
@@ -130,6 +142,7 @@ double Search::fixed_change(const Swap& swap) const {
     const Objective& want = spec_.objective;
     const Layer& layer = layers_[at(swap.layer)];
     double sum = 0;
+    if (evenness_ > 0) sum += evenness_ * layer.loads.unevenness_change(swap.a, swap.b);
     if (want.load > 0) sum += want.load * layer.loads.change(swap.a, swap.b);
     if (layer.activated) sum += want.activated * layer.activated->change(swap.a, swap.b);
     double whole = 0;

@@ -37,7 +37,7 @@ struct SearchSpec {
     int gpus = 0;
     int nodes = 1;
     int batch = 64;
-    int layers = 0;       ///< of the model
+    int layers = 0;          ///< of the model
     std::int64_t slots = 0;  ///< of all layers
     std::optional<std::int64_t> max_moves;
 };
@@ -46,12 +46,19 @@ class Search {
   public:
     Search(const SearchSpec& spec, std::vector<SearchLayer> layers);
 
+    const SearchSpec& spec() const { return spec_; }
     int layers() const { return static_cast<int>(layers_.size()); }
     int items(int layer) const { return static_cast<int>(home(layer).size()); }
     const std::vector<int>& home(int layer) const { return layers_[at(layer)].loads.home(); }
+    std::vector<std::vector<int>> homes() const;
+    /// With a smooth stand-in for the heaviest pair, and with unevenness.
     double energy() const;
-    /// The same with the heaviest pair itself in place of its smooth stand-in.
+    /// Without either.
     double objective() const;
+    /// Weight of Loads::unevenness() in the energy; 0 at first. Loads within the cap cost nothing,
+    /// so a search would leave them anywhere; even ones hold better on tokens it has not seen.
+    double unevenness() const;
+    void set_evenness(double weight) { evenness_ = weight; }
     /// Proposals that one swap costs, about: its tables take that long to mend.
     double swap_cost() const;
     /// Of all layers together.
@@ -95,6 +102,7 @@ class Search {
     std::vector<Layer> layers_;
     std::optional<Chain> chain_, node_chain_;
     std::int64_t moved_ = 0;
+    double evenness_ = 0;
     double per_token_ = 0;  ///< one over the weight of all tokens
 };
 

@@ -16,11 +16,11 @@ Spread::Spread(const LayerTokens& tokens, std::vector<int> home, int domains)
       bits_(home_.size() * words_),
       any_(domains_ * words_),
       single_(domains_ * words_),
-      none_(home_.size() * domains_),
+      none_((home_.size() + 1) * domains_),
       one_(home_.size()) {
     for (std::size_t token = 0; token < tokens.size(); ++token)
         for (const std::uint16_t item : tokens.of(token))
-            if (item != LayerTokens::kNone)
+            if (item != tokens.nobody())
                 bits_[item * words_ + token / 64] |= std::uint64_t{1} << token % 64;
     for (std::size_t item = 0; item < home_.size(); ++item)
         items_[at(home_[item])].push_back(static_cast<int>(item));
@@ -90,13 +90,12 @@ void Spread::exchange(int in, int out, int domain) {
 
 /// These tokens' items have so many more tokens without the domain. Returns how many tokens.
 int Spread::add_none(std::size_t word, std::uint64_t tokens, int domain, int weight) {
-    std::int32_t* const counts = none_.data() + at(domain) * home_.size();
+    std::int32_t* const counts = none_.data() + at(domain) * (home_.size() + 1);
     int number = 0;
     for (; tokens != 0; tokens &= tokens - 1) {
         ++number;
         const std::size_t token = word * 64 + static_cast<std::size_t>(std::countr_zero(tokens));
-        for (const std::uint16_t item : tokens_->of(token))
-            if (item != LayerTokens::kNone) counts[item] += weight;
+        for (const std::uint16_t item : tokens_->of(token)) counts[item] += weight;
     }
     return number;
 }

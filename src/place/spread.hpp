@@ -34,7 +34,7 @@ class Spread {
   private:
     static std::size_t at(int index) { return static_cast<std::size_t>(index); }
     std::int32_t none(int item, int domain) const {
-        return none_[at(domain) * home_.size() + at(item)];
+        return none_[at(domain) * (home_.size() + 1) + at(item)];
     }
     const std::uint64_t* bits(int item) const { return bits_.data() + at(item) * words_; }
     std::uint64_t* any(int domain) { return any_.data() + at(domain) * words_; }
@@ -53,7 +53,7 @@ class Spread {
     std::vector<std::uint64_t> bits_;      ///< [item][word]: its tokens
     std::vector<std::uint64_t> any_;       ///< [domain][word]: tokens with an item there
     std::vector<std::uint64_t> single_;    ///< [domain][word]: tokens with exactly one
-    std::vector<std::int32_t> none_;       ///< [domain][item]: |item ∩ none(domain)|
+    std::vector<std::int32_t> none_;       ///< [domain][item or nobody]: |item ∩ none(domain)|
     std::vector<std::int32_t> one_;        ///< [item]: |item ∩ one(home)|
     std::int64_t total_ = 0;
 };

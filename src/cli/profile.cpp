@@ -1,0 +1,116 @@
+#include "cli/profile.hpp"
+
+#include "base/utf8.hpp"
+#include "cli/output.hpp"
+#include "cli/profile_arguments.hpp"
+#include "cli/values.hpp"
+#include "report/profile_report.hpp"
+#include "report/table.hpp"
+
+#include <algorithm>
+#include <memory>
+
+namespace moehub {
+namespace {
+
+constexpr int kUsualGpus = 8;
+
+struct Request {
+    ProfileArguments profiles;
+    std::optional<std::string> gpus;
+    std::optional<std::string> layer;
+    bool json = false;
+    std::string output;
+    std::optional<std::string> svg;
+    std::optional<std::string> html;
+
+    bool pictures() const { return svg || html; }
+};
+
+/// Before long work: what is written at its end.
+void check_outputs(const Request& request) {
+    std::vector<std::string> paths{request.output};
+    const auto check = [&paths](std::string_view option, const std::optional<std::string>& path) {
+        if (!path) return;
+        if (path->empty()) throw InputError(fmt::format("{}: found \"\", allowed: a file", option));
+        if (std::find(paths.begin(), paths.end(), *path) != paths.end())
+            throw InputError(
+                fmt::format("{}: found the file of another output, allowed: its own", option));
+        paths.push_back(*path);
+    };
+    check("--svg", request.svg);
+    check("--html", request.html);
+    for (const std::string& path : paths) require_writable(path);
+}
+
+int gpus_of(const Request& request, int experts) {
+    if (!request.gpus) return std::min(kUsualGpus, experts);
+    return static_cast<int>(count_of("--gpus", *request.gpus, {1, experts}));
+}
+
+/// From a layer's number in the model to its place in the profile.
+std::optional<int> layer_of(const Request& request, const ProfileSummary& summary) {
+    if (!request.layer) return std::nullopt;
+    const auto& layers = summary.layers;
+    const std::int64_t number =
+        count_of("--layer", *request.layer, {layers.front().number, layers.back().number});
+    for (std::size_t place = 0; place < layers.size(); ++place)
+        if (layers[place].number == number) return static_cast<int>(place);
+    throw InputError(
+        fmt::format("--layer: found {}, which is not recorded, allowed: {} of {} to {}", number,
+                    layers.size(), layers.front().number, layers.back().number));
+}
+
+ProfileReport report_of(const Request& request, const std::vector<Profile>& profiles) {
+    SummaryOptions options;
+    options.gpus = gpus_of(request, profiles.front().experts);
+    ProfileReport report;
+    for (const Profile& profile : profiles) report.profiles.push_back(summarize(profile, options));
+    if (profiles.size() > 1) report.differences = differences(profiles);
+    report.layer = layer_of(request, report.profiles.front());
+    if (request.pictures())
+        report.pairs = pair_matrices(profiles.front(), report.pictured_layer(), options);
+    return report;
+}
+
+void profile_command(const Request& request) {
+    check_outputs(request);
+    const ProfileReport report = report_of(request, load_profiles(request.profiles));
+    const bool colour = request.output.empty() && wants_colour(stdout);
+    if (request.svg) put(profile_svg(report), *request.svg);
+    if (request.html) put(profile_html(report), *request.html);
+    put(request.json ? profile_json(report) : profile_text(report, colour), request.output);
+    for (const auto& path : {request.svg, request.html})
+        if (path) fmt::print(stderr, "moehub: wrote {}\n", printable(*path));
+}
+
+}  // namespace
+
+void add_profile(CLI::App& app) {
+    const auto request = std::make_shared<Request>();
+    auto* const command = app.add_subcommand(
+        "profile", "What recorded routing is like: load, pairs, drift, and what placing can win");
+    command
+        ->add_option("files", request->profiles.files,
+                     "recorded routing, FILE[:from-to], a part as fractions of its tokens; several "
+                     "are compared")
+        ->type_name("FILE")
+        ->required();
+    add_profile_options(*command, request->profiles);
+    command->add_option("--gpus", request->gpus, "that experts are spread over; without it 8")
+        ->type_name("N");
+    command->add_option("--layer", request->layer, "this one in detail, by its number")
+        ->type_name("L");
+    command->add_flag("--json", request->json, "print JSON with everything by layer")
+        ->disable_flag_override();
+    command->add_option("-o,--output", request->output, "write to this file instead")
+        ->type_name("FILE");
+    command->add_option("--svg", request->svg, "write pictures to this file")->type_name("FILE");
+    command->add_option("--html", request->html, "write a page with pictures and tables")
+        ->type_name("FILE");
+    command->footer(
+        "Example:\n  moehub profile law.npy intent.npy --gpus 8 --layer 3 --html routing.html");
+    command->callback([request] { profile_command(*request); });
+}
+
+}  // namespace moehub

@@ -1,0 +1,96 @@
+#include "cli/profile_arguments.hpp"
+
+#include "base/utf8.hpp"
+#include "cli/values.hpp"
+
+#include <moehub/presets.hpp>
+
+namespace moehub {
+namespace {
+
+constexpr std::int64_t kMostExperts = 65534;
+constexpr std::int64_t kMostLayers = 65535;
+
+int int_of(std::string_view option, const std::optional<std::string>& text, std::int64_t most) {
+    return text ? static_cast<int>(count_of(option, *text, {1, most})) : 0;
+}
+
+ArrayKind kind_of_array(const std::optional<std::string>& name) {
+    if (!name) return ArrayKind::by_itself;
+    std::optional<ArrayKind> kind;
+    if (*name == "tokens") kind = ArrayKind::tokens;
+    if (*name == "counts") kind = ArrayKind::counts;
+    return named("--profile-kind", *name, kind, {"tokens", "counts"});
+}
+
+Model model_of(const std::string& name) {
+    Model model = load_model(name);
+    if (model.experts == 0)
+        throw InputError(
+            fmt::format("--model: found {}, which has no experts, allowed: a model with experts",
+                        moehub::quoted(name)));
+    return model;
+}
+
+void check_against(const Model& model, const Profile& profile) {
+    const auto fail = [&](std::string_view what, int found, int allowed) {
+        throw InputError(fmt::format("{}: {}: found {}, allowed: {}, as the model has",
+                                     printable(profile.name), what, found, allowed));
+    };
+    if (profile.experts != model.experts) fail("experts", profile.experts, model.experts);
+    if (profile.top_k > 0 && profile.top_k != model.top_k)
+        fail("top-k", profile.top_k, model.top_k);
+    if (profile.layers > model.moe_layers() + model.mtp_layers)
+        fail("layers", profile.layers, model.moe_layers());
+}
+
+}  // namespace
+
+void add_profile_options(CLI::App& command, ProfileArguments& arguments) {
+    auto* const experts =
+        command
+            .add_option("--experts", arguments.experts,
+                        "of a layer, where the file does not say; without it the largest found")
+            ->type_name("N");
+    command
+        .add_option("--model", arguments.model,
+                    "preset or TOML file (moehub list models): its experts, and layers by its "
+                    "numbers")
+        ->type_name("M")
+        ->excludes(experts);
+    command
+        .add_option("--profile-kind", arguments.kind,
+                    "what an array of three dimensions is: tokens, [token, layer, k], or counts, "
+                    "[step, layer, expert]; without it found out")
+        ->type_name("KIND");
+    command
+        .add_option("--layers", arguments.layers,
+                    "of ids, for files that do not say (base64 without a shape)")
+        ->type_name("N");
+    command.add_option("--top-k", arguments.top_k, "likewise")->type_name("K");
+}
+
+std::vector<Profile> load_profiles(const ProfileArguments& arguments) {
+    ProfileOptions options;
+    options.experts = int_of("--experts", arguments.experts, kMostExperts);
+    options.layers = int_of("--layers", arguments.layers, kMostLayers);
+    options.top_k = int_of("--top-k", arguments.top_k, kMostExperts);
+    options.kind = kind_of_array(arguments.kind);
+    std::optional<Model> model;
+    if (arguments.model) {
+        model = model_of(*arguments.model);
+        options.experts = model->experts;
+        options.dense_layers = model->dense_layers;
+    }
+    std::vector<ProfileSource> sources;
+    for (const std::string& file : arguments.files) sources.push_back(parse_profile_source(file));
+    std::vector<Profile> profiles;
+    for (const ProfileSource& source : sources) {
+        profiles.push_back(read_profile(source, options));
+        if (model) check_against(*model, profiles.back());
+    }
+    check_together(profiles);
+    return profiles;
+}
+
+}  // namespace moehub

@@ -1,0 +1,29 @@
+/// Which profiles a command reads, and what it is told of them.
+#pragma once
+#include <moehub/profile.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+namespace moehub {
+
+struct ProfileArguments {
+    std::vector<std::string> files;  ///< FILE[:from-to][@weight]
+    std::optional<std::string> experts;
+    std::optional<std::string> model;
+    std::optional<std::string> kind;
+    std::optional<std::string> layers;
+    std::optional<std::string> top_k;
+};
+
+/// All but the files.
+void add_profile_options(CLI::App& command, ProfileArguments& arguments);
+
+/// Reads them in order. Throws InputError when an option is wrong, a file cannot be read, they do
+/// not fit together, or are not of the model.
+std::vector<Profile> load_profiles(const ProfileArguments& arguments);
+
+}  // namespace moehub

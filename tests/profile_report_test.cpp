@@ -1,0 +1,288 @@
+// Is a summary of recorded routing told rightly: as text, JSON, picture, page, and by the program?
+#include "report/profile_report.hpp"
+
+#include "base/utf8.hpp"
+#include "cli_fixture.hpp"
+#include "report/profile_colour.hpp"
+#include "report/profile_heat.hpp"
+#include "report/profile_order.hpp"
+#include "report/profile_picture.hpp"
+
+#include <moehub/routing.hpp>
+
+#include <set>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace moehub {
+namespace {
+
+Profile sized(const std::string& name, int experts, int layers, std::int64_t tokens) {
+    Profile profile;
+    profile.name = name;
+    profile.layers = profile.model_layers = layers;
+    profile.experts = experts;
+    profile.top_k = 2;
+    profile.tokens = tokens;
+    for (int layer = 0; layer < layers; ++layer) profile.layer_numbers.push_back(layer + 3);
+    return profile;
+}
+
+Profile drawn(const std::string& name, int experts, int layers, std::int64_t tokens) {
+    Model model;
+    model.experts = experts;
+    model.top_k = 2;
+    Profile profile = sized(name, experts, layers, tokens);
+    profile.chosen =
+        make_routing(parse_routing("zipf:0.8,transition:0.7"), model, tokens, layers).chosen;
+    count_choices(profile);
+    return profile;
+}
+
+/// Nothing is drawn: quick where there are many experts.
+Profile spread(const std::string& name, int experts, int layers, std::int64_t tokens) {
+    Profile profile = sized(name, experts, layers, tokens);
+    for (std::int64_t at = 0; at < layers * tokens; ++at)
+        for (const std::int64_t expert : {at * 7 % experts, (at * 7 + 1) % experts})
+            profile.chosen.push_back(static_cast<std::uint16_t>(expert));
+    count_choices(profile);
+    return profile;
+}
+
+ProfileReport report_of(const std::vector<Profile>& profiles, std::optional<int> layer = {}) {
+    ProfileReport report;
+    for (const Profile& profile : profiles)
+        report.profiles.push_back(summarize(profile, {.gpus = 4}));
+    if (profiles.size() > 1) report.differences = differences(profiles);
+    report.layer = layer;
+    report.pairs = pair_matrices(profiles.front(), report.pictured_layer());
+    return report;
+}
+
+bool has(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+/// Every tag that opens closes, in order; no bare "&" or "<".
+bool well_formed(const std::string& xml) {
+    std::vector<std::string> open;
+    for (std::size_t at = 0; (at = xml.find_first_of("<&", at)) != std::string::npos;) {
+        if (xml[at] == '&') {
+            const std::size_t end = xml.find(';', at);
+            if (end == std::string::npos || end - at > 6) return false;
+            at = end;
+            continue;
+        }
+        const std::size_t end = xml.find('>', at);
+        if (end == std::string::npos) return false;
+        const std::string tag = xml.substr(at + 1, end - at - 1);
+        const std::string name = tag.substr(0, tag.find(' '));
+        if (tag.starts_with('/')) {
+            if (open.empty() || "/" + open.back() != name) return false;
+            open.pop_back();
+        } else if (!tag.ends_with('/') && !tag.starts_with('!') && name != "meta") {
+            open.push_back(name);
+        }
+        at = end;
+    }
+    return open.empty();
+}
+
+const std::string kNasty = "<script>&\"'\x1b[31m\n\xff\xEF\xBF\xBF.npy";
+
+TEST(ProfileText, DoesItTellTheLayersAndWhatTheyMean) {
+    const std::string text = profile_text(report_of({drawn("a.npy", 16, 4, 500)}), false);
+    EXPECT_TRUE(text.starts_with("a.npy\n500 tokens, 4 layers of 16 experts, top-2\n")) << text;
+    for (const auto* part :
+         {"layer  busiest", "Load, layers × experts\n3 │", "\n6 │", "times the layer's mean",
+          "What it means for placing\n- The busiest ", "without copies"})
+        EXPECT_TRUE(has(text, part)) << part << "\n" << text;
+    EXPECT_FALSE(has(text, "\x1b"));
+    EXPECT_FALSE(has(text, "nan"));
+    EXPECT_TRUE(has(profile_text(report_of({drawn("a.npy", 16, 4, 500)}), true), "\x1b[48;5;"));
+}
+
+TEST(ProfileText, IsItNarrowWhateverTheSize) {
+    const std::string text = profile_text(report_of({spread("a.npy", 300, 100, 50)}), false);
+    std::istringstream lines(text);
+    int count = 0;
+    for (std::string line; std::getline(lines, line); ++count)
+        EXPECT_LE(display_width(line), 104u) << line;
+    EXPECT_LT(count, 110);
+    EXPECT_TRUE(has(text, "too few tokens"));
+}
+
+TEST(ProfileText, IsOneLayerToldInDetail) {
+    const std::string text = profile_text(report_of({drawn("a.npy", 16, 4, 500)}, 1), false);
+    EXPECT_TRUE(has(text, "\nLayer 4\n1,000 rows of 500 tokens, 62.5 an expert\n")) << text;
+    EXPECT_TRUE(has(text, "█"));
+    EXPECT_TRUE(has(text, "over chance"));
+    EXPECT_FALSE(has(text, "Load, layers"));
+}
+
+TEST(ProfileText, AreSeveralNumberedAndCompared) {
+    const Profile a = drawn("a.npy", 16, 4, 500), b = drawn("b.npy", 16, 4, 400);
+    const std::string text = profile_text(report_of({a, b}), false);
+    for (const auto* part : {"1  a.npy\n", "2  b.npy\n", "Load that differs",
+                             "- Profile 2: ", "- Profiles 1 and 2 differ in "})
+        EXPECT_TRUE(has(text, part)) << part << "\n" << text;
+}
+
+TEST(ProfileForms, IsAForeignNameHarmless) {
+    const Profile one = drawn(kNasty, 8, 3, 60);
+    const ProfileReport report = report_of({one, one}, 1);
+    const std::string text = profile_text(report, false);
+    EXPECT_FALSE(has(text, "\x1b"));
+    EXPECT_EQ(first_bad_utf8(text), text.size());
+    const std::string html = profile_html(report), svg = profile_svg(report);
+    for (const std::string& page : {html, svg}) {
+        EXPECT_FALSE(has(page, "<script"));
+        EXPECT_FALSE(has(page, "\x1b"));
+        EXPECT_FALSE(has(page, "\xEF\xBF\xBF"));
+        EXPECT_EQ(first_bad_utf8(page), page.size());
+    }
+    EXPECT_TRUE(well_formed(svg));
+    EXPECT_TRUE(nlohmann::json::accept(profile_json(report)));
+}
+
+TEST(ProfileForms, ArePicturesWholeOfEveryKind) {
+    Profile counts;
+    counts.name = "counts";
+    counts.layers = 2;
+    counts.experts = 4;
+    counts.counts = {4, 2, 1, 1, 0, 0, 0, 0};
+    for (const Profile& profile :
+         {drawn("a", 16, 4, 500), drawn("one", 4, 1, 20), spread("wide", 700, 2, 40),
+          spread("deep", 4, 300, 20), counts}) {
+        const ProfileReport report = report_of({profile});
+        const std::string svg = profile_svg(report), html = profile_html(report);
+        EXPECT_TRUE(well_formed(svg)) << profile.name;
+        EXPECT_TRUE(well_formed(
+            html.substr(html.find("<body>"), html.find("</html>") - html.find("<body>"))))
+            << profile.name;
+        for (const std::string& page : {svg, html}) {
+            EXPECT_FALSE(has(page, "nan")) << profile.name;
+            EXPECT_FALSE(has(page, "href")) << profile.name;
+        }
+        EXPECT_TRUE(has(html, "<title>layer ")) << profile.name;
+        EXPECT_FALSE(has(svg, "<title>layer ")) << profile.name;
+    }
+}
+
+TEST(ProfileJson, IsEverythingThereInOrder) {
+    const auto report = report_of({drawn("a.npy", 16, 4, 500)});
+    const auto json = nlohmann::ordered_json::parse(profile_json(report));
+    const auto& layer = json["profiles"][0]["layers"][1];
+    std::vector<std::string> keys;
+    for (const auto& item : layer.items()) keys.push_back(item.key());
+    EXPECT_EQ(keys,
+              (std::vector<std::string>{"layer", "load", "together", "next", "halves", "counts"}));
+    EXPECT_EQ(layer["layer"], 4);
+    EXPECT_EQ(layer["counts"].size(), 16u);
+    EXPECT_EQ(layer["load"]["largest_over_mean"],
+              report.profiles[0].layers[1].load.largest_over_mean);
+    EXPECT_EQ(layer["next"]["information_bits"], report.profiles[0].layers[1].next->information);
+    EXPECT_TRUE(json["profiles"][0]["layers"][3]["next"].is_null());
+}
+
+TEST(HeatMap, IsTheLargestKeptAndTheMeanTaken) {
+    const std::vector<double> values{1, 5, 0, 2, 2, 2, 9, 1, 1, 3};  // 2 × 5
+    const HeatMap largest = heat_map(values, 5, {1, 3});
+    EXPECT_EQ(largest.row_step, 2);
+    EXPECT_EQ(largest.column_step, 2);
+    EXPECT_EQ(largest.values, (std::vector<double>{9, 2, 3}));
+    EXPECT_EQ(heat_map(values, 5, {1, 3}, Gather::mean).values,
+              (std::vector<double>{4.25, 1, 2.5}));
+    EXPECT_EQ(heat_map(std::vector<double>(256), 256, {9, 96}).column_step, 4);  // divides evenly
+    EXPECT_EQ(heat_map(values, 5, {9, 9}).values, values);
+}
+
+TEST(Colour, IsMoreAlwaysDarker) {
+    const auto lightness = [](const std::string& colour) {
+        const long rgb = std::stol(colour.substr(1), nullptr, 16);
+        return 0.2126 * static_cast<double>(rgb >> 16) +
+               0.7152 * static_cast<double>(rgb >> 8 & 255) +
+               0.0722 * static_cast<double>(rgb & 255);
+    };
+    for (int level = 1; level < kColourLevels; ++level)
+        EXPECT_LT(lightness(colour_of(level)), lightness(colour_of(level - 1))) << level;
+    EXPECT_EQ(colour_of(0), "#fcfaf1");
+    EXPECT_EQ(colour_of(kColourLevels - 1), "#2b113b");
+    EXPECT_EQ(colour_level(7, 4), kColourLevels - 1);
+    std::vector<double> values(1000, 1.0);
+    values[3] = 90;
+    EXPECT_EQ(colour_cap(values, 2), 2);  // one outlier makes nothing pale
+    EXPECT_EQ(colour_cap({41}, 2), 50);
+}
+
+TEST(ExpertOrder, AreBlocksPutTogether) {
+    // 0, 2, 4 and 1, 3, 5 go together.
+    std::vector<double> matrix(36, 0.1);
+    for (std::size_t a = 0; a < 6; ++a)
+        for (std::size_t b = 0; b < 6; ++b)
+            if (a != b && a % 2 == b % 2) matrix[a * 6 + b] = 3;
+    const std::vector<int> order = chained(matrix, 6);
+    EXPECT_EQ(std::set<int>(order.begin(), order.end()).size(), 6u);
+    EXPECT_EQ(order[0] % 2, order[1] % 2);
+    EXPECT_EQ(order[0] % 2, order[2] % 2);
+    std::vector<double> shifted(36, 0.0);
+    for (std::size_t a = 0; a < 6; ++a) shifted[a * 6 + (a + 1) % 6] = 1;
+    const std::vector<int> rows{5, 4, 3, 2, 1, 0};
+    EXPECT_EQ(along_diagonal(shifted, rows), (std::vector<int>{0, 5, 4, 3, 2, 1}));
+}
+
+class ProfileCli : public cli_test::Cli {
+  protected:
+    /// 40 tokens, 2 layers, top-2 of 8 experts, as .npy.
+    std::string trace() const {
+        std::string header = "{'descr': '|u1', 'fortran_order': False, 'shape': (40, 2, 2), }";
+        header += std::string(117 - header.size(), ' ') + "\n";
+        std::string bytes = std::string("\x93NUMPY\1\0", 8) + '\x76' + '\0' + header;
+        for (int token = 0; token < 40; ++token)
+            for (const int expert : {token % 8, (token + 1) % 8, token % 4, 7 - token % 3})
+                bytes += static_cast<char>(expert);
+        return saved("trace.npy", bytes);
+    }
+};
+
+TEST_F(ProfileCli, DoesItPrintAndWriteEveryForm) {
+    const std::string file = trace(), svg = this->file("a.svg"), html = this->file("a.html");
+    const auto text = moehub("profile " + file + " --svg " + svg + " --html " + html);
+    EXPECT_EQ(text.code, 0) << text.err;
+    EXPECT_TRUE(has(text.out, "40 tokens, 2 layers of 8 experts, top-2")) << text.out;
+    EXPECT_EQ(text.err, "moehub: wrote " + svg + "\nmoehub: wrote " + html + "\n");
+    EXPECT_TRUE(cli_test::text_of(svg).starts_with("<svg "));
+    EXPECT_TRUE(cli_test::text_of(html).starts_with("<!DOCTYPE html>"));
+    const auto json = moehub("profile " + file + ":0-0.5 " + file + ":0.5-1 --json --gpus 2");
+    EXPECT_EQ(json.code, 0) << json.err;
+    EXPECT_EQ(nlohmann::json::parse(json.out)["differences"].size(), 1u);
+    const auto layer = moehub("profile " + file + " --experts 16 --layer 1");
+    EXPECT_TRUE(has(layer.out, "effective experts of 16")) << layer.out << layer.err;
+}
+
+TEST_F(ProfileCli, IsBadInputOneLine) {
+    const std::string file = trace();
+    expect_refused("profile " + file + " --layer 2",
+                   "--layer: found \"2\", allowed: a whole number from 0 to 1");
+    expect_refused("profile " + file + " --gpus 9",
+                   "--gpus: found \"9\", allowed: a whole number from 1 to 8");
+    expect_refused("profile " + file + " --profile-kind token",
+                   "--profile-kind: found \"token\", allowed: tokens, counts; did you mean "
+                   "\"tokens\"?");
+    expect_refused("profile " + file + " --svg x.svg --html x.svg",
+                   "--html: found the file of another output, allowed: its own");
+    expect_refused("profile " + file + " --model llama-7b",
+                   "--model: found \"llama-7b\", which has no experts, allowed: a model with "
+                   "experts");
+    expect_refused("profile " + file + " --model mixtral-8x7b --layer 32",
+                   "--layer: found \"32\", allowed: a whole number from 0 to 1");
+    expect_refused("profile " + file + " --model deepseek-v2-lite",
+                   file + ": top-k: found 2, allowed: 6, as the model has");
+    expect_refused_about("profile " + this->file("none.npy"), "none.npy");
+    expect_refused_about("profile", "is required");
+    expect_refused_about("profile " + file + " --svg /none/x.svg", "/none/x.svg");
+}
+
+}  // namespace
+}  // namespace moehub

@@ -1,0 +1,110 @@
+// Are TensorRT-LLM's expert statistics read, all ranks added up, holes found?
+#include "recorded_files.hpp"
+
+namespace moehub {
+namespace {
+
+using ProfileTrtllm = RecordedFiles;
+using I4 = std::vector<std::int32_t>;
+
+struct Tensor {
+    std::string name;
+    I4 values;
+};
+
+std::string safetensors(const std::vector<Tensor>& tensors) {
+    std::string header = "{\"__metadata__\":{\"format\":\"pt\"}", data;
+    for (const auto& tensor : tensors) {
+        const std::size_t from = data.size();
+        data += bytes_of(tensor.values);
+        header += ",\"" + tensor.name + "\":{\"dtype\":\"I32\",\"shape\":[" +
+                  std::to_string(tensor.values.size()) + "],\"data_offsets\":[" +
+                  std::to_string(from) + "," + std::to_string(data.size()) + "]}";
+    }
+    header += "}";
+    return little_endian(header.size(), 8) + header + data;
+}
+
+std::string with_header(const std::string& header, const std::string& data) {
+    return little_endian(header.size(), 8) + header + data;
+}
+
+TEST_F(ProfileTrtllm, iterations_become_steps_and_layers_keep_their_numbers) {
+    const auto profile = read(
+        "rank0.safetensors",
+        safetensors({{"100_4", {5, 6}}, {"99_4", {1, 2}}, {"99_3", {3, 4}}, {"100_3", {7, 8}}}));
+    EXPECT_EQ(profile.steps, 2);
+    EXPECT_EQ(profile.layer_numbers, (Numbers{3, 4}));
+    EXPECT_EQ(profile.model_layers, 5);
+    EXPECT_EQ(profile.step_counts, (Counts{3, 4, 1, 2, 7, 8, 5, 6}));
+    EXPECT_EQ(profile.counts, (Counts{10, 12, 6, 8}));
+}
+
+TEST_F(ProfileTrtllm, ranks_of_a_folder_add_up) {
+    write("s/rank0.safetensors", safetensors({{"0_1", {1, 2}}}));
+    write("s/rank10.safetensors", safetensors({{"0_1", {10, 20}}}));
+    write("s/rank0_raw.safetensors", "another file of a fork");
+    write("s/meta_info.json", R"({"num_experts": 2, "num_experts_per_token": 1})");
+    const auto folder = (folder_ / "s").string();
+    EXPECT_EQ(read_profile(parse_profile_source(folder)).counts, (Counts{11, 22}));
+    write("s/meta_info.json", R"({"num_experts": 4})");
+    EXPECT_EQ(error_of([&] { read_profile(parse_profile_source(folder)); }),
+              "s: found counts of 2 experts, meta_info.json speaks of 4");
+    write("s/meta_info.json", R"({"num_experts": -4})");
+    EXPECT_EQ(error_of([&] { read_profile(parse_profile_source(folder)); }),
+              "s/meta_info.json: num_experts: found \"-4\", allowed: 1 to 65534");
+    std::filesystem::create_directories(folder_ / "empty");
+    EXPECT_EQ(error_of([&] { read_profile(parse_profile_source((folder_ / "empty").string())); }),
+              "empty: found a folder without rank<N>.safetensors, allowed: TensorRT-LLM's expert "
+              "statistics");
+}
+
+TEST_F(ProfileTrtllm, refuses_holes_and_ragged_counts) {
+    const auto refused = [&](const std::vector<Tensor>& tensors) {
+        return error("a.safetensors", safetensors(tensors));
+    };
+    EXPECT_EQ(refused({{"1_3", {1}}, {"2_4", {1}}}),
+              "a.safetensors: iteration 1 has no layer 4, others have");
+    EXPECT_EQ(refused({{"1_3", {1, 2}}, {"1_4", {1}}}),
+              "a.safetensors: \"1_4\": found counts of 1 experts, others have 2");
+    EXPECT_EQ(refused({{"1_3", {1, -2}}}),
+              "a.safetensors: \"1_3\": found count -2, allowed: 0 to 2^53");
+    EXPECT_EQ(refused({{"1_3", {}}}),
+              "a.safetensors: \"1_3\": found shape (0), allowed: (experts), 1 to 65534");
+    EXPECT_EQ(refused({}), "a.safetensors: found no tensor, allowed: counts by expert");
+    for (const char* name : {"weight", "1_", "_1", "1_2_3", "-1_2", "1_None", "99999999999_1"})
+        EXPECT_EQ(refused({{name, {1}}}), std::string("a.safetensors: found tensor \"") + name +
+                                              "\", allowed: names as \"<iteration>_<layer>\"");
+}
+
+TEST_F(ProfileTrtllm, refuses_broken_safetensors) {
+    const auto refused = [&](const std::string& bytes) { return error("a.safetensors", bytes); };
+    const auto good = safetensors({{"1_3", {1, 2}}});
+    ASSERT_EQ(refused(good), "");
+    EXPECT_EQ(refused("abc"), "a.safetensors: ends within its header");
+    EXPECT_EQ(refused(std::string(8, '\xff')),
+              "a.safetensors: found a header of 18446744073709551615 bytes, allowed: at most "
+              "100000000 and within the file (is it a .safetensors?)");
+    EXPECT_EQ(refused(good.substr(0, good.size() - 1)),
+              "a.safetensors: header: \"1_3\": found no data_offsets within the 7 bytes of values");
+    EXPECT_EQ(refused(good + "x"), "a.safetensors: header: 1 bytes of values belong to no tensor");
+    EXPECT_EQ(refused(with_header("[]", "")),
+              "a.safetensors: header: found something else, allowed: a JSON object");
+    EXPECT_EQ(refused(with_header(R"({"1_3":{"dtype":"I32","shape":[3],"data_offsets":[0,8]}})",
+                                  "12345678")),
+              "a.safetensors: header: \"1_3\": found 8 bytes, its shape (3) of I32 needs 12");
+    EXPECT_EQ(
+        refused(with_header(R"({"1_3":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", "1234")),
+        "a.safetensors: \"1_3\": found values of type F32, allowed: integers of up to 32 "
+        "bits, I64");
+    for (const char* header :
+         {R"({"1_3":7})", R"({"1_3":{"dtype":"I32"}})",
+          R"({"1_3":{"dtype":"I32","shape":[-1],"data_offsets":[0,4]}})",
+          R"({"1_3":{"dtype":"I32","shape":[1],"data_offsets":[4,0]}})",
+          R"({"1_3":{"dtype":"I32","shape":[4611686018427387904,4],"data_offsets":[0,0]}})",
+          R"({"1_3":{"dtype":"X","shape":[1],"data_offsets":[0,4]}})"})
+        EXPECT_NE(refused(with_header(header, "1234")), "") << header;
+}
+
+}  // namespace
+}  // namespace moehub
