@@ -155,6 +155,13 @@ class Bounds {
 
   private:
     bool simple() const { return slots_ > 0 && input_.redundant == 0; }
+    /// Bounds of transitions take long for many experts: then only where they are asked for.
+    bool wants_transitions(const Profile& profile) const {
+        constexpr double kSoon = 1 << 20;
+        const Objective want = options_.objective.value_or(Objective{});
+        return want.transitions > 0 || want.pair > 0 || want.node_transitions > 0 ||
+               static_cast<double>(profile.layers) * profile.experts * profile.experts <= kSoon;
+    }
 
     Sums of_layer(const Profile& profile, int layer) const {
         Sums sums;
@@ -164,7 +171,7 @@ class Bounds {
         const Matrix both = chosen_together(profile, layer);
         sums.gpus = distinct_bound(both, here, gpu_);
         if (input_.nodes > 1) sums.nodes = distinct_bound(both, here, node_);
-        if (layer + 1 == profile.layers) return sums;
+        if (layer + 1 == profile.layers || !wants_transitions(profile)) return sums;
         const LayerLoads next = loads_of(profile, options_, layout_, layer + 1);
         const Matrix forth = boundary(profile, layer);
         const Matrix back = transposed(forth);

@@ -1,6 +1,8 @@
 // What a layout costs, recomputed from the tokens; see Evaluation. No search shares this code.
 #include "place/evaluate.hpp"
 
+#include "base/parallel.hpp"
+
 #include <moehub/error.hpp>
 
 #include <algorithm>
@@ -20,6 +22,10 @@ struct Mean {
     void add(double value) {
         sum += value;
         count += 1;
+    }
+    void add(const Mean& other) {
+        sum += other.sum;
+        count += other.count;
     }
     double value() const { return count > 0 ? sum / count : 0; }
 };
@@ -63,75 +69,79 @@ void visits_of(std::span<const int> gpus, std::vector<Visit>& visits) {
     }
 }
 
+/// What one layer, and the boundary after it, says.
+struct LayerPart {
+    double load = 0;
+    Mean gpus, nodes, activated;
+    Matrix boundary;  ///< transitions to the next layer, [GPU × GPU]; empty after the last
+};
+
 class Evaluator {
   public:
     Evaluator(const Profile& profile, const ExpertLayout& layout, const EvaluateOptions& options)
         : profile_(profile),
           layout_(layout),
           options_(options),
-          gpus_per_node_(layout.gpus / options.nodes),
-          pairs_(layout.gpus, layout.gpus) {}
+          gpus_per_node_(layout.gpus / options.nodes) {}
 
-    Evaluation run() {
-        std::vector<int> before;
-        for (int layer = 0; layer < profile_.layers; ++layer) {
-            const LayerCopies copies(layout_, layer);
-            add_load(layer);
-            if (!profile_.has_tokens()) continue;
-            std::vector<int> here = gpus_of_choices(profile_, copies, layer);
-            add_distinct(here);
-            add_activated(copies, layer);
-            if (layer > 0) add_transitions(before, here);
-            before = std::move(here);
-        }
-        return finish();
+    Evaluation run() const {
+        std::vector<LayerPart> parts(at(profile_.layers));
+        run_parallel(parts.size(),
+                     [&](std::size_t layer) { parts[layer] = part(static_cast<int>(layer)); });
+        return sum(parts);
     }
 
   private:
-    void add_load(int layer) {
-        const double ratio = max_over_mean(gpu_loads(profile_, layout_, layer));
-        load_.add(ratio);
-        result_.load_worst_layer = std::max(result_.load_worst_layer, ratio);
+    LayerPart part(int layer) const {
+        LayerPart part;
+        part.load = max_over_mean(gpu_loads(profile_, layout_, layer));
+        if (!profile_.has_tokens()) return part;
+        const LayerCopies copies(layout_, layer);
+        const std::vector<int> here = gpus_of_choices(profile_, copies, layer);
+        add_distinct(here, part);
+        add_activated(copies, layer, part);
+        if (layer + 1 < profile_.layers) {
+            const LayerCopies next(layout_, layer + 1);
+            part.boundary = transitions_between(here, gpus_of_choices(profile_, next, layer + 1));
+        }
+        return part;
     }
 
     std::span<const int> token_of(const std::vector<int>& gpus, std::int64_t token) const {
         return {gpus.data() + token * profile_.top_k, at(profile_.top_k)};
     }
 
-    void add_distinct(const std::vector<int>& gpus) {
+    void add_distinct(const std::vector<int>& gpus, LayerPart& part) const {
+        std::vector<Visit> visits;
         std::vector<int> nodes;
         for (std::int64_t token = 0; token < profile_.tokens; ++token) {
-            visits_of(token_of(gpus, token), visits_);
-            if (visits_.empty()) continue;
-            gpus_.add(static_cast<double>(visits_.size()));
+            visits_of(token_of(gpus, token), visits);
+            if (visits.empty()) continue;
+            part.gpus.add(static_cast<double>(visits.size()));
             nodes.clear();
-            for (const Visit& visit : visits_) nodes.push_back(visit.gpu / gpus_per_node_);
-            std::sort(nodes.begin(), nodes.end());
-            nodes_.add(
-                static_cast<double>(std::unique(nodes.begin(), nodes.end()) - nodes.begin()));
-        }
-    }
-
-    void add_transitions(const std::vector<int>& before, const std::vector<int>& here) {
-        Matrix boundary(layout_.gpus, layout_.gpus);
-        for (std::int64_t token = 0; token < profile_.tokens; ++token) {
-            visits_of(token_of(before, token), visits_);
-            visits_of(token_of(here, token), next_);
-            for (const Visit& from : visits_)
-                for (const Visit& to : next_) boundary(from.gpu, to.gpu) += from.rows * to.rows;
-        }
-        double total = 0;
-        double most = 0;
-        for (int from = 0; from < layout_.gpus; ++from)
-            for (int to = 0; to < layout_.gpus; ++to) {
-                total += boundary(from, to);
-                if (from != to) most = std::max(most, boundary(from, to));
-                pairs_(from, to) += boundary(from, to);
+            for (const Visit& visit : visits) {
+                const int node = visit.gpu / gpus_per_node_;
+                if (std::find(nodes.begin(), nodes.end(), node) == nodes.end())
+                    nodes.push_back(node);
             }
-        if (total > 0) by_layer_.add(most / total * layout_.gpus * layout_.gpus);
+            part.nodes.add(static_cast<double>(nodes.size()));
+        }
     }
 
-    void add_activated(const LayerCopies& copies, int layer) {
+    Matrix transitions_between(const std::vector<int>& here, const std::vector<int>& next) const {
+        Matrix boundary(layout_.gpus, layout_.gpus);
+        std::vector<Visit> from_visits;
+        std::vector<Visit> to_visits;
+        for (std::int64_t token = 0; token < profile_.tokens; ++token) {
+            visits_of(token_of(here, token), from_visits);
+            visits_of(token_of(next, token), to_visits);
+            for (const Visit& from : from_visits)
+                for (const Visit& to : to_visits) boundary(from.gpu, to.gpu) += from.rows * to.rows;
+        }
+        return boundary;
+    }
+
+    void add_activated(const LayerCopies& copies, int layer, LayerPart& part) const {
         const std::int64_t batch = std::min<std::int64_t>(options_.batch, profile_.tokens);
         std::vector<std::int64_t> seen(at(copies.slots()), -1);  // the last batch that woke a slot
         for (std::int64_t number = 0; (number + 1) * batch <= profile_.tokens; ++number) {
@@ -144,44 +154,67 @@ class Evaluator {
                     last = number;
                     awake[at(copies.gpu(expert, token))] += 1;
                 }
-            activated_.add(max_over_mean(awake));
+            part.activated.add(max_over_mean(awake));
         }
     }
 
-    Evaluation finish() {
+    Evaluation sum(const std::vector<LayerPart>& parts) const {
+        Evaluation result;
+        Mean load, gpus, nodes, activated, by_layer;
+        Matrix pairs(layout_.gpus, layout_.gpus);
+        for (const LayerPart& part : parts) {
+            load.add(part.load);
+            result.load_worst_layer = std::max(result.load_worst_layer, part.load);
+            gpus.add(part.gpus);
+            nodes.add(part.nodes);
+            activated.add(part.activated);
+            add_boundary(part.boundary, pairs, by_layer);
+        }
+        result.load_max_over_mean = load.value();
+        result.gpus_per_token = gpus.value();
+        result.nodes_per_token = nodes.value();
+        result.activated_max_over_mean = activated.value();
+        result.heaviest_pair_by_layer = by_layer.value();
+        add_pairs(pairs, result);
+        if (options_.current) result.moved_experts = moved_experts(*options_.current, layout_);
+        return result;
+    }
+
+    void add_boundary(const Matrix& boundary, Matrix& pairs, Mean& by_layer) const {
+        if (boundary.rows == 0) return;
+        double total = 0;
+        double most = 0;
+        for (int from = 0; from < layout_.gpus; ++from)
+            for (int to = 0; to < layout_.gpus; ++to) {
+                total += boundary(from, to);
+                if (from != to) most = std::max(most, boundary(from, to));
+                pairs(from, to) += boundary(from, to);
+            }
+        if (total > 0) by_layer.add(most / total * layout_.gpus * layout_.gpus);
+    }
+
+    void add_pairs(const Matrix& pairs, Evaluation& result) const {
         double total = 0;
         double on_gpu = 0;
         double on_node = 0;
         double heaviest = 0;
         for (int from = 0; from < layout_.gpus; ++from)
             for (int to = 0; to < layout_.gpus; ++to) {
-                total += pairs_(from, to);
-                if (from == to) on_gpu += pairs_(from, to);
-                if (from / gpus_per_node_ == to / gpus_per_node_) on_node += pairs_(from, to);
-                if (from < to) heaviest = std::max(heaviest, pairs_(from, to) + pairs_(to, from));
+                total += pairs(from, to);
+                if (from == to) on_gpu += pairs(from, to);
+                if (from / gpus_per_node_ == to / gpus_per_node_) on_node += pairs(from, to);
+                if (from < to) heaviest = std::max(heaviest, pairs(from, to) + pairs(to, from));
             }
-        if (total > 0) {
-            result_.off_gpu_transitions = 1 - on_gpu / total;
-            result_.off_node_transitions = 1 - on_node / total;
-            result_.heaviest_pair = heaviest / 2 / total * layout_.gpus * layout_.gpus;
-        }
-        result_.load_max_over_mean = load_.value();
-        result_.gpus_per_token = gpus_.value();
-        result_.nodes_per_token = nodes_.value();
-        result_.heaviest_pair_by_layer = by_layer_.value();
-        result_.activated_max_over_mean = activated_.value();
-        if (options_.current) result_.moved_experts = moved_experts(*options_.current, layout_);
-        return result_;
+        if (total <= 0) return;
+        result.off_gpu_transitions = 1 - on_gpu / total;
+        result.off_node_transitions = 1 - on_node / total;
+        result.heaviest_pair = heaviest / 2 / total * layout_.gpus * layout_.gpus;
     }
 
     const Profile& profile_;
     const ExpertLayout& layout_;
     const EvaluateOptions& options_;
     int gpus_per_node_;
-    Matrix pairs_;
-    Mean load_, gpus_, nodes_, by_layer_, activated_;
-    std::vector<Visit> visits_, next_;
-    Evaluation result_;
 };
 
 }  // namespace

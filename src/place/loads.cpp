@@ -168,7 +168,7 @@ int Loads::worst_gpu() const {
 }
 
 bool Loads::best_swap_from(int index) {
-    double best = -kRounding * kRounding;
+    double best = -kRounding;  // less is rounding, and two swaps could undo each other for ever
     int mine = -1;
     int other = -1;
     const double here = excess_of(index, -1, -1);
