@@ -2,7 +2,7 @@
 // here are made by hand; reproduce_cli_test.cpp runs the program.
 #include "report/reproduction.hpp"
 #include "study/figure_table.hpp"
-#include "study/parallel.hpp"
+#include "base/parallel.hpp"
 #include "study/reproduce_moe_hub.hpp"
 
 #include <moehub/error.hpp>
@@ -215,6 +215,7 @@ TEST(MoeHubReasons, HoldNoFigureThatWasMeasured) {
 Reproduction small_reproduction() {
     Reproduction all;
     all.paper = "moe-hub";
+    all.title = "MoE-Hub";
     all.setup = {"Made by hand."};
     all.numbers = {{"layer", "over comet", NumberKind::ratio, 1.4, 1.45, 1.44, ""},
                    {"layer", "share of ideal", NumberKind::share, 0.968, 0.8, 0.79, "The wire."}};

@@ -38,7 +38,7 @@ struct PublishedNumber {
     std::string what;
     NumberKind kind = NumberKind::ratio;
     double paper = 0;
-    double ours = 0;       ///< arithmetic mean over the figure's cells
+    double ours = 0;       ///< arithmetic mean over the figure's cells, where there are several
     double geometric = 0;  ///< geometric mean of the same
     std::string reason;    ///< why it differs; empty where it is as published
 
@@ -88,14 +88,19 @@ struct ReproducedCell {
 };
 
 struct Reproduction {
-    std::string paper;
+    std::string paper;               ///< as the user names it
+    std::string title;               ///< of what it proposes
+    std::string arxiv;               ///< its number there
+    std::string venue;               ///< where it was published; may be empty
     std::vector<std::string> setup;  ///< what all cells have in common, a sentence each
-    std::string figure;              ///< the only one that ran; empty: all
+    bool means = true;   ///< numbers are means over cells, and have a geometric mean beside
+    std::string figure;  ///< the only one that ran; empty: all
     bool quick = false;
     std::vector<PublishedNumber> numbers;
     std::vector<PublishedClaim> claims;
     std::vector<FigureTable> tables;
-    std::vector<ReproducedCell> cells;  ///< each once, however many figures use it
+    /// Each once, however many figures use it. Empty where the tables have all there is.
+    std::vector<ReproducedCell> cells;
 };
 
 /// Stands for a reason where none is known.
@@ -111,5 +116,9 @@ std::vector<NamedFigure> moe_hub_figures();
 
 /// Throws InputError for an unknown figure.
 Reproduction reproduce_moe_hub(const ReproduceOptions& options = {});
+
+/// The same of the MoETuner paper.
+std::vector<NamedFigure> moetuner_figures();
+Reproduction reproduce_moetuner(const ReproduceOptions& options = {});
 
 }  // namespace moehub

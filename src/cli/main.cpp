@@ -8,6 +8,8 @@
 #include "cli/mistakes.hpp"
 #include "cli/model.hpp"
 #include "cli/output.hpp"
+#include "cli/place.hpp"
+#include "cli/profile.hpp"
 #include "cli/reproduce.hpp"
 #include "cli/run.hpp"
 #include "cli/show.hpp"
@@ -91,6 +93,8 @@ int guarded_run(int argc, char** argv) {
     moehub::add_collective(app);
     moehub::add_validate(app);
     moehub::add_reproduce(app);
+    moehub::add_profile(app);
+    moehub::add_place(app);
     try {
         return run(app, argc, argv);
     } catch (const CLI::ParseError& error) {

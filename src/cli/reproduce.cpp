@@ -32,6 +32,8 @@ struct Paper {
 constexpr Paper kPapers[] = {
     {"moe-hub", "MoE-Hub, destination-agnostic communication (arXiv 2605.05888, ISCA 2026)",
      "docs/reproduction/moe-hub.md", moe_hub_figures, reproduce_moe_hub},
+    {"moetuner", "MoETuner, balanced expert placement (arXiv 2502.06643)",
+     "docs/reproduction/moetuner.md", moetuner_figures, reproduce_moetuner},
 };
 
 struct Request {
@@ -66,12 +68,16 @@ std::string list_json() {
     return json.dump(2) + "\n";
 }
 
+std::vector<std::string> paper_names() {
+    std::vector<std::string> names;
+    for (const Paper& paper : kPapers) names.emplace_back(paper.name);
+    return names;
+}
+
 const Paper& paper_of(const std::string& name) {
-    std::vector<std::string> known;
-    for (const Paper& paper : kPapers) {
+    for (const Paper& paper : kPapers)
         if (name == paper.name) return paper;
-        known.emplace_back(paper.name);
-    }
+    const std::vector<std::string> known = paper_names();
     throw InputError(fmt::format("reproduce: found {}, allowed: {}{}", moehub::quoted(name),
                                  fmt::join(known, ", "), did_you_mean(name, known)));
 }
@@ -104,7 +110,8 @@ Reproduction run(const Request& request, const Paper& paper) {
 void reproduce_command(const Request& request) {
     if (request.paper.empty()) {
         if (request.quick || request.figure || request.page)
-            throw InputError("reproduce: found no paper, allowed: moe-hub");
+            throw InputError(fmt::format("reproduce: found no paper, allowed: {}",
+                                         fmt::join(paper_names(), ", ")));
         put(request.json ? list_json() : list_text(), request.output);
         return;
     }

@@ -152,10 +152,12 @@ Search Ground::one_layer(int layer) const {
     return {spec_, std::move(layers)};
 }
 
-Search Ground::all_layers() const {
+Search Ground::all_layers(const Objective& objective) const {
     std::vector<SearchLayer> all;
     for (int layer = 0; layer < layers(); ++layer) all.push_back(layer_of(layer));
-    return {spec_, std::move(all)};
+    SearchSpec spec = spec_;
+    spec.objective = objective;
+    return {spec, std::move(all)};
 }
 
 Matrix Ground::kept(int layer, const std::vector<int>& home) const {

@@ -20,7 +20,8 @@ class Ground {
     std::vector<std::vector<int>> start() const;
 
     Search one_layer(int layer) const;
-    Search all_layers() const;
+    Search all_layers(const Objective& objective) const;
+    bool has_tokens() const { return !tokens_.empty(); }
     /// Of the items on GPU g, how many experts the current layout has on h: [g × h].
     Matrix kept(int layer, const std::vector<int>& home) const;
     ExpertLayout layout(const std::vector<std::vector<int>>& home) const;

@@ -17,12 +17,17 @@ class Progress {
     Progress& operator=(const Progress&) = delete;
 
     void update(std::size_t done, std::size_t total);
+    /// Where work is not counted in pieces: the share done, 0 to 1, and the time it took.
+    void update_share(double done);
 
   private:
     using Clock = std::chrono::steady_clock;
+    void draw(double fraction, const std::string& words);
+
     std::string label_;
     std::FILE* stream_;  ///< null: draw nothing
     bool drawn_ = false;
+    Clock::time_point begin_;
     Clock::time_point next_;
 };
 

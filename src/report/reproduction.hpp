@@ -13,8 +13,8 @@ std::string reproduction_text(const Reproduction& all, bool bold);
 /// The same as Markdown, for docs/. Nothing in it depends on when or where it ran.
 std::string reproduction_page(const Reproduction& all);
 
-/// "numbers", "claims" and "cells"; times in µs. `ratio` is ours / paper, `reason` null where a
-/// number is as published.
+/// "numbers", "claims", "tables" and "cells"; times in µs. `ratio` is ours / paper, `reason` null
+/// where a number is as published.
 std::string reproduction_json(const Reproduction& all);
 
 /// 2.195 as "2.20", 0.968 as "96.8 %", 1234.5 µs as "1,234.5"; nothing as a dash.

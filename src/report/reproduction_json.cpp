@@ -15,13 +15,13 @@ Json time_or_null(const ReproducedCell& cell, Ps time) {
     return cell.refusal.empty() ? Json(to_us(time)) : Json(nullptr);
 }
 
-Json number_json(const PublishedNumber& one) {
+Json number_json(const PublishedNumber& one, bool mean) {
     return {{"figure", one.figure},
             {"what", one.what},
             {"paper", one.paper},
             {"ours", one.ours},
             {"ratio", one.ratio()},
-            {"geometric_mean", one.geometric},
+            {"geometric_mean", mean ? Json(one.geometric) : Json(nullptr)},
             {"as_published", one.as_published()},
             {"reason", text_or_null(one.reason)}};
 }
@@ -46,6 +46,19 @@ Json cell_json(const ReproducedCell& one) {
             {"refusal", text_or_null(one.refusal)}};
 }
 
+Json table_json(const FigureTable& table) {
+    Json rows = Json::array();
+    for (const FigureTable::Row& row : table.rows) {
+        if (row.mean) continue;
+        Json json;
+        for (std::size_t i = 0; i < row.labels.size(); ++i) json[table.labels[i]] = row.labels[i];
+        for (std::size_t i = 0; i < row.values.size(); ++i)
+            json[table.columns[i].title] = row.values[i] ? Json(*row.values[i]) : Json(nullptr);
+        rows.push_back(std::move(json));
+    }
+    return {{"figure", table.figure}, {"title", table.title}, {"rows", rows}};
+}
+
 }  // namespace
 
 std::string reproduction_json(const Reproduction& all) {
@@ -55,9 +68,12 @@ std::string reproduction_json(const Reproduction& all) {
     json["quick"] = all.quick;
     json["setup"] = all.setup;
     json["numbers"] = Json::array();
-    for (const PublishedNumber& one : all.numbers) json["numbers"].push_back(number_json(one));
+    for (const PublishedNumber& one : all.numbers)
+        json["numbers"].push_back(number_json(one, all.means));
     json["claims"] = Json::array();
     for (const PublishedClaim& one : all.claims) json["claims"].push_back(claim_json(one));
+    json["tables"] = Json::array();
+    for (const FigureTable& one : all.tables) json["tables"].push_back(table_json(one));
     json["cells"] = Json::array();
     for (const ReproducedCell& one : all.cells) json["cells"].push_back(cell_json(one));
     return json.dump(2) + "\n";

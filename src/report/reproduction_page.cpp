@@ -21,18 +21,20 @@ std::string rule(std::size_t labels, std::size_t numbers) {
 
 std::string head(const Reproduction& all) {
     std::string out = fmt::format(
-        "# MoE-Hub: the paper's evaluation, reproduced\n\n"
-        "Every number that the paper (arXiv 2605.05888, ISCA 2026) publishes of its performance, "
-        "beside the simulator's. This page is written by\n\n    {}\n\n",
-        command_of(all));
+        "# {}: the paper's evaluation, reproduced\n\n"
+        "Every number that the paper (arXiv {}{}{}) publishes of its performance, beside the "
+        "simulator's. This page is written by\n\n    {}\n\n",
+        all.title, all.arxiv, all.venue.empty() ? "" : ", ", all.venue, command_of(all));
     if (all.quick)
         out +=
             "**This is the quick subset: a few cells of each figure. Its means are not comparable "
             "with the paper's.**\n\n";
     for (const std::string& sentence : all.setup) out += fmt::format("- {}\n", sentence);
-    return out +
-           "- Published means are taken to be arithmetic means of the cells' ratios; the geometric "
-           "mean stands beside.\n";
+    if (all.means)
+        out +=
+            "- Published means are taken to be arithmetic means of the cells' ratios; the "
+            "geometric mean stands beside.\n";
+    return out;
 }
 
 std::string numbers(const Reproduction& all) {
@@ -41,14 +43,20 @@ std::string numbers(const Reproduction& all) {
                                      [](const auto& one) { return one.as_published(); });
     std::string out = fmt::format(
         "\n## Published numbers\nOf {} numbers {} are within 10 %.\n\n"
-        "| figure | moe-hub | paper | ours | ours / paper | within 10 % | geometric mean |\n"
-        "|---|---|---:|---:|---:|---|---:|\n",
-        all.numbers.size(), close);
-    for (const PublishedNumber& one : all.numbers)
-        out +=
-            line({one.figure, one.what, published_text(one.kind, one.paper),
-                  published_text(one.kind, one.ours), fmt::format("{:.2f}", one.ratio()),
-                  one.as_published() ? "yes" : "**no**", published_text(one.kind, one.geometric)});
+        "| figure | {} | paper | ours | ours / paper | within 10 % |{}\n"
+        "|---|---|---:|---:|---:|---|{}\n",
+        all.numbers.size(), close, all.paper, all.means ? " geometric mean |" : "",
+        all.means ? "---:|" : "");
+    for (const PublishedNumber& one : all.numbers) {
+        std::vector<std::string> cells{one.figure,
+                                       one.what,
+                                       published_text(one.kind, one.paper),
+                                       published_text(one.kind, one.ours),
+                                       fmt::format("{:.2f}", one.ratio()),
+                                       one.as_published() ? "yes" : "**no**"};
+        if (all.means) cells.push_back(published_text(one.kind, one.geometric));
+        out += line(cells);
+    }
     return out;
 }
 

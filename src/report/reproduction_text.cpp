@@ -33,7 +33,7 @@ double largest_ratio(const std::vector<PublishedNumber>& numbers) {
 std::string numbers_text(const Reproduction& all, bool bold) {
     using Align = Table::Align;
     Table table({{"figure", Align::left},
-                 {"moe-hub", Align::left},
+                 {all.paper, Align::left},
                  {"paper"},
                  {"here"},
                  {"here/paper"},
@@ -85,7 +85,8 @@ std::string reasons_text(const Reproduction& all) {
 }
 
 std::string head_text(const Reproduction& all) {
-    std::string out = "MoE-Hub (arXiv 2605.05888): its evaluation, published and here\n";
+    std::string out =
+        fmt::format("{} (arXiv {}): its evaluation, published and here\n", all.title, all.arxiv);
     if (all.quick)
         out +=
             "Quick: a few cells of each figure. Means over other cells than the paper's are not "

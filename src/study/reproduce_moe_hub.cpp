@@ -1,21 +1,7 @@
 #include "study/reproduce_moe_hub.hpp"
 
-#include "base/nearest.hpp"
-#include "base/quantity.hpp"
-
-#include <moehub/error.hpp>
-
-#include <algorithm>
-#include <cmath>
-#include <iterator>
-
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 namespace moehub {
 namespace {
-
-constexpr double kTolerance = 0.1;
 
 struct Figure {
     const char* name;
@@ -32,15 +18,10 @@ constexpr Figure kFigures[] = {
 };
 
 std::vector<Figure> figures_wanted(const std::optional<std::string>& name) {
+    check_figure(name, moe_hub_figures());
     std::vector<Figure> wanted;
-    std::vector<std::string> known;
-    for (const Figure& figure : kFigures) {
-        known.emplace_back(figure.name);
+    for (const Figure& figure : kFigures)
         if (!name || *name == figure.name) wanted.push_back(figure);
-    }
-    if (wanted.empty())
-        throw InputError(fmt::format("figure: found {}, allowed: {}{}", moehub::quoted(*name),
-                                     fmt::join(known, ", "), did_you_mean(*name, known)));
     return wanted;
 }
 
@@ -58,25 +39,7 @@ std::vector<std::string> setup() {
         "under an eager host and the same for all systems."};
 }
 
-void explain(FigureResult& result) {
-    for (PublishedNumber& one : result.numbers)
-        if (!one.as_published())
-            one.reason = moe_hub_reason(one.figure, one.what,
-                                        one.ours > one.paper ? Side::above : Side::below);
-    for (PublishedClaim& one : result.claims)
-        if (!one.holds) one.reason = moe_hub_reason(one.figure, one.what, Side::below);
-}
-
-template <class Item>
-void append(std::vector<Item>& all, std::vector<Item>& some) {
-    std::move(some.begin(), some.end(), std::back_inserter(all));
-}
-
 }  // namespace
-
-bool PublishedNumber::as_published() const {
-    return std::abs(ratio() - 1) <= kTolerance;
-}
 
 std::vector<NamedFigure> moe_hub_figures() {
     std::vector<NamedFigure> list;
@@ -120,18 +83,16 @@ Reproduction reproduce_moe_hub(const ReproduceOptions& options) {
     });
     Reproduction all;
     all.paper = "moe-hub";
+    all.title = "MoE-Hub";
+    all.arxiv = "2605.05888";
+    all.venue = "ISCA 2026";
     all.setup = setup();
     all.figure = options.figure.value_or("");
     all.quick = options.quick;
     all.cells = simulate_cells(keys, {options.threads, options.progress});
     const Lookup simulated = lookup_in(all.cells);
-    for (const Figure& figure : figures) {
-        FigureResult result = figure.make(scope, simulated);
-        explain(result);
-        append(all.numbers, result.numbers);
-        append(all.claims, result.claims);
-        append(all.tables, result.tables);
-    }
+    for (const Figure& figure : figures)
+        add_explained(figure.make(scope, simulated), moe_hub_reason, all);
     return all;
 }
 

@@ -1,5 +1,6 @@
 /// The figures of the MoE-Hub paper (arXiv 2605.05888), each from cells that it looks up.
 #pragma once
+#include "study/figure_result.hpp"
 #include "study/reproduce_cells.hpp"
 
 #include <moehub/reproduce.hpp>
@@ -27,11 +28,6 @@ struct MoeHubScope {
 MoeHubScope whole_moe_hub();
 MoeHubScope quick_moe_hub();
 
-struct FigureResult {
-    std::vector<PublishedNumber> numbers;
-    std::vector<PublishedClaim> claims;
-    std::vector<FigureTable> tables;
-};
 FigureResult layer_figure(const MoeHubScope& scope, const Lookup& cell);
 FigureResult end_to_end_figure(const MoeHubScope& scope, const Lookup& cell);
 FigureResult tokens_figure(const MoeHubScope& scope, const Lookup& cell);
@@ -39,10 +35,7 @@ FigureResult imbalance_figure(const MoeHubScope& scope, const Lookup& cell);
 FigureResult ablation_figure(const MoeHubScope& scope, const Lookup& cell);
 FigureResult scaling_figure(const MoeHubScope& scope, const Lookup& cell);
 
-/// Why a number lies above or below the paper's, or a claim does not hold (then below): in words,
-/// and without a measured figure, which would outlive the model it was measured with.
-/// kNoExplanation where none is known.
-enum class Side { above, below };
+/// Why a number lies above or below the paper's, or a claim does not hold (then below).
 std::string moe_hub_reason(std::string_view figure, std::string_view what, Side side);
 
 inline constexpr std::string_view kMoeHub = "moe-hub";

@@ -3,14 +3,6 @@
 namespace moehub {
 namespace {
 
-/// An empty `what` stands for every number of the figure that has no reason of its own.
-struct Reason {
-    std::string_view figure;
-    std::string_view what;
-    Side side;
-    std::string_view text;
-};
-
 constexpr std::string_view kHostBound =
     "Its host issues operators one by one and waits for the counts of rows, as long for a short "
     "layer as for a long one. Against a layer as short as Qwen2's this alone is more than MoE-Hub "
@@ -71,13 +63,7 @@ constexpr Reason kReasons[] = {
 }  // namespace
 
 std::string moe_hub_reason(std::string_view figure, std::string_view what, Side side) {
-    std::string_view of_figure;
-    for (const Reason& one : kReasons) {
-        if (one.figure != figure || one.side != side) continue;
-        if (one.what == what) return std::string(one.text);
-        if (one.what.empty()) of_figure = one.text;
-    }
-    return std::string(of_figure.empty() ? kNoExplanation : of_figure);
+    return reason_among(kReasons, figure, what, side);
 }
 
 }  // namespace moehub

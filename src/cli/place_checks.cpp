@@ -1,0 +1,84 @@
+#include "cli/place_checks.hpp"
+
+#include "cli/output.hpp"
+#include "cli/values.hpp"
+#include "report/table.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+namespace moehub {
+namespace {
+
+bool wants_equal_slots(LayoutFormat format) {
+    try {
+        layout_text(contiguous_layout({.layers = 1, .experts = 3}, 2), format);
+        return false;
+    } catch (const InputError&) {
+        return true;
+    }
+}
+
+}  // namespace
+
+LayoutFormat format_of(const PlaceArguments& arguments) {
+    LayoutFormat format = LayoutFormat::sglang;
+    const std::string ending = std::filesystem::path(arguments.output).extension().string();
+    if (ending == ".csv") format = LayoutFormat::csv;
+    if (ending == ".yaml" || ending == ".yml") format = LayoutFormat::trtllm;
+    if (arguments.format) {
+        const std::vector<std::string> known = layout_formats();
+        if (std::find(known.begin(), known.end(), *arguments.format) == known.end())
+            throw InputError(fmt::format("--format: found {}, allowed: {}{}",
+                                         moehub::quoted(*arguments.format), fmt::join(known, ", "),
+                                         did_you_mean(*arguments.format, known)));
+        format = parse_layout_format(*arguments.format);
+    }
+    if (arguments.unequal && !arguments.output.empty() && wants_equal_slots(format))
+        throw InputError(
+            fmt::format("--unequal: found --format {}, which wants as many slots on every GPU, "
+                        "allowed: with vllm-ascend, csv, json",
+                        to_string(format)));
+    return format;
+}
+
+void check_output(const PlaceArguments& arguments) {
+    require_writable(arguments.output);
+    if (arguments.output.empty()) return;
+    for (const auto* files : {&arguments.profiles.files, &arguments.evaluate})
+        for (const std::string& file : *files) {
+            std::error_code absent;
+            if (std::filesystem::equivalent(parse_profile_source(file).path, arguments.output,
+                                            absent))
+                throw InputError(
+                    fmt::format("-o: found {}, which is a profile, allowed: another file",
+                                moehub::quoted(arguments.output)));
+        }
+}
+
+void check_memory(const PlaceArguments& arguments, const PlaceTask& task) {
+    if (!task.model) {
+        if (arguments.memory)
+            throw InputError(
+                "--memory: found without --model, which says how large an expert is, "
+                "allowed: with it");
+        return;
+    }
+    const Model& model = *task.model;
+    const int bits = static_cast<int>(count_of("--weight-bits", arguments.weight_bits, {1, 64}));
+    const Bytes limit =
+        arguments.memory ? size_of("--memory", *arguments.memory) : task.machine.gpu.hbm_capacity;
+    const double expert = (model.gated ? 3.0 : 2.0) * model.hidden * model.expert_ffn * bits / 8;
+    const int slots =
+        (model.experts + task.input.redundant + task.input.gpus - 1) / task.input.gpus;
+    const double all = expert * slots * model.moe_layers();
+    if (limit <= 0 || all <= static_cast<double>(limit)) return;
+    throw InputError(
+        fmt::format("--memory: found {} slots of {} a GPU in {} layers, {}, allowed: {}; fewer "
+                    "--replicas or more --gpus{}",
+                    slots, byte_size(expert), model.moe_layers(), byte_size(all),
+                    byte_size(static_cast<double>(limit)),
+                    bits == 16 ? ", or --weight-bits 8 where weights are FP8" : ""));
+}
+
+}  // namespace moehub

@@ -1,0 +1,80 @@
+/// The evaluation of the MoETuner paper (arXiv 2502.06643): Mixtral served by Megatron, experts in
+/// order against experts placed by its two integer programs.
+#pragma once
+#include "study/figure_result.hpp"
+
+#include <moehub/place.hpp>
+#include <moehub/placement_effect.hpp>
+#include <moehub/reproduce.hpp>
+#include <moehub/routing.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace moehub {
+
+/// How much is simulated.
+struct MoeTunerScope {
+    int layers = 0;
+    std::int64_t tokens = 0;  ///< recorded; the first half is placed for, the second simulated
+    std::int64_t step_tokens = 0;
+};
+MoeTunerScope whole_moetuner();
+MoeTunerScope quick_moetuner();
+
+/// What the paper publishes of a setup: shares of the time that are saved, and the speed-up less 1.
+struct MoeTunerNumbers {
+    double end_to_end = 0;
+    double processing_tail = 0;
+    double processing_mean = 0;
+    double all_to_all_tail = 0;
+    double all_to_all_mean = 0;
+};
+
+struct MoeTunerSetup {
+    std::string figure;
+    std::string title;
+    Machine machine;
+    int tensor_parallel = 1;  ///< GPUs of each of the four expert-parallel ranks
+    MoeTunerNumbers published;
+};
+MoeTunerSetup one_node();
+MoeTunerSetup two_nodes();
+
+/// All layouts of one setup and one routing: placed for one half of the tokens, seen with the
+/// other.
+struct MoeTunerTrial {
+    std::vector<NamedLayout> layouts;  ///< kContiguous first
+    std::vector<Evaluation> held_out;  ///< by layout
+    PlacementEffect effect;            ///< likewise
+
+    const LayoutEffect& of(std::string_view layout) const;
+};
+/// `routing` as parse_routing() takes it.
+MoeTunerTrial run_moetuner(const MoeTunerSetup& setup, const std::string& routing,
+                           const MoeTunerScope& scope, const ReproduceOptions& options);
+
+/// The share of a layer's rows that go to its busiest rank, experts in order, in the worst layer.
+double busiest_share(const Profile& profile, int ranks);
+/// Recorded routing as it would be of a generated one, tokens [from, to).
+Profile profile_of(const Routing& routing, std::int64_t from, std::int64_t to);
+
+FigureResult setup_figure(const MoeTunerSetup& setup, const MoeTunerTrial& trial);
+/// Several routings of one setup, each with its name.
+struct NamedTrial {
+    std::string routing;
+    const MoeTunerTrial* trial;
+};
+FigureResult methods_figure(const std::vector<NamedTrial>& trials);
+
+std::string moetuner_reason(std::string_view figure, std::string_view what, Side side);
+
+/// Uneven, so that in the worst layer the busiest GPU has what the paper says: see
+/// reproduce_moetuner_trial.cpp.
+inline constexpr const char* kMoeTunerRouting = "lognormal:1.1,transition:0.5";
+inline constexpr std::string_view kContiguous = "contiguous";
+inline constexpr std::string_view kMoeTuner = "moetuner";
+
+}  // namespace moehub

@@ -1,0 +1,299 @@
+// Runs `moehub place`: what it prints and writes, and the line for every kind of bad input.
+#include "cli_fixture.hpp"
+#include "hidden_topics.hpp"
+
+#include <moehub/expert_layout.hpp>
+
+#include <cstdlib>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace {
+
+using cli_test::Cli;
+using cli_test::Outcome;
+using cli_test::text_of;
+using moehub::npy;
+using moehub::npy_of;
+using moehub::topic_profile;
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+class PlaceCli : public Cli {
+  protected:
+    PlaceCli() : trace_(saved("trace.npy", npy_of(topic_profile({}, 1)))) {}
+
+    /// On 4 GPUs, a short search.
+    std::string quick(const std::string& arguments, const std::string& part = "") const {
+        return "place --profile " + trace_ + part + " --gpus 4 --time-limit 0.02 " + arguments;
+    }
+    json json_of(const std::string& arguments) const {
+        const Outcome outcome = moehub(arguments + " --json");
+        EXPECT_EQ(outcome.code, 0) << arguments << ": " << outcome.err;
+        EXPECT_EQ(outcome.err, "");
+        return json::parse(outcome.out);
+    }
+    moehub::ExpertLayout layout_of(const std::string& name,
+                                   const moehub::LayoutShape& shape) const {
+        return moehub::read_layout(file(name), 4, shape);
+    }
+
+    std::string trace_;  ///< 8 experts, top-2, 3 layers, 400 tokens
+};
+
+TEST_F(PlaceCli, HasJsonAllThatIsAsked) {
+    const json all = json_of(quick("--evaluate " + trace_ + ":0.5-1", ":0-0.5"));
+    EXPECT_EQ(all["method"], "joint");
+    EXPECT_EQ(all["objective"], "gpus");
+    EXPECT_EQ(all["machine"], "dgx-h100");
+    EXPECT_EQ(all["gpus"], 4);
+    EXPECT_EQ(all["nodes"], 1);
+    EXPECT_EQ(all["slots_per_gpu"], 2);
+    EXPECT_EQ(all["held_out"], true);
+    for (const auto* key : {"load_max_over_mean", "gpus_per_token", "off_gpu_transitions",
+                            "heaviest_pair", "activated_max_over_mean"}) {
+        EXPECT_TRUE(all["evaluation"][key].is_number()) << key;
+        EXPECT_TRUE(all["training"][0][key].is_number()) << key;
+        EXPECT_TRUE(all["baselines"]["contiguous"][key].is_number()) << key;
+        EXPECT_TRUE(all["baselines"]["eplb"][key].is_number()) << key;
+    }
+    EXPECT_EQ(all["training"][0]["tokens"], 200);
+    EXPECT_EQ(all["evaluated"][0]["profile"], trace_ + ":0.5-1");
+    EXPECT_LT(all["evaluation"]["gpus_per_token"],
+              all["baselines"]["contiguous"]["gpus_per_token"]);
+    EXPECT_GE(all["gap"], 0);
+    EXPECT_TRUE(all["notes"].is_array());
+    EXPECT_TRUE(all["cut_short"].is_boolean());
+    EXPECT_GT(all["seconds"], 0);
+    EXPECT_EQ(all["pair_traffic"].size(), 4u);
+    EXPECT_NE(all["traffic_model"].get<std::string>().find("home GPU"), std::string::npos);
+}
+
+TEST_F(PlaceCli, IsTheReportReadable) {
+    const auto outcome = moehub(quick("--evaluate " + trace_ + ":0.5-1", ":0-0.5"));
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.err, "") << "no bar without a terminal";
+    EXPECT_TRUE(
+        outcome.out.starts_with("3 layers of 8 experts, top-2, on 4 GPUs of dgx-h100, 2 "
+                                "slots a GPU\njoint, minimising gpus, load at most 1.06"))
+        << outcome.out;
+    for (const auto* part : {"\ncontiguous ", "\neplb ", "\njoint ", ", held out\n",
+                             "On held-out tokens, against contiguous", "-o FILE"})
+        EXPECT_NE(outcome.out.find(part), std::string::npos) << part << "\n" << outcome.out;
+}
+
+TEST_F(PlaceCli, GivesTheSameSeedTheSameBytes) {
+    const std::string thorough =
+        "place --profile " + trace_ + " --gpus 4 --time-limit 60 --seed 3 ";
+    const json one = json_of(thorough + "--threads 1 -o " + file("one.json"));
+    const json two = json_of(thorough + "--threads 2 -o " + file("two.json"));
+    EXPECT_EQ(one["cut_short"], false);
+    EXPECT_EQ(one["evaluation"], two["evaluation"]);
+    EXPECT_NE(text_of(file("one.json")), "");
+    EXPECT_EQ(text_of(file("one.json")), text_of(file("two.json")));
+}
+
+TEST_F(PlaceCli, IsTheLayoutWrittenInTheFormatOfItsEnding) {
+    const auto first_line = [this](const std::string& name, const std::string& options) {
+        EXPECT_EQ(moehub(quick(options + " -o " + file(name))).code, 0);
+        const std::string text = text_of(file(name));
+        return text.substr(0, text.find('\n'));
+    };
+    EXPECT_TRUE(first_line("a.json", "").starts_with("{\"physical_to_logical_map\""));
+    EXPECT_TRUE(first_line("a.csv", "").starts_with("layer,"));
+    EXPECT_TRUE(first_line("a.yaml", "").starts_with("num_slots: 8"));
+    EXPECT_TRUE(first_line("a.yml", "").starts_with("num_slots: 8"));
+    EXPECT_TRUE(first_line("a.txt", "").starts_with("{\"physical_to_logical_map\""));
+    EXPECT_TRUE(first_line("b.json", "--format vllm").starts_with("["));
+    for (const auto* name : {"a.json", "a.csv", "a.yaml", "b.json"}) {
+        const auto layout = layout_of(name, {3, 8});
+        EXPECT_EQ(slots_per_gpu(layout), 2) << name;
+        check(layout, name);
+    }
+    const auto outcome = moehub(quick("-o " + file("c.csv")));
+    EXPECT_NE(outcome.out.find("format csv"), std::string::npos) << outcome.out;
+}
+
+TEST_F(PlaceCli, AreDenseLayersCounted) {
+    const auto rows = [this](const std::string& options) {
+        EXPECT_EQ(moehub(quick(options + " -o " + file("rows.json"))).code, 0) << options;
+        return json::parse(text_of(file("rows.json")))["physical_to_logical_map"].size();
+    };
+    EXPECT_EQ(rows(""), 3u);
+    EXPECT_EQ(rows("--dense-layers 2"), 5u);
+    const auto model =
+        saved("small.toml",
+              "extends = \"mixtral-8x7b\"\nlayers = 6\ndense_layers = 1\ndense_ffn = 1024\n");
+    EXPECT_EQ(rows("--model " + model), 6u);
+    expect_refused_about(quick("--dense-layers 1 --model " + model), "excludes");
+}
+
+TEST_F(PlaceCli, MustExpertsFitTheMemory) {
+    const auto model = saved(
+        "small.toml", "extends = \"mixtral-8x7b\"\nlayers = 3\nhidden = 1000\nexpert_ffn = 1000\n");
+    const std::string with_model = quick("--model " + model + " ");
+    EXPECT_EQ(moehub(with_model + "--memory '36 MB'").code, 0) << "2 slots of 6 MB in 3 layers";
+    EXPECT_EQ(moehub(with_model + "--memory '18 MB' --weight-bits 8").code, 0);
+    expect_refused(with_model + "--memory '35 MB'",
+                   "--memory: found 2 slots of 6.00 MB a GPU in 3 layers, 36.0 MB, allowed: 35.0 "
+                   "MB; fewer --replicas or more --gpus, or --weight-bits 8 where weights are FP8");
+    expect_refused(quick("--memory 1G"),
+                   "--memory: found without --model, which says how large an expert is, allowed: "
+                   "with it");
+    expect_refused_about(quick("--model deepseek-v3 --machine dgx-h100"), "allowed: 80.0 GB");
+}
+
+TEST_F(PlaceCli, AreFewExpertsMovedFromTheCurrentLayout) {
+    EXPECT_EQ(moehub(quick("--method contiguous -o " + file("now.csv"))).code, 0);
+    const json few =
+        json_of(quick("--current " + file("now.csv") + " --max-moves 4 -o " + file("next.csv")));
+    EXPECT_LE(few["evaluation"]["moved_experts"], 4);
+    EXPECT_GT(few["evaluation"]["moved_experts"], 0);
+    EXPECT_EQ(few["baselines"]["current"]["moved_experts"], 0);
+    EXPECT_EQ(few["evaluation"]["moved_experts"],
+              moved_experts(layout_of("now.csv", {3, 8}), layout_of("next.csv", {3, 8})));
+    expect_refused(quick("--max-moves 4"),
+                   "--max-moves: found no current layout, allowed: with --current");
+    expect_refused_about(quick("--current " + file("none.csv")), "none.csv: cannot be read");
+}
+
+TEST_F(PlaceCli, CanReplicasAndNodesBeAskedFor) {
+    const json all = json_of(quick("--replicas 4 --nodes 2"));
+    EXPECT_EQ(all["slots_per_gpu"], 3);
+    EXPECT_EQ(all["nodes"], 2);
+    EXPECT_EQ(all["objective"], "gpus+4*nodes");
+    EXPECT_GE(all["evaluation"]["nodes_per_token"], 1);
+    const json wide =
+        json_of("place --method eplb --profile " + trace_ + " --gpus 16 --replicas 8");
+    EXPECT_EQ(wide["nodes"], 2) << "a node of dgx-h100 has 8";
+    expect_refused("place --profile " + trace_ + " --gpus 12",
+                   "--gpus: found 12, allowed: up to the 8 of one node of dgx-h100, or a multiple "
+                   "of it; or say --nodes");
+}
+
+TEST_F(PlaceCli, AreSeveralProfilesTakenInEveryForm) {
+    const auto other = saved("other.npy", npy_of(topic_profile({}, 2)));
+    EXPECT_EQ(json_of(quick("", " " + other))["training"].size(), 2u) << "after one flag";
+    const json repeated = json_of(quick("--worst-profile --profile " + other + "@3"));
+    ASSERT_EQ(repeated["training"].size(), 2u);
+    EXPECT_EQ(repeated["training"][1]["weight"], 3);
+    EXPECT_EQ(repeated["worst_profile"], true);
+    const json judged = json_of(quick("--evaluate " + other + " " + trace_ + ":0-0.1"));
+    EXPECT_EQ(judged["evaluated"].size(), 2u);
+}
+
+TEST_F(PlaceCli, PrintsThoseOfWhichNoneIsBetter) {
+    const json all = json_of(quick("--pareto -o " + file("own.json")));
+    ASSERT_GE(all["pareto"].size(), 1u);
+    for (const json& one : all["pareto"]) {
+        EXPECT_TRUE(one["options"].get<std::string>().starts_with("--objective ")) << one;
+        EXPECT_TRUE(one["evaluation"]["gpus_per_token"].is_number());
+    }
+    EXPECT_EQ(all["objective"], "gpus");
+    EXPECT_TRUE(fs::exists(file("own.json")));
+    const auto text = moehub(quick("--pareto"));
+    EXPECT_NE(text.out.find("Layouts of which none is better in everything"), std::string::npos);
+}
+
+TEST_F(PlaceCli, IsTheEffectSimulated) {
+    const std::string machine = " --model mixtral-8x7b --machine dgx-h200";
+    const json all = json_of(quick("--simulate ideal,megatron-te --simulate deepep" + machine));
+    const json& layouts = all["effects"]["layouts"];
+    ASSERT_EQ(layouts.size(), 6u);
+    EXPECT_EQ(layouts[0]["system"], "ideal");
+    EXPECT_EQ(layouts[0]["layout"], "contiguous");
+    EXPECT_EQ(layouts[5]["layout"], "joint");
+    for (const json& one : layouts) EXPECT_GT(one["layer_us"]["mean"], 0) << one;
+    EXPECT_GT(layouts[5]["all_to_all_us"]["mean"], 0);
+    expect_refused(quick("--simulate deepep"),
+                   "--simulate: found without --model, whose layers are simulated, allowed: with "
+                   "it");
+    expect_refused_about(quick("--simulate depep" + machine), "did you mean \"deepep\"?");
+    expect_refused_about(quick("--simulate deepep --nodes 2" + machine), "--simulate: found 2");
+}
+
+TEST_F(PlaceCli, EndsCtrlCWithTheBestSoFar) {
+    const auto big =
+        saved("big.npy",
+              npy_of(topic_profile({.layers = 8, .experts = 64, .topics = 8, .tokens = 4000}, 1)));
+    const auto outcome =
+        shell("timeout -s INT 2 '" MOEHUB_PROGRAM "' place --profile " + big +
+              " --gpus 8 --time-limit 300 --json -o " + file("cut.json") + "; test $? -eq 124");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.err, "moehub: interrupted; this is the best found so far\n");
+    ASSERT_NE(outcome.out, "");
+    EXPECT_EQ(json::parse(outcome.out)["cut_short"], true);
+    EXPECT_TRUE(fs::exists(file("cut.json")));
+}
+
+TEST_F(PlaceCli, IsNothingWrittenWhenTheInputIsBad) {
+    const std::string out = file("out.json");
+    expect_refused_about(quick("--objective nothing -o " + out), "--objective: found \"nothing\"");
+    expect_refused_about(quick("--method moetuner --unequal -o " + out), "--unequal: found");
+    expect_refused_about(quick("--max-moves 1 -o " + out), "--max-moves");
+    EXPECT_FALSE(fs::exists(out));
+    expect_refused(quick("-o " + file("no/where.json")),
+                   file("no/where.json") + ": cannot be written: No such file or directory");
+    expect_refused_about(quick("-o " + trace_), "which is a profile");
+}
+
+TEST_F(PlaceCli, HasEveryMistakeALine) {
+    expect_refused("place", "--profile: found none, allowed: at least one");
+    expect_refused("place --profile", "place: --profile: found nothing, allowed: a value");
+    expect_refused_about("place --profile none.npy", "none.npy");
+    expect_refused_about("place --profile " + trace_ + ":0.5-0.2", "part: found \"0.5-0.2\"");
+    expect_refused_about("place --profile " + trace_ + " --evaluate none.npy", "none.npy");
+    expect_refused_about(quick("--method jiont"), "--method: found \"jiont\"");
+    expect_refused_about(quick("--metod eplb"), "did you mean \"--method\"?");
+    expect_refused("place --profile " + trace_ + " --gpus -4",
+                   "--gpus: found \"-4\", allowed: a whole number from 1 to 4096");
+    expect_refused_about("place --profile " + trace_ + " --gpus 3", "on 3 GPUs, allowed");
+    expect_refused_about(quick("--replicas -1"), "--replicas: found \"-1\"");
+    expect_refused_about(quick("--replicas 1000"), "--replicas: found 1000");
+    expect_refused_about(quick("--nodes 3"), "--nodes: found 3");
+    expect_refused_about(quick("--groups 3"), "--groups: found 3");
+    expect_refused_about(quick("--load-cap 0.5"), "--load-cap: found 0.5");
+    expect_refused_about(quick("--load-cap -1"), "--load-cap: found \"-1\"");
+    expect_refused_about("place --profile " + trace_ + " --time-limit 0", "--time-limit: found 0");
+    expect_refused_about("place --profile " + trace_ + " --time-limit 1e9", "at most 1e6");
+    expect_refused_about(quick("--seed -1"), "--seed: found \"-1\"");
+    expect_refused_about(quick("--threads 0"), "--threads: found \"0\"");
+    expect_refused_about(quick("--batch 0"), "--batch: found \"0\"");
+    expect_refused_about(quick("--load-blocks 0"), "--load-blocks: found \"0\"");
+    expect_refused_about(quick("--format sglnag"), "did you mean \"sglang\"?");
+    expect_refused_about(quick("--machine dgx-h1000"), "did you mean \"dgx-h100\"?");
+    expect_refused_about(quick("--unequal"), "--unequal: found --method joint");
+    const auto counts =
+        saved("counts.npy",
+              npy("<i4", "(1, 4)", moehub::bytes_of(std::vector<std::int32_t>{3, 5, 1, 2})));
+    expect_refused_about("place --profile " + counts + " --gpus 2 --pareto", "--pareto: found");
+    expect_refused_about("place --profile " + counts + " --gpus 2 --objective gpus",
+                         "--objective: found gpus");
+    expect_refused_about("place --gpus 2 --profile " + trace_ + " --evaluate " + counts, "counts");
+}
+
+TEST_F(PlaceCli, DoesHelpNameWhatThereIs) {
+    const auto help = moehub("place --help");
+    EXPECT_EQ(help.code, 0);
+    for (const auto* part :
+         {"--profile", "--evaluate", "--load-cap", "--pareto", "--simulate", "vllm-ascend",
+          "moetuner", "gpus+4*transitions", "Example:\n  moehub place --profile"})
+        EXPECT_NE(help.out.find(part), std::string::npos) << part;
+}
+
+TEST_F(PlaceCli, GainsOnRecordedRoutingHoldOnOtherTokens) {
+    const char* const named = std::getenv("MOEHUB_ROUTING_DIR");
+    const fs::path folder =
+        named != nullptr ? fs::path(named) : fs::path(MOEHUB_SOURCE_DIR) / "../shared/data/routing";
+    const fs::path law = folder / "dsv2lite-law.npy";
+    if (!fs::exists(law)) GTEST_SKIP() << "no recorded routing at " << law;
+    const json all = json_of("place --profile " + law.string() + ":0-0.5 --evaluate " +
+                             law.string() + ":0.5-1 --gpus 8 --time-limit 1");
+    EXPECT_LT(all["evaluation"]["gpus_per_token"],
+              0.85 * all["baselines"]["contiguous"]["gpus_per_token"].get<double>());
+    EXPECT_LT(all["evaluation"]["load_max_over_mean"],
+              all["baselines"]["contiguous"]["load_max_over_mean"]);
+}
+
+}  // namespace

@@ -1,0 +1,232 @@
+// What the report of a placement says, and that it says what was evaluated.
+#include "report/placement_report.hpp"
+
+#include "hidden_topics.hpp"
+
+#include <numeric>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace moehub {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Case {
+    PlaceInput input{.profiles = {topic_profile({}, 1)}, .gpus = 4};
+    PlaceOptions options;
+    std::vector<Profile> held_out;
+    PlaceResult result;
+
+    PlacementReport report() {
+        options.time_limit = 0.02;
+        result = place(input, options);
+        PlacementReport made = placement_report({input, options, result, held_out});
+        made.machine = "dgx-h100";
+        return made;
+    }
+};
+
+void forget_tokens(Profile& profile) {
+    profile.tokens = 0;
+    profile.top_k = 0;
+    profile.chosen.clear();
+}
+
+bool has(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+TEST(PlacementReport, AreRowsWhatEvaluateSays) {
+    Case one;
+    one.held_out = {topic_profile({}, 2)};
+    const PlacementReport report = one.report();
+    ASSERT_EQ(report.training.size(), 1u);
+    ASSERT_EQ(report.held_out.size(), 1u);
+    const auto& rows = report.held_out[0].rows;
+    ASSERT_EQ(rows.size(), 3u);
+    EXPECT_EQ(rows[0].layout, "contiguous");
+    EXPECT_EQ(rows[1].layout, "eplb");
+    EXPECT_EQ(rows[2].layout, "joint");
+    const auto own = evaluate(one.held_out[0], one.result.layout);
+    EXPECT_EQ(rows[2].evaluation.gpus_per_token, own.gpus_per_token);
+    EXPECT_EQ(rows[2].evaluation.load_max_over_mean, own.load_max_over_mean);
+    EXPECT_EQ(rows[0].evaluation.gpus_per_token,
+              evaluate(one.held_out[0], contiguous_layout({3, 8}, 4)).gpus_per_token);
+    EXPECT_EQ(report.training[0].found().gpus_per_token, one.result.profiles[0].gpus_per_token);
+    EXPECT_LT(own.gpus_per_token, rows[0].evaluation.gpus_per_token - 0.3) << "topics were found";
+}
+
+TEST(PlacementReport, IsTheEvaluationTheWeightedMean) {
+    Case one;
+    one.held_out = {topic_profile({}, 2), topic_profile({}, 3)};
+    one.held_out[0].weight = 3;
+    const PlacementReport report = one.report();
+    const Json json = Json::parse(placement_json(report));
+    const double a = json["evaluated"][0]["gpus_per_token"];
+    const double b = json["evaluated"][1]["gpus_per_token"];
+    EXPECT_NE(a, b);
+    EXPECT_NEAR(json["evaluation"]["gpus_per_token"], (3 * a + b) / 4, 1e-12);
+    EXPECT_EQ(json["held_out"], true);
+}
+
+TEST(PlacementReport, AreKeysAlwaysTheSame) {
+    std::vector<std::string> expected;
+    for (const int kind : {0, 1, 2}) {
+        Case one;
+        if (kind == 1) forget_tokens(one.input.profiles[0]);
+        if (kind == 2) one.input.profiles = {topic_profile({.layers = 1}, 1)};
+        const Json json = Json::parse(placement_json(one.report()));
+        std::vector<std::string> keys;
+        for (const auto& [key, value] : json.items()) keys.push_back(key);
+        for (const auto& [key, value] : json["evaluation"].items()) keys.push_back(key);
+        if (expected.empty()) expected = keys;
+        EXPECT_EQ(keys, expected);
+        for (const auto* key : {"effects", "pareto", "file", "model"})
+            EXPECT_TRUE(json[key].is_null()) << key;
+    }
+}
+
+TEST(PlacementReport, IsWhatIsNotKnownNull) {
+    Case counts;
+    forget_tokens(counts.input.profiles[0]);
+    const PlacementReport report = counts.report();
+    const Json json = Json::parse(placement_json(report));
+    EXPECT_EQ(json["objective"], "load");
+    EXPECT_GE(json["evaluation"]["load_max_over_mean"], 1);
+    for (const auto* key : {"gpus_per_token", "off_gpu_transitions", "heaviest_pair",
+                            "activated_max_over_mean", "moved_experts"})
+        EXPECT_TRUE(json["evaluation"][key].is_null()) << key;
+    EXPECT_TRUE(json["top_k"].is_null());
+    EXPECT_TRUE(has(placement_text(report, false), ", counts, placed by"));
+
+    Case layer;
+    layer.input.profiles = {topic_profile({.layers = 1}, 1)};
+    const Json single = Json::parse(placement_json(layer.report()));
+    EXPECT_TRUE(single["evaluation"]["off_gpu_transitions"].is_null());
+    EXPECT_GE(single["evaluation"]["gpus_per_token"], 1);
+}
+
+TEST(PlacementReport, AreGapsAboveBounds) {
+    Case one;
+    const PlacementReport report = one.report();
+    const Json json = Json::parse(placement_json(report));
+    EXPECT_GE(json["gap"], 0);
+    for (const auto& [key, bound] : json["bounds"].items()) {
+        if (bound.is_null()) continue;
+        const double value = json["training"][0][key];
+        EXPECT_NEAR(json["gaps"][key], value / bound.get<double>() - 1, 1e-12) << key;
+    }
+}
+
+TEST(PlacementReport, DoPairsSumToOneAndLeaveWhatEvaluateSays) {
+    Case one;
+    const PlacementReport report = one.report();
+    const auto pairs = pair_traffic(one.input.profiles, one.result.layout);
+    ASSERT_EQ(pairs.size(), 4u);
+    double all = 0, kept = 0;
+    for (std::size_t gpu = 0; gpu < pairs.size(); ++gpu) {
+        all += std::accumulate(pairs[gpu].begin(), pairs[gpu].end(), 0.0);
+        kept += pairs[gpu][gpu];
+    }
+    EXPECT_NEAR(all, 1, 1e-12);
+    EXPECT_NEAR(1 - kept, report.training[0].found().off_gpu_transitions, 1e-12);
+    forget_tokens(one.input.profiles[0]);
+    EXPECT_TRUE(pair_traffic(one.input.profiles, one.result.layout).empty());
+}
+
+TEST(PlacementReport, SaysWhereTheFiguresComeFrom) {
+    Case alone;
+    alone.input.profiles[0].name = "law.npy";
+    const std::string text = placement_text(alone.report(), false);
+    EXPECT_TRUE(has(text, "--profile law.npy:0-0.5 --evaluate law.npy:0.5-1")) << text;
+    EXPECT_TRUE(has(text, "On the profile, against contiguous: a token goes to")) << text;
+    EXPECT_TRUE(has(text, "home GPU")) << text;
+    EXPECT_TRUE(has(text, "-o FILE writes the layout")) << text;
+    EXPECT_FALSE(has(text, "held out")) << text;
+
+    Case judged;
+    judged.held_out = {topic_profile({}, 2)};
+    const std::string other = placement_text(judged.report(), false);
+    EXPECT_TRUE(has(other, "topics, 400 tokens, held out\n")) << other;
+    EXPECT_TRUE(has(other, "On held-out tokens, against contiguous")) << other;
+    EXPECT_FALSE(has(other, ":0-0.5")) << other;
+}
+
+TEST(PlacementReport, WarnsWhenLoadDoesNotCarryOver) {
+    Case one;
+    one.held_out = {topic_profile({}, 2)};
+    PlacementReport report = one.report();
+    const std::string warning = "The load does not carry over";
+    const double training = report.training[0].found().load_max_over_mean;
+    report.held_out[0].rows.back().evaluation.load_max_over_mean = training + 0.02;
+    EXPECT_FALSE(has(placement_text(report, false), warning));
+    report.held_out[0].rows.back().evaluation.load_max_over_mean = training + 0.04;
+    EXPECT_TRUE(has(placement_text(report, false), warning));
+}
+
+TEST(PlacementReport, IsTheCurrentLayoutWhatIsComparedWith) {
+    Case one;
+    one.options.current = round_robin_layout({3, 8}, 4);
+    one.options.max_moves = 4;
+    const PlacementReport report = one.report();
+    const auto& rows = report.training[0].rows;
+    ASSERT_EQ(rows.size(), 4u);
+    EXPECT_EQ(rows[2].layout, "current");
+    EXPECT_EQ(rows[2].evaluation.moved_experts, 0);
+    EXPECT_LE(rows[3].evaluation.moved_experts, 4);
+    const std::string text = placement_text(report, false);
+    EXPECT_TRUE(has(text, "against current")) << text;
+    EXPECT_TRUE(has(text, "moved")) << text;
+    EXPECT_EQ(Json::parse(placement_json(report))["baselines"]["current"]["moved_experts"], 0);
+}
+
+TEST(PlacementReport, AreNodesShownWhereThereAreSome) {
+    Case one;
+    one.input.nodes = 2;
+    const std::string text = placement_text(one.report(), false);
+    EXPECT_TRUE(has(text, "4 GPUs in 2 nodes of dgx-h100")) << text;
+    EXPECT_TRUE(has(text, "nodes/token")) << text;
+    EXPECT_TRUE(has(text, "minimising gpus+4*nodes")) << text;
+    EXPECT_FALSE(has(placement_text(Case().report(), false), "nodes/token"));
+}
+
+TEST(PlacementReport, AreFrontAndEffectsShown) {
+    Case one;
+    PlacementReport report = one.report();
+    report.pareto = {{"joint", parse_objective("load"), 1.1, 0.5, {}}};
+    LayoutEffect before;
+    before.layout = "contiguous";
+    before.system = "deepep";
+    before.all_to_all = {200 * kUs, 300 * kUs, 400 * kUs};
+    before.processing = {100 * kUs, 100 * kUs, 100 * kUs};
+    LayoutEffect after = before;
+    after.layout = "joint";
+    after.all_to_all = {150 * kUs, 150 * kUs, 200 * kUs};
+    after.speedup = 1.25;
+    report.effect = PlacementEffect{4096, 2, {before, after}, {"a note"}};
+    const std::string text = placement_text(report, false);
+    EXPECT_TRUE(has(text, "--objective load --load-cap 1.1 --time-limit 0.5")) << text;
+    EXPECT_TRUE(has(text, "2 steps of 4,096 tokens")) << text;
+    EXPECT_TRUE(has(text, "all-to-all -25.0 % mean and -50.0 % tail")) << text;
+    EXPECT_TRUE(has(text, "a note")) << text;
+    const Json json = Json::parse(placement_json(report));
+    EXPECT_EQ(json["pareto"][0]["objective"], "load");
+    EXPECT_EQ(json["effects"]["layouts"][1]["all_to_all_us"]["p95"], 150);
+    EXPECT_EQ(json["effects"]["layouts"][1]["speedup"], 1.25);
+    EXPECT_TRUE(json["effects"]["layouts"][1]["model_us"].is_null());
+}
+
+TEST(PlacementReport, AreNamesEscaped) {
+    Case one;
+    one.input.profiles[0].name = "bad\x1b[31m\nname\xff.npy";
+    const PlacementReport report = one.report();
+    const std::string text = placement_text(report, false);
+    EXPECT_FALSE(has(text, "\x1b"));
+    EXPECT_FALSE(has(text, "\nname"));
+    EXPECT_TRUE(Json::accept(placement_json(report)));
+}
+
+}  // namespace
+}  // namespace moehub
