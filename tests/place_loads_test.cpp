@@ -77,8 +77,8 @@ TEST(Loads, are_after_swaps_what_they_are_from_scratch) {
 }
 
 TEST(Loads, allow_no_cap_to_be_broken_further_and_no_second_copy) {
-    Ready ready({{1, 8, 2, 80}, 2, 4, 4}, 6);
-    const std::vector<LoadView> views = LoadViews(ready.profiles, 1.1, 2).of(0);
+    Ready ready({{1, 8, 2, 80}, 2, 4, 4}, 7);
+    const std::vector<LoadView> views = LoadViews(ready.profiles, 1.3, 2).of(0);
     Loads loads(views, ready.items[0], ready.gpus);
     ready.home[0] = longest_first(views[0].counts, ready.items[0], ready.gpus);
     loads.place(ready.home[0]);
@@ -91,23 +91,30 @@ TEST(Loads, allow_no_cap_to_be_broken_further_and_no_second_copy) {
         const Ready::Pair pair = ready.any_pair();
         const int g = ready.home[0][at(pair.a)];
         const int h = ready.home[0][at(pair.b)];
-        if (g == h) continue;
-        bool right = true;
+        // Copies of one expert that swap with each other change nothing, and are not asked about.
+        if (g == h || ready.items[0].expert[at(pair.a)] == ready.items[0].expert[at(pair.b)])
+            continue;
         std::vector<double> before;
         for (int view = 0; view < static_cast<int>(views.size()); ++view)
             before.push_back(most(view, g, h));
+        const bool allows = loads.allows(pair.a, pair.b);
         ready.swap(pair);
+        double over =
+            -1;  // of the worst view; loads that only change places are even up to rounding
         for (int view = 0; view < static_cast<int>(views.size()); ++view)
-            right = right && most(view, g, h) <= std::max(1.1, before[at(view)]) + 1e-8;
+            over = std::max(over, most(view, g, h) - std::max(1.3, before[at(view)]));
+        bool apart = true;
         std::set<std::pair<int, int>> held;
         for (int item = 0; item < ready.items[0].size(); ++item)
-            right = right &&
+            apart = apart &&
                     held.insert({ready.items[0].expert[at(item)], ready.home[0][at(item)]}).second;
-        ASSERT_EQ(loads.allows(pair.a, pair.b), right) << "step " << step;
-        if (right) {
+        if (allows) {
+            EXPECT_TRUE(apart) << "step " << step;
+            EXPECT_LE(over, 1e-8) << "step " << step;
             loads.swap(pair.a, pair.b);
             ++allowed;
         } else {
+            EXPECT_TRUE(!apart || over > -1e-8) << "step " << step;
             ready.swap(pair);
         }
     }
@@ -151,6 +158,12 @@ TEST(LongestFirst, fills_every_gpu_and_keeps_copies_apart) {
         std::vector<int> held(at(gpus));
         for (const int gpu : home) ++held[at(gpu)];
         EXPECT_EQ(held, std::vector<int>(at(gpus), slots / gpus)) << "trial " << trial;
+        for (int expert = 0; expert < experts; ++expert) {
+            const auto begin = home.begin() + items.first[at(expert)];
+            const std::set<int> there(begin, begin + items.copies(expert));
+            EXPECT_EQ(static_cast<int>(there.size()), std::min(gpus, items.copies(expert)))
+                << "trial " << trial;
+        }
     }
 }
 

@@ -49,6 +49,8 @@ constexpr const char* kOverview =
   moehub collective            time, bandwidth and traffic of one collective
   moehub validate FILE.csv     the model against measured times
   moehub reproduce             a paper's published numbers beside the simulator's
+  moehub profile FILE          what recorded routing is like
+  moehub place --profile FILE  experts on GPUs from recorded routing, in the files servers load
 
 Start with:
   moehub compare

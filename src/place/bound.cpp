@@ -36,48 +36,81 @@ struct Domain {
     double share = 0;  ///< GPUs of one
 };
 
+/// The items of a layer: experts, or their copies as the layout has them, each with the tokens that
+/// go to it.
 struct LayerLoads {
-    std::span<const double> counts;
-    double mean = 0;  ///< of a GPU
-    double cap = 0;   ///< of a GPU's rows
+    std::vector<double> items;   ///< rows of each, an expert's shared out evenly over its copies
+    std::vector<double> tokens;  ///< that go to each
+    double mean = 0;             ///< rows of a GPU
+    double cap = 0;              ///< of a GPU's rows
 };
 
 LayerLoads loads_of(const Profile& profile, const PlaceOptions& options, const ExpertLayout& layout,
                     int layer) {
+    const LayerCopies copies(layout, layer);
+    LayerLoads loads;
+    for (int expert = 0; expert < profile.experts; ++expert)
+        for (int copy = 0; copy < copies.of(expert); ++copy)
+            loads.items.push_back(profile.counts_of(layer)[at(expert)] / copies.of(expert));
+    loads.tokens.resize(loads.items.size());
+    for (std::int64_t token = 0; token < profile.tokens; ++token)
+        for (const std::uint16_t expert : profile.chosen_by(layer, token))
+            if (expert != Profile::kNobody) loads.tokens[at(copies.slot(expert, token))] += 1;
     const std::vector<double> gpus = gpu_loads(profile, layout, layer);
-    const double mean =
-        std::accumulate(gpus.begin(), gpus.end(), 0.0) / static_cast<double>(gpus.size());
+    loads.mean = std::accumulate(gpus.begin(), gpus.end(), 0.0) / static_cast<double>(gpus.size());
     const double achieved = *std::max_element(gpus.begin(), gpus.end());
-    const double cap = options.load_cap > 0 ? std::max(options.load_cap * mean, achieved)
-                                            : std::numeric_limits<double>::infinity();
-    return {profile.counts_of(layer), mean, cap * (1 + 1e-9)};
+    loads.cap = options.load_cap > 0
+                    ? std::max(options.load_cap * loads.mean, achieved) * (1 + 1e-9)
+                    : std::numeric_limits<double>::infinity();
+    return loads;
 }
 
-double load_bound(const LayerLoads& loads, int gpus, int redundant, bool equal) {
-    if (loads.mean <= 0) return 1;
-    const int experts = static_cast<int>(loads.counts.size());
-    const std::vector<int> copies = copies_of(loads.counts, experts + redundant);
+double load_bound(std::span<const double> counts, int gpus, int redundant, bool equal) {
+    const double mean = std::accumulate(counts.begin(), counts.end(), 0.0) / gpus;
+    if (mean <= 0) return 1;
+    const int experts = static_cast<int>(counts.size());
+    const std::vector<int> copies = copies_of(counts, experts + redundant);
     double heaviest = 0;
     for (int expert = 0; expert < experts; ++expert)
-        heaviest = std::max(heaviest, loads.counts[at(expert)] / copies[at(expert)]);
+        heaviest = std::max(heaviest, counts[at(expert)] / copies[at(expert)]);
     if (redundant == 0 && equal) {
-        std::vector<double> sorted(loads.counts.begin(), loads.counts.end());
+        std::vector<double> sorted(counts.begin(), counts.end());
         std::sort(sorted.begin(), sorted.end());
         const int others = std::min(experts / gpus, experts) - 1;
         heaviest += std::accumulate(sorted.begin(), sorted.begin() + std::max(others, 0), 0.0);
     }
-    return std::max(1.0, heaviest / loads.mean);
+    return std::max(1.0, heaviest / mean);
 }
 
-/// Tokens that chose both, [expert × expert], nothing on the diagonal.
-Matrix chosen_together(const Profile& profile, int layer) {
-    Matrix both(profile.experts, profile.experts);
-    for (std::int64_t token = 0; token < profile.tokens; ++token) {
-        const auto chosen = profile.chosen_by(layer, token);
-        for (const std::uint16_t a : chosen)
-            for (const std::uint16_t b : chosen)
-                if (a != b && a != Profile::kNobody && b != Profile::kNobody) both(a, b) += 1;
-    }
+/// Calls `visit` with the items of each token in a layer, nobody left out.
+template <class Visit>
+void for_items(const Profile& profile, const LayerCopies& copies, int layer, std::int64_t token,
+               Visit&& visit) {
+    for (const std::uint16_t expert : profile.chosen_by(layer, token))
+        if (expert != Profile::kNobody) visit(copies.slot(expert, token));
+}
+
+/// Tokens that two items of a layer share, nothing on the diagonal.
+Matrix shared_within(const Profile& profile, const LayerCopies& copies, int layer) {
+    Matrix both(copies.slots(), copies.slots());
+    for (std::int64_t token = 0; token < profile.tokens; ++token)
+        for_items(profile, copies, layer, token, [&](int a) {
+            for_items(profile, copies, layer, token, [&](int b) {
+                if (a != b) both(a, b) += 1;
+            });
+        });
+    return both;
+}
+
+/// Tokens that an item shares with one of the next layer.
+Matrix shared_with_next(const Profile& profile, const ExpertLayout& layout, int layer) {
+    const LayerCopies here(layout, layer);
+    const LayerCopies next(layout, layer + 1);
+    Matrix both(here.slots(), next.slots());
+    for (std::int64_t token = 0; token < profile.tokens; ++token)
+        for_items(profile, here, layer, token, [&](int a) {
+            for_items(profile, next, layer + 1, token, [&](int b) { both(a, b) += 1; });
+        });
     return both;
 }
 
@@ -95,11 +128,12 @@ Matrix transposed(const Matrix& matrix) {
 /// Sum over the layer's tokens of distinct domains, at least.
 double distinct_bound(const Matrix& both, const LayerLoads& loads, const Domain& domain) {
     double sum = 0;
-    for (int expert = 0; expert < both.rows; ++expert) {
-        const double tokens = loads.counts[at(expert)];
+    for (int item = 0; item < both.rows; ++item) {
+        const double tokens = loads.tokens[at(item)];
         if (tokens <= 0) continue;
-        const double shared = most_gain(row(both, expert), loads.counts,
-                                        {domain.slots - 1, loads.cap * domain.share - tokens});
+        const double shared =
+            most_gain(row(both, item), loads.items,
+                      {domain.slots - 1, loads.cap * domain.share - loads.items[at(item)]});
         double best = 0;
         for (int m = 0; m < domain.slots; ++m)
             best = std::max(best, 2 * tokens / (m + 2) - shared / ((m + 1.0) * (m + 2.0)));
@@ -111,8 +145,8 @@ double distinct_bound(const Matrix& both, const LayerLoads& loads, const Domain&
 /// Transitions that stay on their domain, at most.
 double staying_bound(const Matrix& moves, const LayerLoads& next, const Domain& domain) {
     double sum = 0;
-    for (int expert = 0; expert < moves.rows; ++expert)
-        sum += most_gain(row(moves, expert), next.counts, {domain.slots, next.cap * domain.share});
+    for (int item = 0; item < moves.rows; ++item)
+        sum += most_gain(row(moves, item), next.items, {domain.slots, next.cap * domain.share});
     return sum;
 }
 
@@ -154,7 +188,6 @@ class Bounds {
     }
 
   private:
-    bool simple() const { return slots_ > 0 && input_.redundant == 0; }
     /// Bounds of transitions take long for many experts: then only where they are asked for.
     bool wants_transitions(const Profile& profile) const {
         constexpr double kSoon = 1 << 20;
@@ -166,14 +199,14 @@ class Bounds {
     Sums of_layer(const Profile& profile, int layer) const {
         Sums sums;
         const LayerLoads here = loads_of(profile, options_, layout_, layer);
-        sums.load = load_bound(here, input_.gpus, input_.redundant, slots_ > 0);
-        if (!profile.has_tokens() || !simple()) return sums;
-        const Matrix both = chosen_together(profile, layer);
+        sums.load = load_bound(profile.counts_of(layer), input_.gpus, input_.redundant, slots_ > 0);
+        if (!profile.has_tokens() || slots_ == 0) return sums;
+        const Matrix both = shared_within(profile, LayerCopies(layout_, layer), layer);
         sums.gpus = distinct_bound(both, here, gpu_);
         if (input_.nodes > 1) sums.nodes = distinct_bound(both, here, node_);
         if (layer + 1 == profile.layers || !wants_transitions(profile)) return sums;
         const LayerLoads next = loads_of(profile, options_, layout_, layer + 1);
-        const Matrix forth = boundary(profile, layer);
+        const Matrix forth = shared_with_next(profile, layout_, layer);
         const Matrix back = transposed(forth);
         sums.moves = std::accumulate(forth.at_.begin(), forth.at_.end(), 0.0);
         sums.stay_on_gpu =
@@ -190,7 +223,7 @@ class Bounds {
         if (!profile.has_tokens()) return bounds;
         bounds.activated_max_over_mean = 1;
         bounds.gpus_per_token = bounds.nodes_per_token = 1;
-        if (!simple()) return bounds;
+        if (slots_ == 0) return bounds;
         const double visits = static_cast<double>(profile.tokens) * profile.layers;
         bounds.gpus_per_token = std::max(1.0, all.gpus / visits);
         bounds.nodes_per_token = std::max(1.0, all.nodes / visits);

@@ -24,6 +24,16 @@ double total_weight(const std::vector<Profile>& profiles) {
     return weight;
 }
 
+/// Transitions from a layer to the next.
+Matrix boundary(const Profile& profile, int layer) {
+    Matrix matrix(profile.experts, profile.experts);
+    for (std::int64_t token = 0; token < profile.tokens; ++token)
+        for (const std::uint16_t from : profile.chosen_by(layer, token))
+            for (const std::uint16_t to : profile.chosen_by(layer + 1, token))
+                if (from != Profile::kNobody && to != Profile::kNobody) matrix(from, to) += 1;
+    return matrix;
+}
+
 }  // namespace
 
 Matrix together(const std::vector<Profile>& profiles) {
@@ -43,15 +53,6 @@ Matrix together(const std::vector<Profile>& profiles) {
                                          profile.weight / total_weight(profiles);
         }
     return counts;
-}
-
-Matrix boundary(const Profile& profile, int layer) {
-    Matrix matrix(profile.experts, profile.experts);
-    for (std::int64_t token = 0; token < profile.tokens; ++token)
-        for (const std::uint16_t from : profile.chosen_by(layer, token))
-            for (const std::uint16_t to : profile.chosen_by(layer + 1, token))
-                if (from != Profile::kNobody && to != Profile::kNobody) matrix(from, to) += 1;
-    return matrix;
 }
 
 std::vector<Matrix> transitions(const Profile& profile) {

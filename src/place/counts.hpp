@@ -33,8 +33,6 @@ Matrix together(const std::vector<Profile>& profiles);
 /// For each boundary between layers, [expert × expert of the next layer]: how many tokens chose
 /// both; every token counts top_k² times. Empty without tokens.
 std::vector<Matrix> transitions(const Profile& profile);
-/// One of them: between `layer` and the next.
-Matrix boundary(const Profile& profile, int layer);
 /// Of several, each scaled to the same sum first, weighted mean. Empty unless all have tokens.
 std::vector<Matrix> transitions(const std::vector<Profile>& profiles);
 

@@ -6,6 +6,7 @@
 #include <moehub/error.hpp>
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -51,24 +52,6 @@ std::vector<int> gpus_of_choices(const Profile& profile, const LayerCopies& copi
     return gpus;
 }
 
-/// The rows of one token: how many on each GPU that it goes to.
-struct Visit {
-    int gpu;
-    double rows;
-};
-void visits_of(std::span<const int> gpus, std::vector<Visit>& visits) {
-    visits.clear();
-    for (const int gpu : gpus) {
-        if (gpu < 0) continue;
-        const auto known = std::find_if(visits.begin(), visits.end(),
-                                        [gpu](const Visit& visit) { return visit.gpu == gpu; });
-        if (known != visits.end())
-            known->rows += 1;
-        else
-            visits.push_back({gpu, 1});
-    }
-}
-
 /// What one layer, and the boundary after it, says.
 struct LayerPart {
     double load = 0;
@@ -112,32 +95,35 @@ class Evaluator {
     }
 
     void add_distinct(const std::vector<int>& gpus, LayerPart& part) const {
-        std::vector<Visit> visits;
-        std::vector<int> nodes;
+        // The last token that went to a GPU or node, so that it counts once for a token.
+        std::vector<std::int64_t> last_gpu(at(layout_.gpus), -1);
+        std::vector<std::int64_t> last_node(at(options_.nodes), -1);
         for (std::int64_t token = 0; token < profile_.tokens; ++token) {
-            visits_of(token_of(gpus, token), visits);
-            if (visits.empty()) continue;
-            part.gpus.add(static_cast<double>(visits.size()));
-            nodes.clear();
-            for (const Visit& visit : visits) {
-                const int node = visit.gpu / gpus_per_node_;
-                if (std::find(nodes.begin(), nodes.end(), node) == nodes.end())
-                    nodes.push_back(node);
+            int seen = 0;
+            int nodes = 0;
+            for (const int gpu : token_of(gpus, token)) {
+                if (gpu < 0) continue;
+                if (std::exchange(last_gpu[at(gpu)], token) == token) continue;
+                ++seen;
+                if (std::exchange(last_node[at(gpu / gpus_per_node_)], token) != token) ++nodes;
             }
-            part.nodes.add(static_cast<double>(nodes.size()));
+            if (seen == 0) continue;
+            part.gpus.add(seen);
+            part.nodes.add(nodes);
         }
     }
 
     Matrix transitions_between(const std::vector<int>& here, const std::vector<int>& next) const {
+        const std::size_t gpus = at(layout_.gpus);
+        std::vector<std::uint64_t> counts(gpus * gpus);
+        for (std::int64_t token = 0; token < profile_.tokens; ++token)
+            for (const int from : token_of(here, token)) {
+                if (from < 0) continue;
+                for (const int to : token_of(next, token))
+                    if (to >= 0) ++counts[at(from) * gpus + at(to)];
+            }
         Matrix boundary(layout_.gpus, layout_.gpus);
-        std::vector<Visit> from_visits;
-        std::vector<Visit> to_visits;
-        for (std::int64_t token = 0; token < profile_.tokens; ++token) {
-            visits_of(token_of(here, token), from_visits);
-            visits_of(token_of(next, token), to_visits);
-            for (const Visit& from : from_visits)
-                for (const Visit& to : to_visits) boundary(from.gpu, to.gpu) += from.rows * to.rows;
-        }
+        std::copy(counts.begin(), counts.end(), boundary.at_.begin());
         return boundary;
     }
 
