@@ -12,19 +12,14 @@ namespace moehub {
 namespace {
 
 TEST(Joint, threads_and_repeats_change_nothing) {
-    PlaceInput input{.profiles = {random_profile({3, 8, 2, 60}, 4)}, .gpus = 4, .nodes = 2};
-    for (const std::string objective : {"gpus", "transitions", "load+gpus+pair"}) {
+    const PlaceInput input{.profiles = {random_profile({2, 6, 2, 60}, 4)}, .gpus = 3};
+    for (const std::string objective : {"gpus", "load+gpus+transitions+pair"}) {
         SCOPED_TRACE(objective);
         PlaceOptions options = options_for(objective);
         options.load_cap = 1.3;
-        options.time_limit = 0.05;
         const PlaceResult once = place(input, options);
         options.threads = 2;
-        const PlaceResult twice = place(input, options);
-        if (once.cut_short || twice.cut_short) continue;
-        EXPECT_EQ(once.layout, twice.layout);
-        options.seed = 2;
-        check(place(input, options).layout, "joint");
+        EXPECT_EQ(place(input, options).layout, once.layout);
     }
 }
 

@@ -28,6 +28,25 @@ struct Tally {
     std::string misses;
 };
 
+/// What the search finds, the exact method and EPLB not asked.
+PlaceResult searched(const PlaceInput& input, const PlaceOptions& options) {
+    PlaceResult result = place(input, options);  // checks the options, and has the bound
+    const Solution found = search_jointly(input, options);
+    const EvaluateOptions how{input.nodes, options.batch, nullptr};
+    double weights = 0;
+    result.value = 0;
+    for (const Profile& profile : input.profiles) {
+        weights += profile.weight;
+        result.value +=
+            profile.weight * value_of(result.objective, evaluate(profile, found.layout, how), 1);
+    }
+    result.value /= weights;
+    result.layout = found.layout;
+    result.cut_short = found.cut_short;
+    result.notes = found.notes;
+    return result;
+}
+
 /// The profile of a case; seeds also differ in tokens, experts a token and nobody's choices.
 PlaceInput input_of(const SmallCase& small, std::uint64_t seed) {
     const CaseSize size{small.layers, small.experts, 2 + static_cast<int>(seed % 2),
@@ -43,7 +62,7 @@ void compare(const SmallCase& small, std::uint64_t seed, Tally& tally) {
     PlaceOptions options = options_for(small.objective);
     options.load_cap = small.cap;
     const Solution exact = solve_exact(input, options);
-    const PlaceResult joint = place(input, options);
+    const PlaceResult joint = searched(input, options);
     EXPECT_FALSE(joint.cut_short) << name;
     ++tally.cases;
     if (!exact.notes.empty()) {  // then how far above the cap is up to each
@@ -91,7 +110,7 @@ TEST(Joint, finds_the_optimum_of_small_cases) {
             compare(small, seed + static_cast<std::uint64_t>(100 * number), tally);
     }
     EXPECT_LE(tally.no_layout, tally.cases / 10);  // or caps are hardly tested
-    EXPECT_LE(tally.missed, tally.cases / 20) << tally.misses;
+    EXPECT_LE(tally.missed, std::max(1, tally.cases / 20)) << tally.misses;
 }
 
 TEST(Joint, finds_the_optimum_over_several_profiles) {
@@ -102,7 +121,7 @@ TEST(Joint, finds_the_optimum_over_several_profiles) {
             .gpus = 2};
         input.profiles[0].weight = 3;
         const PlaceOptions options = options_for(objective);
-        const PlaceResult joint = place(input, options);
+        const PlaceResult joint = searched(input, options);
         EXPECT_NEAR(joint.value, mean_value(input, options, joint.layout), 1e-12);
         const double best = *solve_exact(input, options).bound;
         EXPECT_GE(joint.value, best - 1e-9);
@@ -152,7 +171,7 @@ TEST(Joint, places_counts_alone_by_load) {
     const PlaceInput input{.profiles = {counts_only(random_profile({3, 8, 2, 90}, 3))}, .gpus = 4};
     PlaceOptions options = options_for("load");
     options.objective.reset();
-    const PlaceResult joint = place(input, options);
+    const PlaceResult joint = searched(input, options);
     EXPECT_EQ(to_string(joint.objective), "load");
     EXPECT_NEAR(joint.value, *solve_exact(input, options_for("load")).bound, 1e-9);
 }

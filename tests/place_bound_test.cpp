@@ -102,7 +102,6 @@ TEST(Bound, no_layout_is_below_with_several_profiles) {
     EXPECT_GE(counted, 2);
 }
 
-// Boundaries of few transitions weigh as much as others in the mean over boundaries.
 TEST(Bound, no_layout_is_below_with_nobody) {
     int counted = 0;
     for (std::uint64_t seed = 1; seed <= 6; ++seed) {
@@ -113,6 +112,7 @@ TEST(Bound, no_layout_is_below_with_nobody) {
     EXPECT_EQ(counted, 6);
 }
 
+// Boundaries of few transitions weigh as much as others in the mean over boundaries.
 TEST(Bound, heaviest_pair_by_layer_with_a_boundary_of_few_transitions) {
     Profile profile = random_profile({3, 2, 2, 20, 0}, 1);
     // Layers 0 and 1: everyone takes both experts, so half of all leave. Layer 2: one token alone

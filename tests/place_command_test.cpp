@@ -206,6 +206,7 @@ TEST_F(PlaceCli, IsTheEffectSimulated) {
     EXPECT_EQ(layouts[5]["layout"], "joint");
     for (const json& one : layouts) EXPECT_GT(one["layer_us"]["mean"], 0) << one;
     EXPECT_GT(layouts[5]["all_to_all_us"]["mean"], 0);
+    EXPECT_EQ(all["notes"], json::array());
     expect_refused(quick("--simulate deepep"),
                    "--simulate: found without --model, whose layers are simulated, allowed: with "
                    "it");
@@ -225,6 +226,38 @@ TEST_F(PlaceCli, EndsCtrlCWithTheBestSoFar) {
     ASSERT_NE(outcome.out, "");
     EXPECT_EQ(json::parse(outcome.out)["cut_short"], true);
     EXPECT_TRUE(fs::exists(file("cut.json")));
+    const auto text = shell("timeout -s INT 1 '" MOEHUB_PROGRAM "' place --profile " + big +
+                            " --gpus 8 --time-limit 300; test $? -eq 124");
+    EXPECT_NE(text.out.find("The search was interrupted: "), std::string::npos) << text.out;
+    EXPECT_EQ(text.out.find("by the clock"), std::string::npos) << text.out;
+}
+
+TEST_F(PlaceCli, KeepsTheLayoutThatCannotBeSimulated) {
+    // The third layer recorded is that of multi-token prediction.
+    const auto model =
+        saved("few.toml", "extends = \"mixtral-8x7b\"\nlayers = 2\nmtp_layers = 1\n");
+    const auto outcome =
+        moehub(quick("--simulate deepep --model " + model + " -o " + file("kept.json")));
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_TRUE(fs::exists(file("kept.json")));
+    EXPECT_NE(outcome.out.find("- not simulated: "), std::string::npos) << outcome.out;
+}
+
+TEST_F(PlaceCli, AreBlocksOnlyThoseThatThereAre) {
+    const auto counts =
+        saved("counts.npy",
+              npy("<i4", "(1, 4)", moehub::bytes_of(std::vector<std::int32_t>{3, 5, 1, 2})));
+    const auto one = moehub("place --gpus 2 --time-limit 0.02 --load-blocks 8 --profile " + counts);
+    EXPECT_EQ(one.code, 0) << one.err;
+    EXPECT_NE(one.out.find("\nthe profile has only 1 block, 8 asked for\n"), std::string::npos)
+        << one.out;
+    EXPECT_EQ(one.out.find("in each of"), std::string::npos) << one.out;
+    EXPECT_EQ(one.out.find("To hold"), std::string::npos) << one.out;
+    const auto all = moehub(quick("--load-blocks 8"));
+    EXPECT_NE(all.out.find("load at most 1.06 in each of 8 blocks"), std::string::npos) << all.out;
+    EXPECT_EQ(all.out.find("has only"), std::string::npos) << all.out;
+    expect_refused("place --load-blocks 65 --profile " + counts,
+                   "--load-blocks: found \"65\", allowed: a whole number from 1 to 64");
 }
 
 TEST_F(PlaceCli, IsNothingWrittenWhenTheInputIsBad) {
@@ -236,6 +269,11 @@ TEST_F(PlaceCli, IsNothingWrittenWhenTheInputIsBad) {
     expect_refused(quick("-o " + file("no/where.json")),
                    file("no/where.json") + ": cannot be written: No such file or directory");
     expect_refused_about(quick("-o " + trace_), "which is a profile");
+    expect_refused("place --profile " + file("") + " -o " + file("rank0.safetensors"),
+                   "-o: found \"" + file("rank0.safetensors") +
+                       "\", which is in the folder of a profile, allowed: a file elsewhere");
+    expect_refused(quick("-o -"),
+                   "-o: found \"-\", but the report goes to standard output, allowed: a file");
 }
 
 TEST_F(PlaceCli, HasEveryMistakeALine) {

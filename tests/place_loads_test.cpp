@@ -131,12 +131,12 @@ TEST(Loads, keep_caps_that_can_be_kept_and_raise_the_others) {
     };
     Loads loose = placed(1.05);
     ASSERT_GT(loose.excess(), 0);
-    EXPECT_TRUE(loose.keep_caps(rng));
+    EXPECT_TRUE(loose.keep_caps(rng, [] { return false; }));
     EXPECT_EQ(loose.excess(), 0);
     EXPECT_LE(loose.value(), 1.05 + 1e-8);
     EXPECT_EQ(loose.give_in(), 0);
     Loads tight = placed(1);
-    EXPECT_FALSE(tight.keep_caps(rng));
+    EXPECT_FALSE(tight.keep_caps(rng, [] { return false; }));
     const double needed = tight.give_in();
     EXPECT_NEAR(needed, tight.value(), 1e-12);
     EXPECT_LE(needed, loose.value());

@@ -166,6 +166,79 @@ TEST(PlacementReport, WarnsWhenLoadDoesNotCarryOver) {
     EXPECT_TRUE(has(placement_text(report, false), warning));
 }
 
+TEST(PlacementReport, AdvisesOnlyWhatIsNotGivenYet) {
+    Case one;
+    one.held_out = {topic_profile({}, 2)};
+    PlacementReport report = one.report();
+    report.held_out[0].rows.back().evaluation.load_max_over_mean = 3;
+    const auto advice = [&report] { return placement_sentences(report)[1]; };
+    EXPECT_TRUE(has(advice(), "as well as the rest")) << advice();
+    EXPECT_TRUE(has(advice(), "--load-blocks 4, --replicas")) << advice();
+    report.load_blocks = 2;
+    EXPECT_FALSE(has(advice(), "--load-blocks")) << advice();
+    EXPECT_TRUE(has(advice(), "--replicas or several profiles help.")) << advice();
+    report.held_out[0].known = {};
+    EXPECT_FALSE(has(advice(), "the rest")) << advice();
+}
+
+TEST(PlacementReport, AreTokensHeldBackOnlyWhereThereAreSome) {
+    Case one;
+    PlacementReport report = one.report();
+    const auto advice = [&report] { return placement_sentences(report)[1]; };
+    const std::string back = "back: --profile topics:0-0.5";
+    EXPECT_TRUE(has(advice(), "To hold tokens " + back)) << advice();
+    report.training[0].tokens = 1;
+    EXPECT_FALSE(has(advice(), "back")) << advice();
+    EXPECT_TRUE(has(placement_text(report, false), ", 1 token, placed by\n"));
+    report.training[0].tokens = 0;
+    EXPECT_FALSE(has(advice(), "back")) << advice();
+    report.training[0].steps = 2;
+    EXPECT_TRUE(has(advice(), "To hold steps " + back)) << advice();
+}
+
+TEST(PlacementReport, SaysWhatTheBoundIsWorth) {
+    Case one;
+    PlacementReport report = one.report();
+    report.result.notes.clear();
+    report.load_cap = 1.06;
+    report.training[0].rows.back().evaluation.load_worst_layer = 1.05;
+    const auto says = [&report](double value, double bound) {
+        report.result.value = value;
+        report.result.bound = bound;
+        report.result.gap = bound > 0 ? value / bound - 1 : 0;
+        return placement_sentences(report)[2];
+    };
+    EXPECT_EQ(says(2, 1.6),
+              "The objective is 2.00 on the profile; no layout within the caps is below 1.60, so "
+              "it is at most 25.0 % above the best.");
+    EXPECT_TRUE(has(says(1.003, 1), "is 1.003 on")) << says(1.003, 1);
+    EXPECT_TRUE(has(says(1.003, 1), "below 1.000, so it is at most 0.3 % above"));
+    EXPECT_TRUE(has(says(1.00001, 1), "below 1.00000, so it is less than 0.1 % above"));
+    EXPECT_TRUE(has(says(2, 2), "no layout within the caps is below that: the optimum."));
+    EXPECT_TRUE(has(says(2, 0), "no lower bound is known"));
+    EXPECT_TRUE(has(says(0, 0), "nothing is below that: the optimum."));
+    const Json json = Json::parse(placement_json(report));
+    EXPECT_EQ(json["bound"], 0);
+    EXPECT_EQ(json["gap"], 0);
+
+    report.training[0].rows.back().evaluation.load_worst_layer = 2;
+    EXPECT_TRUE(has(says(2, 1.6), "no layout that is loaded no more than this one is below 1.60"));
+    const std::string broken = "The load cap 1.06 is broken: 2.00 in the worst layer.";
+    EXPECT_EQ(placement_sentences(report)[3], broken);
+    report.result.notes = {"the load cap 1.06 was not kept"};
+    EXPECT_FALSE(has(placement_text(report, false), broken));
+}
+
+TEST(PlacementReport, SaysWhoCutItShort) {
+    Case one;
+    PlacementReport report = one.report();
+    report.result.cut_short = true;
+    EXPECT_TRUE(has(placement_text(report, false), "cut short by the clock"));
+    report.interrupted = true;
+    EXPECT_TRUE(has(placement_text(report, false), "The search was interrupted: "));
+    EXPECT_FALSE(has(placement_text(report, false), "clock"));
+}
+
 TEST(PlacementReport, IsTheCurrentLayoutWhatIsComparedWith) {
     Case one;
     one.options.current = round_robin_layout({3, 8}, 4);

@@ -113,6 +113,14 @@ TEST(ProfileText, IsItNarrowWhateverTheSize) {
     EXPECT_TRUE(has(text, "too few tokens"));
 }
 
+TEST(ProfileText, CanOnlyWhatIsAboveTheBoundBeWon) {
+    const ProfileReport report = report_of({drawn("a.npy", 16, 4, 500)});
+    const std::string sentence = profile_sentences(report)[1];
+    EXPECT_TRUE(sentence.starts_with("Experts in order give the busiest GPU ")) << sentence;
+    EXPECT_TRUE(has(sentence, "at best. Placing by load can win at most what is between."))
+        << sentence;
+}
+
 TEST(ProfileText, IsOneLayerToldInDetail) {
     const std::string text = profile_text(report_of({drawn("a.npy", 16, 4, 500)}, 1), false);
     EXPECT_TRUE(has(text, "\nLayer 4\n1,000 rows of 500 tokens, 62.5 an expert\n")) << text;
@@ -272,6 +280,15 @@ TEST_F(ProfileCli, IsBadInputOneLine) {
                    "\"tokens\"?");
     expect_refused("profile " + file + " --svg x.svg --html x.svg",
                    "--html: found the file of another output, allowed: its own");
+    for (const std::string option : {"-o", "--svg", "--html"})
+        expect_refused(
+            "profile " + file + ":0-0.5 " + option + " " + file,
+            option + ": found \"" + file + "\", which is a profile, allowed: another file");
+    EXPECT_TRUE(cli_test::text_of(file).starts_with("\x93NUMPY")) << "not overwritten";
+    expect_refused("profile " + file + " -o " + this->file("x") + " --svg " + this->file("./x"),
+                   "--svg: found the file of another output, allowed: its own");
+    expect_refused("profile " + file + " -o -",
+                   "-o: found \"-\", but the report goes to standard output, allowed: a file");
     expect_refused("profile " + file + " --model llama-7b",
                    "--model: found \"llama-7b\", which has no experts, allowed: a model with "
                    "experts");

@@ -4,8 +4,9 @@
 ///     const PlaceResult result = place(input, {});
 ///     write(layout_text(result.layout, LayoutFormat::sglang));
 ///
-/// With copies of an expert, token t goes to copy t mod copies, copies counted by GPU. Same input,
-/// options and seed: same layout, unless the time limit or `stop` cut the search short.
+/// With copies of an expert, token t goes to copy t mod copies, copies counted by GPU; the load of
+/// an expert counts in equal parts on its copies. Same input, options and seed: same layout, unless
+/// the time limit or `stop` cut the search short.
 #pragma once
 #include <moehub/expert_layout.hpp>
 #include <moehub/profile.hpp>
@@ -41,7 +42,7 @@ struct Evaluation {
     /// MoETuner's own: the heaviest ordered pair of each boundary between layers, likewise, mean.
     double heaviest_pair_by_layer = 0;
     /// Experts that a batch of tokens wakes on the GPU with the most, over the mean; mean over
-    /// batches and layers.
+    /// whole batches and layers.
     double activated_max_over_mean = 0;
     std::int64_t moved_experts = 0;  ///< from the current layout, where there is one
 };
@@ -98,9 +99,9 @@ struct PlaceResult {
     Objective objective;               ///< that was minimised
     std::vector<Evaluation> profiles;  ///< one per profile
     double value = 0;                  ///< the objective, weighted mean over the profiles
-    double bound = 0;                  ///< no layout within the caps is below this
-    double gap = 0;                    ///< value / bound − 1
-    Evaluation bounds;                 ///< a lower bound of each part on its own
+    double bound = 0;   ///< no layout within the caps, with the same copies, is below this
+    double gap = 0;     ///< value / bound − 1
+    Evaluation bounds;  ///< a lower bound of each part on its own
     double seconds = 0;
     bool cut_short = false;          ///< by the time limit or stop: may differ the next time
     std::vector<std::string> notes;  ///< what the user should know, a line each

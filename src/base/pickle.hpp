@@ -33,7 +33,7 @@ class Pickle {
     using Names = std::vector<std::string>;
 
     /// Limits that no pickle meant for moehub comes near.
-    static constexpr std::size_t kMostBytes = std::size_t{1} << 30;
+    static constexpr std::size_t kMostBytes = std::size_t{1} << 26;
 
     /// `bytes` must outlive the pickle; `file` is its name in errors; `what` says in errors what
     /// the allowed names are good for.

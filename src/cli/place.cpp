@@ -7,6 +7,8 @@
 #include "report/progress.hpp"
 #include "report/table.hpp"
 
+#include <moehub/error.hpp>
+
 #include <memory>
 
 #include <fmt/format.h>
@@ -17,6 +19,7 @@ namespace {
 struct Placed {
     PlaceResult result;
     std::vector<ParetoPoint> points;  ///< with --pareto the one asked for, then the others
+    bool interrupted = false;         ///< before the one asked for was done
 };
 
 /// With --pareto what was asked for has half of the time, the others share the rest.
@@ -31,9 +34,13 @@ Placed search(PlaceTask& task, bool pareto) {
     if (pareto) pareto_tries(task.input, options);  // refuses what cannot be, before long work
     Placed placed;
     placed.result = place(task.input, options);
+    placed.interrupted = interrupt.happened();
     if (pareto) {
         options.progress = [&](double share, double) { progress.update_share((1 + share) / 2); };
         placed.points = place_pareto(task.input, options, task.held_out);
+        if (interrupt.happened())
+            placed.result.notes.emplace_back(
+                "interrupted: other objectives and caps were not all tried");
     }
     options.progress = {};
     if (interrupt.happened())
@@ -66,28 +73,37 @@ PlacementEffect simulated(const PlaceTask& task, const PlaceResult& result) {
     return placement_effect({task.machine, *task.model, profile, layouts, task.systems}, options);
 }
 
+/// What cannot be simulated is a note: the layout is there and good.
+void add_simulated(const PlaceTask& task, PlacementReport& report) {
+    try {
+        report.effect = simulated(task, report.result);
+    } catch (const InputError& error) {
+        report.result.notes.push_back(fmt::format("not simulated: {}", error.what()));
+    }
+}
+
 PlacementReport report_of(const PlaceArguments& arguments, const PlaceTask& task,
                           const Placed& placed) {
     PlacementReport report =
         placement_report({task.input, task.options, placed.result, task.held_out});
     report.machine = arguments.machine;
     report.model = arguments.profiles.model;
+    report.interrupted = placed.interrupted;
     report.file = {arguments.output, task.format};
     if (arguments.json)
         report.pairs = pair_traffic(task.held_out.empty() ? task.input.profiles : task.held_out,
                                     placed.result.layout);
     if (arguments.pareto) report.pareto = front_of(task, placed, report);
-    if (!task.systems.empty()) report.effect = simulated(task, placed.result);
+    if (!task.systems.empty()) add_simulated(task, report);
     return report;
 }
 
 void place_command(const PlaceArguments& arguments) {
     PlaceTask task = load_place(arguments);
     const Placed placed = search(task, arguments.pareto);
-    const std::string layout =
-        arguments.output.empty() ? "" : layout_text(placed.result.layout, task.format);
+    if (!arguments.output.empty())  // before what takes long or can fail
+        put(layout_text(placed.result.layout, task.format), arguments.output);
     const PlacementReport report = report_of(arguments, task, placed);
-    if (!arguments.output.empty()) put(layout, arguments.output);
     put(arguments.json ? placement_json(report) : placement_text(report, wants_colour(stdout)), "");
 }
 

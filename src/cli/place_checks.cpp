@@ -43,17 +43,9 @@ LayoutFormat format_of(const PlaceArguments& arguments) {
 }
 
 void check_output(const PlaceArguments& arguments) {
-    require_writable(arguments.output);
-    if (arguments.output.empty()) return;
     for (const auto* files : {&arguments.profiles.files, &arguments.evaluate})
-        for (const std::string& file : *files) {
-            std::error_code absent;
-            if (std::filesystem::equivalent(parse_profile_source(file).path, arguments.output,
-                                            absent))
-                throw InputError(
-                    fmt::format("-o: found {}, which is a profile, allowed: another file",
-                                moehub::quoted(arguments.output)));
-        }
+        check_output_apart("-o", arguments.output, *files);
+    require_writable(arguments.output);
 }
 
 void check_memory(const PlaceArguments& arguments, const PlaceTask& task) {
@@ -73,12 +65,12 @@ void check_memory(const PlaceArguments& arguments, const PlaceTask& task) {
         (model.experts + task.input.redundant + task.input.gpus - 1) / task.input.gpus;
     const double all = expert * slots * model.moe_layers();
     if (limit <= 0 || all <= static_cast<double>(limit)) return;
-    throw InputError(
-        fmt::format("--memory: found {} slots of {} a GPU in {} layers, {}, allowed: {}; fewer "
-                    "--replicas or more --gpus{}",
-                    slots, byte_size(expert), model.moe_layers(), byte_size(all),
-                    byte_size(static_cast<double>(limit)),
-                    bits == 16 ? ", or --weight-bits 8 where weights are FP8" : ""));
+    throw InputError(fmt::format(
+        "--memory: found {} slot{} of {} a GPU in {} layer{}, {}, allowed: {}; fewer "
+        "--replicas or more --gpus{}",
+        slots, slots == 1 ? "" : "s", byte_size(expert), model.moe_layers(),
+        model.moe_layers() == 1 ? "" : "s", byte_size(all), byte_size(static_cast<double>(limit)),
+        bits == 16 ? ", or --weight-bits 8 where weights are FP8" : ""));
 }
 
 }  // namespace moehub

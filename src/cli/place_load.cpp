@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kMostGpus = 4096;
 constexpr std::int64_t kMostReplicas = 1'000'000;
-constexpr std::int64_t kMostBlocks = 256;
+constexpr std::int64_t kMostBlocks = 64;
 constexpr std::int64_t kMostLayers = 10'000;
 constexpr std::int64_t kMostInt = std::numeric_limits<int>::max();
 constexpr std::int64_t kMostCount = std::numeric_limits<std::int64_t>::max();

@@ -5,8 +5,12 @@
 
 #include <moehub/presets.hpp>
 
+#include <filesystem>
+
 namespace moehub {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr std::int64_t kMostExperts = 65534;
 constexpr std::int64_t kMostLayers = 65535;
@@ -44,7 +48,38 @@ void check_against(const Model& model, const Profile& profile) {
         fail("layers", profile.layers, model.moe_layers());
 }
 
+/// As written to: links followed, whether it is there or not.
+fs::path target_of(const std::string& path) {
+    std::error_code ignored;
+    const fs::path whole = fs::absolute(path, ignored);
+    const fs::path target = fs::weakly_canonical(whole, ignored);
+    return target.empty() ? whole.lexically_normal() : target;
+}
+
 }  // namespace
+
+bool same_file(const std::string& a, const std::string& b) {
+    std::error_code absent;
+    return fs::equivalent(a, b, absent) || target_of(a) == target_of(b);
+}
+
+void check_output_apart(std::string_view option, const std::string& output,
+                        const std::vector<std::string>& profiles) {
+    if (output.empty()) return;
+    const auto refuse = [&](std::string_view what, std::string_view allowed) {
+        throw InputError(fmt::format("{}: found {}, {}, allowed: {}", option,
+                                     moehub::quoted(output), what, allowed));
+    };
+    if (output == "-") refuse("but the report goes to standard output", "a file");
+    for (const std::string& profile : profiles) {
+        const std::string path = parse_profile_source(profile).path;
+        std::error_code absent;
+        if (same_file(path, output)) refuse("which is a profile", "another file");
+        if (fs::is_directory(path, absent) &&
+            fs::equivalent(path, target_of(output).parent_path(), absent))
+            refuse("which is in the folder of a profile", "a file elsewhere");
+    }
+}
 
 void add_profile_options(CLI::App& command, ProfileArguments& arguments) {
     auto* const experts =

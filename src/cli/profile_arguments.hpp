@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -21,6 +22,14 @@ struct ProfileArguments {
 
 /// All but the files.
 void add_profile_options(CLI::App& command, ProfileArguments& arguments);
+
+/// True when both paths lead to one file, there or not yet.
+bool same_file(const std::string& a, const std::string& b);
+
+/// Throws InputError, with the option's name, when a command's output would be "-" or replace one
+/// of the profiles (FILE[:from-to][@weight]), or a file in the folder of one.
+void check_output_apart(std::string_view option, const std::string& output,
+                        const std::vector<std::string>& profiles);
 
 /// Reads them in order. Throws InputError when an option is wrong, a file cannot be read, they do
 /// not fit together, or are not of the model.

@@ -2,6 +2,7 @@
 
 #include "base/portable_math.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -92,7 +93,7 @@ bool anneal(Search& search, const Schedule& schedule, Rng& rng,
 }
 
 bool descend(Search& search, const std::function<bool()>& stopped) {
-    constexpr double kLess = -1e-12;  // rounding is no improvement
+    const double less = -1e-12 * std::max(1.0, std::abs(search.energy()));  // else it is rounding
     for (bool better = true; better;) {
         better = false;
         for (int layer = 0; layer < search.layers(); ++layer)
@@ -100,8 +101,8 @@ bool descend(Search& search, const std::function<bool()>& stopped) {
                 if (stopped()) return false;
                 for (int b = 0; b < a; ++b) {
                     const Search::Swap swap{layer, a, b};
-                    if (!apart(search, swap) || search.least_change(swap) >= kLess ||
-                        !search.allows(swap) || search.change(swap) >= kLess)
+                    if (!apart(search, swap) || search.least_change(swap) >= less ||
+                        !search.allows(swap) || search.change(swap) >= less)
                         continue;
                     search.apply(swap);
                     better = true;

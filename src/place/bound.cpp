@@ -158,6 +158,8 @@ struct Sums {
     double moves = 0;  ///< transitions in all
     double stay_on_gpu = 0;
     double stay_on_node = 0;
+    double off_by_layer = 0;  ///< shares that leave their GPU, summed over boundaries
+    int boundaries = 0;       ///< with transitions
 };
 
 class Bounds {
@@ -183,6 +185,9 @@ class Bounds {
             all.moves += layer.moves;
             all.stay_on_gpu += layer.stay_on_gpu;
             all.stay_on_node += layer.stay_on_node;
+            if (layer.moves <= 0) continue;
+            all.off_by_layer += std::max(0.0, 1 - layer.stay_on_gpu / layer.moves);
+            ++all.boundaries;
         }
         return result(profile, all);
     }
@@ -231,9 +236,11 @@ class Bounds {
         bounds.off_gpu_transitions = std::max(0.0, 1 - all.stay_on_gpu / all.moves);
         if (input_.nodes > 1)
             bounds.off_node_transitions = std::max(0.0, 1 - all.stay_on_node / all.moves);
-        if (input_.gpus > 1)
-            bounds.heaviest_pair = bounds.heaviest_pair_by_layer =
-                bounds.off_gpu_transitions * input_.gpus / (input_.gpus - 1);
+        if (input_.gpus > 1) {
+            const double pairs = input_.gpus / (input_.gpus - 1.0);
+            bounds.heaviest_pair = bounds.off_gpu_transitions * pairs;
+            bounds.heaviest_pair_by_layer = all.off_by_layer / all.boundaries * pairs;
+        }
         return bounds;
     }
 

@@ -1,5 +1,5 @@
-/// Lower bounds: no layout with as many slots on every GPU, with the copies of the given layout, and
-/// with no layer more loaded than the cap or than in the given layout, is below them.
+/// Lower bounds: no layout with as many slots on every GPU, with the copies of the given layout,
+/// and with no layer more loaded than the cap or than in the given layout, is below them.
 #pragma once
 #include <moehub/place.hpp>
 

@@ -4,11 +4,40 @@
 #include <cmath>
 
 namespace moehub {
+namespace {
+
+/// Of one transition of each profile, so that profiles count by their weights however many
+/// transitions they have.
+std::vector<int> transition_weights(const std::vector<LayerTokens>& tokens) {
+    std::vector<double> weights = tokens.front().sample().profile_weights();
+    std::vector<double> moves(weights.size());
+    const auto items = [&](std::size_t layer, std::size_t token) {
+        const auto chosen = tokens[layer].of(token);
+        return chosen.size() - static_cast<std::size_t>(std::count(chosen.begin(), chosen.end(),
+                                                                   tokens[layer].nobody()));
+    };
+    double most = 0;  // rows of a layer
+    for (std::size_t layer = 0; layer + 1 < tokens.size(); ++layer) {
+        double rows = 0;
+        for (std::size_t token = 0; token < tokens[layer].size(); ++token) {
+            const int profile = tokens[layer].sample().profile(token / 64);
+            const auto both = static_cast<double>(items(layer, token) * items(layer + 1, token));
+            moves[static_cast<std::size_t>(profile)] += both;
+            rows += 2 * both;
+        }
+        most = std::max(most, rows);
+    }
+    for (std::size_t at = 0; at < weights.size(); ++at) weights[at] /= std::max(moves[at], 1.0);
+    return whole_weights(weights, most);
+}
+
+}  // namespace
 
 Chain::Chain(const std::vector<LayerTokens>& tokens, std::vector<std::vector<int>> home,
              int domains)
     : domains_(at(domains)) {
     const std::size_t layers = tokens.size();
+    const std::vector<int> weights = transition_weights(tokens);
     next_.resize(layers);
     previous_.resize(layers);
     for (std::size_t layer = 0; layer + 1 < layers; ++layer) {
@@ -16,7 +45,8 @@ Chain::Chain(const std::vector<LayerTokens>& tokens, std::vector<std::vector<int
         const std::size_t theirs = home[layer + 1].size();
         next_[layer].assign(mine * theirs, 0);
         for (std::size_t token = 0; token < tokens[layer].size(); ++token) {
-            const int weight = tokens[layer].sample().weight(token / 64);
+            const int profile = tokens[layer].sample().profile(token / 64);
+            const int weight = weights[at(profile)];
             for (const std::uint16_t from : tokens[layer].of(token))
                 for (const std::uint16_t to : tokens[layer + 1].of(token))
                     if (from != tokens[layer].nobody() && to != tokens[layer + 1].nobody()) {

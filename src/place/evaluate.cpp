@@ -6,6 +6,7 @@
 #include <moehub/error.hpp>
 
 #include <algorithm>
+#include <mutex>
 #include <utility>
 
 #include <fmt/format.h>
@@ -56,7 +57,7 @@ std::vector<int> gpus_of_choices(const Profile& profile, const LayerCopies& copi
 struct LayerPart {
     double load = 0;
     Mean gpus, nodes, activated;
-    Matrix boundary;  ///< transitions to the next layer, [GPU × GPU]; empty after the last
+    Mean heaviest;  ///< ordered pair of the boundary after it, over an even spread
 };
 
 class Evaluator {
@@ -69,13 +70,21 @@ class Evaluator {
 
     Evaluation run() const {
         std::vector<LayerPart> parts(at(profile_.layers));
-        run_parallel(parts.size(),
-                     [&](std::size_t layer) { parts[layer] = part(static_cast<int>(layer)); });
-        return sum(parts);
+        // Whole numbers, so that the order in which layers add theirs does not matter.
+        Matrix pairs(layout_.gpus, layout_.gpus);
+        std::mutex mutex;
+        run_parallel(parts.size(), [&](std::size_t layer) {
+            Matrix boundary;
+            parts[layer] = part(static_cast<int>(layer), boundary);
+            const std::lock_guard lock(mutex);
+            add_boundary(boundary, pairs, parts[layer].heaviest);
+        });
+        return sum(parts, pairs);
     }
 
   private:
-    LayerPart part(int layer) const {
+    /// `boundary`: transitions to the next layer, [GPU × GPU]; empty after the last.
+    LayerPart part(int layer, Matrix& boundary) const {
         LayerPart part;
         part.load = max_over_mean(gpu_loads(profile_, layout_, layer));
         if (!profile_.has_tokens()) return part;
@@ -85,7 +94,7 @@ class Evaluator {
         add_activated(copies, layer, part);
         if (layer + 1 < profile_.layers) {
             const LayerCopies next(layout_, layer + 1);
-            part.boundary = transitions_between(here, gpus_of_choices(profile_, next, layer + 1));
+            boundary = transitions_between(here, gpus_of_choices(profile_, next, layer + 1));
         }
         return part;
     }
@@ -144,17 +153,16 @@ class Evaluator {
         }
     }
 
-    Evaluation sum(const std::vector<LayerPart>& parts) const {
+    Evaluation sum(const std::vector<LayerPart>& parts, const Matrix& pairs) const {
         Evaluation result;
         Mean load, gpus, nodes, activated, by_layer;
-        Matrix pairs(layout_.gpus, layout_.gpus);
         for (const LayerPart& part : parts) {
             load.add(part.load);
             result.load_worst_layer = std::max(result.load_worst_layer, part.load);
             gpus.add(part.gpus);
             nodes.add(part.nodes);
             activated.add(part.activated);
-            add_boundary(part.boundary, pairs, by_layer);
+            by_layer.add(part.heaviest);
         }
         result.load_max_over_mean = load.value();
         result.gpus_per_token = gpus.value();
@@ -237,6 +245,9 @@ Evaluation evaluate(const Profile& profile, const ExpertLayout& layout,
     if (options.nodes < 1 || layout.gpus % options.nodes != 0)
         throw InputError(fmt::format("nodes: found {}, allowed: a divisor of {} GPUs",
                                      options.nodes, layout.gpus));
+    if (options.batch < 1)
+        throw InputError(fmt::format("batch: found {}, allowed: 1 or more", options.batch));
+    check(layout, "layout");
     return Evaluator(profile, layout, options).run();
 }
 

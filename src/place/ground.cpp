@@ -41,12 +41,12 @@ bool all_have_tokens(const std::vector<Profile>& profiles) {
 
 }  // namespace
 
-Ground::Ground(const PlaceInput& input, const PlaceOptions& options, const Objective& objective)
-    : input_(&input), options_(&options) {
+Ground::Ground(const PlaceInput& input, const PlaceOptions& options, const Budget& budget)
+    : input_(&input), options_(&options), budget_(&budget) {
     const Profile& first = input.profiles.front();
-    spec_ = {objective,        input.gpus,
-             input.nodes,      options.batch,
-             first.layers,     std::int64_t{first.layers} * (first.experts + input.redundant),
+    spec_ = {*options.objective, input.gpus,
+             input.nodes,        options.batch,
+             first.layers,       std::int64_t{first.layers} * (first.experts + input.redundant),
              options.max_moves};
     choose_copies();
     if (options.current)
@@ -91,15 +91,16 @@ void Ground::place_first(int layer) {
     const auto begin = weights.at_.begin() + std::ptrdiff_t{layer} * weights.columns;
     loads.place(longest_first({begin, begin + weights.columns}, items_[at(layer)], gpus()));
     Rng rng(options_->seed, at(layer));
-    if (spec_.objective.load > 0) loads.lower(rng);
-    loads.keep_caps(rng);
+    const auto over = [this] { return budget_->over(); };
+    if (spec_.objective.load > 0) loads.lower(rng, over);
+    loads.keep_caps(rng, over);
 }
 
 /// Moves go to the layer whose caps are broken most, as long as there are any.
 void Ground::relieve_current() {
     std::int64_t left = *options_->max_moves;
     std::vector<bool> done(loads_.size());
-    while (left >= 2) {
+    while (left >= 2 && !budget_->over()) {
         int worst = -1;
         for (int layer = 0; layer < layers(); ++layer)
             if (!done[at(layer)] && loads_[at(layer)].excess() > 0 &&
@@ -123,7 +124,7 @@ void Ground::note_caps(const std::vector<double>& needed) {
     }
     if (broken == 0) return;
     notes_.push_back(
-        fmt::format("the load cap {} cannot be kept in {} of {} layers{}; the highest is {:.3f} "
+        fmt::format("the load cap {} was not kept in {} of {} layers{}; the highest is {:.3f} "
                     "in layer {}",
                     options_->load_cap, broken, layers(),
                     options_->max_moves      ? " with so few moves"
@@ -139,6 +140,32 @@ std::vector<std::vector<int>> Ground::start() const {
     std::vector<std::vector<int>> home;
     for (const Loads& loads : loads_) home.push_back(loads.home());
     return home;
+}
+
+std::optional<std::vector<int>> Ground::current_home(int layer) const {
+    if (!options_->current) return {};
+    const LayerItems& items = items_[at(layer)];
+    const std::vector<int> copies = copies_in(*options_->current, layer);
+    for (int expert = 0; expert < static_cast<int>(copies.size()); ++expert)
+        if (copies[at(expert)] != items.copies(expert)) return {};
+    if (slots_per_gpu(*options_->current) == 0) return {};
+    return homes_in(*options_->current, layer, items);
+}
+
+std::vector<int> Ground::another_start(int layer, Rng& rng) const {
+    Loads loads = loads_[at(layer)];
+    std::vector<int> home = loads.home();
+    if (input_->redundant > 0) return home;
+    rng.shuffle(home);
+    loads.place(home);
+    return loads.keep_caps(rng, [this] { return budget_->over(); }) ? loads.home()
+                                                                    : loads_[at(layer)].home();
+}
+
+std::vector<std::vector<int>> Ground::another_start(Rng& rng) const {
+    std::vector<std::vector<int>> homes;
+    for (int layer = 0; layer < layers(); ++layer) homes.push_back(another_start(layer, rng));
+    return homes;
 }
 
 SearchLayer Ground::layer_of(int layer) const {

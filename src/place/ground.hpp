@@ -1,14 +1,15 @@
 /// Ground: what a search stands on. Copies, tokens and loads of every layer, and a first place for
 /// every item that keeps the caps, or comes as near as could be found.
 #pragma once
+#include "place/budget.hpp"
 #include "place/search.hpp"
 
 namespace moehub {
 
 class Ground {
   public:
-    /// `input` and `options` are kept.
-    Ground(const PlaceInput& input, const PlaceOptions& options, const Objective& objective);
+    /// All of them are kept.
+    Ground(const PlaceInput& input, const PlaceOptions& options, const Budget& budget);
     Ground(const Ground&) = delete;
     Ground& operator=(const Ground&) = delete;
 
@@ -18,6 +19,12 @@ class Ground {
     const std::vector<std::string>& notes() const { return notes_; }
     /// First places, [layer][item].
     std::vector<std::vector<int>> start() const;
+
+    /// Where the current layout has the items; none without one, or with other copies.
+    std::optional<std::vector<int>> current_home(int layer) const;
+    /// Other places within the caps, random; the first ones where none are found, or with copies.
+    std::vector<int> another_start(int layer, Rng& rng) const;
+    std::vector<std::vector<int>> another_start(Rng& rng) const;
 
     Search one_layer(int layer) const;
     Search all_layers(const Objective& objective) const;
@@ -35,6 +42,7 @@ class Ground {
 
     const PlaceInput* input_;
     const PlaceOptions* options_;
+    const Budget* budget_;
     SearchSpec spec_;
     std::vector<LayerItems> items_;
     std::vector<Held> held_;

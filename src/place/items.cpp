@@ -8,31 +8,46 @@ namespace {
 
 constexpr std::int64_t kWord = 64;
 
-std::int64_t tokens_in_all(const std::vector<Profile>& profiles) {
-    std::int64_t tokens = 0;
-    for (const Profile& profile : profiles) tokens += profile.tokens;
-    return tokens;
-}
-
-/// Weight of one token of a profile, so that the profiles count by their weights whatever their
-/// lengths: whole numbers, and 1 where there is one profile.
-std::vector<int> token_weights(const std::vector<Profile>& profiles,
-                               const std::vector<std::int64_t>& picked) {
-    if (profiles.size() == 1) return {1};
-    constexpr double kFinest = 16;      // of the lightest token: weights are within 3 %
-    constexpr double kHeaviest = 4096;  // sums stay far below 2^31
-    std::vector<double> exact;
-    for (std::size_t at = 0; at < profiles.size(); ++at)
-        exact.push_back(profiles[at].weight / static_cast<double>(picked[at]));
-    const double least = *std::min_element(exact.begin(), exact.end());
-    std::vector<int> weights;
-    for (const double weight : exact)
-        weights.push_back(
-            static_cast<int>(std::lround(std::min(weight / least * kFinest, kHeaviest))));
-    return weights;
+/// Tokens of each profile: all where there are few, else by the profiles' weights; what a short one
+/// leaves goes to the others.
+std::vector<std::int64_t> tokens_picked(const std::vector<Profile>& profiles, std::int64_t most) {
+    std::vector<std::int64_t> picked(profiles.size());
+    std::vector<bool> whole(profiles.size());
+    for (bool again = true; again;) {
+        again = false;
+        double weights = 0;
+        std::int64_t left = most;
+        for (std::size_t at = 0; at < profiles.size(); ++at) {
+            if (whole[at])
+                left -= picked[at];
+            else
+                weights += profiles[at].weight;
+        }
+        for (std::size_t at = 0; at < profiles.size(); ++at) {
+            if (whole[at]) continue;
+            const double share = static_cast<double>(left) * profiles[at].weight / weights;
+            picked[at] =
+                std::clamp<std::int64_t>(static_cast<std::int64_t>(share), 1, profiles[at].tokens);
+            if (share < static_cast<double>(profiles[at].tokens)) continue;
+            whole[at] = again = true;
+        }
+    }
+    return picked;
 }
 
 }  // namespace
+
+std::vector<int> whole_weights(const std::vector<double>& weights, double rows) {
+    if (weights.size() == 1) return {1};
+    constexpr double kFinest = 16;  // of the lightest: within 3 %
+    const double heaviest = std::max(1.0, 0x1p30 / std::max(rows, 1.0));
+    const double least = *std::min_element(weights.begin(), weights.end());
+    std::vector<int> whole;
+    for (const double weight : weights)
+        whole.push_back(static_cast<int>(
+            std::max(1.0, std::floor(std::min(weight / least * kFinest, heaviest) + 0.5))));
+    return whole;
+}
 
 LayerItems items_of(const std::vector<int>& copies) {
     LayerItems items;
@@ -46,14 +61,15 @@ LayerItems items_of(const std::vector<int>& copies) {
 }
 
 TokenSample::TokenSample(const std::vector<Profile>& profiles, std::int64_t most) {
-    const std::int64_t all = tokens_in_all(profiles);
-    std::vector<std::int64_t> picked;
-    for (const Profile& profile : profiles) {
-        const std::int64_t share = all <= most ? profile.tokens : profile.tokens * most / all;
-        picked.push_back(std::max<std::int64_t>(1, share));
-        top_k_ = std::max(top_k_, profile.top_k);
+    const std::vector<std::int64_t> picked = tokens_picked(profiles, most);
+    for (const Profile& profile : profiles) top_k_ = std::max(top_k_, profile.top_k);
+    // So that profiles count by their weights whatever their lengths.
+    std::vector<double> exact;
+    for (std::size_t at = 0; at < profiles.size(); ++at) {
+        profile_weights_.push_back(profiles[at].weight);
+        exact.push_back(profiles[at].weight / static_cast<double>(picked[at]));
     }
-    const std::vector<int> weights = token_weights(profiles, picked);
+    const std::vector<int> weights = whole_weights(exact, static_cast<double>(most) * top_k_);
     for (std::size_t at = 0; at < profiles.size(); ++at) {
         for (std::int64_t pick = 0; pick < picked[at]; ++pick)
             tokens_.push_back({static_cast<int>(at), pick * profiles[at].tokens / picked[at]});

@@ -34,6 +34,9 @@ class TokenSample {
     const std::vector<Token>& tokens() const { return tokens_; }
     std::size_t words() const { return weights_.size(); }
     int weight(std::size_t word) const { return weights_[word]; }
+    int profile(std::size_t word) const { return tokens_[word * 64].profile; }
+    /// As the user gave them, one per profile.
+    const std::vector<double>& profile_weights() const { return profile_weights_; }
     std::span<const int> weights() const { return weights_; }
     std::int64_t total_weight() const { return total_weight_; }
     int top_k() const { return top_k_; }
@@ -41,9 +44,14 @@ class TokenSample {
   private:
     std::vector<Token> tokens_;
     std::vector<int> weights_;
+    std::vector<double> profile_weights_;
     std::int64_t total_weight_ = 0;
     int top_k_ = 0;
 };
+
+/// Whole numbers in about the ratio of the weights, 1 where there is one; so small that sums over
+/// `rows` rows fit into 31 bits.
+std::vector<int> whole_weights(const std::vector<double>& weights, double rows);
 
 /// The items that each token of the sample goes to in a layer.
 class LayerTokens {

@@ -8,6 +8,7 @@
 #include "base/portable_math.hpp"
 #include "place/anneal.hpp"
 #include "place/budget.hpp"
+#include "place/exact_placements.hpp"
 #include "place/ground.hpp"
 #include "place/methods.hpp"
 #include "place/relabel.hpp"
@@ -40,10 +41,11 @@ constexpr Manner kAlone{150, 0.3, 0.08, 0};
 constexpr Manner kTogether{500, 1.0, 0.1, 0};
 constexpr Manner kAgain{300, 0.07, 0.02, 0.5};
 
-/// About 0.1 % of the objective for loads that are spread as the usual cap allows.
-double evenness_for(const Objective& want) {
-    return 3 * (want.gpus + want.nodes) +
-           0.6 * (want.transitions + want.node_transitions + want.pair + want.activated);
+/// Weight of uneven loads while annealing: about 0.1 % of the objective for loads that are spread
+/// as the usual cap allows. None where the cap is so loose that loads hardly matter.
+double evenness_for(const Objective& want, double load_cap) {
+    constexpr double kLoose = 1.2;
+    return load_cap > 0 && load_cap <= kLoose ? 3 * (want.gpus + want.nodes) : 0;
 }
 
 double pairs_of(const Search& search) {
@@ -53,14 +55,15 @@ double pairs_of(const Search& search) {
     return pairs;
 }
 
+constexpr int kMostRuns = 64;
+
 /// The work of each run: a short one first, so that there is something early, then some of about
 /// the manner's sweeps.
 std::vector<double> runs_of(double work, double pairs, const Manner& manner) {
     constexpr double kFirst = 0.1;
-    constexpr double kMost = 64;
     const double one = manner.sweeps * pairs;
     const double rest = work * (1 - kFirst);
-    const double count = std::floor(std::clamp(rest / one, 1.0, kMost));
+    const double count = std::floor(std::clamp(rest / one, 1.0, double{kMostRuns}));
     std::vector<double> runs(static_cast<std::size_t>(count) + 1, std::min(rest / count, 2 * one));
     runs.front() = std::min(work * kFirst, one);
     return runs;
@@ -101,22 +104,29 @@ struct Parts {
     bool local = false;    ///< a layer pays for itself
     bool coupled = false;  ///< layers pay for each other, or share moves
 };
-Parts parts_of(const SearchSpec& spec) {
+Parts parts_of(const SearchSpec& spec, bool several) {
     const Objective& want = spec.objective;
     const bool chain = want.transitions > 0 || want.pair > 0 || want.node_transitions > 0;
     const bool moves = spec.max_moves.has_value();
-    return {!moves && (want.gpus > 0 || want.nodes > 0 || want.activated > 0 ||
-                       (want.load > 0 && want != Objective{.load = want.load})),
+    return {!moves && (want.gpus > 0 || want.moved > 0 || want.nodes > 0 || want.activated > 0 ||
+                       (want.load > 0 && (several || want != Objective{.load = want.load}))),
             moves || (chain && spec.layers > 1)};
 }
 
 /// Anneals towards even loads as well, then takes what the objective alone gains.
-void run_once(Search& search, const Schedule& schedule, Rng& rng,
+void run_once(Search& search, const Schedule& schedule, double evenness, Rng& rng,
               const std::function<bool()>& over) {
-    search.set_evenness(evenness_for(search.spec().objective));
+    search.set_evenness(evenness);
     anneal(search, schedule, rng, over);
     search.set_evenness(0);
     descend(search, over);
+    search.sort_copies();
+}
+
+/// Where there is time for all runs the problem is small, and each second one looks elsewhere: from
+/// another start, as swaps within caps need not reach every layout, and at the objective alone.
+bool elsewhere(std::size_t run, std::size_t runs) {
+    return runs > kMostRuns && run % 2 == 1;
 }
 
 /// The best of a layer's runs: of those within 0.1 % of the least objective the most even, since
@@ -158,26 +168,34 @@ Homes search_layers(const Ground& ground, const PlaceOptions& options, const Bud
     for (std::size_t layer = 0; layer < layers; ++layer) {
         searches.push_back(ground.one_layer(static_cast<int>(layer)));
         best[layer].offer(searches[layer]);
+        if (const auto current = ground.current_home(static_cast<int>(layer))) {
+            searches[layer].place({*current});
+            if (searches[layer].excess() <= 0) best[layer].offer(searches[layer]);
+        }
         value += best[layer].value() / static_cast<double>(layers);
     }
     const std::vector<double> runs =
         runs_of(work / static_cast<double>(layers), pairs_of(searches.front()), kAlone);
+    const double evenness = evenness_for(ground.spec().objective, options.load_cap);
     const auto over = [&budget] { return budget.over(); };
     Report report(options, layers * runs.size(), value, {0, work / budget.work()});
     for (std::size_t run = 0; run < runs.size(); ++run)
-        run_parallel(layers,
-                     [&](std::size_t layer) {
-                         if (over()) return;
-                         Rng rng(options.seed, run * layers + layer);
-                         searches[layer].place({start[layer]});
-                         run_once(searches[layer], {runs[run], kAlone.hot, kAlone.cold}, rng, over);
-                         const double before = best[layer].value();
-                         best[layer].offer(searches[layer]);
-                         const double gain =
-                             (before - best[layer].value()) / static_cast<double>(layers);
-                         report.done([gain](double whole) { return whole - gain; });
-                     },
-                     {options.threads, {}});
+        run_parallel(
+            layers,
+            [&](std::size_t layer) {
+                if (over()) return;
+                Rng rng(options.seed, run * layers + layer);
+                const bool other = elsewhere(run, runs.size());
+                searches[layer].place(
+                    {other ? ground.another_start(static_cast<int>(layer), rng) : start[layer]});
+                run_once(searches[layer], {runs[run], kAlone.hot, kAlone.cold},
+                         other ? 0 : evenness, rng, over);
+                const double before = best[layer].value();
+                best[layer].offer(searches[layer]);
+                const double gain = (before - best[layer].value()) / static_cast<double>(layers);
+                report.done([gain](double whole) { return whole - gain; });
+            },
+            {options.threads, {}});
     Homes homes;
     for (const Best& layer : best) homes.push_back(layer.home());
     return homes;
@@ -198,40 +216,52 @@ Homes search_together(const Ground& ground, const PlaceOptions& options, const B
     const std::vector<double> runs =
         runs_of(budget.work() * (1 - manner.from), pairs_of(first), manner);
     std::vector<Found> found(runs.size(), {first.homes(), first.objective()});
+    const double evenness = evenness_for(ground.spec().objective, options.load_cap);
     const auto over = [&budget] { return budget.over(); };
     Report report(options, runs.size(), first.objective() / ground.layers(), {manner.from, 1});
-    run_parallel(runs.size(),
-                 [&](std::size_t run) {
-                     if (over()) return;
-                     Search search = first;
-                     Rng rng(options.seed, run);
-                     const auto keep = [&] {
-                         if (search.objective() < found[run].value)
-                             found[run] = {search.homes(), search.objective()};
-                     };
-                     run_once(search, {runs[run], manner.hot, manner.cold}, rng, over);
-                     keep();
-                     if (free) {
-                         search.align();
-                         descend(search, over);
-                         keep();
-                     }
-                     report.done([&](double before) {
-                         return std::min(before, found[run].value / ground.layers());
-                     });
-                 },
-                 {options.threads, {}});
+    run_parallel(
+        runs.size(),
+        [&](std::size_t run) {
+            if (over()) return;
+            Search search = first;
+            Rng rng(options.seed, run);
+            const auto keep = [&] {
+                if (search.objective() < found[run].value)
+                    found[run] = {search.homes(), search.objective()};
+            };
+            const bool other = free && elsewhere(run, runs.size());
+            if (other) search.place(ground.another_start(rng));
+            run_once(search, {runs[run], manner.hot, manner.cold}, other ? 0 : evenness, rng, over);
+            keep();
+            if (free) {
+                search.align();
+                descend(search, over);
+                keep();
+            }
+            report.done([&](double before) {
+                return std::min(before, found[run].value / ground.layers());
+            });
+        },
+        {options.threads, {}});
     return std::min_element(
                found.begin(), found.end(),
                [](const Found& left, const Found& right) { return left.value < right.value; })
         ->homes;
 }
 
-/// Labels under which most items stay where the current layout has them.
-void stay(Homes& homes, const Ground& ground, const PlaceInput& input) {
+/// Labels under which most items stay where the current layout has them: layer by layer, or the
+/// same for all layers where transitions between them are to stay what they are.
+void stay(Homes& homes, const Ground& ground, const PlaceInput& input, bool same_for_all) {
+    Matrix all(input.gpus, input.gpus);
+    std::vector<Matrix> kept;
     for (int layer = 0; layer < ground.layers(); ++layer) {
-        const Matrix kept = ground.kept(layer, homes[at(layer)]);
-        const std::vector<int> labels = best_labels(kept, input.nodes);
+        kept.push_back(ground.kept(layer, homes[at(layer)]));
+        for (std::size_t cell = 0; cell < all.at_.size(); ++cell)
+            all.at_[cell] += kept.back().at_[cell];
+    }
+    for (int layer = 0; layer < ground.layers(); ++layer) {
+        const std::vector<int> labels =
+            best_labels(same_for_all ? all : kept[at(layer)], input.nodes);
         for (int& gpu : homes[at(layer)]) gpu = labels[at(gpu)];
     }
 }
@@ -249,18 +279,45 @@ std::vector<double> values_of(const PlaceInput& input, const PlaceOptions& optio
     return values;
 }
 
+/// By how far caps are broken in the worst layer of any profile, then by the objective. Copies that
+/// meet on one GPU serve EPLB now and then, and the search avoids them.
+Solution better_of(Solution found, Solution other, const PlaceInput& input,
+                   const PlaceOptions& options) {
+    const auto cost = [&](const ExpertLayout& layout) {
+        double broken = 0;
+        for (const Profile& profile : input.profiles)
+            broken = std::max(
+                broken,
+                evaluate(profile, layout, {input.nodes, options.batch, nullptr}).load_worst_layer -
+                    options.load_cap);
+        if (options.load_cap <= 0) broken = 0;
+        const std::vector<double> values = values_of(input, options, layout);
+        return std::pair(std::max(broken, 0.0), std::accumulate(values.begin(), values.end(), 0.0));
+    };
+    if (options.max_moves || cost(found.layout) <= cost(other.layout)) return found;
+    other.cut_short = found.cut_short;
+    return other;
+}
+
 Solution solve_once(const PlaceInput& input, const PlaceOptions& options, const Budget& budget) {
-    const Ground ground(input, options, *options.objective);
-    const Parts parts = parts_of(ground.spec());
+    const Ground ground(input, options, budget);
+    const Parts parts = parts_of(ground.spec(), input.profiles.size() > 1);
     Homes homes = ground.start();
     if (parts.local)
         homes = search_layers(ground, options, budget, budget.work() / (parts.coupled ? 2 : 1));
     if (parts.coupled) {
-        homes = search_together(ground, options, budget, homes,
-                                parts.local || options.max_moves ? kAgain : kTogether);
-    } else if (options.current) {
-        stay(homes, ground, input);
-    } else if (ground.has_tokens()) {
+        homes =
+            search_together(ground, options, budget, homes,
+                            parts.local         ? kAgain
+                            : options.max_moves ? Manner{kAgain.sweeps, kAgain.hot, kAgain.cold, 0}
+                                                : kTogether);
+    }
+    if (options.current) {
+        if (!options.max_moves && ground.spec().objective.moved <= 0)
+            stay(homes, ground, input, parts.coupled);
+    } else if (parts.coupled) {
+        // Labels are part of what was searched.
+    } else if (ground.has_tokens() && input.redundant == 0) {
         // Labels cost the objective nothing; others gain when tokens stay on their GPU.
         Search search = ground.all_layers(Objective{.transitions = 1});
         search.place(homes);
@@ -293,15 +350,32 @@ Solution solve_for_worst(PlaceInput input, PlaceOptions options) {
             best = std::move(found);
         }
         best.cut_short = cut_short;
+        if (options.stop.stop_requested()) break;
     }
     return best;
 }
 
 }  // namespace
 
+Solution search_jointly(const PlaceInput& input, const PlaceOptions& options) {
+    PlaceOptions all = options;
+    if (!all.objective) all.objective = usual_objective(input);
+    if (options.worst_profile && input.profiles.size() > 1) return solve_for_worst(input, all);
+    return solve_once(input, all, Budget(options.time_limit, options.stop));
+}
+
 Solution solve_joint(const PlaceInput& input, const PlaceOptions& options) {
-    if (options.worst_profile && input.profiles.size() > 1) return solve_for_worst(input, options);
-    return solve_once(input, options, Budget(options.time_limit, options.stop));
+    // 8 experts on 4 GPUs; so many the exact method goes through in less than a second.
+    constexpr double kFew = 2520;
+    const Objective want = options.objective.value_or(usual_objective(input));
+    if (input.redundant == 0 && !options.max_moves && !options.worst_profile && want.pair <= 0 &&
+        count_placements(input.profiles.front().experts, input.gpus) <= kFew) {
+        Solution best = solve_exact(input, options);
+        if (!best.cut_short) return best;
+    }
+    Solution found = search_jointly(input, options);
+    return input.redundant > 0 ? better_of(found, solve_eplb(input, options), input, options)
+                               : found;
 }
 
 }  // namespace moehub

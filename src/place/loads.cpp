@@ -191,20 +191,20 @@ bool Loads::best_swap_from(int index) {
     return true;
 }
 
-bool Loads::keep_caps(Rng& rng) {
+bool Loads::keep_caps(Rng& rng, const std::function<bool()>& over) {
     constexpr int kKicks = 40;
     std::vector<int> best = home_;
     double least = excess();
     for (int kick = 0; least > 0; ++kick) {
-        while (excess() > 0 && best_swap_from(worst_gpu())) {
+        while (!over() && excess() > 0 && best_swap_from(worst_gpu())) {
         }
         if (excess() < least) {
             least = excess();
             best = home_;
         }
-        if (least <= 0 || kick == kKicks) break;
+        if (least <= 0 || kick == kKicks || over()) break;
         place(best);
-        // A few random swaps, one of them off the worst GPU, lead out of a local optimum.
+        // A few random swaps lead out of a local optimum.
         for (int swaps = 0; swaps < 3; ++swaps) {
             const int a = static_cast<int>(rng.below(home_.size()));
             const int b = static_cast<int>(rng.below(home_.size()));
@@ -215,11 +215,12 @@ bool Loads::keep_caps(Rng& rng) {
     return least <= 0;
 }
 
-void Loads::lower(Rng& rng) {
+void Loads::lower(Rng& rng, const std::function<bool()>& over) {
     const std::vector<double> caps = caps_;
-    // Squares of what lies above the mean: as even as it goes.
-    std::fill(caps_.begin(), caps_.end(), 1.0);
-    keep_caps(rng);
+    // Squares of what lies above the mean, in what the objective sees: as even as it goes.
+    for (std::size_t view = 0; view < views_; ++view)
+        caps_[view] = weights_[view] > 0 ? 1.0 : std::numeric_limits<double>::infinity();
+    keep_caps(rng, over);
     caps_ = caps;
 }
 

@@ -4,6 +4,8 @@
 #include "base/rng.hpp"
 #include "place/items.hpp"
 
+#include <functional>
+
 namespace moehub {
 
 /// One way to look at a layer's load.
@@ -35,7 +37,8 @@ class Loads {
     void place(const std::vector<int>& home);
     const std::vector<int>& home() const { return home_; }
 
-    /// No cap is broken that was not, and none further; no GPU gets a second copy of an expert.
+    /// Of the two GPUs none goes above the cap, or above the fuller one where that is above it;
+    /// none gets a second copy of an expert.
     bool allows(int a, int b) const;
     void swap(int a, int b);
 
@@ -48,12 +51,12 @@ class Loads {
     double unevenness() const;
     double unevenness_change(int a, int b) const;
 
-    /// Swaps until every cap is kept, or nothing helps; true when kept.
-    bool keep_caps(Rng& rng);
+    /// Swaps until every cap is kept, nothing helps or time is over; true when kept.
+    bool keep_caps(Rng& rng, const std::function<bool()>& over);
     /// One swap off the worst GPU, the best; false when none helps.
     bool relieve() { return best_swap_from(worst_gpu()); }
     /// Swaps that bring the busiest GPU as near to the mean as could be found.
-    void lower(Rng& rng);
+    void lower(Rng& rng, const std::function<bool()>& over);
     /// Raises broken caps to what the items' places need. Returns the largest ratio needed.
     double give_in();
     /// By how much caps are broken, squares summed; 0 when kept.

@@ -21,5 +21,7 @@ Solution solve_metis(const PlaceInput& input, const PlaceOptions& options);
 Solution solve_moetuner(const PlaceInput& input, const PlaceOptions& options);
 Solution solve_exact(const PlaceInput& input, const PlaceOptions& options);
 Solution solve_joint(const PlaceInput& input, const PlaceOptions& options);
+/// The search of solve_joint, without asking the exact method or EPLB first.
+Solution search_jointly(const PlaceInput& input, const PlaceOptions& options);
 
 }  // namespace moehub

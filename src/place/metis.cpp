@@ -25,6 +25,12 @@
 namespace moehub {
 namespace {
 
+/// Without a cap one that no layout reaches.
+double cap_of(const PlaceOptions& options) {
+    constexpr double kNone = 1e6;
+    return options.load_cap > 0 ? options.load_cap : kNone;
+}
+
 constexpr std::size_t kMostForBoth = 64;
 
 /// [expert × expert], symmetric, 0 on the diagonal: tokens that chose both in the layer.
@@ -97,7 +103,7 @@ bool cut_by_metis(Method method, Partition& partition, Graph graph, const PlaceO
     settings[METIS_OPTION_SEED] = static_cast<idx_t>(options.seed % (1u << 30));
     auto experts = static_cast<idx_t>(partition.part_of.size());
     idx_t constraints = 2, parts = partition.parts, cut = 0;
-    real_t allowed[2] = {1.001f, static_cast<real_t>(std::max(options.load_cap, 1.001))};
+    real_t allowed[2] = {1.001f, static_cast<real_t>(std::max(cap_of(options), 1.001))};
     std::vector<idx_t> part_of(partition.part_of.size(), 0);
     const int status =
         method(&experts, &constraints, graph.first_edge.data(), graph.neighbour.data(),
@@ -133,7 +139,7 @@ Partition partition_of(const Matrix& ties, std::span<const double> load, int par
         Partition found = fallback;
         if (!cut_by_metis(method, found, graph, options)) continue;
         make_equal(found, ties);
-        const bool over = !keep_load_below(found, ties, load, options.load_cap);
+        const bool over = !keep_load_below(found, ties, load, cap_of(options));
         const std::pair<bool, double> cost{over, found.cut(ties)};
         if (cost >= least) continue;
         best = std::move(found);

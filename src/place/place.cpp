@@ -56,7 +56,11 @@ void check_sizes(const PlaceInput& input) {
                         "slots on every GPU (another --gpus or --replicas; --experts where some "
                         "were never chosen)",
                         first.experts, input.redundant, input.gpus));
-    if (slots > first.experts * input.gpus)
+    constexpr int kMostSlots = 4096;  // tables of slots by slots
+    if (slots > kMostSlots)
+        refuse(fmt::format("--experts, --replicas: found {} slots in a layer, allowed: at most {}",
+                           slots, kMostSlots));
+    if (slots > std::int64_t{first.experts} * input.gpus)
         refuse(
             fmt::format("--replicas: found {}, allowed: at most {}, a copy of every expert on "
                         "every GPU",
@@ -87,6 +91,9 @@ void check_options(const PlaceInput& input, const PlaceOptions& options,
         refuse("--objective: found moved, allowed: with --current");
     if (options.max_moves && !options.current)
         refuse("--max-moves: found no current layout, allowed: with --current");
+    if (options.max_moves && options.method != "joint")
+        refuse(fmt::format("--max-moves: found with --method {}, allowed: with joint",
+                           options.method));
     if (options.max_moves && *options.max_moves < 0)
         refuse(fmt::format("--max-moves: found {}, allowed: 0 or more", *options.max_moves));
     if (options.load_cap != 0 && !(options.load_cap >= 1 && std::isfinite(options.load_cap)))
@@ -94,8 +101,16 @@ void check_options(const PlaceInput& input, const PlaceOptions& options,
                            options.load_cap));
     if (!(options.time_limit > 0 && options.time_limit <= 1e6))
         refuse(fmt::format("--time-limit: found {}, allowed: seconds above 0", options.time_limit));
-    if (options.load_blocks < 1 || options.batch < 1)
-        refuse("--load-blocks, --batch: found less than 1, allowed: 1 or more");
+    if (options.load_blocks < 1 || options.load_blocks > 64)
+        refuse(fmt::format("--load-blocks: found {}, allowed: 1 to 64", options.load_blocks));
+    if (options.batch < 1)
+        refuse(fmt::format("--batch: found {}, allowed: 1 or more", options.batch));
+    if (options.load_blocks > 1 && options.method != "joint" && options.method != "exact")
+        refuse(fmt::format("--load-blocks: found with --method {}, allowed: with joint, exact",
+                           options.method));
+    if (options.worst_profile && options.method != "joint")
+        refuse(fmt::format("--worst-profile: found with --method {}, allowed: with joint",
+                           options.method));
     if (options.current) {
         const ExpertLayout& current = *options.current;
         const Profile& first = input.profiles.front();

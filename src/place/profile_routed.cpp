@@ -88,8 +88,9 @@ Shape Answers::shape_in(const Json& object) const {
     constexpr std::int64_t kMost = std::int64_t{1} << 31;
     const auto size = [this](const Json& value, const char* what) {
         if (!value.is_number_unsigned() || value.get<std::uint64_t>() > kMost)
+            // Not printed: a list may be nested deeper than the stack.
             fail(fmt::format("{}: found {}, allowed: a size", what,
-                             moehub::quoted(value.dump(-1, ' ', true).substr(0, 40))));
+                             value.is_number() ? value.dump() : "something else"));
         return value.get<std::int64_t>();
     };
     if (const auto shape = object.find("shape"); shape != object.end()) {
@@ -190,6 +191,9 @@ void Answers::add_lists(const Json& tokens) {
             if (!row.is_array() || row.size() != top_k) ragged();
             for (const Json& id : row) {
                 if (!id.is_number_integer()) ragged();
+                if (id.is_number_unsigned() && id.get<std::uint64_t>() > kMostProfileExperts)
+                    fail(fmt::format("found the id {}, allowed: below {}", id.dump(),
+                                     kMostProfileExperts));
                 ids.push_back(id.get<std::int64_t>());
             }
         }

@@ -86,7 +86,8 @@ std::int64_t experts_in_meta(const std::filesystem::path& path) {
     if (found == meta.end()) return 0;
     if (!found->is_number_unsigned() || found->get<std::uint64_t>() - 1 >= kMostProfileExperts)
         fail_in(path.string(), fmt::format("num_experts: found {}, allowed: 1 to {}",
-                                           moehub::quoted(found->dump()), kMostProfileExperts));
+                                           found->is_number() ? found->dump() : "something else",
+                                           kMostProfileExperts));
     return found->get<std::int64_t>();
 }
 

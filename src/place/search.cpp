@@ -2,6 +2,7 @@
 
 #include "place/relabel.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 namespace moehub {
@@ -199,6 +200,22 @@ void Search::apply(const Swap& swap) {
     if (chain_) chain_->swap(swap.layer, swap.a, swap.b);
     if (node_chain_) node_chain_->swap(swap.layer, swap.a, swap.b);
     layer.loads.swap(swap.a, swap.b);
+}
+
+void Search::sort_copies() {
+    std::vector<std::vector<int>> sorted = homes();
+    bool changed = false;
+    for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
+        const LayerItems& items = *layers_[layer].items;
+        for (std::size_t expert = 0; expert + 1 < items.first.size(); ++expert) {
+            const auto begin = sorted[layer].begin() + items.first[expert];
+            const auto end = sorted[layer].begin() + items.first[expert + 1];
+            if (std::is_sorted(begin, end)) continue;
+            std::sort(begin, end);
+            changed = true;
+        }
+    }
+    if (changed) place(sorted);
 }
 
 void Search::align() {

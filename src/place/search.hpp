@@ -76,6 +76,8 @@ class Search {
 
     /// Puts all items of the layer elsewhere.
     void place(const std::vector<std::vector<int>>& home);
+    /// Numbers each expert's copies by GPU, as evaluate() does; the places stay.
+    void sort_copies();
     /// Relabels GPUs, layer after layer, so that most transitions stay on their GPU; nodes stay
     /// together, and so do the items of a GPU.
     void align();

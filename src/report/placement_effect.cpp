@@ -24,9 +24,10 @@ std::string effect_text(const PlacementReport& report, bool bold) {
                    one.model > 0 ? significant(to_us(one.model) / 1000) : "–",
                    fmt::format("{:.3f}×", one.speedup)});
     return fmt::format(
-               "Simulated: {} step{} of {} tokens through all MoE layers; model: forward, end to "
+               "Simulated: {} step{} of {} token{} through all MoE layers; model: forward, end to "
                "end\n",
-               effect.steps, effect.steps == 1 ? "" : "s", grouped(effect.step_tokens)) +
+               effect.steps, effect.steps == 1 ? "" : "s", grouped(effect.step_tokens),
+               effect.step_tokens == 1 ? "" : "s") +
            table.text(bold);
 }
 

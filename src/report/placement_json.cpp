@@ -66,7 +66,7 @@ Json tables_json(const std::vector<PlacementTable>& tables) {
 void add_bounds(Json& json, const PlacementReport& report) {
     const PlaceResult& result = report.result;
     const Evaluation found = mean_table(report.training).found();
-    const bool bound = result.bound > 0;
+    const bool bound = result.bound > 0 || result.value == 0;  // nothing is below 0
     json["value"] = result.value;
     json["bound"] = bound ? Json(result.bound) : Json(nullptr);
     json["gap"] = bound ? Json(result.gap) : Json(nullptr);

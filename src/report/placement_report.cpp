@@ -25,6 +25,7 @@ std::vector<PlacementTable> tables_of(const PlacedCase& placed,
         table.profile = profile.name;
         table.weight = profile.weight;
         table.tokens = profile.tokens;
+        table.steps = profile.steps;
         table.known = known_of(profile, placed);
         for (const NamedLayout& one : layouts) table.rows.push_back({one.name, {}});
     }

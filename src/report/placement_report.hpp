@@ -5,6 +5,7 @@
 #include <moehub/place.hpp>
 #include <moehub/placement_effect.hpp>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,8 +30,17 @@ struct PlacementTable {
     std::string profile;  ///< as written
     double weight = 1;
     std::int64_t tokens = 0;
+    int steps = 0;  ///< of counts recorded step by step
     KnownParts known;
     std::vector<PlacementRow> rows;
+
+    /// What it can be cut into: tokens, or steps.
+    std::int64_t parts() const { return tokens > 0 ? tokens : steps; }
+    /// Of the runs asked for those there are.
+    int blocks(int asked) const {
+        return static_cast<int>(
+            std::clamp<std::int64_t>(asked, 1, std::max<std::int64_t>(1, parts())));
+    }
 
     const Evaluation& found() const { return rows.back().evaluation; }
 };
@@ -65,6 +75,7 @@ struct PlacementReport {
     int load_blocks = 1;
     bool worst_profile = false;
     std::uint64_t seed = 1;
+    bool interrupted = false;  ///< where the search was cut short: by the user, not the clock
 
     PlaceResult result;
     std::vector<PlacementTable> training;
@@ -74,6 +85,8 @@ struct PlacementReport {
     std::optional<PlacementEffect> effect;
     PlacementFile file;
 
+    /// Only these know load caps.
+    bool searches() const { return method == "joint" || method == "exact"; }
     /// What the layout is judged by: held-out tokens where there are some.
     const std::vector<PlacementTable>& judged() const {
         return held_out.empty() ? training : held_out;
@@ -83,8 +96,8 @@ struct PlacementReport {
 /// Layouts that need no search, for comparison: contiguous, eplb, and the current one.
 std::vector<NamedLayout> baseline_layouts(const PlacedCase& placed);
 
-/// Evaluates the found layout and the baselines on all profiles. Machine, model, file, pairs, front
-/// and effect are the caller's to fill in.
+/// Evaluates the found layout and the baselines on all profiles. Machine, model, file, pairs,
+/// front, effect and who interrupted are the caller's to fill in.
 PlacementReport placement_report(const PlacedCase& placed);
 
 /// Of the transitions of all tokens the share from one GPU (row) to another (column), mean over

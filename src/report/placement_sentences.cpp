@@ -1,7 +1,9 @@
+#include "base/quantity.hpp"
 #include "report/placement_report.hpp"
 #include "report/table.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -46,32 +48,79 @@ std::string gain_sentence(const PlacementReport& report) {
                        before.layout, fmt::join(parts, ", "));
 }
 
-std::string bound_sentence(const PlacementReport& report) {
-    const PlaceResult& result = report.result;
-    const std::string value =
-        fmt::format("The objective is {} on the profile", significant(result.value));
-    if (!(result.bound > 0)) return value + "; no lower bound is known.";
-    if (result.gap <= 1e-9)
-        return value + ", and no layout within the caps is below that: the optimum.";
-    return fmt::format(
-        "{}; no layout within the caps is below {}, so it is at most {} above the best.", value,
-        significant(result.bound), percent(result.gap));
+/// Of all profiles and layers.
+double worst_load(const PlacementReport& report) {
+    double worst = 0;
+    for (const PlacementTable& table : report.training)
+        worst = std::max(worst, table.found().load_worst_layer);
+    return worst;
 }
 
-std::string load_sentence(double training, double held_out) {
+/// Whether the method has said itself that the load cap was not kept.
+bool cap_is_noted(const PlacementReport& report) {
+    const auto& notes = report.result.notes;
+    return std::any_of(notes.begin(), notes.end(), [](const std::string& note) {
+        return note.find("load cap") != std::string::npos;
+    });
+}
+
+/// By more than rounding.
+bool cap_is_broken(const PlacementReport& report) {
+    return report.load_cap > 0 && worst_load(report) > report.load_cap + 1e-6;
+}
+
+/// Both with as many digits as tell them apart.
+std::pair<std::string, std::string> told_apart(double value, double bound) {
+    std::pair<std::string, std::string> texts{significant(value), significant(bound)};
+    for (int decimals = 3; texts.first == texts.second && decimals <= 12; ++decimals)
+        texts = {fmt::format("{:.{}f}", value, decimals), fmt::format("{:.{}f}", bound, decimals)};
+    return texts;
+}
+
+std::string bound_sentence(const PlacementReport& report) {
+    constexpr double kNoGap = 1e-9;
+    constexpr double kLeastShown = 0.0005;
+    const PlaceResult& result = report.result;
+    if (result.value == 0)
+        return "The objective is 0 on the profile, and nothing is below that: the optimum.";
+    const bool none = !(result.bound > 0), optimum = result.gap <= kNoGap;
+    const auto [value, bound] = none || optimum
+                                    ? std::pair{significant(result.value), std::string()}
+                                    : told_apart(result.value, result.bound);
+    const std::string begin = fmt::format("The objective is {} on the profile", value);
+    if (none) return begin + "; no lower bound is known.";
+    const bool broken = cap_is_broken(report) || cap_is_noted(report);
+    const std::string_view others =
+        broken ? "no layout that is loaded no more than this one" : "no layout within the caps";
+    if (optimum) return fmt::format("{}, and {} is below that: the optimum.", begin, others);
     return fmt::format(
-        "The load does not carry over as well as the rest: {:.3f} on the profile, {:.3f} on "
-        "held-out tokens. --load-blocks 4, --replicas or several profiles help.",
-        training, held_out);
+        "{}; {} is below {}, so it is {} above the best{}.", begin, others, bound,
+        result.gap < kLeastShown ? "less than 0.1 %" : "at most " + percent(result.gap),
+        broken ? " of those" : "");
+}
+
+/// Options that help and are not given yet.
+std::string load_sentence(const PlacementReport& report, double training, double held_out) {
+    const bool blocks = report.searches() && report.load_blocks == 1 &&
+                        std::any_of(report.training.begin(), report.training.end(),
+                                    [](const PlacementTable& table) { return table.parts() > 1; });
+    return fmt::format(
+        "The load does not carry over{}: {:.3f} on the profile, {:.3f} on held-out tokens. "
+        "{}--replicas or several profiles help.",
+        mean_table(report.held_out).known.tokens ? " as well as the rest" : "", training, held_out,
+        blocks ? "--load-blocks 4, " : "");
 }
 
 std::string same_tokens_sentence(const PlacementReport& report) {
-    const std::string& name = report.training.front().profile;
+    const std::string begin =
+        "These figures are on the profile itself; on other tokens they are less good.";
+    const auto cut = std::find_if(report.training.begin(), report.training.end(),
+                                  [](const PlacementTable& table) { return table.parts() > 1; });
+    if (cut == report.training.end()) return begin;
+    const std::string& name = cut->profile;
     const bool whole = name.find_first_of(":@ ") == name.npos;  // not cut or weighed already
-    return fmt::format(
-        "These figures are on the profile itself; on other tokens they are less good. To hold "
-        "tokens back: --profile {0}:0-0.5 --evaluate {0}:0.5-1",
-        whole ? name : "FILE");
+    return fmt::format("{0} To hold {1} back: --profile {2}:0-0.5 --evaluate {2}:0.5-1", begin,
+                       cut->tokens > 0 ? "tokens" : "steps", whole ? name : "FILE");
 }
 
 /// "-12.0 %"; nothing stays nothing.
@@ -126,15 +175,20 @@ std::vector<std::string> placement_sentences(const PlacementReport& report) {
     } else {
         const double training = mean_table(report.training).found().load_max_over_mean;
         const double held_out = mean_table(report.held_out).found().load_max_over_mean;
-        if (held_out > training + kLoadDrift) out.push_back(load_sentence(training, held_out));
+        if (held_out > training + kLoadDrift)
+            out.push_back(load_sentence(report, training, held_out));
     }
     out.push_back(bound_sentence(report));
+    if (cap_is_broken(report) && !cap_is_noted(report))
+        out.push_back(fmt::format("The load cap {} is broken: {} in the worst layer.",
+                                  print_number(report.load_cap),
+                                  told_apart(worst_load(report), report.load_cap).first));
     if (report.effect) add_effects(*report.effect, out);
     if (report.training.front().known.tokens) out.push_back(traffic_model());
     for (const std::string& note : report.result.notes) out.push_back(note);
     if (report.result.cut_short)
-        out.emplace_back(
-            "The search was cut short by the clock: the next run may find another layout.");
+        out.push_back(fmt::format("The search was {}: the next run may find another layout.",
+                                  report.interrupted ? "interrupted" : "cut short by the clock"));
     out.push_back(file_sentence(report.file));
     out.push_back(fmt::format("Placed in {}.", duration(report.result.seconds)));
     return out;

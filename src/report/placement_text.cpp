@@ -45,20 +45,43 @@ std::string machine_text(const PlacementReport& report) {
 
 std::string slots_text(const PlacementReport& report) {
     if (report.slots_per_gpu == 0) return "slots that differ";
-    std::string out = fmt::format("{} slots a GPU", report.slots_per_gpu);
+    std::string out =
+        fmt::format("{} slot{} a GPU", report.slots_per_gpu, report.slots_per_gpu == 1 ? "" : "s");
     if (report.replicas > 0) out += fmt::format(", {} of a layer for copies", report.replicas);
     return out;
 }
 
+/// Of the profile that has the most.
+int most_blocks(const PlacementReport& report) {
+    int most = 1;
+    for (const PlacementTable& table : report.training)
+        most = std::max(most, table.blocks(report.load_blocks));
+    return most;
+}
+
 std::string method_text(const PlacementReport& report) {
     const std::string objective = to_string(report.result.objective);
-    const bool searches = report.method == "joint" || report.method == "exact";
-    if (!searches)
+    if (!report.searches())
         return fmt::format("{}, which has its own aim; judged by {}", report.method, objective);
     std::string out = fmt::format("{}, minimising {}", report.method, objective);
     if (report.worst_profile) out += " of the worst profile";
     if (report.load_cap > 0) out += fmt::format(", load at most {}", print_number(report.load_cap));
-    if (report.load_blocks > 1) out += fmt::format(" in each of {} blocks", report.load_blocks);
+    if (const int blocks = most_blocks(report); blocks > 1)
+        out += fmt::format(" in each of {} blocks", blocks);
+    return out;
+}
+
+/// A line for each profile with fewer blocks than asked for.
+std::string few_blocks_text(const PlacementReport& report) {
+    std::string out;
+    for (const PlacementTable& table : report.training) {
+        const int blocks = table.blocks(report.load_blocks);
+        if (!report.searches() || blocks == report.load_blocks) continue;
+        const std::string name = report.training.size() > 1 ? " " + table.profile : "";
+        out += printable(fmt::format("the profile{} has only {} block{}, {} asked for", name,
+                                     blocks, blocks == 1 ? "" : "s", report.load_blocks)) +
+               "\n";
+    }
     return out;
 }
 
@@ -69,12 +92,15 @@ std::string head(const PlacementReport& report) {
     if (report.model) what = fmt::format("{}: {}", *report.model, what);
     const std::string how = method_text(report);
     return printable(fmt::format("{}, on {}, {}", what, machine_text(report), slots_text(report))) +
-           "\n" + printable(fmt::format("{}, seed {}", how, report.seed)) + "\n";
+           "\n" + printable(fmt::format("{}, seed {}", how, report.seed)) + "\n" +
+           few_blocks_text(report);
 }
 
 std::string profile_line(const PlacementTable& table, bool held_out) {
     std::string out = table.profile;
-    out += table.tokens > 0 ? fmt::format(", {} tokens", grouped(table.tokens)) : ", counts";
+    out += table.tokens > 0
+               ? fmt::format(", {} token{}", grouped(table.tokens), table.tokens == 1 ? "" : "s")
+               : ", counts";
     if (table.weight != 1) out += fmt::format(", weight {}", print_number(table.weight));
     return printable(out + (held_out ? ", held out" : ", placed by")) + "\n";
 }

@@ -60,13 +60,18 @@ std::string balance_sentence(const ProfileSummary& summary) {
 std::string contiguous_sentence(const ProfileSummary& summary) {
     const LayerSummary& worst =
         highest(summary, [](const LayerSummary& layer) { return layer.load.gpu_contiguous; });
-    double mean = 0;
-    for (const LayerSummary& layer : summary.layers) mean += layer.load.gpu_contiguous;
-    mean /= static_cast<double>(summary.layers.size());
+    double mean = 0, bound = 0;
+    for (const LayerSummary& layer : summary.layers) {
+        mean += layer.load.gpu_contiguous;
+        bound += layer.load.gpu_bound;
+    }
+    const double layers = static_cast<double>(summary.layers.size());
     return fmt::format(
         "Experts in order give the busiest GPU {:.2f} times the mean over the layers, {:.2f} in "
-        "layer {}: that is what placing by load can win.",
-        mean, worst.load.gpu_contiguous, worst.number);
+        "layer {}; without copies it is {:.2f} and {:.2f} at best. Placing by load can win at most "
+        "what is between.",
+        mean / layers, worst.load.gpu_contiguous, worst.number, bound / layers,
+        worst.load.gpu_bound);
 }
 
 std::string structure_sentence(std::string_view what, double share, double chance) {
