@@ -1,7 +1,7 @@
 /// What every fuzzer of recorded routing does: any bytes end in a profile whose parts fit together,
 /// or in an InputError of one line that begins with the file's name.
 #pragma once
-#include "place/profile_readers.hpp"
+#include "place/profile/profile_readers.hpp"
 
 #include <moehub/error.hpp>
 

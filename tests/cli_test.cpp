@@ -41,9 +41,8 @@ TEST_F(Cli, IsTheVersionThatOfTheBuild) {
 }
 
 TEST_F(Cli, DoesEveryCommandHelpWithAnExample) {
-    for (const auto* command :
-         {"compare", "run", "model", "lines", "list", "show", "collective", "validate", "profile",
-          "place"}) {
+    for (const auto* command : {"compare", "run", "model", "lines", "list", "show", "collective",
+                                "validate", "profile", "place"}) {
         const auto outcome = moehub(std::string(command) + " --help");
         EXPECT_EQ(outcome.code, 0);
         EXPECT_NE(outcome.out.find("Example:\n  moehub " + std::string(command)), std::string::npos)

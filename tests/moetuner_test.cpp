@@ -1,10 +1,10 @@
 // Do MoETuner's two programs reach what trying everything reaches, and does the whole method give
 // layouts that keep its rules?
 #include "base/rng.hpp"
-#include "place/ilp.hpp"
 #include "place/methods.hpp"
-#include "place/moetuner_clusters.hpp"
-#include "place/moetuner_labels.hpp"
+#include "place/moetuner/ilp.hpp"
+#include "place/moetuner/moetuner_clusters.hpp"
+#include "place/moetuner/moetuner_labels.hpp"
 
 #include <moehub/error.hpp>
 

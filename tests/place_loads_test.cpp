@@ -1,5 +1,5 @@
 // Are loads, mended swap by swap, what they are from scratch; and are caps kept where they can be?
-#include "place/loads.hpp"
+#include "place/search/loads.hpp"
 #include "place_ready.hpp"
 
 #include <numeric>

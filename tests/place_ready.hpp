@@ -1,7 +1,7 @@
 /// What the parts of a search stand on: profiles, a sample of their tokens, items on random GPUs.
 #pragma once
 #include "place/eplb.hpp"
-#include "place/items.hpp"
+#include "place/search/items.hpp"
 #include "place_cases.hpp"
 
 #include <memory>

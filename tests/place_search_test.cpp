@@ -1,5 +1,5 @@
 // Does a search believe of its layout what evaluate() says, swap after swap?
-#include "place/search.hpp"
+#include "place/search/search.hpp"
 #include "place_ready.hpp"
 
 #include <map>

@@ -1,8 +1,8 @@
 // Are a paper's numbers computed as the paper defines them, and each cell simulated once? Cells
 // here are made by hand; reproduce_cli_test.cpp runs the program.
+#include "base/parallel.hpp"
 #include "report/reproduction.hpp"
 #include "study/figure_table.hpp"
-#include "base/parallel.hpp"
 #include "study/reproduce_moe_hub.hpp"
 
 #include <moehub/error.hpp>

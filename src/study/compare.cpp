@@ -1,6 +1,6 @@
 #include "base/nearest.hpp"
-#include "base/quantity.hpp"
 #include "base/parallel.hpp"
+#include "base/quantity.hpp"
 
 #include <moehub/compare.hpp>
 #include <moehub/error.hpp>

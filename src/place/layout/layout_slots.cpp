@@ -1,0 +1,112 @@
+// Files that list the expert of every slot, slots GPU after GPU.
+//   SGLang, --init-expert-location: {"physical_to_logical_map": [[…], …]}, a row for every layer of
+//   the model, dense ones included; its loader passes every further key on and fails.
+//   vLLM, initial_expert_map_path (proposed): [[…], …], a row for every MoE layer, or one row that
+//   holds for all; --expert-placement-file (proposed): {"expert_to_ep_rank": […]}, expert → GPU.
+#include "base/quantity.hpp"
+#include "place/layout/layout_json.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace moehub {
+namespace {
+
+/// Refuses a list that, repeated for every layer, is out of proportion.
+void check_total(const JsonValue& list, const LayoutFile& file) {
+    const auto slots = static_cast<std::int64_t>(list.size());
+    if (slots > kMostLayoutSlots / file.shape.layers)
+        list.reject(fmt::format("at most {} slots in all layers", kMostLayoutSlots));
+}
+
+/// Rows for every layer expected; one row that is no list of lists holds for all.
+std::vector<std::vector<int>> read_rows(const JsonValue& list, const LayoutFile& file, int most) {
+    const auto layers = file.shape.layer_numbers.size();
+    if (!list.is_list_of_lists()) {
+        check_total(list, file);
+        return std::vector(layers, list.integers(0, most));
+    }
+    if (list.size() != layers) list.reject(fmt::format("a list for each of the {} layers", layers));
+    std::vector<std::vector<int>> rows;
+    for (std::size_t layer = 0; layer < layers; ++layer)
+        rows.push_back(list[layer].integers(0, most));
+    return rows;
+}
+
+std::string row_text(const std::vector<int>& row, bool last) {
+    return fmt::format("  [{}]{}\n", fmt::join(row, ", "), last ? "" : ",");
+}
+
+}  // namespace
+
+ExpertLayout read_sglang(const JsonValue& document, const LayoutFile& file) {
+    for (const std::string& key : document.keys())
+        if (key != "physical_to_logical_map")
+            file.fail("", fmt::format("found key {}, allowed: physical_to_logical_map alone",
+                                      moehub::quoted(key)));
+    const JsonValue rows = document.member("physical_to_logical_map");
+    if (rows.size() != static_cast<std::size_t>(file.shape.model_layers))
+        rows.reject(fmt::format("a list for each of the model's {} layers, dense ones included",
+                                file.shape.model_layers));
+    std::vector<std::vector<int>> slots(file.shape.layer_numbers.size());
+    for (std::size_t number = 0; number < rows.size(); ++number) {
+        const JsonValue row = rows[number];
+        if (row.size() != rows[0].size())
+            row.reject(fmt::format("{} slots, as in the first layer", rows[0].size()));
+        std::vector<int> experts = row.integers(0, file.shape.experts - 1);
+        if (const auto index = file.index_of(static_cast<std::int64_t>(number)))
+            slots[*index] = std::move(experts);
+    }
+    return layout_of_slots(file, slots);
+}
+
+ExpertLayout read_vllm(const JsonValue& document, const LayoutFile& file) {
+    return layout_of_slots(file, read_rows(document, file, file.shape.experts - 1));
+}
+
+ExpertLayout read_ranks(const JsonValue& document, const LayoutFile& file) {
+    const JsonValue list = document.member("expert_to_ep_rank");
+    // Where nobody says how many GPUs there are, each has an expert in some layer.
+    const int most = file.gpus > 0 ? file.gpus : std::min(file.shape.experts, kMostLayoutGpus);
+    const auto rows = read_rows(list, file, most - 1);
+    int gpus = file.gpus;
+    if (gpus == 0)
+        for (const auto& row : rows)
+            for (const int gpu : row) gpus = std::max(gpus, gpu + 1);
+    std::vector<std::vector<std::vector<int>>> on(rows.size());
+    for (std::size_t layer = 0; layer < rows.size(); ++layer) {
+        if (rows[layer].size() != static_cast<std::size_t>(file.shape.experts))
+            file.fail(fmt::format("layer {}", file.shape.layer_numbers[layer]),
+                      fmt::format("found the GPUs of {} experts, allowed: of all {}",
+                                  rows[layer].size(), file.shape.experts));
+        on[layer].resize(static_cast<std::size_t>(gpus));
+        for (std::size_t expert = 0; expert < rows[layer].size(); ++expert)
+            on[layer][static_cast<std::size_t>(rows[layer][expert])].push_back(
+                static_cast<int>(expert));
+    }
+    return layout_of_gpus(file, std::move(on));
+}
+
+std::string sglang_text(const ExpertLayout& layout) {
+    std::vector<int> dense(slots_of(layout, 0).size());
+    for (std::size_t slot = 0; slot < dense.size(); ++slot)
+        dense[slot] = static_cast<int>(slot) % layout.experts;
+    std::string text = "{\"physical_to_logical_map\": [\n";
+    std::size_t layer = 0;
+    for (int number = 0; number < layout.model_layers; ++number) {
+        const bool here = layer < layout.on.size() && layout.layer_numbers[layer] == number;
+        text += row_text(here ? slots_of(layout, layer) : dense, number + 1 == layout.model_layers);
+        layer += here ? 1 : 0;
+    }
+    return text + "]}\n";
+}
+
+std::string vllm_text(const ExpertLayout& layout) {
+    std::string text = "[\n";
+    for (std::size_t layer = 0; layer < layout.on.size(); ++layer)
+        text += row_text(slots_of(layout, layer), layer + 1 == layout.on.size());
+    return text + "]\n";
+}
+
+}  // namespace moehub

@@ -1,0 +1,139 @@
+// What MoETuner's second program (arXiv 2502.06643) minimises, and a start for it:
+//   min Σ_l max over GPUs g ≠ h of B[g,h] · C_l[cluster of g in layer l, cluster of h in layer
+//   l+1].
+//
+// On one node every B is 1 and GPUs have no names, so each boundary is a problem of its own: choose
+// which pairs of clusters share a GPU. The rest's heaviest is at most t when all entries above t
+// can share, that is, when no two of them are in one row or column. Sorting finds the least such t.
+#include "place/moetuner/moetuner_labels.hpp"
+
+#include "place/assignment.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace moehub {
+namespace {
+
+std::size_t at(int index) {
+    return static_cast<std::size_t>(index);
+}
+
+std::vector<int> totals_of(const LabelTask& task, const Labels& labels) {
+    std::vector<int> totals(at(task.gpus));
+    for (std::size_t layer = 0; layer < labels.size(); ++layer)
+        for (int gpu = 0; gpu < task.gpus; ++gpu)
+            totals[at(gpu)] += task.sizes[layer][at(labels[layer][at(gpu)])];
+    return totals;
+}
+
+/// In every layer the largest cluster to the GPU with the fewest experts so far.
+Labels evenly_filled(const LabelTask& task) {
+    Labels labels;
+    std::vector<int> totals(at(task.gpus));
+    for (const auto& sizes : task.sizes) {
+        std::vector<int> clusters(at(task.gpus));
+        std::iota(clusters.begin(), clusters.end(), 0);
+        std::vector<int> gpus = clusters;
+        std::stable_sort(clusters.begin(), clusters.end(),
+                         [&](int a, int b) { return sizes[at(a)] > sizes[at(b)]; });
+        std::stable_sort(gpus.begin(), gpus.end(),
+                         [&](int a, int b) { return totals[at(a)] < totals[at(b)]; });
+        auto& layer = labels.emplace_back(at(task.gpus));
+        for (std::size_t rank = 0; rank < gpus.size(); ++rank) {
+            layer[at(gpus[rank])] = clusters[rank];
+            totals[at(gpus[rank])] += sizes[at(clusters[rank])];
+        }
+    }
+    return labels;
+}
+
+/// The least t such that entries above it are in different rows and columns.
+double least_heaviest(const Matrix& traffic) {
+    std::vector<std::pair<double, std::pair<int, int>>> entries;
+    for (int row = 0; row < traffic.rows; ++row)
+        for (int column = 0; column < traffic.columns; ++column)
+            entries.push_back({-traffic(row, column), {row, column}});
+    std::sort(entries.begin(), entries.end());
+    std::vector<bool> row_taken(at(traffic.rows)), column_taken(at(traffic.columns));
+    for (const auto& [negative, place] : entries) {
+        if (row_taken[at(place.first)] || column_taken[at(place.second)]) return -negative;
+        row_taken[at(place.first)] = column_taken[at(place.second)] = true;
+    }
+    return 0;
+}
+
+/// Of the matchings with the least heaviest pair the one that keeps most on its GPU.
+std::vector<int> best_matching(const Matrix& traffic) {
+    const double least = least_heaviest(traffic);
+    const double sum = std::accumulate(traffic.at_.begin(), traffic.at_.end(), 0.0);
+    Matrix gain = traffic;
+    for (double& value : gain.at_)
+        if (value > least) value += sum;
+    return best_assignment(gain);
+}
+
+}  // namespace
+
+bool equal_sizes(const LabelTask& task) {
+    for (const auto& sizes : task.sizes)
+        if (std::adjacent_find(sizes.begin(), sizes.end(), std::not_equal_to<>()) != sizes.end())
+            return false;
+    return true;
+}
+
+int memory_of_gpu(const LabelTask& task) {
+    const std::vector<int> totals = totals_of(task, evenly_filled(task));
+    const int all = std::accumulate(totals.begin(), totals.end(), 0);
+    return std::max((all + task.gpus - 1) / task.gpus + 1,
+                    *std::max_element(totals.begin(), totals.end()));
+}
+
+bool fits_memory(const LabelTask& task, const Labels& labels) {
+    const std::vector<int> totals = totals_of(task, labels);
+    return *std::max_element(totals.begin(), totals.end()) <= memory_of_gpu(task);
+}
+
+double heaviest_pair(const LabelTask& task, int boundary, const std::vector<int>& before,
+                     const std::vector<int>& after) {
+    const Matrix& traffic = task.traffic[at(boundary)];
+    const int gpus_per_node = task.gpus / task.nodes;
+    double most = 0;
+    for (int from = 0; from < task.gpus; ++from) {
+        const int first = from / gpus_per_node * gpus_per_node;
+        for (int to = 0; to < task.gpus; ++to) {
+            if (to == from) continue;
+            const bool together = to >= first && to < first + gpus_per_node;
+            most = std::max(
+                most, traffic(before[at(from)], after[at(to)]) * (together ? 1 : kAcrossNodes));
+        }
+    }
+    return most;
+}
+
+double heaviest_pairs(const LabelTask& task, const Labels& labels) {
+    double sum = 0;
+    for (std::size_t boundary = 0; boundary < task.traffic.size(); ++boundary)
+        sum +=
+            heaviest_pair(task, static_cast<int>(boundary), labels[boundary], labels[boundary + 1]);
+    return sum;
+}
+
+bool matching_is_optimal(const LabelTask& task) {
+    return task.nodes == 1 && equal_sizes(task);
+}
+
+Labels matched_labels(const LabelTask& task) {
+    Labels labels(1, std::vector<int>(at(task.gpus)));
+    std::iota(labels[0].begin(), labels[0].end(), 0);
+    for (const Matrix& traffic : task.traffic) {
+        const std::vector<int> matching = best_matching(traffic);
+        std::vector<int> next;
+        for (const int cluster : labels.back()) next.push_back(matching[at(cluster)]);
+        labels.push_back(std::move(next));
+    }
+    return fits_memory(task, labels) ? labels : evenly_filled(task);
+}
+
+}  // namespace moehub

@@ -1,0 +1,120 @@
+#include "base/file_bytes.hpp"
+#include "base/quantity.hpp"
+#include "base/utf8.hpp"
+#include "place/profile/profile_readers.hpp"
+
+#include <moehub/error.hpp>
+
+#include <cmath>
+#include <filesystem>
+#include <numeric>
+
+#include <fmt/format.h>
+
+namespace moehub {
+namespace {
+
+constexpr std::uint64_t kMostText = std::uint64_t{4} << 30;
+constexpr std::uint64_t kMostBinary = NpyArray::kMostBytes;
+
+void check_options(const ProfileOptions& options) {
+    const auto check = [](std::string_view what, int value, int most) {
+        if (value < 0 || value > most)
+            throw InputError(
+                fmt::format("{}: found {}, allowed: 0 (not said) to {}", what, value, most));
+    };
+    check("experts", options.experts, kMostProfileExperts);
+    check("dense layers", options.dense_layers, kMostProfileLayers);
+    check("layers", options.layers, kMostProfileLayers);
+    check("top-k", options.top_k, kMostProfileExperts);
+}
+
+Recording read_recording(const std::string& path, const ProfileOptions& options) {
+    std::error_code error;
+    if (std::filesystem::is_directory(path, error)) return read_trtllm_folder(path);
+    const std::string ending = std::filesystem::path(path).extension().string();
+    if (ending == ".npy") return recording_of(NpyArray::read(path), options, path);
+    if (ending == ".csv") return parse_counts_csv(read_bytes(path, kMostText), path);
+    if (ending == ".jsonl" || ending == ".json")
+        return parse_routed_answers(read_bytes(path, kMostText), options, path);
+    if (ending == ".pt") return parse_sglang_dump(read_bytes(path, kMostBinary), options, path);
+    if (ending == ".safetensors")
+        return parse_trtllm_statistics({{path, read_bytes(path, kMostBinary)}});
+    fail_in(path, fmt::format("found ending {}, allowed: .npy, .csv, .jsonl, .json, .pt, "
+                              ".safetensors, or a folder of TensorRT-LLM's statistics",
+                              moehub::quoted(ending)));
+}
+
+}  // namespace
+
+void fail_in(const std::string& file, std::string_view what) {
+    throw InputError(fmt::format("{}: {}", printable(file), what));
+}
+
+Cut cut_of(const ProfileSource& source, std::int64_t all, std::string_view what) {
+    const auto at = [all](double share) {
+        return static_cast<std::int64_t>(std::floor(share * static_cast<double>(all)));
+    };
+    const Cut cut{at(source.from), at(source.to)};
+    if (cut.from >= cut.to)
+        fail_in(source.path, fmt::format("part {}-{} of {} {} has none", print_number(source.from),
+                                         print_number(source.to), all, what));
+    return cut;
+}
+
+void number_layers(Profile& profile, const KeptLayers& layers, const ProfileSource& source,
+                   const ProfileOptions& options) {
+    const auto& which = layers.which;
+    const bool said = which.all || !which.numbers.empty() ||
+                      static_cast<int>(layers.kept.size()) < layers.recorded;
+    const int shift = said ? 0 : options.dense_layers;
+    profile.layer_numbers.clear();
+    for (const int layer : layers.kept)
+        profile.layer_numbers.push_back(
+            which.numbers.empty() ? layer + shift : which.numbers[static_cast<std::size_t>(layer)]);
+    profile.model_layers =
+        which.numbers.empty() ? layers.recorded + shift : which.numbers.back() + 1;
+    const int first = profile.layer_numbers.front();
+    if (said && options.dense_layers > 0 && options.dense_layers != first)
+        fail_in(source.path, fmt::format("found {} layers before the first with experts, allowed: "
+                                         "{}, as asked for",
+                                         first, options.dense_layers));
+}
+
+Profile read_profile(const ProfileSource& source, const ProfileOptions& options) {
+    check_options(options);
+    try {
+        return std::visit(
+            [&](auto&& recording) {
+                return profile_of(std::forward<decltype(recording)>(recording), source, options);
+            },
+            read_recording(source.path, options));
+    } catch (const std::bad_alloc&) {
+        fail_in(source.path, "does not fit in memory");
+    }
+}
+
+void check_together(const std::vector<Profile>& profiles) {
+    if (profiles.empty()) throw InputError("profiles: found none, allowed: at least one");
+    const Profile& first = profiles.front();
+    for (const Profile& other : profiles) {
+        const auto compare = [&](std::string_view what, std::int64_t found, std::int64_t wanted) {
+            if (found != wanted)
+                fail_in(other.name, fmt::format("found {} {}, allowed: {}, as in {}", found, what,
+                                                wanted, printable(first.name)));
+        };
+        compare("layers", other.layers, first.layers);
+        compare("experts", other.experts, first.experts);
+        // Made by hand they may have no numbers.
+        if (first.layer_numbers.empty() || other.layer_numbers.empty()) continue;
+        if (first.layer_numbers != other.layer_numbers)
+            fail_in(other.name,
+                    fmt::format("found layers {} to {} of the model, allowed: {} to {}, as in {} "
+                                "(does one leave out dense layers?)",
+                                other.layer_numbers.front(), other.layer_numbers.back(),
+                                first.layer_numbers.front(), first.layer_numbers.back(),
+                                printable(first.name)));
+    }
+}
+
+}  // namespace moehub

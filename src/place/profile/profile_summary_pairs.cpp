@@ -1,0 +1,156 @@
+// A co-activation of a < b counted n times has the lift n / (s x_a x_b), x the loads, s such that
+// all pairs a < b sum to what was counted; a transition n N / (r c), see pair_statistics.cpp.
+// What chance gives is measured: the same count with each token's second choice taken from a token
+// half the sample away. That has the loads and the noise of the first, and nothing else. (Within a
+// layer, where no expert goes with itself, it is right within a few percent.)
+#include "place/profile/profile_summary_pairs.hpp"
+
+#include "place/profile/pair_statistics.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace moehub {
+namespace {
+
+/// How often a < b are chosen together if loads alone decide.
+class CoactiveChance {
+  public:
+    CoactiveChance(const PairCounter& counter, int layer) {
+        double sum = 0, squares = 0;
+        for (const std::int64_t load : counter.loads(layer)) {
+            const auto x = static_cast<double>(load);
+            loads_.push_back(x);
+            sum += x;
+            squares += x * x;
+        }
+        products_ = (sum * sum - squares) / 2;
+    }
+    /// `pairs` were counted in all.
+    double operator()(std::size_t a, std::size_t b, std::int64_t pairs) const {
+        return products_ > 0 ? static_cast<double>(pairs) * loads_[a] * loads_[b] / products_ : 0;
+    }
+
+  private:
+    std::vector<double> loads_;
+    double products_ = 0;  ///< of all a < b
+};
+
+/// The few pairs that exceed chance by most; of equal ones the first found.
+class FarthestAbove {
+  public:
+    explicit FarthestAbove(int most) : most_(static_cast<std::size_t>(std::max(most, 0))) {}
+
+    void offer(const CoactivePair& pair, double chance) {
+        const double excess = static_cast<double>(pair.together) - chance;
+        if (!(excess > least())) return;
+        const auto place =
+            std::upper_bound(found_.begin(), found_.end(), excess,
+                             [](double value, const Found& one) { return value > one.excess; });
+        found_.insert(place, {pair, excess, chance});
+        if (found_.size() > most_) found_.pop_back();
+    }
+    void tell(CoactivationSummary& summary) const {
+        const auto pairs = static_cast<double>(summary.pairs);
+        for (const Found& one : found_) {
+            summary.top.push_back(one.pair);
+            summary.top_share += static_cast<double>(one.pair.together) / pairs;
+            summary.top_share_by_chance += one.chance / pairs;
+        }
+    }
+
+  private:
+    struct Found {
+        CoactivePair pair;
+        double excess;
+        double chance;
+    };
+    double least() const {
+        if (most_ == 0) return std::numeric_limits<double>::infinity();
+        return found_.size() < most_ ? 0 : found_.back().excess;
+    }
+    std::size_t most_;
+    std::vector<Found> found_;
+};
+
+}  // namespace
+
+CoactivationSummary coactivation_summary(PairCounter& counter, int layer, int top_pairs) {
+    CoactivationSummary summary;
+    const std::size_t experts = counter.experts();
+    const CoactiveChance chance(counter, layer);
+    const PairCounts& counts = counter.coactive(layer, Partner::itself);
+    summary.pairs = total_of(counts);
+    FarthestAbove top(top_pairs);
+    for (std::size_t a = 0; a < experts; ++a)
+        for (std::size_t b = a + 1; b < experts; ++b) {
+            const std::int64_t together = counts[a * experts + b];
+            if (together == 0) continue;
+            const double expected = chance(a, b, summary.pairs);
+            top.offer({static_cast<int>(a), static_cast<int>(b), together,
+                       static_cast<double>(together) / expected},
+                      expected);
+        }
+    top.tell(summary);
+    const std::size_t cells = experts * (experts - 1) / 2;
+    summary.concentration.heaviest_tenth = heaviest_tenth(histogram_of(counts), cells);
+    summary.concentration.by_chance =
+        heaviest_tenth(histogram_of(counter.coactive(layer, Partner::far_away)), cells);
+    return summary;
+}
+
+TransitionSummary transition_summary(PairCounter& counter, int layer,
+                                     const std::vector<int>& gpu_of) {
+    TransitionSummary summary;
+    const std::size_t experts = counter.experts();
+    const PairCounts& counts = counter.transitions(layer, Partner::itself);
+    summary.transitions = total_of(counts);
+    std::int64_t off = 0;
+    for (std::size_t a = 0; a < experts; ++a)
+        for (std::size_t b = 0; b < experts; ++b)
+            if (gpu_of[a] != gpu_of[b]) off += counts[a * experts + b];
+    if (summary.transitions > 0)
+        summary.off_gpu = static_cast<double>(off) / static_cast<double>(summary.transitions);
+    const auto tell = [&](double& information, double& concentration) {
+        const Histogram histogram = histogram_of(counts);
+        information = information_bits(margins_of(counts, experts), histogram);
+        concentration = heaviest_tenth(histogram, counts.size());
+    };
+    tell(summary.information, summary.concentration.heaviest_tenth);
+    counter.transitions(layer, Partner::far_away);  // into the same matrix
+    tell(summary.information_by_chance, summary.concentration.by_chance);
+    return summary;
+}
+
+std::vector<double> coactivation_lift(PairCounter& counter, int layer) {
+    const std::size_t experts = counter.experts();
+    const CoactiveChance chance(counter, layer);
+    const PairCounts& counts = counter.coactive(layer, Partner::itself);
+    const std::int64_t pairs = total_of(counts);
+    std::vector<double> lift(experts * experts, 0.0);
+    for (std::size_t a = 0; a < experts; ++a)
+        for (std::size_t b = a + 1; b < experts; ++b) {
+            const double expected = chance(a, b, pairs);
+            if (expected > 0)
+                lift[a * experts + b] = lift[b * experts + a] = counts[a * experts + b] / expected;
+        }
+    return lift;
+}
+
+std::vector<double> transition_lift(PairCounter& counter, int layer) {
+    const std::size_t experts = counter.experts();
+    const PairCounts& counts = counter.transitions(layer, Partner::itself);
+    const Margins margins = margins_of(counts, experts);
+    std::vector<double> lift(experts * experts, 0.0);
+    for (std::size_t a = 0; a < experts; ++a)
+        for (std::size_t b = 0; b < experts; ++b) {
+            const double product =
+                static_cast<double>(margins.rows[a]) * static_cast<double>(margins.columns[b]);
+            if (product > 0)
+                lift[a * experts + b] =
+                    counts[a * experts + b] * static_cast<double>(margins.all) / product;
+        }
+    return lift;
+}
+
+}  // namespace moehub

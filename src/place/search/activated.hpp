@@ -1,0 +1,31 @@
+/// Activated experts: in decode a GPU reads the weights of every expert that a batch wakes, so what
+/// counts is the GPU with the most of them.
+#pragma once
+#include "place/search/items.hpp"
+
+namespace moehub {
+
+class Activated {
+  public:
+    /// Runs of `batch` tokens; a rest shorter than that is left out.
+    Activated(const LayerTokens& tokens, std::vector<int> home, int gpus, int batch);
+
+    /// GPU with the most awake items over the mean, mean over batches.
+    double value() const;
+    double change(int a, int b) const;
+    void swap(int a, int b);
+
+  private:
+    static std::size_t at(int index) { return static_cast<std::size_t>(index); }
+    bool awake(int item, std::size_t batch) const { return awake_[at(item) * batches_ + batch]; }
+    int most_but(std::size_t batch, std::size_t g, std::size_t h) const;
+
+    std::size_t gpus_;
+    std::size_t batches_ = 0;
+    std::vector<int> home_;
+    std::vector<std::uint8_t> awake_;  ///< [item][batch]
+    std::vector<int> count_;           ///< [batch][gpu]
+    std::vector<double> mean_;         ///< [batch]
+};
+
+}  // namespace moehub

@@ -1,0 +1,59 @@
+/// Chain: transitions from layer to layer, and how they change when two items of a layer swap.
+///
+/// Let f(a, x) be the transitions between item a and the items on domain x in the layers before and
+/// after. When a goes from g to h and b from h to g, then with v(x) = f(b, x) − f(a, x) the
+/// unordered pair {g, x} gains v(x) and {h, x} loses it, for every x; what stays on its domain
+/// gains v(g) − v(h).
+#pragma once
+#include "place/counts.hpp"
+#include "place/search/items.hpp"
+
+namespace moehub {
+
+class Chain {
+  public:
+    /// `home`: [layer][item] → domain.
+    Chain(const std::vector<LayerTokens>& tokens, std::vector<std::vector<int>> home, int domains);
+
+    /// Share of transitions between two domains, and the heaviest pair over what it were if all
+    /// were even.
+    double off_domain() const;
+    double heaviest_pair() const;
+    /// A smooth stand-in for the heaviest pair, which it comes near to from below: the eighth root
+    /// of the mean of all pairs' eighth powers.
+    double pair_norm() const { return norm_of(powers_); }
+
+    double off_domain_change(int layer, int a, int b) const;
+    double pair_norm_change(int layer, int a, int b) const;
+    void swap(int layer, int a, int b);
+
+    /// Transitions from the layer before, [domain of this layer × domain of the one before].
+    Matrix from_before(int layer) const;
+    const std::vector<int>& home(int layer) const { return home_[at(layer)]; }
+    /// Everything anew from other places; transitions stay.
+    void place(std::vector<std::vector<int>> home);
+
+  private:
+    using Counts = std::vector<std::int32_t>;
+    static std::size_t at(int index) { return static_cast<std::size_t>(index); }
+    const std::int32_t* pull(int layer, int item) const {
+        return pull_[at(layer)].data() + at(item) * domains_;
+    }
+    struct Swap {
+        std::size_t a, b, from, to;
+    };
+    void shift(int layer, const Counts& rows, const Swap& done);
+    double norm_of(double powers) const;
+    double power(double pair) const;
+
+    std::size_t domains_;
+    std::vector<std::vector<int>> home_;
+    std::vector<Counts> next_;         ///< [layer]: [item][item of the next layer]
+    std::vector<Counts> previous_;     ///< [layer]: [item][item of the layer before]
+    std::vector<Counts> pull_;         ///< [layer]: [item][domain], f above
+    std::vector<std::int64_t> pairs_;  ///< [domain][domain], symmetric; the diagonal once
+    std::int64_t total_ = 0;
+    double powers_ = 0;  ///< Σ over pairs of domains of power()
+};
+
+}  // namespace moehub

@@ -1,0 +1,111 @@
+/// Search: layers of items with a place each, what the objective says of them, and how it changes
+/// when two items of a layer swap. Places never break a cap that was kept.
+///
+/// Its energy is the objective times the number of layers of the model, so that the parts of a
+/// layer have the same scale whether a search holds one layer or all.
+#pragma once
+#include "place/search/activated.hpp"
+#include "place/search/chain.hpp"
+#include "place/search/loads.hpp"
+#include "place/search/spread.hpp"
+
+#include <optional>
+
+namespace moehub {
+
+/// Experts that a GPU need not fetch: [expert][gpu] of one layer.
+struct Held {
+    int gpus = 0;
+    std::vector<std::uint8_t> held;
+    bool operator()(int expert, int gpu) const {
+        return held[static_cast<std::size_t>(expert) * static_cast<std::size_t>(gpus) +
+                    static_cast<std::size_t>(gpu)] != 0;
+    }
+};
+Held held_by(const ExpertLayout& layout, int layer);
+
+/// One layer to search in.
+struct SearchLayer {
+    const LayerItems* items = nullptr;
+    const LayerTokens* tokens = nullptr;  ///< null: only counts are known
+    const Held* held = nullptr;           ///< null: no current layout
+    Loads loads;                          ///< placed
+};
+
+struct SearchSpec {
+    Objective objective;
+    int gpus = 0;
+    int nodes = 1;
+    int batch = 64;
+    int layers = 0;          ///< of the model
+    std::int64_t slots = 0;  ///< of all layers
+    std::optional<std::int64_t> max_moves;
+};
+
+class Search {
+  public:
+    Search(const SearchSpec& spec, std::vector<SearchLayer> layers);
+
+    const SearchSpec& spec() const { return spec_; }
+    int layers() const { return static_cast<int>(layers_.size()); }
+    int items(int layer) const { return static_cast<int>(home(layer).size()); }
+    const std::vector<int>& home(int layer) const { return layers_[at(layer)].loads.home(); }
+    std::vector<std::vector<int>> homes() const;
+    /// With a smooth stand-in for the heaviest pair, and with unevenness.
+    double energy() const;
+    /// Without either.
+    double objective() const;
+    /// Weight of Loads::unevenness() in the energy; 0 at first. Loads within the cap cost nothing,
+    /// so a search would leave them anywhere; even ones hold better on tokens it has not seen.
+    double unevenness() const;
+    void set_evenness(double weight) { evenness_ = weight; }
+    /// Proposals that one swap costs, about: its tables take that long to mend.
+    double swap_cost() const;
+    /// Of all layers together.
+    double excess() const;
+
+    struct Swap {
+        int layer, a, b;
+    };
+    /// At most what the swap adds to the energy; cheap.
+    double least_change(const Swap& swap) const;
+    bool allows(const Swap& swap) const;
+    /// Exactly what it adds.
+    double change(const Swap& swap) const;
+    void apply(const Swap& swap);
+
+    /// Puts all items of the layer elsewhere.
+    void place(const std::vector<std::vector<int>>& home);
+    /// Numbers each expert's copies by GPU, as evaluate() does; the places stay.
+    void sort_copies();
+    /// Relabels GPUs, layer after layer, so that most transitions stay on their GPU; nodes stay
+    /// together, and so do the items of a GPU.
+    void align();
+
+  private:
+    static std::size_t at(int index) { return static_cast<std::size_t>(index); }
+    struct Layer {
+        const LayerItems* items;
+        const LayerTokens* tokens;
+        const Held* held;
+        Loads loads;
+        std::optional<Spread> gpus, nodes;
+        std::optional<Activated> activated;
+    };
+    int fetched(const Layer& layer, int item, int gpu) const {
+        return layer.held && !(*layer.held)(layer.items->expert[at(item)], gpu) ? 1 : 0;
+    }
+    int fetched_change(const Swap& swap) const;
+    double fixed_change(const Swap& swap) const;
+    std::vector<int> node_of(const std::vector<int>& home) const;
+    void build();
+
+    SearchSpec spec_;
+    std::vector<Layer> layers_;
+    std::optional<Chain> chain_, node_chain_;
+    std::int64_t moved_ = 0;
+    double evenness_ = 0;
+    double per_token_ = 0;  ///< one over the weight of all tokens
+};
+
+}  // namespace moehub

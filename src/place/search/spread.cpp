@@ -1,0 +1,103 @@
+#include "place/search/spread.hpp"
+
+#include "place/search/common_bits.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace moehub {
+
+Spread::Spread(const LayerTokens& tokens, std::vector<int> home, int domains)
+    : tokens_(&tokens),
+      domains_(at(domains)),
+      words_(tokens.sample().words()),
+      home_(std::move(home)),
+      items_(domains_),
+      bits_(home_.size() * words_),
+      any_(domains_ * words_),
+      single_(domains_ * words_),
+      none_((home_.size() + 1) * domains_),
+      one_(home_.size()) {
+    for (std::size_t token = 0; token < tokens.size(); ++token)
+        for (const std::uint16_t item : tokens.of(token))
+            if (item != tokens.nobody())
+                bits_[item * words_ + token / 64] |= std::uint64_t{1} << token % 64;
+    for (std::size_t item = 0; item < home_.size(); ++item)
+        items_[at(home_[item])].push_back(static_cast<int>(item));
+    for (int domain = 0; domain < domains; ++domain) {
+        gather(domain);
+        for (std::size_t word = 0; word < words_; ++word) {
+            const int weight = tokens.sample().weight(word);
+            const int without = add_none(word, ~any(domain)[word], domain, weight);
+            total_ += std::int64_t{weight} * (64 - without);
+        }
+    }
+}
+
+/// The domain's token sets and its items' counts, from the items that are there.
+void Spread::gather(int domain) {
+    std::uint64_t* const some = any(domain);
+    std::uint64_t* const exactly = one(domain);
+    std::fill_n(some, words_, 0);
+    std::fill_n(exactly, words_, 0);
+    // Here `exactly` first holds the tokens with two items or more.
+    for (const int item : items_[at(domain)]) {
+        const std::uint64_t* const own = bits(item);
+        for (std::size_t word = 0; word < words_; ++word) {
+            exactly[word] |= some[word] & own[word];
+            some[word] |= own[word];
+        }
+    }
+    for (std::size_t word = 0; word < words_; ++word) exactly[word] = some[word] & ~exactly[word];
+    for (const int item : items_[at(domain)])
+        one_[at(item)] = static_cast<std::int32_t>(
+            common_bits({bits(item), bits(item), exactly, nullptr}, tokens_->sample().weights()));
+}
+
+std::int64_t Spread::change(int a, int b, std::int64_t least) const {
+    const int from = home_[at(a)];
+    const int to = home_[at(b)];
+    if (from == to) return 0;
+    return least + common_bits({bits(a), bits(b), one(from), one(to)}, tokens_->sample().weights());
+}
+
+void Spread::swap(int a, int b) {
+    const int from = home_[at(a)];
+    const int to = home_[at(b)];
+    if (from == to) return;
+    exchange(b, a, from);
+    exchange(a, b, to);
+    std::swap(home_[at(a)], home_[at(b)]);
+    *std::find(items_[at(from)].begin(), items_[at(from)].end(), a) = b;
+    *std::find(items_[at(to)].begin(), items_[at(to)].end(), b) = a;
+    gather(from);
+    gather(to);
+}
+
+/// What the domain's tokens gain and lose when `in` comes and `out` goes.
+void Spread::exchange(int in, int out, int domain) {
+    for (std::size_t word = 0; word < words_; ++word) {
+        const std::uint64_t coming = bits(in)[word];
+        const std::uint64_t going = bits(out)[word];
+        const std::uint64_t lost = going & ~coming & one(domain)[word];
+        const std::uint64_t gained = coming & ~going & ~any(domain)[word];
+        const int weight = tokens_->sample().weight(word);
+        const int fewer = add_none(word, lost, domain, weight);
+        const int more = add_none(word, gained, domain, -weight);
+        total_ += std::int64_t{weight} * (more - fewer);
+    }
+}
+
+/// These tokens' items have so many more tokens without the domain. Returns how many tokens.
+int Spread::add_none(std::size_t word, std::uint64_t tokens, int domain, int weight) {
+    std::int32_t* const counts = none_.data() + at(domain) * (home_.size() + 1);
+    int number = 0;
+    for (; tokens != 0; tokens &= tokens - 1) {
+        ++number;
+        const std::size_t token = word * 64 + static_cast<std::size_t>(std::countr_zero(tokens));
+        for (const std::uint16_t item : tokens_->of(token)) counts[item] += weight;
+    }
+    return number;
+}
+
+}  // namespace moehub

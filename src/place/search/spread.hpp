@@ -1,0 +1,61 @@
+/// Spread: how many distinct GPUs (or nodes) a layer's tokens go to, and how that changes when two
+/// items swap places.
+///
+/// Let one(d) be the tokens with exactly one item on domain d, none(d) those without any. When a
+/// leaves d for e and b leaves e for d, the sum over tokens changes by
+///     − |a ∩ one(d)| − |b ∩ one(e)| + |b ∩ none(d)| + |a ∩ none(e)|
+///     + |a ∩ b ∩ one(d)| + |a ∩ b ∩ one(e)|,
+/// where a, b are the tokens of the items. The first four are kept in tables, so a bound from below
+/// costs four loads, and most proposals of a search end there.
+#pragma once
+#include "place/search/items.hpp"
+
+namespace moehub {
+
+class Spread {
+  public:
+    /// `home`: the domain of each item.
+    Spread(const LayerTokens& tokens, std::vector<int> home, int domains);
+
+    /// Distinct domains, weighted sum over the tokens.
+    std::int64_t total() const { return total_; }
+
+    /// At most what swapping the two would add to the total.
+    std::int64_t least_change(int a, int b) const {
+        const int from = home_[at(a)];
+        const int to = home_[at(b)];
+        if (from == to) return 0;
+        return std::int64_t{none(b, from)} + none(a, to) - one_[at(a)] - one_[at(b)];
+    }
+    /// Exactly what it adds, given least_change().
+    std::int64_t change(int a, int b, std::int64_t least) const;
+    void swap(int a, int b);
+
+  private:
+    static std::size_t at(int index) { return static_cast<std::size_t>(index); }
+    std::int32_t none(int item, int domain) const {
+        return none_[at(domain) * (home_.size() + 1) + at(item)];
+    }
+    const std::uint64_t* bits(int item) const { return bits_.data() + at(item) * words_; }
+    std::uint64_t* any(int domain) { return any_.data() + at(domain) * words_; }
+    std::uint64_t* one(int domain) { return single_.data() + at(domain) * words_; }
+    const std::uint64_t* one(int domain) const { return single_.data() + at(domain) * words_; }
+
+    void exchange(int in, int out, int domain);
+    int add_none(std::size_t word, std::uint64_t tokens, int domain, int weight);
+    void gather(int domain);
+
+    const LayerTokens* tokens_;
+    std::size_t domains_;
+    std::size_t words_;
+    std::vector<int> home_;
+    std::vector<std::vector<int>> items_;  ///< [domain]
+    std::vector<std::uint64_t> bits_;      ///< [item][word]: its tokens
+    std::vector<std::uint64_t> any_;       ///< [domain][word]: tokens with an item there
+    std::vector<std::uint64_t> single_;    ///< [domain][word]: tokens with exactly one
+    std::vector<std::int32_t> none_;       ///< [domain][item or nobody]: |item ∩ none(domain)|
+    std::vector<std::int32_t> one_;        ///< [item]: |item ∩ one(home)|
+    std::int64_t total_ = 0;
+};
+
+}  // namespace moehub
