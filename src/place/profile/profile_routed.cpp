@@ -90,7 +90,7 @@ Shape Answers::shape_in(const Json& object) const {
         if (!value.is_number_unsigned() || value.get<std::uint64_t>() > kMost)
             // Not printed: a list may be nested deeper than the stack.
             fail(fmt::format("{}: found {}, allowed: a size", what,
-                             value.is_number() ? value.dump() : "something else"));
+                             moehub::quoted(value.is_number() ? value.dump() : "something else")));
         return value.get<std::int64_t>();
     };
     if (const auto shape = object.find("shape"); shape != object.end()) {

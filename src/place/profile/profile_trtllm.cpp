@@ -85,9 +85,10 @@ std::int64_t experts_in_meta(const std::filesystem::path& path) {
     const auto found = meta.find("num_experts");
     if (found == meta.end()) return 0;
     if (!found->is_number_unsigned() || found->get<std::uint64_t>() - 1 >= kMostProfileExperts)
-        fail_in(path.string(), fmt::format("num_experts: found {}, allowed: 1 to {}",
-                                           found->is_number() ? found->dump() : "something else",
-                                           kMostProfileExperts));
+        fail_in(path.string(),
+                fmt::format("num_experts: found {}, allowed: 1 to {}",
+                            moehub::quoted(found->is_number() ? found->dump() : "something else"),
+                            kMostProfileExperts));
     return found->get<std::int64_t>();
 }
 

@@ -4,10 +4,7 @@
 #include <cmath>
 
 namespace moehub {
-namespace {
 
-/// Of one transition of each profile, so that profiles count by their weights however many
-/// transitions they have.
 std::vector<int> transition_weights(const std::vector<LayerTokens>& tokens) {
     std::vector<double> weights = tokens.front().sample().profile_weights();
     std::vector<double> moves(weights.size());
@@ -30,8 +27,6 @@ std::vector<int> transition_weights(const std::vector<LayerTokens>& tokens) {
     for (std::size_t at = 0; at < weights.size(); ++at) weights[at] /= std::max(moves[at], 1.0);
     return whole_weights(weights, most);
 }
-
-}  // namespace
 
 Chain::Chain(const std::vector<LayerTokens>& tokens, std::vector<std::vector<int>> home,
              int domains)

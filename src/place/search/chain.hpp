@@ -10,6 +10,10 @@
 
 namespace moehub {
 
+/// Of one transition of each profile, so that profiles count by their weights however many
+/// transitions they have. One LayerTokens per layer.
+std::vector<int> transition_weights(const std::vector<LayerTokens>& tokens);
+
 class Chain {
   public:
     /// `home`: [layer][item] → domain.

@@ -1,270 +1,19 @@
-// The joint search: copies by weight and a start by longest processing time under the caps; then
-// annealing layer by layer from several starts, as long as layers pay for themselves; then, where
-// they depend on each other, labels aligned along the chain and all layers annealed together.
-//
-// Several short runs find better layouts than one long run: on 64 experts and 8 GPUs runs of 150
-// sweeps differ by 0.7 % (standard deviation), and one of ten times the length gains 0.3 %.
-#include "base/parallel.hpp"
+// The joint method: all that the objective names at once. Where a layer's placements can be gone
+// through, the exact method; otherwise copies by weight, a start by longest processing time under
+// the caps, and the search of stages.cpp.
 #include "base/portable_math.hpp"
+#include "place/align.hpp"
+#include "place/counts.hpp"
 #include "place/exact/exact_placements.hpp"
 #include "place/methods.hpp"
-#include "place/search/anneal.hpp"
-#include "place/search/budget.hpp"
-#include "place/search/ground.hpp"
-#include "place/search/relabel.hpp"
+#include "place/search/stages.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <functional>
 #include <limits>
-#include <mutex>
 #include <numeric>
 
 namespace moehub {
 namespace {
-
-using Homes = std::vector<std::vector<int>>;
-
-std::size_t at(int index) {
-    return static_cast<std::size_t>(index);
-}
-
-/// Proposals of one run in sweeps over all pairs of items, and temperatures: of layers by
-/// themselves, of all together, and of all together when each has been searched before.
-struct Manner {
-    double sweeps;
-    double hot;
-    double cold;
-    double from;  ///< share of the whole search that is done before
-};
-constexpr Manner kAlone{150, 0.3, 0.08, 0};
-constexpr Manner kTogether{500, 1.0, 0.1, 0};
-constexpr Manner kAgain{300, 0.07, 0.02, 0.5};
-
-/// Weight of uneven loads while annealing: about 0.1 % of the objective for loads that are spread
-/// as the usual cap allows. None where the cap is so loose that loads hardly matter.
-double evenness_for(const Objective& want, double load_cap) {
-    constexpr double kLoose = 1.2;
-    return load_cap > 0 && load_cap <= kLoose ? 3 * (want.gpus + want.nodes) : 0;
-}
-
-double pairs_of(const Search& search) {
-    double pairs = 0;
-    for (int layer = 0; layer < search.layers(); ++layer)
-        pairs += 0.5 * search.items(layer) * search.items(layer);
-    return pairs;
-}
-
-constexpr int kMostRuns = 64;
-
-/// The work of each run: a short one first, so that there is something early, then some of about
-/// the manner's sweeps.
-std::vector<double> runs_of(double work, double pairs, const Manner& manner) {
-    constexpr double kFirst = 0.1;
-    const double one = manner.sweeps * pairs;
-    const double rest = work * (1 - kFirst);
-    const double count = std::floor(std::clamp(rest / one, 1.0, double{kMostRuns}));
-    std::vector<double> runs(static_cast<std::size_t>(count) + 1, std::min(rest / count, 2 * one));
-    runs.front() = std::min(work * kFirst, one);
-    return runs;
-}
-
-/// Tells the caller how far the search is and what the best so far is worth; pieces may end on
-/// several threads.
-class Report {
-  public:
-    /// The pieces are the part of the search from share `begin` to `end`.
-    struct Part {
-        double begin = 0;
-        double end = 1;
-    };
-    Report(const PlaceOptions& options, std::size_t pieces, double value, const Part& part)
-        : options_(options), pieces_(pieces), value_(value), part_(part) {}
-    /// A piece is done, and the best is now worth what this says of before.
-    void done(const std::function<double(double)>& value) {
-        const std::lock_guard lock(mutex_);
-        value_ = value(value_);
-        ++done_;
-        if (options_.progress)
-            options_.progress(part_.begin + (part_.end - part_.begin) * static_cast<double>(done_) /
-                                                static_cast<double>(pieces_),
-                              value_);
-    }
-
-  private:
-    const PlaceOptions& options_;
-    std::size_t pieces_;
-    std::size_t done_ = 0;
-    double value_;
-    Part part_;
-    std::mutex mutex_;
-};
-
-struct Parts {
-    bool local = false;    ///< a layer pays for itself
-    bool coupled = false;  ///< layers pay for each other, or share moves
-};
-Parts parts_of(const SearchSpec& spec, bool several) {
-    const Objective& want = spec.objective;
-    const bool chain = want.transitions > 0 || want.pair > 0 || want.node_transitions > 0;
-    const bool moves = spec.max_moves.has_value();
-    return {!moves && (want.gpus > 0 || want.moved > 0 || want.nodes > 0 || want.activated > 0 ||
-                       (want.load > 0 && (several || want != Objective{.load = want.load}))),
-            moves || (chain && spec.layers > 1)};
-}
-
-/// Anneals towards even loads as well, then takes what the objective alone gains.
-void run_once(Search& search, const Schedule& schedule, double evenness, Rng& rng,
-              const std::function<bool()>& over) {
-    search.set_evenness(evenness);
-    anneal(search, schedule, rng, over);
-    search.set_evenness(0);
-    descend(search, over);
-    search.sort_copies();
-}
-
-/// Where there is time for all runs the problem is small, and each second one looks elsewhere: from
-/// another start, as swaps within caps need not reach every layout, and at the objective alone.
-bool elsewhere(std::size_t run, std::size_t runs) {
-    return runs > kMostRuns && run % 2 == 1;
-}
-
-/// The best of a layer's runs: of those within 0.1 % of the least objective the most even, since
-/// that much is nothing on tokens the search has not seen, and evenness is something.
-class Best {
-  public:
-    void offer(const Search& search) {
-        found_.push_back({search.objective(), search.unevenness(), search.home(0)});
-        value_ = std::min(value_, found_.back().objective);
-    }
-    double value() const { return value_; }
-    const std::vector<int>& home() const {
-        constexpr double kAsGood = 1.001;
-        const Run* best = nullptr;
-        for (const Run& run : found_)
-            if (run.objective <= value_ * kAsGood && (!best || run.unevenness < best->unevenness))
-                best = &run;
-        return best->home;
-    }
-
-  private:
-    struct Run {
-        double objective;
-        double unevenness;
-        std::vector<int> home;
-    };
-    std::vector<Run> found_;
-    double value_ = std::numeric_limits<double>::infinity();
-};
-
-/// Every layer by itself, from several starts; the best of each.
-Homes search_layers(const Ground& ground, const PlaceOptions& options, const Budget& budget,
-                    double work) {
-    const Homes start = ground.start();
-    const std::size_t layers = start.size();
-    std::vector<Search> searches;
-    std::vector<Best> best(layers);
-    double value = 0;
-    for (std::size_t layer = 0; layer < layers; ++layer) {
-        searches.push_back(ground.one_layer(static_cast<int>(layer)));
-        best[layer].offer(searches[layer]);
-        if (const auto current = ground.current_home(static_cast<int>(layer))) {
-            searches[layer].place({*current});
-            if (searches[layer].excess() <= 0) best[layer].offer(searches[layer]);
-        }
-        value += best[layer].value() / static_cast<double>(layers);
-    }
-    const std::vector<double> runs =
-        runs_of(work / static_cast<double>(layers), pairs_of(searches.front()), kAlone);
-    const double evenness = evenness_for(ground.spec().objective, options.load_cap);
-    const auto over = [&budget] { return budget.over(); };
-    Report report(options, layers * runs.size(), value, {0, work / budget.work()});
-    for (std::size_t run = 0; run < runs.size(); ++run)
-        run_parallel(
-            layers,
-            [&](std::size_t layer) {
-                if (over()) return;
-                Rng rng(options.seed, run * layers + layer);
-                const bool other = elsewhere(run, runs.size());
-                searches[layer].place(
-                    {other ? ground.another_start(static_cast<int>(layer), rng) : start[layer]});
-                run_once(searches[layer], {runs[run], kAlone.hot, kAlone.cold},
-                         other ? 0 : evenness, rng, over);
-                const double before = best[layer].value();
-                best[layer].offer(searches[layer]);
-                const double gain = (before - best[layer].value()) / static_cast<double>(layers);
-                report.done([gain](double whole) { return whole - gain; });
-            },
-            {options.threads, {}});
-    Homes homes;
-    for (const Best& layer : best) homes.push_back(layer.home());
-    return homes;
-}
-
-struct Found {
-    Homes homes;
-    double value = 0;
-};
-
-/// All layers together, from `start`; labels aligned where they are free.
-Homes search_together(const Ground& ground, const PlaceOptions& options, const Budget& budget,
-                      const Homes& start, const Manner& manner) {
-    const bool free = !ground.spec().max_moves && ground.spec().objective.moved <= 0;
-    Search first = ground.all_layers(ground.spec().objective);
-    first.place(start);
-    if (free) first.align();
-    const std::vector<double> runs =
-        runs_of(budget.work() * (1 - manner.from), pairs_of(first), manner);
-    std::vector<Found> found(runs.size(), {first.homes(), first.objective()});
-    const double evenness = evenness_for(ground.spec().objective, options.load_cap);
-    const auto over = [&budget] { return budget.over(); };
-    Report report(options, runs.size(), first.objective() / ground.layers(), {manner.from, 1});
-    run_parallel(
-        runs.size(),
-        [&](std::size_t run) {
-            if (over()) return;
-            Search search = first;
-            Rng rng(options.seed, run);
-            const auto keep = [&] {
-                if (search.objective() < found[run].value)
-                    found[run] = {search.homes(), search.objective()};
-            };
-            const bool other = free && elsewhere(run, runs.size());
-            if (other) search.place(ground.another_start(rng));
-            run_once(search, {runs[run], manner.hot, manner.cold}, other ? 0 : evenness, rng, over);
-            keep();
-            if (free) {
-                search.align();
-                descend(search, over);
-                keep();
-            }
-            report.done([&](double before) {
-                return std::min(before, found[run].value / ground.layers());
-            });
-        },
-        {options.threads, {}});
-    return std::min_element(
-               found.begin(), found.end(),
-               [](const Found& left, const Found& right) { return left.value < right.value; })
-        ->homes;
-}
-
-/// Labels under which most items stay where the current layout has them: layer by layer, or the
-/// same for all layers where transitions between them are to stay what they are.
-void stay(Homes& homes, const Ground& ground, const PlaceInput& input, bool same_for_all) {
-    Matrix all(input.gpus, input.gpus);
-    std::vector<Matrix> kept;
-    for (int layer = 0; layer < ground.layers(); ++layer) {
-        kept.push_back(ground.kept(layer, homes[at(layer)]));
-        for (std::size_t cell = 0; cell < all.at_.size(); ++cell)
-            all.at_[cell] += kept.back().at_[cell];
-    }
-    for (int layer = 0; layer < ground.layers(); ++layer) {
-        const std::vector<int> labels =
-            best_labels(same_for_all ? all : kept[at(layer)], input.nodes);
-        for (int& gpu : homes[at(layer)]) gpu = labels[at(gpu)];
-    }
-}
 
 /// The objective as each profile sees it.
 std::vector<double> values_of(const PlaceInput& input, const PlaceOptions& options,
@@ -301,29 +50,7 @@ Solution better_of(Solution found, Solution other, const PlaceInput& input,
 
 Solution solve_once(const PlaceInput& input, const PlaceOptions& options, const Budget& budget) {
     const Ground ground(input, options, budget);
-    const Parts parts = parts_of(ground.spec(), input.profiles.size() > 1);
-    Homes homes = ground.start();
-    if (parts.local)
-        homes = search_layers(ground, options, budget, budget.work() / (parts.coupled ? 2 : 1));
-    if (parts.coupled) {
-        homes =
-            search_together(ground, options, budget, homes,
-                            parts.local         ? kAgain
-                            : options.max_moves ? Manner{kAgain.sweeps, kAgain.hot, kAgain.cold, 0}
-                                                : kTogether);
-    }
-    if (options.current) {
-        if (!options.max_moves && ground.spec().objective.moved <= 0)
-            stay(homes, ground, input, parts.coupled);
-    } else if (parts.coupled) {
-        // Labels are part of what was searched.
-    } else if (ground.has_tokens() && input.redundant == 0) {
-        // Labels cost the objective nothing; others gain when tokens stay on their GPU.
-        Search search = ground.all_layers(Objective{.transitions = 1});
-        search.place(homes);
-        search.align();
-        homes = search.homes();
-    }
+    const Homes homes = search_places(ground, input, options, budget);
     return {ground.layout(homes), {}, budget.was_over(), ground.notes()};
 }
 
@@ -369,8 +96,13 @@ Solution solve_joint(const PlaceInput& input, const PlaceOptions& options) {
     constexpr double kFew = 2520;
     const Objective want = options.objective.value_or(usual_objective(input));
     if (input.redundant == 0 && !options.max_moves && !options.worst_profile && want.pair <= 0 &&
+        (!options.current || want.moved > 0) &&
         count_placements(input.profiles.front().experts, input.gpus) <= kFew) {
         Solution best = solve_exact(input, options);
+        // Labels cost such an objective nothing; others gain when tokens stay on their GPU.
+        if (want.transitions <= 0 && want.node_transitions <= 0 && input.nodes == 1 &&
+            !options.current && input.profiles.front().has_tokens())
+            align(best.layout, transitions(input.profiles));
         if (!best.cut_short) return best;
     }
     Solution found = search_jointly(input, options);
