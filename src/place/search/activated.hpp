@@ -13,6 +13,7 @@ class Activated {
     /// GPU with the most awake items over the mean, mean over batches.
     double value() const;
     double change(int a, int b) const;
+    double batches() const { return static_cast<double>(batches_); }
     void swap(int a, int b);
 
   private:

@@ -69,6 +69,7 @@ bool anneal(Search& search, const Schedule& schedule, Rng& rng,
             const std::function<bool()>& stopped) {
     constexpr int kEvery = 256;
     const Draws draws;
+    const double asked = search.proposal_cost();
     const double taken = search.swap_cost();
     const double usual = usual_change(search, rng);
     if (usual <= 0) return true;
@@ -78,7 +79,7 @@ bool anneal(Search& search, const Schedule& schedule, Rng& rng,
         const double temperature =
             usual * schedule.hot * portable_exp(cooling * work / schedule.work);
         for (int count = 0; count < kEvery; ++count) {
-            work += 1;
+            work += asked;
             const Proposal proposal = propose(search, rng);
             const Search::Swap& swap = proposal.swap;
             const double most = temperature * draws(proposal.bits);

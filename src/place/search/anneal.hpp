@@ -9,7 +9,7 @@
 namespace moehub {
 
 struct Schedule {
-    double work = 0;  ///< in proposals; one that is taken costs Search::swap_cost()
+    double work = 0;  ///< Search::proposal_cost() each, and swap_cost() where it is taken
     double hot = 0;   ///< temperature at the start, in mean changes of a random swap
     double cold = 0;  ///< at the end
 };

@@ -100,9 +100,10 @@ Solution solve_joint(const PlaceInput& input, const PlaceOptions& options) {
         count_placements(input.profiles.front().experts, input.gpus) <= kFew) {
         Solution best = solve_exact(input, options);
         // Labels cost such an objective nothing; others gain when tokens stay on their GPU.
-        if (want.transitions <= 0 && want.node_transitions <= 0 && input.nodes == 1 &&
-            !options.current && input.profiles.front().has_tokens())
-            align(best.layout, transitions(input.profiles));
+        const std::vector<Matrix> moves = transitions(input.profiles);
+        const bool free = want.transitions <= 0 && want.node_transitions <= 0 && input.nodes == 1 &&
+                          !options.current;
+        if (free && !moves.empty()) align(best.layout, moves);
         if (!best.cut_short) return best;
     }
     Solution found = search_jointly(input, options);

@@ -36,6 +36,7 @@ class Loads {
     /// Where the items are; before all else.
     void place(const std::vector<int>& home);
     const std::vector<int>& home() const { return home_; }
+    int views() const { return static_cast<int>(views_); }
 
     /// Of the two GPUs none goes above the cap, or above the fuller one where that is above it;
     /// none gets a second copy of an expert.

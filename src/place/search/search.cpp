@@ -105,6 +105,17 @@ double Search::objective() const {
     return value;
 }
 
+double Search::proposal_cost() const {
+    constexpr double kPerGpu = 0.4;  // of a pair's power, of a look for the busiest GPU
+    const Objective& want = spec_.objective;
+    const Layer& layer = layers_.front();
+    double looks = 0;
+    if (chain_ && want.pair > 0) looks += spec_.gpus;
+    if (want.load > 0) looks += 0.25 * spec_.gpus * layer.loads.views();
+    if (layer.activated) looks += 0.5 * spec_.gpus * layer.activated->batches();
+    return 1 + kPerGpu * looks;
+}
+
 double Search::swap_cost() const {
     constexpr double kAlways = 10;
     constexpr double kPerProposal = 40;  // words or counters that are mended in the time of one

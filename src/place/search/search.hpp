@@ -59,7 +59,9 @@ class Search {
     /// so a search would leave them anywhere; even ones hold better on tokens it has not seen.
     double unevenness() const;
     void set_evenness(double weight) { evenness_ = weight; }
-    /// Proposals that one swap costs, about: its tables take that long to mend.
+    /// What a proposal costs, in those of distinct GPUs alone, and a swap, whose tables take long
+    /// to mend; about.
+    double proposal_cost() const;
     double swap_cost() const;
     /// Of all layers together.
     double excess() const;
