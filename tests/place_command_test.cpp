@@ -215,9 +215,10 @@ TEST_F(PlaceCli, IsTheEffectSimulated) {
 }
 
 TEST_F(PlaceCli, EndsCtrlCWithTheBestSoFar) {
+    // So large that the search alone takes many times what it gets.
     const auto big =
         saved("big.npy",
-              npy_of(topic_profile({.layers = 8, .experts = 64, .topics = 8, .tokens = 4000}, 1)));
+              npy_of(topic_profile({.layers = 64, .experts = 64, .topics = 8, .tokens = 4000}, 1)));
     const auto outcome =
         shell("timeout -s INT 2 '" MOEHUB_PROGRAM "' place --profile " + big +
               " --gpus 8 --time-limit 300 --json -o " + file("cut.json") + "; test $? -eq 124");
