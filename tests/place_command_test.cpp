@@ -155,7 +155,7 @@ TEST_F(PlaceCli, AreFewExpertsMovedFromTheCurrentLayout) {
               moved_experts(layout_of("now.csv", {3, 8}), layout_of("next.csv", {3, 8})));
     expect_refused(quick("--max-moves 4"),
                    "--max-moves: found no current layout, allowed: with --current");
-    expect_refused_about(quick("--current " + file("none.csv")), "none.csv: cannot be read");
+    expect_refused_about(quick("--current " + file("none.csv")), "none.csv: no such file");
 }
 
 TEST_F(PlaceCli, CanReplicasAndNodesBeAskedFor) {

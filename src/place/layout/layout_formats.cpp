@@ -1,5 +1,6 @@
 #include "place/layout/layout_formats.hpp"
 
+#include "base/file_bytes.hpp"
 #include "base/nearest.hpp"
 #include "base/quantity.hpp"
 #include "base/utf8.hpp"
@@ -7,10 +8,6 @@
 #include <moehub/error.hpp>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <memory>
 
 #include <fmt/format.h>
 
@@ -54,23 +51,6 @@ void check_equal_slots(const ExpertLayout& layout, const std::string& format) {
                     format, least, most));
 }
 
-std::string contents(const std::string& path) {
-    const auto fail = [&path](std::string_view why) {
-        throw InputError(fmt::format("{}: cannot be read: {}", printable(path), why));
-    };
-    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
-                                                               &std::fclose);
-    if (!file) fail(std::strerror(errno));
-    std::string text;
-    std::vector<char> block(1u << 16);
-    while (const auto got = std::fread(block.data(), 1, block.size(), file.get())) {
-        text.append(block.data(), got);
-        if (text.size() > kMostBytes) fail(fmt::format("larger than {} MiB", kMostBytes >> 20));
-    }
-    if (std::ferror(file.get())) fail(std::strerror(errno));
-    return text;
-}
-
 /// JSON begins with a bracket; a CSV file's first line has commas and no colon; the rest is YAML.
 ExpertLayout read_any(const LayoutFile& file) {
     const auto start = file.text.find_first_not_of(" \t\r\n");
@@ -112,7 +92,7 @@ std::string layout_text(const ExpertLayout& layout, LayoutFormat format) {
 }
 
 ExpertLayout read_layout(const std::string& path, int gpus, const LayoutShape& shape) {
-    return parse_layout(contents(path), path, gpus, shape);
+    return parse_layout(read_bytes(path, kMostBytes), path, gpus, shape);
 }
 
 ExpertLayout parse_layout(const std::string& text, const std::string& file, int gpus,

@@ -39,9 +39,11 @@ Solution better_of(Solution found, Solution other, const PlaceInput& input,
                 broken,
                 evaluate(profile, layout, {input.nodes, options.batch, nullptr}).load_worst_layer -
                     options.load_cap);
-        if (options.load_cap <= 0) broken = 0;
+        constexpr double kRounding =
+            1e-6;  // what the search keeps may lie a rounding above the cap
+        if (options.load_cap <= 0 || broken < kRounding) broken = 0;
         const std::vector<double> values = values_of(input, options, layout);
-        return std::pair(std::max(broken, 0.0), std::accumulate(values.begin(), values.end(), 0.0));
+        return std::pair(broken, std::accumulate(values.begin(), values.end(), 0.0));
     };
     if (options.max_moves || cost(found.layout) <= cost(other.layout)) return found;
     other.cut_short = found.cut_short;

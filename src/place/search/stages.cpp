@@ -281,10 +281,9 @@ Homes search_places(const Ground& ground, const PlaceInput& input, const PlaceOp
     if (options.current) {
         if (!options.max_moves && ground.spec().objective.moved <= 0)
             stay(homes, ground, input, parts.coupled);
-    } else if (parts.coupled) {
-        // Labels are part of what was searched.
-    } else if (ground.has_tokens() && input.redundant == 0) {
-        // Labels cost the objective nothing; others gain when tokens stay on their GPU.
+    } else if (!parts.coupled && ground.has_tokens() && input.redundant == 0) {
+        // Labels cost the objective nothing; others gain when tokens stay on their GPU. With
+        // copies, which are numbered by GPU, it would cost more than 0.1 %.
         Search search = ground.all_layers(Objective{.transitions = 1});
         search.place(homes);
         search.align();
