@@ -22,7 +22,7 @@ AauSpec spec_of(int entries, int banks) {
 
 std::string error_of(Aau& aau, RegionId region, std::uint32_t row) {
     try {
-        aau.place(region, row, 0, 1, 0);
+        aau.locate(region, row, 0, 1, 0);
     } catch (const InputError& error) {
         return error.what();
     }
@@ -33,10 +33,10 @@ TEST(Aau, rows_are_packed_in_the_order_of_their_first_packets) {
     Aau aau(spec_of(64, 4));
     const RegionId region = aau.add_region({"expert 0", 100, 4096, 0});
     const std::uint64_t base = aau.memory().page(region, 0).begin;
-    EXPECT_EQ(aau.place(region, 900, 128, 1, 0).address, base + 128);
-    EXPECT_EQ(aau.place(region, 7, 0, 1, 0).address, base + 4096);
-    EXPECT_EQ(aau.place(region, 900, 256, 1, 0).address, base + 256);
-    EXPECT_EQ(aau.place(region, 7, 4000, 1, 0).address, base + 4096 + 4000);
+    EXPECT_EQ(aau.locate(region, 900, 128, 1, 0).address, base + 128);
+    EXPECT_EQ(aau.locate(region, 7, 0, 1, 0).address, base + 4096);
+    EXPECT_EQ(aau.locate(region, 900, 256, 1, 0).address, base + 256);
+    EXPECT_EQ(aau.locate(region, 7, 4000, 1, 0).address, base + 4096 + 4000);
     EXPECT_EQ(aau.rows(region), 2u);
 }
 
@@ -44,9 +44,9 @@ TEST(Aau, each_region_counts_its_own_rows) {
     Aau aau(spec_of(64, 4));
     const RegionId one = aau.add_region({"expert 0", 100, 4096, 0});
     const RegionId two = aau.add_region({"expert 1", 100, 4096, 0});
-    EXPECT_EQ(aau.place(one, 5, 0, 1, 0).local_row, 0u);
-    EXPECT_EQ(aau.place(two, 5, 0, 1, 0).local_row, 0u);
-    EXPECT_EQ(aau.place(two, 6, 0, 1, 0).local_row, 1u);
+    EXPECT_EQ(aau.locate(one, 5, 0, 1, 0).local_row, 0u);
+    EXPECT_EQ(aau.locate(two, 5, 0, 1, 0).local_row, 0u);
+    EXPECT_EQ(aau.locate(two, 6, 0, 1, 0).local_row, 1u);
     EXPECT_EQ(aau.rows(one), 1u);
     EXPECT_EQ(aau.rows(two), 2u);
 }
@@ -54,27 +54,27 @@ TEST(Aau, each_region_counts_its_own_rows) {
 TEST(Aau, only_the_first_packet_of_a_row_is_first) {
     Aau aau(spec_of(1, 1));
     const RegionId region = aau.add_region({"expert 0", 100, 4096, 0});
-    EXPECT_TRUE(aau.place(region, 5, 0, 1, 0).first);
-    EXPECT_FALSE(aau.place(region, 5, 128, 1, 0).first);
-    EXPECT_TRUE(aau.place(region, 6, 0, 1, 0).first);
-    EXPECT_FALSE(aau.place(region, 5, 256, 1, 0).first);  // was evicted
+    EXPECT_TRUE(aau.locate(region, 5, 0, 1, 0).first);
+    EXPECT_FALSE(aau.locate(region, 5, 128, 1, 0).first);
+    EXPECT_TRUE(aau.locate(region, 6, 0, 1, 0).first);
+    EXPECT_FALSE(aau.locate(region, 5, 256, 1, 0).first);  // was evicted
 }
 
 TEST(Aau, an_address_is_known_one_lookup_after_the_arrival) {
     Aau aau(spec_of(64, 1));
     const RegionId region = aau.add_region({"expert 0", 100, 4096, 0});
-    EXPECT_EQ(aau.place(region, 5, 0, 1, kLong).ready, kLong + kLookup);
-    EXPECT_EQ(aau.place(region, 5, 0, 1, 2 * kLong).ready, 2 * kLong + kLookup);
+    EXPECT_EQ(aau.locate(region, 5, 0, 1, kLong).ready, kLong + kLookup);
+    EXPECT_EQ(aau.locate(region, 5, 0, 1, 2 * kLong).ready, 2 * kLong + kLookup);
     EXPECT_EQ(aau.stats().bank_wait, 0);
 }
 
 TEST(Aau, a_packet_waits_while_its_bank_serves_another_and_not_longer) {
     Aau aau(spec_of(64, 1));
     const RegionId region = aau.add_region({"expert 0", 100, 4096, 0});
-    aau.place(region, 1, 0, 1, 0);
-    EXPECT_EQ(aau.place(region, 2, 0, 1, kLookup - 1).ready, 2 * kLookup);
+    aau.locate(region, 1, 0, 1, 0);
+    EXPECT_EQ(aau.locate(region, 2, 0, 1, kLookup - 1).ready, 2 * kLookup);
     EXPECT_EQ(aau.stats().bank_wait, 1);
-    EXPECT_EQ(aau.place(region, 3, 0, 1, 2 * kLookup).ready, 3 * kLookup);
+    EXPECT_EQ(aau.locate(region, 3, 0, 1, 2 * kLookup).ready, 3 * kLookup);
     EXPECT_EQ(aau.stats().bank_wait, 1);
 }
 
@@ -84,18 +84,18 @@ TEST(Aau, packets_in_different_banks_do_not_wait_for_each_other) {
     const RegionId region = aau.add_region({"expert 0", 100, 4096, 0});
     std::uint32_t other = 1;
     while (banks.bank(region, other) == banks.bank(region, 0)) ++other;
-    aau.place(region, 0, 0, 1, 0);
-    EXPECT_EQ(aau.place(region, other, 0, 1, 0).ready, kLookup);
-    EXPECT_EQ(aau.place(region, 0, 128, 1, 0).ready, 2 * kLookup);
+    aau.locate(region, 0, 0, 1, 0);
+    EXPECT_EQ(aau.locate(region, other, 0, 1, 0).ready, kLookup);
+    EXPECT_EQ(aau.locate(region, 0, 128, 1, 0).ready, 2 * kLookup);
 }
 
 TEST(Aau, a_train_occupies_its_bank_once_per_packet) {
     Aau aau(spec_of(64, 1));
     const RegionId region = aau.add_region({"expert 0", 100, 4096, 0});
     // The first train's packets were looked up as they came, up to the last.
-    EXPECT_EQ(aau.place(region, 1, 0, 32, kLong).ready, kLong + kLookup);
+    EXPECT_EQ(aau.locate(region, 1, 0, 32, kLong).ready, kLong + kLookup);
     EXPECT_EQ(aau.stats().bank_wait, 0);
-    EXPECT_EQ(aau.place(region, 2, 0, 32, kLong).ready, kLong + 33 * kLookup);
+    EXPECT_EQ(aau.locate(region, 2, 0, 32, kLong).ready, kLong + 33 * kLookup);
     EXPECT_EQ(aau.stats().bank_wait, 32 * kLookup);
     EXPECT_EQ(aau.stats().lookups, 64);
     EXPECT_EQ(aau.stats().hits, 62);
@@ -105,23 +105,23 @@ TEST(Aau, a_train_occupies_its_bank_once_per_packet) {
 TEST(Aau, a_train_is_ready_when_its_last_packet_has_been_looked_up) {
     Aau aau(spec_of(64, 1));
     const RegionId region = aau.add_region({"expert 0", 100, 4096, 0});
-    aau.place(region, 1, 0, 1, kLong);  // busy until kLong + kLookup
+    aau.locate(region, 1, 0, 1, kLong);  // busy until kLong + kLookup
     // Its first came 31 lookups ago, when the bank was free, and had to wait for the packet since.
-    EXPECT_EQ(aau.place(region, 2, 0, 32, kLong + 20 * kLookup).ready, kLong + 33 * kLookup);
+    EXPECT_EQ(aau.locate(region, 2, 0, 32, kLong + 20 * kLookup).ready, kLong + 33 * kLookup);
     EXPECT_EQ(aau.stats().bank_wait, 12 * kLookup);
     // Then just in time, and one too early.
-    EXPECT_EQ(aau.place(region, 3, 0, 4, kLong + 36 * kLookup).ready, kLong + 37 * kLookup);
+    EXPECT_EQ(aau.locate(region, 3, 0, 4, kLong + 36 * kLookup).ready, kLong + 37 * kLookup);
     EXPECT_EQ(aau.stats().bank_wait, 12 * kLookup);
-    EXPECT_EQ(aau.place(region, 4, 0, 4, kLong + 39 * kLookup).ready, kLong + 41 * kLookup);
+    EXPECT_EQ(aau.locate(region, 4, 0, 4, kLong + 39 * kLookup).ready, kLong + 41 * kLookup);
     EXPECT_EQ(aau.stats().bank_wait, 13 * kLookup);
 }
 
 TEST(Aau, a_late_packet_of_an_evicted_row_finds_the_same_place_after_one_read) {
     Aau aau(spec_of(1, 1));
     const RegionId region = aau.add_region({"expert 0", 100, 4096, 0});
-    const auto early = aau.place(region, 5, 0, 1, 0);
-    aau.place(region, 6, 0, 1, kLong);
-    const auto late = aau.place(region, 5, 128, 1, 2 * kLong);
+    const auto early = aau.locate(region, 5, 0, 1, 0);
+    aau.locate(region, 6, 0, 1, kLong);
+    const auto late = aau.locate(region, 5, 128, 1, 2 * kLong);
     EXPECT_EQ(late.local_row, early.local_row);
     EXPECT_EQ(late.address, early.address + 128);
     EXPECT_EQ(late.ready, 2 * kLong + kLookup + kRestore);
@@ -135,44 +135,44 @@ TEST(Aau, a_new_row_costs_a_read_only_where_a_region_has_lost_entries) {
     Aau aau(spec_of(2, 1));
     const RegionId lost = aau.add_region({"expert 0", 100, 4096, 0});
     const RegionId whole = aau.add_region({"expert 1", 100, 4096, 0});
-    aau.place(lost, 1, 0, 1, 0);
-    aau.place(lost, 2, 0, 1, kLong);
-    const auto evicting = aau.place(whole, 1, 0, 1, 2 * kLong);
+    aau.locate(lost, 1, 0, 1, 0);
+    aau.locate(lost, 2, 0, 1, kLong);
+    const auto evicting = aau.locate(whole, 1, 0, 1, 2 * kLong);
     EXPECT_EQ(evicting.ready, 2 * kLong + kLookup);
     EXPECT_EQ(aau.stats().spill_bytes, 8);  // written
-    const auto fresh = aau.place(lost, 3, 0, 1, 3 * kLong);
+    const auto fresh = aau.locate(lost, 3, 0, 1, 3 * kLong);
     EXPECT_TRUE(fresh.first);
     EXPECT_EQ(fresh.local_row, 2u);
     EXPECT_EQ(fresh.ready, 3 * kLong + kLookup + kRestore);
     EXPECT_EQ(aau.stats().restores, 0);
     EXPECT_EQ(aau.stats().spill_bytes, 3 * 8);  // its bit read, and another written
-    EXPECT_EQ(aau.place(whole, 2, 0, 1, 4 * kLong).ready, 4 * kLong + kLookup);
+    EXPECT_EQ(aau.locate(whole, 2, 0, 1, 4 * kLong).ready, 4 * kLong + kLookup);
 }
 
 TEST(Aau, packets_of_a_row_being_read_back_wait_for_it_and_others_do_not) {
     Aau aau(spec_of(2, 1));
     const RegionId region = aau.add_region({"expert 0", 100, 4096, 0});
-    for (std::uint32_t row = 0; row < 3; ++row) aau.place(region, row, 0, 1, kLong * row);
+    for (std::uint32_t row = 0; row < 3; ++row) aau.locate(region, row, 0, 1, kLong * row);
     const Ps late = 10 * kLong;
-    const Ps known = aau.place(region, 0, 128, 1, late).ready;
+    const Ps known = aau.locate(region, 0, 128, 1, late).ready;
     EXPECT_EQ(known, late + kLookup + kRestore);
-    EXPECT_EQ(aau.place(region, 0, 256, 1, late + 2 * kLookup).ready, known);
-    EXPECT_EQ(aau.place(region, 2, 128, 1, late + 4 * kLookup).ready, late + 5 * kLookup);
-    EXPECT_EQ(aau.place(region, 0, 384, 1, known).ready, known + kLookup);
+    EXPECT_EQ(aau.locate(region, 0, 256, 1, late + 2 * kLookup).ready, known);
+    EXPECT_EQ(aau.locate(region, 2, 128, 1, late + 4 * kLookup).ready, late + 5 * kLookup);
+    EXPECT_EQ(aau.locate(region, 0, 384, 1, known).ready, known + kLookup);
 }
 
 TEST(Aau, packets_wait_for_their_rows_however_many_are_being_read_back) {
     constexpr std::uint32_t count = 1000;
     Aau aau({{count, 1}, kLookup, kMs, 8});
     const RegionId region = aau.add_region({"expert 0", 2 * count, 4096, 0});
-    for (std::uint32_t row = 0; row < 2 * count; ++row) aau.place(region, row, 0, 1, 0);
+    for (std::uint32_t row = 0; row < 2 * count; ++row) aau.locate(region, row, 0, 1, 0);
     const Ps late = 10 * kMs;
     std::vector<Ps> known;
     for (std::uint32_t row = 0; row < count; ++row) {
-        known.push_back(aau.place(region, row, 128, 1, late).ready);
+        known.push_back(aau.locate(region, row, 128, 1, late).ready);
     }
     for (std::uint32_t row = 0; row < count; ++row) {
-        ASSERT_EQ(aau.place(region, row, 256, 1, late).ready, known[row]);
+        ASSERT_EQ(aau.locate(region, row, 256, 1, late).ready, known[row]);
     }
     EXPECT_EQ(aau.stats().restores, count);
     EXPECT_EQ(aau.stats().hits, count);
@@ -181,8 +181,8 @@ TEST(Aau, packets_wait_for_their_rows_however_many_are_being_read_back) {
 TEST(Aau, a_full_region_takes_no_new_row_and_changes_nothing) {
     Aau aau(spec_of(1, 1));
     const RegionId region = aau.add_region({"expert 3 on gpu 1", 2, 4096, 0});
-    aau.place(region, 1, 0, 1, 0);
-    const auto second = aau.place(region, 2, 0, 1, 0);
+    aau.locate(region, 1, 0, 1, 0);
+    const auto second = aau.locate(region, 2, 0, 1, 0);
     const AauStats before = aau.stats();
     EXPECT_EQ(error_of(aau, region, 3),
               "expert 3 on gpu 1: its region has room for 2 rows of 4096 B and more arrive: "
@@ -191,17 +191,17 @@ TEST(Aau, a_full_region_takes_no_new_row_and_changes_nothing) {
     EXPECT_EQ(aau.stats().lookups, before.lookups);
     EXPECT_EQ(aau.stats().evictions, before.evictions);
     EXPECT_EQ(aau.stats().spill_bytes, before.spill_bytes);
-    EXPECT_EQ(aau.place(region, 2, 0, 1, kLong).ready, kLong + kLookup);  // still in the RAT
-    EXPECT_EQ(aau.place(region, 2, 0, 1, kLong).local_row, second.local_row);
-    EXPECT_EQ(aau.place(region, 1, 0, 1, kLong).local_row, 0u);
+    EXPECT_EQ(aau.locate(region, 2, 0, 1, kLong).ready, kLong + kLookup);  // still in the RAT
+    EXPECT_EQ(aau.locate(region, 2, 0, 1, kLong).local_row, second.local_row);
+    EXPECT_EQ(aau.locate(region, 1, 0, 1, kLong).local_row, 0u);
 }
 
 TEST(Aau, a_pool_used_up_stops_new_rows_and_changes_nothing) {
     Aau aau(spec_of(64, 4));
     aau.memory().set_pool(2 * 4096);
     const RegionId region = aau.add_region({"expert 3 on gpu 1", 100, 4096, 2});
-    aau.place(region, 1, 0, 1, 0);
-    aau.place(region, 2, 0, 1, 0);
+    aau.locate(region, 1, 0, 1, 0);
+    aau.locate(region, 2, 0, 1, 0);
     EXPECT_NE(error_of(aau, region, 3).find("expert 3 on gpu 1: no page of 2 rows (8192 B)"),
               std::string::npos);
     EXPECT_EQ(aau.rows(region), 2u);
@@ -212,32 +212,32 @@ TEST(Aau, tells_of_each_page_with_the_first_row_in_it) {
     Aau aau(spec_of(1, 1));
     const RegionId region = aau.add_region({"expert 0", 5, 100, 2});
     for (std::uint32_t row = 0; row < 5; ++row) {
-        const auto placed = aau.place(region, 40 - row, 8, 1, 0);
+        const auto placed = aau.locate(region, 40 - row, 8, 1, 0);
         EXPECT_EQ(placed.new_page, row % 2 == 0);
         if (!placed.new_page) continue;
         EXPECT_EQ(placed.page_begin, placed.address - 8);
         EXPECT_EQ(placed.page_first_row, row);
         EXPECT_EQ(placed.page_rows, row == 4 ? 1u : 2u);
-        EXPECT_FALSE(aau.place(region, 40 - row, 8, 1, 0).new_page);
+        EXPECT_FALSE(aau.locate(region, 40 - row, 8, 1, 0).new_page);
     }
 }
 
 TEST(Aau, a_region_in_one_piece_is_one_page) {
     Aau aau(spec_of(1, 1));
     const RegionId region = aau.add_region({"expert 0", 5, 100, 0});
-    const auto placed = aau.place(region, 1, 0, 1, 0);
+    const auto placed = aau.locate(region, 1, 0, 1, 0);
     EXPECT_TRUE(placed.new_page);
     EXPECT_EQ(placed.page_begin, aau.memory().page(region, 0).begin);
     EXPECT_EQ(placed.page_rows, 5u);
-    EXPECT_FALSE(aau.place(region, 2, 0, 1, 0).new_page);
+    EXPECT_FALSE(aau.locate(region, 2, 0, 1, 0).new_page);
 }
 
 TEST(Aau, a_packet_outside_its_row_is_a_defect) {
     Aau aau(spec_of(1, 1));
     const RegionId region = aau.add_region({"expert 0", 5, 100, 0});
-    EXPECT_THROW(aau.place(region, 1, 100, 1, 0), std::logic_error);
-    EXPECT_THROW(aau.place(region, 1, -1, 1, 0), std::logic_error);
-    EXPECT_THROW(aau.place(region, 1, 0, 0, 0), std::logic_error);
+    EXPECT_THROW(aau.locate(region, 1, 100, 1, 0), std::logic_error);
+    EXPECT_THROW(aau.locate(region, 1, -1, 1, 0), std::logic_error);
+    EXPECT_THROW(aau.locate(region, 1, 0, 0, 0), std::logic_error);
 }
 
 struct Packet {
@@ -273,7 +273,7 @@ RC_GTEST_PROP(Aau, rows_fill_their_region_densely_and_keep_their_place_whatever_
     Ps now = 0;
     for (const Packet& packet : shuffled_packets(regions, rows, packets)) {
         now += kLookup / 3;
-        const auto placed = aau.place(packet.region, packet.row, packet.offset, 1, now);
+        const auto placed = aau.locate(packet.region, packet.row, packet.offset, 1, now);
         const auto [known, is_new] =
             place_of.try_emplace({packet.region, packet.row}, next[packet.region]);
         if (is_new) ++next[packet.region];

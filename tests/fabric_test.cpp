@@ -196,7 +196,7 @@ TEST(Fabric, windows_and_heap_agree_between_nodes) {
 }
 
 TEST_P(BothGrains, traffic_is_counted_once_up_and_once_down_whatever_the_way) {
-    for (const Topology topology : {Topology::switched, Topology::mesh}) {
+    for (const NodeTopology topology : {NodeTopology::switched, NodeTopology::mesh}) {
         Machine machine = small_cluster(2);
         machine.topology = topology;
         const Delivery inside = deliver(machine, {{0, 1, 4096}}, options());
@@ -210,7 +210,7 @@ TEST_P(BothGrains, traffic_is_counted_once_up_and_once_down_whatever_the_way) {
 
 TEST_P(BothGrains, a_mesh_needs_one_hop) {
     Machine machine = small_machine(5);
-    machine.topology = Topology::mesh;  // four links, one to each peer
+    machine.topology = NodeTopology::mesh;  // four links, one to each peer
     const Delivery result = deliver(machine, {{0, 3, 128}}, options());
     EXPECT_EQ(result.delivered[0], kStore + kPacket + kHop + kWrite);
     EXPECT_EQ(result.up, result.down);

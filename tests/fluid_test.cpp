@@ -1,5 +1,5 @@
 // Does a link shared by two classes drain as packets taking turns would?
-#include "sim/fluid.hpp"
+#include "sim/switch/fluid.hpp"
 
 #include <gtest/gtest.h>
 

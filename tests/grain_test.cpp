@@ -41,7 +41,7 @@ std::vector<Flow> ring_step(std::uint32_t gpus, Bytes row, int rows) {
 
 std::vector<Case> cases() {
     Machine mesh = small_machine();
-    mesh.topology = Topology::mesh;
+    mesh.topology = NodeTopology::mesh;
     return {
         {"all_to_all_8K", small_machine(), all_to_all(8, 8192, 40)},
         {"all_to_all_64K", small_machine(), all_to_all(8, 65536, 20)},

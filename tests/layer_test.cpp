@@ -103,7 +103,7 @@ TEST_P(EverySystem, runs_on_several_nodes_with_the_same_program) {
 
 TEST_P(EverySystem, runs_on_a_mesh) {
     Case layer;
-    layer.machine.topology = Topology::mesh;
+    layer.machine.topology = NodeTopology::mesh;
     layer.machine.switches = 0;
     layer.machine.in_switch = false;
     layer.options.verify = true;

@@ -21,7 +21,7 @@ Machine random_machine(Random& random) {
         machine.spines = random.pick({0, 2, 4});
         machine.nic.request_channels = random.pick({1, 8});
     }
-    if (random.pick({0, 0, 0, 1}) == 1) machine.topology = Topology::mesh;
+    if (random.pick({0, 0, 0, 1}) == 1) machine.topology = NodeTopology::mesh;
     machine.link.buffer_flits = random.pick({10, 64, 256});
     machine.link.request_channels = random.pick({1, 2, 8});
     machine.link.credit_flits = random.pick({0, 1});

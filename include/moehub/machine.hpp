@@ -23,7 +23,7 @@ struct LinkSpec {
     int buffer_flits = 256;    ///< per virtual channel, on top of the credit round trip
 };
 
-enum class Topology {
+enum class NodeTopology {
     switched,  ///< every GPU has a link to every switch of its node
     mesh,      ///< every GPU has a link to every other GPU of its node; no switches
 };
@@ -34,6 +34,12 @@ struct HubSpec {
     Ps write_latency = 0;     ///< hub ingress to memory, until the acknowledgement leaves
     Ps read_latency = 0;      ///< hub ingress to memory and back to the hub's egress (remote load)
     int staging_packets = 8;  ///< packets each (uplink, virtual channel) holds ahead of the wire
+};
+
+/// What a switch inside a node has beyond ports, where it multicasts and reduces.
+struct SwitchSpec {
+    int sum_packets = 512;  ///< partial sums that a port holds: 64 KB of 128 B packets; one more
+                            ///< sends the oldest on as it is
 };
 
 /// The units that MoE-Hub adds to the hub (docs/moe-hub.md). The paper leaves their sizes open:
@@ -62,10 +68,11 @@ struct Machine {
     int nodes = 1;
     int gpus_per_node = 1;
     int max_gpus = 0;  ///< largest size a user may ask for; 0: nodes * gpus_per_node
-    Topology topology = Topology::switched;
+    NodeTopology topology = NodeTopology::switched;
     int switches = 1;        ///< per node
     bool in_switch = false;  ///< switches multicast and reduce (NVLS)
-    std::string gpu_name;    ///< preset the gpu came from
+    SwitchSpec switch_spec;
+    std::string gpu_name;  ///< preset the gpu came from
     Gpu gpu;
     LinkSpec link;  ///< inside a node
     HubSpec hub;

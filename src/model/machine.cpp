@@ -140,11 +140,11 @@ void check(const Machine& m, const Origin& origin) {
              fmt::format("nodes: found {} GPUs in all, at most {} allowed", gpus, kMostGpus));
     if (m.max_gpus != 0 && m.max_gpus < gpus)
         fail(origin, fmt::format("max_gpus: found {}, allowed 0 or {} and more", m.max_gpus, gpus));
-    if (m.topology == Topology::switched && m.switches < 1)
+    if (m.topology == NodeTopology::switched && m.switches < 1)
         fail(origin, "switches: found 0, a switched machine needs 1 or more");
-    if (m.topology == Topology::mesh && (m.switches != 0 || m.in_switch))
+    if (m.topology == NodeTopology::mesh && (m.switches != 0 || m.in_switch))
         fail(origin, "topology: a mesh has no switches: allowed switches = 0, in_switch = false");
-    if (m.topology == Topology::mesh && m.gpus_per_node > 256)
+    if (m.topology == NodeTopology::mesh && m.gpus_per_node > 256)
         fail(origin,
              fmt::format("gpus_per_node: found {}, a mesh has at most 256", m.gpus_per_node));
     if (m.spines > 0) check_latency(m.spine_latency, origin, "spine_latency");
@@ -216,6 +216,12 @@ Rows rows_of(Machine& m) {
          optional},
         {"switches", &m.switches, Kind::count, {0, 255}, "per node", optional},
         {"in_switch", &m.in_switch, Kind::flag, {}, "switches multicast and reduce", optional},
+        {"switch.sum_packets",
+         &m.switch_spec.sum_packets,
+         Kind::count,
+         {1, 1 << 20},
+         "partial sums that a port of a switch holds, in packets",
+         optional},
         {"spines", &m.spines, Kind::count, {0, 65536}, "between the rails' leaves", optional},
         {"spine_latency", &m.spine_latency, Kind::time, {0, kLongest}, "leaf to spine", optional},
         {"gpu.preset", &m.gpu_name, Kind::text, {}, "where the GPU's figures start", optional},

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <stdexcept>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -23,7 +25,7 @@ CounterId Endpoint::add_counter(std::string name) {
     }
     const CounterId id = free_counters_.back();
     free_counters_.pop_back();
-    counters_[id] = {std::move(name), 0, {}};
+    counters_[id] = {std::move(name), 0, {}, {}};
     return id;
 }
 
@@ -55,18 +57,37 @@ void Endpoint::increase(CounterId id) {
 TransferId Endpoint::post(const Transfer& wanted) {
     Transfer transfer = wanted;
     transfer.src = id_;
-    if (transfer.multicast) transfer.dst = id_;
+    if (transfer.multicast()) transfer.dst = id_;
     const TransferId id = fabric_->add_transfer(transfer);
-    if (transfer.dst == id_ && !transfer.multicast && transfer.kind == Kind::store) {
+    if (transfer.dst == id_ && !transfer.multicast() && transfer.kind == Kind::store) {
         post_to_self(id);
         return id;
     }
     Unit unit;
     unit.kind = Kind::post;
     unit.transfer = id;
-    fabric_->push(fabric_->layout().egress(id_), unit, now_ + fabric_->machine().hub.store_latency,
-                  fabric_->layout().gpu(id_));
+    fabric_->push(fabric_->topology().egress(id_), unit,
+                  now_ + fabric_->machine().hub.store_latency, fabric_->topology().gpu(id_));
     return id;
+}
+
+TransferId Endpoint::post(const Transfer& wanted, Message message) {
+    Transfer transfer = wanted;
+    transfer.message = fabric_->messages().add(std::move(message));
+    return post(transfer);
+}
+
+void Endpoint::keep(CounterId arrived, Message message) {
+    counters_[arrived].inbox.push_back({id_, std::move(message)});
+    increase(arrived);
+}
+
+std::vector<Received> Endpoint::take(CounterId arrived) {
+    return std::exchange(counters_[arrived].inbox, {});
+}
+
+Fault Endpoint::fault_of(const Transfer& transfer) const {
+    return transfer.faulty ? fabric_->options().fault : Fault{};
 }
 
 bool Endpoint::to_self(const Unit& unit) const {
@@ -82,7 +103,7 @@ void Endpoint::post_to_self(TransferId id) {
     Unit unit;
     unit.transfer = id;
     unit.src = unit.dst = id_;
-    const ComponentId self = fabric_->layout().gpu(id_);
+    const ComponentId self = fabric_->topology().gpu(id_);
     const Bytes largest = largest_to_self();
     Bytes left = fabric_->transfer(id).bytes;
     for (; left > 0; ++unit.index) {
@@ -150,6 +171,7 @@ Ps Endpoint::run(std::span<const Event> events, Ps until) {
 }
 
 void Endpoint::fire(const Timer& timer) {
+    if (timer.carrier != kNoTransfer) receive_message(timer.carrier);
     if (timer.counter != kNoCounter) increase(timer.counter);
     if (timer.alarm != nullptr) timer.alarm->ring();
     if (!timer.waiting) return;
@@ -177,6 +199,7 @@ void Endpoint::receive(const Unit& unit) {
             break;
         case Kind::data:
             received_ += unit.bytes;
+            add_sum(unit);
             deliver(unit, now_);
             complete(unit);
             break;
@@ -194,48 +217,110 @@ void Endpoint::store(const Unit& unit) {
     if (transfer.target.region != kNoRegion) {
         const Wire& wire = fabric_->wire_of_uplink(unit.plane);
         const Bytes size = to_self(unit) ? largest_to_self() : fabric_->unit_bytes(wire);
-        visible = hub_->take_in({transfer, unit, unit.index * size, now_});
+        visible = hub_->take_in({transfer, unit, unit.index * size, now_, fault_of(transfer)});
     }
     if (!to_self(unit)) received_ += unit.bytes;
     deliver(unit, visible);
     respond(unit, Kind::ack, visible - now_);
 }
 
+/// Whether all of a transfer's bytes are here, once this unit is; of a multicast this GPU's copy,
+/// of a load with several to answer all answers.
+bool Endpoint::all_of_it(Transfer& transfer, const Unit& unit) {
+    const Bytes answered = Bytes{unit.answers} * unit.bytes;
+    transfer.delivered += answered;
+    if (!transfer.multicast()) return transfer.delivered == transfer.bytes;
+    if (transfer.kind != Kind::store) {
+        return transfer.delivered == transfer.bytes * fabric_->answers(transfer);
+    }
+    if (unit.bytes == transfer.bytes) return true;
+    Bytes& mine = copies_[unit.transfer];
+    mine += unit.bytes;
+    if (mine < transfer.bytes) return false;
+    copies_.erase(unit.transfer);
+    return true;
+}
+
 void Endpoint::deliver(const Unit& unit, Ps visible) {
     Transfer& transfer = fabric_->transfer(unit.transfer);
-    transfer.delivered += unit.bytes;
-    const Bytes copies = transfer.multicast && transfer.kind == Kind::store
-                             ? static_cast<Bytes>(fabric_->layout().gpus_per_node)
-                             : 1;
-    if (transfer.delivered != copies * transfer.bytes) return;
-    transfer.delivered_at = visible;
-    if (transfer.arrived != kNoCounter) add_timer({visible, 0, nullptr, transfer.arrived});
+    if (!all_of_it(transfer, unit)) return;
+    const bool first = transfer.delivered_at == kNever;
+    transfer.delivered_at = first ? visible : std::max(transfer.delivered_at, visible);
+    if (transfer.arrived == kNoCounter) return;
+    const bool carries = transfer.message != kNoMessage;
+    add_timer(
+        {visible, 0, nullptr, transfer.arrived, nullptr, carries ? unit.transfer : kNoTransfer});
+}
+
+/// Puts down what a transfer carried, under the counter that tells of it.
+void Endpoint::receive_message(TransferId carrier) {
+    Transfer& transfer = fabric_->transfer(carrier);
+    Message message = fabric_->messages().take(transfer.message);
+    std::vector<Received>& inbox = counters_[transfer.arrived].inbox;
+    const GpuId from = transfer.kind == Kind::load ? transfer.dst : transfer.src;
+    const Fault fault = fault_of(transfer);
+    if (fault.what == Fault::What::duplicate) inbox.push_back({from, message});
+    if (fault.what == Fault::What::drop) message = {};
+    if (fault.what == Fault::What::delay) {
+        transfer.faulty = false;
+        transfer.message = fabric_->messages().add(std::exchange(message, {}));
+        add_timer({now_ + fault.late, 0, nullptr, kNoCounter, nullptr, carrier});
+    }
+    inbox.push_back({from, std::move(message)});
+}
+
+/// What a load of sums brought.
+void Endpoint::add_sum(const Unit& unit) {
+    if (unit.sum == kNoSum) return;
+    const Transfer& transfer = fabric_->transfer(unit.transfer);
+    hub_->add_sum(transfer, stretch_of(unit), fabric_->sums().take(unit.sum), unit.answers,
+                  fault_of(transfer));
 }
 
 void Endpoint::complete(const Unit& unit) {
     Transfer& transfer = fabric_->transfer(unit.transfer);
-    transfer.completed += unit.bytes;
-    if (transfer.completed != transfer.bytes) return;
+    transfer.completed += Bytes{unit.answers} * unit.bytes;
+    if (transfer.completed != transfer.bytes * fabric_->answers(transfer)) return;
     transfer.completed_at = now_;
     if (transfer.answered != kNoCounter) increase(transfer.answered);
 }
 
+/// What a load finds here.
+SumId Endpoint::read(const Unit& request) {
+    const Transfer& transfer = fabric_->transfer(request.transfer);
+    if (transfer.message != kNoMessage && !fabric_->messages().written(transfer.message)) {
+        throw std::logic_error(fmt::format("gpu {} reads rows that gpu {} has not yet written",
+                                           request.src, id_));
+    }
+    if (transfer.target.region == kNoRegion) return kNoSum;
+    return fabric_->sums().add(hub_->read_sum(transfer.target.region, stretch_of(request)));
+}
+
+/// Which bytes of its target's region a unit is about.
+RowStretch Endpoint::stretch_of(const Unit& unit) const {
+    const RowTarget& target = fabric_->transfer(unit.transfer).target;
+    const Bytes size = fabric_->unit_bytes(fabric_->wire_of_uplink(unit.plane));
+    return {target.row, target.offset + unit.index * size, Bytes{unit.bytes}};
+}
+
 void Endpoint::respond(const Unit& request, Kind kind, Ps latency) {
-    const Layout& layout = fabric_->layout();
+    const Topology& topology = fabric_->topology();
     if (to_self(request)) {
-        Unit& answer = fabric_->push(layout.gpu(id_), request, now_ + latency, layout.gpu(id_));
+        Unit& answer = fabric_->push(topology.gpu(id_), request, now_ + latency, topology.gpu(id_));
         answer.kind = kind;
         return;
     }
-    const std::uint32_t uplink = layout.mesh && layout.same_node(id_, request.src)
-                                     ? layout.uplink(id_, request.src, 0)
+    const std::uint32_t uplink = topology.mesh && topology.same_node(id_, request.src)
+                                     ? topology.uplink(id_, request.src, 0)
                                      : request.plane;
     const Wire& wire = fabric_->wire_of_uplink(uplink);
+    const SumId sum = kind == Kind::data ? read(request) : kNoSum;
     const std::uint16_t flits = wire.flits(kind, request.bytes, request.packets, false);
     // An acknowledgement that costs nothing on the wire goes straight to whom it concerns.
     const bool free = flits == 0;
-    Unit& answer = free ? fabric_->push(layout.gpu(request.src), request,
-                                        now_ + latency + 2 * wire.latency, layout.gpu(id_))
+    const bool multicast = request.multicast;
+    Unit& answer = free ? fabric_->push(topology.gpu(request.src), request,
+                                        now_ + latency + 2 * wire.latency, topology.gpu(id_))
                         : fabric_->answer(id_, uplink, now_ + latency);
     answer.transfer = request.transfer;
     answer.index = request.index;
@@ -249,7 +334,9 @@ void Endpoint::respond(const Unit& request, Kind kind, Ps latency) {
     answer.kind = kind;
     answer.phase = Phase::whole;
     answer.multicast = false;
-    answer.gather = request.multicast;
+    answer.gather = multicast;
+    answer.sum = sum;
+    answer.answers = 1;
 }
 
 bool Endpoint::idle() const {

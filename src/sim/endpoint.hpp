@@ -1,18 +1,21 @@
 /// One GPU as the fabric sees it: its hub's ingress and memory, and the programs that run on it.
 #pragma once
 #include "sim/event.hpp"
+#include "sim/fault.hpp"
 #include "sim/process.hpp"
 #include "sim/transfer.hpp"
 
 #include <coroutine>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace moehub::sim {
 
 class Fabric;
 class Hub;
+struct RowStretch;
 
 /// Something on a GPU that wants to be called at a time. Slow path only.
 class Alarm {
@@ -43,6 +46,12 @@ class Endpoint {
     void increase(CounterId counter);
     /// Hands a transfer to the hub; it reaches the egress after the hub's store latency.
     TransferId post(const Transfer& wanted);
+    /// … with what it carries, which the receiver can `take` under the counter `arrived`.
+    TransferId post(const Transfer& wanted, Message message);
+    /// A message of the GPU to itself: there at once, nothing moves.
+    void keep(CounterId arrived, Message message);
+    /// What has arrived under a counter since the last time, in the order of its arrival.
+    std::vector<Received> take(CounterId arrived);
 
     /// Resumes a suspended coroutine at the present time, after what is already due.
     void resume(std::coroutine_handle<> waiting) { present_.push_back({now_, order_++, waiting}); }
@@ -88,6 +97,7 @@ class Endpoint {
         std::coroutine_handle<> waiting;
         CounterId counter = kNoCounter;
         Alarm* alarm = nullptr;
+        TransferId carrier = kNoTransfer;  ///< whose message is there now, under the counter
         bool operator>(const Timer& other) const {
             return time != other.time ? time > other.time : order > other.order;
         }
@@ -100,6 +110,7 @@ class Endpoint {
         std::string name;
         std::int64_t value = 0;
         std::vector<Waiter> waiters;
+        std::vector<Received> inbox;
     };
     struct Program {
         std::string name;
@@ -113,6 +124,12 @@ class Endpoint {
     void receive(const Unit& unit);
     void store(const Unit& unit);
     void deliver(const Unit& unit, Ps visible);
+    bool all_of_it(Transfer& transfer, const Unit& unit);
+    void receive_message(TransferId carrier);
+    Fault fault_of(const Transfer& transfer) const;
+    SumId read(const Unit& request);
+    RowStretch stretch_of(const Unit& unit) const;
+    void add_sum(const Unit& unit);
     void complete(const Unit& unit);
     void respond(const Unit& request, Kind kind, Ps latency);
     void post_to_self(TransferId id);
@@ -129,6 +146,7 @@ class Endpoint {
     std::vector<Timer> timers_;   ///< min-heap, but for those of the present time that
     std::vector<Timer> present_;  ///< stand in line here, from
     std::size_t first_ = 0;       ///< on
+    std::unordered_map<TransferId, Bytes> copies_;  ///< of multicasts: what has come of this one's
     std::vector<Counter> counters_;
     std::vector<CounterId> free_counters_;
     std::vector<Program> programs_;

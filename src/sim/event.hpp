@@ -10,12 +10,16 @@ namespace moehub::sim {
 
 inline constexpr Ps kNever = std::numeric_limits<Ps>::max();
 
-/// Index of a component in the engine: GPUs, egresses and ports share one numbering (layout.hpp).
+/// Index of a component in the engine: GPUs, egresses and switches share one numbering (topology.hpp).
 using ComponentId = std::uint32_t;
 using GpuId = std::uint16_t;
 using TransferId = std::uint32_t;
 using PoolId = std::uint32_t;
 inline constexpr PoolId kNoPool = std::numeric_limits<PoolId>::max();
+using GroupId = std::uint32_t;  ///< of GPUs that a switch copies to (switch/group_table.hpp)
+inline constexpr GroupId kNoGroup = std::numeric_limits<GroupId>::max();
+using SumId = std::uint32_t;  ///< in the fabric's SumStore (sums.hpp)
+inline constexpr SumId kNoSum = std::numeric_limits<SumId>::max();
 
 enum class Kind : std::uint8_t {
     post,    ///< a program hands a transfer to its egress; never on a wire
@@ -48,14 +52,15 @@ struct alignas(16) Unit {
     PoolId hold = kNoPool;    ///< whose credits it occupies until it leaves its buffer
     std::uint16_t flits = 0;  ///< on the wire, headers included
     std::uint16_t packets = 1;
-    GpuId src = 0;  ///< sender of this unit
-    GpuId dst = 0;
-    std::uint8_t plane = 0;  ///< uplink it takes: its switch, or the NIC
-    Kind kind = Kind::store;
-    Phase phase = Phase::whole;
-    bool multicast = false;       ///< to every GPU of src's node, replicated by the switch
-    bool gather = false;          ///< response that the switch merges with its peers'
-    std::uint8_t unused[3] = {};  ///< so that a copy is two whole registers
+    GpuId src = 0;             ///< sender of this unit
+    GpuId dst = 0;             ///< of a multicast: its sender
+    SumId sum = kNoSum;        ///< what it says of rows that are added up
+    std::uint16_t answers = 1; ///< of a response: GPUs whose answers it stands for
+    std::uint8_t plane = 0;    ///< uplink it takes: its switch, or the NIC
+    Kind kind : 4 = Kind::store;
+    Phase phase : 2 = Phase::whole;
+    bool multicast : 1 = false;  ///< to the GPUs of its transfer's group, replicated by the switch
+    bool gather : 1 = false;     ///< response that the switch merges with its peers'
 };
 
 inline std::uint32_t first_packet_flits(const Unit& unit) {

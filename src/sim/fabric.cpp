@@ -9,22 +9,22 @@
 namespace moehub::sim {
 namespace {
 
-Wire link_wire(const Machine& machine, const Layout& layout) {
-    if (layout.mesh) return Wire(machine.link, layout.planes, 1);
+Wire link_wire(const Machine& machine, const Topology& topology) {
+    if (topology.mesh) return Wire(machine.link, topology.planes, 1);
     const auto switches = static_cast<std::uint32_t>(machine.switches);
-    return Wire(machine.link, switches, switches / layout.planes);
+    return Wire(machine.link, switches, switches / topology.planes);
 }
 
-Wire nic_wire(const Machine& machine, const Layout& layout, double share, Ps latency) {
-    if (!layout.nics) return {};
+Wire nic_wire(const Machine& machine, const Topology& topology, double share, Ps latency) {
+    if (!topology.nics) return {};
     LinkSpec spec = machine.nic;
     spec.latency = latency;
     return Wire(spec, share, 1);
 }
 
 /// Of one leaf-to-spine link: a leaf has as much bandwidth up as its nodes have NICs on the rail.
-double spine_share(const Machine& machine, const Layout& layout) {
-    return layout.spines == 0 ? 1.0 : static_cast<double>(layout.spines) / machine.nodes;
+double spine_share(const Machine& machine, const Topology& topology) {
+    return topology.spines == 0 ? 1.0 : static_cast<double>(topology.spines) / machine.nodes;
 }
 
 /// In whole packets, as many as can be counted, and no more than a shared FIFO's staging holds.
@@ -44,12 +44,12 @@ Machine with_plain_stores(Machine machine, const FabricOptions& options) {
     return machine;
 }
 
-Ps smallest_lag(const Machine& machine, const Layout& layout) {
+Ps smallest_lag(const Machine& machine, const Topology& topology) {
     const HubSpec& hub = machine.hub;
     Ps lag =
         std::min({machine.link.latency, hub.store_latency, hub.write_latency, hub.read_latency});
-    if (layout.nics) lag = std::min(lag, machine.nic.latency);
-    if (layout.spines > 0) lag = std::min(lag, machine.spine_latency);
+    if (topology.nics) lag = std::min(lag, machine.nic.latency);
+    if (topology.spines > 0) lag = std::min(lag, machine.spine_latency);
     return lag;
 }
 
@@ -58,30 +58,39 @@ Ps smallest_lag(const Machine& machine, const Layout& layout) {
 Fabric::Fabric(const Machine& machine, const FabricOptions& options)
     : machine_(with_plain_stores(machine, options)),
       options_(options),
-      layout_(machine, options.grain == Grain::row),
-      link_(link_wire(machine_, layout_)),
+      topology_(machine, options.grain == Grain::row),
+      link_(link_wire(machine_, topology_)),
       train_(train_bytes(machine, options, link_)),
-      nic_(nic_wire(machine, layout_, 1.0, machine.nic.latency)),
-      spine_(nic_wire(machine, layout_, spine_share(machine, layout_), machine.spine_latency)),
-      engine_(layout_.components(), smallest_lag(machine, layout_), options.scheme) {
-    egresses_.reserve(layout_.gpus);
-    endpoints_.reserve(layout_.gpus);
-    ports_.reserve(layout_.ports());
-    for (std::uint32_t i = 0; i < layout_.gpus; ++i) {
+      nic_(nic_wire(machine, topology_, 1.0, machine.nic.latency)),
+      spine_(nic_wire(machine, topology_, spine_share(machine, topology_), machine.spine_latency)),
+      engine_(topology_.components(), smallest_lag(machine, topology_), options.scheme) {
+    egresses_.reserve(topology_.gpus);
+    endpoints_.reserve(topology_.gpus);
+    switches_.reserve(topology_.switches());
+    for (std::uint32_t i = 0; i < topology_.gpus; ++i) {
         egresses_.emplace_back(*this, static_cast<GpuId>(i));
         endpoints_.emplace_back(*this, static_cast<GpuId>(i));
     }
-    for (std::uint32_t i = 0; i < layout_.ports(); ++i) ports_.emplace_back(*this, i);
+    for (SwitchId i = 0; i < topology_.switches(); ++i) switches_.emplace_back(*this, i);
 }
 
-const Wire& Fabric::wire_of_port(std::uint32_t port) const {
-    if (!layout_.mesh && port < layout_.down(layout_.gpus, 0)) return link_;
-    return layout_.is_nic_down(port) ? nic_ : spine_;
+const Wire& Fabric::wire_of_port(SwitchId number, std::uint32_t port) const {
+    if (topology_.tier(number) == Topology::Tier::node) return link_;
+    return topology_.leads_to_gpu(number, port) ? nic_ : spine_;
+}
+
+GroupId Fabric::node_group(GpuId gpu) {
+    std::vector<GpuId> members;
+    const std::uint32_t first = topology_.node(gpu) * topology_.gpus_per_node;
+    for (std::uint32_t i = 0; i < topology_.gpus_per_node; ++i) {
+        members.push_back(static_cast<GpuId>(first + i));
+    }
+    return groups_.add(std::move(members));
 }
 
 std::uint32_t Fabric::request_channels(std::uint32_t uplink) const {
-    const LinkSpec& spec = layout_.is_nic(uplink) ? machine_.nic : machine_.link;
-    return std::min(static_cast<std::uint32_t>(spec.request_channels), layout_.gpus);
+    const LinkSpec& spec = topology_.is_nic(uplink) ? machine_.nic : machine_.link;
+    return std::min(static_cast<std::uint32_t>(spec.request_channels), topology_.gpus);
 }
 
 PoolId Fabric::add_pool(ComponentId owner, const Wire& wire) {
@@ -117,7 +126,19 @@ TransferId Fabric::add_transfer(const Transfer& transfer) {
     if (transfer.bytes <= 0 || transfer.bytes > most) {
         throw InputError(fmt::format("a transfer of {} B, allowed 1 to {}", transfer.bytes, most));
     }
-    return transfers_.add(transfer);
+    if (transfer.multicast()) {
+        for (const GpuId member : groups_.members(transfer.group)) {
+            if (topology_.mesh || !topology_.same_node(member, transfer.src)) {
+                throw std::logic_error("a switch copies to GPUs of its own node only");
+            }
+        }
+    }
+    const TransferId id = transfers_.add(transfer);
+    const bool carries = transfer.target.region != kNoRegion || transfer.message != kNoMessage;
+    if (carries && options_.fault.what != Fault::What::none) {
+        transfers_[id].faulty = carriers_++ == options_.fault.transfer;
+    }
+    return id;
 }
 
 void Fabric::cut(Unit& unit, TransferId id, const Wire& wire, std::uint32_t index) const {
@@ -132,14 +153,16 @@ void Fabric::cut(Unit& unit, TransferId id, const Wire& wire, std::uint32_t inde
     unit.phase = Phase::whole;
     unit.src = transfer.src;
     unit.dst = transfer.dst;
-    unit.multicast = transfer.multicast;
+    unit.multicast = transfer.multicast();
     unit.gather = false;
+    unit.sum = kNoSum;
+    unit.answers = 1;
     unit.flits = wire.flits(unit.kind, bytes, unit.packets, unit.multicast);
 }
 
 void Fabric::send_train(ComponentId target, const Unit& unit, PoolId hold, const Flight& flight) {
     const bool whole =
-        options_.grain == Grain::packet || unit.packets == 1 || target < layout_.gpus;
+        options_.grain == Grain::packet || unit.packets == 1 || target < topology_.gpus;
     if (!whole) {
         Unit& head = push(target, unit, flight.head, flight.source);
         head.phase = Phase::head;
@@ -151,17 +174,17 @@ void Fabric::send_train(ComponentId target, const Unit& unit, PoolId hold, const
 }
 
 Ps Fabric::run(ComponentId component, std::span<const Event> events, Ps until) {
-    if (component < layout_.gpus) {
+    if (component < topology_.gpus) {
         return endpoints_[component].run(events, until);
     }
-    if (component < 2 * layout_.gpus) {
-        return egresses_[component - layout_.gpus].run(*this, events, until);
+    if (component < 2 * topology_.gpus) {
+        return egresses_[component - topology_.gpus].run(*this, events, until);
     }
-    return ports_[component - 2 * layout_.gpus].run(*this, events, until);
+    return switches_[component - 2 * topology_.gpus].run(*this, events, until);
 }
 
 void Fabric::run() {
-    for (std::uint32_t i = 0; i < layout_.gpus; ++i) engine_.wake(layout_.gpu(i), 0);
+    for (std::uint32_t i = 0; i < topology_.gpus; ++i) engine_.wake(topology_.gpu(i), 0);
     engine_.run(*this);
     std::string waiters;
     for (const Endpoint& endpoint : endpoints_) {
@@ -171,9 +194,10 @@ void Fabric::run() {
         throw Deadlock("nothing moves any more, and still waiting are:" + waiters);
     for (std::size_t i = 0; i < transfers_.size(); ++i) {
         const Transfer& transfer = transfers_[static_cast<TransferId>(i)];
-        if (transfer.completed == transfer.bytes) continue;
+        const Bytes all = transfer.bytes * answers(transfer);
+        if (transfer.completed == all) continue;
         throw Deadlock(fmt::format("gpu {} got answers for {} of the {} B it sent to gpu {}",
-                                   transfer.src, transfer.completed, transfer.bytes, transfer.dst));
+                                   transfer.src, transfer.completed, all, transfer.dst));
     }
 }
 
@@ -191,10 +215,14 @@ Bytes Fabric::wire_bytes_up() const {
 
 Bytes Fabric::wire_bytes_down() const {
     Bytes sum = 0;
-    for (std::uint32_t i = 0; i < layout_.ports(); ++i) {
-        if (layout_.leads_to_gpu(i)) sum += ports_[i].flits() * wire_of_port(i).flit;
+    for (SwitchId i = 0; i < switches_.size(); ++i) {
+        const std::span<const Port> ports = switches_[i].ports();
+        for (std::uint32_t port = 0; port < ports.size(); ++port) {
+            if (!topology_.leads_to_gpu(i, port)) continue;
+            sum += ports[port].busy().flits() * wire_of_port(i, port).flit;
+        }
     }
-    if (!layout_.mesh) return sum;
+    if (!topology_.mesh) return sum;
     for (const Egress& egress : egresses_) sum += egress.link_flits() * link_.flit;
     return sum;
 }

@@ -7,11 +7,15 @@
 /// Nothing is global: any number of fabrics run side by side.
 #pragma once
 #include "sim/credit.hpp"
-#include "sim/egress.hpp"
+#include "sim/hub/egress.hpp"
 #include "sim/endpoint.hpp"
 #include "sim/engine.hpp"
-#include "sim/layout.hpp"
-#include "sim/port.hpp"
+#include "sim/topology.hpp"
+#include "sim/fault.hpp"
+#include "sim/message.hpp"
+#include "sim/sums.hpp"
+#include "sim/switch/group_table.hpp"
+#include "sim/switch/switch.hpp"
 #include "sim/transfer.hpp"
 #include "sim/wire.hpp"
 
@@ -36,6 +40,7 @@ struct FabricOptions {
     Bytes train = 65536;  ///< row grain: largest payload of one train
     Queueing queueing = Queueing::per_peer;
     Scheme scheme = Scheme::windows;
+    Fault fault;  ///< for tests
 };
 
 /// The events ran out while programs were still waiting; the text names them.
@@ -65,6 +70,7 @@ class Fabric {
 
     Endpoint& gpu(std::uint32_t id) { return endpoints_[id]; }
     const Egress& egress(std::uint32_t gpu) const { return egresses_[gpu]; }
+    std::span<const Switch> switches() const { return switches_; }
     const Transfer& transfer(TransferId id) const { return transfers_[id]; }
     std::size_t transfers() const { return transfers_.size(); }
 
@@ -78,21 +84,23 @@ class Fabric {
     // For components.
     const Machine& machine() const { return machine_; }
     const FabricOptions& options() const { return options_; }
-    const Layout& layout() const { return layout_; }
+    const Topology& topology() const { return topology_; }
     std::uint32_t request_channels(std::uint32_t uplink) const;
+    /// Packets of partial sums that a switch's port has room for.
+    std::int64_t sum_packets() const {
+        return std::int64_t{machine_.switch_spec.sum_packets} * link_.fold;
+    }
     const Wire& wire_of_uplink(std::uint32_t uplink) const {
-        return layout_.is_nic(uplink) ? nic_ : link_;
+        return topology_.is_nic(uplink) ? nic_ : link_;
     }
     const Wire& link() const { return link_; }
-    const Wire& wire_of_port(std::uint32_t port) const;
+    const Wire& wire_of_port(SwitchId number, std::uint32_t port) const;
     // A hub takes in what arrives at once, so a link into a GPU, whose buffer covers the round
     // trip, never waits for credits and keeps none. Neither does a link between switches in row
     // grain.
     bool uplink_has_credits(std::uint32_t uplink) const {
-        return layout_.is_nic(uplink) || !layout_.mesh;
+        return topology_.is_nic(uplink) || !topology_.mesh;
     }
-    bool port_has_credits(std::uint32_t port) const { return !layout_.leads_to_gpu(port); }
-
     PoolId add_pool(ComponentId owner, const Wire& wire);
     CreditPool& pool(PoolId id) { return pools_[id]; }
     /// Lets `copies` replicas of a unit hold its credits together, until the last one leaves.
@@ -104,6 +112,18 @@ class Fabric {
         CreditPool& pool = pools_[hold];
         const Ps usable = pool.give(left, flits);
         if (pool.wanted()) engine_.wake(pool.owner(), usable);
+    }
+
+    GroupTable& groups() { return groups_; }
+    const GroupTable& groups() const { return groups_; }
+    GroupId node_group(GpuId gpu);  ///< all GPUs of its node
+    SumStore& sums() { return sums_; }
+    MessageStore& messages() { return messages_; }
+    /// GPUs that answer a transfer.
+    std::uint32_t answers(const Transfer& transfer) const {
+        return transfer.multicast()
+                   ? static_cast<std::uint32_t>(groups_.members(transfer.group).size())
+                   : 1;
     }
 
     TransferId add_transfer(const Transfer& transfer);
@@ -134,11 +154,11 @@ class Fabric {
     /// A response for `gpu` to send from `time` on, to be filled in by the caller. Hub ingress and
     /// egress are one piece of hardware, so no event is needed.
     Unit& answer(GpuId gpu, std::uint32_t uplink, Ps time) {
-        engine_.wake(layout_.egress(gpu), time);
+        engine_.wake(topology_.egress(gpu), time);
         return egresses_[gpu].add_response(uplink, time);
     }
     /// Sends a copy of a train, or a packet, into a wire: as head and tail where it is a train and
-    /// the next component is a port.
+    /// the next component is a switch.
     void send_train(ComponentId target, const Unit& unit, PoolId hold, const Flight& flight);
 
     /// For the engine.
@@ -157,7 +177,7 @@ class Fabric {
 
     Machine machine_;
     FabricOptions options_;
-    Layout layout_;
+    Topology topology_;
     Wire link_;
     Bytes train_;  ///< largest payload of one train, in whole packets
     Wire nic_;
@@ -168,7 +188,11 @@ class Fabric {
     std::vector<PoolId> free_shared_;
     TransferStore transfers_;
     std::vector<Egress> egresses_;
-    std::vector<Port> ports_;
+    std::vector<Switch> switches_;
+    GroupTable groups_;
+    SumStore sums_;
+    MessageStore messages_;
+    std::int64_t carriers_ = 0;  ///< transfers with rows so far
     std::vector<Endpoint> endpoints_;
 };
 

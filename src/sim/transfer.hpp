@@ -1,6 +1,7 @@
 /// A transfer: what a program asks the fabric to move. Its egress cuts it into units lazily.
 #pragma once
 #include "sim/event.hpp"
+#include "sim/message.hpp"
 
 #include <memory>
 #include <vector>
@@ -13,40 +14,46 @@ inline constexpr TransferId kNoTransfer = 0xffffffff;
 using RegionId = std::uint32_t;
 inline constexpr RegionId kNoRegion = 0xffffffff;
 
-/// Which row of a region in dst's memory a transfer writes.
+/// Which row of a region in dst's memory a transfer writes or reads. A conventional transfer may go
+/// on into the rows that follow.
 struct RowTarget {
     RegionId region = kNoRegion;
-    std::uint32_t row = 0;            ///< RowID where dst's AAU allocates the place, else the place
-    std::uint32_t offset = 0;         ///< of its first byte within the row
-    bool allocate = false;            ///< `st.rowsp`; false: a conventional store
-    bool low_priority = false;        ///< `.nop`
-    std::uint64_t tag = 0;            ///< what the source column says
-    const double* numbers = nullptr;  ///< one per line, where rows carry numbers
+    std::uint32_t row = 0;      ///< RowID where dst's AAU allocates, else the row's number
+    std::uint32_t offset = 0;   ///< of its first byte within the row
+    bool allocate = false;      ///< `st.rowsp`; false: a conventional store
+    bool low_priority = false;  ///< `.nop`
+    std::uint64_t tag = 0;      ///< what the source column says
+    const double* numbers = nullptr;  ///< store: one per line, where rows carry numbers
+    RegionId into = kNoRegion;        ///< load: sums at the asker that take in what comes back
 };
 
 /// Millions wait at once, so what sending needs lies together, in the first cache line.
 struct alignas(64) Transfer {
     Kind kind = Kind::store;  ///< store, load or atomic
-    bool multicast = false;   ///< store: to all GPUs of the node; load: reduced over all of them
+    bool faulty = false;      ///< its contents do not arrive as they should (FabricOptions::fault)
     GpuId src = 0;            ///< who asks
-    GpuId dst = 0;            ///< whose memory; ignored for multicast
+    GpuId dst = 0;            ///< whose memory; ignored for a group
     Bytes bytes = 0;
     std::uint64_t address = 0;        ///< decides, with the offset, the switch
-    CounterId arrived = kNoCounter;   ///< at dst (load: src; multicast: who is last), one
-                                      ///< more when all bytes are in memory
+    CounterId arrived = kNoCounter;   ///< at dst (load: src; group: each of it), one more when all
+                                      ///< bytes are in memory
     CounterId answered = kNoCounter;  ///< at src, one more when all responses are back
+    GroupId group = kNoGroup;         ///< store: to all GPUs of it; load: reduced over all of them
+    MessageId message = kNoMessage;   ///< store: rows it carries; load: rows it reads
 
     // Progress, kept by the fabric; more of it below.
     Ps ready = 0;                   ///< when it reached the egress
     TransferId next = kNoTransfer;  ///< behind this one in its egress queue
     std::uint32_t issued = 0;       ///< units that left the shared FIFO
 
-    RowTarget target;  ///< where it writes a row of a region
+    RowTarget target;
 
-    Bytes delivered = 0;  ///< into memory
-    Bytes completed = 0;  ///< answered
+    Bytes delivered = 0;  ///< into memory, over all of a group
+    Bytes completed = 0;  ///< answered, likewise
     Ps delivered_at = kNever;
     Ps completed_at = kNever;
+
+    bool multicast() const { return group != kNoGroup; }
 };
 static_assert(sizeof(Transfer) == 128);
 

@@ -126,7 +126,7 @@ void HubLayer::send_back(GpuId gpu, const LocalExpert& expert, std::uint32_t row
         const auto home = static_cast<GpuId>(source >> 32);
         sim::PlainStore result;
         result.to = results_[home];
-        result.place = static_cast<std::uint32_t>(source) + static_cast<std::uint32_t>(shard);
+        result.row = static_cast<std::uint32_t>(source) + static_cast<std::uint32_t>(shard);
         result.bytes = layer.row_bytes();
         result.arrived = counters_.results;
         result.answered = counters_.results_sent;

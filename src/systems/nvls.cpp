@@ -54,7 +54,7 @@ Process move(Nvls& n, GpuId gpu, sim::Kind kind, Bytes row, std::int64_t before)
         const Bytes offset = i * chunks.size;
         sim::Transfer transfer;
         transfer.kind = kind;
-        transfer.multicast = true;
+        transfer.group = layer.fabric.node_group(gpu);
         transfer.bytes = std::min(chunks.size, chunks.bytes - offset);
         transfer.address = base + static_cast<std::uint64_t>(offset);
         transfer.answered = n.moved;

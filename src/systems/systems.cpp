@@ -142,7 +142,7 @@ void check_needs(const LayerInput& in, const SystemSpec& system, const Needs& ne
     };
     if (needs.one_node && in.machine.nodes > 1)
         fail(fmt::format("it works inside one node, found {} nodes", in.machine.nodes));
-    if (needs.in_switch && !(in.machine.in_switch && in.machine.topology == Topology::switched))
+    if (needs.in_switch && !(in.machine.in_switch && in.machine.topology == NodeTopology::switched))
         fail(fmt::format("the switches of {} do not multicast and reduce", in.machine.name));
     if (needs.whole_experts && options.tensor_parallel > 1)
         fail(fmt::format("experts are whole, found {} GPUs for each", options.tensor_parallel));

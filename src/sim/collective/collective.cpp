@@ -1,4 +1,4 @@
-#include "sim/collective/run.hpp"
+#include "sim/collective/communicator.hpp"
 
 #include <moehub/collective.hpp>
 #include <moehub/error.hpp>
@@ -47,18 +47,61 @@ double bus_bandwidth(const Collective& what, Ps time) {
     return factor * static_cast<double>(what.bytes) / to_seconds(time);
 }
 
-void spawn(sim::CollectiveRun& run, sim::Endpoint& gpu) {
-    switch (run.what.algorithm) {
-        case Algorithm::direct:
-            return spawn_direct(run, gpu);
-        case Algorithm::ring:
-            return spawn_ring(run, gpu);
-        case Algorithm::nvls:
-            return spawn_nvls(run, gpu);
+sim::Process run_one(sim::Communicator& all, sim::GpuId gpu, Collective what, Ps& end) {
+    const sim::CollectiveCall call{what.bytes, what.algorithm};
+    switch (what.op) {
+        case Op::all_to_all:
+            co_await all_to_all(all, gpu, call);
+            break;
+        case Op::all_gather:
+            co_await all_gather(all, gpu, call);
+            break;
+        case Op::reduce_scatter:
+            co_await reduce_scatter(all, gpu, call);
+            break;
+        case Op::all_reduce:
+            co_await all_reduce(all, gpu, call);
+            break;
     }
+    end = std::max(end, all.endpoint(gpu).now());
 }
 
 }  // namespace
+
+namespace sim {
+namespace {
+
+Process run(Communicator& all, GpuId gpu, Op op, CollectiveCall call) {
+    switch (call.algorithm) {
+        case Algorithm::direct:
+            return direct(all, gpu, op, call.bytes);
+        case Algorithm::ring:
+            return ring(all, gpu, op, call.bytes);
+        case Algorithm::nvls:
+            break;
+    }
+    return in_switch(all, gpu, op, call.bytes);
+}
+
+}  // namespace
+
+Process all_to_all(Communicator& all, GpuId gpu, CollectiveCall call) {
+    return direct(all, gpu, Op::all_to_all, call.bytes);
+}
+
+Process all_gather(Communicator& all, GpuId gpu, CollectiveCall call) {
+    return run(all, gpu, Op::all_gather, call);
+}
+
+Process reduce_scatter(Communicator& all, GpuId gpu, CollectiveCall call) {
+    return run(all, gpu, Op::reduce_scatter, call);
+}
+
+Process all_reduce(Communicator& all, GpuId gpu, CollectiveCall call) {
+    return run(all, gpu, Op::all_reduce, call);
+}
+
+}  // namespace sim
 
 CollectiveResult run_collective(const Machine& machine, const Collective& collective) {
     refuse_if_impossible(machine, collective);
@@ -66,13 +109,18 @@ CollectiveResult run_collective(const Machine& machine, const Collective& collec
     options.grain = collective.grain;
     options.train = collective.train;
     sim::Fabric fabric(machine, options);
-    sim::CollectiveRun run{collective, machine};
-    for (std::uint32_t i = 0; i < run.gpus(); ++i) spawn(run, fabric.gpu(i));
+    // All start together, and the library's own start-up time is measured with what it does then.
+    sim::Communicator all(fabric, "a collective", false);
+    Ps end = 0;
+    for (std::uint32_t i = 0; i < all.size(); ++i) {
+        fabric.gpu(i).spawn("collective",
+                            run_one(all, static_cast<sim::GpuId>(i), collective, end));
+    }
     fabric.run();
 
     CollectiveResult result;
-    result.time = run.end;
-    result.bus_bandwidth = bus_bandwidth(collective, run.end);
+    result.time = end;
+    result.bus_bandwidth = bus_bandwidth(collective, end);
     result.bytes_up = fabric.wire_bytes_up();
     result.bytes_down = fabric.wire_bytes_down();
     result.packets = fabric.packets_received();

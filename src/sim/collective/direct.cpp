@@ -1,62 +1,115 @@
-// Direct: every GPU sends each peer its part at once; all_reduce reduces first, then gathers.
-#include "sim/collective/run.hpp"
+// Direct: every GPU sends each peer its part at once; all_reduce reduces first, then gathers. And
+// the exchange of parts of any size.
+#include "sim/collective/communicator.hpp"
 
 namespace moehub::sim {
 namespace {
 
-enum Counters : CounterId { kReduced, kGathered, kAnswered };
+using Count = Communicator::Count;
 
-/// To every peer its part of the buffer, or to all of them this GPU's own. Returns how many.
-std::int64_t send_to_peers(const CollectiveRun& run, Endpoint& gpu, bool own_part,
-                           CounterId arrived) {
+/// Of the whole buffer, where it goes, and what is counted there.
+struct Phase {
+    Bytes bytes;
+    bool own_part;  ///< this member's own to all, or to each its own
+    Count arrived;
+};
+
+/// Returns how many were sent.
+std::int64_t send_to_peers(Communicator& all, GpuId gpu, const Phase& phase) {
+    const std::uint32_t n = all.size();
+    const std::uint32_t rank = all.rank(gpu);
     std::int64_t sent = 0;
-    for (std::uint32_t i = 1; i < run.gpus(); ++i) {
-        const std::uint32_t peer = (gpu.id() + i) % run.gpus();
-        const std::uint32_t which = own_part ? gpu.id() : peer;
+    for (std::uint32_t i = 1; i < n; ++i) {
+        const std::uint32_t peer = (rank + i) % n;
         Transfer transfer;
-        transfer.dst = static_cast<GpuId>(peer);
-        transfer.bytes = part(run.what.bytes, which, run.gpus());
-        // The peer's buffer, at the place of the part.
-        transfer.address = (std::uint64_t{peer} << 40) + static_cast<std::uint64_t>(part_begin(
-                                                             run.what.bytes, gpu.id(), run.gpus()));
-        transfer.arrived = arrived;
-        transfer.answered = kAnswered;
+        transfer.dst = all.member(peer);
+        transfer.bytes = part(phase.bytes, phase.own_part ? rank : peer, n);
+        // The peer's buffer, at the address of the part.
+        transfer.address = (std::uint64_t{peer} << 40) +
+                           static_cast<std::uint64_t>(part_begin(phase.bytes, rank, n));
+        transfer.arrived = all.counter(transfer.dst, phase.arrived, gpu);
+        transfer.answered = all.counter(gpu, Count::answered, gpu);
         if (transfer.bytes == 0) continue;
-        gpu.post(transfer);
+        all.endpoint(gpu).post(transfer);
         ++sent;
     }
     return sent;
 }
 
-Process exchange(CollectiveRun& run, Endpoint& gpu) {
-    const std::uint32_t n = run.gpus();
-    const Bytes bytes = run.what.bytes;
-    co_await gpu.delay(run.machine.collective.launch);
+}  // namespace
+
+Process direct(Communicator& all, GpuId gpu, Collective::Op op, Bytes bytes) {
+    const std::uint32_t n = all.size();
+    const std::uint32_t rank = all.rank(gpu);
+    const bool gathers = op == Collective::Op::all_gather || op == Collective::Op::all_reduce;
+    all.begin(gpu);
+    co_await all.endpoint(gpu).delay(all.costs().launch);
     std::int64_t sent = 0;
-    if (run.what.op != Collective::Op::all_gather) {
-        sent += send_to_peers(run, gpu, false, kReduced);
-        co_await gpu.until(kReduced, part(bytes, gpu.id(), n) > 0 ? n - 1 : 0);
+    if (op != Collective::Op::all_gather) {
+        sent += send_to_peers(all, gpu, {bytes, false, Count::reduced});
+        co_await all.until(gpu, Count::reduced, part(bytes, rank, n) > 0 ? n - 1 : 0);
     }
-    if (run.gathers()) {
-        if (run.reduces()) co_await gpu.delay(run.machine.collective.hop);
-        sent += send_to_peers(run, gpu, true, kGathered);
+    if (gathers) {
+        if (op == Collective::Op::all_reduce) co_await all.endpoint(gpu).delay(all.costs().hop);
+        sent += send_to_peers(all, gpu, {bytes, true, Count::gathered});
         std::int64_t expected = 0;
         for (std::uint32_t i = 0; i < n; ++i) {
-            if (i != gpu.id() && part(bytes, i, n) > 0) ++expected;
+            if (i != rank && part(bytes, i, n) > 0) ++expected;
         }
-        co_await gpu.until(kGathered, expected);
+        co_await all.until(gpu, Count::gathered, expected);
     }
-    co_await gpu.until(kAnswered, sent);
-    run.finish(gpu);
+    co_await all.until(gpu, Count::answered, sent);
+}
+
+namespace {
+
+void send_part(Communicator& all, GpuId gpu, std::uint32_t peer, Part part) {
+    Transfer transfer;
+    transfer.dst = all.member(peer);
+    transfer.bytes = std::max<Bytes>(1, part.bytes);
+    transfer.address = (std::uint64_t{peer} << 40) + (std::uint64_t{all.rank(gpu)} << 32);
+    transfer.arrived = all.counter(transfer.dst, Count::exchanged, gpu);
+    transfer.answered = all.counter(gpu, Count::answered, gpu);
+    all.endpoint(gpu).post(transfer, std::move(part.message));
 }
 
 }  // namespace
 
-void spawn_direct(CollectiveRun& run, Endpoint& gpu) {
-    for (const char* name : {"parts to reduce", "parts to gather", "acknowledged parts"}) {
-        gpu.add_counter(name);
+Process exchange(Communicator& all, GpuId gpu, std::vector<Part> parts) {
+    const std::uint32_t n = all.size();
+    all.begin(gpu);
+    co_await all.endpoint(gpu).delay(all.costs().launch);
+    for (std::uint32_t i = 1; i < n; ++i) {
+        const std::uint32_t peer = (all.rank(gpu) + i) % n;
+        send_part(all, gpu, peer, std::move(parts[peer]));
     }
-    gpu.spawn("direct exchange", exchange(run, gpu));
+    co_await all.until(gpu, Count::exchanged, n - 1);
+    co_await all.until(gpu, Count::answered, n - 1);
+}
+
+/// Nobody waits for acknowledgements; they are counted all the same, for the next call.
+Process tell(Communicator& all, GpuId gpu, Part part) {
+    const std::uint32_t n = all.size();
+    all.begin(gpu);
+    co_await all.endpoint(gpu).delay(all.costs().launch);
+    for (std::uint32_t i = 1; i < n; ++i) send_part(all, gpu, (all.rank(gpu) + i) % n, part);
+    co_await all.until(gpu, Count::exchanged, n - 1);
+    all.expect(gpu, Count::answered, n - 1);
+}
+
+Process barrier(Communicator& all, GpuId gpu) {
+    const std::uint32_t n = all.size();
+    const std::uint32_t rank = all.rank(gpu);
+    for (std::uint32_t i = 1; i < n; ++i) {
+        const std::uint32_t peer = (rank + i) % n;
+        Transfer flag;
+        flag.dst = all.member(peer);
+        flag.bytes = 1;
+        flag.address = (std::uint64_t{peer} << 40) + (std::uint64_t{rank} << 7);
+        flag.arrived = all.counter(flag.dst, Count::met, gpu);
+        all.endpoint(gpu).post(flag);
+    }
+    co_await all.until(gpu, Count::met, n - 1);
 }
 
 }  // namespace moehub::sim

@@ -1,12 +1,12 @@
 // In-switch: every GPU reduces its n-th of the buffer by loads that the switch adds up over all
 // GPUs, and stores the result to all of them by multicast. A bounded number of packets is between
 // load and stored result, as warps load again only when they are through with the last.
-#include "sim/collective/run.hpp"
+#include "sim/collective/communicator.hpp"
 
 namespace moehub::sim {
 namespace {
 
-enum Counters : CounterId { kLoaded, kStored };
+using Count = Communicator::Count;
 
 /// The pipeline moves in chunks: a sixteenth of what may be in flight, in whole packets.
 struct Chunks {
@@ -21,61 +21,76 @@ struct Chunks {
     }
 };
 
-/// A GPU's slice of the buffer, chunk by chunk.
-struct Slice {
-    Bytes begin;
-    Bytes bytes;
-
-    Slice(const CollectiveRun& run, const Endpoint& gpu)
-        : begin(part_begin(run.what.bytes, gpu.id(), run.gpus())),
-          bytes(part(run.what.bytes, gpu.id(), run.gpus())) {}
-
-    Transfer chunk(Kind kind, Bytes offset, Bytes size, CounterId answered) const {
-        Transfer transfer;
-        transfer.kind = kind;
-        transfer.multicast = true;
-        transfer.bytes = std::min(size, bytes - offset);
-        transfer.address = static_cast<std::uint64_t>(begin + offset);
-        transfer.answered = answered;
-        return transfer;
-    }
-};
-
-Process load(CollectiveRun& run, Endpoint& gpu) {
-    const Chunks chunks(run.machine);
-    const Slice slice(run, gpu);
-    co_await gpu.delay(run.machine.collective.switch_launch);
-    std::int64_t posted = 0;
-    for (Bytes offset = 0; offset < slice.bytes; offset += chunks.size) {
-        co_await gpu.until(run.gathers() ? kStored : kLoaded, posted - chunks.window + 1);
-        gpu.post(slice.chunk(Kind::load, offset, chunks.size, kLoaded));
-        ++posted;
-    }
-    co_await gpu.until(kLoaded, posted);
-    run.finish(gpu);
+/// From `offset` of the slice on.
+Transfer chunk(const Communicator& all, Kind kind, const Slice& slice, Bytes offset, Bytes size) {
+    Transfer transfer;
+    transfer.kind = kind;
+    transfer.group = all.group();
+    transfer.bytes = std::min(size, slice.bytes - offset);
+    transfer.address = static_cast<std::uint64_t>(slice.begin + offset);
+    transfer.target = slice.target;
+    transfer.target.offset += static_cast<std::uint32_t>(offset);
+    return transfer;
 }
 
-Process store(CollectiveRun& run, Endpoint& gpu) {
-    const Chunks chunks(run.machine);
-    const Slice slice(run, gpu);
-    co_await gpu.delay(run.machine.collective.switch_launch);
+/// `after`: whose chunks must be through before one more may be underway.
+Process load(Communicator& all, GpuId gpu, Slice slice, Count after) {
+    const Chunks chunks(all.machine());
     std::int64_t posted = 0;
-    for (Bytes offset = 0; offset < slice.bytes; offset += chunks.size) {
-        if (run.reduces()) co_await gpu.until(kLoaded, posted + 1);
-        gpu.post(slice.chunk(Kind::store, offset, chunks.size, kStored));
-        ++posted;
+    for (Bytes offset = 0; offset < slice.bytes; offset += chunks.size, ++posted) {
+        co_await all.until(gpu, after, posted - chunks.window + 1);
+        Transfer transfer = chunk(all, Kind::load, slice, offset, chunks.size);
+        transfer.answered = all.counter(gpu, Count::loaded, gpu);
+        all.endpoint(gpu).post(transfer);
     }
-    co_await gpu.until(kStored, posted);
-    run.finish(gpu);
+    co_await all.until(gpu, Count::loaded, posted);
+}
+
+/// `window`: chunks underway, or with `loads` each when its sums are there.
+Process store(Communicator& all, GpuId gpu, Slice slice, bool loads) {
+    const Chunks chunks(all.machine());
+    std::int64_t posted = 0;
+    for (Bytes offset = 0; offset < slice.bytes; offset += chunks.size, ++posted) {
+        if (loads) co_await all.until(gpu, Count::loaded, posted + 1);
+        Transfer transfer = chunk(all, Kind::store, slice, offset, chunks.size);
+        transfer.answered = all.counter(gpu, Count::stored, gpu);
+        all.endpoint(gpu).post(transfer);
+    }
+    co_await all.until(gpu, Count::stored, posted);
 }
 
 }  // namespace
 
-void spawn_nvls(CollectiveRun& run, Endpoint& gpu) {
-    gpu.add_counter("reduced chunks");
-    gpu.add_counter("stored chunks");
-    if (run.reduces()) gpu.spawn("reduction loads", load(run, gpu));
-    if (run.gathers()) gpu.spawn("multicast stores", store(run, gpu));
+Process multicast_slice(Communicator& all, GpuId gpu, Slice slice) {
+    all.begin(gpu);
+    co_await all.endpoint(gpu).delay(all.costs().switch_launch);
+    co_await store(all, gpu, slice, false);
+    if (all.meets()) co_await barrier(all, gpu);
+}
+
+Process reduce_slice(Communicator& all, GpuId gpu, Slice slice) {
+    all.begin(gpu);
+    co_await all.endpoint(gpu).delay(all.costs().switch_launch);
+    if (all.meets()) co_await barrier(all, gpu);
+    co_await load(all, gpu, slice, Count::loaded);
+}
+
+Process in_switch(Communicator& all, GpuId gpu, Collective::Op op, Bytes bytes) {
+    const std::uint32_t rank = all.rank(gpu);
+    Slice slice;
+    slice.begin = part_begin(bytes, rank, all.size());
+    slice.bytes = part(bytes, rank, all.size());
+    if (op == Collective::Op::all_gather) {
+        co_await multicast_slice(all, gpu, slice);
+    } else if (op == Collective::Op::reduce_scatter) {
+        co_await reduce_slice(all, gpu, slice);
+    } else {
+        all.begin(gpu);
+        co_await all.endpoint(gpu).delay(all.costs().switch_launch);
+        if (all.meets()) co_await barrier(all, gpu);
+        all.endpoint(gpu).spawn("reduction loads", load(all, gpu, slice, Count::stored));
+        co_await store(all, gpu, slice, true);
+    }
 }
 
 }  // namespace moehub::sim

@@ -2,7 +2,7 @@
 // software. One ring inside a node; between nodes one ring per rail, each with its share of the
 // buffer, so that all NICs work: ring r enters node j at GPU (r − j) mod g, visits all its GPUs in
 // turn and leaves by the last one's NIC to the same rail of the next node.
-#include "sim/collective/run.hpp"
+#include "sim/collective/communicator.hpp"
 
 namespace moehub::sim {
 namespace {
@@ -33,43 +33,55 @@ struct Ring {
     }
 };
 
-std::uint32_t ring_count(const CollectiveRun& run) {
-    return run.machine.nodes == 1 ? 1 : static_cast<std::uint32_t>(run.machine.gpus_per_node);
+/// Of some GPUs only: around in the order of their ranks, as if all were in one node.
+Ring ring_of(const Communicator& all, std::uint32_t number) {
+    const Topology& topology = all.fabric().topology();
+    if (all.rings() > 1) return {number, topology.nodes, topology.gpus_per_node};
+    return {0, 1, all.size()};
 }
 
-Process pass_on(CollectiveRun& run, Endpoint& gpu, Ring ring) {
-    const std::uint32_t n = run.gpus();
-    const Bytes bytes = part(run.what.bytes, ring.number, ring_count(run));
-    const std::uint32_t steps = (n - 1) * (run.what.op == Collective::Op::all_reduce ? 2 : 1);
-    const std::uint32_t position = ring.position(gpu.id());
-    co_await gpu.delay(run.machine.collective.launch);
-    std::int64_t expected = 0;
-    for (std::uint32_t step = 0; step < steps; ++step) {
+Process pass_on(Communicator& all, GpuId gpu, std::uint32_t number, std::uint32_t rounds,
+                Bytes whole) {
+    Endpoint& endpoint = all.endpoint(gpu);
+    const Ring ring = ring_of(all, number);
+    const std::uint32_t n = all.size();
+    const std::uint32_t rank = all.rank(gpu);
+    const Bytes bytes = part(whole, number, all.rings());
+    const std::uint32_t position = ring.position(rank);
+    co_await endpoint.delay(all.costs().launch);
+    std::int64_t& expected = all.ring_parts(gpu, number);
+    for (std::uint32_t step = 0; step < rounds * (n - 1); ++step) {
         // The part that this GPU passes on at this step, and the one that comes to it.
         const std::uint32_t out = (position + step * (n - 1)) % n;
         const std::uint32_t in = (out + n - 1) % n;
         Transfer transfer;
-        transfer.dst = static_cast<GpuId>(ring.next(gpu.id()));
+        transfer.dst = all.member(ring.next(rank));
         transfer.bytes = part(bytes, out, n);
         transfer.address = static_cast<std::uint64_t>(part_begin(bytes, out, n));
-        transfer.arrived = ring.number;
-        if (transfer.bytes > 0) gpu.post(transfer);
+        transfer.arrived = all.ring_counter(transfer.dst, number);
+        if (transfer.bytes > 0) endpoint.post(transfer);
         if (part(bytes, in, n) > 0) ++expected;
-        co_await gpu.until(ring.number, expected);
-        co_await gpu.delay(run.machine.collective.hop);
+        co_await endpoint.until(all.ring_counter(gpu, number), expected);
+        co_await endpoint.delay(all.costs().hop);
     }
-    run.finish(gpu);
+}
+
+Process one_of_several(Communicator& all, GpuId gpu, std::uint32_t number, std::uint32_t rounds,
+                       Bytes bytes) {
+    co_await pass_on(all, gpu, number, rounds, bytes);
+    all.endpoint(gpu).increase(all.counter(gpu, Communicator::gathered, gpu));
 }
 
 }  // namespace
 
-void spawn_ring(CollectiveRun& run, Endpoint& gpu) {
-    const auto nodes = static_cast<std::uint32_t>(run.machine.nodes);
-    const auto gpus_per_node = static_cast<std::uint32_t>(run.machine.gpus_per_node);
-    for (std::uint32_t i = 0; i < ring_count(run); ++i) {
-        gpu.add_counter("parts of a ring");  // counter i belongs to ring i
-        gpu.spawn("ring", pass_on(run, gpu, {i, nodes, gpus_per_node}));
+Process ring(Communicator& all, GpuId gpu, Collective::Op op, Bytes bytes) {
+    const std::uint32_t rounds = op == Collective::Op::all_reduce ? 2 : 1;
+    all.begin(gpu);
+    for (std::uint32_t i = 1; i < all.rings(); ++i) {
+        all.endpoint(gpu).spawn("ring", one_of_several(all, gpu, i, rounds, bytes));
     }
+    co_await pass_on(all, gpu, 0, rounds, bytes);
+    co_await all.until(gpu, Communicator::gathered, all.rings() - 1);
 }
 
 }  // namespace moehub::sim

@@ -13,45 +13,45 @@ RegionId Aau::add_region(const RegionSpec& spec) {
     return id;
 }
 
-Aau::Placed Aau::place(RegionId region, std::uint32_t row_id, Bytes offset, std::uint32_t packets,
+Aau::Located Aau::locate(RegionId region, std::uint32_t row_id, Bytes offset, std::uint32_t packets,
                        Ps now) {
     if (packets == 0 || offset < 0 || offset >= memory_.spec(region).row_bytes) {
         throw std::logic_error("AAU: a packet that lies outside its row");
     }
-    Placed placed;
+    Located located;
     const auto held = rat_.find(region, row_id);
     const bool must_read = !held && apt_[region].spilled;
     const auto restored = must_read ? rat_.take_spilled(region, row_id) : std::nullopt;
-    placed.first = !held && !restored;
-    placed.local_row = held ? *held : restored ? *restored : apt_[region].next;
+    located.first = !held && !restored;
+    located.local_row = held ? *held : restored ? *restored : apt_[region].next;
     // May throw, for a first packet only: before anything has changed.
-    placed.address = memory_.address(region, placed.local_row) + static_cast<std::uint64_t>(offset);
+    located.address = memory_.address(region, located.local_row) + static_cast<std::uint64_t>(offset);
 
-    placed.ready = occupy_bank(region, row_id, packets, now);
+    located.ready = occupy_bank(region, row_id, packets, now);
     const std::uint64_t row = row_key(region, row_id);
     if (held) {
-        if (placed.ready < last_read_) placed.ready = read_until(row, placed.ready);
+        if (located.ready < last_read_) located.ready = read_until(row, located.ready);
     } else if (must_read) {
-        placed.ready = read(row, placed.ready);
+        located.ready = read(row, located.ready);
     }
 
     stats_.lookups += packets;
     stats_.hits += held ? packets : packets - 1;
     if (restored) ++stats_.restores;
-    if (placed.first) allocate(region, placed);
-    if (!held) enter(region, row_id, placed.local_row);
-    return placed;
+    if (located.first) allocate(region, located);
+    if (!held) enter(region, row_id, located.local_row);
+    return located;
 }
 
-void Aau::allocate(RegionId region, Placed& placed) {
+void Aau::allocate(RegionId region, Located& located) {
     ++apt_[region].next;
     ++stats_.allocated;
-    const Page page = memory_.page(region, placed.local_row);
-    if (page.first_row != placed.local_row) return;
-    placed.new_page = true;
-    placed.page_begin = page.begin;
-    placed.page_first_row = page.first_row;
-    placed.page_rows = page.rows;
+    const Page page = memory_.page(region, located.local_row);
+    if (page.first_row != located.local_row) return;
+    located.new_page = true;
+    located.page_begin = page.begin;
+    located.page_first_row = page.first_row;
+    located.page_rows = page.rows;
 }
 
 void Aau::enter(RegionId region, std::uint32_t row_id, std::uint32_t local_row) {

@@ -1,5 +1,5 @@
 /// AAU, the Address Allocation Unit of a consumer's hub: gives every row that arrives for a region
-/// the next free place in it. Rows are packed densely in the order in which their first packets
+/// the next free row of it. Rows are packed densely in the order in which their first packets
 /// arrive, with no word from the producers:
 ///     address = base + local row · row size + offset            (MoE-Hub, arXiv 2605.05888)
 ///
@@ -45,16 +45,16 @@ class Aau {
   public:
     explicit Aau(const AauSpec& spec);
 
-    /// A region of at most `rows` rows. Named in errors. One in one piece has its place from now on
+    /// A region of at most `rows` rows. Named in errors. One in one piece has its address from now on
     /// (memory().page(region, 0)).
     RegionId add_region(const RegionSpec& spec);
 
-    struct Placed {
+    struct Located {
         std::uint64_t address = 0;  ///< of the packet's first byte
         std::uint32_t local_row = 0;
         bool first = false;  ///< of its row
         /// Its row is the first in a page, which was handed out now. A region in one piece is one
-        /// page, though its place is known before.
+        /// page, though its address is known before.
         bool new_page = false;
         std::uint64_t page_begin = 0;      ///< with new_page only, as the next two
         std::uint32_t page_first_row = 0;  ///< local row
@@ -65,7 +65,7 @@ class Aau {
     /// others came before, a lookup apart or more; it is ready when the bank has looked up all of
     /// them. Throws InputError when the region is full or the pool of pages used up: nothing is
     /// written, nothing has changed.
-    Placed place(RegionId region, std::uint32_t row_id, Bytes offset, std::uint32_t packets,
+    Located locate(RegionId region, std::uint32_t row_id, Bytes offset, std::uint32_t packets,
                  Ps now);
 
     std::uint32_t rows(RegionId region) const {  ///< allocated so far: the APT's pointer
@@ -81,7 +81,7 @@ class Aau {
         bool spilled = false;  ///< has ever lost an entry
     };
 
-    void allocate(RegionId region, Placed& placed);
+    void allocate(RegionId region, Located& located);
     void enter(RegionId region, std::uint32_t row_id, std::uint32_t local_row);
     Ps occupy_bank(RegionId region, std::uint32_t row_id, std::uint32_t packets, Ps now);
     Ps read(std::uint64_t row, Ps start);

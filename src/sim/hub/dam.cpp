@@ -12,8 +12,8 @@ BlockGroup Dam::add(const Range& range) {
     }
     const std::uint64_t end =
         range.begin + std::uint64_t{range.rows} * static_cast<std::uint64_t>(range.row_bytes);
-    const auto place = std::upper_bound(begins_.begin(), begins_.end(), range.begin);
-    const auto entry = table_.begin() + (place - begins_.begin());
+    const auto after = std::upper_bound(begins_.begin(), begins_.end(), range.begin);
+    const auto entry = table_.begin() + (after - begins_.begin());
     if ((entry != table_.end() && entry->range.begin < end) ||
         (entry != table_.begin() && std::prev(entry)->end > range.begin)) {
         throw std::logic_error("DAM: ranges overlap");
@@ -21,7 +21,7 @@ BlockGroup Dam::add(const Range& range) {
     const auto first = static_cast<BlockGroup>(groups_.size());
     recent_ = static_cast<std::size_t>(entry - table_.begin());
     table_.insert(entry, {range, end, first});
-    begins_.insert(place, range.begin);
+    begins_.insert(after, range.begin);
     ++stats_.entries;
     append_groups(range);
     return first;

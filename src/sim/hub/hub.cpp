@@ -37,42 +37,81 @@ RegionId Hub::add_region(const RowSpace& space) {
     return static_cast<RegionId>(regions_.size() - 1);
 }
 
+RegionId Hub::add_sums(std::int64_t rows, Bytes row_bytes) {
+    sums_.emplace_back(rows, row_bytes, line_, numbers_);
+    return static_cast<RegionId>(sums_.size() - 1);
+}
+
 Ps Hub::take_in(const Arrival& arrival) {
+    return arrival.transfer.target.allocate ? take_in_row(arrival) : take_in_plain(arrival);
+}
+
+Ps Hub::take_in_row(const Arrival& arrival) {
     const RowTarget& target = arrival.transfer.target;
     Region& region = regions_[target.region];
     const Bytes offset = target.offset + arrival.offset;
-    std::uint32_t place = target.row;
-    Ps visible = arrival.now + plain_.write_latency;
-    std::uint64_t address = 0;
-    if (target.allocate) {
-        const Aau::Placed placed =
-            aau_.place(region.aau, target.row, offset, arrival.unit.packets, arrival.now);
-        place = placed.local_row;
-        address = placed.address;
-        visible = placed.ready + plain_.write_latency;
-        if (placed.new_page && region.space.block_rows > 0) add_blocks(target.region, placed);
-    }
+    const Aau::Located located =
+        aau_.locate(region.aau, target.row, offset, arrival.unit.packets, arrival.now);
+    const Ps visible = located.ready + plain_.write_latency;
+    if (located.new_page && region.space.block_rows > 0) add_blocks(target.region, located);
     const Bytes end = offset + arrival.unit.bytes;
     const Bytes data = std::min(end, region.space.data_bytes) - offset;
     const bool source = end > region.space.data_bytes;
     if (data > 0) {
-        region.memory.write({place, target.row, offset, data, target.numbers});
-        if (target.allocate) {
-            count({address, data, arrival.unit.packets - (source ? 1u : 0u), visible});
-        }
+        write(target.region, {located.local_row, target.row, offset, data, target.numbers},
+              arrival.fault);
+        count({located.address, data, arrival.unit.packets - (source ? 1u : 0u), visible});
     }
-    if (source) region.memory.write_source(place, target.row, target.tag);
+    if (source) region.memory.write_source(located.local_row, target.row, target.tag);
     return visible;
 }
 
+/// Conventional stores know where their rows lie, and may go on into the next.
+Ps Hub::take_in_plain(const Arrival& arrival) {
+    const RowTarget& target = arrival.transfer.target;
+    const Bytes row_bytes = regions_[target.region].space.data_bytes;
+    const auto width = static_cast<std::uint64_t>((row_bytes + line_ - 1) / line_);
+    const RowStretch stretch{target.row, target.offset + arrival.offset,
+                             Bytes{arrival.unit.bytes}};
+    each_row(stretch, row_bytes, line_,
+             [&](std::uint32_t row, std::uint64_t first, std::uint64_t lines) {
+                 if (lines == 0) return;
+                 const double* numbers =
+                     numbers_ ? target.numbers + (row - target.row) * width : nullptr;
+                 write(target.region,
+                       {row, row, static_cast<Bytes>(first) * line_,
+                        static_cast<Bytes>(lines) * line_, numbers},
+                       arrival.fault);
+             });
+    return arrival.now + plain_.write_latency;
+}
+
+void Hub::write(RegionId region, const RowMemory::Piece& piece, const Fault& fault) {
+    if (fault.what == Fault::What::delay) {
+        late_.push_back({gpu_.now() + fault.late, region, piece});
+        return gpu_.call_at(late_.back().time, *this);
+    }
+    const int times = fault.what == Fault::What::none ? 1
+                      : fault.what == Fault::What::drop ? 0 : 2;
+    for (int i = 0; i < times; ++i) regions_[region].memory.write(piece);
+}
+
+void Hub::add_sum(const Transfer& transfer, const RowStretch& stretch, const Sum& sum,
+                  std::uint32_t answers, const Fault& fault) {
+    if (fault.what == Fault::What::drop || fault.what == Fault::What::delay) return;
+    RowSums& into = sums_[transfer.target.into];
+    into.add(stretch, sum, answers);
+    if (fault.what == Fault::What::duplicate) into.add(stretch, sum, answers);
+}
+
 /// The dependency table learns of a page when it is handed out.
-void Hub::add_blocks(RegionId id, const Aau::Placed& placed) {
+void Hub::add_blocks(RegionId id, const Aau::Located& located) {
     const RowSpace& space = regions_[id].space;
-    const std::uint32_t first = placed.page_first_row / space.block_rows;
+    const std::uint32_t first = located.page_first_row / space.block_rows;
     const BlockGroup group =
-        dam_.add({placed.page_begin, placed.page_rows, space.block_rows,
+        dam_.add({located.page_begin, located.page_rows, space.block_rows,
                   space.data_bytes + (space.source_column ? kSourceColumn : 0), space.data_bytes});
-    const std::uint32_t blocks = (placed.page_rows - 1) / space.block_rows + 1;
+    const std::uint32_t blocks = (located.page_rows - 1) / space.block_rows + 1;
     blocks_.resize(group + blocks);
     for (std::uint32_t i = 0; i < blocks; ++i) blocks_[group + i] = {id, first + i};
 }
@@ -87,6 +126,9 @@ void Hub::count(const Counted& what) {
 }
 
 void Hub::ring() {
+    for (std::size_t i = 0; i < late_.size(); ++i) {
+        if (late_[i].time == gpu_.now()) regions_[late_[i].region].memory.write(late_[i].piece);
+    }
     while (!due_.empty() && due_.front().time <= gpu_.now()) {
         std::pop_heap(due_.begin(), due_.end(), std::greater<>());
         const BlockOf block = blocks_[due_.back().group];

@@ -1,10 +1,12 @@
 /// The receiving side of a GPU's hub, beyond the plain path into memory: regions of rows, the AAU
-/// that allocates places in them, and the DAM that tells when row blocks are there.
+/// that allocates rows in them, and the DAM that tells when row blocks are there.
 #pragma once
 #include "sim/endpoint.hpp"
+#include "sim/fault.hpp"
 #include "sim/hub/aau.hpp"
 #include "sim/hub/dam.hpp"
 #include "sim/hub/row_memory.hpp"
+#include "sim/hub/row_sums.hpp"
 
 #include <moehub/machine.hpp>
 
@@ -23,7 +25,7 @@ class ReadyListener {
     ~ReadyListener() = default;
 };
 
-/// Bytes of the source column that follows a row: GPU and place to return the result to.
+/// Bytes of the source column that follows a row: GPU and row to return the result to.
 inline constexpr Bytes kSourceColumn = 16;
 
 struct RowSpace {
@@ -47,6 +49,9 @@ class Hub final : private Alarm {
     Hub(const Hub&) = delete;
 
     RegionId add_region(const RowSpace& space);
+    /// Rows that are sums; a region of its own kind, with its own numbers.
+    RegionId add_sums(std::int64_t rows, Bytes row_bytes);
+    RowSums& sums(RegionId region) { return sums_[region]; }
     void listen(ReadyListener& listener) { listener_ = &listener; }
 
     struct Arrival {
@@ -54,9 +59,16 @@ class Hub final : private Alarm {
         const Unit& unit;
         Bytes offset = 0;  ///< of the unit within its transfer
         Ps now = 0;
+        Fault fault;
     };
     /// A unit of a row; returns when it is in memory and acknowledged.
     Ps take_in(const Arrival& arrival);
+    /// A load of sums: what it finds here, and what one of this GPU's own brought.
+    Sum read_sum(RegionId region, const RowStretch& stretch) const {
+        return sums_[region].read(stretch);
+    }
+    void add_sum(const Transfer& transfer, const RowStretch& stretch, const Sum& sum,
+                 std::uint32_t answers, const Fault& fault);
     /// AllReady: nothing more will come.
     void all_ready();
 
@@ -86,8 +98,17 @@ class Hub final : private Alarm {
         }
     };
 
+    struct Late {  // of a fault
+        Ps time;
+        RegionId region;
+        RowMemory::Piece piece;
+    };
+
     void ring() override;
-    void add_blocks(RegionId region, const Aau::Placed& placed);
+    Ps take_in_row(const Arrival& arrival);
+    Ps take_in_plain(const Arrival& arrival);
+    void write(RegionId region, const RowMemory::Piece& piece, const Fault& fault);
+    void add_blocks(RegionId region, const Aau::Located& located);
     struct Counted {  // data of one row that is acknowledged
         std::uint64_t address;
         Bytes bytes;
@@ -104,8 +125,10 @@ class Hub final : private Alarm {
     Aau aau_;
     Dam dam_;
     std::vector<Region> regions_;
+    std::deque<RowSums> sums_;
     std::vector<BlockOf> blocks_;
     std::vector<Due> due_;  ///< min-heap
+    std::vector<Late> late_;
     ReadyListener* listener_ = nullptr;
 };
 

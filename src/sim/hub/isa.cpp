@@ -51,11 +51,11 @@ void store(Endpoint& gpu, const PlainStore& row) {
     Transfer transfer;
     transfer.dst = row.to.gpu;
     transfer.bytes = row.bytes;
-    transfer.address = line_address(row.to, row.place, row.bytes);
+    transfer.address = line_address(row.to, row.row, row.bytes);
     transfer.arrived = row.arrived;
     transfer.answered = row.answered;
     transfer.target.region = row.to.region;
-    transfer.target.row = row.place;
+    transfer.target.row = row.row;
     transfer.target.numbers = row.numbers;
     gpu.post(transfer);
 }

@@ -36,10 +36,10 @@ void store_source(Endpoint& gpu, const RowStore& row, std::uint64_t source);
 /// column's, with the same flits. The row must be whole packets.
 void store_row_and_source(Endpoint& gpu, const RowStore& row, std::uint64_t source);
 
-/// Conventional stores of a row to a known place.
+/// Conventional stores of a row to a known row number.
 struct PlainStore {
     MallocId to;
-    std::uint32_t place = 0;
+    std::uint32_t row = 0;  ///< its number
     Bytes bytes = 0;
     const double* numbers = nullptr;
     CounterId arrived = kNoCounter;   ///< at the receiver, one more when all of it is in memory

@@ -14,15 +14,15 @@ RowMemory::RowMemory(Bytes data_bytes, Bytes line, bool source_column, bool numb
       source_column_(source_column),
       with_numbers_(numbers) {}
 
-RowMemory::Row& RowMemory::row(std::uint32_t place, std::uint32_t row_id) {
-    if (place >= rows_.size()) {
-        rows_.resize(place + 1);
+RowMemory::Row& RowMemory::row(std::uint32_t number, std::uint32_t row_id) {
+    if (number >= rows_.size()) {
+        rows_.resize(number + 1);
         if (with_numbers_) numbers_.resize(rows_.size() * lines_);
     }
-    Row& found = rows_[place];
+    Row& found = rows_[number];
     if (found.known && found.id != row_id) {
         throw std::logic_error(
-            fmt::format("row {} was written over row {} at place {}", row_id, found.id, place));
+            fmt::format("row {} was written over row {} in row number {}", row_id, found.id, number));
     }
     found.known = true;
     found.id = row_id;
@@ -30,17 +30,17 @@ RowMemory::Row& RowMemory::row(std::uint32_t place, std::uint32_t row_id) {
 }
 
 /// A row that comes as a whole is told by its count of lines alone.
-void RowMemory::mark(std::uint32_t place, std::size_t first, std::size_t count) {
+void RowMemory::mark(std::uint32_t number, std::size_t first, std::size_t count) {
     const auto twice = [&](std::size_t line) {
-        throw std::logic_error(fmt::format("line {} of row {} came twice", line, rows_[place].id));
+        throw std::logic_error(fmt::format("line {} of row {} came twice", line, rows_[number].id));
     };
-    if (rows_[place].seen + count > lines_) twice(first);
+    if (rows_[number].seen + count > lines_) twice(first);
     if (count == lines_) return;
     if (arrived_.size() < rows_.size() * words_) arrived_.resize(rows_.size() * words_);
     for (std::size_t line = first; line < first + count;) {
         const std::size_t bits = std::min(64 - line % 64, first + count - line);
         const std::uint64_t mask = ~std::uint64_t{0} >> (64 - bits) << (line % 64);
-        std::uint64_t& word = arrived_[place * words_ + line / 64];
+        std::uint64_t& word = arrived_[number * words_ + line / 64];
         if ((word & mask) != 0) twice(line);
         word |= mask;
         line += bits;
@@ -48,23 +48,23 @@ void RowMemory::mark(std::uint32_t place, std::size_t first, std::size_t count) 
 }
 
 void RowMemory::write(const Piece& piece) {
-    Row& target = row(piece.place, piece.row_id);
+    Row& target = row(piece.number, piece.row_id);
     const auto first = static_cast<std::size_t>(piece.offset / line_);
     const auto count = static_cast<std::size_t>((piece.bytes + line_ - 1) / line_);
     if (piece.offset % line_ != 0 || first + count > lines_) {
         throw std::logic_error(
             fmt::format("{} B at {} do not lie on the lines of a row", piece.bytes, piece.offset));
     }
-    mark(piece.place, first, count);
+    mark(piece.number, first, count);
     target.seen += static_cast<std::uint32_t>(count);
     if (with_numbers_) {
         std::copy_n(piece.numbers + first, count,
-                    numbers_.begin() + static_cast<std::ptrdiff_t>(piece.place * lines_ + first));
+                    numbers_.begin() + static_cast<std::ptrdiff_t>(piece.number * lines_ + first));
     }
 }
 
-void RowMemory::write_source(std::uint32_t place, std::uint32_t row_id, std::uint64_t source) {
-    Row& target = row(place, row_id);
+void RowMemory::write_source(std::uint32_t number, std::uint32_t row_id, std::uint64_t source) {
+    Row& target = row(number, row_id);
     if (target.has_source) {
         throw std::logic_error(fmt::format("the source of row {} came twice", row_id));
     }
@@ -72,8 +72,8 @@ void RowMemory::write_source(std::uint32_t place, std::uint32_t row_id, std::uin
     target.source = source;
 }
 
-bool RowMemory::complete(std::uint32_t place) const {
-    const Row& found = rows_[place];
+bool RowMemory::complete(std::uint32_t number) const {
+    const Row& found = rows_[number];
     return found.known && found.seen == lines_ && found.has_source == source_column_;
 }
 

@@ -17,7 +17,7 @@ class RowMemory {
     /// Part of a row from `offset` on, whole lines but for the row's end. Throws std::logic_error
     /// when a line comes twice or the row belongs to another RowID.
     struct Piece {
-        std::uint32_t place = 0;  ///< row of the region
+        std::uint32_t number = 0;  ///< of the row in the region
         std::uint32_t row_id = 0;
         Bytes offset = 0;
         Bytes bytes = 0;
@@ -25,16 +25,16 @@ class RowMemory {
     };
     void write(const Piece& piece);
     /// The row's source column.
-    void write_source(std::uint32_t place, std::uint32_t row_id, std::uint64_t source);
+    void write_source(std::uint32_t number, std::uint32_t row_id, std::uint64_t source);
 
     std::uint32_t rows() const { return static_cast<std::uint32_t>(rows_.size()); }
-    std::uint32_t row_id(std::uint32_t place) const { return rows_[place].id; }
-    std::uint64_t source(std::uint32_t place) const { return rows_[place].source; }
+    std::uint32_t row_id(std::uint32_t number) const { return rows_[number].id; }
+    std::uint64_t source(std::uint32_t number) const { return rows_[number].source; }
     /// All lines, and the source column where there is one.
-    bool complete(std::uint32_t place) const;
+    bool complete(std::uint32_t number) const;
     /// One for each line; null where rows carry none.
-    const double* numbers(std::uint32_t place) const {
-        return with_numbers_ ? numbers_.data() + std::size_t{place} * lines_ : nullptr;
+    const double* numbers(std::uint32_t number) const {
+        return with_numbers_ ? numbers_.data() + std::size_t{number} * lines_ : nullptr;
     }
 
   private:
@@ -46,8 +46,8 @@ class RowMemory {
         bool has_source = false;
     };
 
-    Row& row(std::uint32_t place, std::uint32_t row_id);
-    void mark(std::uint32_t place, std::size_t first, std::size_t count);
+    Row& row(std::uint32_t number, std::uint32_t row_id);
+    void mark(std::uint32_t number, std::size_t first, std::size_t count);
 
     std::size_t lines_;
     std::size_t words_;  ///< of a row's bitmap of lines

@@ -33,7 +33,7 @@ void RpmPartition::add(const RpmLine& line, RpmStats& stats) {
     check(line);
     if (!fits()) throw std::logic_error("RPM: a store into a full partition");
     if (line.plane >= planes_.size()) planes_.resize(line.plane + std::size_t{1});
-    place(line);
+    queue(line);
     used_ += line.packets;
     stats.deepest = std::max<std::int64_t>(stats.deepest, used_);
     stats.stores += line.packets;
@@ -82,7 +82,7 @@ RpmLine RpmPartition::take(std::size_t slot, RpmStats& stats) {
 }
 
 /// Puts a line where its time belongs.
-void RpmPartition::place(const RpmLine& line) const {
+void RpmPartition::queue(const RpmLine& line) const {
     Plane& plane = planes_[line.plane];
     const Held held{line, may_leave(line, timer_)};
     if (held.from <= now_) {
@@ -124,7 +124,7 @@ bool RpmPartition::merge(const RpmLine& store) {
         line.since = std::min(line.since, store.since);
         line.last = std::max(line.last, store.last);
     }
-    place(line);
+    queue(line);
     if (!room) throw std::logic_error("RPM: a line was given more than its bytes");
     return true;
 }

@@ -110,7 +110,7 @@ class RpmPartition {
     static constexpr std::size_t kWaiting = 2;
 
     const Held& front(std::size_t slot) const;
-    void place(const RpmLine& line) const;
+    void queue(const RpmLine& line) const;
     bool merge(const RpmLine& store);
 
     std::int32_t entries_;

@@ -1,4 +1,4 @@
-#include "sim/egress.hpp"
+#include "sim/hub/egress.hpp"
 
 #include "sim/fabric.hpp"
 
@@ -11,9 +11,9 @@ namespace moehub::sim {
 Egress::Egress(Fabric& fabric, GpuId gpu)
     : gpu_(gpu),
       queueing_(fabric.options().queueing),
-      uplinks_(fabric.layout().uplinks()),
+      uplinks_(fabric.topology().uplinks()),
       starts_(uplinks_.size(), kNever) {
-    const ComponentId self = fabric.layout().egress(gpu);
+    const ComponentId self = fabric.topology().egress(gpu);
     for (std::uint32_t i = 0; i < uplinks_.size(); ++i) {
         Uplink& uplink = uplinks_[i];
         uplink.wire = &fabric.wire_of_uplink(i);
@@ -76,13 +76,13 @@ void Egress::enqueue(Fabric& fabric, TransferId id) {
     const auto [last, first_ever] = last_.try_emplace(transfer.dst, id);
     if (!first_ever) fabric.transfer(std::exchange(last->second, id)).next = id;
     for (Uplink& uplink : uplinks_) {
-        if (!fabric.layout().connects(uplink.number, transfer.src, transfer.dst)) continue;
-        const auto [place, idle] = uplink.cursors.try_emplace(transfer.dst);
+        if (!fabric.topology().connects(uplink.number, transfer.src, transfer.dst)) continue;
+        const auto [found, idle] = uplink.cursors.try_emplace(transfer.dst);
         if (!idle) continue;  // it will come to this transfer
-        Cursor& cursor = place->second;
+        Cursor& cursor = found->second;
         open(fabric, uplink, cursor, id);
         if (!settle(fabric, uplink, cursor)) {
-            uplink.cursors.erase(place);
+            uplink.cursors.erase(found);
             continue;
         }
         const std::uint32_t number = channel_of(uplink, transfer.dst);
@@ -156,34 +156,19 @@ void Egress::depart(Fabric& fabric, Uplink& uplink, const Choice& choice) {
 }
 
 void Egress::emit(Fabric& fabric, const Uplink& uplink, const Unit& unit, PoolId hold, Ps start) {
-    const Layout& layout = fabric.layout();
+    const Topology& topology = fabric.topology();
     const Wire& wire = *uplink.wire;
-    const ComponentId self = layout.egress(gpu_);
-    if (fabric.options().grain == Grain::packet && !unit.multicast) {
+    const ComponentId self = topology.egress(gpu_);
+    if (fabric.options().grain == Grain::packet) {
         const Ps arrival = uplink.free_at + wire.latency;
-        fabric.push(layout.after_egress(unit), unit, arrival, self).hold = hold;
+        fabric.push(topology.after_egress(unit), unit, arrival, self).hold = hold;
         return;
     }
     const std::uint32_t first = first_packet_flits(unit);
     const Ps lane = wire.lane_extra(first) + wire.latency;
-    const Flight flight{start + wire.serialise(first) + lane, uplink.free_at + lane, self};
-    if (unit.multicast) {
-        emit_copies(fabric, unit, hold, flight);
-    } else {
-        fabric.send_train(layout.after_egress(unit), unit, hold, flight);
-    }
-}
-
-/// The switch replicates: a copy to every GPU of the node.
-void Egress::emit_copies(Fabric& fabric, const Unit& unit, PoolId hold, const Flight& flight) {
-    const Layout& layout = fabric.layout();
-    const PoolId shared = fabric.share_hold(hold, layout.gpus_per_node);
-    const std::uint32_t base = layout.node(gpu_) * layout.gpus_per_node;
-    Unit copy = unit;
-    for (std::uint32_t i = 0; i < layout.gpus_per_node; ++i) {
-        copy.dst = static_cast<GpuId>(base + i);
-        fabric.send_train(layout.after_egress(copy), copy, shared, flight);
-    }
+    fabric.send_train(
+        topology.after_egress(unit), unit, hold,
+        {start + wire.serialise(first) + lane, uplink.free_at + lane, self});
 }
 
 }  // namespace moehub::sim

@@ -1,4 +1,4 @@
-#include "sim/fluid.hpp"
+#include "sim/switch/fluid.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // How requests reach an egress's channels: one queue per peer, or one shared FIFO.
-#include "sim/egress.hpp"
+#include "sim/hub/egress.hpp"
 #include "sim/fabric.hpp"
 
 #include <algorithm>
@@ -39,8 +39,8 @@ void Egress::refill(Fabric& fabric, Uplink& uplink, std::uint32_t number) {
 
 /// True for the links to several switches, over which a transfer's lines are spread.
 bool Egress::spread(const Fabric& fabric, const Uplink& uplink) const {
-    const Layout& layout = fabric.layout();
-    return layout.planes > 1 && !layout.mesh && !layout.is_nic(uplink.number);
+    const Topology& topology = fabric.topology();
+    return topology.planes > 1 && !topology.mesh && !topology.is_nic(uplink.number);
 }
 
 void Egress::open(Fabric& fabric, const Uplink& uplink, Cursor& cursor, TransferId id) const {
@@ -50,7 +50,7 @@ void Egress::open(Fabric& fabric, const Uplink& uplink, Cursor& cursor, Transfer
     cursor.count = fabric.units(transfer, *uplink.wire);
     cursor.end = cursor.count;
     if (spread(fabric, uplink)) {
-        const std::uint32_t planes = fabric.layout().planes;
+        const std::uint32_t planes = fabric.topology().planes;
         cursor.line = fabric.first_line(transfer, *uplink.wire);
         cursor.group = cursor.line / planes;
         cursor.end = (cursor.line + cursor.count + planes - 1) / planes;
@@ -59,12 +59,12 @@ void Egress::open(Fabric& fabric, const Uplink& uplink, Cursor& cursor, Transfer
 
 /// Moves a cursor on to the next unit for its uplink; false at the end of the list.
 bool Egress::settle(Fabric& fabric, const Uplink& uplink, Cursor& cursor) const {
-    const Layout& layout = fabric.layout();
+    const Topology& topology = fabric.topology();
     const bool spreads = spread(fabric, uplink);
     for (;;) {
         for (; cursor.group < cursor.end; ++cursor.group) {
             const std::uint64_t line =
-                spreads ? layout.line(cursor.group, uplink.number) : cursor.group;
+                spreads ? topology.line(cursor.group, uplink.number) : cursor.group;
             const std::uint64_t index = line - cursor.line;  // wraps where the line lies before
             if (index >= cursor.count) continue;
             cursor.index = static_cast<std::uint32_t>(index);
@@ -116,9 +116,9 @@ void Egress::feed_from_fifo(Fabric& fabric) {
     while (next_lane(fabric)) {
         const TransferId id = lanes_[lane_];
         Transfer& transfer = fabric.transfer(id);
-        const Layout& layout = fabric.layout();
+        const Topology& topology = fabric.topology();
         const Wire& line_wire = *uplinks_.front().wire;
-        Uplink& uplink = uplinks_[layout.uplink(
+        Uplink& uplink = uplinks_[topology.uplink(
             transfer.src, transfer.dst, fabric.first_line(transfer, line_wire) + transfer.issued)];
         const std::uint32_t number = channel_of(uplink, transfer.dst);
         Channel& channel = uplink.channels[number];

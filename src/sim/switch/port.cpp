@@ -1,4 +1,4 @@
-#include "sim/port.hpp"
+#include "sim/switch/port.hpp"
 
 #include "sim/fabric.hpp"
 
@@ -7,52 +7,36 @@
 
 namespace moehub::sim {
 
-Port::Port(Fabric& fabric, std::uint32_t number)
-    : number_(number),
-      wire_(&fabric.wire_of_port(number)),
-      self_(fabric.layout().port(number)),
-      packets_(fabric.options().grain == Grain::packet || wire_ != &fabric.link()) {
-    if (!fabric.port_has_credits(number)) return;
-    for (Fifo& fifo : fifos_) fifo.pool = fabric.add_pool(self_, *wire_);
+Port::Port(Fabric& fabric, const Spec& spec) : spec_(spec) {
+    if (!spec.credits) return;
+    for (Fifo& fifo : fifos_) fifo.pool = fabric.add_pool(spec.self, *spec.wire);
 }
 
-Ps Port::run(Fabric& fabric, std::span<const Event> events, Ps until) {
-    if (packets_) return run_packets(fabric, events, until);
-    for (Event event : events) {
-        if (event.unit.gather) {
-            if (!gathered(fabric, event)) continue;
-            // Head and tail may have been completed by different GPUs: one name for both.
-            event.unit.src = event.unit.dst;
-        }
-        flow(fabric, event);
+/// Parts of a gathered response give their credits back when they come.
+void Port::take(Fabric& fabric, const Event& event) {
+    if (!event.unit.gather) return accept(fabric, event);
+    if (event.unit.phase != Phase::head) {
+        fabric.release(event.unit.hold, event.time, event.unit.flits);
     }
-    return kNever;
+    if (!gather_) gather_ = std::make_unique<Gather>(spec_.sums, *spec_.wire);
+    for (const Event& passed : gather_->take(fabric, event)) accept(fabric, passed);
 }
 
-bool Port::gathered(Fabric& fabric, const Event& event) {
-    const Unit& unit = event.unit;
-    if (unit.phase != Phase::head) fabric.release(unit.hold, event.time, unit.flits);
-    const std::uint64_t key = (std::uint64_t{unit.transfer} << 32) | unit.index;
-    Gathered& parts = gathering_[key];
-    const std::uint32_t seen = unit.phase == Phase::head ? ++parts.heads : ++parts.tails;
-    if (seen < fabric.layout().gpus_per_node) return false;
-    if (unit.phase != Phase::head) gathering_.erase(key);
-    return true;
+void Port::accept(Fabric& fabric, const Event& event) {
+    if (!spec_.packets) return flow(fabric, event);
+    fifos_[class_of(event.unit.kind)].units.push(event.time).unit = event.unit;
+    next_ = 0;
 }
 
 // Packet grain.
 
-Ps Port::run_packets(Fabric& fabric, std::span<const Event> events, Ps until) {
-    for (const Event& event : events) {
-        if (event.unit.gather && !gathered(fabric, event)) continue;
-        fifos_[class_of(event.unit.kind)].units.push(event.time).unit = event.unit;
-    }
+Ps Port::run(Fabric& fabric, Ps until) {
     for (;;) {
         std::size_t chosen = 0;
-        const Ps start = next_start(fabric, chosen);
-        if (start >= until) return start;
+        next_ = next_start(fabric, chosen);
+        if (next_ >= until) return next_;
         turn_ = 1 - static_cast<unsigned>(chosen);
-        depart(fabric, fifos_[chosen], start);
+        depart(fabric, fifos_[chosen], next_);
     }
 }
 
@@ -74,13 +58,11 @@ Ps Port::next_start(Fabric& fabric, std::size_t& chosen) {
 
 void Port::depart(Fabric& fabric, Fifo& fifo, Ps start) {
     const Unit& unit = fifo.units.front().unit;
-    free_at_ = start + wire_->serialise(unit.flits);
-    sent_ += unit.flits;
-    // A gathered response gave its credits back when its parts came.
-    if (!unit.gather) fabric.release(unit.hold, free_at_, unit.flits);
+    free_at_ = start + spec_.wire->serialise(unit.flits);
+    busy_.add(start, free_at_, unit.flits);
+    fabric.release(unit.hold, free_at_, unit.flits);
     if (fifo.pool != kNoPool) fabric.pool(fifo.pool).take(unit.flits);
-    const ComponentId next = fabric.layout().after_port(number_, unit);
-    fabric.push(next, unit, free_at_ + wire_->latency, self_).hold = fifo.pool;
+    fabric.push(spec_.behind, unit, free_at_ + spec_.wire->latency, spec_.self).hold = fifo.pool;
     fifo.units.drop();
 }
 
@@ -103,11 +85,10 @@ void Port::flow(Fabric& fabric, const Event& event) {
             break;
     }
     // The buffer drains from the head's departure on, as fast as the sender can fill it again.
-    if (unit.phase != Phase::tail && !unit.gather) fabric.release(unit.hold, departure, unit.flits);
+    if (unit.phase != Phase::tail) fabric.release(unit.hold, departure, unit.flits);
     if (unit.phase == Phase::head) return;  // only the tail's arrival counts at a GPU
-    sent_ += unit.flits;
-    const ComponentId next = fabric.layout().after_port(number_, unit);
-    Unit& sent = fabric.push(next, unit, departure + wire_->latency, self_);
+    busy_.add(departure - spec_.wire->serialise(unit.flits), departure, unit.flits);
+    Unit& sent = fabric.push(spec_.behind, unit, departure + spec_.wire->latency, spec_.self);
     sent.hold = kNoPool;
     sent.phase = Phase::whole;
 }
@@ -115,19 +96,19 @@ void Port::flow(Fabric& fabric, const Event& event) {
 /// When what has just been added to the backlog has left.
 Ps Port::drained(const Unit& unit, Ps now) const {
     return now + std::llround(fluid_.wait(class_of(unit.kind))) +
-           wire_->lane_extra(first_packet_flits(unit));
+           spec_.wire->lane_extra(first_packet_flits(unit));
 }
 
 Ps Port::flow_whole(const Event& event) {
-    const auto work = static_cast<double>(wire_->serialise(event.unit.flits));
+    const auto work = static_cast<double>(spec_.wire->serialise(event.unit.flits));
     fluid_.add(class_of(event.unit.kind), work, 0);
     return drained(event.unit, event.time);
 }
 
 /// First packet of a train: its work is here, the rest comes at an even rate until the tail.
 Ps Port::flow_head(const Event& event) {
-    const auto first = static_cast<double>(wire_->serialise(first_packet_flits(event.unit)));
-    const auto work = static_cast<double>(wire_->serialise(event.unit.flits));
+    const auto first = static_cast<double>(spec_.wire->serialise(first_packet_flits(event.unit)));
+    const auto work = static_cast<double>(spec_.wire->serialise(event.unit.flits));
     // Up and down links are alike, so a train comes in as fast as it could leave.
     const double rate = work > first ? 1.0 : 0.0;
     fluid_.add(class_of(event.unit.kind), first, rate);
@@ -143,8 +124,8 @@ Ps Port::flow_tail(const Event& event) {
                other.src == unit.src;
     });
     if (train == arriving_.end()) throw std::logic_error("a train's tail came without its head");
-    const auto first = static_cast<double>(wire_->serialise(first_packet_flits(unit)));
-    const auto work = static_cast<double>(wire_->serialise(unit.flits));
+    const auto first = static_cast<double>(spec_.wire->serialise(first_packet_flits(unit)));
+    const auto work = static_cast<double>(spec_.wire->serialise(unit.flits));
     const double counted = first + train->rate * static_cast<double>(event.time - train->head);
     fluid_.add(class_of(unit.kind), work - counted, -train->rate);
     *train = arriving_.back();

@@ -1,4 +1,4 @@
-#include "sim/layout.hpp"
+#include "sim/topology.hpp"
 
 #include <algorithm>
 
@@ -13,10 +13,11 @@ std::uint64_t mix(std::uint64_t x) {  // splitmix64's finaliser
 
 }  // namespace
 
-Layout::Layout(const Machine& machine, bool fold_planes)
+Topology::Topology(const Machine& machine, bool fold_planes)
     : gpus(static_cast<std::uint32_t>(machine.gpus())),
+      nodes(static_cast<std::uint32_t>(machine.nodes)),
       gpus_per_node(static_cast<std::uint32_t>(machine.gpus_per_node)),
-      mesh(machine.topology == Topology::mesh),
+      mesh(machine.topology == NodeTopology::mesh),
       nics(machine.nodes > 1) {
     if (mesh) {
         planes = gpus_per_node > 1 ? gpus_per_node - 1 : 1;
@@ -27,10 +28,33 @@ Layout::Layout(const Machine& machine, bool fold_planes)
     if (nics && gpus_per_node > 1) {
         spines = static_cast<std::uint32_t>(std::min(machine.spines, machine.nodes));
     }
-    first_leaf_up_ = down_ports() + nic_ports();
+    first_leaf_ = mesh ? 0 : nodes * planes;
+    first_spine_ = first_leaf_ + (nics ? gpus_per_node : 0);
 }
 
-std::uint32_t Layout::uplink(std::uint32_t src, std::uint32_t dst, std::uint64_t line) const {
+std::uint32_t Topology::ports(SwitchId number) const {
+    return tier(number) == Tier::leaf ? nodes + spines : gpus_per_node;
+}
+
+ComponentId Topology::behind_port(SwitchId number, std::uint32_t port) const {
+    switch (tier(number)) {
+        case Tier::node:
+            return gpu(number / planes * gpus_per_node + port);
+        case Tier::leaf:
+            return port < nodes ? gpu(port * gpus_per_node + number - first_leaf_)
+                                : of_switch(spine(port - nodes));
+        case Tier::spine:
+            break;
+    }
+    return of_switch(leaf(port));
+}
+
+std::uint32_t Topology::port_towards(SwitchId number, const Unit& unit) const {
+    if (tier(number) != Tier::leaf) return rail(unit.dst);
+    return rail(unit.dst) == number - first_leaf_ ? node(unit.dst) : nodes + spine_of(unit);
+}
+
+std::uint32_t Topology::uplink(std::uint32_t src, std::uint32_t dst, std::uint64_t line) const {
     if (!same_node(src, dst)) return planes;
     if (mesh) return rail(dst) - (rail(dst) > rail(src) ? 1 : 0);
     if (planes == 1) return 0;
@@ -39,25 +63,19 @@ std::uint32_t Layout::uplink(std::uint32_t src, std::uint32_t dst, std::uint64_t
     return (place + first_of_group(group)) % planes;
 }
 
-std::uint64_t Layout::line(std::uint64_t group, std::uint32_t uplink_number) const {
+std::uint64_t Topology::line(std::uint64_t group, std::uint32_t uplink_number) const {
     const std::uint32_t first = first_of_group(group);
     const std::uint32_t place = uplink_number - first + (uplink_number < first ? planes : 0);
     return group * planes + place;
 }
 
-std::uint32_t Layout::first_of_group(std::uint64_t group) const {
+std::uint32_t Topology::first_of_group(std::uint64_t group) const {
     // The high half of a product stands for a remainder, without a division.
     return static_cast<std::uint32_t>(((mix(group) >> 32) * planes) >> 32);
 }
 
-ComponentId Layout::after_nic(const Unit& unit) const {
-    if (rail(unit.src) == rail(unit.dst) || spines == 0) return port(nic_down(unit.dst));
-    return port(leaf_up(rail(unit.src), spine_of(unit)));
-}
-
-ComponentId Layout::after_spine_link(std::uint32_t number, const Unit& unit) const {
-    if (number < spine_ports()) return port(spine_down(spine_of(unit), rail(unit.dst)));
-    return port(nic_down(unit.dst));
+ComponentId Topology::after_nic(const Unit& unit) const {
+    return of_switch(leaf(spines == 0 ? rail(unit.dst) : rail(unit.src)));
 }
 
 }  // namespace moehub::sim

@@ -25,7 +25,6 @@
 namespace moehub::sim {
 
 class Fabric;
-struct Flight;
 enum class Queueing;
 
 class Egress {
@@ -54,15 +53,15 @@ class Egress {
         RpmLine next;                     ///< of the head, to enter as soon as there is room
         Ps ready = 0;                     ///< the head's
         Bytes left = 0;                   ///< of the head, from `next` on
-        std::uint64_t number = 0;         ///< of `next` among all lines (Layout::uplink)
+        std::uint64_t number = 0;         ///< of `next` among all lines (Topology::uplink)
         std::int64_t merged = 0;          ///< stores that `next` is made of, beyond one per packet
     };
-    struct Cursor {  // an uplink's place in the list of transfers to one peer
+    struct Cursor {  // where an uplink is in the list of transfers to one peer
         TransferId transfer = kNoTransfer;
         std::uint32_t index = 0;  ///< of the transfer's unit that is next on this uplink
         std::uint32_t count = 0;  ///< of the transfer's units
         std::uint64_t line = 0;   ///< of the transfer's first unit
-        std::uint64_t group = 0;  ///< of lines (Layout::uplink) that holds the unit
+        std::uint64_t group = 0;  ///< of lines (Topology::uplink) that holds the unit
         std::uint64_t end = 0;    ///< behind the transfer's last group
     };
     struct Channel {
@@ -112,7 +111,6 @@ class Egress {
     }
     void depart(Fabric& fabric, Uplink& uplink, const Choice& choice);
     void emit(Fabric& fabric, const Uplink& uplink, const Unit& unit, PoolId hold, Ps start);
-    void emit_copies(Fabric& fabric, const Unit& unit, PoolId hold, const Flight& flight);
 
     // Per peer.
     Ps run_uplink(Fabric& fabric, Uplink& uplink, Ps until);

@@ -1,8 +1,8 @@
 /// Where everything is: numbering of components and the way a unit takes through them.
 ///
-/// Inside a node a unit goes egress(src) → port down(dst, plane) → gpu(dst); in a mesh it goes
-/// egress(src) → gpu(dst). Between nodes it goes egress(src) → leaf of src's rail → [spine → leaf
-/// of dst's rail] → gpu(dst); GPU i of every node is on rail i.
+/// Inside a node a unit goes egress(src) → switch of its plane → gpu(dst); in a mesh it goes
+/// egress(src) → gpu(dst). Between nodes it goes egress(src) → leaf switch of src's rail → [spine →
+/// leaf of dst's rail] → gpu(dst); GPU i of every node is on rail i.
 #pragma once
 #include "sim/event.hpp"
 
@@ -10,42 +10,50 @@
 
 namespace moehub::sim {
 
-struct Layout {
+using SwitchId = std::uint32_t;
+
+struct Topology {
     std::uint32_t gpus = 0;
+    std::uint32_t nodes = 1;
     std::uint32_t gpus_per_node = 0;
     std::uint32_t planes = 1;  ///< links of a GPU inside its node: one per switch, or per peer
     std::uint32_t spines = 0;
     bool mesh = false;
     bool nics = false;
 
-    Layout(const Machine& machine, bool fold_planes);
+    Topology(const Machine& machine, bool fold_planes);
 
-    std::size_t components() const { return 2 * gpus + ports(); }
-    std::uint32_t ports() const { return spine_ports() + spines * gpus_per_node; }
-
+    std::size_t components() const { return 2 * gpus + switches(); }
     ComponentId gpu(std::uint32_t gpu) const { return gpu; }
     ComponentId egress(std::uint32_t gpu) const { return gpus + gpu; }
-    ComponentId port(std::uint32_t port) const { return 2 * gpus + port; }
-
-    // Ports, in the order of their numbers.
-    std::uint32_t down(std::uint32_t gpu, std::uint32_t plane) const {
-        return gpu * planes + plane;
-    }
-    std::uint32_t nic_down(std::uint32_t gpu) const { return down_ports() + gpu; }
-    std::uint32_t leaf_up(std::uint32_t rail, std::uint32_t spine) const {
-        return down_ports() + nic_ports() + rail * spines + spine;
-    }
-    std::uint32_t spine_down(std::uint32_t spine, std::uint32_t rail) const {
-        return spine_ports() + spine * gpus_per_node + rail;
-    }
-    bool leads_to_gpu(std::uint32_t port) const { return port < first_leaf_up_; }
-    bool is_nic_down(std::uint32_t port) const {
-        return port >= down_ports() && port < down_ports() + nic_ports();
-    }
+    ComponentId of_switch(SwitchId number) const { return 2 * gpus + number; }
 
     std::uint32_t node(std::uint32_t gpu) const { return gpu / gpus_per_node; }
     std::uint32_t rail(std::uint32_t gpu) const { return gpu % gpus_per_node; }
     bool same_node(std::uint32_t a, std::uint32_t b) const { return node(a) == node(b); }
+
+    // Switches, in the order of their numbers: those of nodes, the rails' leaves, spines.
+    enum class Tier { node, leaf, spine };
+    SwitchId node_switch(std::uint32_t node, std::uint32_t plane) const {
+        return node * planes + plane;
+    }
+    SwitchId leaf(std::uint32_t rail) const { return first_leaf_ + rail; }
+    SwitchId spine(std::uint32_t number) const { return first_spine_ + number; }
+    std::uint32_t switches() const { return first_spine_ + spines; }
+    Tier tier(SwitchId number) const {
+        if (number < first_leaf_) return Tier::node;
+        return number < first_spine_ ? Tier::leaf : Tier::spine;
+    }
+    /// A node's switch has a port to each of its GPUs; a leaf one to its GPU in each node, then one
+    /// to each spine; a spine one to each leaf.
+    std::uint32_t ports(SwitchId number) const;
+    bool leads_to_gpu(SwitchId number, std::uint32_t port) const {
+        return tier(number) != Tier::spine && (tier(number) == Tier::node || port < nodes);
+    }
+    /// Who is at the other end of a port.
+    ComponentId behind_port(SwitchId number, std::uint32_t port) const;
+    /// The port that a unit leaves by.
+    std::uint32_t port_towards(SwitchId number, const Unit& unit) const;
 
     /// Uplinks of an egress: its planes, then its NIC.
     std::uint32_t uplinks() const { return planes + (nics ? 1 : 0); }
@@ -67,31 +75,21 @@ struct Layout {
         if (is_nic(uplink_number) != !same_node(src, dst)) return false;
         return is_nic(uplink_number) || !mesh || uplink(src, dst, 0) == uplink_number;
     }
-
-    /// Where a unit goes from its sender's egress, and from a port.
+    /// Where a unit goes from its sender's egress.
     ComponentId after_egress(const Unit& unit) const {
         if (is_nic(unit.plane)) return after_nic(unit);
-        return mesh ? gpu(unit.dst) : port(down(unit.dst, unit.plane));
-    }
-    ComponentId after_port(std::uint32_t number, const Unit& unit) const {
-        if (leads_to_gpu(number)) return gpu(unit.dst);
-        return after_spine_link(number, unit);
+        return mesh ? gpu(unit.dst) : of_switch(node_switch(node(unit.src), unit.plane));
     }
 
   private:
     std::uint32_t first_of_group(std::uint64_t group) const;
     ComponentId after_nic(const Unit& unit) const;
-    ComponentId after_spine_link(std::uint32_t number, const Unit& unit) const;
-    std::uint32_t down_ports() const { return mesh ? 0 : gpus * planes; }
-    std::uint32_t nic_ports() const { return nics ? gpus : 0; }
-    std::uint32_t spine_ports() const {
-        return down_ports() + nic_ports() + spines * gpus_per_node;
-    }
     std::uint32_t spine_of(const Unit& unit) const {
         return (node(unit.src) + node(unit.dst) + rail(unit.dst)) % spines;
     }
 
-    std::uint32_t first_leaf_up_ = 0;
+    SwitchId first_leaf_ = 0;
+    SwitchId first_spine_ = 0;
 };
 
 }  // namespace moehub::sim

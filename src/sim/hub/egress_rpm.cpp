@@ -1,5 +1,5 @@
 // How requests reach an egress's channels through the RPM.
-#include "sim/egress.hpp"
+#include "sim/hub/egress.hpp"
 #include "sim/fabric.hpp"
 
 #include <algorithm>
@@ -23,12 +23,12 @@ Ps Egress::run_rpm(Fabric& fabric, Ps until) {
 }
 
 Egress::Partition& Egress::partition_of(Fabric& fabric, GpuId peer) {
-    if (partitions_.empty()) partitions_.resize(fabric.layout().gpus);
+    if (partitions_.empty()) partitions_.resize(fabric.topology().gpus);
     if (partitions_[peer]) return *partitions_[peer];
     const MoeHubSpec& spec = fabric.machine().moe_hub;
     partitions_[peer] = std::make_unique<Partition>(peer, spec.rpm_entries, spec.rpm_timer);
     for (Uplink& uplink : uplinks_) {
-        if (!fabric.layout().connects(uplink.number, gpu_, peer)) continue;
+        if (!fabric.topology().connects(uplink.number, gpu_, peer)) continue;
         uplink.channels[channel_of(uplink, peer)].partitions.push_back(partitions_[peer].get());
     }
     return *partitions_[peer];
@@ -60,16 +60,16 @@ void Egress::open_head(Fabric& fabric, Partition& partition) const {
     line.row_id = transfer.target.allocate ? transfer.target.row : 0xffffffff;
     line.low_priority = transfer.target.low_priority;
     line.kind = transfer.kind;
-    line.multicast = transfer.multicast;
+    line.multicast = transfer.multicast();
     line.plane = static_cast<std::uint8_t>(
-        fabric.layout().uplink(transfer.src, transfer.dst, partition.number));
+        fabric.topology().uplink(transfer.src, transfer.dst, partition.number));
     shape_next(fabric, partition);
 }
 
 void Egress::shape_next(const Fabric& fabric, Partition& partition) const {
     RpmLine& line = partition.next;
     const Wire& wire = fabric.wire_of_uplink(line.plane);
-    const bool nic = fabric.layout().is_nic(line.plane);
+    const bool nic = fabric.topology().is_nic(line.plane);
     const Bytes bytes = std::min(partition.left, fabric.unit_bytes(wire));
     // A warp's stores to a line come together, so they have merged when the line may go.
     line.bytes = static_cast<std::uint32_t>(bytes);
@@ -94,7 +94,7 @@ void Egress::advance_head(Fabric& fabric, Partition& partition) const {
     }
     ++line.index;
     line.plane =
-        static_cast<std::uint8_t>(fabric.layout().uplink_after(line.plane, ++partition.number));
+        static_cast<std::uint8_t>(fabric.topology().uplink_after(line.plane, ++partition.number));
     if (partition.left < line.bytes) shape_next(fabric, partition);  // all but the last are alike
 }
 
@@ -164,6 +164,8 @@ void Egress::stage_line(Uplink& uplink, const RpmLine& line, GpuId peer, Ps now)
     unit.plane = line.plane;
     unit.multicast = line.multicast;
     unit.gather = false;
+    unit.sum = kNoSum;
+    unit.answers = 1;
     unit.flits = uplink.wire->flits(line.kind, line.bytes, line.packets, line.multicast);
     uplink.channels[number].packets += unit.packets;
 }

@@ -1,0 +1,72 @@
+/// Rows in device memory that are sums: partial ones, which others load and switches add up, and
+/// those that came of it. Keeps for each row who is in it (sums.hpp) and, where rows carry numbers,
+/// the number in each line.
+#pragma once
+#include "sim/sums.hpp"
+
+#include <moehub/units.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace moehub::sim {
+
+/// Bytes of a region: from `offset` in a row on, into the rows that follow. A line that two
+/// stretches share belongs to who has its first byte.
+struct RowStretch {
+    std::uint32_t row = 0;
+    Bytes offset = 0;
+    Bytes bytes = 0;
+};
+
+/// Calls part(row, first line of it, lines) for each row of a stretch.
+template <class Part>
+void each_row(const RowStretch& stretch, Bytes row_bytes, Bytes line, Part part) {
+    Bytes left = stretch.bytes;
+    std::uint32_t row = stretch.row + static_cast<std::uint32_t>(stretch.offset / row_bytes);
+    for (Bytes offset = stretch.offset % row_bytes; left > 0; ++row, offset = 0) {
+        const Bytes here = std::min(left, row_bytes - offset);
+        const auto first = static_cast<std::uint64_t>((offset + line - 1) / line);
+        const auto end = static_cast<std::uint64_t>((offset + here + line - 1) / line);
+        part(row, first, end - first);
+        left -= here;
+    }
+}
+
+class RowSums {
+  public:
+    RowSums(std::int64_t rows, Bytes row_bytes, Bytes line, bool numbers);
+
+    std::uint64_t lines() const { return lines_; }  ///< of a row
+    /// Adds a row of this GPU's own; `numbers` has one for each line, or is null.
+    void add_row(std::uint32_t row, std::uint64_t identity, const double* numbers);
+
+    Sum read(const RowStretch& stretch) const;
+    /// What came for a stretch, for `answers` GPUs.
+    void add(const RowStretch& stretch, const Sum& sum, std::uint32_t answers);
+
+    /// Whether every line of the row has come from so many GPUs.
+    bool complete(std::uint32_t row, std::uint32_t answers) const {
+        return rows_[row].lines == lines_ * answers;
+    }
+    /// Sum over the row's lines of who is in them.
+    std::uint64_t identity(std::uint32_t row) const { return rows_[row].identity; }
+    const double* numbers(std::uint32_t row) const {
+        return with_numbers_ ? numbers_.data() + row * lines_ : nullptr;
+    }
+
+  private:
+    struct Row {
+        std::uint64_t identity = 0;
+        std::uint64_t lines = 0;  ///< that came, times the GPUs they stand for
+    };
+    std::uint64_t lines_;
+    Bytes row_bytes_;
+    Bytes line_;
+    bool with_numbers_;
+    std::vector<Row> rows_;
+    std::vector<double> numbers_;  ///< [row][line]
+};
+
+}  // namespace moehub::sim

@@ -1,0 +1,32 @@
+#include "sim/message.hpp"
+
+#include <utility>
+
+namespace moehub::sim {
+
+MessageId MessageStore::reserve() {
+    if (free_.empty()) {
+        free_.push_back(static_cast<MessageId>(messages_.size()));
+        messages_.emplace_back();
+    }
+    const MessageId id = free_.back();
+    free_.pop_back();
+    return id;
+}
+
+MessageId MessageStore::add(Message message) {
+    const MessageId id = reserve();
+    write(id, std::move(message));
+    return id;
+}
+
+void MessageStore::write(MessageId id, Message message) {
+    messages_[id] = {std::move(message), true};
+}
+
+Message MessageStore::take(MessageId id) {
+    free_.push_back(id);
+    return std::exchange(messages_[id], {}).message;
+}
+
+}  // namespace moehub::sim

@@ -1,0 +1,53 @@
+/// What a transfer carries beside bytes: rows, so that a receiver knows of a row when its bytes have
+/// arrived and not before; and counts of rows, which are told in the same way.
+#pragma once
+#include "sim/event.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace moehub::sim {
+
+using MessageId = std::uint32_t;
+inline constexpr MessageId kNoMessage = 0xffffffff;
+
+/// A row on its way or in a buffer: whose it is and, where rows carry numbers, what it says.
+struct CarriedRow {
+    std::uint32_t token = 0;
+    std::uint16_t slot = 0;  ///< among the token's experts
+    std::uint16_t expert = 0;
+    const double* numbers = nullptr;
+};
+using Rows = std::vector<CarriedRow>;
+
+struct Message {
+    Rows rows;
+    std::vector<std::int64_t> counts;
+};
+
+/// A message that has arrived.
+struct Received {
+    GpuId from = 0;
+    Message message;
+};
+
+/// The messages of all transfers. One that is to be loaded by others lies here from when it is
+/// reserved, as memory does, and can be read once it is written.
+class MessageStore {
+  public:
+    MessageId reserve();
+    MessageId add(Message message);
+    void write(MessageId id, Message message);
+    bool written(MessageId id) const { return messages_[id].written; }
+    Message take(MessageId id);
+
+  private:
+    struct Kept {
+        Message message;
+        bool written = false;
+    };
+    std::vector<Kept> messages_;
+    std::vector<MessageId> free_;
+};
+
+}  // namespace moehub::sim

@@ -1,0 +1,35 @@
+/// What a unit says of rows that switches add up: for each row that it touches who is in the sum,
+/// and, where rows carry numbers, the sum of each line.
+///
+/// Who is in a sum is the sum of the identities of its rows (64 bits each, well mixed): one left
+/// out or added twice gives another number.
+#pragma once
+#include "sim/event.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace moehub::sim {
+
+struct Sum {
+    std::vector<std::uint64_t> identities;  ///< of the rows that it touches, in their order
+    std::vector<double> numbers;            ///< one for each line; none where rows carry none
+
+    void add(const Sum& other);
+};
+
+/// The sums of all units underway.
+class SumStore {
+  public:
+    SumId add(Sum sum);
+    Sum& operator[](SumId id) { return sums_[id]; }
+    /// Adds `part` to `sum` and forgets it.
+    void merge(SumId sum, SumId part);
+    Sum take(SumId id);
+
+  private:
+    std::vector<Sum> sums_;
+    std::vector<SumId> free_;
+};
+
+}  // namespace moehub::sim

@@ -1,0 +1,83 @@
+/// A switch's output port: the queue in front of a link that leaves the switch, and the unit that
+/// gathers responses on their way to it. Packets (packet grain) wait in a FIFO per class and leave
+/// when the next buffer has credit, the classes taking turns. Trains (row grain) flow through a
+/// fluid FIFO:
+///     tail departure = tail arrival + wait of the backlog at tail arrival,
+/// the backlog growing at (rate of all arriving trains − 1).
+#pragma once
+#include "sim/busy.hpp"
+#include "sim/event.hpp"
+#include "sim/ring.hpp"
+#include "sim/switch/fluid.hpp"
+#include "sim/switch/gather.hpp"
+#include "sim/wire.hpp"
+
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace moehub::sim {
+
+class Fabric;
+
+class Port {
+  public:
+    struct Spec {
+        const Wire* wire = nullptr;
+        ComponentId self = 0;    ///< its switch
+        ComponentId behind = 0;  ///< who is at the other end
+        bool packets = true;     ///< single ones: packet grain, and every link between nodes
+        bool credits = false;    ///< the buffer at the other end is finite
+        std::int64_t sums = 0;   ///< packets of partial sums it has room for
+    };
+    Port(Fabric& fabric, const Spec& spec);
+
+    /// A unit for this port, in the order of the events.
+    void take(Fabric& fabric, const Event& event);
+    /// Sends what starts before `until`; returns when the next may start.
+    Ps run(Fabric& fabric, Ps until);
+    /// Whether `run` has something to do before `until`, or may have now that credits came.
+    bool due(Ps until) const { return next_ < until || spec_.credits; }
+
+    Ps next() const { return next_; }
+    bool idle() const { return fifos_[0].units.empty() && fifos_[1].units.empty(); }
+
+    const Busy& busy() const { return busy_; }
+    /// Null where nothing was ever gathered.
+    const Gather* gather() const { return gather_.get(); }
+
+  private:
+    struct Fifo {
+        Ring<Staged> units;
+        PoolId pool = kNoPool;
+    };
+    struct Arriving {  // a train whose tail is still to come
+        TransferId transfer;
+        std::uint32_t index;
+        GpuId src;
+        Ps head;  ///< arrival of its first packet
+        double rate;
+    };
+
+    void accept(Fabric& fabric, const Event& event);
+    Ps next_start(Fabric& fabric, std::size_t& chosen);
+    void depart(Fabric& fabric, Fifo& fifo, Ps start);
+
+    void flow(Fabric& fabric, const Event& event);
+    Ps flow_whole(const Event& event);
+    Ps flow_head(const Event& event);
+    Ps flow_tail(const Event& event);
+    Ps drained(const Unit& unit, Ps now) const;
+
+    Spec spec_;
+    Busy busy_;
+    Ps free_at_ = 0;
+    Ps next_ = kNever;   ///< when a packet may start, as far as known
+    Fifo fifos_[2];      ///< 0: responses, 1: requests
+    unsigned turn_ = 0;  ///< whose it is
+    FluidLink fluid_;
+    std::vector<Arriving> arriving_;
+    std::unique_ptr<Gather> gather_;
+};
+
+}  // namespace moehub::sim
