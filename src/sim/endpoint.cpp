@@ -78,7 +78,7 @@ TransferId Endpoint::post(const Transfer& wanted, Message message) {
 }
 
 void Endpoint::keep(CounterId arrived, Message message) {
-    counters_[arrived].inbox.push_back({id_, std::move(message)});
+    counters_[arrived].inbox.push_back({id_, 0, std::move(message)});
     increase(arrived);
 }
 
@@ -255,18 +255,22 @@ void Endpoint::deliver(const Unit& unit, Ps visible) {
 /// Puts down what a transfer carried, under the counter that tells of it.
 void Endpoint::receive_message(TransferId carrier) {
     Transfer& transfer = fabric_->transfer(carrier);
-    Message message = fabric_->messages().take(transfer.message);
+    MessageStore& messages = fabric_->messages();
+    Message message = transfer.kind == Kind::load
+                          ? messages.part(transfer.message, transfer.target.row, transfer.target.tag)
+                          : messages.take(transfer.message);
     std::vector<Received>& inbox = counters_[transfer.arrived].inbox;
     const GpuId from = transfer.kind == Kind::load ? transfer.dst : transfer.src;
     const Fault fault = fault_of(transfer);
-    if (fault.what == Fault::What::duplicate) inbox.push_back({from, message});
+    if (fault.what == Fault::What::duplicate) inbox.push_back({from, carrier, message});
     if (fault.what == Fault::What::drop) message = {};
     if (fault.what == Fault::What::delay) {
         transfer.faulty = false;
-        transfer.message = fabric_->messages().add(std::exchange(message, {}));
+        if (transfer.kind != Kind::load) transfer.message = messages.add(std::move(message));
+        message = {};
         add_timer({now_ + fault.late, 0, nullptr, kNoCounter, nullptr, carrier});
     }
-    inbox.push_back({from, std::move(message)});
+    inbox.push_back({from, carrier, std::move(message)});
 }
 
 /// What a load of sums brought.
@@ -285,7 +289,8 @@ void Endpoint::complete(const Unit& unit) {
     if (transfer.answered != kNoCounter) increase(transfer.answered);
 }
 
-/// What a load finds here.
+/// What a load finds here. Rows that lie in memory are written once, so that they may be copied when
+/// the load is through.
 SumId Endpoint::read(const Unit& request) {
     const Transfer& transfer = fabric_->transfer(request.transfer);
     if (transfer.message != kNoMessage && !fabric_->messages().written(transfer.message)) {

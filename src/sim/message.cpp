@@ -24,6 +24,13 @@ void MessageStore::write(MessageId id, Message message) {
     messages_[id] = {std::move(message), true};
 }
 
+Message MessageStore::part(MessageId id, std::size_t first, std::size_t count) const {
+    const Rows& rows = messages_[id].message.rows;
+    if (count == 0) return {rows, {}};
+    const auto begin = rows.begin() + static_cast<std::ptrdiff_t>(first);
+    return {Rows(begin, begin + static_cast<std::ptrdiff_t>(count)), {}};
+}
+
 Message MessageStore::take(MessageId id) {
     free_.push_back(id);
     return std::exchange(messages_[id], {}).message;

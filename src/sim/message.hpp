@@ -14,7 +14,7 @@ inline constexpr MessageId kNoMessage = 0xffffffff;
 /// A row on its way or in a buffer: whose it is and, where rows carry numbers, what it says.
 struct CarriedRow {
     std::uint32_t token = 0;
-    std::uint16_t slot = 0;  ///< among the token's experts
+    std::uint16_t choice = 0;  ///< which of the token's experts
     std::uint16_t expert = 0;
     const double* numbers = nullptr;
 };
@@ -28,6 +28,7 @@ struct Message {
 /// A message that has arrived.
 struct Received {
     GpuId from = 0;
+    TransferId carrier = 0;  ///< smaller was sent before
     Message message;
 };
 
@@ -39,6 +40,8 @@ class MessageStore {
     MessageId add(Message message);
     void write(MessageId id, Message message);
     bool written(MessageId id) const { return messages_[id].written; }
+    /// A copy of some rows; `count` 0: of all.
+    Message part(MessageId id, std::size_t first, std::size_t count) const;
     Message take(MessageId id);
 
   private:

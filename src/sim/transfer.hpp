@@ -22,7 +22,8 @@ struct RowTarget {
     std::uint32_t offset = 0;   ///< of its first byte within the row
     bool allocate = false;      ///< `st.rowsp`; false: a conventional store
     bool low_priority = false;  ///< `.nop`
-    std::uint64_t tag = 0;      ///< what the source column says
+    std::uint64_t tag = 0;      ///< what the source column says; of a load of rows: how many, from
+                                ///< `row` on, 0: all
     const double* numbers = nullptr;  ///< store: one per line, where rows carry numbers
     RegionId into = kNoRegion;        ///< load: sums at the asker that take in what comes back
 };

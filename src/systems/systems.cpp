@@ -32,7 +32,7 @@ struct Needs {
 
 struct Program {
     std::string_view name;
-    const char* file;  ///< in src/systems
+    const char* file;  ///< in src/systems/moe
     LayerResult (*run)(const Job&);
     Needs needs;
     std::vector<std::string_view> keys;  ///< parameters it reads

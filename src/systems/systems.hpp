@@ -1,8 +1,10 @@
 /// How each program is run on a layer: one function per program, in the file of its name.
 #pragma once
-#include "systems/layer.hpp"
+#include "layers/run_program.hpp"
 
 namespace moehub::systems {
+
+using namespace layers;
 
 LayerResult run_ideal(const Job& job);
 LayerResult run_megatron_te(const Job& job);
@@ -18,12 +20,5 @@ LayerResult run_mega_moe(const Job& job);
 LayerResult run_nvls(const Job& job);
 LayerResult run_moe_hub(const Job& job);
 LayerResult run_mh_base(const Job& job);
-
-/// Starts `spawn(shared, gpu)` on every GPU of the layer and runs until nothing is left to do.
-template <class Shared, class Spawn>
-void run_on_all(Layer& layer, Shared& shared, Spawn spawn) {
-    for (std::uint32_t gpu = 0; gpu < layer.gpus(); ++gpu) spawn(shared, static_cast<GpuId>(gpu));
-    layer.fabric.run();
-}
 
 }  // namespace moehub::systems

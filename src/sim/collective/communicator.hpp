@@ -94,13 +94,13 @@ Process reduce_scatter(Communicator& all, GpuId gpu, CollectiveCall call);
 Process all_reduce(Communicator& all, GpuId gpu, CollectiveCall call);
 
 /// What one member tells another: so many bytes, and what they say.
-struct Part {
+struct Parcel {
     Bytes bytes = 0;
     Message message;
 };
-/// An all-to-all of parts of any size, one for each member by its rank; its own is not moved. A
+/// An all-to-all of parcels of any size, one for each member by its rank; its own is not moved. A
 /// pair with nothing to say exchanges one byte, so that all know that they have everything.
-Process exchange(Communicator& all, GpuId gpu, std::vector<Part> parts);
+Process exchange(Communicator& all, GpuId gpu, std::vector<Parcel> parcels);
 
 /// A member's part of a buffer that lies on all members at the same address, through the switch:
 /// its rows to all of them, or their sums to it. Where rows are followed, `region` is where they
@@ -113,8 +113,8 @@ struct Slice {
 Process multicast_slice(Communicator& all, GpuId gpu, Slice slice);
 Process reduce_slice(Communicator& all, GpuId gpu, Slice slice);
 
-/// A small all-gather: every member tells all others the same, and has heard all in the end.
-Process tell(Communicator& all, GpuId gpu, Part part);
+/// The same for a few bytes, such as counts, where nobody waits for acknowledgements.
+Process tell(Communicator& all, GpuId gpu, std::vector<Parcel> parcels);
 
 /// Flags to all, and from all.
 Process barrier(Communicator& all, GpuId gpu);

@@ -63,36 +63,39 @@ Process direct(Communicator& all, GpuId gpu, Collective::Op op, Bytes bytes) {
 
 namespace {
 
-void send_part(Communicator& all, GpuId gpu, std::uint32_t peer, Part part) {
+void send_parcel(Communicator& all, GpuId gpu, std::uint32_t peer, Parcel parcel) {
     Transfer transfer;
     transfer.dst = all.member(peer);
-    transfer.bytes = std::max<Bytes>(1, part.bytes);
+    transfer.bytes = std::max<Bytes>(1, parcel.bytes);
     transfer.address = (std::uint64_t{peer} << 40) + (std::uint64_t{all.rank(gpu)} << 32);
     transfer.arrived = all.counter(transfer.dst, Count::exchanged, gpu);
     transfer.answered = all.counter(gpu, Count::answered, gpu);
-    all.endpoint(gpu).post(transfer, std::move(part.message));
+    all.endpoint(gpu).post(transfer, std::move(parcel.message));
 }
 
 }  // namespace
 
-Process exchange(Communicator& all, GpuId gpu, std::vector<Part> parts) {
+Process exchange(Communicator& all, GpuId gpu, std::vector<Parcel> parcels) {
     const std::uint32_t n = all.size();
     all.begin(gpu);
     co_await all.endpoint(gpu).delay(all.costs().launch);
     for (std::uint32_t i = 1; i < n; ++i) {
         const std::uint32_t peer = (all.rank(gpu) + i) % n;
-        send_part(all, gpu, peer, std::move(parts[peer]));
+        send_parcel(all, gpu, peer, std::move(parcels[peer]));
     }
     co_await all.until(gpu, Count::exchanged, n - 1);
     co_await all.until(gpu, Count::answered, n - 1);
 }
 
 /// Nobody waits for acknowledgements; they are counted all the same, for the next call.
-Process tell(Communicator& all, GpuId gpu, Part part) {
+Process tell(Communicator& all, GpuId gpu, std::vector<Parcel> parcels) {
     const std::uint32_t n = all.size();
     all.begin(gpu);
     co_await all.endpoint(gpu).delay(all.costs().launch);
-    for (std::uint32_t i = 1; i < n; ++i) send_part(all, gpu, (all.rank(gpu) + i) % n, part);
+    for (std::uint32_t i = 1; i < n; ++i) {
+        const std::uint32_t peer = (all.rank(gpu) + i) % n;
+        send_parcel(all, gpu, peer, std::move(parcels[peer]));
+    }
     co_await all.until(gpu, Count::exchanged, n - 1);
     all.expect(gpu, Count::answered, n - 1);
 }

@@ -5,6 +5,7 @@
 #include "sim/fault.hpp"
 #include "sim/hub/aau.hpp"
 #include "sim/hub/dam.hpp"
+#include "sim/hub/replicas.hpp"
 #include "sim/hub/row_memory.hpp"
 #include "sim/hub/row_sums.hpp"
 
@@ -77,6 +78,13 @@ class Hub final : private Alarm {
     std::size_t regions() const { return regions_.size(); }
     const RowSpace& space(RegionId region) const { return regions_[region].space; }
 
+    /// The producer's side: which copy of a logical destination the next row goes to. Made anew
+    /// with a policy, empty.
+    ReplicaTable& replicas(ReplicaPolicy policy) {
+        return replicas_ = ReplicaTable(policy, gpu_.id());
+    }
+    ReplicaTable& replicas() { return replicas_; }
+
     const Aau& aau() const { return aau_; }
     const Dam& dam() const { return dam_; }
 
@@ -124,6 +132,7 @@ class Hub final : private Alarm {
     bool numbers_;
     Aau aau_;
     Dam dam_;
+    ReplicaTable replicas_{ReplicaPolicy::round_robin};
     std::vector<Region> regions_;
     std::deque<RowSums> sums_;
     std::vector<BlockOf> blocks_;

@@ -1,0 +1,99 @@
+#include "layers/exchange.hpp"
+
+#include <algorithm>
+#include <set>
+#include <stdexcept>
+
+namespace moehub::layers {
+
+AllToAll::AllToAll(MoeLayer& layer, const char* name)
+    : layer_(layer),
+      all_(layer.gpus.fabric, name),
+      received_(layer.gpus.count(), std::vector<Rows>(layer.gpus.count())) {}
+
+Process AllToAll::exchange(GpuId gpu, std::vector<Rows> rows, Bytes bytes) {
+    const Communicating communicating(layer_.card(gpu));
+    std::vector<sim::Parcel> parcels;
+    for (Rows& some : rows) {
+        parcels.push_back({bytes * static_cast<Bytes>(some.size()), {std::move(some), {}}});
+    }
+    received_[gpu][gpu] = std::move(parcels[gpu].message.rows);
+    co_await sim::exchange(all_, gpu, std::move(parcels));
+    for (sim::Received& from : all_.received(gpu)) {
+        Rows& some = received_[gpu][from.from];
+        some.insert(some.end(), from.message.rows.begin(), from.message.rows.end());
+    }
+}
+
+RowCounts::RowCounts(MoeLayer& layer)
+    : layer_(layer),
+      all_(layer.gpus.fabric, "counts of a peer"),
+      told_(layer.gpus.count(), std::vector<std::vector<std::int64_t>>(layer.gpus.count())) {
+    if (!layer.backward()) return;
+    for (std::uint32_t gpu = 0; gpu < told_.size(); ++gpu) {
+        for (std::uint32_t source = 0; source < told_.size(); ++source) {
+            told_[gpu][source] = counted(static_cast<GpuId>(source), static_cast<GpuId>(gpu));
+        }
+    }
+}
+
+/// What `source` will send to each expert of a GPU, and how many distinct tokens those are.
+std::vector<std::int64_t> RowCounts::counted(GpuId source, GpuId gpu) const {
+    const std::vector<int>& experts = layer_.experts_of(gpu);
+    std::vector<std::int64_t> counts(experts.size() + 1);
+    std::set<std::uint32_t> tokens;
+    for (const Row& row : layer_.rows_of(source)) {
+        if (row.rank != layer_.rank_of(gpu)) continue;
+        const auto found = std::lower_bound(experts.begin(), experts.end(), int{row.expert});
+        ++counts[static_cast<std::size_t>(found - experts.begin())];
+        tokens.insert(row.token);
+    }
+    counts.back() = static_cast<std::int64_t>(tokens.size());
+    return counts;
+}
+
+Process RowCounts::exchange(GpuId gpu, Bytes bytes) {
+    const Communicating communicating(layer_.card(gpu));
+    std::vector<sim::Parcel> parcels(layer_.gpus.count());
+    for (std::uint32_t peer = 0; peer < parcels.size(); ++peer) {
+        parcels[peer] = {bytes, {{}, counted(gpu, static_cast<GpuId>(peer))}};
+    }
+    told_[gpu][gpu] = parcels[gpu].message.counts;
+    co_await sim::tell(all_, gpu, std::move(parcels));
+    for (sim::Received& from : all_.received(gpu)) {
+        told_[gpu][from.from] = std::move(from.message.counts);
+    }
+}
+
+std::int64_t RowCounts::rows(GpuId gpu, GpuId source, int expert) const {
+    const std::vector<int>& experts = layer_.experts_of(gpu);
+    const auto found = std::lower_bound(experts.begin(), experts.end(), expert);
+    return told(gpu, source)[static_cast<std::size_t>(found - experts.begin())];
+}
+
+std::int64_t RowCounts::tokens(GpuId gpu, GpuId source) const {
+    return told(gpu, source).back();
+}
+
+const std::vector<std::int64_t>& RowCounts::told(GpuId gpu, GpuId source) const {
+    if (told_[gpu][source].empty()) {
+        throw std::logic_error("counts are read that nobody has told");
+    }
+    return told_[gpu][source];
+}
+
+std::int64_t RowCounts::rows(GpuId gpu, int expert) const {
+    std::int64_t sum = 0;
+    for (std::uint32_t source = 0; source < told_.size(); ++source) {
+        sum += rows(gpu, static_cast<GpuId>(source), expert);
+    }
+    return sum;
+}
+
+std::int64_t RowCounts::rows(GpuId gpu) const {
+    std::int64_t sum = 0;
+    for (const int expert : layer_.experts_of(gpu)) sum += rows(gpu, expert);
+    return sum;
+}
+
+}  // namespace moehub::layers

@@ -1,0 +1,70 @@
+/// What a collective library does for a MoE layer: all-to-all with uneven counts, and counts of
+/// rows told to all. Rows move in bulk: one transfer per pair of GPUs.
+#pragma once
+#include "layers/moe_layer.hpp"
+#include "sim/collective/communicator.hpp"
+
+#include <vector>
+
+namespace moehub::layers {
+
+using sim::CarriedRow;
+using sim::Rows;
+
+/// Collectives keep the GPU waiting for the network from launch to end.
+struct Communicating {
+    sim::Card& card;
+    explicit Communicating(sim::Card& on) : card(on) {
+        card.activity.communicate(1, card.endpoint.now());
+    }
+    ~Communicating() { card.activity.communicate(-1, card.endpoint.now()); }
+    Communicating(const Communicating&) = delete;
+};
+
+/// Every GPU puts in rows for each other and takes out some from each, any number of times. The
+/// programs of all GPUs share it.
+class AllToAll {
+  public:
+    AllToAll(MoeLayer& layer, const char* name);
+
+    /// Sends rows[peer] of `bytes` each to each peer and ends when everything for this GPU has
+    /// arrived. What stays on the GPU is not moved.
+    Process exchange(GpuId gpu, std::vector<Rows> rows, Bytes bytes);
+    /// After exchange: from each peer, in the order in which it was put in.
+    std::vector<Rows>& received(GpuId gpu) { return received_[gpu]; }
+
+  private:
+    MoeLayer& layer_;
+    sim::Communicator all_;
+    std::vector<std::vector<Rows>> received_;  ///< [gpu][peer]
+};
+
+/// How many rows each GPU will send to each expert, told to the expert's GPU. A backward pass knows
+/// them from its forward pass.
+class RowCounts {
+  public:
+    explicit RowCounts(MoeLayer& layer);
+    /// All GPUs tell all others, in `bytes` each.
+    Process exchange(GpuId gpu, Bytes bytes);
+    /// For programs that tell each other in their own way: what a GPU has to say, and what it heard.
+    std::vector<std::int64_t> counted(GpuId source, GpuId gpu) const;
+    void heard(GpuId gpu, const sim::Received& told) {
+        told_[gpu][told.from] = told.message.counts;
+    }
+    /// After exchange: rows that `source` will send to an expert of the GPU.
+    std::int64_t rows(GpuId gpu, GpuId source, int expert) const;
+    std::int64_t rows(GpuId gpu, int expert) const;  ///< from all
+    std::int64_t rows(GpuId gpu) const;              ///< for all its experts
+    /// Distinct tokens among the rows from a source.
+    std::int64_t tokens(GpuId gpu, GpuId source) const;
+
+  private:
+    const std::vector<std::int64_t>& told(GpuId gpu, GpuId source) const;
+
+    MoeLayer& layer_;
+    sim::Communicator all_;
+    std::vector<std::vector<std::vector<std::int64_t>>> told_;
+    ///< [gpu][source][its expert], then the number of distinct tokens
+};
+
+}  // namespace moehub::layers

@@ -1,0 +1,66 @@
+#include "layers/expert_kernels.hpp"
+
+#include "sim/gpu/grouped_gemm.hpp"
+
+#include <numeric>
+
+namespace moehub::layers {
+namespace {
+
+std::vector<std::int64_t> rows_of_experts(const MoeLayer& layer, GpuId gpu) {
+    std::vector<std::int64_t> rows;
+    for (const int expert : layer.experts_of(gpu))
+        rows.push_back(layer.rows_on(layer.rank_of(gpu), expert));
+    return rows;
+}
+
+/// Backward, gradients pass the second matrix first, and of the first there are two where gated.
+GemmPlan plan(const MoeLayer& layer, const std::vector<std::int64_t>& rows, bool up) {
+    const bool several = layer.input.model.gated && up != layer.backward();
+    const std::int64_t inner = (several ? 2 : 1) * std::int64_t{layer.inner()};
+    const std::int64_t hidden = layer.input.model.hidden;
+    GroupedShape shape{rows, up ? hidden : inner, up ? inner : hidden};
+    shape.fp8 = layer.system.fp8_experts;
+    return plan_grouped_gemm(layer.input.machine.gpu, shape);
+}
+
+/// FP8 experts quantise what the activation makes.
+Traffic between(const MoeLayer& layer, std::int64_t rows) {
+    const double elements = static_cast<double>(rows) * layer.inner();
+    Traffic traffic = activation_traffic(elements);
+    if (!layer.input.model.gated) traffic.read = 2 * elements;
+    if (layer.system.fp8_experts) traffic.written = quantise_traffic(elements, 128).written;
+    return traffic;
+}
+
+}  // namespace
+
+double expert_bytes(const MoeLayer& layer) {
+    return (layer.system.fp8_experts ? 1 : 2) * static_cast<double>(layer.input.model.hidden);
+}
+
+Process run_grouped_experts(MoeLayer& layer, GpuId gpu) {
+    const std::vector<std::int64_t> rows = rows_of_experts(layer, gpu);
+    const std::int64_t all = std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
+    const bool runs = layer.options.compute && all > 0;
+    const GemmPlan up = runs ? plan(layer, rows, true) : GemmPlan{};
+    const GemmPlan down = runs ? plan(layer, rows, false) : GemmPlan{};
+    if (runs) co_await run_gemm(layer.card(gpu), up);
+    layer.gpus.first_gemm_ended(gpu);
+    if (runs) co_await run_stream(layer.card(gpu), between(layer, all));
+    if (runs) co_await run_gemm(layer.card(gpu), down);
+    layer.experts_ended(gpu);
+}
+
+Process finish_eagerly(MoeLayer& layer, GpuId gpu, EagerHost& host) {
+    if (layer.input.model.shared_experts > 0) co_await host.launch(3);
+    co_await layer.run_shared(gpu);
+    co_await layer.finish(gpu);
+}
+
+Process run_shared_beside(MoeLayer& layer, GpuId gpu, sim::CounterId done) {
+    co_await layer.run_shared(gpu);
+    layer.endpoint(gpu).increase(done);
+}
+
+}  // namespace moehub::layers

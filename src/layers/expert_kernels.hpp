@@ -1,0 +1,20 @@
+/// The experts of a GPU as kernels of their own, one after the other, once all rows are there: a
+/// grouped GEMM, the activation, a grouped GEMM.
+#pragma once
+#include "layers/host.hpp"
+#include "layers/moe_layer.hpp"
+
+namespace moehub::layers {
+
+/// Bytes of a row as the experts read it.
+double expert_bytes(const MoeLayer& layer);
+
+/// Ends after the second GEMM and reports the GPU's milestones. Takes no time where only rows move.
+Process run_grouped_experts(MoeLayer& layer, GpuId gpu);
+
+/// Shared experts beside everything else; `done` is 1 in the end.
+Process run_shared_beside(MoeLayer& layer, GpuId gpu, sim::CounterId done);
+/// Shared experts last, as an eager host issues them, and the end of the layer.
+Process finish_eagerly(MoeLayer& layer, GpuId gpu, EagerHost& host);
+
+}  // namespace moehub::layers

@@ -1,0 +1,93 @@
+#include "layers/gpus.hpp"
+
+#include <stdexcept>
+
+namespace moehub::layers {
+namespace {
+
+sim::FabricOptions fabric_options(const GpusOptions& options) {
+    sim::FabricOptions made;
+    made.grain = options.grain;
+    made.queueing = options.queueing;
+    made.scheme = options.scheme;
+    made.fault = options.fault;
+    return made;
+}
+
+}  // namespace
+
+Gpus::Gpus(const Machine& machine, const GpusOptions& options)
+    : fabric(machine, fabric_options(options)), machine_(machine), host_lead_(options.host_lead) {
+    const auto gpus = static_cast<std::uint32_t>(machine.gpus());
+    for (std::uint32_t gpu = 0; gpu < gpus; ++gpu) {
+        cards_.emplace_back(fabric.gpu(gpu), machine.gpu);
+        hubs_.emplace_back(
+            fabric.gpu(gpu), machine,
+            sim::Hub::Options{options.page_pool, options.numbers, fabric.link().payload});
+    }
+    issued_.resize(gpus);
+    ended_.resize(gpus);
+}
+
+sim::CounterId Gpus::add_counters(const char* name, std::size_t how_many) {
+    sim::CounterId first = 0;
+    for (std::uint32_t gpu = 0; gpu < count(); ++gpu) {
+        const sim::CounterId added = fabric.gpu(gpu).add_counters(name, how_many);
+        if (gpu > 0 && added != first) {
+            throw std::logic_error("GPUs have different counters: add those for all first");
+        }
+        first = added;
+    }
+    return first;
+}
+
+void Gpus::first_gemm_ended(GpuId gpu) {
+    first_gemm_ = std::max(first_gemm_, fabric.gpu(gpu).now());
+}
+
+void Gpus::ended(GpuId gpu) {
+    const Ps now = endpoint(gpu).now();
+    cards_[gpu].activity.compute(0, now);  // the books up to here
+    ended_[gpu] = now;
+    end_ = std::max(end_, now);
+}
+
+Ps Gpus::host_lead_gained() const {
+    Ps least = end_;
+    for (std::size_t gpu = 0; gpu < ended_.size(); ++gpu) {
+        least = std::min(least, ended_[gpu] - issued_[gpu]);
+    }
+    return std::max<Ps>(0, least);
+}
+
+/// Of the GPU that computes longest. What it waits for when it is done itself are rows from others.
+Breakdown Gpus::breakdown() const {
+    const auto longest = std::max_element(
+        cards_.begin(), cards_.end(),
+        [](const auto& a, const auto& b) { return a.activity.computed() < b.activity.computed(); });
+    const Ps own = ended_[static_cast<std::size_t>(longest - cards_.begin())];
+    const Ps compute = longest->activity.computed();
+    const Ps exposed = longest->activity.exposed();
+    return {compute, exposed + end_ - own, own - compute - exposed};
+}
+
+LayerResult Gpus::measured() const {
+    LayerResult made;
+    made.time = end_;
+    made.dispatch = dispatch_.time();
+    made.combine = combine_.time();
+    made.first_gemm = first_gemm_;
+    made.breakdown = breakdown();
+    made.bytes_up = fabric.wire_bytes_up();
+    made.bytes_down = fabric.wire_bytes_down();
+    made.payload = fabric.payload_received();
+    double busy = 0;
+    for (const sim::Card& card : cards_) busy += card.blocks.sm_time();
+    made.sm_busy =
+        busy / (std::max(1.0, static_cast<double>(end_)) * machine_.gpu.sms * count());
+    made.packets = fabric.packets_received();
+    made.events = fabric.events();
+    return made;
+}
+
+}  // namespace moehub::layers

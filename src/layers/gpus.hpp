@@ -1,0 +1,100 @@
+/// The GPUs on which a layer runs, whatever the layer: machine, cards, hubs and hosts, what their
+/// programs report, and what was measured in the end.
+#pragma once
+#include "sim/fabric.hpp"
+#include "sim/gpu/execute.hpp"
+#include "sim/hub/hub.hpp"
+
+#include <moehub/layer.hpp>
+
+#include <algorithm>
+#include <deque>
+#include <vector>
+
+namespace moehub::layers {
+
+using sim::GpuId;
+using sim::Process;
+
+/// How GPUs are simulated, beyond what the user asks for.
+struct GpusOptions {
+    Grain grain = Grain::row;
+    sim::Queueing queueing = sim::Queueing::per_peer;
+    bool numbers = false;  ///< rows carry numbers
+    Bytes page_pool = 0;   ///< of each hub
+    Ps host_lead = 0;      ///< by which an eager host is ahead when the layer starts (host.hpp)
+    sim::Scheme scheme = sim::Scheme::windows;
+    sim::Fault fault = {};  ///< for tests
+};
+
+class Gpus {
+  public:
+    Gpus(const Machine& machine, const GpusOptions& options);
+    Gpus(const Gpus&) = delete;
+    ~Gpus() { fabric.drop_programs(); }  // after an error some still stand in kernels of the cards
+
+    std::uint32_t count() const { return static_cast<std::uint32_t>(cards_.size()); }
+    const Machine& machine() const { return machine_; }
+    sim::Card& card(GpuId gpu) { return cards_[gpu]; }
+    sim::Endpoint& endpoint(GpuId gpu) { return fabric.gpu(gpu); }
+    sim::Hub& hub(GpuId gpu) { return hubs_[gpu]; }
+
+    /// A counter, or several that follow one another, of the same number on all GPUs, so that a
+    /// sender can name its receiver's.
+    sim::CounterId add_counter(const char* name) { return add_counters(name, 1); }
+    sim::CounterId add_counters(const char* name, std::size_t how_many);
+
+    /// Spawns `program(gpu)` on every GPU and runs until nothing is left to do.
+    template <class Program>
+    void run(const char* name, Program program) {
+        for (std::uint32_t gpu = 0; gpu < count(); ++gpu) {
+            endpoint(static_cast<GpuId>(gpu)).spawn(name, program(static_cast<GpuId>(gpu)));
+        }
+        fabric.run();
+    }
+
+    // Milestones of each GPU; dispatch and combine where rows move in steps of their own.
+    void dispatch_began(GpuId gpu) { dispatch_.began(endpoint(gpu).now()); }
+    void dispatch_ended(GpuId gpu) { dispatch_.ended(endpoint(gpu).now()); }
+    void combine_began(GpuId gpu) { combine_.began(endpoint(gpu).now()); }
+    void combine_ended(GpuId gpu) { combine_.ended(endpoint(gpu).now()); }
+    void first_gemm_ended(GpuId gpu);
+    void ended(GpuId gpu);  ///< the layer is over on this GPU
+
+    // An eager host's lead over the GPU (host.hpp).
+    Ps host_lead() const { return host_lead_; }
+    void host_issued(GpuId gpu, Ps time) { issued_[gpu] = time; }
+    void host_waited(Ps operators) { lead_needed_ = std::max(lead_needed_, operators); }
+    Ps host_lead_gained() const;  ///< from its last operator to the end, on the GPU with least
+    Ps host_lead_needed() const { return lead_needed_; }  ///< to have issued all up to its wait
+
+    /// Time, breakdown, traffic, links, kernels: all that does not depend on the kind of layer.
+    LayerResult measured() const;
+
+    sim::Fabric fabric;
+
+  private:
+    /// A phase lasts from when the last GPU began to when the last ended.
+    struct Phase {
+        Ps begin = 0;
+        Ps end = 0;
+        void began(Ps now) { begin = std::max(begin, now); }
+        void ended(Ps now) { end = std::max(end, now); }
+        Ps time() const { return std::max<Ps>(0, end - begin); }
+    };
+    Breakdown breakdown() const;
+
+    const Machine machine_;
+    std::deque<sim::Card> cards_;
+    std::deque<sim::Hub> hubs_;
+    Phase dispatch_;
+    Phase combine_;
+    Ps first_gemm_ = 0;
+    Ps host_lead_;
+    Ps lead_needed_ = 0;
+    std::vector<Ps> issued_;  ///< by GPU: when its host was last done issuing
+    Ps end_ = 0;              ///< of the last GPU
+    std::vector<Ps> ended_;   ///< by GPU
+};
+
+}  // namespace moehub::layers

@@ -1,0 +1,226 @@
+#include "layers/hub_layer.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace moehub::layers {
+namespace {
+
+std::uint64_t source_column(GpuId gpu, std::uint32_t result) {
+    return (std::uint64_t{gpu} << 32) | result;
+}
+
+}  // namespace
+
+HubLayer::HubLayer(MoeLayer& of)
+    : layer(of), all_ready(of.gpus.fabric), inputs_(of.input.placement.hosts.size()) {
+    const bool whole_packets = layer.row_bytes() % layer.gpus.fabric.link().payload == 0;
+    const bool one_node = layer.input.machine.nodes == 1;
+    if (layer.options.grain == Grain::row && whole_packets && one_node) stores_per_row_ = 1;
+    counters_.results_sent = of.gpus.add_counter("acknowledged results");
+    counters_.results = of.gpus.add_counter("returned results");
+    counters_.kernels_done = of.gpus.add_counter("finished experts");
+    const std::size_t experts = layer.input.placement.hosts.size();
+    counters_.sent_to = of.gpus.add_counters("acknowledged rows to an expert", experts);
+    counters_.flags = of.gpus.add_counters("flags for an expert", experts);
+    counters_.result_flags = of.gpus.add_counter("flags of all results");
+    for (std::uint32_t i = 0; i < layer.gpus.count(); ++i) {
+        const auto gpu = static_cast<GpuId>(i);
+        experts_.emplace_back();
+        for (const int expert : layer.experts_of(gpu)) add_expert(gpu, expert);
+        sim::RowSpace results;
+        results.name = fmt::format("results on gpu {}", gpu);
+        results.rows = std::int64_t{layer.tokens(gpu)} * layer.top_k() * layer.shards();
+        results.data_bytes = layer.row_bytes();
+        results.allocated = false;
+        results_.push_back(rowsp_malloc(layer.endpoint(gpu), results));
+        sim::ReplicaTable& replicas = layer.gpus.hub(gpu).replicas(layer.options.replicas);
+        for (const auto& hosts : layer.input.placement.hosts) {
+            replicas.add(std::vector<std::uint32_t>(hosts.begin(), hosts.end()));
+        }
+        layer.endpoint(gpu).spawn("end of the experts", watch_experts(gpu));
+    }
+}
+
+void HubLayer::add_expert(GpuId gpu, int expert) {
+    const std::int64_t expected = layer.tiling_rows(expert);
+    const std::int64_t rows = layer.rows_on(layer.rank_of(gpu), expert);
+    LocalExpert made;
+    made.expert = expert;
+    sim::Card& card = layer.card(gpu);
+    made.up = std::make_unique<sim::RowGemm>(card, layer.plan_up_like(rows, layer.plan_up(expected)),
+                                        sim::TileOrder::by_columns);
+    const std::size_t number = experts_[gpu].size();
+    made.down = std::make_unique<sim::RowGemm>(
+        card, layer.plan_down_like(rows, layer.plan_down_and_send(expected)), sim::TileOrder::by_rows,
+        [this, gpu, number](std::uint32_t block) { send_back(gpu, experts_[gpu][number], block); });
+
+    const LayerOptions& options = layer.options;
+    sim::RowSpace space;
+    space.name = fmt::format("input of expert {} on gpu {}", expert, gpu);
+    space.rows = options.region_rows > 0 ? options.region_rows : layer.input.routing.tokens;
+    space.data_bytes = layer.row_bytes();
+    space.block_rows = std::max(1u, made.up->block_rows() * made.up->blocks_at_once());
+    const auto page = static_cast<std::uint32_t>(options.page_rows);
+    space.page_rows = (page + space.block_rows - 1) / space.block_rows * space.block_rows;
+    space.source_column = true;
+    made.input = rowsp_malloc(layer.endpoint(gpu), space);
+    inputs_[static_cast<std::size_t>(expert)].push_back(made.input);
+    experts_[gpu].push_back(std::move(made));
+}
+
+void HubLayer::send(GpuId from, const Row& row, sim::CounterId answered) {
+    const auto& hosts = layer.input.placement.hosts[row.expert];
+    const std::uint32_t rank = layer.gpus.hub(from).replicas().choose(row.expert);
+    const auto copy = std::find(hosts.begin(), hosts.end(), static_cast<int>(rank)) - hosts.begin();
+    const std::uint32_t result = ((row.token - layer.first_token(from)) * layer.top_k() + row.choice) *
+                                static_cast<std::uint32_t>(layer.shards());
+    for (int shard = 0; shard < layer.shards(); ++shard) {
+        sim::RowStore store;
+        store.to = inputs_[row.expert][static_cast<std::size_t>(copy * layer.shards() + shard)];
+        store.row_id = row.id;
+        store.bytes = layer.row_bytes();
+        store.numbers = layer.books.input(row.token);
+        store.answered = answered;
+        const std::uint64_t source = source_column(from, result);
+        if (stores_per_row_ == 1) {
+            store_row_and_source(layer.endpoint(from), store, source);
+            continue;
+        }
+        store_row(layer.endpoint(from), store);
+        store_source(layer.endpoint(from), store, source);
+    }
+}
+
+std::int64_t HubLayer::stores(GpuId gpu) const {
+    return stores_per_row_ * results_of(gpu);
+}
+
+std::vector<std::int64_t> HubLayer::stores_by_expert(GpuId gpu) const {
+    std::vector<std::int64_t> stores(inputs_.size());
+    for (const Row& row : layer.rows_of(gpu))
+        stores[row.expert] += stores_per_row_ * layer.shards();
+    return stores;
+}
+
+std::vector<GpuId> HubLayer::gpus_with(std::uint32_t expert) const {
+    std::vector<GpuId> gpus;
+    for (const sim::MallocId& input : inputs_[expert]) gpus.push_back(input.gpu);
+    return gpus;
+}
+
+std::int64_t HubLayer::rows_in(GpuId gpu) const {
+    std::int64_t sum = 0;
+    for (const LocalExpert& expert : experts_[gpu]) sum += rows_in(gpu, expert);
+    return sum;
+}
+
+void HubLayer::send_back(GpuId gpu, const LocalExpert& expert, std::uint32_t row_block) {
+    const sim::RowMemory& memory = layer.gpus.hub(gpu).memory(expert.input.region);
+    const std::uint32_t block = expert.down->block_rows();
+    const std::uint32_t last = std::min((row_block + 1) * block, memory.rows());
+    const int shard = layer.shard_of(gpu);
+    for (std::uint32_t number = row_block * block; number < last; ++number) {
+        check_row(gpu, expert, number);
+        const std::uint64_t source = memory.source(number);
+        const auto home = static_cast<GpuId>(source >> 32);
+        sim::PlainStore result;
+        result.to = results_[home];
+        result.row = static_cast<std::uint32_t>(source) + static_cast<std::uint32_t>(shard);
+        result.bytes = layer.row_bytes();
+        result.arrived = counters_.results;
+        result.answered = counters_.results_sent;
+        result.numbers = layer.books.result(expert.expert, shard, memory.numbers(number));
+        store(layer.endpoint(gpu), result);
+    }
+}
+
+// The hubs' own doing.
+
+void HubLayer::Starter::rows_ready(sim::RegionId region, std::uint32_t row_block) {
+    // A group of row blocks is ready together; at the end the last has only those that came.
+    const LocalExpert& expert = hub.expert_in(gpu, region);
+    const std::uint32_t at_once = expert.up->blocks_at_once();
+    const std::uint32_t first = row_block * at_once;
+    const std::uint32_t blocks = (hub.rows_in(gpu, expert) - 1) / expert.up->block_rows() + 1;
+    expert.up->start(first, std::min(at_once, blocks - first));
+}
+
+void HubLayer::spawn_dam(GpuId gpu) {
+    layer.gpus.hub(gpu).listen(starters_.emplace_back(*this, gpu));
+    all_ready.start(gpu, stores(gpu));
+}
+
+Process HubLayer::watch_experts(GpuId gpu) {
+    co_await layer.endpoint(gpu).until(counters_.kernels_done, kernels(gpu));
+    layer.experts_ended(gpu);
+}
+
+Process HubLayer::results_ready(GpuId gpu) {
+    sim::Endpoint& endpoint = layer.endpoint(gpu);
+    co_await endpoint.until(counters_.results, results_of(gpu));
+    co_await endpoint.delay(layer.input.machine.moe_hub.ready_latency);
+}
+
+Process HubLayer::run_shared(GpuId gpu) {
+    co_await layer.run_shared(gpu);
+    layer.endpoint(gpu).increase(counters_.kernels_done);
+}
+
+void HubLayer::communication(GpuId gpu, bool underway) {
+    layer.card(gpu).activity.communicate(underway ? 1 : -1, layer.endpoint(gpu).now());
+}
+
+/// Every row number of a region holds all of a row that chose its expert.
+void HubLayer::check_row(GpuId gpu, const LocalExpert& expert, std::uint32_t number) const {
+    const sim::RowMemory& memory = layer.gpus.hub(gpu).memory(expert.input.region);
+    const std::uint32_t id = memory.row_id(number);
+    const bool complete = memory.complete(number);
+    if (complete && layer.token_of(id) < layer.input.routing.tokens) {
+        const auto chosen = layer.input.routing.chosen_by(0, layer.token_of(id));
+        if (chosen[layer.choice_of(id)] == expert.expert) return;
+    }
+    throw std::logic_error(fmt::format("row number {} of the input of expert {} on gpu {} {}", number,
+                                       expert.expert, gpu,
+                                       complete ? "holds another expert's row" : "is not filled"));
+}
+
+void HubLayer::close_books() {
+    for (std::uint32_t i = 0; i < layer.gpus.count(); ++i) {
+        const auto gpu = static_cast<GpuId>(i);
+        for (const LocalExpert& expert : experts_[gpu]) {
+            const sim::RowMemory& memory = layer.gpus.hub(gpu).memory(expert.input.region);
+            for (std::uint32_t number = 0; number < memory.rows(); ++number) {
+                const std::uint32_t id = memory.row_id(number);
+                check_row(gpu, expert, number);
+                layer.books.delivered(layer.token_of(id), layer.choice_of(id), layer.shard_of(gpu));
+            }
+        }
+        const sim::RowMemory& results = layer.gpus.hub(gpu).memory(results_[gpu].region);
+        const auto shards = static_cast<std::uint32_t>(layer.shards());
+        for (std::uint32_t number = 0; number < results.rows(); ++number) {
+            if (!results.complete(number)) continue;
+            const std::uint32_t choice = number / shards;
+            layer.books.returned(layer.first_token(gpu) + choice / layer.top_k(),
+                                 choice % layer.top_k(), static_cast<int>(number % shards),
+                                 results.numbers(number));
+        }
+    }
+}
+
+LayerResult run_hub(const Job& job, void (*spawn)(HubLayer&, GpuId)) {
+    MoeLayer layer(job);
+    HubLayer hub(layer);
+    for (std::uint32_t gpu = 0; gpu < layer.gpus.count(); ++gpu) {
+        spawn(hub, static_cast<GpuId>(gpu));
+    }
+    layer.gpus.fabric.run();
+    hub.close_books();
+    LayerResult result = layer.result();
+    const std::vector<Statistic> units = hub.statistics();
+    result.statistics.insert(result.statistics.end(), units.begin(), units.end());
+    return result;
+}
+
+}  // namespace moehub::layers

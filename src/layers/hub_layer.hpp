@@ -1,0 +1,106 @@
+/// A layer on GPUs whose hubs allocate addresses: regions for the experts' inputs, buffers for the
+/// results, and who is who. The programs on top are moe_hub.cpp and mh_base.cpp.
+#pragma once
+#include "sim/hub/all_ready.hpp"
+#include "sim/hub/isa.hpp"
+#include "layers/moe_layer.hpp"
+#include "sim/gpu/row_gemm.hpp"
+
+#include <deque>
+#include <memory>
+
+namespace moehub::layers {
+
+/// An expert's copy on one GPU (one shard of it).
+struct LocalExpert {
+    int expert = 0;
+    sim::MallocId input;
+    std::unique_ptr<sim::RowGemm> up;
+    std::unique_ptr<sim::RowGemm> down;
+};
+
+/// Counters; the same on all GPUs, so that a peer can name them.
+struct HubCounters {
+    sim::CounterId results_sent = 0;  ///< acknowledged stores of results
+    sim::CounterId results = 0;       ///< of this GPU's tokens, returned
+    sim::CounterId kernels_done = 0;  ///< local experts that have finished, and the shared ones
+    // For software that has no DAM: by expert, the first one's; the others follow.
+    sim::CounterId sent_to = 0;       ///< acknowledged stores to an expert
+    sim::CounterId flags = 0;         ///< GPUs that have sent an expert all their rows
+    sim::CounterId result_flags = 0;  ///< GPUs that have sent all results
+};
+
+class HubLayer {
+  public:
+    explicit HubLayer(MoeLayer& layer);
+
+    MoeLayer& layer;
+    const HubCounters& counters() const { return counters_; }
+    std::vector<LocalExpert>& experts(GpuId gpu) { return experts_[gpu]; }
+    /// A region's number is its expert's among the GPU's.
+    LocalExpert& expert_in(GpuId gpu, sim::RegionId region) { return experts_[gpu][region]; }
+
+    /// Sends a row and its source column to all shards of a copy of its expert; `answered` counts
+    /// the stores' acknowledgements.
+    void send(GpuId from, const Row& row, sim::CounterId answered);
+    void send(GpuId from, const Row& row) { send(from, row, all_ready.acknowledged()); }
+    /// Stores that `send` makes for all rows of a GPU, and for those to each expert.
+    std::int64_t stores(GpuId gpu) const;
+    std::vector<std::int64_t> stores_by_expert(GpuId gpu) const;
+    std::vector<GpuId> gpus_with(std::uint32_t expert) const;
+    /// Results that come back to a GPU, and kernels that end on it: its experts and the shared.
+    std::int64_t results_of(GpuId gpu) const {
+        return static_cast<std::int64_t>(layer.rows_of(gpu).size()) * layer.shards();
+    }
+    std::int64_t kernels(GpuId gpu) const {
+        return static_cast<std::int64_t>(experts_[gpu].size()) + 1;
+    }
+    /// Sends the results of an expert's row block back to where the rows came from.
+    void send_back(GpuId gpu, const LocalExpert& expert, std::uint32_t row_block);
+    /// Rows the copy has received so far.
+    std::uint32_t rows_in(GpuId gpu, const LocalExpert& expert) const {
+        return layer.gpus.hub(gpu).rows(expert.input.region);
+    }
+
+    std::int64_t rows_in(GpuId gpu) const;  ///< over all its experts
+
+    /// What the hubs do by themselves: the DAM starts blocks of first GEMMs as their rows arrive,
+    /// the last when AllReady is reached.
+    void spawn_dam(GpuId gpu);
+    /// The DAM counts returned results, too.
+    Process results_ready(GpuId gpu);
+    /// Shared experts, beside everything else, with low priority.
+    Process run_shared(GpuId gpu);
+    /// Rows are underway from the first store until the results are back.
+    void communication(GpuId gpu, bool underway);
+
+    /// Reads memory when all is over and reports every row.
+    void close_books();
+    std::vector<Statistic> statistics() const;
+
+    sim::AllReady all_ready;
+
+  private:
+    struct Starter final : sim::ReadyListener {
+        HubLayer& hub;
+        GpuId gpu;
+        Starter(HubLayer& of, GpuId on) : hub(of), gpu(on) {}
+        void rows_ready(sim::RegionId region, std::uint32_t row_block) override;
+    };
+
+    void add_expert(GpuId gpu, int expert);
+    void check_row(GpuId gpu, const LocalExpert& expert, std::uint32_t number) const;
+    Process watch_experts(GpuId gpu);
+
+    std::int64_t stores_per_row_ = 2;  ///< row and source column; 1: both in one train
+    HubCounters counters_;
+    std::deque<std::vector<LocalExpert>> experts_;    ///< by GPU; index is the region's number
+    std::vector<sim::MallocId> results_;              ///< by GPU
+    std::vector<std::vector<sim::MallocId>> inputs_;  ///< [expert][copy · shards + shard]
+    std::deque<Starter> starters_;                    ///< by GPU
+};
+
+/// Runs the programs that `spawn` starts on every GPU, and reads memory at the end.
+LayerResult run_hub(const Job& job, void (*spawn)(HubLayer&, GpuId));
+
+}  // namespace moehub::layers

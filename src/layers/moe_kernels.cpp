@@ -1,0 +1,126 @@
+// The kernels that every system runs.
+#include "layers/moe_layer.hpp"
+#include "sim/gpu/gemm.hpp"
+
+#include <algorithm>
+
+namespace moehub::layers {
+namespace {
+
+constexpr bool kCold = true;  ///< the other experts' weights went through L2 before
+
+GemmPlan plan(const Gpu& gpu, const GemmShape& shape, const GemmPlan* like) {
+    if (shape.rows == 0) return {};
+    return like == nullptr ? plan_gemm(gpu, shape) : plan_gemm_like(gpu, shape, *like);
+}
+
+/// Rows of hidden width to rows of inner width. Backward, these are gradients through the second
+/// matrix, of which there is one.
+GemmShape up_shape(const MoeLayer& layer, std::int64_t rows) {
+    const std::int64_t matrices = layer.input.model.gated && !layer.backward() ? 2 : 1;
+    GemmShape shape{rows, layer.input.model.hidden, matrices * layer.inner(), kCold};
+    shape.fp8 = layer.system.fp8_experts;
+    return shape;
+}
+
+/// Rows of inner width to rows of hidden width; backward through gate and up.
+GemmShape down_shape(const MoeLayer& layer, std::int64_t rows) {
+    const std::int64_t matrices = layer.input.model.gated && layer.backward() ? 2 : 1;
+    GemmShape shape{rows, matrices * layer.inner(), layer.input.model.hidden, kCold};
+    shape.fp8 = layer.system.fp8_experts;
+    return shape;
+}
+
+}  // namespace
+
+GemmPlan MoeLayer::plan_up(std::int64_t rows) const {
+    if (!options.compute) return {};
+    return plan(input.machine.gpu, up_shape(*this, rows), nullptr);
+}
+
+GemmPlan MoeLayer::plan_down(std::int64_t rows) const {
+    if (!options.compute) return {};
+    return plan(input.machine.gpu, down_shape(*this, rows), nullptr);
+}
+
+GemmPlan MoeLayer::plan_down_part(std::int64_t rows, int parts) const {
+    if (!options.compute) return {};
+    GemmShape shape = down_shape(*this, rows);
+    shape.n = (shape.n - 1) / parts + 1;
+    return plan(input.machine.gpu, shape, nullptr);
+}
+
+GemmPlan MoeLayer::plan_down_and_send(std::int64_t rows) const {
+    GemmShape shape = down_shape(*this, rows);
+    const double away = static_cast<double>(gpus.count() - 1) / gpus.count();
+    // Of a GPU's experts only the last has nothing behind which its results could be sent.
+    const double last = static_cast<double>(experts_.size()) / input.model.experts;
+    shape.send_row = std::min(1.0, last) * away * static_cast<double>(row_bytes()) /
+                     input.machine.link.bandwidth;
+    return plan(input.machine.gpu, shape, nullptr);
+}
+
+GemmPlan MoeLayer::plan_up_like(std::int64_t rows, const GemmPlan& like) const {
+    return plan(input.machine.gpu, up_shape(*this, rows), &like);
+}
+
+GemmPlan MoeLayer::plan_down_like(std::int64_t rows, const GemmPlan& like) const {
+    return plan(input.machine.gpu, down_shape(*this, rows), &like);
+}
+
+Process MoeLayer::route(GpuId gpu) {
+    if (!options.compute || backward()) co_return;
+    const std::int64_t count = tokens(gpu);
+    const GemmPlan logits =
+        plan_gemm(input.machine.gpu, {count, input.model.hidden, input.model.experts, kCold});
+    co_await run_gemm(card(gpu), logits);
+    co_await run_for(card(gpu), route_seconds(input.machine.gpu, count, input.model.experts));
+}
+
+Process MoeLayer::run_shared(GpuId gpu) {
+    const Model& model = input.model;
+    const std::int64_t count = tokens(gpu);
+    const std::int64_t width = std::int64_t{model.shared_experts} * model.shared_ffn;
+    const std::int64_t matrices = model.gated ? 2 : 1;
+    if (width == 0) co_return;
+    for (std::uint32_t i = 0; i < count; ++i) books.add_shared(first_token(gpu) + i);
+    if (!options.compute) co_return;
+    std::vector<GemmShape> shapes = {{count, model.hidden, matrices * width, kCold},
+                                     {count, width, model.hidden, kCold}};
+    if (backward()) {  // through the second matrix, the first, and the gradients of both
+        shapes = {{count, model.hidden, width, kCold},
+                  {count, matrices * width, model.hidden, kCold},
+                  {width, count, model.hidden, kCold},
+                  {matrices * width, count, model.hidden, kCold}};
+    }
+    for (const GemmShape& shape : shapes) {
+        const GemmPlan gemm = plan_gemm(input.machine.gpu, shape);
+        co_await run_gemm(card(gpu), gemm, sim::Priority::low);
+    }
+}
+
+/// A weight's gradient is the inputs' transpose times the outputs' gradient: as many operations as
+/// the way forward, behind everything that others wait for.
+Process MoeLayer::weight_gradients(GpuId gpu) {
+    if (backward() && options.compute) {
+        const std::int64_t matrices = input.model.gated ? 3 : 2;
+        for (const int expert : experts_of(gpu)) {
+            const std::int64_t rows_here = rows_on(rank_of(gpu), expert);
+            if (rows_here == 0) continue;
+            const GemmPlan gemm = plan_gemm(
+                input.machine.gpu, {matrices * inner(), rows_here, input.model.hidden, kCold});
+            co_await run_gemm(card(gpu), gemm, sim::Priority::low);
+        }
+    }
+    endpoint(gpu).increase(gradients_);
+}
+
+Process MoeLayer::scale(GpuId gpu) {
+    if (!options.compute) co_return;
+    const std::int64_t results = std::int64_t{top_k()} * shards();
+    const Traffic traffic =
+        sum_traffic(tokens(gpu) * results, results, static_cast<double>(row_bytes()));
+    co_await run_stream(card(gpu), traffic);
+}
+
+}  // namespace moehub::layers

@@ -1,0 +1,125 @@
+/// One MoE layer being simulated: what all systems share. Who has which tokens, rows and experts,
+/// the kernels that every system runs, and the books that are checked at the end.
+#pragma once
+#include "layers/books.hpp"
+#include "layers/gpus.hpp"
+
+#include <moehub/layer.hpp>
+
+#include <vector>
+
+namespace moehub::layers {
+
+/// A (token, expert) pair: what is dispatched, computed and returned.
+struct Row {
+    std::uint32_t id = 0;     ///< unique in the layer; rows with smaller ids are wanted first
+    std::uint32_t token = 0;  ///< of the layer
+    std::uint16_t expert = 0;
+    std::uint16_t choice = 0;  ///< among the token's experts
+    std::uint16_t rank = 0;  ///< that computes it, among those with a copy of the expert
+};
+
+/// What to simulate. All of it outlives the run.
+struct Job {
+    const LayerInput& input;
+    const SystemSpec& system;
+    const LayerOptions& options;
+    Ps host_lead = 0;  ///< by which an eager host is ahead when the layer starts
+    sim::Scheme scheme = sim::Scheme::windows;
+    sim::Fault fault = {};  ///< for tests
+};
+
+/// Throws InputError when no system could run this.
+void check_input(const LayerInput& input, const LayerOptions& options);
+
+class MoeLayer {
+  public:
+    explicit MoeLayer(const Job& job);
+    MoeLayer(const MoeLayer&) = delete;
+
+    // Sizes.
+    int shards() const { return options.tensor_parallel; }
+    int rank_of(GpuId gpu) const { return gpu / shards(); }
+    int shard_of(GpuId gpu) const { return gpu % shards(); }
+    GpuId gpu_of(int rank, int shard) const { return static_cast<GpuId>(rank * shards() + shard); }
+    std::uint32_t first_token(GpuId gpu) const;
+    std::uint32_t tokens(GpuId gpu) const { return first_token(gpu + 1) - first_token(gpu); }
+    GpuId home_of(std::uint32_t token) const;  ///< the GPU whose token it is
+    std::uint32_t top_k() const { return static_cast<std::uint32_t>(input.model.top_k); }
+    Bytes row_bytes() const { return 2 * Bytes{input.model.hidden}; }  ///< bf16, in memory
+    Bytes dispatch_bytes() const { return bytes_of_row(system.dispatch_element); }  ///< as sent
+    Bytes combine_bytes() const { return bytes_of_row(system.combine_element); }
+    int inner() const { return input.model.expert_ffn / shards(); }  ///< width on one shard
+
+    /// Rows of a GPU's tokens, in the order of their ids.
+    const std::vector<Row>& rows_of(GpuId gpu) const { return rows_[gpu]; }
+    /// The token and choice behind a row's id.
+    std::uint32_t token_of(std::uint32_t id) const {
+        return id / top_k() % static_cast<std::uint32_t>(input.routing.tokens);
+    }
+    std::uint32_t choice_of(std::uint32_t id) const { return id % top_k(); }
+    std::int64_t rows() const { return input.routing.tokens * input.model.top_k; }
+    const std::vector<int>& experts_of(GpuId gpu) const {
+        return experts_[static_cast<std::size_t>(rank_of(gpu))];
+    }
+    /// Rows for which an expert's tiles are chosen when the rows are not known: what a router
+    /// without favourites sends, and two standard deviations more, since one block too many may
+    /// cost a whole wave.
+    std::int64_t tiling_rows(int expert) const;
+    /// Rows that the rank's copy of an expert gets.
+    std::int64_t rows_on(int rank, int expert) const {
+        return rows_on_[static_cast<std::size_t>(rank * input.model.experts + expert)];
+    }
+
+    std::int64_t rows_on(GpuId gpu) const;  ///< over all its experts
+
+    // Kernels. Plans of 0 rows have no tiles.
+    GemmPlan plan_up(std::int64_t rows) const;  ///< gate and up together where gated
+    GemmPlan plan_down(std::int64_t rows) const;
+    GemmPlan plan_down_part(std::int64_t rows, int parts) const;  ///< one of so many, by columns
+    GemmPlan plan_down_and_send(std::int64_t rows) const;  ///< tiles for results that are sent away
+    GemmPlan plan_up_like(std::int64_t rows, const GemmPlan& like) const;
+    GemmPlan plan_down_like(std::int64_t rows, const GemmPlan& like) const;
+    Process route(GpuId gpu);       ///< router GEMM, top-k, softmax; nothing in the backward pass
+    Process run_shared(GpuId gpu);  ///< shared experts for the GPU's tokens
+    Process scale(GpuId gpu);       ///< weighted sum of each token's results
+    bool backward() const { return options.pass == Pass::backward; }
+    /// The host's lead when the pass starts: a backward pass, which waits for nothing, is issued
+    /// from its start on.
+    Ps host_lead() const { return backward() ? 0 : gpus.host_lead(); }
+    /// All of the GPU's GEMMs are done; in the backward pass the gradients of its weights follow.
+    void experts_ended(GpuId gpu);
+    /// Until those gradients are done: for systems that compute them before they go on.
+    sim::Endpoint::Until gradients(GpuId gpu) { return endpoint(gpu).until(gradients_, 1); }
+    /// Awaited last of all: until those gradients are done.
+    Process finish(GpuId gpu);
+
+    sim::Card& card(GpuId gpu) { return gpus.card(gpu); }
+    sim::Endpoint& endpoint(GpuId gpu) { return gpus.endpoint(gpu); }
+
+    /// For a system that moves nothing.
+    void deliver_all_locally();
+    /// When all programs have run: checks the books.
+    LayerResult result() const;
+
+    const LayerInput& input;
+    const SystemSpec& system;
+    const LayerOptions& options;
+    Gpus gpus;
+    Books books;
+
+  private:
+    Bytes bytes_of_row(double element) const {
+        return static_cast<Bytes>(element * input.model.hidden);
+    }
+    void make_rows();
+    void choose_copies(GpuId gpu);
+    Process weight_gradients(GpuId gpu);
+
+    std::vector<std::vector<int>> experts_;  ///< by rank
+    std::vector<std::vector<Row>> rows_;     ///< by source GPU
+    std::vector<std::int64_t> rows_on_;      ///< [rank][expert]
+    sim::CounterId gradients_ = 0;           ///< 1 once the weights' are done
+};
+
+}  // namespace moehub::layers

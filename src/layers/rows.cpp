@@ -1,0 +1,93 @@
+#include "layers/rows.hpp"
+
+#include <algorithm>
+
+namespace moehub::layers {
+
+CarriedRow carried(MoeLayer& layer, const Row& row) {
+    return {row.token, row.choice, row.expert, layer.books.input(row.token)};
+}
+
+std::vector<Rows> permuted(MoeLayer& layer, GpuId gpu) {
+    std::vector<Rows> buffers(layer.gpus.count());
+    for (const Row& row : layer.rows_of(gpu)) {
+        for (int shard = 0; shard < layer.shards(); ++shard) {
+            buffers[layer.gpu_of(row.rank, shard)].push_back(carried(layer, row));
+        }
+    }
+    return buffers;
+}
+
+std::int64_t count_rows(const std::vector<Rows>& buffers) {
+    std::int64_t rows = 0;
+    for (const Rows& buffer : buffers) rows += static_cast<std::int64_t>(buffer.size());
+    return rows;
+}
+
+std::vector<std::int64_t> rows_by_expert(const MoeLayer& layer, GpuId gpu,
+                                         const std::vector<Rows>& received) {
+    std::vector<std::int64_t> rows(static_cast<std::size_t>(layer.input.model.experts));
+    for (const Rows& buffer : received) {
+        for (const CarriedRow& row : buffer) ++rows[row.expert];
+    }
+    std::vector<std::int64_t> local;
+    for (const int expert : layer.experts_of(gpu)) {
+        local.push_back(rows[static_cast<std::size_t>(expert)]);
+    }
+    return local;
+}
+
+void compute(MoeLayer& layer, GpuId gpu, Rows& rows) {
+    const int shard = layer.shard_of(gpu);
+    for (CarriedRow& row : rows) {
+        layer.books.delivered(row.token, row.choice, shard);
+        row.numbers = layer.books.result(row.expert, shard, row.numbers);
+    }
+}
+
+void take_back(MoeLayer& layer, GpuId from, const Rows& results) {
+    for (const CarriedRow& row : results) {
+        layer.books.returned(row.token, row.choice, layer.shard_of(from), row.numbers);
+    }
+}
+
+namespace {
+
+Process run_one(sim::Card& card, GemmPlan plan, sim::CounterId done) {
+    if (plan.tiles() > 0) co_await run_gemm(card, plan);
+    card.endpoint.increase(done);
+}
+
+}  // namespace
+
+Process run_experts(MoeLayer& layer, GpuId gpu, std::vector<std::int64_t> rows, bool up) {
+    sim::Endpoint& endpoint = layer.endpoint(gpu);
+    const sim::CounterId done = endpoint.add_counter("GEMMs of a grouped linear layer");
+    for (const std::int64_t count : rows) {
+        endpoint.spawn("GEMM", run_one(layer.card(gpu),
+                                       up ? layer.plan_up(count) : layer.plan_down(count), done));
+    }
+    co_await endpoint.until(done, static_cast<std::int64_t>(rows.size()));
+    endpoint.drop_counter(done);
+}
+
+Process run_activation(MoeLayer& layer, GpuId gpu, std::int64_t rows) {
+    if (rows == 0 || !layer.options.compute) co_return;
+    const double elements = static_cast<double>(rows) * layer.inner();
+    Traffic traffic = activation_traffic(elements);
+    if (!layer.input.model.gated) traffic.read = 2 * elements;
+    co_await run_stream(layer.card(gpu), traffic);
+}
+
+Process reorder(MoeLayer& layer, GpuId gpu, std::int64_t rows, std::int64_t distinct) {
+    const Gather gather{rows, std::max<std::int64_t>(1, distinct),
+                        static_cast<double>(layer.row_bytes())};
+    if (rows > 0) co_await run_stream(layer.card(gpu), gather_traffic(layer.card(gpu).gpu, gather));
+}
+
+Process small_kernels(MoeLayer& layer, GpuId gpu, int count) {
+    const Ps start = layer.input.machine.gpu.kernels.stream_start;
+    co_await run_for(layer.card(gpu), count * to_seconds(start));
+}
+
+}  // namespace moehub::layers

@@ -1,0 +1,69 @@
+/// A GEMM whose row blocks start one by one, when their rows are there, and end one by one.
+///
+/// Weights come from HBM and are shared through L2 by the row blocks that pass a column together,
+/// who divide what reading them costs. So the order of tiles matters:
+/// - by columns: all row blocks that are ready at one column, then at the next, round and round.
+///   Weights are read once a round, results are final late: for a first GEMM.
+/// - by rows: a row block at all its columns, then the next. Weights are read for as many row
+/// blocks
+///   as run at once, results are final early: for a GEMM that sends them away.
+#pragma once
+#include "sim/gpu/execute.hpp"
+
+#include <functional>
+#include <map>
+#include <set>
+#include <vector>
+
+namespace moehub::sim {
+
+enum class TileOrder { by_columns, by_rows };
+
+class RowGemm final : private BlockOwner {
+  public:
+    using BlockDone = std::function<void(std::uint32_t row_block)>;
+
+    /// `plan` has the tiles; its rows are those expected, and there may be more or fewer row blocks
+    /// in the end. `done` is told of each row block whose results are final.
+    RowGemm(Card& card, GemmPlan plan, TileOrder order, BlockDone done = {});
+    RowGemm(const RowGemm&) = delete;
+
+    std::uint32_t block_rows() const { return static_cast<std::uint32_t>(plan_.tile_rows); }
+    /// Row blocks that should start together: with fewer, reading weights takes longer than
+    /// multiplying.
+    std::uint32_t blocks_at_once() const;
+    void start(std::uint32_t first_block, std::uint32_t blocks);
+    void start_all(std::int64_t rows);
+    /// Ends when the blocks of this many rows, all started by then or later, are done.
+    Process finish(std::int64_t rows);
+    /// As a kernel of its own: launch, all row blocks, end.
+    Process run(std::int64_t rows);
+
+  private:
+    struct Tile {
+        std::uint32_t major;  ///< row block or column, by the order
+        std::uint32_t minor;
+        auto operator<=>(const Tile&) const = default;
+    };
+
+    void block_done(std::uint32_t row_block) override;
+    std::uint32_t blocks_of(std::int64_t rows) const;
+    void submit_next();
+    std::uint32_t sharing(const Tile& tile);
+    const TileWork& work_when(std::uint32_t blocks_share);
+
+    Card& card_;
+    GemmPlan plan_;
+    TileOrder order_;
+    BlockDone done_;
+    std::uint32_t columns_;  ///< tiles of a row block, parts of a split sum included
+    std::map<std::uint32_t, TileWork> works_;  ///< by how many row blocks share the weights
+    std::set<Tile> ready_;                     ///< started and not yet submitted
+    Tile last_{};                              ///< submitted last
+    std::uint32_t sharing_ = 1;                ///< row blocks at the present column
+    int running_ = 0;                          ///< tiles submitted and not done
+    CounterId ended_;                     ///< row blocks
+    std::vector<std::uint32_t> left_;          ///< tiles of each row block
+};
+
+}  // namespace moehub::sim

@@ -1,0 +1,203 @@
+// CCFuser (PPoPP 2025): the experts' GEMMs reach into the other GPUs' memory. Row blocks of the
+// first are fetched from where their tokens lie, each copy by itself, and start when their rows are
+// there; row blocks of the second are stored where the results belong. The host resolves addresses:
+// it must know all counts before, and buffers are handed over by a barrier of all GPUs before and
+// after. Moving experts, which balances skewed routing, is a matter of placement here.
+#include "layers/rows.hpp"
+#include "layers/expert_kernels.hpp"
+#include "layers/host.hpp"
+#include "layers/mail.hpp"
+#include "sim/gpu/row_gemm.hpp"
+#include "systems/systems.hpp"
+
+#include <map>
+#include <span>
+
+namespace moehub::systems {
+namespace {
+
+constexpr Bytes kCount = 4;  ///< bytes of a count of rows
+
+struct CcFuser {
+    explicit CcFuser(MoeLayer& of)
+        : layer(of),
+          counts(of),
+          ready(of.gpus, "barrier", 2),
+          fetched(of.gpus, "rows of a row block", 1),
+          combine(of.gpus, "results", 1),
+          rows(of.gpus.count(), std::vector<Rows>(static_cast<std::size_t>(of.input.model.experts))) {
+    }
+    Rows& rows_for(GpuId gpu, int expert) { return rows[gpu][static_cast<std::size_t>(expert)]; }
+
+    MoeLayer& layer;
+    RowCounts counts;
+    Mail ready;
+    Mail fetched;
+    Mail combine;
+    std::vector<std::vector<Rows>> rows;  ///< [gpu][expert], fetched: in the order of tokens
+};
+
+Process barrier(CcFuser& c, GpuId gpu, std::size_t which) {
+    const Communicating communicating(c.layer.card(gpu));
+    co_await meet(c.layer.gpus, c.ready, gpu, which, 1);
+    co_await c.layer.endpoint(gpu).delay(c.layer.system.barrier);
+}
+
+Process count(CcFuser& c, GpuId gpu, EagerHost& host) {
+    MoeLayer& layer = c.layer;
+    co_await host.launch(4);  // logits, softmax, top-k, weights
+    co_await layer.route(gpu);
+    co_await host.launch(2);  // rows for each expert, the exchange
+    co_await small_kernels(layer, gpu, 1);
+    co_await c.counts.exchange(gpu, kCount * layer.input.model.experts);
+    co_await host.launch(3);  // order of the rows, running sums, addresses
+    co_await small_kernels(layer, gpu, 3);
+    co_await host.synchronise();
+}
+
+std::uint64_t key_of(const CcFuser& c, GpuId reader, int expert) {
+    return std::uint64_t{reader} * static_cast<std::uint64_t>(c.layer.input.model.experts) +
+           static_cast<std::uint64_t>(expert);
+}
+
+/// Rows lie with their token's GPU, by who wants them.
+void offer_rows(CcFuser& c, GpuId gpu) {
+    std::map<std::uint64_t, Rows> rows;
+    for (const Row& row : c.layer.rows_of(gpu)) {
+        rows[key_of(c, row.rank, row.expert)].push_back(carried(c.layer, row));
+    }
+    for (auto& [key, some] : rows) c.fetched.offer(gpu, key, std::move(some));
+}
+
+/// Loads `count` of an expert's rows, from `first` on, from all GPUs that have some of them; returns
+/// how many loads that takes. An expert's rows stand in the order of their sources.
+std::int64_t fetch_block(CcFuser& c, GpuId gpu, int expert, RowRange block,
+                         sim::CounterId arrived) {
+    std::int64_t loads = 0;
+    std::int64_t before = 0;  // rows of earlier sources
+    for (std::uint32_t i = 0; i < c.layer.gpus.count(); ++i) {
+        const auto from = static_cast<GpuId>(i);
+        const std::int64_t here = c.counts.rows(gpu, from, expert);
+        const std::int64_t first = std::max<std::int64_t>(block.first - before, 0);
+        const std::int64_t last = std::min(here, block.first + block.count - before);
+        before += here;
+        if (first >= last) continue;
+        Mail::Load load{.from = from, .key = key_of(c, gpu, expert)};
+        load.range = {static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(last - first)};
+        load.bytes = (last - first) * c.layer.dispatch_bytes();
+        c.fetched.fetch_under(gpu, arrived, load);
+        ++loads;
+    }
+    return loads;
+}
+
+Process run_up(CcFuser& c, GpuId gpu, int expert, sim::CounterId done) {
+    MoeLayer& layer = c.layer;
+    sim::Endpoint& endpoint = layer.endpoint(gpu);
+    const std::int64_t all = c.counts.rows(gpu, expert);
+    sim::RowGemm gemm(layer.card(gpu), layer.plan_up(all), sim::TileOrder::by_columns);
+    const std::int64_t size = std::max(1u, gemm.block_rows());
+    const std::int64_t blocks = (all + size - 1) / size;
+    const sim::CounterId arrived = endpoint.add_counters(
+        "rows of a row block", static_cast<std::size_t>(std::max<std::int64_t>(1, blocks)));
+    const auto counter = [&](std::int64_t block) {
+        return arrived + static_cast<sim::CounterId>(block);
+    };
+    std::vector<std::int64_t> loads;
+    for (std::int64_t block = 0; block < blocks; ++block) {
+        const RowRange some{static_cast<std::uint32_t>(block * size),
+                            static_cast<std::uint32_t>(std::min(size, all - block * size))};
+        loads.push_back(fetch_block(c, gpu, expert, some, counter(block)));
+    }
+    Rows& rows = c.rows_for(gpu, expert);
+    for (std::int64_t block = 0; block < blocks; ++block) {
+        co_await endpoint.until(counter(block), loads[static_cast<std::size_t>(block)]);
+        const Rows some = c.fetched.rows_under(gpu, counter(block));
+        rows.insert(rows.end(), some.begin(), some.end());
+        gemm.start(static_cast<std::uint32_t>(block), 1);
+    }
+    co_await gemm.finish(all);
+    endpoint.increase(done);
+}
+
+Process first_kernel(CcFuser& c, GpuId gpu) {
+    MoeLayer& layer = c.layer;
+    const Communicating communicating(layer.card(gpu));
+    const sim::CounterId done = layer.endpoint(gpu).add_counter("first GEMMs");
+    co_await run_for(layer.card(gpu), to_seconds(layer.card(gpu).gpu.kernels.grouped_start));
+    const std::vector<int>& experts = layer.experts_of(gpu);
+    for (const int expert : experts) {
+        layer.endpoint(gpu).spawn("first GEMM", run_up(c, gpu, expert, done));
+    }
+    co_await layer.endpoint(gpu).until(done, static_cast<std::int64_t>(experts.size()));
+    layer.gpus.first_gemm_ended(gpu);
+}
+
+/// Results of a row block go to their tokens' GPUs.
+void send_block(CcFuser& c, GpuId gpu, std::span<const CarriedRow> rows) {
+    std::map<GpuId, Rows> by_home;
+    for (const CarriedRow& row : rows) by_home[c.layer.home_of(row.token)].push_back(row);
+    for (auto& [home, some] : by_home) {
+        const Bytes bytes = static_cast<Bytes>(some.size()) * c.layer.combine_bytes();
+        c.combine.send(gpu, home, 0, std::move(some), bytes);
+    }
+}
+
+Process run_down(CcFuser& c, GpuId gpu, int expert, sim::CounterId done) {
+    MoeLayer& layer = c.layer;
+    Rows& rows = c.rows_for(gpu, expert);
+    const auto all = static_cast<std::int64_t>(rows.size());
+    compute(layer, gpu, rows);
+    const GemmPlan plan = layer.plan_down(all);
+    const auto size = static_cast<std::size_t>(std::max<std::int64_t>(1, plan.tile_rows));
+    sim::RowGemm gemm(layer.card(gpu), plan, sim::TileOrder::by_rows, [&](std::uint32_t block) {
+        const std::size_t begin = block * size;
+        send_block(c, gpu, std::span(rows).subspan(begin, std::min(size, rows.size() - begin)));
+    });
+    gemm.start_all(all);
+    co_await gemm.finish(all);
+    layer.endpoint(gpu).increase(done);
+}
+
+Process second_kernel(CcFuser& c, GpuId gpu) {
+    MoeLayer& layer = c.layer;
+    const Communicating communicating(layer.card(gpu));
+    const sim::CounterId done = layer.endpoint(gpu).add_counter("second GEMMs");
+    co_await run_for(layer.card(gpu), to_seconds(layer.card(gpu).gpu.kernels.grouped_start));
+    const std::vector<int>& experts = layer.experts_of(gpu);
+    for (const int expert : experts) {
+        layer.endpoint(gpu).spawn("second GEMM", run_down(c, gpu, expert, done));
+    }
+    co_await layer.endpoint(gpu).until(done, static_cast<std::int64_t>(experts.size()));
+    layer.experts_ended(gpu);
+    co_await c.combine.acknowledged(gpu, c.combine.sent(gpu));
+}
+
+Process run_layer(CcFuser& c, GpuId gpu) {
+    MoeLayer& layer = c.layer;
+    EagerHost host(layer.gpus, gpu, layer.host_lead());
+    if (!layer.backward()) co_await count(c, gpu, host);
+    offer_rows(c, gpu);
+    co_await host.launch(1);
+    co_await barrier(c, gpu, 0);
+    co_await host.launch(1);
+    co_await first_kernel(c, gpu);
+    co_await host.launch(1);
+    co_await run_activation(layer, gpu, c.counts.rows(gpu));
+    co_await host.launch(1);
+    co_await second_kernel(c, gpu);
+    co_await host.launch(1);
+    co_await barrier(c, gpu, 1);
+    take_back(layer, gpu, c.combine.take(gpu, 0));
+    co_await host.launch(1);  // weighted sum
+    co_await layer.scale(gpu);
+    co_await finish_eagerly(layer, gpu, host);
+}
+
+}  // namespace
+
+LayerResult run_ccfuser(const Job& job) {
+    return run_eager_program<CcFuser>(job, "ccfuser layer", run_layer);
+}
+
+}  // namespace moehub::systems

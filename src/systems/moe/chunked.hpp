@@ -1,0 +1,48 @@
+/// Rows pushed in chunks through queues between pairs of SMs, as DeepEP's normal kernels do: half
+/// of the kernel's SMs read rows and store them into queues on their peers, the other half empty
+/// their own GPU's queues into its buffers. A channel is one such pair; it serves all peers.
+#pragma once
+#include "layers/mail.hpp"
+
+namespace moehub::systems {
+
+using namespace layers;
+
+/// What a GPU sends: rows by [channel][peer], in which the rows of a copy follow one another.
+using Lanes = std::vector<std::vector<Rows>>;
+
+class ChunkedExchange {
+  public:
+    ChunkedExchange(MoeLayer& layer, const char* name);
+
+    int channels() const { return channels_; }
+    /// Has every receiver know what some GPU will send, before anything runs.
+    void announce(const Lanes& lanes);
+    /// … that the same chunks will come back to `from`.
+    void announce_return(GpuId from, const Lanes& lanes);
+    /// The kernel of one GPU: holds its SMs until everything is sent and received. `bytes` is what
+    /// a copy takes on the wire; what stays on the GPU passes the SMs, too.
+    Process run(GpuId gpu, Lanes lanes, Bytes bytes);
+    /// After run: by channel, from all peers in turn.
+    std::vector<Rows> received(GpuId gpu);
+
+  private:
+    struct Expected {
+        std::int64_t messages = 0;
+        std::int64_t copies = 0;
+    };
+
+    void expect(GpuId to, std::size_t channel, const Rows& rows);
+    Process send(GpuId gpu, std::size_t channel, std::vector<Rows> lanes, Bytes bytes);
+    Process receive(GpuId gpu, std::size_t channel, Bytes bytes);
+    Ps copying(double bytes) const;  ///< by one SM
+    Ps sending(double bytes) const;  ///< likewise, into a queue
+
+    MoeLayer& layer_;
+    int channels_;
+    Mail mail_;
+    std::vector<std::vector<Expected>> expected_;  ///< [gpu][channel]
+    sim::CounterId done_;                          ///< senders and receivers of a GPU
+};
+
+}  // namespace moehub::systems

@@ -1,0 +1,144 @@
+// DeepEP's low-latency kernels: every row goes at once to its place in the expert's slots for this
+// source, of which there are enough for the worst case, so nothing is counted before. A count for
+// each expert follows the rows; who has heard all counts has all rows. Rows travel over NVLink
+// inside a node and over NICs between nodes.
+#include "layers/rows.hpp"
+#include "layers/copies.hpp"
+#include "layers/expert_kernels.hpp"
+#include "layers/mail.hpp"
+#include "systems/systems.hpp"
+
+#include <algorithm>
+
+namespace moehub::systems {
+namespace {
+
+constexpr Bytes kSource = 16;  ///< bytes in front of a row: its place at home
+constexpr Bytes kFlag = 4;     ///< bytes of a count
+
+constexpr std::size_t kRows = 0;    ///< channels: rows one by one,
+constexpr std::size_t kCounts = 1;  ///< and behind them how many they were
+
+struct LowLatency {
+    explicit LowLatency(MoeLayer& of)
+        : layer(of),
+          dispatch(of.gpus, "rows", 2),
+          combine(of.gpus, "results", 2),
+          shared(of.gpus.add_counter("shared experts")) {}
+
+    MoeLayer& layer;
+    Mail dispatch;
+    Mail combine;
+    sim::CounterId shared;  ///< 1 when the shared experts are done
+};
+
+/// Peers from the next one on, so that not all send to the same at once; the GPU itself last.
+GpuId peer_at(const MoeLayer& layer, GpuId gpu, std::uint32_t step) {
+    return static_cast<GpuId>((gpu + 1 + step) % layer.gpus.count());
+}
+
+/// One row to each peer in turn; behind them, to every peer, a count for each of its experts, or
+/// for each of the GPU's own.
+void send_rows(MoeLayer& layer, Mail& mail, GpuId gpu, const std::vector<Rows>& rows, Bytes bytes,
+               bool own) {
+    std::size_t most = 0;
+    for (const Rows& some : rows) most = std::max(most, some.size());
+    for (std::size_t i = 0; i < most; ++i) {
+        for (std::uint32_t step = 0; step < layer.gpus.count(); ++step) {
+            const GpuId peer = peer_at(layer, gpu, step);
+            if (i < rows[peer].size()) mail.send(gpu, peer, kRows, {rows[peer][i]}, bytes);
+        }
+    }
+    for (std::uint32_t step = 0; step < layer.gpus.count(); ++step) {
+        const GpuId peer = peer_at(layer, gpu, step);
+        for (const int expert : layer.experts_of(own ? gpu : peer)) {
+            const std::int64_t count =
+                std::count_if(rows[peer].begin(), rows[peer].end(),
+                              [&](const CarriedRow& row) { return row.expert == expert; });
+            mail.tell(gpu, peer, kCounts, {count}, kFlag);
+        }
+    }
+}
+
+/// The kernel stays on its SMs while rows are underway: until so many counts are there, and as many
+/// rows as they say.
+Process wait(MoeLayer& layer, Mail& mail, GpuId gpu, std::size_t counts) {
+    sim::Card& card = layer.card(gpu);
+    const int sms = std::min(layer.system.communication_sms, card.gpu.sms);
+    card.blocks.hold(sms);
+    co_await mail.arrived(gpu, kCounts, static_cast<std::int64_t>(counts));
+    std::int64_t rows = 0;
+    for (const sim::Received& told : mail.take_messages(gpu, kCounts)) {
+        rows += told.message.counts.front();
+    }
+    co_await mail.arrived(gpu, kRows, rows);
+    card.blocks.release(sms);
+}
+
+/// FP8 rows are cast and sent, then received rows are packed by expert.
+Process dispatch(LowLatency& ll, GpuId gpu, Rows& received) {
+    MoeLayer& layer = ll.layer;
+    const Communicating communicating(layer.card(gpu));
+    co_await layer.endpoint(gpu).delay(layer.system.dispatch_start);
+    const Bytes bytes = layer.dispatch_bytes() + scale_bytes(layer);
+    send_rows(layer, ll.dispatch, gpu, rows_by_peer(layer, gpu), bytes + kSource, false);
+    co_await wait(layer, ll.dispatch, gpu, layer.experts_of(gpu).size() * layer.gpus.count());
+    received = ll.dispatch.take(gpu, kRows);
+    const double packed = static_cast<double>(received.size()) * static_cast<double>(bytes);
+    if (packed > 0) co_await run_stream(layer.card(gpu), {.read = packed, .written = packed});
+}
+
+/// FP8 rows for experts that compute in BF16.
+Process cast_rows(MoeLayer& layer, GpuId gpu, std::int64_t rows) {
+    const auto sent = static_cast<double>(layer.dispatch_bytes());
+    if (!layer.options.compute || rows == 0 || expert_bytes(layer) <= sent) co_return;
+    const auto count = static_cast<double>(rows);
+    co_await run_stream(layer.card(gpu),
+                        {.read = count * sent, .written = count * expert_bytes(layer)});
+}
+
+/// Every result goes home; a token's results are added there.
+Process combine(LowLatency& ll, GpuId gpu, const std::vector<Rows>& results) {
+    MoeLayer& layer = ll.layer;
+    const Communicating communicating(layer.card(gpu));
+    co_await layer.endpoint(gpu).delay(layer.system.combine_start);
+    send_rows(layer, ll.combine, gpu, results, layer.combine_bytes(), true);
+    std::size_t counts = 0;
+    for (std::uint32_t peer = 0; peer < layer.gpus.count(); ++peer)
+        counts += layer.experts_of(static_cast<GpuId>(peer)).size();
+    co_await wait(layer, ll.combine, gpu, counts);
+    const auto rows = static_cast<std::int64_t>(layer.rows_of(gpu).size());
+    co_await run_stream(layer.card(gpu), sum_traffic(rows, layer.top_k(),
+                                                     static_cast<double>(layer.combine_bytes())));
+}
+
+Process run_layer(LowLatency& ll, GpuId gpu) {
+    MoeLayer& layer = ll.layer;
+    sim::Endpoint& endpoint = layer.endpoint(gpu);
+    co_await layer.route(gpu);
+    endpoint.spawn("shared experts", run_shared_beside(layer, gpu, ll.shared));
+    layer.gpus.dispatch_began(gpu);
+    Rows received;
+    co_await dispatch(ll, gpu, received);
+    layer.gpus.dispatch_ended(gpu);
+
+    co_await cast_rows(layer, gpu, static_cast<std::int64_t>(received.size()));
+    co_await run_grouped_experts(layer, gpu);
+    compute(layer, gpu, received);
+
+    const std::vector<Rows> results = rows_by_home(layer, received);
+    layer.gpus.combine_began(gpu);
+    co_await combine(ll, gpu, results);
+    layer.gpus.combine_ended(gpu);
+    take_back(layer, gpu, ll.combine.take(gpu, kRows));
+    co_await endpoint.until(ll.shared, 1);
+    co_await layer.finish(gpu);
+}
+
+}  // namespace
+
+LayerResult run_deepep_ll(const Job& job) {
+    return run_program<LowLatency>(job, "deepep-ll layer", run_layer);
+}
+
+}  // namespace moehub::systems

@@ -1,0 +1,183 @@
+// FasterMoE's smart schedule (PPoPP 2022): ranks form groups of `group_gpus`, and in each of gpus /
+// group_gpus steps a GPU exchanges rows with one group, one NCCL group call per local expert. All
+// calls of the way out are issued first; a step's rows are computed, expert by expert, when they
+// are there, and go back the same way. The host must know all counts before, and calls the expert
+// for every (step, expert): three operators and a call of the library each.
+#include "layers/rows.hpp"
+#include "layers/copies.hpp"
+#include "layers/expert_kernels.hpp"
+#include "layers/host.hpp"
+#include "layers/mail.hpp"
+#include "systems/systems.hpp"
+
+namespace moehub::systems {
+namespace {
+
+constexpr Bytes kCount = 8;  ///< bytes of a count of rows: FastMoE keeps int64
+
+struct FasterMoe {
+    explicit FasterMoe(MoeLayer& of)
+        : layer(of),
+          group(std::min(static_cast<std::uint32_t>(of.system.group_gpus), of.gpus.count())),
+          steps((of.gpus.count() - 1) / group + 1),
+          experts(of.experts_of(0).size()),
+          counts(of),
+          dispatch(of.gpus, "rows of a step", steps * experts),
+          combine(of.gpus, "results of a step", steps * experts) {}
+
+    std::size_t channel(std::uint32_t step, std::size_t expert) const {
+        return step * experts + expert;
+    }
+    /// Who sends to a GPU in a step: the members of the group that lies `step` groups behind.
+    std::vector<GpuId> senders(GpuId gpu, std::uint32_t step) const {
+        return members((gpu / group + steps - step) % steps);
+    }
+    std::vector<GpuId> receivers(GpuId gpu, std::uint32_t step) const {
+        return members((gpu / group + step) % steps);
+    }
+    std::vector<GpuId> members(std::uint32_t of) const {
+        std::vector<GpuId> list;
+        for (std::uint32_t i = of * group; i < std::min((of + 1) * group, layer.gpus.count()); ++i) {
+            list.push_back(static_cast<GpuId>(i));
+        }
+        return list;
+    }
+
+    MoeLayer& layer;
+    std::uint32_t group;  ///< GPUs
+    std::uint32_t steps;
+    std::size_t experts;  ///< of a GPU
+    RowCounts counts;
+    Mail dispatch;
+    Mail combine;
+};
+
+Bytes bytes_of(const Rows& rows, Bytes row) {
+    return static_cast<Bytes>(rows.size()) * row;
+}
+
+/// Rows of a GPU by target and expert there.
+std::vector<std::vector<Rows>> rows_by_target(FasterMoe& f, GpuId gpu) {
+    std::vector<std::vector<Rows>> made(f.layer.gpus.count(), std::vector<Rows>(f.experts));
+    for (const Row& row : f.layer.rows_of(gpu)) {
+        const auto& experts = f.layer.experts_of(row.rank);
+        const auto found = std::find(experts.begin(), experts.end(), row.expert);
+        made[row.rank][static_cast<std::size_t>(found - experts.begin())].push_back(
+            carried(f.layer, row));
+    }
+    return made;
+}
+
+Process count(FasterMoe& f, GpuId gpu, EagerHost& host) {
+    MoeLayer& layer = f.layer;
+    co_await host.launch(4);  // logits, softmax, top-k, weights
+    co_await layer.route(gpu);
+    co_await host.launch(2);  // rows for each expert, the exchange
+    co_await small_kernels(layer, gpu, 1);
+    co_await f.counts.exchange(gpu, kCount * layer.input.model.experts);
+    co_await host.synchronise();
+    co_await host.launch(2);  // running sums, places of the rows
+    co_await small_kernels(layer, gpu, 2);
+}
+
+/// The stream of the library: one call after the other.
+Process send_all(FasterMoe& f, GpuId gpu, Ps first_issued, std::vector<std::vector<Rows>> rows) {
+    sim::Endpoint& endpoint = f.layer.endpoint(gpu);
+    const Communicating communicating(f.layer.card(gpu));
+    const Ps issue = f.layer.input.machine.gpu.overheads.eager_launch;
+    Ps issued = first_issued;
+    for (std::uint32_t step = 0; step < f.steps; ++step) {
+        for (std::size_t expert = 0; expert < f.experts; ++expert) {
+            issued += issue;
+            co_await endpoint.delay(issued - endpoint.now());
+            co_await endpoint.delay(f.layer.input.machine.collective.launch);
+            for (const GpuId to : f.receivers(gpu, step)) {
+                Rows& some = rows[to][expert];
+                const Bytes bytes = bytes_of(some, f.layer.dispatch_bytes());
+                f.dispatch.send(gpu, to, f.channel(step, expert), std::move(some), bytes);
+            }
+            co_await f.dispatch.arrived(gpu, f.channel(step, expert),
+                                        static_cast<std::int64_t>(f.senders(gpu, step).size()));
+        }
+    }
+    f.layer.gpus.dispatch_ended(gpu);
+}
+
+Process run_expert(FasterMoe& f, GpuId gpu, EagerHost& host, std::int64_t rows) {
+    MoeLayer& layer = f.layer;
+    const GemmPlan up = layer.plan_up(rows);
+    const GemmPlan down = layer.plan_down(rows);
+    co_await host.launch(1);
+    if (up.tiles() > 0) co_await run_gemm(layer.card(gpu), up);
+    layer.gpus.first_gemm_ended(gpu);
+    co_await host.launch(1);
+    co_await run_activation(layer, gpu, rows);
+    co_await host.launch(1);
+    if (down.tiles() > 0) co_await run_gemm(layer.card(gpu), down);
+}
+
+/// The results of one (step, expert) go back to whom the rows came from.
+void send_back(FasterMoe& f, GpuId gpu, std::size_t channel, const Rows& results,
+               const std::vector<GpuId>& homes) {
+    std::vector<Rows> by_home = rows_by_home(f.layer, results);
+    for (const GpuId home : homes) {
+        Rows& some = by_home[home];
+        const Bytes bytes = bytes_of(some, f.layer.combine_bytes());
+        f.combine.send(gpu, home, channel, std::move(some), bytes);
+    }
+}
+
+Process run_layer(FasterMoe& f, GpuId gpu) {
+    MoeLayer& layer = f.layer;
+    sim::Endpoint& endpoint = layer.endpoint(gpu);
+    EagerHost host(layer.gpus, gpu, layer.host_lead());
+    if (!layer.backward()) co_await count(f, gpu, host);
+    std::vector<std::vector<Rows>> rows = rows_by_target(f, gpu);
+    const auto all = static_cast<std::int64_t>(layer.rows_of(gpu).size());
+    co_await host.launch(1);
+    co_await reorder(layer, gpu, all, layer.tokens(gpu));
+    layer.gpus.dispatch_began(gpu);
+    endpoint.spawn("library", send_all(f, gpu, host.issued(), std::move(rows)));
+    const auto calls = static_cast<int>(f.steps * f.experts);
+    host.issue(calls);
+
+    for (std::uint32_t step = 0; step < f.steps; ++step) {
+        for (std::size_t expert = 0; expert < f.experts; ++expert) {
+            const std::size_t channel = f.channel(step, expert);
+            const std::vector<GpuId> senders = f.senders(gpu, step);
+            co_await f.dispatch.arrived(gpu, channel, static_cast<std::int64_t>(senders.size()));
+            Rows here = f.dispatch.take(gpu, channel);
+            co_await run_expert(f, gpu, host, static_cast<std::int64_t>(here.size()));
+            if (step == 0 && expert == 0) layer.gpus.combine_began(gpu);
+            compute(layer, gpu, here);
+            co_await host.launch(1);
+            send_back(f, gpu, channel, here, senders);
+        }
+    }
+    layer.experts_ended(gpu);
+    {
+        const Communicating communicating(layer.card(gpu));
+        co_await endpoint.delay(layer.input.machine.collective.launch);
+        for (std::uint32_t step = 0; step < f.steps; ++step) {
+            for (std::size_t expert = 0; expert < f.experts; ++expert) {
+                const std::size_t channel = f.channel(step, expert);
+                const auto homes = static_cast<std::int64_t>(f.receivers(gpu, step).size());
+                co_await f.combine.arrived(gpu, channel, homes);
+                take_back(layer, gpu, f.combine.take(gpu, channel));
+            }
+        }
+    }
+    co_await host.launch(2);  // back in order, weighted sum
+    co_await reorder(layer, gpu, all, all);
+    co_await layer.scale(gpu);
+    layer.gpus.combine_ended(gpu);
+    co_await finish_eagerly(layer, gpu, host);
+}
+
+}  // namespace
+
+LayerResult run_fastermoe(const Job& job) {
+    return run_eager_program<FasterMoe>(job, "fastermoe layer", run_layer);
+}
+
+}  // namespace moehub::systems

@@ -1,0 +1,218 @@
+// DeepGEMM's Mega MoE: one kernel for the whole layer. Counts to all and a barrier; then every GPU
+// pulls the rows of its experts, and a block of rows is multiplied as soon as it is there; its
+// results are stored where their tokens are. After a second barrier each token's results are added.
+// Every (token, expert) pair is pulled and stored by itself: copies are not shared.
+#include "layers/rows.hpp"
+#include "layers/copies.hpp"
+#include "layers/expert_kernels.hpp"
+#include "layers/mail.hpp"
+#include "sim/gpu/row_gemm.hpp"
+#include "systems/systems.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+
+namespace moehub::systems {
+namespace {
+
+constexpr Bytes kCount = 4;  ///< bytes of a count of rows
+constexpr std::int64_t kBlockRows[] = {16, 32, 64, 128};
+constexpr std::int64_t kBlockColumns = 128;
+
+struct Expert {
+    int number = 0;
+    Rows rows;  ///< pulled: by source, in the order of tokens
+    std::unique_ptr<sim::RowGemm> up;
+    std::unique_ptr<sim::RowGemm> down;
+};
+
+struct MegaMoe {
+    explicit MegaMoe(MoeLayer& of)
+        : layer(of),
+          counts(of),
+          barriers(of.gpus, "counts of a peer", 2),
+          pulled(of.gpus, "blocks of rows", 1),
+          results(of.gpus, "results", 1),
+          done(of.gpus.add_counter("finished experts")),
+          shared(of.gpus.add_counter("shared experts")),
+          experts(of.gpus.count()) {}
+
+    MoeLayer& layer;
+    RowCounts counts;
+    Mail barriers;  ///< channel 0: before, with counts; 1: after the experts
+    Mail pulled;
+    Mail results;
+    sim::CounterId done;                       ///< experts
+    sim::CounterId shared;                     ///< 1 when the shared experts are done
+    std::vector<std::vector<Expert>> experts;  ///< by GPU
+};
+
+std::uint64_t key_of(const MegaMoe& m, GpuId reader, int expert) {
+    return std::uint64_t{reader} * static_cast<std::uint64_t>(m.layer.input.model.experts) +
+           static_cast<std::uint64_t>(expert);
+}
+
+/// The smallest block that holds what an expert can expect.
+GemmPlan blocks_for(const MoeLayer& layer, int expert) {
+    GemmPlan like;
+    for (const std::int64_t rows : kBlockRows) {
+        like.tile_rows = rows;
+        if (rows >= layer.tiling_rows(expert)) break;
+    }
+    like.tile_cols = kBlockColumns;
+    return like;
+}
+
+/// The SMs also move rows, scale FP8 sums and quantise between the GEMMs.
+GemmPlan shared_with_rest(const MoeLayer& layer, GemmPlan plan) {
+    for (TileRun& run : plan.runs) run.work.flops /= layer.system.tensor_share;
+    return plan;
+}
+
+void send_back(MegaMoe& m, GpuId gpu, std::size_t number, std::uint32_t block) {
+    MoeLayer& layer = m.layer;
+    const Expert& expert = m.experts[gpu][number];
+    const std::size_t rows = expert.down->block_rows();
+    const std::size_t last = std::min((block + 1) * rows, expert.rows.size());
+    for (std::size_t row = block * rows; row < last; ++row) {
+        Rows result = {expert.rows[row]};
+        compute(layer, gpu, result);
+        m.results.send(gpu, layer.home_of(result.front().token), 0, result, layer.combine_bytes());
+    }
+}
+
+void add_expert(MegaMoe& m, GpuId gpu, int number) {
+    MoeLayer& layer = m.layer;
+    const std::size_t index = m.experts[gpu].size();
+    const std::int64_t rows = m.counts.rows(gpu, number);
+    const GemmPlan like = blocks_for(layer, number);
+    Expert& expert = m.experts[gpu].emplace_back();
+    expert.number = number;
+    expert.rows.resize(static_cast<std::size_t>(rows));
+    sim::Card& card = layer.card(gpu);
+    expert.down = std::make_unique<sim::RowGemm>(
+        card, shared_with_rest(layer, layer.plan_down_like(rows, like)), sim::TileOrder::by_rows,
+        [&m, gpu, index](std::uint32_t block) { send_back(m, gpu, index, block); });
+    sim::RowGemm* const down = expert.down.get();
+    expert.up = std::make_unique<sim::RowGemm>(
+        card, shared_with_rest(layer, layer.plan_up_like(rows, like)), sim::TileOrder::by_rows,
+        [down](std::uint32_t block) { down->start(block, 1); });
+}
+
+/// A GPU's rows lie in its memory, by who wants them.
+void offer_rows(MegaMoe& m, GpuId gpu) {
+    const std::vector<Rows> by_peer = rows_by_peer(m.layer, gpu);
+    for (std::size_t peer = 0; peer < by_peer.size(); ++peer) {
+        std::map<int, Rows> by_expert;
+        for (const CarriedRow& row : by_peer[peer]) by_expert[row.expert].push_back(row);
+        for (auto& [expert, rows] : by_expert) {
+            m.pulled.offer(gpu, key_of(m, static_cast<GpuId>(peer), expert), std::move(rows));
+        }
+    }
+}
+
+/// All tell all others and wait for them.
+Process barrier(MegaMoe& m, GpuId gpu, std::size_t channel, Bytes bytes) {
+    const Communicating communicating(m.layer.card(gpu));
+    const std::uint32_t gpus = m.layer.gpus.count();
+    for (std::uint32_t step = 1; step < gpus; ++step) {
+        const auto peer = static_cast<GpuId>((gpu + step) % gpus);
+        m.barriers.tell(gpu, peer, channel, m.counts.counted(gpu, peer), bytes);
+    }
+    co_await m.barriers.arrived(gpu, channel, gpus - 1);
+    m.counts.heard(gpu, {gpu, 0, {{}, m.counts.counted(gpu, gpu)}});
+    for (const sim::Received& told : m.barriers.take_messages(gpu, channel)) {
+        m.counts.heard(gpu, told);
+    }
+    co_await m.layer.endpoint(gpu).delay(m.layer.system.barrier);
+}
+
+/// One block of an expert's rows: a load from each source that has some of them; returns how many.
+std::int64_t pull(MegaMoe& m, GpuId gpu, const Expert& expert, std::size_t block,
+                  sim::CounterId arrived) {
+    MoeLayer& layer = m.layer;
+    const auto size = static_cast<std::int64_t>(expert.up->block_rows());
+    const std::int64_t begin = static_cast<std::int64_t>(block) * size;
+    const Bytes bytes = layer.dispatch_bytes() + scale_bytes(layer);
+    std::int64_t loads = 0;
+    std::int64_t before = 0;  // rows of earlier sources
+    for (std::uint32_t i = 0; i < layer.gpus.count(); ++i) {
+        const auto from = static_cast<GpuId>(i);
+        const std::int64_t here = m.counts.rows(gpu, from, expert.number);
+        const std::int64_t first = std::max<std::int64_t>(begin - before, 0);
+        const std::int64_t last = std::min(here, begin + size - before);
+        before += here;
+        if (first >= last) continue;
+        Mail::Load load{.from = from, .key = key_of(m, gpu, expert.number)};
+        load.range = {static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(last - first)};
+        load.bytes = (last - first) * bytes;
+        m.pulled.fetch_under(gpu, arrived, load);
+        ++loads;
+    }
+    return loads;
+}
+
+struct Block {
+    std::size_t number;
+    std::int64_t loads;
+    sim::CounterId arrived;
+};
+
+Process start_block(MegaMoe& m, GpuId gpu, Expert& expert, Block block) {
+    co_await m.layer.endpoint(gpu).until(block.arrived, block.loads);
+    const Rows rows = m.pulled.rows_under(gpu, block.arrived);
+    std::copy(rows.begin(), rows.end(),
+              expert.rows.begin() +
+                  static_cast<std::ptrdiff_t>(block.number * expert.up->block_rows()));
+    expert.up->start(static_cast<std::uint32_t>(block.number), 1);
+}
+
+Process run_expert(MegaMoe& m, GpuId gpu, Expert& expert) {
+    sim::Endpoint& endpoint = m.layer.endpoint(gpu);
+    const auto rows = static_cast<std::int64_t>(expert.rows.size());
+    const std::size_t size = expert.up->block_rows();
+    for (std::size_t block = 0; block * size < expert.rows.size(); ++block) {
+        const sim::CounterId arrived = endpoint.add_counter("rows of a block");
+        const std::int64_t loads = pull(m, gpu, expert, block, arrived);
+        endpoint.spawn("block of rows", start_block(m, gpu, expert, {block, loads, arrived}));
+    }
+    co_await expert.up->finish(rows);
+    m.layer.gpus.first_gemm_ended(gpu);
+    co_await expert.down->finish(rows);
+    endpoint.increase(m.done);
+}
+
+Process run_layer(MegaMoe& m, GpuId gpu) {
+    MoeLayer& layer = m.layer;
+    sim::Endpoint& endpoint = layer.endpoint(gpu);
+    co_await layer.route(gpu);
+    offer_rows(m, gpu);
+    endpoint.spawn("shared experts", run_shared_beside(layer, gpu, m.shared));
+    co_await endpoint.delay(layer.system.dispatch_start);
+    const auto counts = static_cast<Bytes>(layer.experts_of(gpu).size());
+    co_await barrier(m, gpu, 0, kCount * std::max<Bytes>(1, counts));
+    layer.card(gpu).activity.communicate(1, endpoint.now());
+    m.experts[gpu].reserve(layer.experts_of(gpu).size());
+    for (const int expert : layer.experts_of(gpu)) add_expert(m, gpu, expert);
+    for (Expert& expert : m.experts[gpu]) endpoint.spawn("expert", run_expert(m, gpu, expert));
+    co_await endpoint.until(m.done, counts);
+    layer.experts_ended(gpu);
+
+    co_await m.results.acknowledged(gpu, m.results.sent(gpu));
+    co_await barrier(m, gpu, 1, kCount);
+    co_await m.results.arrived(gpu, 0, static_cast<std::int64_t>(layer.rows_of(gpu).size()));
+    layer.card(gpu).activity.communicate(-1, endpoint.now());
+    take_back(layer, gpu, m.results.take(gpu, 0));
+    co_await layer.scale(gpu);
+    co_await endpoint.until(m.shared, 1);
+    co_await layer.finish(gpu);
+}
+
+}  // namespace
+
+LayerResult run_mega_moe(const Job& job) {
+    return run_program<MegaMoe>(job, "mega-moe layer", run_layer);
+}
+
+}  // namespace moehub::systems

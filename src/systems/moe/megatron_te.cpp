@@ -1,0 +1,100 @@
+// Megatron-Core's all-to-all dispatcher with Transformer Engine's grouped linear layers: strictly
+// one step after the other, issued by an eager host that must know the counts before it can go on.
+// The numbers of operators are those of Megatron-Core's MoELayer; each copy of a row travels.
+#include "layers/rows.hpp"
+#include "layers/expert_kernels.hpp"
+#include "layers/host.hpp"
+#include "systems/systems.hpp"
+
+namespace moehub::systems {
+namespace {
+
+constexpr Bytes kCount = 4;        ///< bytes of a count of rows
+constexpr Bytes kProbability = 4;  ///< bytes of a gate weight
+
+/// What the programs of all GPUs share.
+struct MegatronTe {
+    explicit MegatronTe(MoeLayer& of)
+        : layer(of),
+          counts(of),
+          dispatch(of, "rows of a peer"),
+          probabilities(of, "gate weights of a peer"),
+          combine(of, "results of a peer") {}
+
+    MoeLayer& layer;
+    RowCounts counts;
+    AllToAll dispatch;
+    AllToAll probabilities;
+    AllToAll combine;
+};
+
+/// Routing, and the counts that the host must know before it can go on; the way back knows them.
+Process count(MegatronTe& m, GpuId gpu, EagerHost& host) {
+    MoeLayer& layer = m.layer;
+    co_await host.launch(4);  // logits, softmax, top-k, routing map
+    co_await layer.route(gpu);
+    co_await host.launch(1);  // rows for each expert
+    co_await small_kernels(layer, gpu, 1);
+    co_await host.launch(1);
+    co_await m.counts.exchange(gpu, kCount * layer.input.model.experts);
+    co_await host.launch(2);  // rows to send, rows to receive
+    co_await small_kernels(layer, gpu, 2);
+    co_await host.synchronise();
+}
+
+Process run_layer(MegatronTe& m, GpuId gpu) {
+    MoeLayer& layer = m.layer;
+    EagerHost host(layer.gpus, gpu, layer.host_lead());
+    const bool several = layer.experts_of(gpu).size() > 1;
+
+    if (!layer.backward()) co_await count(m, gpu, host);
+    layer.gpus.dispatch_began(gpu);
+    std::vector<Rows> sent = permuted(layer, gpu);
+    const std::int64_t rows = count_rows(sent);
+    co_await host.launch(4);  // order of the rows (transpose, select), permutation
+    co_await reorder(layer, gpu, rows, layer.tokens(gpu));
+    co_await host.launch(1);
+    co_await m.dispatch.exchange(gpu, sent, layer.row_bytes());
+    co_await host.launch(1);
+    co_await m.probabilities.exchange(gpu, std::move(sent), kProbability);
+    layer.gpus.dispatch_ended(gpu);
+    std::vector<Rows>& received = m.dispatch.received(gpu);
+    const std::int64_t rows_in = count_rows(received);
+    if (several) co_await host.launch(1);
+    if (several) co_await reorder(layer, gpu, rows_in, rows_in);
+
+    const std::vector<std::int64_t> by_expert = rows_by_expert(layer, gpu, received);
+    co_await host.launch(1);
+    co_await run_experts(layer, gpu, by_expert, true);
+    layer.gpus.first_gemm_ended(gpu);
+    co_await host.launch(1);  // activation
+    co_await run_activation(layer, gpu, rows_in);
+    co_await host.launch(1);
+    co_await run_experts(layer, gpu, by_expert, false);
+    for (Rows& buffer : received) compute(layer, gpu, buffer);
+    layer.experts_ended(gpu);
+    co_await layer.gradients(gpu);
+
+    layer.gpus.combine_began(gpu);
+    if (several) co_await host.launch(1);
+    if (several) co_await reorder(layer, gpu, rows_in, rows_in);
+    co_await host.launch(1);
+    co_await m.combine.exchange(gpu, std::move(received), layer.row_bytes());
+    std::vector<Rows>& results = m.combine.received(gpu);
+    for (std::uint32_t peer = 0; peer < layer.gpus.count(); ++peer) {
+        take_back(layer, static_cast<GpuId>(peer), results[peer]);
+    }
+    co_await host.launch(4);  // gate weights (select, multiply), zeros, sum over experts
+    const auto width = static_cast<double>(layer.row_bytes());
+    co_await run_for(layer.card(gpu), scatter_add_seconds(layer.card(gpu).gpu, rows, width));
+    layer.gpus.combine_ended(gpu);
+    co_await finish_eagerly(layer, gpu, host);
+}
+
+}  // namespace
+
+LayerResult run_megatron_te(const Job& job) {
+    return run_eager_program<MegatronTe>(job, "megatron-te layer", run_layer);
+}
+
+}  // namespace moehub::systems

@@ -1,0 +1,141 @@
+// All-gather and reduce-scatter through the switch (NVLS): every GPU multicasts its tokens to all,
+// each permutes what its experts want and computes it, adds up a token's results, and every GPU
+// loads the sums of its own tokens, which the switch adds over all GPUs. No counts, no host: every
+// GPU receives every token, wanted or not. Barriers of flags stand between the steps.
+#include "layers/rows.hpp"
+#include "systems/systems.hpp"
+
+namespace moehub::systems {
+namespace {
+
+struct Nvls {
+    explicit Nvls(MoeLayer& of);
+
+    MoeLayer& layer;
+    sim::Communicator all;
+    sim::RegionId tokens = 0;    ///< of all GPUs, on every GPU
+    sim::RegionId partials = 0;  ///< sums of what a GPU's experts made of each token
+    sim::RegionId totals = 0;    ///< of the GPU's own tokens, over all GPUs
+};
+
+/// The same regions on every GPU.
+Nvls::Nvls(MoeLayer& of) : layer(of), all(of.gpus.fabric, "an in-switch collective") {
+    for (std::uint32_t gpu = 0; gpu < of.gpus.count(); ++gpu) {
+        sim::Hub& hub = of.gpus.hub(static_cast<GpuId>(gpu));
+        sim::RowSpace space;
+        space.name = "tokens of all GPUs";
+        space.rows = of.input.routing.tokens;
+        space.data_bytes = of.dispatch_bytes();
+        space.allocated = false;
+        tokens = hub.add_region(space);
+        partials = hub.add_sums(space.rows, of.combine_bytes());
+        totals = hub.add_sums(space.rows, of.combine_bytes());
+    }
+}
+
+/// A GPU's own tokens in a buffer of all.
+sim::Slice own_tokens(const MoeLayer& layer, GpuId gpu, Bytes row) {
+    sim::Slice slice;
+    slice.begin = Bytes{layer.first_token(gpu)} * row;
+    slice.bytes = layer.tokens(gpu) * row;
+    slice.target.row = layer.first_token(gpu);
+    return slice;
+}
+
+Process gather(Nvls& n, GpuId gpu) {
+    MoeLayer& layer = n.layer;
+    const Communicating communicating(layer.card(gpu));
+    layer.gpus.dispatch_began(gpu);
+    sim::Slice slice = own_tokens(layer, gpu, layer.dispatch_bytes());
+    slice.target.region = n.tokens;
+    slice.target.numbers = layer.books.input(layer.first_token(gpu));
+    co_await multicast_slice(n.all, gpu, slice);
+    layer.gpus.dispatch_ended(gpu);
+}
+
+Process reduce(Nvls& n, GpuId gpu) {
+    MoeLayer& layer = n.layer;
+    const Communicating communicating(layer.card(gpu));
+    layer.gpus.combine_began(gpu);
+    sim::Slice slice = own_tokens(layer, gpu, layer.combine_bytes());
+    slice.target.region = n.partials;
+    slice.target.into = n.totals;
+    co_await reduce_slice(n.all, gpu, slice);
+    layer.gpus.combine_ended(gpu);
+}
+
+/// The rows that the GPU's experts want, of the tokens that have come.
+Rows wanted_rows(Nvls& n, GpuId gpu) {
+    MoeLayer& layer = n.layer;
+    const sim::RowMemory& memory = layer.gpus.hub(gpu).memory(n.tokens);
+    Rows rows;
+    for (std::uint32_t home = 0; home < layer.gpus.count(); ++home) {
+        for (const Row& row : layer.rows_of(static_cast<GpuId>(home))) {
+            if (row.rank != gpu || !memory.complete(row.token)) continue;
+            rows.push_back({row.token, row.choice, row.expert, memory.numbers(row.token)});
+        }
+    }
+    return rows;
+}
+
+/// A token's results here, weighted and added up.
+void add_results(Nvls& n, GpuId gpu, Rows& rows) {
+    compute(n.layer, gpu, rows);
+    sim::RowSums& sums = n.layer.gpus.hub(gpu).sums(n.partials);
+    for (const CarriedRow& row : rows) {
+        sums.add_row(row.token, n.layer.books.identity(row.token, row.choice),
+                     n.layer.books.weighted(row.token, row.choice, row.numbers));
+    }
+}
+
+Process run_experts_here(Nvls& n, GpuId gpu) {
+    MoeLayer& layer = n.layer;
+    Rows rows = wanted_rows(n, gpu);
+    const auto count = static_cast<std::int64_t>(rows.size());
+    const std::vector<std::int64_t> by_expert = rows_by_expert(layer, gpu, {rows});
+    if (layer.options.compute) {
+        co_await reorder(layer, gpu, count, std::min(count, layer.input.routing.tokens));
+        co_await run_experts(layer, gpu, by_expert, true);
+    }
+    layer.gpus.first_gemm_ended(gpu);
+    if (layer.options.compute) {
+        co_await run_activation(layer, gpu, count);
+        co_await run_experts(layer, gpu, by_expert, false);
+        // Sums for all tokens, zeros where none of a token's experts is here.
+        const auto width = static_cast<double>(layer.row_bytes());
+        const Traffic sums{static_cast<double>(count) * width,
+                           static_cast<double>(layer.input.routing.tokens) * width, Access::narrow};
+        co_await run_stream(layer.card(gpu), sums);
+    }
+    add_results(n, gpu, rows);
+    layer.experts_ended(gpu);
+}
+
+/// A GPU's own tokens: what the switch has added up.
+void take_sums(Nvls& n, GpuId gpu) {
+    const sim::RowSums& sums = n.layer.gpus.hub(gpu).sums(n.totals);
+    for (std::uint32_t i = 0; i < n.layer.tokens(gpu); ++i) {
+        const std::uint32_t token = n.layer.first_token(gpu) + i;
+        if (!sums.complete(token, n.layer.gpus.count())) continue;
+        n.layer.books.returned_sum(token, sums.identity(token), sums.lines(), sums.numbers(token));
+    }
+}
+
+Process run_layer(Nvls& n, GpuId gpu) {
+    MoeLayer& layer = n.layer;
+    co_await layer.route(gpu);
+    co_await gather(n, gpu);
+    co_await run_experts_here(n, gpu);
+    co_await reduce(n, gpu);
+    take_sums(n, gpu);
+    co_await layer.run_shared(gpu);
+    co_await layer.finish(gpu);
+}
+
+}  // namespace
+
+LayerResult run_nvls(const Job& job) {
+    return run_program<Nvls>(job, "nvls layer", run_layer);
+}
+
+}  // namespace moehub::systems
