@@ -1,13 +1,13 @@
 #include "model/reference.hpp"
 
-#include <cmath>
+#include "base/portable_math.hpp"
 
 namespace moehub {
 namespace {
 
-/// Between -1 and 1, by place.
-double made_up(std::uint64_t place) {
-    std::uint64_t x = place + 0x9e3779b97f4a7c15u;  // splitmix64
+/// Between -1 and 1, another for each number.
+double made_up(std::uint64_t number) {
+    std::uint64_t x = number + 0x9e3779b97f4a7c15u;  // splitmix64
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
     x ^= x >> 31;
@@ -15,7 +15,7 @@ double made_up(std::uint64_t place) {
 }
 
 double silu(double x) {
-    return x / (1.0 + std::exp(-x));
+    return x / (1.0 + portable_exp(-x));
 }
 
 double dot(std::span<const double> a, std::span<const double> b) {
