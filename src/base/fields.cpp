@@ -7,6 +7,7 @@
 #include <moehub/error.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 #include <fmt/format.h>
@@ -15,6 +16,8 @@ namespace moehub {
 namespace {
 
 using Type = Entry::Type;
+
+constexpr double kInexact = 0x1p60;  // what is larger, or no number, is never within limits
 
 /// As a double, exact up to 2^53: limits lie below that, so what is rounded is refused.
 double parse_value(Kind kind, std::string_view text) {
@@ -36,12 +39,19 @@ double parse_value(Kind kind, std::string_view text) {
     }
 }
 
+bool within(const Row& row, double value) {
+    return value >= row.limits.min && value <= row.limits.max;
+}
+
+std::string allowed(const Row& row) {
+    return fmt::format("allowed {} to {}", print_value(row.kind, row.limits.min),
+                       print_value(row.kind, row.limits.max));
+}
+
 double parse_within(const Row& row, std::string_view text) {
     const double value = parse_value(row.kind, text);
-    if (value < row.limits.min || value > row.limits.max)
-        throw InputError(fmt::format("found {}, allowed {} to {}", quoted(text),
-                                     print_value(row.kind, row.limits.min),
-                                     print_value(row.kind, row.limits.max)));
+    if (!within(row, value))
+        throw InputError(fmt::format("found {}, {}", quoted(text), allowed(row)));
     return value;
 }
 
@@ -124,7 +134,15 @@ void reject_unknown(const Rows& rows, const Entry& entry, const Origin& origin) 
 
 }  // namespace
 
+std::optional<double> number_in(const Slot& slot) {
+    if (const auto* small = std::get_if<int*>(&slot)) return **small;
+    if (const auto* whole = std::get_if<std::int64_t*>(&slot)) return static_cast<double>(**whole);
+    if (const auto* real = std::get_if<double*>(&slot)) return **real;
+    return std::nullopt;
+}
+
 std::string print_value(Kind kind, double value) {
+    if (!(std::abs(value) < kInexact)) return fmt::format("{}", value);
     switch (kind) {
         case Kind::time:
             return print_time(static_cast<Ps>(value));
@@ -147,8 +165,7 @@ void nest(Rows& rows, std::string_view prefix, Rows inner) {
                 std::make_move_iterator(inner.end()));
 }
 
-void apply(const Rows& rows, const Entry& entry, const Origin& origin,
-           std::set<std::string>& given) {
+void apply(const Rows& rows, const Entry& entry, const Origin& origin, Given& given) {
     const auto row = std::find_if(rows.begin(), rows.end(),
                                   [&entry](const Row& r) { return r.key == entry.key; });
     if (row == rows.end()) return reject_unknown(rows, entry, origin);
@@ -157,13 +174,42 @@ void apply(const Rows& rows, const Entry& entry, const Origin& origin,
     } catch (const InputError& error) {
         throw InputError(at(origin, entry) + error.what());
     }
-    given.insert(entry.key);
+    given.where[entry.key] = line_of(origin, entry);
 }
 
-void require_all(const Rows& rows, const std::set<std::string>& given, const Origin& origin) {
+void require_all(const Rows& rows, const Given& given) {
     for (const Row& row : rows)
-        if (row.need == Need::required && !given.contains(row.key))
-            throw InputError(fmt::format("{}: missing key \"{}\" ({})", origin, row.key, row.doc));
+        if (row.need == Need::required && !given.where.contains(row.key))
+            throw InputError(
+                fmt::format("{}: missing key \"{}\" ({})", given.origin, row.key, row.doc));
+}
+
+void require_limits(const Rows& rows, const Given& given) {
+    for (const Row& row : rows) {
+        if (const auto* choice = std::get_if<Choice>(&row.slot)) {
+            if (choice->get() >= choice->names.size())
+                refuse(given, row.key,
+                       fmt::format("found number {}, allowed 0 to {}", choice->get(),
+                                   choice->names.size() - 1));
+            continue;
+        }
+        const auto value = number_in(row.slot);
+        if (value && !within(row, *value))
+            refuse(given, row.key,
+                   fmt::format("found {}, {}", print_value(row.kind, *value), allowed(row)));
+    }
+}
+
+void refuse(const Given& given, const std::string& key, std::string_view what) {
+    const auto found = given.where.find(key);
+    const std::string& where = found == given.where.end() ? given.origin : found->second;
+    throw InputError(fmt::format("{}: {}: {}", where, key, what));
+}
+
+std::string named(const Given& given, const std::string& key, std::string_view value) {
+    const auto found = given.where.find(key);
+    const std::string where = found == given.where.end() ? "" : fmt::format(" ({})", found->second);
+    return fmt::format("{} = {}{}", key, value, where);
 }
 
 }  // namespace moehub

@@ -9,7 +9,8 @@
 
 #include <cstdint>
 #include <functional>
-#include <set>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -59,13 +60,30 @@ Choice choice(Enum& value, std::vector<std::string> names) {
 /// Appends `inner` with `prefix` before every key.
 void nest(Rows& rows, std::string_view prefix, Rows inner);
 
-/// Sets the field that the entry names and adds its key to `given`. Throws InputError on an
-/// unknown key, a value of the wrong kind and a value outside the limits.
-void apply(const Rows& rows, const Entry& entry, const Origin& origin,
-           std::set<std::string>& given);
+/// Where the fields of an object were given, for errors about what must hold between them.
+struct Given {
+    Origin origin;                                  ///< of the object as a whole
+    std::map<std::string, std::string> where = {};  ///< by key: "my.toml:12", "--set"; no defaults
+};
+
+/// Sets the field that the entry names and notes where. Throws InputError on an unknown key, a
+/// value of the wrong kind and a value outside the limits.
+void apply(const Rows& rows, const Entry& entry, const Origin& origin, Given& given);
 
 /// Throws InputError when a required field is not in `given`.
-void require_all(const Rows& rows, const std::set<std::string>& given, const Origin& origin);
+void require_all(const Rows& rows, const Given& given);
+
+/// Throws InputError when a field lies outside its limits, as `apply` would have.
+void require_limits(const Rows& rows, const Given& given);
+
+/// Throws InputError: "my.toml:12: top_k: found 9, …".
+[[noreturn]] void refuse(const Given& given, const std::string& key, std::string_view what);
+
+/// Another field that `refuse` speaks of: "experts = 8 (my.toml:4)".
+std::string named(const Given& given, const std::string& key, std::string_view value);
+
+/// The number that the slot holds; none for text, flags and choices.
+std::optional<double> number_in(const Slot& slot);
 
 /// "450 GB/s": a value of that kind with its unit.
 std::string print_value(Kind kind, double value);

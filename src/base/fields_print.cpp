@@ -14,12 +14,7 @@ std::string toml_value(const Row& row) {
     if (const auto* flag = std::get_if<bool*>(&row.slot)) return **flag ? "true" : "false";
     if (const auto* choice = std::get_if<Choice>(&row.slot))
         return toml_string(choice->names.at(choice->get()));
-    double value = 0;
-    if (const auto* small = std::get_if<int*>(&row.slot)) value = **small;
-    if (const auto* whole = std::get_if<std::int64_t*>(&row.slot))
-        value = static_cast<double>(**whole);
-    if (const auto* real = std::get_if<double*>(&row.slot)) value = **real;
-    const std::string text = print_value(row.kind, value);
+    const std::string text = print_value(row.kind, number_in(row.slot).value());
     return row.kind == Kind::count || row.kind == Kind::number ? text : toml_string(text);
 }
 

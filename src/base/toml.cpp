@@ -143,8 +143,12 @@ std::string toml_string(std::string_view text) {
     return result + '"';
 }
 
+std::string line_of(const Origin& origin, const Entry& entry) {
+    return entry.line > 0 ? fmt::format("{}:{}", origin, entry.line) : origin;
+}
+
 std::string at(const Origin& origin, const Entry& entry) {
-    return fmt::format("{}{}: {}: ", origin, entry.line > 0 ? fmt::format(":{}", entry.line) : "",
+    return fmt::format("{}: {}: ", line_of(origin, entry),
                        printable(std::string_view(entry.key).substr(0, 80)));
 }
 

@@ -35,6 +35,9 @@ Entry read_override(std::string_view text);
 /// A TOML basic string, quotes included.
 std::string toml_string(std::string_view text);
 
+/// "my.toml:12".
+std::string line_of(const Origin& origin, const Entry& entry);
+
 /// The front of an error message: "my.toml:12: link.bandwidth: ".
 std::string at(const Origin& origin, const Entry& entry);
 

@@ -97,7 +97,7 @@ Rows rows_of(Overheads& o) {
 
 Rows rows_of(Gpu& gpu) {
     Rows rows = {
-        {"sms", &gpu.sms, Kind::count, {1, 4096}, "streaming multiprocessors"},
+        {"sms", &gpu.sms, Kind::count, {2, 4096}, "streaming multiprocessors"},
         {"clock", &gpu.clock, Kind::frequency, {1e6, 1e11}, "largest of the SMs"},
         {"bf16_flops", &gpu.bf16_flops, Kind::flops, {1e9, 1e18}, "dense, of the whole card"},
         {"fp8_flops", &gpu.fp8_flops, Kind::flops, {0, 1e18}, "dense; 0: no FP8 units"},

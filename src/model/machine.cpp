@@ -1,20 +1,15 @@
-/// The field table of Machine, and what must hold between its fields.
+/// The field table of Machine, and how documents fill it.
 #include "model/records.hpp"
 
 #include <moehub/error.hpp>
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
 namespace moehub {
 namespace {
 
 constexpr double kLongest = 1e12;  // ps: one second
-constexpr double kSlowest = 1e6;   // bytes/s: below it, times leave an int64 of picoseconds
 constexpr double kFastest = 1e14;  // bytes/s
-constexpr int kMostGpus = 65535;
-constexpr double kShortest = 1e3;  // ps: a hop cannot take no time
 
 Rows rows_of(LinkSpec& link, Limits bandwidth, Need need) {
     constexpr Need optional = Need::optional;
@@ -79,7 +74,7 @@ Rows rows_of(HubSpec& hub) {
 
 Rows rows_of(MoeHubSpec& hub) {
     Rows rows = {
-        {"store_bytes", &hub.store_bytes, Kind::bytes, {1, 4096}, "of one store out of an SM"},
+        {"store_bytes", &hub.store_bytes, Kind::bytes, {16, 4096}, "of one store out of an SM"},
         {"rpm_entries", &hub.rpm_entries, Kind::count, {1, 1 << 20}, "packets per peer"},
         {"rpm_timer", &hub.rpm_timer, Kind::time, {0, kLongest}, "a line not full goes after"},
         {"rat_entries", &hub.rat_entries, Kind::count, {1, 1 << 28}, "rows the RAT remembers"},
@@ -108,64 +103,12 @@ Rows rows_of(CollectiveCosts& costs) {
     };
 }
 
-[[noreturn]] void fail(const Origin& origin, const std::string& what) {
-    throw InputError(origin + ": " + what);
-}
-
-void check_latency(Ps latency, const Origin& origin, std::string_view key) {
-    if (static_cast<double>(latency) < kShortest)
-        fail(origin, fmt::format("{}: found {}, allowed 1 ns and more", key,
-                                 print_value(Kind::time, static_cast<double>(latency))));
-}
-
-void check_link(const LinkSpec& link, const Origin& origin, std::string_view table) {
-    check_latency(link.latency, origin, fmt::format("{}.latency", table));
-    if (link.payload % link.flit != 0)
-        fail(origin, fmt::format("{}.payload: found {} B, allowed multiples of the flit, {} B",
-                                 table, link.payload, link.flit));
-    const Bytes flits =
-        (link.payload + link.flit - 1) / link.flit + link.header_flits + link.multicast_flits;
-    if (flits > 65535)
-        fail(origin,
-             fmt::format("{}: found packets of {} flits, at most 65535 allowed", table, flits));
-    if (flits > link.buffer_flits)
-        fail(origin, fmt::format("{}.buffer_flits: found {}, allowed {} or more: one packet", table,
-                                 link.buffer_flits, flits));
-}
-
-void check(const Machine& m, const Origin& origin) {
-    const std::int64_t gpus = std::int64_t{m.nodes} * m.gpus_per_node;
-    if (gpus > kMostGpus)
-        fail(origin,
-             fmt::format("nodes: found {} GPUs in all, at most {} allowed", gpus, kMostGpus));
-    if (m.max_gpus != 0 && m.max_gpus < gpus)
-        fail(origin, fmt::format("max_gpus: found {}, allowed 0 or {} and more", m.max_gpus, gpus));
-    if (m.topology == Topology::switched && m.switches < 1)
-        fail(origin, "switches: found 0, a switched machine needs 1 or more");
-    if (m.topology == Topology::mesh && (m.switches != 0 || m.in_switch))
-        fail(origin, "topology: a mesh has no switches: allowed switches = 0, in_switch = false");
-    if (m.topology == Topology::mesh && m.gpus_per_node > 256)
-        fail(origin,
-             fmt::format("gpus_per_node: found {}, a mesh has at most 256", m.gpus_per_node));
-    if (m.spines > 0) check_latency(m.spine_latency, origin, "spine_latency");
-    check_link(m.link, origin, "link");
-    if (m.nic.bandwidth > 0 && m.nic.bandwidth < kSlowest)
-        fail(origin, fmt::format("nic.bandwidth: found {}, allowed 0 B/s or {} and more",
-                                 print_value(Kind::rate, m.nic.bandwidth),
-                                 print_value(Kind::rate, kSlowest)));
-    if (m.nic.bandwidth > 0)
-        check_link(m.nic, origin, "nic");
-    else if (m.nodes > 1)
-        fail(origin, fmt::format("nic.bandwidth: found 0 B/s, {} nodes need more", m.nodes));
-}
-
 /// `gpu = "h100-sxm"` and `[gpu] preset = "h100-sxm"` both take over that whole GPU.
 bool names_gpu(const Entry& entry) {
     return (entry.key == "gpu" && entry.type != Entry::Type::table) || entry.key == "gpu.preset";
 }
 
-void take_gpu(Machine& machine, const Document& document, Entry entry,
-              std::set<std::string>& given) {
+void take_gpu(Machine& machine, const Document& document, Entry entry, Given& given) {
     entry.key = "gpu.preset";
     apply({{entry.key, &machine.gpu_name, Kind::text, {}, ""}}, entry, document.origin, given);
     machine.gpu_name = resolved(document, machine.gpu_name);
@@ -174,14 +117,15 @@ void take_gpu(Machine& machine, const Document& document, Entry entry,
     } catch (const InputError& error) {
         throw InputError(at(document.origin, entry) + error.what());
     }
-    for (const Row& row : rows_of(machine.gpu)) given.insert("gpu." + row.key);
+    for (const Row& row : rows_of(machine.gpu))
+        given.where["gpu." + row.key] = line_of(document.origin, entry);
 }
 
 Machine from_chain(std::vector<Document> chain, const Overrides& overrides) {
     Machine machine;
     machine.name = chain.back().name;
     const Rows rows = rows_of(machine);
-    std::set<std::string> given;
+    Given given{chain.back().origin};
     const auto take = [&](const Document& document, const Entry& entry) {
         if (names_gpu(entry))
             take_gpu(machine, document, entry, given);
@@ -193,8 +137,8 @@ Machine from_chain(std::vector<Document> chain, const Overrides& overrides) {
         for (const Entry& entry : document.entries) take(document, entry);
     }
     for (const std::string& text : overrides) take({"--set", "", "", {}, ""}, read_override(text));
-    require_all(rows, given, chain.back().origin);
-    check(machine, chain.back().origin);
+    require_all(rows, given);
+    check(machine, given);
     return machine;
 }
 

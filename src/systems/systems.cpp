@@ -178,6 +178,7 @@ std::vector<SystemInfo> all_systems() {
 void check_layer(const LayerInput& input, const SystemSpec& system, const LayerOptions& options) {
     const Program& program = program_of(system);
     check_keys(system, program);
+    check(input.machine);
     check_input(input, options);
     check_needs(input, system, program.needs, options);
 }

@@ -61,6 +61,7 @@ void spawn(sim::CollectiveRun& run, sim::Endpoint& gpu) {
 }  // namespace
 
 CollectiveResult run_collective(const Machine& machine, const Collective& collective) {
+    check(machine);
     refuse_if_impossible(machine, collective);
     sim::FabricOptions options;
     options.grain = collective.grain;
