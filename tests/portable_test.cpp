@@ -61,7 +61,7 @@ std::uint64_t of_kernels() {
 }
 
 /// No test by itself: the one below runs it under both kinds of CPU and reads what it prints.
-TEST(Portable, DISABLED_digests) {
+TEST(PortableDigests, DISABLED_printed) {
     fmt::print("libm {:x}\nlayer {:x}\nkernels {:x}\n", of_libm(), of_reference_layer(),
                of_kernels());
 }
@@ -78,7 +78,8 @@ std::string digest_named(const std::string& name, const std::string& printed) {
 TEST_F(Portable, numbers_are_the_same_bits_with_and_without_fma) {
     const std::string self = cli_test::fs::read_symlink("/proc/self/exe").string();
     const std::string line = fmt::format(
-        "'{}' --gtest_also_run_disabled_tests --gtest_filter=Portable.DISABLED_digests", self);
+        "'{}' --gtest_also_run_disabled_tests --gtest_filter=PortableDigests.DISABLED_printed",
+        self);
     const auto here = shell(line);
     const auto old = shell(fmt::format("env {} {}", kOldCpu, line));
     ASSERT_EQ(here.code, 0) << here.err;
