@@ -44,8 +44,8 @@ Proposal propose(const Search& search, Rng& rng) {
 }
 
 bool apart(const Search& search, const Search::Swap& swap) {
-    const std::vector<int>& home = search.home(swap.layer);
-    return home[static_cast<std::size_t>(swap.a)] != home[static_cast<std::size_t>(swap.b)];
+    const std::vector<int>& gpu_of = search.gpu_of(swap.layer);
+    return gpu_of[static_cast<std::size_t>(swap.a)] != gpu_of[static_cast<std::size_t>(swap.b)];
 }
 
 /// Mean change, up or down, of swaps that are allowed.
