@@ -1,6 +1,7 @@
 // Fields of a machine or a model that do not go together: does the error say which file and line,
 // or which --set, each of them came from, and do values made by hand get the same check?
 #include "cli_fixture.hpp"
+#include "error_of.hpp"
 #include "small_layer.hpp"
 
 #include <functional>
@@ -8,15 +9,6 @@
 
 namespace moehub {
 namespace {
-
-std::string error_of(const std::function<void()>& action) {
-    try {
-        action();
-    } catch (const InputError& error) {
-        return error.what();
-    }
-    return "accepted";
-}
 
 std::string machine_error(const std::string& toml) {
     return error_of([&toml] { parse_machine(toml, "m.toml"); });
@@ -38,9 +30,10 @@ TEST(Agreement, of_a_machines_fields_is_asked_for_where_they_were_given) {
     EXPECT_EQ(machine_error(base + "[link]\nflit = '100 B'\n"),
               "preset machines/dgx-h100:12: link.payload: found 128 B, allowed multiples of "
               "link.flit = 100 B (m.toml:3)");
-    EXPECT_EQ(machine_error(base + "[link]\npayload = '1 MiB'\nflit = '1 B'\n"),
-              "m.toml:3: link.payload: found 1 MiB, which makes packets of 1048578 flits, allowed "
-              "at most 65535");
+    EXPECT_EQ(
+        machine_error(base + "[link]\npayload = '1 MiB'\nflit = '1 B'\n"),
+        "m.toml:3: link.payload: found 1048576 B, which makes packets of 1048578 flits, allowed "
+        "at most 65535");
     EXPECT_EQ(machine_error(base + "[link]\nlatency = '1 ps'\n"),
               "m.toml:3: link.latency: found 1 ps, allowed 1 ns and more");
     EXPECT_EQ(machine_error(base + "topology = 'mesh'\nswitches = 0"),

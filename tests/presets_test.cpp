@@ -1,26 +1,18 @@
 // Does every preset load and print back, do parameter counts match the published ones, and does
 // each kind of bad input get its one clear line?
+#include "error_of.hpp"
+
 #include <moehub/error.hpp>
 #include <moehub/presets.hpp>
 
 #include <cstdio>
 #include <fstream>
-#include <functional>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 namespace moehub {
 namespace {
-
-std::string error_of(const std::function<void()>& action) {
-    try {
-        action();
-    } catch (const InputError& error) {
-        return error.what();
-    }
-    return "accepted";
-}
 
 std::string machine_error(const std::string& toml) {
     return error_of([&toml] { parse_machine(toml, "m.toml"); });

@@ -1,20 +1,11 @@
 // Do the readers of zip archives and pickles take what torch.save writes, never do what a pickle
 // asks for, and refuse everything else in one line?
 #include "base/torch_file.hpp"
+#include "error_of.hpp"
 #include "torch_writer.hpp"
 
 namespace moehub {
 namespace {
-
-std::string error_of(const std::function<void()>& action) {
-    try {
-        action();
-    } catch (const InputError& error) {
-        EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
-        return error.what();
-    }
-    return "";
-}
 
 std::string zip_error(const std::string& bytes) {
     return error_of([&] {

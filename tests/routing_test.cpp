@@ -1,11 +1,12 @@
 // Does a routing have the shares, groups and transitions that were asked for, and the same bytes
 // everywhere?
+#include "error_of.hpp"
+
 #include <moehub/error.hpp>
 #include <moehub/routing.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <numeric>
 #include <set>
 
@@ -50,15 +51,6 @@ std::uint64_t digest(const Routing& routing) {
     add(routing.chosen.data(), routing.chosen.size() * sizeof(std::uint16_t));
     add(routing.weights.data(), routing.weights.size() * sizeof(float));
     return hash;
-}
-
-std::string error_of(const std::function<void()>& action) {
-    try {
-        action();
-    } catch (const InputError& error) {
-        return error.what();
-    }
-    return "";
 }
 
 TEST(RoutingSpec, reads_and_prints_all_forms) {

@@ -165,6 +165,11 @@ void nest(Rows& rows, std::string_view prefix, Rows inner) {
                 std::make_move_iterator(inner.end()));
 }
 
+Rows optional_rows(Rows rows) {
+    for (Row& row : rows) row.need = Need::optional;
+    return rows;
+}
+
 void apply(const Rows& rows, const Entry& entry, const Origin& origin, Given& given) {
     const auto row = std::find_if(rows.begin(), rows.end(),
                                   [&entry](const Row& r) { return r.key == entry.key; });

@@ -66,6 +66,9 @@ struct Given {
     std::map<std::string, std::string> where = {};  ///< by key: "my.toml:12", "--set"; no defaults
 };
 
+/// The rows, none of them required.
+Rows optional_rows(Rows rows);
+
 /// Sets the field that the entry names and notes where. Throws InputError on an unknown key, a
 /// value of the wrong kind and a value outside the limits.
 void apply(const Rows& rows, const Entry& entry, const Origin& origin, Given& given);

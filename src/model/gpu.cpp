@@ -14,7 +14,7 @@ constexpr Limits kPasses = {0, 1e6};
 /// Optional: what a file leaves out is as fitted on the measured H200.
 Rows rows_of(Kernels& k) {
     using enum Kind;
-    Rows rows = {
+    return optional_rows({
         {"tensor_efficiency", &k.tensor_efficiency, number, kShare, "of bf16_flops, all SMs"},
         {"throttled_clock", &k.throttled_clock, number, kShare, "of the clock, at the power limit"},
         {"boost_time", &k.boost_time, time, {1, 1e15}, "of an operator before the clock drops"},
@@ -41,15 +41,13 @@ Rows rows_of(Kernels& k) {
         {"route_row", &k.route_row, time, kLatency, "of that, for each token"},
         {"route_logits", &k.route_logits, number, {1, 1e15}, "logits per second of that"},
         {"scatter_add", &k.scatter_add, rate, {1e6, 1e15}, "rows added to others at random"},
-    };
-    for (Row& row : rows) row.need = Need::optional;
-    return rows;
+    });
 }
 
 /// Of the rest of a transformer layer; in the same table.
 Rows layer_rows_of(Kernels& k) {
     using enum Kind;
-    Rows rows = {
+    return optional_rows({
         {"hbm_copy", &k.hbm_copy, number, kShare, "of hbm_bandwidth, tensors in order"},
         {"copy_load", &k.copy_load, rate, kSmRate, "stream_load, element by element"},
         {"strided_load", &k.strided_load, rate, kSmRate, "copy_load, on a part of each row"},
@@ -74,23 +72,19 @@ Rows layer_rows_of(Kernels& k) {
         {"flash2_back_passes", &k.flash2_back_passes, number, kPasses, "bytes over Q's"},
         {"slow_replay", &k.slow_replay, time, kLatency, "graph_replay on a slow host"},
         {"slow_replay_floor", &k.slow_replay_floor, time, kLatency, "shortest on a slow host"},
-    };
-    for (Row& row : rows) row.need = Need::optional;
-    return rows;
+    });
 }
 
 Rows rows_of(Overheads& o) {
     using enum Kind;
-    Rows rows = {
+    return optional_rows({
         {"graph_launch", &o.graph_launch, time, kLatency, "a kernel inside a CUDA graph"},
         {"eager_launch", &o.eager_launch, time, kLatency, "an operator of an eager framework"},
         {"eager_latency", &o.eager_latency, time, kLatency, "launch to kernel on an idle card"},
         {"host_sync", &o.host_sync, time, kLatency, "a kernel, 1 KB to the host, its wait"},
         {"atomic_latency", &o.atomic_latency, time, kLatency, "atomic add to global memory"},
         {"flag_round_trip", &o.flag_round_trip, time, kLatency, "between two SMs through L2"},
-    };
-    for (Row& row : rows) row.need = Need::optional;
-    return rows;
+    });
 }
 
 }  // namespace

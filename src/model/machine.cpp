@@ -73,7 +73,7 @@ Rows rows_of(HubSpec& hub) {
 }
 
 Rows rows_of(MoeHubSpec& hub) {
-    Rows rows = {
+    return optional_rows({
         {"store_bytes", &hub.store_bytes, Kind::bytes, {16, 4096}, "of one store out of an SM"},
         {"rpm_entries", &hub.rpm_entries, Kind::count, {1, 1 << 20}, "packets per peer"},
         {"rpm_timer", &hub.rpm_timer, Kind::time, {0, kLongest}, "a line not full goes after"},
@@ -85,9 +85,7 @@ Rows rows_of(MoeHubSpec& hub) {
          Kind::time,
          {0, kLongest},
          "acknowledgement to thread-block scheduler"},
-    };
-    for (Row& row : rows) row.need = Need::optional;
-    return rows;
+    });
 }
 
 Rows rows_of(CollectiveCosts& costs) {

@@ -1,5 +1,6 @@
 #include "model/source.hpp"
 
+#include "base/file_bytes.hpp"
 #include "base/nearest.hpp"
 #include "base/quantity.hpp"
 #include "model/presets.hpp"
@@ -9,8 +10,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include <fmt/format.h>
 
@@ -23,17 +22,6 @@ bool is_file_name(std::string_view name) {
     return name.find('/') != std::string_view::npos || name.ends_with(".toml");
 }
 
-std::string read_file(const std::string& path) {
-    std::error_code error;
-    if (!fs::exists(path, error)) throw InputError(fmt::format("{}: no such file", path));
-    if (!fs::is_regular_file(path, error))
-        throw InputError(fmt::format("{}: not a regular file", path));
-    std::ifstream file(path, std::ios::binary);
-    std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-    if (!file) throw InputError(fmt::format("{}: cannot be read", path));
-    return text;
-}
-
 std::string singular(std::string_view kind) {
     return std::string(kind.substr(0, kind.size() - 1));
 }
@@ -41,7 +29,7 @@ std::string singular(std::string_view kind) {
 Document open(std::string_view kind, const std::string& name) {
     if (is_file_name(name)) {
         const fs::path path(name);
-        std::string text = read_file(name);
+        std::string text = read_bytes(name, kLongestToml);
         return {name, path.stem().string(), path.parent_path().string(), read_toml(text, name),
                 std::move(text)};
     }

@@ -15,7 +15,7 @@ Rows rows_of(SystemSpec& s) {
     Rows rows = {
         {"name", &s.name, text, {}, "of the system"},
         {"title", &s.title, text, {}, "one line"},
-        {"program", &s.program, text, {}, "that its GPUs run", Need::required},
+        {"program", &s.program, text, {}, "that its GPUs run"},
         {"stores",
          moehub::choice(s.stores, {"per_peer", "fifo", "rpm"}),
          Kind::choice,

@@ -103,18 +103,6 @@ Profile profile_of(const Routing& routing, std::int64_t from, std::int64_t to) {
     return profile;
 }
 
-double busiest_share(const Profile& profile, int ranks) {
-    const int each = profile.experts / ranks;
-    double most = 0;
-    for (int layer = 0; layer < profile.layers; ++layer) {
-        const auto counts = profile.counts_of(layer);
-        const double all = std::accumulate(counts.begin(), counts.end(), 0.0);
-        for (auto first = counts.begin(); first != counts.end(); first += each)
-            most = std::max(most, std::accumulate(first, first + each, 0.0) / all);
-    }
-    return most;
-}
-
 const LayoutEffect& MoeTunerTrial::of(std::string_view layout) const {
     const auto found = std::find_if(effect.layouts.begin(), effect.layouts.end(),
                                     [&](const LayoutEffect& one) { return one.layout == layout; });
