@@ -39,19 +39,19 @@ double parse_value(Kind kind, std::string_view text) {
     }
 }
 
-bool within(const Row& row, double value) {
-    return value >= row.limits.min && value <= row.limits.max;
+bool within(const Field& field, double value) {
+    return value >= field.limits.min && value <= field.limits.max;
 }
 
-std::string allowed(const Row& row) {
-    return fmt::format("allowed {} to {}", print_value(row.kind, row.limits.min),
-                       print_value(row.kind, row.limits.max));
+std::string allowed(const Field& field) {
+    return fmt::format("allowed {} to {}", print_value(field.kind, field.limits.min),
+                       print_value(field.kind, field.limits.max));
 }
 
-double parse_within(const Row& row, std::string_view text) {
-    const double value = parse_value(row.kind, text);
-    if (!within(row, value))
-        throw InputError(fmt::format("found {}, {}", quoted(text), allowed(row)));
+double parse_within(const Field& field, std::string_view text) {
+    const double value = parse_value(field.kind, text);
+    if (!within(field, value))
+        throw InputError(fmt::format("found {}, {}", quoted(text), allowed(field)));
     return value;
 }
 
@@ -79,7 +79,7 @@ std::size_t parse_choice(const Choice& choice, std::string_view text) {
 }
 
 /// A TOML value must have the type its key wants: a bare 250 is no time, "8" no count.
-void check_type(const Row& row, const Entry& entry) {
+void check_type(const Field& field, const Entry& entry) {
     const auto fail = [&entry](std::string_view expected) {
         const bool string = entry.type == Type::string;
         throw InputError(fmt::format("expected {}, found {}{}", expected, string ? "the text " : "",
@@ -88,37 +88,38 @@ void check_type(const Row& row, const Entry& entry) {
     const Type type = entry.type;
     if (type == Type::word) return;
     const bool number = type == Type::integer || type == Type::real;
-    if (row.kind == Kind::count && type != Type::integer) fail("a whole number");
-    if (row.kind == Kind::number && !number) fail("a number");
-    if (row.kind == Kind::flag && type != Type::boolean) fail("true or false");
-    if ((row.kind == Kind::text || row.kind == Kind::choice) && type != Type::string) fail("text");
+    if (field.kind == Kind::count && type != Type::integer) fail("a whole number");
+    if (field.kind == Kind::number && !number) fail("a number");
+    if (field.kind == Kind::flag && type != Type::boolean) fail("true or false");
+    if ((field.kind == Kind::text || field.kind == Kind::choice) && type != Type::string)
+        fail("text");
     if (type == Type::other || type == Type::table) fail("a quantity in quotes");
 }
 
-void assign(const Row& row, const Entry& entry) {
-    check_type(row, entry);
-    if (const auto* text = std::get_if<std::string*>(&row.slot))
+void assign(const Field& field, const Entry& entry) {
+    check_type(field, entry);
+    if (const auto* text = std::get_if<std::string*>(&field.pointer))
         **text = parse_text(entry.text);
-    else if (const auto* flag = std::get_if<bool*>(&row.slot))
+    else if (const auto* flag = std::get_if<bool*>(&field.pointer))
         **flag = parse_flag(entry.text);
-    else if (const auto* choice = std::get_if<Choice>(&row.slot))
+    else if (const auto* choice = std::get_if<Choice>(&field.pointer))
         choice->set(parse_choice(*choice, entry.text));
-    else if (const auto* small = std::get_if<int*>(&row.slot))
-        **small = static_cast<int>(parse_within(row, entry.text));
-    else if (const auto* whole = std::get_if<std::int64_t*>(&row.slot))
-        **whole = static_cast<std::int64_t>(parse_within(row, entry.text));
-    else if (const auto* real = std::get_if<double*>(&row.slot))
-        **real = parse_within(row, entry.text);
+    else if (const auto* small = std::get_if<int*>(&field.pointer))
+        **small = static_cast<int>(parse_within(field, entry.text));
+    else if (const auto* whole = std::get_if<std::int64_t*>(&field.pointer))
+        **whole = static_cast<std::int64_t>(parse_within(field, entry.text));
+    else if (const auto* real = std::get_if<double*>(&field.pointer))
+        **real = parse_within(field, entry.text);
 }
 
 /// Throws, unless the key is a table of known keys and empty.
-void reject_unknown(const Rows& rows, const Entry& entry, const Origin& origin) {
+void reject_unknown(const Fields& fields, const Entry& entry, const Origin& origin) {
     if (entry.key == "extends")
         throw InputError(at(origin, entry) + "only a file can extend another");
     std::vector<std::string> keys{"extends"};
-    for (const Row& row : rows) {
-        keys.push_back(row.key);
-        if (!row.key.starts_with(entry.key + ".")) continue;
+    for (const Field& field : fields) {
+        keys.push_back(field.key);
+        if (!field.key.starts_with(entry.key + ".")) continue;
         if (entry.type == Type::table) return;
         throw InputError(fmt::format("{}expected a table such as [{}], found {}", at(origin, entry),
                                      entry.key, quoted(entry.text)));
@@ -134,10 +135,11 @@ void reject_unknown(const Rows& rows, const Entry& entry, const Origin& origin) 
 
 }  // namespace
 
-std::optional<double> number_in(const Slot& slot) {
-    if (const auto* small = std::get_if<int*>(&slot)) return **small;
-    if (const auto* whole = std::get_if<std::int64_t*>(&slot)) return static_cast<double>(**whole);
-    if (const auto* real = std::get_if<double*>(&slot)) return **real;
+std::optional<double> number_in(const FieldPointer& pointer) {
+    if (const auto* small = std::get_if<int*>(&pointer)) return **small;
+    if (const auto* whole = std::get_if<std::int64_t*>(&pointer))
+        return static_cast<double>(**whole);
+    if (const auto* real = std::get_if<double*>(&pointer)) return **real;
     return std::nullopt;
 }
 
@@ -159,49 +161,49 @@ std::string print_value(Kind kind, double value) {
     }
 }
 
-void nest(Rows& rows, std::string_view prefix, Rows inner) {
-    for (Row& row : inner) row.key.insert(0, prefix);
-    rows.insert(rows.end(), std::make_move_iterator(inner.begin()),
-                std::make_move_iterator(inner.end()));
+void nest(Fields& fields, std::string_view prefix, Fields inner) {
+    for (Field& field : inner) field.key.insert(0, prefix);
+    fields.insert(fields.end(), std::make_move_iterator(inner.begin()),
+                  std::make_move_iterator(inner.end()));
 }
 
-Rows optional_rows(Rows rows) {
-    for (Row& row : rows) row.need = Need::optional;
-    return rows;
+Fields optional_fields(Fields fields) {
+    for (Field& field : fields) field.need = Need::optional;
+    return fields;
 }
 
-void apply(const Rows& rows, const Entry& entry, const Origin& origin, Given& given) {
-    const auto row = std::find_if(rows.begin(), rows.end(),
-                                  [&entry](const Row& r) { return r.key == entry.key; });
-    if (row == rows.end()) return reject_unknown(rows, entry, origin);
+void apply(const Fields& fields, const Entry& entry, const Origin& origin, Given& given) {
+    const auto field = std::find_if(fields.begin(), fields.end(),
+                                    [&entry](const Field& r) { return r.key == entry.key; });
+    if (field == fields.end()) return reject_unknown(fields, entry, origin);
     try {
-        assign(*row, entry);
+        assign(*field, entry);
     } catch (const InputError& error) {
         throw InputError(at(origin, entry) + error.what());
     }
     given.where[entry.key] = line_of(origin, entry);
 }
 
-void require_all(const Rows& rows, const Given& given) {
-    for (const Row& row : rows)
-        if (row.need == Need::required && !given.where.contains(row.key))
+void require_all(const Fields& fields, const Given& given) {
+    for (const Field& field : fields)
+        if (field.need == Need::required && !given.where.contains(field.key))
             throw InputError(
-                fmt::format("{}: missing key \"{}\" ({})", given.origin, row.key, row.doc));
+                fmt::format("{}: missing key \"{}\" ({})", given.origin, field.key, field.doc));
 }
 
-void require_limits(const Rows& rows, const Given& given) {
-    for (const Row& row : rows) {
-        if (const auto* choice = std::get_if<Choice>(&row.slot)) {
+void require_limits(const Fields& fields, const Given& given) {
+    for (const Field& field : fields) {
+        if (const auto* choice = std::get_if<Choice>(&field.pointer)) {
             if (choice->get() >= choice->names.size())
-                refuse(given, row.key,
+                refuse(given, field.key,
                        fmt::format("found number {}, allowed 0 to {}", choice->get(),
                                    choice->names.size() - 1));
             continue;
         }
-        const auto value = number_in(row.slot);
-        if (value && !within(row, *value))
-            refuse(given, row.key,
-                   fmt::format("found {}, {}", print_value(row.kind, *value), allowed(row)));
+        const auto value = number_in(field.pointer);
+        if (value && !within(field, *value))
+            refuse(given, field.key,
+                   fmt::format("found {}, {}", print_value(field.kind, *value), allowed(field)));
     }
 }
 

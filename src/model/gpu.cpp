@@ -12,9 +12,9 @@ constexpr Limits kScores = {1e6, 1e18};
 constexpr Limits kPasses = {0, 1e6};
 
 /// Optional: what a file leaves out is as fitted on the measured H200.
-Rows rows_of(Kernels& k) {
+Fields fields_of(Kernels& k) {
     using enum Kind;
-    return optional_rows({
+    return optional_fields({
         {"tensor_efficiency", &k.tensor_efficiency, number, kShare, "of bf16_flops, all SMs"},
         {"throttled_clock", &k.throttled_clock, number, kShare, "of the clock, at the power limit"},
         {"boost_time", &k.boost_time, time, {1, 1e15}, "of an operator before the clock drops"},
@@ -45,9 +45,9 @@ Rows rows_of(Kernels& k) {
 }
 
 /// Of the rest of a transformer layer; in the same table.
-Rows layer_rows_of(Kernels& k) {
+Fields layer_fields_of(Kernels& k) {
     using enum Kind;
-    return optional_rows({
+    return optional_fields({
         {"hbm_copy", &k.hbm_copy, number, kShare, "of hbm_bandwidth, tensors in order"},
         {"copy_load", &k.copy_load, rate, kSmRate, "stream_load, element by element"},
         {"strided_load", &k.strided_load, rate, kSmRate, "copy_load, on a part of each row"},
@@ -75,9 +75,9 @@ Rows layer_rows_of(Kernels& k) {
     });
 }
 
-Rows rows_of(Overheads& o) {
+Fields fields_of(Overheads& o) {
     using enum Kind;
-    return optional_rows({
+    return optional_fields({
         {"graph_launch", &o.graph_launch, time, kLatency, "a kernel inside a CUDA graph"},
         {"eager_launch", &o.eager_launch, time, kLatency, "an operator of an eager framework"},
         {"eager_latency", &o.eager_latency, time, kLatency, "launch to kernel on an idle card"},
@@ -89,8 +89,8 @@ Rows rows_of(Overheads& o) {
 
 }  // namespace
 
-Rows rows_of(Gpu& gpu) {
-    Rows rows = {
+Fields fields_of(Gpu& gpu) {
+    Fields fields = {
         {"sms", &gpu.sms, Kind::count, {2, 4096}, "streaming multiprocessors"},
         {"clock", &gpu.clock, Kind::frequency, {1e6, 1e11}, "largest of the SMs"},
         {"bf16_flops", &gpu.bf16_flops, Kind::flops, {1e9, 1e18}, "dense, of the whole card"},
@@ -99,10 +99,10 @@ Rows rows_of(Gpu& gpu) {
         {"hbm_capacity", &gpu.hbm_capacity, Kind::bytes, {1, 1e15}, "memory of the card"},
         {"l2_capacity", &gpu.l2_capacity, Kind::bytes, {1, 1e15}, "last-level cache"},
     };
-    nest(rows, "kernels.", rows_of(gpu.kernels));
-    nest(rows, "kernels.", layer_rows_of(gpu.kernels));
-    nest(rows, "overheads.", rows_of(gpu.overheads));
-    return rows;
+    nest(fields, "kernels.", fields_of(gpu.kernels));
+    nest(fields, "kernels.", layer_fields_of(gpu.kernels));
+    nest(fields, "overheads.", fields_of(gpu.overheads));
+    return fields;
 }
 
 namespace {
@@ -112,7 +112,7 @@ Gpu from_chain(std::vector<Document> chain, const Overrides& overrides) {
     for (Document& document : chain)
         std::erase_if(document.entries, [](const Entry& e) { return e.key == "title"; });
     Gpu gpu;
-    fill(rows_of(gpu), chain, overrides);
+    fill(fields_of(gpu), chain, overrides);
     return gpu;
 }
 
@@ -128,12 +128,12 @@ Gpu parse_gpu(std::string_view text, const std::string& origin) {
 
 std::string to_toml(const Gpu& gpu) {
     Gpu copy = gpu;
-    return print_toml(rows_of(copy));
+    return print_toml(fields_of(copy));
 }
 
 std::string to_json(const Gpu& gpu) {
     Gpu copy = gpu;
-    return print_json(rows_of(copy));
+    return print_json(fields_of(copy));
 }
 
 }  // namespace moehub

@@ -11,7 +11,7 @@ namespace {
 constexpr double kLongest = 1e12;  // ps: one second
 constexpr double kFastest = 1e14;  // bytes/s
 
-Rows rows_of(LinkSpec& link, Limits bandwidth, Need need) {
+Fields fields_of(LinkSpec& link, Limits bandwidth, Need need) {
     constexpr Need optional = Need::optional;
     return {
         {"bandwidth", &link.bandwidth, Kind::rate, bandwidth, "raw flits, one direction", need},
@@ -47,7 +47,7 @@ Rows rows_of(LinkSpec& link, Limits bandwidth, Need need) {
     };
 }
 
-Rows rows_of(HubSpec& hub) {
+Fields fields_of(HubSpec& hub) {
     return {
         {"store_latency",
          &hub.store_latency,
@@ -72,8 +72,8 @@ Rows rows_of(HubSpec& hub) {
     };
 }
 
-Rows rows_of(MoeHubSpec& hub) {
-    return optional_rows({
+Fields fields_of(MoeHubSpec& hub) {
+    return optional_fields({
         {"store_bytes", &hub.store_bytes, Kind::bytes, {16, 4096}, "of one store out of an SM"},
         {"rpm_entries", &hub.rpm_entries, Kind::count, {1, 1 << 20}, "packets per peer"},
         {"rpm_timer", &hub.rpm_timer, Kind::time, {0, kLongest}, "a line not full goes after"},
@@ -88,7 +88,7 @@ Rows rows_of(MoeHubSpec& hub) {
     });
 }
 
-Rows rows_of(CollectiveCosts& costs) {
+Fields fields_of(CollectiveCosts& costs) {
     return {
         {"launch", &costs.launch, Kind::time, {0, kLongest}, "call to first byte"},
         {"hop", &costs.hop, Kind::time, {0, kLongest}, "hand-over between ring steps"},
@@ -115,36 +115,36 @@ void take_gpu(Machine& machine, const Document& document, Entry entry, Given& gi
     } catch (const InputError& error) {
         throw InputError(at(document.origin, entry) + error.what());
     }
-    for (const Row& row : rows_of(machine.gpu))
-        given.where["gpu." + row.key] = line_of(document.origin, entry);
+    for (const Field& field : fields_of(machine.gpu))
+        given.where["gpu." + field.key] = line_of(document.origin, entry);
 }
 
 Machine from_chain(std::vector<Document> chain, const Overrides& overrides) {
     Machine machine;
     machine.name = chain.back().name;
-    const Rows rows = rows_of(machine);
+    const Fields fields = fields_of(machine);
     Given given{chain.back().origin};
     const auto take = [&](const Document& document, const Entry& entry) {
         if (names_gpu(entry))
             take_gpu(machine, document, entry, given);
         else
-            apply(rows, entry, document.origin, given);
+            apply(fields, entry, document.origin, given);
     };
     for (Document& document : chain) {
         std::stable_partition(document.entries.begin(), document.entries.end(), names_gpu);
         for (const Entry& entry : document.entries) take(document, entry);
     }
     for (const std::string& text : overrides) take({"--set", "", "", {}, ""}, read_override(text));
-    require_all(rows, given);
+    require_all(fields, given);
     check(machine, given);
     return machine;
 }
 
 }  // namespace
 
-Rows rows_of(Machine& m) {
+Fields fields_of(Machine& m) {
     constexpr Need optional = Need::optional;
-    Rows rows{
+    Fields fields{
         {"name", &m.name, Kind::text, {}, "preset or file", optional},
         {"title", &m.title, Kind::text, {}, "for moehub list", optional},
         {"nodes", &m.nodes, Kind::count, {1, kMostGpus}, "joined by NICs", optional},
@@ -162,13 +162,13 @@ Rows rows_of(Machine& m) {
         {"spine_latency", &m.spine_latency, Kind::time, {0, kLongest}, "leaf to spine", optional},
         {"gpu.preset", &m.gpu_name, Kind::text, {}, "where the GPU's figures start", optional},
     };
-    nest(rows, "gpu.", rows_of(m.gpu));
-    nest(rows, "link.", rows_of(m.link, {kSlowest, kFastest}, Need::required));
-    nest(rows, "hub.", rows_of(m.hub));
-    nest(rows, "moe_hub.", rows_of(m.moe_hub));
-    nest(rows, "nic.", rows_of(m.nic, {0, kFastest}, Need::optional));
-    nest(rows, "collective.", rows_of(m.collective));
-    return rows;
+    nest(fields, "gpu.", fields_of(m.gpu));
+    nest(fields, "link.", fields_of(m.link, {kSlowest, kFastest}, Need::required));
+    nest(fields, "hub.", fields_of(m.hub));
+    nest(fields, "moe_hub.", fields_of(m.moe_hub));
+    nest(fields, "nic.", fields_of(m.nic, {0, kFastest}, Need::optional));
+    nest(fields, "collective.", fields_of(m.collective));
+    return fields;
 }
 
 Machine load_machine(const std::string& name_or_path, const Overrides& overrides) {
@@ -181,12 +181,12 @@ Machine parse_machine(std::string_view text, const std::string& origin) {
 
 std::string to_toml(const Machine& machine) {
     Machine copy = machine;
-    return print_toml(rows_of(copy));
+    return print_toml(fields_of(copy));
 }
 
 std::string to_json(const Machine& machine) {
     Machine copy = machine;
-    return print_json(rows_of(copy));
+    return print_json(fields_of(copy));
 }
 
 }  // namespace moehub

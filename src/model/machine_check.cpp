@@ -40,7 +40,7 @@ void check_link(const LinkSpec& link, const Given& given, const std::string& tab
                            link.buffer_flits, largest));
 }
 
-/// Rows lie in memory by lines, a packet's payload each: whatever carries them fills whole ones.
+/// Fields lie in memory by lines, a packet's payload each: whatever carries them fills whole ones.
 void check_lines(const Machine& m, const Given& given) {
     const std::string line = named(given, "link.payload", size_text(m.link.payload));
     if (m.nic.bandwidth > 0 && m.nic.payload % m.link.payload != 0)
@@ -108,7 +108,7 @@ void check(const Machine& machine, const Given& given) {
 void check(const Machine& machine) {
     Machine copy = machine;
     const Given given{machine.name.empty() ? "machine" : "machine " + machine.name};
-    require_limits(rows_of(copy), given);
+    require_limits(fields_of(copy), given);
     check(machine, given);
 }
 

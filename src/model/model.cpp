@@ -10,7 +10,7 @@ constexpr Limits kExperts{0, 10000};
 constexpr Limits kWidth{0, 1 << 20};
 constexpr Limits kHeads{0, 4096};
 
-Rows rows_of(Attention& a) {
+Fields fields_of(Attention& a) {
     constexpr Need optional = Need::optional;
     return {
         {"kind", choice(a.kind, {"gqa", "mla"}), Kind::choice, {}, "grouped query or latent"},
@@ -30,15 +30,15 @@ Rows rows_of(Attention& a) {
 Model from_chain(const std::vector<Document>& chain, const Overrides& overrides) {
     Model model;
     model.name = chain.back().name;
-    check(model, fill(rows_of(model), chain, overrides));
+    check(model, fill(fields_of(model), chain, overrides));
     return model;
 }
 
 }  // namespace
 
-Rows rows_of(Model& m) {
+Fields fields_of(Model& m) {
     constexpr Need optional = Need::optional;
-    Rows rows{
+    Fields fields{
         {"name", &m.name, Kind::text, {}, "preset or file", optional},
         {"title", &m.title, Kind::text, {}, "for moehub list", optional},
         {"layers", &m.layers, Kind::count, {1, kLayers.max}, "dense ones included"},
@@ -59,8 +59,8 @@ Rows rows_of(Model& m) {
         {"dense_ffn", &m.dense_ffn, Kind::count, kWidth, "of a dense layer", optional},
         {"gated", &m.gated, Kind::flag, {}, "gate, up, down; else up, down", optional},
     };
-    nest(rows, "attention.", rows_of(m.attention));
-    return rows;
+    nest(fields, "attention.", fields_of(m.attention));
+    return fields;
 }
 
 Model load_model(const std::string& name_or_path, const Overrides& overrides) {
@@ -73,12 +73,12 @@ Model parse_model(std::string_view text, const std::string& origin) {
 
 std::string to_toml(const Model& model) {
     Model copy = model;
-    return print_toml(rows_of(copy));
+    return print_toml(fields_of(copy));
 }
 
 std::string to_json(const Model& model) {
     Model copy = model;
-    return print_json(rows_of(copy));
+    return print_json(fields_of(copy));
 }
 
 }  // namespace moehub

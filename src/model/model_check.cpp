@@ -85,7 +85,7 @@ void check(const Model& m, const Given& given) {
 void check(const Model& model) {
     Model copy = model;
     const Given given{model.name.empty() ? "model" : "model " + model.name};
-    require_limits(rows_of(copy), given);
+    require_limits(fields_of(copy), given);
     check(model, given);
 }
 

@@ -14,10 +14,10 @@
 
 namespace moehub {
 
-Rows rows_of(Gpu& gpu);
-Rows rows_of(Machine& machine);
-Rows rows_of(Model& model);
-Rows rows_of(SystemSpec& system);
+Fields fields_of(Gpu& gpu);
+Fields fields_of(Machine& machine);
+Fields fields_of(Model& model);
+Fields fields_of(SystemSpec& system);
 
 // Limits of machines that their checks need, too.
 inline constexpr double kSlowest = 1e6;   ///< bytes/s: below it, times leave an int64 of ps
@@ -28,9 +28,9 @@ inline constexpr int kMostGpus = 65535;
 void check(const Machine& machine, const Given& given);
 void check(const Model& model, const Given& given);
 
-/// Sets the rows' fields from the documents, base first, then from the overrides; throws
+/// Sets the fields' fields from the documents, base first, then from the overrides; throws
 /// InputError when a required key is missing at the end. A preset's name is the document's unless
 /// it gives one. Returns where each was given.
-Given fill(const Rows& rows, const std::vector<Document>& chain, const Overrides& overrides);
+Given fill(const Fields& fields, const std::vector<Document>& chain, const Overrides& overrides);
 
 }  // namespace moehub

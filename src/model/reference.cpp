@@ -75,10 +75,10 @@ std::vector<double> ReferenceLayer::output(const Routing& routing, std::int64_t 
     std::vector<double> y(x.size());
     const auto chosen = routing.chosen_by(0, token);
     const auto weights = routing.weights_of(0, token);
-    for (std::size_t slot = 0; slot < chosen.size(); ++slot) {
+    for (std::size_t choice = 0; choice < chosen.size(); ++choice) {
         std::vector<double> out(x.size());
-        add_expert(chosen[slot], x, out, 0, inner_);
-        for (std::size_t i = 0; i < y.size(); ++i) y[i] += double{weights[slot]} * out[i];
+        add_expert(chosen[choice], x, out, 0, inner_);
+        for (std::size_t i = 0; i < y.size(); ++i) y[i] += double{weights[choice]} * out[i];
     }
     add_shared(x, y);
     return y;

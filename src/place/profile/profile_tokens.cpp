@@ -1,4 +1,4 @@
-// From ids as they were recorded, [token][layer][slot], to a profile's, [layer][token][slot].
+// From ids as they were recorded, [token][layer][choice], to a profile's, [layer][token][choice].
 #include "base/utf8.hpp"
 #include "model/routing_limits.hpp"
 #include "place/profile/profile_recording.hpp"
@@ -51,15 +51,15 @@ template <class Value>
 std::size_t copy_padded(const NpyValues<Value>& values, std::size_t from,
                         std::span<std::uint16_t> to, int experts, const TokenSource& source) {
     std::size_t chosen = 0;
-    for (std::size_t slot = 0; slot < to.size(); ++slot) {
-        const Value value = values[from + slot];
+    for (std::size_t choice = 0; choice < to.size(); ++choice) {
+        const Value value = values[from + choice];
         const bool nobody = std::is_signed_v<Value> && value == static_cast<Value>(-1);
         if (!nobody && static_cast<std::uint64_t>(value) >= static_cast<std::uint64_t>(experts))
             source.fail(fmt::format("found expert {}, allowed: 0 to {}", +value, experts - 1));
-        if (!nobody && chosen < slot)
-            source.fail(fmt::format("found expert {} after -1, allowed: -1 in the last slots only",
+        if (!nobody && chosen < choice)
+            source.fail(fmt::format("found expert {} after -1, allowed: -1 only after all experts",
                                     +value));
-        to[slot] = nobody ? kNobody : static_cast<std::uint16_t>(value);
+        to[choice] = nobody ? kNobody : static_cast<std::uint16_t>(value);
         if (!nobody) ++chosen;
     }
     return chosen;
@@ -100,14 +100,14 @@ int used_slots(const RecordedTokens& recording) {
     return static_cast<int>(used);
 }
 
-/// [token][layer][slot] to [layer][token][slot], a block of tokens at a time so that what is read
-/// and written stays in the cache.
+/// [token][layer][choice] to [layer][token][choice], a block of tokens at a time so that what is
+/// read and written stays in the cache.
 void transpose(const RecordedTokens& from, const std::vector<int>& layers, const Cut& cut,
                Profile& to) {
     constexpr std::int64_t kBlock = 64;
     const auto row = static_cast<std::size_t>(from.top_k);
     const auto token_size = static_cast<std::size_t>(from.layers) * row;
-    const auto slots = static_cast<std::size_t>(to.top_k);
+    const auto choices = static_cast<std::size_t>(to.top_k);
     for (std::int64_t first = cut.from; first < cut.to; first += kBlock) {
         const std::int64_t last = std::min(first + kBlock, cut.to);
         for (std::size_t layer = 0; layer < layers.size(); ++layer) {
@@ -115,11 +115,11 @@ void transpose(const RecordedTokens& from, const std::vector<int>& layers, const
                                  static_cast<std::size_t>(layers[layer]) * row;
             auto* target = to.chosen.data() + (layer * static_cast<std::size_t>(to.tokens) +
                                                static_cast<std::size_t>(first - cut.from)) *
-                                                  slots;
+                                                  choices;
             for (std::int64_t token = first; token < last; ++token) {
-                std::memcpy(target, source, slots * sizeof *source);
+                std::memcpy(target, source, choices * sizeof *source);
                 source += token_size;
-                target += slots;
+                target += choices;
             }
         }
     }
