@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -94,15 +95,18 @@ TEST_F(Portable, numbers_are_the_same_bits_with_and_without_fma) {
 
 TEST_F(Portable, commands_print_the_same_bytes_with_and_without_fma) {
     const std::string profile = MOEHUB_SOURCE_DIR "/tests/corpus/profile_npy/tokens.npy";
-    const std::string commands[] = {
+    std::vector<std::string> commands = {
         "compare --gpus 8 --tokens 512 --routing lognormal:0.5 --tp 2 --verify --json",
         "model --gpus 4 --tokens 512 --training --json",
         "reproduce moe-hub --quick --figure ablation --json",
         "validate " MOEHUB_SOURCE_DIR "/validation/h200/ops_golden.csv --json",
         "profile " + profile + " --json",
-        "place --profile " + profile + " --gpus 2 --time-limit 1 -o " + file("layout.json") +
-            " > /dev/null && cat " + file("layout.json"),
     };
+    for (const std::string method : {"joint", "exact", "moetuner", "metis", "eplb"})
+        commands.push_back(
+            fmt::format("place --profile {0} --gpus 2 --time-limit 1 --method {1} "
+                        "-o {2} > /dev/null && cat {2}",
+                        profile, method, file(method + ".json")));
     for (const std::string& command : commands) {
         const auto here = moehub(command);
         const auto old = shell(fmt::format("env {} '{}' {}", kOldCpu, MOEHUB_PROGRAM, command));
