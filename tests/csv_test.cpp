@@ -1,5 +1,7 @@
 #include "base/csv.hpp"
 
+#include "error_of.hpp"
+
 #include <moehub/error.hpp>
 
 #include <filesystem>
@@ -14,19 +16,8 @@ CsvTable table_of(std::string_view text) {
     return CsvTable::parse(text, "t.csv");
 }
 
-/// The message of the InputError that `action` throws.
-template <class Action>
-std::string message_of(Action action) {
-    try {
-        action();
-    } catch (const InputError& error) {
-        return error.what();
-    }
-    return "no error";
-}
-
 std::string parse_error(std::string_view text) {
-    return message_of([&] { table_of(text); });
+    return error_of([&] { table_of(text); });
 }
 
 TEST(Csv, DoesItReadFieldsByColumnName) {
@@ -90,7 +81,7 @@ TEST(Csv, DoesAbsurdInputEndInOneLine) {
 TEST(Csv, DoesAWrongNumberSayColumnFoundAndAllowed) {
     const auto integer_error = [](std::string_view field) {
         const auto table = table_of("k\n" + std::string(field) + "\n");
-        return message_of([&] { table[0].integer("k", 1, 9); });
+        return error_of([&] { table[0].integer("k", 1, 9); });
     };
     const std::string allowed = ", allowed: a whole number from 1 to 9";
     for (const auto* bad :
@@ -102,7 +93,7 @@ TEST(Csv, DoesAWrongNumberSayColumnFoundAndAllowed) {
 TEST(Csv, DoesAWrongRealSayColumnFoundAndAllowed) {
     const auto real_error = [](std::string_view field) {
         const auto table = table_of("us\n" + std::string(field) + "\n");
-        return message_of([&] { table[0].positive("us"); });
+        return error_of([&] { table[0].positive("us"); });
     };
     for (const auto* bad : {"nan", "inf", "-inf", "1e999", "x", "1.5us"})
         EXPECT_EQ(real_error(bad),
@@ -112,15 +103,15 @@ TEST(Csv, DoesAWrongRealSayColumnFoundAndAllowed) {
 }
 
 TEST(Csv, DoesAnUnreadableFileSayWhy) {
-    EXPECT_EQ(message_of([] { CsvTable::read("/no/such.csv"); }),
+    EXPECT_EQ(error_of([] { CsvTable::read("/no/such.csv"); }),
               "/no/such.csv: cannot be read: No such file or directory");
-    EXPECT_EQ(message_of([] { CsvTable::read("/"); }), "/: cannot be read: Is a directory");
+    EXPECT_EQ(error_of([] { CsvTable::read("/"); }), "/: cannot be read: Is a directory");
 }
 
 TEST(Csv, DoesEveryCorpusFileEndInATableOrOneLine) {
     const std::string folder = MOEHUB_SOURCE_DIR "/tests/corpus/csv";
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-        const auto message = message_of([&] { CsvTable::read(entry.path()); });
+        const auto message = error_of([&] { CsvTable::read(entry.path()); });
         EXPECT_EQ(message.find('\n'), std::string::npos) << entry.path();
     }
 }

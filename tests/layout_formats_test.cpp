@@ -217,7 +217,7 @@ TEST(LayoutFormats, say_what_is_wrong_with_ranks_and_devices) {
     const std::string devices = R"("device_list": [{"device_id": 0, "device_expert": [0,1,2,3]}]})";
     const std::string good = R"({"layer_id": 0, "device_count": 1, )" + devices;
     EXPECT_EQ(error_of(one("2", good + "," + good)),
-              "a.json: layer_list[1].layer_id: found 0, allowed: 1, its place in the list");
+              "a.json: layer_list[1].layer_id: found 0, allowed: 1, its index in the list");
     EXPECT_EQ(error_of(one("2", good + R"(,{"layer_id": 1, "device_count": 2, )" + devices)),
               "a.json: layer_list[1].device_count: found 2, allowed: 1, as many as in the list");
     EXPECT_EQ(error_of(one("2", good + R"(,{"layer_id": 1, "device_count": 1, )" + devices)),

@@ -1,6 +1,7 @@
 // Is no layout below the lower bounds? Against all layouts there are, where those can be counted.
 #include "place/bound.hpp"
 #include "place/partners.hpp"
+#include "place/profile/profile_summary_loads.hpp"
 #include "place_cases.hpp"
 
 #include <cmath>
@@ -218,6 +219,19 @@ TEST(Bound, is_reached_where_all_is_certain) {
     const Evaluation four = lower_bounds(apart, {}, layout);
     EXPECT_NEAR(four.gpus_per_token, 2, 1e-9);
     EXPECT_NEAR(four.load_max_over_mean, evaluate(profile, layout).load_max_over_mean, 1e-9);
+}
+
+TEST(Bound, of_the_load_is_the_one_that_a_profile_shows) {
+    // Three that are alike on two GPUs: two of them meet, with others or not.
+    Profile profile;
+    profile.layers = profile.model_layers = 1;
+    profile.experts = 6;
+    profile.layer_numbers = {0};
+    profile.counts = {10, 10, 10, 0, 0, 0};
+    const PlaceInput input{.profiles = {profile}, .gpus = 2};
+    const double shown = load_summary(profile.counts_of(0), 2).gpu_bound;
+    EXPECT_NEAR(shown, 20 / 15., 1e-12);
+    EXPECT_EQ(lower_bounds(input, {}, contiguous_layout({1, 6}, 2)).load_max_over_mean, shown);
 }
 
 TEST(Bound, of_the_load_is_nearly_reached_on_large_layers) {

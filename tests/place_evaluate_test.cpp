@@ -1,5 +1,6 @@
 // Does evaluate() say what its definitions say? By hand on a few tokens, and against a second,
 // plainer count on random layouts; and are objectives read and written the same?
+#include "error_of.hpp"
 #include "place_cases.hpp"
 
 #include <moehub/error.hpp>
@@ -128,15 +129,6 @@ struct Plain {
         return sum / count;
     }
 };
-
-std::string error_of(const std::function<void()>& action) {
-    try {
-        action();
-    } catch (const InputError& error) {
-        return error.what();
-    }
-    return "";
-}
 
 TEST(Evaluate, four_tokens_by_hand) {
     ExpertLayout current = contiguous_layout({2, 4}, 2);

@@ -20,7 +20,8 @@ std::vector<double> ratios(const Ready& ready, int layer, const std::vector<doub
     const LayerItems& items = ready.items[at(layer)];
     for (int item = 0; item < items.size(); ++item) {
         const int expert = items.expert[at(item)];
-        loads[at(ready.home[at(layer)][at(item)])] += counts[at(expert)] / items.copies(expert);
+        loads[at(ready.item_gpus[at(layer)][at(item)])] +=
+            counts[at(expert)] / items.copies(expert);
     }
     const double mean = std::accumulate(loads.begin(), loads.end(), 0.0) / ready.gpus;
     for (double& load : loads) load = mean > 0 ? load / mean : 0;
@@ -52,13 +53,14 @@ TEST(Loads, are_after_swaps_what_they_are_from_scratch) {
         Ready ready(ready_sizes()[number], number);
         const LoadViews all(ready.profiles, 1.2, number % 2 == 0 ? 3 : 1);
         std::vector<Loads> loads;
-        for (int layer = 0; layer < static_cast<int>(ready.home.size()); ++layer) {
+        for (int layer = 0; layer < static_cast<int>(ready.item_gpus.size()); ++layer) {
             loads.emplace_back(all.of(layer), ready.items[at(layer)], ready.gpus);
-            loads.back().place(ready.home[at(layer)]);
+            loads.back().place(ready.item_gpus[at(layer)]);
         }
         for (int step = 0; step < 100; ++step) {
             const Ready::Pair pair = ready.any_pair();
-            if (ready.home[at(pair.layer)][at(pair.a)] == ready.home[at(pair.layer)][at(pair.b)])
+            if (ready.item_gpus[at(pair.layer)][at(pair.a)] ==
+                ready.item_gpus[at(pair.layer)][at(pair.b)])
                 continue;
             Loads& own = loads[at(pair.layer)];
             const double value = own.value() + own.change(pair.a, pair.b);
@@ -66,7 +68,7 @@ TEST(Loads, are_after_swaps_what_they_are_from_scratch) {
             own.swap(pair.a, pair.b);
             ready.swap(pair);
             const LoadSums anew = loads_of(ready, pair.layer, all.of(pair.layer));
-            ASSERT_EQ(own.home(), ready.home[at(pair.layer)]);
+            ASSERT_EQ(own.gpu_of(), ready.item_gpus[at(pair.layer)]);
             EXPECT_NEAR(own.value(), anew.value, 1e-9);
             EXPECT_NEAR(own.value(), value, 1e-9);
             EXPECT_NEAR(own.unevenness(), anew.unevenness, 1e-9);
@@ -80,8 +82,8 @@ TEST(Loads, allow_no_cap_to_be_broken_further_and_no_second_copy) {
     Ready ready({{1, 8, 2, 80}, 2, 4, 4}, 7);
     const std::vector<LoadView> views = LoadViews(ready.profiles, 1.3, 2).of(0);
     Loads loads(views, ready.items[0], ready.gpus);
-    ready.home[0] = longest_first(views[0].counts, ready.items[0], ready.gpus);
-    loads.place(ready.home[0]);
+    ready.item_gpus[0] = longest_first(views[0].counts, ready.items[0], ready.gpus);
+    loads.place(ready.item_gpus[0]);
     const auto most = [&](int view, int one, int other) {
         const std::vector<double> now = ratios(ready, 0, views[at(view)].counts);
         return std::max(now[at(one)], now[at(other)]);
@@ -89,8 +91,8 @@ TEST(Loads, allow_no_cap_to_be_broken_further_and_no_second_copy) {
     int allowed = 0;
     for (int step = 0; step < 500; ++step) {
         const Ready::Pair pair = ready.any_pair();
-        const int g = ready.home[0][at(pair.a)];
-        const int h = ready.home[0][at(pair.b)];
+        const int g = ready.item_gpus[0][at(pair.a)];
+        const int h = ready.item_gpus[0][at(pair.b)];
         // Copies of one expert that swap with each other change nothing, and are not asked about.
         if (g == h || ready.items[0].expert[at(pair.a)] == ready.items[0].expert[at(pair.b)])
             continue;
@@ -106,8 +108,9 @@ TEST(Loads, allow_no_cap_to_be_broken_further_and_no_second_copy) {
         bool apart = true;
         std::set<std::pair<int, int>> held;
         for (int item = 0; item < ready.items[0].size(); ++item)
-            apart = apart &&
-                    held.insert({ready.items[0].expert[at(item)], ready.home[0][at(item)]}).second;
+            apart =
+                apart &&
+                held.insert({ready.items[0].expert[at(item)], ready.item_gpus[0][at(item)]}).second;
         if (allows) {
             EXPECT_TRUE(apart) << "step " << step;
             EXPECT_LE(over, 1e-8) << "step " << step;
@@ -126,7 +129,7 @@ TEST(Loads, keep_caps_that_can_be_kept_and_raise_the_others) {
     Rng rng(1);
     const auto placed = [&](double cap) {
         Loads loads(LoadViews(ready.profiles, cap, 1).of(0), ready.items[0], 4);
-        loads.place(ready.home[0]);
+        loads.place(ready.item_gpus[0]);
         return loads;
     };
     Loads loose = placed(1.05);
@@ -154,12 +157,12 @@ TEST(LongestFirst, fills_every_gpu_and_keeps_copies_apart) {
         for (int expert = 0; expert < experts; ++expert)
             counts.push_back(static_cast<double>(rng.below(40) * rng.below(40)));
         const LayerItems items = items_of(copies_of(counts, slots));
-        const std::vector<int> home = longest_first(counts, items, gpus);
+        const std::vector<int> gpu_of = longest_first(counts, items, gpus);
         std::vector<int> held(at(gpus));
-        for (const int gpu : home) ++held[at(gpu)];
+        for (const int gpu : gpu_of) ++held[at(gpu)];
         EXPECT_EQ(held, std::vector<int>(at(gpus), slots / gpus)) << "trial " << trial;
         for (int expert = 0; expert < experts; ++expert) {
-            const auto begin = home.begin() + items.first[at(expert)];
+            const auto begin = gpu_of.begin() + items.first[at(expert)];
             const std::set<int> there(begin, begin + items.copies(expert));
             EXPECT_EQ(static_cast<int>(there.size()), std::min(gpus, items.copies(expert)))
                 << "trial " << trial;

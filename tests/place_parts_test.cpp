@@ -25,7 +25,7 @@ std::int64_t distinct(const Ready& ready, int layer) {
     for (std::size_t token = 0; token < tokens.size(); ++token) {
         std::set<int> domains;
         for (const std::uint16_t item : tokens.of(token))
-            if (item != tokens.nobody()) domains.insert(ready.home[at(layer)][item]);
+            if (item != tokens.nobody()) domains.insert(ready.item_gpus[at(layer)][item]);
         total += ready.sample->weight(token / 64) * static_cast<std::int64_t>(domains.size());
     }
     return total;
@@ -36,8 +36,8 @@ TEST(Spread, is_after_swaps_what_it_is_from_scratch) {
         SCOPED_TRACE("size " + std::to_string(number));
         Ready ready(ready_sizes()[number], number);
         std::vector<Spread> spread;
-        for (std::size_t layer = 0; layer < ready.home.size(); ++layer) {
-            spread.emplace_back(ready.tokens[layer], ready.home[layer], ready.gpus);
+        for (std::size_t layer = 0; layer < ready.item_gpus.size(); ++layer) {
+            spread.emplace_back(ready.tokens[layer], ready.item_gpus[layer], ready.gpus);
             ASSERT_EQ(spread[layer].total(), distinct(ready, static_cast<int>(layer)));
         }
         for (int step = 0; step < 100; ++step) {
@@ -51,7 +51,8 @@ TEST(Spread, is_after_swaps_what_it_is_from_scratch) {
             ready.swap(pair);
             ASSERT_EQ(own.total(), before + change) << "step " << step;
             ASSERT_EQ(own.total(), distinct(ready, pair.layer)) << "step " << step;
-            const Spread anew(ready.tokens[at(pair.layer)], ready.home[at(pair.layer)], ready.gpus);
+            const Spread anew(ready.tokens[at(pair.layer)], ready.item_gpus[at(pair.layer)],
+                              ready.gpus);
             const Ready::Pair other = ready.any_pair();
             if (other.layer != pair.layer) continue;
             ASSERT_EQ(own.least_change(other.a, other.b), anew.least_change(other.a, other.b));
@@ -63,14 +64,15 @@ TEST(Spread, is_after_swaps_what_it_is_from_scratch) {
 std::map<std::pair<int, int>, double> moves_of(const Ready& ready) {
     std::map<std::pair<int, int>, double> moves;
     const std::vector<int> weights = transition_weights(ready.tokens);
-    for (std::size_t layer = 0; layer + 1 < ready.home.size(); ++layer) {
+    for (std::size_t layer = 0; layer + 1 < ready.item_gpus.size(); ++layer) {
         const LayerTokens& here = ready.tokens[layer];
         const LayerTokens& next = ready.tokens[layer + 1];
         for (std::size_t token = 0; token < here.size(); ++token)
             for (const std::uint16_t from : here.of(token))
                 for (const std::uint16_t to : next.of(token))
                     if (from != here.nobody() && to != next.nobody())
-                        moves[std::minmax(ready.home[layer][from], ready.home[layer + 1][to])] +=
+                        moves[std::minmax(ready.item_gpus[layer][from],
+                                          ready.item_gpus[layer + 1][to])] +=
                             weights[at(ready.sample->profile(token / 64))];
     }
     return moves;
@@ -102,7 +104,7 @@ TEST(Chain, is_after_swaps_what_it_is_from_scratch) {
     for (std::size_t number = 0; number < ready_sizes().size(); ++number) {
         SCOPED_TRACE("size " + std::to_string(number));
         Ready ready(ready_sizes()[number], number);
-        Chain chain(ready.tokens, ready.home, ready.gpus);
+        Chain chain(ready.tokens, ready.item_gpus, ready.gpus);
         for (int step = 0; step < 60; ++step) {
             const Ready::Pair pair = ready.any_pair();
             const double off = chain.off_domain_change(pair.layer, pair.a, pair.b);
@@ -112,7 +114,7 @@ TEST(Chain, is_after_swaps_what_it_is_from_scratch) {
             chain.swap(pair.layer, pair.a, pair.b);
             ready.swap(pair);
             const Transitions anew = transitions_of(ready);
-            ASSERT_EQ(chain.home(pair.layer), ready.home[at(pair.layer)]);
+            ASSERT_EQ(chain.domain_of(pair.layer), ready.item_gpus[at(pair.layer)]);
             ASSERT_NEAR(chain.off_domain(), anew.off, 1e-12) << "step " << step;
             ASSERT_NEAR(chain.heaviest_pair(), anew.heaviest, 1e-12) << "step " << step;
             ASSERT_NEAR(chain.pair_norm(), anew.norm, 1e-9) << "step " << step;
@@ -125,7 +127,7 @@ TEST(Chain, is_after_swaps_what_it_is_from_scratch) {
 
 TEST(Chain, knows_where_transitions_came_from) {
     Ready ready({{3, 12, 4, 100}, 2, 3, 0}, 4);
-    const Chain chain(ready.tokens, ready.home, ready.gpus);
+    const Chain chain(ready.tokens, ready.item_gpus, ready.gpus);
     Matrix sums(3, 3);
     const std::vector<int> weights = transition_weights(ready.tokens);
     const LayerTokens& before = ready.tokens[1];
@@ -134,7 +136,7 @@ TEST(Chain, knows_where_transitions_came_from) {
         for (const std::uint16_t from : before.of(token))
             for (const std::uint16_t to : here.of(token))
                 if (from != before.nobody() && to != here.nobody())
-                    sums(ready.home[2][to], ready.home[1][from]) +=
+                    sums(ready.item_gpus[2][to], ready.item_gpus[1][from]) +=
                         weights[at(ready.sample->profile(token / 64))];
     EXPECT_EQ(chain.from_before(2).at_, sums.at_);
 }
@@ -153,7 +155,7 @@ double awake_of(const Ready& ready, int layer, std::size_t batch) {
             for (const std::uint16_t item : tokens.of(real[number]))
                 if (item != tokens.nobody()) awake.insert(item);
         std::vector<double> of_gpu(at(ready.gpus));
-        for (const int item : awake) of_gpu[at(ready.home[at(layer)][at(item)])] += 1;
+        for (const int item : awake) of_gpu[at(ready.item_gpus[at(layer)][at(item)])] += 1;
         const double most = *std::max_element(of_gpu.begin(), of_gpu.end());
         sum += awake.empty() ? 1 : most * ready.gpus / static_cast<double>(awake.size());
         count += 1;
@@ -167,8 +169,8 @@ TEST(Activated, is_after_swaps_what_it_is_from_scratch) {
         Ready ready(ready_sizes()[number], number);
         const int batch = number % 2 == 0 ? 7 : 3;
         std::vector<Activated> activated;
-        for (std::size_t layer = 0; layer < ready.home.size(); ++layer)
-            activated.emplace_back(ready.tokens[layer], ready.home[layer], ready.gpus, batch);
+        for (std::size_t layer = 0; layer < ready.item_gpus.size(); ++layer)
+            activated.emplace_back(ready.tokens[layer], ready.item_gpus[layer], ready.gpus, batch);
         for (int step = 0; step < 40; ++step) {
             const Ready::Pair pair = ready.any_pair();
             Activated& own = activated[at(pair.layer)];

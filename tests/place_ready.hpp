@@ -30,7 +30,7 @@ class Ready {
             items.push_back(items_of(copies_of(profiles.front().counts_of(layer),
                                                size.profile.experts + size.redundant)));
             tokens.emplace_back(profiles, *sample, items.back(), layer);
-            std::vector<int>& there = home.emplace_back();
+            std::vector<int>& there = item_gpus.emplace_back();
             for (int item = 0; item < items.back().size(); ++item) there.push_back(item % gpus);
             rng.shuffle(there);
         }
@@ -40,12 +40,12 @@ class Ready {
         int layer, a, b;
     };
     Pair any_pair() {
-        const auto layer = static_cast<int>(rng.below(home.size()));
-        const std::uint64_t count = home[index(layer)].size();
+        const auto layer = static_cast<int>(rng.below(item_gpus.size()));
+        const std::uint64_t count = item_gpus[index(layer)].size();
         return {layer, static_cast<int>(rng.below(count)), static_cast<int>(rng.below(count))};
     }
     void swap(const Pair& pair) {
-        std::vector<int>& there = home[index(pair.layer)];
+        std::vector<int>& there = item_gpus[index(pair.layer)];
         std::swap(there[index(pair.a)], there[index(pair.b)]);
     }
 
@@ -57,7 +57,7 @@ class Ready {
     std::unique_ptr<TokenSample> sample;
     std::vector<LayerItems> items;
     std::vector<LayerTokens> tokens;
-    std::vector<std::vector<int>> home;  ///< [layer][item]
+    std::vector<std::vector<int>> item_gpus;  ///< [layer][item]
 };
 
 /// Several profiles, nobody, one layer, one GPU, a GPU per expert, copies, one expert.

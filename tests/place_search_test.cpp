@@ -10,7 +10,7 @@
 namespace moehub {
 namespace {
 
-using Homes = std::vector<std::vector<int>>;
+using ItemGpus = std::vector<std::vector<int>>;
 
 std::size_t at(int index) {
     return static_cast<std::size_t>(index);
@@ -46,18 +46,18 @@ struct Searched {
         std::vector<SearchLayer> layers;
         for (int layer = 0; layer < first.layers; ++layer) {
             Loads loads(views.of(layer), ready.items[at(layer)], input.gpus);
-            loads.place(ready.home[at(layer)]);
+            loads.place(ready.item_gpus[at(layer)]);
             layers.push_back({&ready.items[at(layer)], &ready.tokens[at(layer)], &held[at(layer)],
                               std::move(loads)});
         }
         return {spec, std::move(layers)};
     }
-    ExpertLayout layout(const Homes& homes) const {
+    ExpertLayout layout(const ItemGpus& item_gpus) const {
         const Profile& first = ready.profiles.front();
         ExpertLayout layout = empty_layout({first.layers, first.experts}, input.gpus);
-        for (std::size_t layer = 0; layer < homes.size(); ++layer)
-            for (std::size_t item = 0; item < homes[layer].size(); ++item)
-                layout.on[layer][at(homes[layer][item])].push_back(static_cast<int>(item));
+        for (std::size_t layer = 0; layer < item_gpus.size(); ++layer)
+            for (std::size_t item = 0; item < item_gpus[layer].size(); ++item)
+                layout.on[layer][at(item_gpus[layer][item])].push_back(static_cast<int>(item));
         return layout;
     }
 };
@@ -73,10 +73,10 @@ TEST(Search, believes_what_evaluate_says) {
         search.set_evenness(2);
         for (int step = 0; step < 60; ++step) {
             ASSERT_NEAR(search.objective() / shape.layers,
-                        mean_value(one.input, one.options, one.layout(search.homes())), 1e-9);
+                        mean_value(one.input, one.options, one.layout(search.item_gpus())), 1e-9);
             const Ready::Pair pair = one.ready.any_pair();
             const Search::Swap swap{pair.layer, pair.a, pair.b};
-            if (search.home(swap.layer)[at(swap.a)] == search.home(swap.layer)[at(swap.b)])
+            if (search.gpu_of(swap.layer)[at(swap.a)] == search.gpu_of(swap.layer)[at(swap.b)])
                 continue;
             const double change = search.change(swap);
             EXPECT_LE(search.least_change(swap), change + 1e-9);
@@ -92,14 +92,14 @@ TEST(Search, aligned_keeps_groups_and_loses_no_transition) {
         Searched one({{4, 12, 3, 100, 0}, 1, 4, 0}, nodes, 7);
         one.options.objective = parse_objective("transitions");
         Search search = one.search();
-        const Homes before = search.homes();
+        const ItemGpus before = search.item_gpus();
         const double value = search.objective();
         search.align();
         EXPECT_LT(search.objective(), value);
         for (std::size_t layer = 0; layer < before.size(); ++layer) {
             std::map<int, std::set<int>> label;
             for (std::size_t item = 0; item < before[layer].size(); ++item)
-                label[before[layer][item]].insert(search.homes()[layer][item]);
+                label[before[layer][item]].insert(search.item_gpus()[layer][item]);
             std::map<int, std::set<int>> node;
             for (const auto& [old, now] : label) {
                 ASSERT_EQ(now.size(), 1U);

@@ -95,12 +95,12 @@ TEST_F(ProfileNpy, minus_one_is_nobody_in_the_last_slots_only) {
     const auto three = [](const I4& ids) { return npy("<i4", shape(3, 1, 3), bytes_of(ids)); };
     const auto profile = read("a.npy", three({0, 2, -1, -1, -1, -1, 1, -1, -1}));
     EXPECT_EQ(profile.tokens, 2);  // the second was nobody
-    EXPECT_EQ(profile.top_k, 2);   // the third slot was never used
+    EXPECT_EQ(profile.top_k, 2);   // the third choice was never used
     EXPECT_EQ(profile.chosen, (Ids{0, 2, 1, kNobody}));
     EXPECT_EQ(profile.counts, (Counts{1, 1, 1}));
     EXPECT_EQ(error("a.npy", three({0, 2, 1, 0, -1, 1, 1, 2, 3}), kTokens),
-              "a.npy: token 1, layer 0: found expert 1 after -1, allowed: -1 in the last slots "
-              "only");
+              "a.npy: token 1, layer 0: found expert 1 after -1, allowed: -1 only after all "
+              "experts");
     EXPECT_EQ(error("a.npy", three({0, 2, 1, 0, 1, -2, 1, 2, 3}), kTokens),
               "a.npy: token 1, layer 0: found expert -2, allowed: 0 to 65533");
     EXPECT_EQ(error("a.npy", three(I4(9, -1))), "a.npy: found no token that chose an expert");

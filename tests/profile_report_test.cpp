@@ -200,7 +200,7 @@ TEST(HeatMap, IsTheLargestKeptAndTheMeanTaken) {
     EXPECT_EQ(largest.row_step, 2);
     EXPECT_EQ(largest.column_step, 2);
     EXPECT_EQ(largest.values, (std::vector<double>{9, 2, 3}));
-    EXPECT_EQ(heat_map(values, 5, {1, 3}, Gather::mean).values,
+    EXPECT_EQ(heat_map(values, 5, {1, 3}, MergeCells::mean).values,
               (std::vector<double>{4.25, 1, 2.5}));
     EXPECT_EQ(heat_map(std::vector<double>(256), 256, {9, 96}).column_step, 4);  // divides evenly
     EXPECT_EQ(heat_map(values, 5, {9, 9}).values, values);

@@ -1,6 +1,7 @@
 // Is recorded routing summed up rightly? Closed forms, brute force, and what is known of real
 // routing.
 #include "place/counts.hpp"
+#include "place/load_bound.hpp"
 #include "place/profile/profile_summary_loads.hpp"
 
 #include <moehub/error.hpp>
@@ -119,9 +120,10 @@ RC_GTEST_PROP(ProfileLoads, is_no_placement_below_the_bound, ()) {
     const std::vector<double> rows(drawn_rows.begin(), drawn_rows.end());
     const double all = std::accumulate(rows.begin(), rows.end(), 0.0);
     RC_PRE(all > 0);
-    const double bound = gpu_load_bound(rows, gpus);
+    const double bound = load_bound(rows, gpus);
     RC_ASSERT(bound <= best_of(rows, gpus) * gpus / all + 1e-12);
     RC_ASSERT(bound >= 1);
+    RC_ASSERT(load_bound(rows, gpus, SlotCounts::any) <= bound);
 }
 
 TEST(ProfileTransitions, IsAFixedPathAllTheInformationThereIs) {

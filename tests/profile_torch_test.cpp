@@ -1,20 +1,11 @@
 // Do the readers of zip archives and pickles take what torch.save writes, never do what a pickle
 // asks for, and refuse everything else in one line?
 #include "base/torch_file.hpp"
+#include "error_of.hpp"
 #include "torch_writer.hpp"
 
 namespace moehub {
 namespace {
-
-std::string error_of(const std::function<void()>& action) {
-    try {
-        action();
-    } catch (const InputError& error) {
-        EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
-        return error.what();
-    }
-    return "";
-}
 
 std::string zip_error(const std::string& bytes) {
     return error_of([&] {
@@ -48,12 +39,12 @@ TEST(Zip, finds_stored_entries) {
 
 TEST(Zip, refuses_damage) {
     const auto good = stored_zip({{"a", "some text"}, {"b", "more"}});
-    ASSERT_EQ(zip_error(good), "");
+    ASSERT_EQ(zip_error(good), "accepted");
     EXPECT_EQ(zip_error(""), "a.zip: found another kind of file, allowed: a zip archive");
     EXPECT_EQ(zip_error(good.substr(0, good.size() - 3)),
               "a.zip: cut short: has no zip directory at its end");
     for (std::size_t cut = 0; cut < good.size(); ++cut)
-        EXPECT_NE(zip_error(good.substr(0, cut)), "") << cut;
+        EXPECT_NE(zip_error(good.substr(0, cut)), "accepted") << cut;
     auto changed = good;
     changed[good.find("some")] = 'S';
     EXPECT_EQ(zip_error(changed), "a.zip: entry \"a\": damaged: its checksum does not match");
@@ -129,7 +120,7 @@ TEST(Pickle, never_does_what_is_asked_for) {
               "containers");
     // Building, new objects, instances, extension codes, text persistent ids.
     for (const char* code : {"b", "\x81", "\x92", "i", "o", "\x82", "P", "B", "\x8f"})
-        EXPECT_NE(pickle_error(std::string("N") + code + "."), "") << code;
+        EXPECT_NE(pickle_error(std::string("N") + code + "."), "accepted") << code;
     EXPECT_EQ(pickle_error("Nb."),
               "a.pt: found the pickle opcode 0x62, allowed: tensors and containers (byte 2 of its "
               "pickle)");
@@ -166,20 +157,20 @@ TEST(Pickle, refuses_programs_that_cannot_run) {
                                    std::string("\x80\x09N."),
                                    std::string("cos\nsystem"),
                                    std::string("(.")})
-        EXPECT_NE(pickle_error(bad), "") << bad;
+        EXPECT_NE(pickle_error(bad), "accepted") << bad;
     EXPECT_EQ(pickle_error("h\7."), "a.pt: found a memo out of range (byte 2 of its pickle)");
 }
 
 TEST(Pickle, takes_deep_nesting_without_recursion) {
-    EXPECT_EQ(pickle_error(std::string("N") + std::string(200000, '\x85') + "."), "");
-    EXPECT_EQ(pickle_error(std::string(200000, ']') + std::string(199999, 'a') + "."), "");
+    EXPECT_EQ(pickle_error(std::string("N") + std::string(200000, '\x85') + "."), "accepted");
+    EXPECT_EQ(pickle_error(std::string(200000, ']') + std::string(199999, 'a') + "."), "accepted");
 }
 
 TEST(TorchFile, wants_a_pickle_and_little_endian_storages) {
     const auto error = [](const std::vector<std::pair<std::string, std::string>>& entries) {
         return error_of([&] { TorchFile::parse(stored_zip(entries), "a.pt"); });
     };
-    EXPECT_EQ(error({{"a/data.pkl", "}."}, {"a/byteorder", "little"}}), "");
+    EXPECT_EQ(error({{"a/data.pkl", "}."}, {"a/byteorder", "little"}}), "accepted");
     EXPECT_EQ(error({{"a/data.pkl", "}."}, {"a/byteorder", "big"}}),
               "a.pt: byteorder: found \"big\", allowed: \"little\"");
     EXPECT_EQ(error({{"a/version", "3"}}),

@@ -59,7 +59,7 @@ struct CollectiveCosts {
     Ps launch = 0;              ///< from the call to the first byte, and the final completion
     Ps hop = 0;                 ///< software hand-over from one ring step to the next
     Ps switch_launch = 0;       ///< as launch, for in-switch (NVLS) collectives
-    int outstanding_loads = 0;  ///< in-switch reduction loads a GPU keeps in flight, in packets
+    int outstanding_loads = 1;  ///< in-switch reduction loads a GPU keeps in flight, in packets
 };
 
 struct Machine {
@@ -84,5 +84,9 @@ struct Machine {
 
     int gpus() const { return nodes * gpus_per_node; }
 };
+
+/// Throws InputError as reading it from a file would: a value outside its limits, or values that do
+/// not go together. What is simulated is checked so.
+void check(const Machine& machine);
 
 }  // namespace moehub

@@ -48,6 +48,10 @@ struct Model {
     int moe_layers() const { return experts > 0 ? layers - dense_layers : 0; }
 };
 
+/// Throws InputError as reading it from a file would: a value outside its limits, or values that do
+/// not go together.
+void check(const Model& model);
+
 /// Weights of all matrices. Norms, biases and multi-token prediction are left out: under 0.2 %
 /// and as model cards count.
 std::int64_t parameters(const Model& model);

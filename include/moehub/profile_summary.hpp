@@ -116,7 +116,7 @@ PairMatrices pair_matrices(const Profile& profile, int layer, const SummaryOptio
 
 /// How different two profiles are, over the layers.
 struct ProfileDifference {
-    std::size_t first = 0;  ///< places in the list
+    std::size_t first = 0;  ///< indices into the list
     std::size_t second = 0;
     double total_variation = 0;  ///< mean over layers
     double by_chance = 0;

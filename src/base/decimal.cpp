@@ -27,14 +27,14 @@ std::optional<Decimal> take_decimal(std::string_view& text) {
     const bool negative = text.starts_with('-');
     if (negative || text.starts_with('+')) ++i;
     bool any = false, point = false;
-    int places = 0;  // after the point
+    int decimals = 0;  // digits after the point
     for (; i < text.size() && (is_digit(text[i]) || (text[i] == '.' && !point)); ++i) {
         if (text[i] == '.') {
             point = true;
             continue;
         }
         any = true;
-        if (point) ++places;
+        if (point) ++decimals;
         if (!append_digit(number.digits, text[i])) return std::nullopt;
     }
     if (!any) return std::nullopt;
@@ -48,7 +48,7 @@ std::optional<Decimal> take_decimal(std::string_view& text) {
             return std::nullopt;
         i = static_cast<std::size_t>(read.ptr - text.data());
     }
-    number.exponent -= places;
+    number.exponent -= decimals;
     if (negative) number.digits = -number.digits;
     text.remove_prefix(i);
     return number;

@@ -7,6 +7,7 @@
 #include <moehub/error.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 #include <fmt/format.h>
@@ -15,6 +16,8 @@ namespace moehub {
 namespace {
 
 using Type = Entry::Type;
+
+constexpr double kInexact = 0x1p60;  // what is larger, or no number, is never within limits
 
 /// As a double, exact up to 2^53: limits lie below that, so what is rounded is refused.
 double parse_value(Kind kind, std::string_view text) {
@@ -36,12 +39,19 @@ double parse_value(Kind kind, std::string_view text) {
     }
 }
 
-double parse_within(const Row& row, std::string_view text) {
-    const double value = parse_value(row.kind, text);
-    if (value < row.limits.min || value > row.limits.max)
-        throw InputError(fmt::format("found {}, allowed {} to {}", quoted(text),
-                                     print_value(row.kind, row.limits.min),
-                                     print_value(row.kind, row.limits.max)));
+bool within(const Field& field, double value) {
+    return value >= field.limits.min && value <= field.limits.max;
+}
+
+std::string allowed(const Field& field) {
+    return fmt::format("allowed {} to {}", print_value(field.kind, field.limits.min),
+                       print_value(field.kind, field.limits.max));
+}
+
+double parse_within(const Field& field, std::string_view text) {
+    const double value = parse_value(field.kind, text);
+    if (!within(field, value))
+        throw InputError(fmt::format("found {}, {}", quoted(text), allowed(field)));
     return value;
 }
 
@@ -69,7 +79,7 @@ std::size_t parse_choice(const Choice& choice, std::string_view text) {
 }
 
 /// A TOML value must have the type its key wants: a bare 250 is no time, "8" no count.
-void check_type(const Row& row, const Entry& entry) {
+void check_type(const Field& field, const Entry& entry) {
     const auto fail = [&entry](std::string_view expected) {
         const bool string = entry.type == Type::string;
         throw InputError(fmt::format("expected {}, found {}{}", expected, string ? "the text " : "",
@@ -78,37 +88,38 @@ void check_type(const Row& row, const Entry& entry) {
     const Type type = entry.type;
     if (type == Type::word) return;
     const bool number = type == Type::integer || type == Type::real;
-    if (row.kind == Kind::count && type != Type::integer) fail("a whole number");
-    if (row.kind == Kind::number && !number) fail("a number");
-    if (row.kind == Kind::flag && type != Type::boolean) fail("true or false");
-    if ((row.kind == Kind::text || row.kind == Kind::choice) && type != Type::string) fail("text");
+    if (field.kind == Kind::count && type != Type::integer) fail("a whole number");
+    if (field.kind == Kind::number && !number) fail("a number");
+    if (field.kind == Kind::flag && type != Type::boolean) fail("true or false");
+    if ((field.kind == Kind::text || field.kind == Kind::choice) && type != Type::string)
+        fail("text");
     if (type == Type::other || type == Type::table) fail("a quantity in quotes");
 }
 
-void assign(const Row& row, const Entry& entry) {
-    check_type(row, entry);
-    if (const auto* text = std::get_if<std::string*>(&row.slot))
+void assign(const Field& field, const Entry& entry) {
+    check_type(field, entry);
+    if (const auto* text = std::get_if<std::string*>(&field.pointer))
         **text = parse_text(entry.text);
-    else if (const auto* flag = std::get_if<bool*>(&row.slot))
+    else if (const auto* flag = std::get_if<bool*>(&field.pointer))
         **flag = parse_flag(entry.text);
-    else if (const auto* choice = std::get_if<Choice>(&row.slot))
+    else if (const auto* choice = std::get_if<Choice>(&field.pointer))
         choice->set(parse_choice(*choice, entry.text));
-    else if (const auto* small = std::get_if<int*>(&row.slot))
-        **small = static_cast<int>(parse_within(row, entry.text));
-    else if (const auto* whole = std::get_if<std::int64_t*>(&row.slot))
-        **whole = static_cast<std::int64_t>(parse_within(row, entry.text));
-    else if (const auto* real = std::get_if<double*>(&row.slot))
-        **real = parse_within(row, entry.text);
+    else if (const auto* small = std::get_if<int*>(&field.pointer))
+        **small = static_cast<int>(parse_within(field, entry.text));
+    else if (const auto* whole = std::get_if<std::int64_t*>(&field.pointer))
+        **whole = static_cast<std::int64_t>(parse_within(field, entry.text));
+    else if (const auto* real = std::get_if<double*>(&field.pointer))
+        **real = parse_within(field, entry.text);
 }
 
 /// Throws, unless the key is a table of known keys and empty.
-void reject_unknown(const Rows& rows, const Entry& entry, const Origin& origin) {
+void reject_unknown(const Fields& fields, const Entry& entry, const Origin& origin) {
     if (entry.key == "extends")
         throw InputError(at(origin, entry) + "only a file can extend another");
     std::vector<std::string> keys{"extends"};
-    for (const Row& row : rows) {
-        keys.push_back(row.key);
-        if (!row.key.starts_with(entry.key + ".")) continue;
+    for (const Field& field : fields) {
+        keys.push_back(field.key);
+        if (!field.key.starts_with(entry.key + ".")) continue;
         if (entry.type == Type::table) return;
         throw InputError(fmt::format("{}expected a table such as [{}], found {}", at(origin, entry),
                                      entry.key, quoted(entry.text)));
@@ -124,7 +135,16 @@ void reject_unknown(const Rows& rows, const Entry& entry, const Origin& origin) 
 
 }  // namespace
 
+std::optional<double> number_in(const FieldPointer& pointer) {
+    if (const auto* small = std::get_if<int*>(&pointer)) return **small;
+    if (const auto* whole = std::get_if<std::int64_t*>(&pointer))
+        return static_cast<double>(**whole);
+    if (const auto* real = std::get_if<double*>(&pointer)) return **real;
+    return std::nullopt;
+}
+
 std::string print_value(Kind kind, double value) {
+    if (!(std::abs(value) < kInexact)) return fmt::format("{}", value);
     switch (kind) {
         case Kind::time:
             return print_time(static_cast<Ps>(value));
@@ -141,29 +161,62 @@ std::string print_value(Kind kind, double value) {
     }
 }
 
-void nest(Rows& rows, std::string_view prefix, Rows inner) {
-    for (Row& row : inner) row.key.insert(0, prefix);
-    rows.insert(rows.end(), std::make_move_iterator(inner.begin()),
-                std::make_move_iterator(inner.end()));
+void nest(Fields& fields, std::string_view prefix, Fields inner) {
+    for (Field& field : inner) field.key.insert(0, prefix);
+    fields.insert(fields.end(), std::make_move_iterator(inner.begin()),
+                  std::make_move_iterator(inner.end()));
 }
 
-void apply(const Rows& rows, const Entry& entry, const Origin& origin,
-           std::set<std::string>& given) {
-    const auto row = std::find_if(rows.begin(), rows.end(),
-                                  [&entry](const Row& r) { return r.key == entry.key; });
-    if (row == rows.end()) return reject_unknown(rows, entry, origin);
+Fields optional_fields(Fields fields) {
+    for (Field& field : fields) field.need = Need::optional;
+    return fields;
+}
+
+void apply(const Fields& fields, const Entry& entry, const Origin& origin, Given& given) {
+    const auto field = std::find_if(fields.begin(), fields.end(),
+                                    [&entry](const Field& r) { return r.key == entry.key; });
+    if (field == fields.end()) return reject_unknown(fields, entry, origin);
     try {
-        assign(*row, entry);
+        assign(*field, entry);
     } catch (const InputError& error) {
         throw InputError(at(origin, entry) + error.what());
     }
-    given.insert(entry.key);
+    given.where[entry.key] = line_of(origin, entry);
 }
 
-void require_all(const Rows& rows, const std::set<std::string>& given, const Origin& origin) {
-    for (const Row& row : rows)
-        if (row.need == Need::required && !given.contains(row.key))
-            throw InputError(fmt::format("{}: missing key \"{}\" ({})", origin, row.key, row.doc));
+void require_all(const Fields& fields, const Given& given) {
+    for (const Field& field : fields)
+        if (field.need == Need::required && !given.where.contains(field.key))
+            throw InputError(
+                fmt::format("{}: missing key \"{}\" ({})", given.origin, field.key, field.doc));
+}
+
+void require_limits(const Fields& fields, const Given& given) {
+    for (const Field& field : fields) {
+        if (const auto* choice = std::get_if<Choice>(&field.pointer)) {
+            if (choice->get() >= choice->names.size())
+                refuse(given, field.key,
+                       fmt::format("found number {}, allowed 0 to {}", choice->get(),
+                                   choice->names.size() - 1));
+            continue;
+        }
+        const auto value = number_in(field.pointer);
+        if (value && !within(field, *value))
+            refuse(given, field.key,
+                   fmt::format("found {}, {}", print_value(field.kind, *value), allowed(field)));
+    }
+}
+
+void refuse(const Given& given, const std::string& key, std::string_view what) {
+    const auto found = given.where.find(key);
+    const std::string& where = found == given.where.end() ? given.origin : found->second;
+    throw InputError(fmt::format("{}: {}: {}", where, key, what));
+}
+
+std::string named(const Given& given, const std::string& key, std::string_view value) {
+    const auto found = given.where.find(key);
+    const std::string where = found == given.where.end() ? "" : fmt::format(" ({})", found->second);
+    return fmt::format("{} = {}{}", key, value, where);
 }
 
 }  // namespace moehub

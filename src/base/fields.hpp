@@ -1,7 +1,7 @@
 /// Records: a struct described by a visible table of its fields. Reading TOML, `--set`,
 /// validation, printing TOML and printing JSON all follow from the table.
 ///
-///     Rows rows(Gpu& gpu) {
+///     Fields fields_of(Gpu& gpu) {
 ///         return {{"sms", &gpu.sms, Kind::count, {1, 4096}, "streaming multiprocessors"}, …};
 ///     }
 #pragma once
@@ -9,7 +9,8 @@
 
 #include <cstdint>
 #include <functional>
-#include <set>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -36,20 +37,20 @@ struct Choice {
     std::function<void(std::size_t)> set;
 };
 
-using Slot = std::variant<std::string*, bool*, int*, std::int64_t*, double*, Choice>;
+using FieldPointer = std::variant<std::string*, bool*, int*, std::int64_t*, double*, Choice>;
 
-/// One field of one object: the row points into the object and lives no longer.
-struct Row {
+/// One field of one object: points into the object and lives no longer.
+struct Field {
     std::string key;
-    Slot slot;
+    FieldPointer pointer;
     Kind kind = Kind::text;
     Limits limits;
     std::string doc;  ///< one line; a unit only where the value does not show it
     Need need = Need::required;
 };
-using Rows = std::vector<Row>;
+using Fields = std::vector<Field>;
 
-/// A slot for an enum whose values are 0, 1, … in the order of `names`.
+/// A pointer to an enum whose values are 0, 1, … in the order of `names`.
 template <class Enum>
 Choice choice(Enum& value, std::vector<std::string> names) {
     return {std::move(names), [&value] { return static_cast<std::size_t>(value); },
@@ -57,23 +58,43 @@ Choice choice(Enum& value, std::vector<std::string> names) {
 }
 
 /// Appends `inner` with `prefix` before every key.
-void nest(Rows& rows, std::string_view prefix, Rows inner);
+void nest(Fields& fields, std::string_view prefix, Fields inner);
 
-/// Sets the field that the entry names and adds its key to `given`. Throws InputError on an
-/// unknown key, a value of the wrong kind and a value outside the limits.
-void apply(const Rows& rows, const Entry& entry, const Origin& origin,
-           std::set<std::string>& given);
+/// Where the fields of an object were given, for errors about what must hold between them.
+struct Given {
+    Origin origin;                                  ///< of the object as a whole
+    std::map<std::string, std::string> where = {};  ///< by key: "my.toml:12", "--set"; no defaults
+};
+
+/// The fields, none of them required.
+Fields optional_fields(Fields fields);
+
+/// Sets the field that the entry names and notes where. Throws InputError on an unknown key, a
+/// value of the wrong kind and a value outside the limits.
+void apply(const Fields& fields, const Entry& entry, const Origin& origin, Given& given);
 
 /// Throws InputError when a required field is not in `given`.
-void require_all(const Rows& rows, const std::set<std::string>& given, const Origin& origin);
+void require_all(const Fields& fields, const Given& given);
+
+/// Throws InputError when a field lies outside its limits, as `apply` would have.
+void require_limits(const Fields& fields, const Given& given);
+
+/// Throws InputError: "my.toml:12: top_k: found 9, …".
+[[noreturn]] void refuse(const Given& given, const std::string& key, std::string_view what);
+
+/// Another field that `refuse` speaks of: "experts = 8 (my.toml:4)".
+std::string named(const Given& given, const std::string& key, std::string_view value);
+
+/// The number that it points to; none for text, flags and choices.
+std::optional<double> number_in(const FieldPointer& pointer);
 
 /// "450 GB/s": a value of that kind with its unit.
 std::string print_value(Kind kind, double value);
 
 /// In table order and complete: read back, it gives the same object. Empty texts are left out.
-std::string print_toml(const Rows& rows);
+std::string print_toml(const Fields& fields);
 
 /// Nested objects; quantities are plain numbers in base units (ps, bytes, per second).
-std::string print_json(const Rows& rows);
+std::string print_json(const Fields& fields);
 
 }  // namespace moehub

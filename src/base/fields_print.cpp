@@ -8,28 +8,24 @@ namespace moehub {
 namespace {
 
 /// As TOML writes it; empty when the field is an empty text.
-std::string toml_value(const Row& row) {
-    if (const auto* text = std::get_if<std::string*>(&row.slot))
+std::string toml_value(const Field& field) {
+    if (const auto* text = std::get_if<std::string*>(&field.pointer))
         return (*text)->empty() ? "" : toml_string(**text);
-    if (const auto* flag = std::get_if<bool*>(&row.slot)) return **flag ? "true" : "false";
-    if (const auto* choice = std::get_if<Choice>(&row.slot))
+    if (const auto* flag = std::get_if<bool*>(&field.pointer)) return **flag ? "true" : "false";
+    if (const auto* choice = std::get_if<Choice>(&field.pointer))
         return toml_string(choice->names.at(choice->get()));
-    double value = 0;
-    if (const auto* small = std::get_if<int*>(&row.slot)) value = **small;
-    if (const auto* whole = std::get_if<std::int64_t*>(&row.slot))
-        value = static_cast<double>(**whole);
-    if (const auto* real = std::get_if<double*>(&row.slot)) value = **real;
-    const std::string text = print_value(row.kind, value);
-    return row.kind == Kind::count || row.kind == Kind::number ? text : toml_string(text);
+    const std::string text = print_value(field.kind, number_in(field.pointer).value());
+    return field.kind == Kind::count || field.kind == Kind::number ? text : toml_string(text);
 }
 
-nlohmann::ordered_json json_value(const Row& row) {
-    if (const auto* choice = std::get_if<Choice>(&row.slot)) return choice->names.at(choice->get());
-    if (const auto* text = std::get_if<std::string*>(&row.slot)) return **text;
-    if (const auto* flag = std::get_if<bool*>(&row.slot)) return **flag;
-    if (const auto* small = std::get_if<int*>(&row.slot)) return **small;
-    if (const auto* whole = std::get_if<std::int64_t*>(&row.slot)) return **whole;
-    return *std::get<double*>(row.slot);
+nlohmann::ordered_json json_value(const Field& field) {
+    if (const auto* choice = std::get_if<Choice>(&field.pointer))
+        return choice->names.at(choice->get());
+    if (const auto* text = std::get_if<std::string*>(&field.pointer)) return **text;
+    if (const auto* flag = std::get_if<bool*>(&field.pointer)) return **flag;
+    if (const auto* small = std::get_if<int*>(&field.pointer)) return **small;
+    if (const auto* whole = std::get_if<std::int64_t*>(&field.pointer)) return **whole;
+    return *std::get<double*>(field.pointer);
 }
 
 /// "link." of "link.bandwidth"; empty at the top.
@@ -40,28 +36,28 @@ std::string table_of(const std::string& key) {
 
 }  // namespace
 
-std::string print_toml(const Rows& rows) {
+std::string print_toml(const Fields& fields) {
     std::string text, table;
-    for (const Row& row : rows) {
-        const std::string value = toml_value(row);
+    for (const Field& field : fields) {
+        const std::string value = toml_value(field);
         if (value.empty()) continue;
-        if (const std::string next = table_of(row.key); next != table) {
+        if (const std::string next = table_of(field.key); next != table) {
             table = next;
             text += fmt::format("\n[{}]\n", table);
         }
-        const std::string key = table.empty() ? row.key : row.key.substr(table.size() + 1);
-        text += fmt::format("{:<40}# {}\n", fmt::format("{} = {} ", key, value), row.doc);
+        const std::string key = table.empty() ? field.key : field.key.substr(table.size() + 1);
+        text += fmt::format("{:<40}# {}\n", fmt::format("{} = {} ", key, value), field.doc);
     }
     return text;
 }
 
-std::string print_json(const Rows& rows) {
+std::string print_json(const Fields& fields) {
     nlohmann::ordered_json root = nlohmann::ordered_json::object();
-    for (const Row& row : rows) {
-        std::string path = "/" + row.key;
+    for (const Field& field : fields) {
+        std::string path = "/" + field.key;
         for (char& c : path)
             if (c == '.') c = '/';
-        root[nlohmann::ordered_json::json_pointer(path)] = json_value(row);
+        root[nlohmann::ordered_json::json_pointer(path)] = json_value(field);
     }
     return root.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }

@@ -60,7 +60,7 @@ class Pickle {
     struct Node {
         Kind kind = Kind::none;
         std::uint32_t length = 0;   ///< of a text or tuple
-        std::uint64_t payload = 0;  ///< number, place in bytes_, fixed_ or growing_, or the name
+        std::uint64_t payload = 0;  ///< number, index into bytes_, fixed_ or growing_, or the name
     };
 
     std::string_view bytes_;

@@ -14,7 +14,6 @@
 namespace moehub {
 namespace {
 
-constexpr std::size_t kLongestFile = 256 * 1024;
 // toml++ builds and frees nested tables by recursion, one level per dot or bracket: without a
 // bound a file of dots overflows the stack.
 constexpr int kMostNesting = 4000;
@@ -50,9 +49,9 @@ int nesting_of(std::string_view text, const Origin& origin, std::ptrdiff_t line)
 }
 
 void check(std::string_view text, const Origin& origin) {
-    if (text.size() > kLongestFile)
+    if (text.size() > kLongestToml)
         throw InputError(
-            fmt::format("{}: {} bytes, at most {} allowed", origin, text.size(), kLongestFile));
+            fmt::format("{}: {} bytes, at most {} allowed", origin, text.size(), kLongestToml));
     const std::size_t bad = first_bad_utf8(text);
     if (bad != text.size())
         fail_at(origin, 1 + std::count(text.begin(), text.begin() + std::ptrdiff_t(bad), '\n'),
@@ -143,8 +142,12 @@ std::string toml_string(std::string_view text) {
     return result + '"';
 }
 
+std::string line_of(const Origin& origin, const Entry& entry) {
+    return entry.line > 0 ? fmt::format("{}:{}", origin, entry.line) : origin;
+}
+
 std::string at(const Origin& origin, const Entry& entry) {
-    return fmt::format("{}{}: {}: ", origin, entry.line > 0 ? fmt::format(":{}", entry.line) : "",
+    return fmt::format("{}: {}: ", line_of(origin, entry),
                        printable(std::string_view(entry.key).substr(0, 80)));
 }
 

@@ -1,5 +1,6 @@
 /// TOML text flattened to entries: one per value, keyed by its dotted path ("link.bandwidth").
 #pragma once
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,6 +9,9 @@ namespace moehub {
 
 /// Where text came from, as an error names it: a file's path, or "preset machines/dgx-h100".
 using Origin = std::string;
+
+/// Bytes of the longest text that is read.
+inline constexpr std::size_t kLongestToml = 256 * 1024;
 
 struct Entry {
     enum class Type {
@@ -26,7 +30,7 @@ struct Entry {
 };
 
 /// Ordered by line. Throws InputError, one line, on anything that is not TOML, on strings over
-/// several lines, on more than 256 KiB, and on nesting that no sensible file has.
+/// several lines, on more than kLongestToml bytes, and on nesting that no sensible file has.
 std::vector<Entry> read_toml(std::string_view text, const Origin& origin);
 
 /// "link.bandwidth=450 GB/s" as an entry. Throws InputError when there is no key or no "=".
@@ -34,6 +38,9 @@ Entry read_override(std::string_view text);
 
 /// A TOML basic string, quotes included.
 std::string toml_string(std::string_view text);
+
+/// "my.toml:12".
+std::string line_of(const Origin& origin, const Entry& entry);
 
 /// The front of an error message: "my.toml:12: link.bandwidth: ".
 std::string at(const Origin& origin, const Entry& entry);

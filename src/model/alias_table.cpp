@@ -11,7 +11,7 @@ AliasTable::AliasTable(std::span<const double> weights)
     const auto heaviest = static_cast<std::uint32_t>(
         std::max_element(weights.begin(), weights.end()) - weights.begin());
     const double boxes = static_cast<double>(weights.size());
-    std::vector<double> height(weights.size());  // in boxes, still to be placed
+    std::vector<double> height(weights.size());  // in boxes, still to be boxed
     std::vector<std::uint32_t> low, high;
     for (std::uint32_t i = 0; i < weights.size(); ++i) {
         height[i] = weights[i] / total_ * boxes;

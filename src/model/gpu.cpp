@@ -12,9 +12,9 @@ constexpr Limits kScores = {1e6, 1e18};
 constexpr Limits kPasses = {0, 1e6};
 
 /// Optional: what a file leaves out is as fitted on the measured H200.
-Rows rows_of(Kernels& k) {
+Fields fields_of(Kernels& k) {
     using enum Kind;
-    Rows rows = {
+    return optional_fields({
         {"tensor_efficiency", &k.tensor_efficiency, number, kShare, "of bf16_flops, all SMs"},
         {"throttled_clock", &k.throttled_clock, number, kShare, "of the clock, at the power limit"},
         {"boost_time", &k.boost_time, time, {1, 1e15}, "of an operator before the clock drops"},
@@ -41,15 +41,13 @@ Rows rows_of(Kernels& k) {
         {"route_row", &k.route_row, time, kLatency, "of that, for each token"},
         {"route_logits", &k.route_logits, number, {1, 1e15}, "logits per second of that"},
         {"scatter_add", &k.scatter_add, rate, {1e6, 1e15}, "rows added to others at random"},
-    };
-    for (Row& row : rows) row.need = Need::optional;
-    return rows;
+    });
 }
 
 /// Of the rest of a transformer layer; in the same table.
-Rows layer_rows_of(Kernels& k) {
+Fields layer_fields_of(Kernels& k) {
     using enum Kind;
-    Rows rows = {
+    return optional_fields({
         {"hbm_copy", &k.hbm_copy, number, kShare, "of hbm_bandwidth, tensors in order"},
         {"copy_load", &k.copy_load, rate, kSmRate, "stream_load, element by element"},
         {"strided_load", &k.strided_load, rate, kSmRate, "copy_load, on a part of each row"},
@@ -74,30 +72,26 @@ Rows layer_rows_of(Kernels& k) {
         {"flash2_back_passes", &k.flash2_back_passes, number, kPasses, "bytes over Q's"},
         {"slow_replay", &k.slow_replay, time, kLatency, "graph_replay on a slow host"},
         {"slow_replay_floor", &k.slow_replay_floor, time, kLatency, "shortest on a slow host"},
-    };
-    for (Row& row : rows) row.need = Need::optional;
-    return rows;
+    });
 }
 
-Rows rows_of(Overheads& o) {
+Fields fields_of(Overheads& o) {
     using enum Kind;
-    Rows rows = {
+    return optional_fields({
         {"graph_launch", &o.graph_launch, time, kLatency, "a kernel inside a CUDA graph"},
         {"eager_launch", &o.eager_launch, time, kLatency, "an operator of an eager framework"},
         {"eager_latency", &o.eager_latency, time, kLatency, "launch to kernel on an idle card"},
         {"host_sync", &o.host_sync, time, kLatency, "a kernel, 1 KB to the host, its wait"},
         {"atomic_latency", &o.atomic_latency, time, kLatency, "atomic add to global memory"},
         {"flag_round_trip", &o.flag_round_trip, time, kLatency, "between two SMs through L2"},
-    };
-    for (Row& row : rows) row.need = Need::optional;
-    return rows;
+    });
 }
 
 }  // namespace
 
-Rows rows_of(Gpu& gpu) {
-    Rows rows = {
-        {"sms", &gpu.sms, Kind::count, {1, 4096}, "streaming multiprocessors"},
+Fields fields_of(Gpu& gpu) {
+    Fields fields = {
+        {"sms", &gpu.sms, Kind::count, {2, 4096}, "streaming multiprocessors"},
         {"clock", &gpu.clock, Kind::frequency, {1e6, 1e11}, "largest of the SMs"},
         {"bf16_flops", &gpu.bf16_flops, Kind::flops, {1e9, 1e18}, "dense, of the whole card"},
         {"fp8_flops", &gpu.fp8_flops, Kind::flops, {0, 1e18}, "dense; 0: no FP8 units"},
@@ -105,10 +99,10 @@ Rows rows_of(Gpu& gpu) {
         {"hbm_capacity", &gpu.hbm_capacity, Kind::bytes, {1, 1e15}, "memory of the card"},
         {"l2_capacity", &gpu.l2_capacity, Kind::bytes, {1, 1e15}, "last-level cache"},
     };
-    nest(rows, "kernels.", rows_of(gpu.kernels));
-    nest(rows, "kernels.", layer_rows_of(gpu.kernels));
-    nest(rows, "overheads.", rows_of(gpu.overheads));
-    return rows;
+    nest(fields, "kernels.", fields_of(gpu.kernels));
+    nest(fields, "kernels.", layer_fields_of(gpu.kernels));
+    nest(fields, "overheads.", fields_of(gpu.overheads));
+    return fields;
 }
 
 namespace {
@@ -118,7 +112,7 @@ Gpu from_chain(std::vector<Document> chain, const Overrides& overrides) {
     for (Document& document : chain)
         std::erase_if(document.entries, [](const Entry& e) { return e.key == "title"; });
     Gpu gpu;
-    fill(rows_of(gpu), chain, overrides);
+    fill(fields_of(gpu), chain, overrides);
     return gpu;
 }
 
@@ -134,12 +128,12 @@ Gpu parse_gpu(std::string_view text, const std::string& origin) {
 
 std::string to_toml(const Gpu& gpu) {
     Gpu copy = gpu;
-    return print_toml(rows_of(copy));
+    return print_toml(fields_of(copy));
 }
 
 std::string to_json(const Gpu& gpu) {
     Gpu copy = gpu;
-    return print_json(rows_of(copy));
+    return print_json(fields_of(copy));
 }
 
 }  // namespace moehub

@@ -1,22 +1,17 @@
-/// The field table of Machine, and what must hold between its fields.
+/// The field table of Machine, and how documents fill it.
 #include "model/records.hpp"
 
 #include <moehub/error.hpp>
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
 namespace moehub {
 namespace {
 
 constexpr double kLongest = 1e12;  // ps: one second
-constexpr double kSlowest = 1e6;   // bytes/s: below it, times leave an int64 of picoseconds
 constexpr double kFastest = 1e14;  // bytes/s
-constexpr int kMostGpus = 65535;
-constexpr double kShortest = 1e3;  // ps: a hop cannot take no time
 
-Rows rows_of(LinkSpec& link, Limits bandwidth, Need need) {
+Fields fields_of(LinkSpec& link, Limits bandwidth, Need need) {
     constexpr Need optional = Need::optional;
     return {
         {"bandwidth", &link.bandwidth, Kind::rate, bandwidth, "raw flits, one direction", need},
@@ -52,7 +47,7 @@ Rows rows_of(LinkSpec& link, Limits bandwidth, Need need) {
     };
 }
 
-Rows rows_of(HubSpec& hub) {
+Fields fields_of(HubSpec& hub) {
     return {
         {"store_latency",
          &hub.store_latency,
@@ -77,9 +72,9 @@ Rows rows_of(HubSpec& hub) {
     };
 }
 
-Rows rows_of(MoeHubSpec& hub) {
-    Rows rows = {
-        {"store_bytes", &hub.store_bytes, Kind::bytes, {1, 4096}, "of one store out of an SM"},
+Fields fields_of(MoeHubSpec& hub) {
+    return optional_fields({
+        {"store_bytes", &hub.store_bytes, Kind::bytes, {16, 4096}, "of one store out of an SM"},
         {"rpm_entries", &hub.rpm_entries, Kind::count, {1, 1 << 20}, "packets per peer"},
         {"rpm_timer", &hub.rpm_timer, Kind::time, {0, kLongest}, "a line not full goes after"},
         {"rat_entries", &hub.rat_entries, Kind::count, {1, 1 << 28}, "rows the RAT remembers"},
@@ -90,12 +85,10 @@ Rows rows_of(MoeHubSpec& hub) {
          Kind::time,
          {0, kLongest},
          "acknowledgement to thread-block scheduler"},
-    };
-    for (Row& row : rows) row.need = Need::optional;
-    return rows;
+    });
 }
 
-Rows rows_of(CollectiveCosts& costs) {
+Fields fields_of(CollectiveCosts& costs) {
     return {
         {"launch", &costs.launch, Kind::time, {0, kLongest}, "call to first byte"},
         {"hop", &costs.hop, Kind::time, {0, kLongest}, "hand-over between ring steps"},
@@ -108,64 +101,12 @@ Rows rows_of(CollectiveCosts& costs) {
     };
 }
 
-[[noreturn]] void fail(const Origin& origin, const std::string& what) {
-    throw InputError(origin + ": " + what);
-}
-
-void check_latency(Ps latency, const Origin& origin, std::string_view key) {
-    if (static_cast<double>(latency) < kShortest)
-        fail(origin, fmt::format("{}: found {}, allowed 1 ns and more", key,
-                                 print_value(Kind::time, static_cast<double>(latency))));
-}
-
-void check_link(const LinkSpec& link, const Origin& origin, std::string_view table) {
-    check_latency(link.latency, origin, fmt::format("{}.latency", table));
-    if (link.payload % link.flit != 0)
-        fail(origin, fmt::format("{}.payload: found {} B, allowed multiples of the flit, {} B",
-                                 table, link.payload, link.flit));
-    const Bytes flits =
-        (link.payload + link.flit - 1) / link.flit + link.header_flits + link.multicast_flits;
-    if (flits > 65535)
-        fail(origin,
-             fmt::format("{}: found packets of {} flits, at most 65535 allowed", table, flits));
-    if (flits > link.buffer_flits)
-        fail(origin, fmt::format("{}.buffer_flits: found {}, allowed {} or more: one packet", table,
-                                 link.buffer_flits, flits));
-}
-
-void check(const Machine& m, const Origin& origin) {
-    const std::int64_t gpus = std::int64_t{m.nodes} * m.gpus_per_node;
-    if (gpus > kMostGpus)
-        fail(origin,
-             fmt::format("nodes: found {} GPUs in all, at most {} allowed", gpus, kMostGpus));
-    if (m.max_gpus != 0 && m.max_gpus < gpus)
-        fail(origin, fmt::format("max_gpus: found {}, allowed 0 or {} and more", m.max_gpus, gpus));
-    if (m.topology == NodeTopology::switched && m.switches < 1)
-        fail(origin, "switches: found 0, a switched machine needs 1 or more");
-    if (m.topology == NodeTopology::mesh && (m.switches != 0 || m.in_switch))
-        fail(origin, "topology: a mesh has no switches: allowed switches = 0, in_switch = false");
-    if (m.topology == NodeTopology::mesh && m.gpus_per_node > 256)
-        fail(origin,
-             fmt::format("gpus_per_node: found {}, a mesh has at most 256", m.gpus_per_node));
-    if (m.spines > 0) check_latency(m.spine_latency, origin, "spine_latency");
-    check_link(m.link, origin, "link");
-    if (m.nic.bandwidth > 0 && m.nic.bandwidth < kSlowest)
-        fail(origin, fmt::format("nic.bandwidth: found {}, allowed 0 B/s or {} and more",
-                                 print_value(Kind::rate, m.nic.bandwidth),
-                                 print_value(Kind::rate, kSlowest)));
-    if (m.nic.bandwidth > 0)
-        check_link(m.nic, origin, "nic");
-    else if (m.nodes > 1)
-        fail(origin, fmt::format("nic.bandwidth: found 0 B/s, {} nodes need more", m.nodes));
-}
-
 /// `gpu = "h100-sxm"` and `[gpu] preset = "h100-sxm"` both take over that whole GPU.
 bool names_gpu(const Entry& entry) {
     return (entry.key == "gpu" && entry.type != Entry::Type::table) || entry.key == "gpu.preset";
 }
 
-void take_gpu(Machine& machine, const Document& document, Entry entry,
-              std::set<std::string>& given) {
+void take_gpu(Machine& machine, const Document& document, Entry entry, Given& given) {
     entry.key = "gpu.preset";
     apply({{entry.key, &machine.gpu_name, Kind::text, {}, ""}}, entry, document.origin, given);
     machine.gpu_name = resolved(document, machine.gpu_name);
@@ -174,35 +115,36 @@ void take_gpu(Machine& machine, const Document& document, Entry entry,
     } catch (const InputError& error) {
         throw InputError(at(document.origin, entry) + error.what());
     }
-    for (const Row& row : rows_of(machine.gpu)) given.insert("gpu." + row.key);
+    for (const Field& field : fields_of(machine.gpu))
+        given.where["gpu." + field.key] = line_of(document.origin, entry);
 }
 
 Machine from_chain(std::vector<Document> chain, const Overrides& overrides) {
     Machine machine;
     machine.name = chain.back().name;
-    const Rows rows = rows_of(machine);
-    std::set<std::string> given;
+    const Fields fields = fields_of(machine);
+    Given given{chain.back().origin};
     const auto take = [&](const Document& document, const Entry& entry) {
         if (names_gpu(entry))
             take_gpu(machine, document, entry, given);
         else
-            apply(rows, entry, document.origin, given);
+            apply(fields, entry, document.origin, given);
     };
     for (Document& document : chain) {
         std::stable_partition(document.entries.begin(), document.entries.end(), names_gpu);
         for (const Entry& entry : document.entries) take(document, entry);
     }
     for (const std::string& text : overrides) take({"--set", "", "", {}, ""}, read_override(text));
-    require_all(rows, given, chain.back().origin);
-    check(machine, chain.back().origin);
+    require_all(fields, given);
+    check(machine, given);
     return machine;
 }
 
 }  // namespace
 
-Rows rows_of(Machine& m) {
+Fields fields_of(Machine& m) {
     constexpr Need optional = Need::optional;
-    Rows rows{
+    Fields fields{
         {"name", &m.name, Kind::text, {}, "preset or file", optional},
         {"title", &m.title, Kind::text, {}, "for moehub list", optional},
         {"nodes", &m.nodes, Kind::count, {1, kMostGpus}, "joined by NICs", optional},
@@ -226,13 +168,13 @@ Rows rows_of(Machine& m) {
         {"spine_latency", &m.spine_latency, Kind::time, {0, kLongest}, "leaf to spine", optional},
         {"gpu.preset", &m.gpu_name, Kind::text, {}, "where the GPU's figures start", optional},
     };
-    nest(rows, "gpu.", rows_of(m.gpu));
-    nest(rows, "link.", rows_of(m.link, {kSlowest, kFastest}, Need::required));
-    nest(rows, "hub.", rows_of(m.hub));
-    nest(rows, "moe_hub.", rows_of(m.moe_hub));
-    nest(rows, "nic.", rows_of(m.nic, {0, kFastest}, Need::optional));
-    nest(rows, "collective.", rows_of(m.collective));
-    return rows;
+    nest(fields, "gpu.", fields_of(m.gpu));
+    nest(fields, "link.", fields_of(m.link, {kSlowest, kFastest}, Need::required));
+    nest(fields, "hub.", fields_of(m.hub));
+    nest(fields, "moe_hub.", fields_of(m.moe_hub));
+    nest(fields, "nic.", fields_of(m.nic, {0, kFastest}, Need::optional));
+    nest(fields, "collective.", fields_of(m.collective));
+    return fields;
 }
 
 Machine load_machine(const std::string& name_or_path, const Overrides& overrides) {
@@ -245,12 +187,12 @@ Machine parse_machine(std::string_view text, const std::string& origin) {
 
 std::string to_toml(const Machine& machine) {
     Machine copy = machine;
-    return print_toml(rows_of(copy));
+    return print_toml(fields_of(copy));
 }
 
 std::string to_json(const Machine& machine) {
     Machine copy = machine;
-    return print_json(rows_of(copy));
+    return print_json(fields_of(copy));
 }
 
 }  // namespace moehub

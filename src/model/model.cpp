@@ -1,9 +1,5 @@
-/// The field table of Model, and what must hold between its fields.
+/// The field table of Model, and how documents fill it.
 #include "model/records.hpp"
-
-#include <moehub/error.hpp>
-
-#include <fmt/format.h>
 
 namespace moehub {
 namespace {
@@ -14,7 +10,7 @@ constexpr Limits kExperts{0, 10000};
 constexpr Limits kWidth{0, 1 << 20};
 constexpr Limits kHeads{0, 4096};
 
-Rows rows_of(Attention& a) {
+Fields fields_of(Attention& a) {
     constexpr Need optional = Need::optional;
     return {
         {"kind", choice(a.kind, {"gqa", "mla"}), Kind::choice, {}, "grouped query or latent"},
@@ -31,68 +27,18 @@ Rows rows_of(Attention& a) {
     };
 }
 
-/// One rule between fields: when it fails, the message names the key.
-struct Rule {
-    bool holds;
-    std::string_view message;
-};
-
-void check_all(std::initializer_list<Rule> rules, const Origin& origin) {
-    for (const Rule& rule : rules)
-        if (!rule.holds) throw InputError(fmt::format("{}: {}", origin, rule.message));
-}
-
-void check_attention(const Model& m, const Origin& origin) {
-    const Attention& a = m.attention;
-    const bool mla = a.kind == Attention::Kind::mla;
-    check_all(
-        {
-            {a.heads % a.kv_heads == 0,
-             "attention.heads: must be a multiple of attention.kv_heads"},
-            {mla || a.head_dim > 0, "attention.head_dim: gqa needs 1 or more"},
-            {!mla || a.kv_lora_rank > 0, "attention.kv_lora_rank: mla needs 1 or more"},
-            {!mla || a.qk_nope_head_dim > 0, "attention.qk_nope_head_dim: mla needs 1 or more"},
-            {!mla || a.qk_rope_head_dim > 0, "attention.qk_rope_head_dim: mla needs 1 or more"},
-            {!mla || a.v_head_dim > 0, "attention.v_head_dim: mla needs 1 or more"},
-            {a.window_layers <= m.layers, "attention.window_layers: more than layers"},
-        },
-        origin);
-}
-
-void check(const Model& m, const Origin& origin) {
-    const bool moe = m.experts > 0;
-    check_all(
-        {
-            {m.dense_layers <= m.layers, "dense_layers: more than layers"},
-            {!moe || m.top_k > 0, "top_k: a model with experts needs 1 or more"},
-            {m.top_k <= m.experts, "top_k: more than experts"},
-            {!moe || m.expert_ffn > 0, "expert_ffn: a model with experts needs 1 or more"},
-            {m.experts % m.expert_groups == 0, "experts: must be a multiple of expert_groups"},
-            {m.top_groups <= m.expert_groups, "top_groups: more than expert_groups"},
-            {m.top_k <= m.experts / m.expert_groups * m.top_groups,
-             "top_k: more than the experts of top_groups groups"},
-            {m.shared_experts == 0 || m.shared_ffn > 0,
-             "shared_ffn: shared experts need 1 or more"},
-            {(moe && m.dense_layers == 0) || m.dense_ffn > 0,
-             "dense_ffn: dense layers need 1 or more"},
-        },
-        origin);
-    check_attention(m, origin);
-}
-
 Model from_chain(const std::vector<Document>& chain, const Overrides& overrides) {
     Model model;
     model.name = chain.back().name;
-    fill(rows_of(model), chain, overrides);
-    check(model, chain.back().origin);
+    check(model, fill(fields_of(model), chain, overrides));
     return model;
 }
 
 }  // namespace
 
-Rows rows_of(Model& m) {
+Fields fields_of(Model& m) {
     constexpr Need optional = Need::optional;
-    Rows rows{
+    Fields fields{
         {"name", &m.name, Kind::text, {}, "preset or file", optional},
         {"title", &m.title, Kind::text, {}, "for moehub list", optional},
         {"layers", &m.layers, Kind::count, {1, kLayers.max}, "dense ones included"},
@@ -113,8 +59,8 @@ Rows rows_of(Model& m) {
         {"dense_ffn", &m.dense_ffn, Kind::count, kWidth, "of a dense layer", optional},
         {"gated", &m.gated, Kind::flag, {}, "gate, up, down; else up, down", optional},
     };
-    nest(rows, "attention.", rows_of(m.attention));
-    return rows;
+    nest(fields, "attention.", fields_of(m.attention));
+    return fields;
 }
 
 Model load_model(const std::string& name_or_path, const Overrides& overrides) {
@@ -127,12 +73,12 @@ Model parse_model(std::string_view text, const std::string& origin) {
 
 std::string to_toml(const Model& model) {
     Model copy = model;
-    return print_toml(rows_of(copy));
+    return print_toml(fields_of(copy));
 }
 
 std::string to_json(const Model& model) {
     Model copy = model;
-    return print_json(rows_of(copy));
+    return print_json(fields_of(copy));
 }
 
 }  // namespace moehub

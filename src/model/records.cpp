@@ -2,12 +2,13 @@
 
 namespace moehub {
 
-void fill(const Rows& rows, const std::vector<Document>& chain, const Overrides& overrides) {
-    std::set<std::string> given;
+Given fill(const Fields& fields, const std::vector<Document>& chain, const Overrides& overrides) {
+    Given given{chain.back().origin};
     for (const Document& document : chain)
-        for (const Entry& entry : document.entries) apply(rows, entry, document.origin, given);
-    for (const std::string& text : overrides) apply(rows, read_override(text), "--set", given);
-    require_all(rows, given, chain.back().origin);
+        for (const Entry& entry : document.entries) apply(fields, entry, document.origin, given);
+    for (const std::string& text : overrides) apply(fields, read_override(text), "--set", given);
+    require_all(fields, given);
+    return given;
 }
 
 }  // namespace moehub

@@ -1,5 +1,5 @@
-/// The field tables of Gpu, LinkSpec, Machine, Model and SystemSpec, and how a chain of documents
-/// fills one.
+/// The field tables of Gpu, Machine, Model and SystemSpec, how a chain of documents fills one, and
+/// what must hold between its fields.
 #pragma once
 #include "base/fields.hpp"
 #include "model/source.hpp"
@@ -9,20 +9,28 @@
 #include <moehub/model.hpp>
 #include <moehub/presets.hpp>
 
-#include <set>
 #include <string>
 #include <vector>
 
 namespace moehub {
 
-Rows rows_of(Gpu& gpu);
-Rows rows_of(Machine& machine);
-Rows rows_of(Model& model);
-Rows rows_of(SystemSpec& system);
+Fields fields_of(Gpu& gpu);
+Fields fields_of(Machine& machine);
+Fields fields_of(Model& model);
+Fields fields_of(SystemSpec& system);
 
-/// Sets the rows' fields from the documents, base first, then from the overrides; throws
+// Limits of machines that their checks need, too.
+inline constexpr double kSlowest = 1e6;   ///< bytes/s: below it, times leave an int64 of ps
+inline constexpr double kShortest = 1e3;  ///< ps: a hop cannot take no time
+inline constexpr int kMostGpus = 65535;
+
+/// What must hold between fields; throws InputError.
+void check(const Machine& machine, const Given& given);
+void check(const Model& model, const Given& given);
+
+/// Sets the fields' fields from the documents, base first, then from the overrides; throws
 /// InputError when a required key is missing at the end. A preset's name is the document's unless
-/// it gives one.
-void fill(const Rows& rows, const std::vector<Document>& chain, const Overrides& overrides);
+/// it gives one. Returns where each was given.
+Given fill(const Fields& fields, const std::vector<Document>& chain, const Overrides& overrides);
 
 }  // namespace moehub

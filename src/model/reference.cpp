@@ -1,13 +1,13 @@
 #include "model/reference.hpp"
 
-#include <cmath>
+#include "base/portable_math.hpp"
 
 namespace moehub {
 namespace {
 
-/// Between -1 and 1, by place.
-double made_up(std::uint64_t place) {
-    std::uint64_t x = place + 0x9e3779b97f4a7c15u;  // splitmix64
+/// Between -1 and 1, another for each number.
+double made_up(std::uint64_t number) {
+    std::uint64_t x = number + 0x9e3779b97f4a7c15u;  // splitmix64
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
     x ^= x >> 31;
@@ -15,7 +15,7 @@ double made_up(std::uint64_t place) {
 }
 
 double silu(double x) {
-    return x / (1.0 + std::exp(-x));
+    return x / (1.0 + portable_exp(-x));
 }
 
 double dot(std::span<const double> a, std::span<const double> b) {
@@ -75,10 +75,10 @@ std::vector<double> ReferenceLayer::output(const Routing& routing, std::int64_t 
     std::vector<double> y(x.size());
     const auto chosen = routing.chosen_by(0, token);
     const auto weights = routing.weights_of(0, token);
-    for (std::size_t slot = 0; slot < chosen.size(); ++slot) {
+    for (std::size_t choice = 0; choice < chosen.size(); ++choice) {
         std::vector<double> out(x.size());
-        add_expert(chosen[slot], x, out, 0, inner_);
-        for (std::size_t i = 0; i < y.size(); ++i) y[i] += double{weights[slot]} * out[i];
+        add_expert(chosen[choice], x, out, 0, inner_);
+        for (std::size_t i = 0; i < y.size(); ++i) y[i] += double{weights[choice]} * out[i];
     }
     add_shared(x, y);
     return y;

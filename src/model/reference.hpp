@@ -5,7 +5,7 @@
 ///     expert(x) = down · (silu(gate · x) ∘ (up · x)),     gated
 ///     expert(x) = down · silu(up · x),                    not gated.
 ///
-/// Inputs and matrices are made up, the same for all: a hash of their place, between -1 and 1.
+/// Inputs and matrices are made up, the same for all: a hash of their number, between -1 and 1.
 #pragma once
 #include <moehub/model.hpp>
 #include <moehub/routing.hpp>

@@ -70,9 +70,9 @@ void choose_after(ExpertDraw& draw, std::span<std::uint16_t> chosen,
     for (const auto expert : wanted)
         if (rng.uniform() < transition) draw.allow_group(draw.group_of(expert));
     draw.allow_groups(rng);
-    for (std::size_t slot = 0; slot < chosen.size(); ++slot) {
-        const bool follows = rng.uniform() < transition && draw.take(wanted[slot]);
-        chosen[slot] = follows ? wanted[slot] : draw.draw(rng);
+    for (std::size_t choice = 0; choice < chosen.size(); ++choice) {
+        const bool follows = rng.uniform() < transition && draw.take(wanted[choice]);
+        chosen[choice] = follows ? wanted[choice] : draw.draw(rng);
     }
 }
 
@@ -100,9 +100,9 @@ std::vector<std::uint32_t> spread_out(std::uint32_t count) {
     return order;
 }
 
-class Maker {
+class RoutingMaker {
   public:
-    Maker(const RoutingSpec& spec, const Model& model, std::int64_t tokens, int layers)
+    RoutingMaker(const RoutingSpec& spec, const Model& model, std::int64_t tokens, int layers)
         : spec_(spec) {
         // Groups that a token may use all of are no limit.
         if (model.top_groups < model.expert_groups)
@@ -161,14 +161,14 @@ class Maker {
     /// ones run over one such distance where it is whole, else over all experts.
     void fill_balanced(int layer) {
         const auto experts = static_cast<std::uint32_t>(routing_.experts);
-        const auto slots = static_cast<std::uint32_t>(routing_.top_k);
-        const auto first = spread_out(experts % slots == 0 ? experts / slots : experts);
+        const auto choices = static_cast<std::uint32_t>(routing_.top_k);
+        const auto first = spread_out(experts % choices == 0 ? experts / choices : experts);
         for (std::int64_t token = 0; token < routing_.tokens; ++token) {
             const auto chosen = of_token(routing_.chosen, layer, token);
             const std::uint32_t offset = first[static_cast<std::size_t>(token) % first.size()];
-            for (std::uint32_t slot = 0; slot < slots; ++slot)
-                chosen[slot] =
-                    static_cast<std::uint16_t>((offset + slot * experts / slots) % experts);
+            for (std::uint32_t choice = 0; choice < choices; ++choice)
+                chosen[choice] =
+                    static_cast<std::uint16_t>((offset + choice * experts / choices) % experts);
         }
     }
 
@@ -196,7 +196,7 @@ Routing make_routing(const RoutingSpec& spec, const Model& model, std::int64_t t
             "{} groups",
             model.top_groups, model.expert_groups));
     try {
-        return Maker(spec, model, tokens, layers).make();
+        return RoutingMaker(spec, model, tokens, layers).make();
     } catch (const std::bad_alloc&) {
         throw InputError(
             fmt::format("routing: {} tokens, {} layers and top_k {} do not fit in memory", tokens,

@@ -8,7 +8,7 @@
 #include "model/routing_shares.hpp"
 
 #include "base/portable_math.hpp"
-#include "model/inclusion.hpp"
+#include "model/draw_probabilities.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -132,7 +132,7 @@ std::vector<double> exact_draw_weights(const std::vector<double>& shares, int co
     for (std::size_t i = 0; i < open.size(); ++i) race[i] = weights[open[i]];
     const std::vector<double> wanted = race;
     for (int round = 0; round < kRounds; ++round) {
-        const std::vector<double> drawn = inclusion(race, count);
+        const std::vector<double> drawn = draw_probabilities(race, count);
         for (std::size_t i = 0; i < race.size(); ++i) {
             const double got = race_weight(drawn[i]);
             if (got > 0) race[i] *= wanted[i] / std::min(got, kHeaviest);

@@ -38,7 +38,7 @@ Routing sizes_of(const NpyArray& array, int experts, const std::string& file) {
     return routing;
 }
 
-/// From [token][layer][slot] to [layer][token][slot], each number checked.
+/// From [token][layer][choice] to [layer][token][choice], each number checked.
 template <class Value>
 void copy_rows(const NpyValues<Value>& values, Routing& routing, const std::string& file) {
     const auto layers = static_cast<std::size_t>(routing.layers);
@@ -47,13 +47,13 @@ void copy_rows(const NpyValues<Value>& values, Routing& routing, const std::stri
     const auto fail_at = [&](std::size_t token, std::size_t layer, std::string_view what) {
         fail(file, fmt::format("token {}, layer {}: {}", token, layer, what));
     };
-    // [expert] the choice that named it last, counted from 1: finds repeats without a search.
+    // [expert] the (token, layer) that named it last, from 1: finds repeats without a search.
     std::vector<std::uint64_t> named_by(static_cast<std::size_t>(routing.experts), 0);
     for (std::size_t token = 0, from = 0; token < tokens; ++token) {
         for (std::size_t layer = 0; layer < layers; ++layer) {
-            const std::uint64_t choice = token * layers + layer + 1;
+            const std::uint64_t namer = token * layers + layer + 1;
             std::uint16_t* to = routing.chosen.data() + (layer * tokens + token) * top_k;
-            for (std::size_t slot = 0; slot < top_k; ++slot, ++from) {
+            for (std::size_t choice = 0; choice < top_k; ++choice, ++from) {
                 const Value value = values[from];
                 // A negative number becomes one far too large.
                 const auto expert = static_cast<std::uint64_t>(value);
@@ -61,10 +61,10 @@ void copy_rows(const NpyValues<Value>& values, Routing& routing, const std::stri
                     fail_at(token, layer,
                             fmt::format("found expert {}, allowed: 0 to {}", +value,
                                         routing.experts - 1));
-                if (std::exchange(named_by[expert], choice) == choice)
+                if (std::exchange(named_by[expert], namer) == namer)
                     fail_at(token, layer,
                             fmt::format("found expert {} twice, allowed: once", expert));
-                to[slot] = static_cast<std::uint16_t>(expert);
+                to[choice] = static_cast<std::uint16_t>(expert);
             }
         }
     }

@@ -1,5 +1,6 @@
 #include "model/source.hpp"
 
+#include "base/file_bytes.hpp"
 #include "base/nearest.hpp"
 #include "base/quantity.hpp"
 #include "model/presets.hpp"
@@ -9,8 +10,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include <fmt/format.h>
 
@@ -23,17 +22,6 @@ bool is_file_name(std::string_view name) {
     return name.find('/') != std::string_view::npos || name.ends_with(".toml");
 }
 
-std::string read_file(const std::string& path) {
-    std::error_code error;
-    if (!fs::exists(path, error)) throw InputError(fmt::format("{}: no such file", path));
-    if (!fs::is_regular_file(path, error))
-        throw InputError(fmt::format("{}: not a regular file", path));
-    std::ifstream file(path, std::ios::binary);
-    std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-    if (!file) throw InputError(fmt::format("{}: cannot be read", path));
-    return text;
-}
-
 std::string singular(std::string_view kind) {
     return std::string(kind.substr(0, kind.size() - 1));
 }
@@ -41,7 +29,7 @@ std::string singular(std::string_view kind) {
 Document open(std::string_view kind, const std::string& name) {
     if (is_file_name(name)) {
         const fs::path path(name);
-        std::string text = read_file(name);
+        std::string text = read_bytes(name, kLongestToml);
         return {name, path.stem().string(), path.parent_path().string(), read_toml(text, name),
                 std::move(text)};
     }
@@ -55,16 +43,31 @@ Document open(std::string_view kind, const std::string& name) {
                                  did_you_mean(name, names), fmt::join(names, ", ")));
 }
 
-/// Takes `extends` out of the document; empty when it has none.
-std::string take_base(Document& document) {
+struct Base {
+    std::string name;  ///< empty: the document extends nothing
+    std::string at;    ///< front of an error about it
+};
+
+/// Takes `extends` out of the document.
+Base take_base(Document& document) {
     const auto found = std::find_if(document.entries.begin(), document.entries.end(),
                                     [](const Entry& e) { return e.key == "extends"; });
-    if (found == document.entries.end()) return "";
+    if (found == document.entries.end()) return {};
     if (found->type != Entry::Type::string || found->text.empty())
         throw InputError(at(document.origin, *found) + "expected a preset's name or a file");
-    const std::string base = resolved(document, found->text);
+    Base base{resolved(document, found->text), at(document.origin, *found)};
     document.entries.erase(found);
     return base;
+}
+
+/// What `what()` returns; where it fails, the error says first which file extends that.
+template <class Open>
+auto opened_by(const Base& base, Open what) {
+    try {
+        return what();
+    } catch (const InputError& error) {
+        throw InputError(base.at + error.what());
+    }
 }
 
 void forget_name(Document& document) {
@@ -75,13 +78,14 @@ void forget_name(Document& document) {
 std::vector<Document> follow(std::string_view kind, Document last) {
     constexpr std::size_t kLongest = 8;
     std::vector<Document> chain;
-    std::string base = take_base(last);
+    Base base = take_base(last);
+    const std::string first = base.at;
     chain.push_back(std::move(last));
-    while (!base.empty()) {
+    while (!base.name.empty()) {
         if (chain.size() == kLongest)
-            throw InputError(fmt::format("{}: extends: more than {} files deep, or in a circle",
-                                         chain.front().origin, kLongest));
-        Document document = open(kind, base);
+            throw InputError(
+                fmt::format("{}more than {} files deep, or in a circle", first, kLongest));
+        Document document = opened_by(base, [&] { return open(kind, base.name); });
         base = take_base(document);
         forget_name(document);
         chain.push_back(std::move(document));
@@ -137,9 +141,9 @@ std::string sources_of(const std::string& name_or_path) {
 
 std::string kind_of(const std::string& name_or_path) {
     if (is_file_name(name_or_path)) {
-        std::string base = name_or_path;
-        for (int depth = 0; depth < 8 && is_file_name(base); ++depth) {
-            Document document = open("machines", base);
+        Base base{name_or_path, ""};
+        for (int depth = 0; depth < 8 && is_file_name(base.name); ++depth) {
+            Document document = opened_by(base, [&] { return open("machines", base.name); });
             for (const Entry& entry : document.entries) {
                 if (entry.key == "program") return "systems";
                 if (entry.key == "sms" || entry.key == "hbm_bandwidth") return "gpus";
@@ -148,7 +152,8 @@ std::string kind_of(const std::string& name_or_path) {
             }
             base = take_base(document);
         }
-        return base.empty() || is_file_name(base) ? "machines" : kind_of(base);
+        if (base.name.empty() || is_file_name(base.name)) return "machines";
+        return opened_by(base, [&] { return kind_of(base.name); });
     }
     std::vector<std::string> names;
     for (const EmbeddedPreset& preset : embedded_presets()) {

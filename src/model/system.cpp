@@ -10,12 +10,12 @@ constexpr Limits kElement = {0.5, 8};
 
 }  // namespace
 
-Rows rows_of(SystemSpec& s) {
+Fields fields_of(SystemSpec& s) {
     using enum Kind;
-    Rows rows = {
+    Fields fields = {
         {"name", &s.name, text, {}, "of the system"},
         {"title", &s.title, text, {}, "one line"},
-        {"program", &s.program, text, {}, "that its GPUs run", Need::required},
+        {"program", &s.program, text, {}, "that its GPUs run"},
         {"stores",
          moehub::choice(s.stores, {"per_peer", "fifo", "rpm"}),
          Kind::choice,
@@ -37,9 +37,9 @@ Rows rows_of(SystemSpec& s) {
         {"combine_start", &s.combine_start, time, kTime, "launch to first packet"},
         {"barrier", &s.barrier, time, kTime, "of all GPUs, beyond its packets"},
     };
-    for (Row& row : rows)
-        if (row.key != "program") row.need = Need::optional;
-    return rows;
+    for (Field& field : fields)
+        if (field.key != "program") field.need = Need::optional;
+    return fields;
 }
 
 namespace {
@@ -47,7 +47,7 @@ namespace {
 SystemSpec from_chain(const std::vector<Document>& chain, const Overrides& overrides) {
     SystemSpec system;
     system.name = chain.back().name;
-    fill(rows_of(system), chain, overrides);
+    fill(fields_of(system), chain, overrides);
     return system;
 }
 
@@ -63,19 +63,19 @@ SystemSpec parse_system(std::string_view text, const std::string& origin) {
 
 std::string to_toml(const SystemSpec& system) {
     SystemSpec copy = system;
-    return print_toml(rows_of(copy));
+    return print_toml(fields_of(copy));
 }
 
 std::string to_json(const SystemSpec& system) {
     SystemSpec copy = system;
-    return print_json(rows_of(copy));
+    return print_json(fields_of(copy));
 }
 
 std::vector<std::string> changed_keys(const SystemSpec& system) {
     SystemSpec given = system;
     SystemSpec unset;
-    const Rows now = rows_of(given);
-    const Rows before = rows_of(unset);
+    const Fields now = fields_of(given);
+    const Fields before = fields_of(unset);
     std::vector<std::string> keys;
     for (std::size_t i = 0; i < now.size(); ++i) {
         const bool parameter = now[i].kind != Kind::text;

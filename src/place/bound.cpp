@@ -1,5 +1,4 @@
-// Load: a GPU with the heaviest item also has as many others as it has slots; the copies that make
-// the heaviest item lightest are those of copies_of().
+// Load: as in load_bound.cpp; with copies the heaviest item, lightest by those of copies_of().
 //
 // Distinct domains: a token with n of its experts on a domain counts 1/n for each of them, so
 //     D = Σ over experts e, tokens t of e:  1/(1 + x),  x = the token's other experts beside e,
@@ -15,6 +14,7 @@
 #include "base/parallel.hpp"
 #include "place/eplb.hpp"
 #include "place/evaluate.hpp"
+#include "place/load_bound.hpp"
 #include "place/partners.hpp"
 
 #include <algorithm>
@@ -65,20 +65,14 @@ LayerLoads loads_of(const Profile& profile, const PlaceOptions& options, const E
     return loads;
 }
 
-double load_bound(std::span<const double> counts, int gpus, int redundant, bool equal) {
+/// With copies: those that make the heaviest item lightest.
+double copied_load_bound(std::span<const double> counts, int gpus, int redundant) {
     const double mean = std::accumulate(counts.begin(), counts.end(), 0.0) / gpus;
     if (mean <= 0) return 1;
-    const int experts = static_cast<int>(counts.size());
-    const std::vector<int> copies = copies_of(counts, experts + redundant);
+    const std::vector<int> copies = copies_of(counts, static_cast<int>(counts.size()) + redundant);
     double heaviest = 0;
-    for (int expert = 0; expert < experts; ++expert)
-        heaviest = std::max(heaviest, counts[at(expert)] / copies[at(expert)]);
-    if (redundant == 0 && equal) {
-        std::vector<double> sorted(counts.begin(), counts.end());
-        std::sort(sorted.begin(), sorted.end());
-        const int others = std::min(experts / gpus, experts) - 1;
-        heaviest += std::accumulate(sorted.begin(), sorted.begin() + std::max(others, 0), 0.0);
-    }
+    for (std::size_t expert = 0; expert < counts.size(); ++expert)
+        heaviest = std::max(heaviest, counts[expert] / copies[expert]);
     return std::max(1.0, heaviest / mean);
 }
 
@@ -204,7 +198,12 @@ class Bounds {
     Sums of_layer(const Profile& profile, int layer) const {
         Sums sums;
         const LayerLoads here = loads_of(profile, options_, layout_, layer);
-        sums.load = load_bound(profile.counts_of(layer), input_.gpus, input_.redundant, slots_ > 0);
+        const auto counts = profile.counts_of(layer);
+        sums.load =
+            input_.redundant > 0
+                ? copied_load_bound(counts, input_.gpus, input_.redundant)
+                : std::max(1.0, load_bound(counts, input_.gpus,
+                                           slots_ > 0 ? SlotCounts::equal : SlotCounts::any));
         if (!profile.has_tokens() || slots_ == 0) return sums;
         const Matrix both = shared_within(profile, LayerCopies(layout_, layer), layer);
         sums.gpus = distinct_bound(both, here, gpu_);

@@ -16,9 +16,9 @@ std::size_t at(int index) {
 }
 
 /// [expert × part] tie(e, p), kept as experts move.
-class Mover {
+class PartTies {
   public:
-    Mover(Partition& partition, const Matrix& ties)
+    PartTies(Partition& partition, const Matrix& ties)
         : partition_(partition), ties_(ties), tie_(ties.rows, partition.parts) {
         for (int a = 0; a < ties.rows; ++a)
             for (int b = 0; b < ties.rows; ++b) tie_(a, part(b)) += ties(a, b);
@@ -61,20 +61,20 @@ struct Choice {
 
 /// The swap that takes an expert off the busiest part: the least loss among those that bring both
 /// parts below `limit`; without such the one after which the busier of the two is lightest.
-Choice best_swap(const Mover& mover, const std::vector<double>& loads, std::span<const double> load,
-                 double limit) {
+Choice best_swap(const PartTies& parts, const std::vector<double>& loads,
+                 std::span<const double> load, double limit) {
     const auto busiest =
         static_cast<int>(std::max_element(loads.begin(), loads.end()) - loads.begin());
     Choice enough, some;
     const auto experts = static_cast<int>(load.size());
     for (int a = 0; a < experts; ++a) {
-        if (mover.part(a) != busiest) continue;
+        if (parts.part(a) != busiest) continue;
         for (int b = 0; b < experts; ++b) {
-            const int other = mover.part(b);
+            const int other = parts.part(b);
             const double less = load[at(a)] - load[at(b)];
             if (other == busiest || less <= 0) continue;
             const double after = std::max(loads[at(busiest)] - less, loads[at(other)] + less);
-            if (after <= limit) enough.offer(a, b, mover.loss_of_swap(a, b));
+            if (after <= limit) enough.offer(a, b, parts.loss_of_swap(a, b));
             if (after < loads[at(busiest)]) some.offer(a, b, after);
         }
     }
@@ -107,19 +107,19 @@ double Partition::cut(const Matrix& ties) const {
 void make_equal(Partition& partition, const Matrix& ties) {
     const auto experts = static_cast<int>(partition.part_of.size());
     const int room = experts / partition.parts;
-    Mover mover(partition, ties);
+    PartTies parts(partition, ties);
     std::vector<int> size = partition.sizes();
     for (;;) {
         Choice best;
         for (int expert = 0; expert < experts; ++expert) {
-            if (size[at(mover.part(expert))] <= room) continue;
+            if (size[at(parts.part(expert))] <= room) continue;
             for (int to = 0; to < partition.parts; ++to)
-                if (size[at(to)] < room) best.offer(expert, to, mover.loss_of_move(expert, to));
+                if (size[at(to)] < room) best.offer(expert, to, parts.loss_of_move(expert, to));
         }
         if (best.first < 0) return;
-        --size[at(mover.part(best.first))];
+        --size[at(parts.part(best.first))];
         ++size[at(best.second)];
-        mover.move(best.first, best.second);
+        parts.move(best.first, best.second);
     }
 }
 
@@ -127,14 +127,14 @@ bool keep_load_below(Partition& partition, const Matrix& ties, std::span<const d
                      double cap) {
     const double limit =
         cap * std::accumulate(load.begin(), load.end(), 0.0) / static_cast<double>(partition.parts);
-    Mover mover(partition, ties);
+    PartTies parts(partition, ties);
     // The loads, sorted, fall with every swap, so it ends; rounding must not keep it going.
     for (std::size_t swaps = 0; swaps < 16 * load.size(); ++swaps) {
         const std::vector<double> loads = partition.loads(load);
         if (*std::max_element(loads.begin(), loads.end()) <= limit) return true;
-        const Choice swap = best_swap(mover, loads, load, limit);
+        const Choice swap = best_swap(parts, loads, load, limit);
         if (swap.first < 0) return false;
-        mover.swap(swap.first, swap.second);
+        parts.swap(swap.first, swap.second);
     }
     return false;
 }

@@ -48,8 +48,8 @@ std::string significant(double value) {
     if (value == 0) return "0";
     if (std::abs(value) >= 1e15) return fmt::format("{:.3g}", value);
     // Rounding to three digits first, so that 9.996 takes the digits of 10.0.
-    const double rounded = std::strtod(fmt::format("{:.2e}", value).c_str(), nullptr);
-    const int magnitude = static_cast<int>(std::floor(std::log10(std::abs(rounded))));
+    const std::string rounded = fmt::format("{:.2e}", value);
+    const int magnitude = std::atoi(rounded.c_str() + rounded.find('e') + 1);
     const int decimals = std::clamp(2 - magnitude, 0, 12);
     return with_commas(fmt::format("{:.{}f}", value, decimals));
 }

@@ -111,8 +111,6 @@ PlacementTable mean_table(const std::vector<PlacementTable>& tables);
 /// Head, a table per profile, the front, simulated effects, and what it means.
 std::string placement_text(const PlacementReport& report, bool bold);
 
-/// The front as a table with the options that give each; empty without one.
-std::string pareto_text(const PlacementReport& report, bool bold);
 /// Simulated times of the layouts; empty without them.
 std::string effect_text(const PlacementReport& report, bool bold);
 

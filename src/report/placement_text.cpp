@@ -150,8 +150,7 @@ std::string legend(const PlacementReport& report) {
     return out;
 }
 
-}  // namespace
-
+/// The front as a table with the options that give each; empty without one.
 std::string pareto_text(const PlacementReport& report, bool bold) {
     if (!report.pareto) return "";
     const bool nodes = report.nodes > 1;
@@ -176,6 +175,8 @@ std::string pareto_text(const PlacementReport& report, bool bold) {
                        report.held_out.empty() ? "on the profiles" : "on the held-out tokens") +
            table.text(bold);
 }
+
+}  // namespace
 
 std::string placement_text(const PlacementReport& report, bool bold) {
     std::string out = head(report) + "\n";

@@ -78,7 +78,7 @@ std::string shaded_row(const HeatMap& map, int row, int cell) {
 
 }  // namespace
 
-HeatMap heat_map(const std::vector<double>& values, int columns, HeatSize most, Gather gather) {
+HeatMap heat_map(const std::vector<double>& values, int columns, HeatSize most, MergeCells merge) {
     HeatMap map;
     if (columns < 1 || values.empty()) return map;
     const auto wide = static_cast<std::size_t>(columns);
@@ -96,8 +96,8 @@ HeatMap heat_map(const std::vector<double>& values, int columns, HeatSize most, 
                                  at % wide / static_cast<std::size_t>(map.column_step);
         ++gathered[cell];
         double& value = map.values[cell];
-        value = gather == Gather::largest ? std::max(value, values[at])
-                                          : value + (values[at] - value) / gathered[cell];
+        value = merge == MergeCells::largest ? std::max(value, values[at])
+                                             : value + (values[at] - value) / gathered[cell];
     }
     return map;
 }

@@ -21,14 +21,14 @@ struct HeatMap {
 };
 
 /// What stands for several cells in one.
-enum class Gather { largest, mean };
+enum class MergeCells { largest, mean };
 struct HeatSize {
     int rows;
     int columns;
 };
 /// At most that large; steps that divide evenly where there are such.
 HeatMap heat_map(const std::vector<double>& values, int columns, HeatSize most,
-                 Gather gather = Gather::largest);
+                 MergeCells merge = MergeCells::largest);
 
 /// Rows of experts over their layer's mean, [layer][expert]; 0 in layers without rows.
 std::vector<double> relative_load(const ProfileSummary& summary);

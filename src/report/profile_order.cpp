@@ -13,13 +13,13 @@ std::size_t index(int row, int column, std::size_t experts) {
 }
 
 int nearest_to_last(const std::vector<double>& matrix, const std::vector<int>& order,
-                    const std::vector<bool>& placed) {
-    const std::size_t experts = placed.size();
+                    const std::vector<bool>& ordered) {
+    const std::size_t experts = ordered.size();
     const std::size_t from = order.size() - std::min(order.size(), kLastFew);
     int best = -1;
     double most = 0;
     for (std::size_t expert = 0; expert < experts; ++expert) {
-        if (placed[expert]) continue;
+        if (ordered[expert]) continue;
         double near = 0;
         for (std::size_t at = from; at < order.size(); ++at)
             near += matrix[index(order[at], static_cast<int>(expert), experts)];
@@ -35,13 +35,13 @@ int nearest_to_last(const std::vector<double>& matrix, const std::vector<int>& o
 std::vector<int> chained(const std::vector<double>& symmetric, int experts) {
     std::vector<int> order;
     if (experts < 1 || symmetric.empty()) return order;
-    std::vector<bool> placed(static_cast<std::size_t>(experts), false);
+    std::vector<bool> ordered(static_cast<std::size_t>(experts), false);
     const auto strongest = std::max_element(symmetric.begin(), symmetric.end());
     int next = static_cast<int>((strongest - symmetric.begin()) / experts);
     while (next >= 0) {
         order.push_back(next);
-        placed[static_cast<std::size_t>(next)] = true;
-        next = nearest_to_last(symmetric, order, placed);
+        ordered[static_cast<std::size_t>(next)] = true;
+        next = nearest_to_last(symmetric, order, ordered);
     }
     return order;
 }

@@ -41,7 +41,7 @@ std::string experts_text(const std::vector<int>& order, int cell, int step) {
 
 void draw(Picture& picture, const Matrix& matrix, const PairDrawing& where) {
     const HeatMap map = heat_map(matrix.values, static_cast<int>(matrix.orders.columns.size()),
-                                 {kMostCells, kMostCells}, Gather::mean);
+                                 {kMostCells, kMostCells}, MergeCells::mean);
     const double cap = colour_cap(map.values, 3);
     const Box box{where.x, where.y + kHead, kSide, kSide};
     Picture::Title title;

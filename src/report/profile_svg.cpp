@@ -94,7 +94,7 @@ double common_cap(const ProfileReport& report) {
     return cap;
 }
 
-struct ProfilePlace {
+struct DrawnProfile {
     std::size_t profile;
     double top;
     double cap;
@@ -102,24 +102,24 @@ struct ProfilePlace {
 };
 
 /// The map of one profile with all around it.
-Size draw_profile(Picture& picture, const ProfileReport& report, const ProfilePlace& place) {
-    const ProfileSummary& summary = report.profiles[place.profile];
+Size draw_profile(Picture& picture, const ProfileReport& report, const DrawnProfile& drawn) {
+    const ProfileSummary& summary = report.profiles[drawn.profile];
     Panel panel{summary, map_of(summary), {}};
     const double cell_width = std::clamp(std::floor(1280.0 / panel.map.columns) / 2, 1.0, 26.0);
     const double cell_height = std::clamp(std::floor(840.0 / panel.map.rows) / 2, 2.0, 15.0);
-    panel.box = {kLeft, place.top + kHead, panel.map.columns * cell_width,
+    panel.box = {kLeft, drawn.top + kHead, panel.map.columns * cell_width,
                  panel.map.rows * cell_height};
     const Box& box = panel.box;
-    picture.text(kLeft, place.top + 14, shortened(name_text(report, place.profile)),
+    picture.text(kLeft, drawn.top + 14, shortened(name_text(report, drawn.profile)),
                  {.size = 15, .bold = true, .colour = "#111"});
-    picture.text(kLeft, place.top + 32, size_text(summary), {.size = 12});
-    picture.cells(panel.map, box, place.cap, place.titles ? load_title(panel) : Picture::Title{});
+    picture.text(kLeft, drawn.top + 32, size_text(summary), {.size = 12});
+    picture.cells(panel.map, box, drawn.cap, drawn.titles ? load_title(panel) : Picture::Title{});
     draw_axes(picture, panel);
     const double most = *std::max_element(panel.map.values.begin(), panel.map.values.end());
-    picture.colour_bar({kLeft, box.y + box.height + 40, 180, 9}, place.cap, most > place.cap,
+    picture.colour_bar({kLeft, box.y + box.height + 40, 180, 9}, drawn.cap, most > drawn.cap,
                        "times the mean");
     const Box strips{box.x + std::max(box.width, kLeastMap) + 34, box.y, 0, box.height};
-    const double width = draw_strips(picture, report, {place.profile, strips, panel.map.row_step});
+    const double width = draw_strips(picture, report, {drawn.profile, strips, panel.map.row_step});
     return {strips.x + width, kHead + box.height + kFoot};
 }
 

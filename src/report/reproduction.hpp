@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace moehub {
 
@@ -20,10 +21,10 @@ std::string reproduction_json(const Reproduction& all);
 /// 2.195 as "2.20", 0.968 as "96.8 %", 1234.5 µs as "1,234.5"; nothing as a dash.
 std::string number_text(NumberKind kind, const std::optional<double>& value);
 
+/// A row of a table: its labels and numbers; nothing where a row of means has none.
+std::vector<std::string> cells_of(const FigureTable& figure, const FigureTable::Row& row);
+
 /// As above with the digits that papers print: 2.195.
 std::string published_text(NumberKind kind, double value);
-
-/// The command that makes it.
-std::string command_of(const Reproduction& all);
 
 }  // namespace moehub

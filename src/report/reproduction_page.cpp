@@ -19,6 +19,13 @@ std::string rule(std::size_t labels, std::size_t numbers) {
     return out + "\n";
 }
 
+/// That makes it.
+std::string command_of(const Reproduction& all) {
+    return fmt::format("moehub reproduce {}{}{}", all.paper,
+                       all.figure.empty() ? "" : " --figure " + all.figure,
+                       all.quick ? " --quick" : "");
+}
+
 std::string head(const Reproduction& all) {
     std::string out = fmt::format(
         "# {}: the paper's evaluation, reproduced\n\n"
@@ -99,12 +106,7 @@ std::string table(const FigureTable& figure) {
     std::string out = fmt::format("\n### {}: {}\n", figure.figure, figure.title) + line(titles) +
                       rule(figure.labels.size(), figure.columns.size());
     for (const FigureTable::Row& row : figure.rows) {
-        std::vector<std::string> cells = row.labels;
-        for (std::size_t i = 0; i < row.values.size(); ++i)
-            cells.push_back(row.mean && !row.values[i]
-                                ? ""
-                                : number_text(figure.columns[i].kind, row.values[i]));
-        out += line(cells);
+        out += line(cells_of(figure, row));
     }
     if (!figure.notes.empty()) out += "\nNot run:\n";
     for (const std::string& note : figure.notes) out += fmt::format("- {}\n", note);
@@ -112,12 +114,6 @@ std::string table(const FigureTable& figure) {
 }
 
 }  // namespace
-
-std::string command_of(const Reproduction& all) {
-    return fmt::format("moehub reproduce {}{}{}", all.paper,
-                       all.figure.empty() ? "" : " --figure " + all.figure,
-                       all.quick ? " --quick" : "");
-}
 
 std::string reproduction_page(const Reproduction& all) {
     std::string out = head(all) + numbers(all) + claims(all) + reasons(all);

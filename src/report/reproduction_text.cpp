@@ -60,12 +60,7 @@ std::string table_text(const FigureTable& figure, bool bold) {
     for (const FigureTable::Column& column : figure.columns) columns.push_back({column.title});
     Table table(columns);
     for (const FigureTable::Row& row : figure.rows) {
-        std::vector<std::string> cells = row.labels;
-        for (std::size_t i = 0; i < row.values.size(); ++i)
-            cells.push_back(row.mean && !row.values[i]
-                                ? ""
-                                : number_text(figure.columns[i].kind, row.values[i]));
-        table.add(std::move(cells));
+        table.add(cells_of(figure, row));
     }
     std::string out = fmt::format("{}: {}\n\n{}", figure.figure, figure.title, table.text(bold));
     for (const std::string& note : figure.notes) out += fmt::format("– {}\n", note);
@@ -108,6 +103,14 @@ std::string number_text(NumberKind kind, const std::optional<double>& value) {
             break;
     }
     return fmt::format("{:.2f}", *value);
+}
+
+std::vector<std::string> cells_of(const FigureTable& figure, const FigureTable::Row& row) {
+    std::vector<std::string> cells = row.labels;
+    for (std::size_t i = 0; i < row.values.size(); ++i)
+        cells.push_back(
+            row.mean && !row.values[i] ? "" : number_text(figure.columns[i].kind, row.values[i]));
+    return cells;
 }
 
 std::string published_text(NumberKind kind, double value) {

@@ -17,7 +17,7 @@ constexpr struct {
     std::string_view title;
 } kTitles[] = {
     {"rpm", "Runtime Packet Manager, producer's hub: shapes stores into packets"},
-    {"aau", "Address Allocation Unit, consumer's hub: gives each row its place"},
+    {"aau", "Address Allocation Unit, consumer's hub: gives each row its row number"},
     {"dam", "Data Availability Manager, consumer's hub: releases thread blocks"},
     {"memory", "regions that receive rows"},
 };

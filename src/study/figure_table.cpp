@@ -71,8 +71,8 @@ PublishedNumber published(const FigureTable& table, std::string what, double pap
     return number;
 }
 
-std::optional<Smallest> smallest_ratio(const FigureTable& table) {
-    std::optional<Smallest> least;
+std::optional<SmallestRatio> smallest_ratio(const FigureTable& table) {
+    std::optional<SmallestRatio> least;
     for (const FigureTable::Row& row : table.rows) {
         if (row.mean) continue;
         for (std::size_t i = 0; i < row.values.size(); ++i) {
@@ -88,7 +88,7 @@ std::optional<Smallest> smallest_ratio(const FigureTable& table) {
 
 PublishedClaim always_ahead(const FigureTable& table, std::string what) {
     PublishedClaim claim{table.figure, std::move(what), false, "", ""};
-    const std::optional<Smallest> least = smallest_ratio(table);
+    const std::optional<SmallestRatio> least = smallest_ratio(table);
     if (!least) return claim;
     claim.holds = least->value > 1;
     claim.found = fmt::format("smallest lead {:.2f}× ({})", least->value, least->where);

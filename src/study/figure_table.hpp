@@ -28,11 +28,11 @@ PublishedNumber published(const FigureTable& table, std::string what, double pap
                           const Values& values);
 
 /// The smallest ratio of a table, rows of means and values that are not there aside.
-struct Smallest {
+struct SmallestRatio {
     double value = 0;
     std::string where;  ///< its row and column in words
 };
-std::optional<Smallest> smallest_ratio(const FigureTable& table);
+std::optional<SmallestRatio> smallest_ratio(const FigureTable& table);
 
 /// A claim that every ratio of the table is above 1.
 PublishedClaim always_ahead(const FigureTable& table, std::string what);

@@ -18,7 +18,7 @@
 namespace moehub {
 namespace {
 
-void check(const Model& model) {
+void check_whole(const Model& model) {
     const auto refuse = [&](std::string_view what) {
         throw InputError(fmt::format("model {}: found no {}, allowed: a whole model with experts",
                                      quoted(model.name), what));
@@ -128,7 +128,7 @@ std::vector<ModelTime> simulate_models(const LayerInput& input,
                                        const std::vector<SystemSpec>& systems,
                                        const ModelOptions& options) {
     const Model& model = input.model;
-    check(model);
+    check_whole(model);
     const Comparison forward = simulate_pass(input, systems, options, Pass::forward);
     std::optional<Comparison> backward;
     if (options.training) backward = simulate_pass(input, systems, options, Pass::backward);

@@ -56,8 +56,6 @@ struct MoeTunerTrial {
 MoeTunerTrial run_moetuner(const MoeTunerSetup& setup, const std::string& routing,
                            const MoeTunerScope& scope, const ReproduceOptions& options);
 
-/// The share of a layer's rows that go to its busiest rank, experts in order, in the worst layer.
-double busiest_share(const Profile& profile, int ranks);
 /// Recorded routing as it would be of a generated one, tokens [from, to).
 Profile profile_of(const Routing& routing, std::int64_t from, std::int64_t to);
 

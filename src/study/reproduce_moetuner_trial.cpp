@@ -24,12 +24,12 @@ constexpr int kRanks = 4;  ///< expert parallel, in both setups
 /// Far more than is needed: searches end by their work, and so always in the same layout.
 constexpr double kTimeLimit = 600;
 
-struct Way {
+struct NamedMethod {
     const char* name;
     const char* method;
     bool unequal;
 };
-constexpr Way kWays[] = {
+constexpr NamedMethod kMethods[] = {
     {"contiguous", "contiguous", false},
     {"moetuner", "moetuner", true},
     {"moetuner, equal", "moetuner", false},
@@ -37,10 +37,10 @@ constexpr Way kWays[] = {
     {"joint", "joint", false},
 };
 
-ExpertLayout layout_by(const Way& way, const PlaceInput& input, int threads) {
+ExpertLayout layout_by(const NamedMethod& method, const PlaceInput& input, int threads) {
     PlaceOptions options;
-    options.method = way.method;
-    options.unequal = way.unequal;
+    options.method = method.method;
+    options.unequal = method.unequal;
     options.time_limit = kTimeLimit;
     options.threads = threads;
     PlaceResult placed = place(input, options);
@@ -103,18 +103,6 @@ Profile profile_of(const Routing& routing, std::int64_t from, std::int64_t to) {
     return profile;
 }
 
-double busiest_share(const Profile& profile, int ranks) {
-    const int each = profile.experts / ranks;
-    double most = 0;
-    for (int layer = 0; layer < profile.layers; ++layer) {
-        const auto counts = profile.counts_of(layer);
-        const double all = std::accumulate(counts.begin(), counts.end(), 0.0);
-        for (auto first = counts.begin(); first != counts.end(); first += each)
-            most = std::max(most, std::accumulate(first, first + each, 0.0) / all);
-    }
-    return most;
-}
-
 const LayoutEffect& MoeTunerTrial::of(std::string_view layout) const {
     const auto found = std::find_if(effect.layouts.begin(), effect.layouts.end(),
                                     [&](const LayoutEffect& one) { return one.layout == layout; });
@@ -134,8 +122,8 @@ MoeTunerTrial run_moetuner(const MoeTunerSetup& setup, const std::string& routin
     const Profile held_out = profile_of(all, half, scope.tokens);
 
     MoeTunerTrial trial;
-    for (const Way& way : kWays)
-        trial.layouts.push_back({way.name, layout_by(way, input, options.threads)});
+    for (const NamedMethod& method : kMethods)
+        trial.layouts.push_back({method.name, layout_by(method, input, options.threads)});
     for (const NamedLayout& one : trial.layouts)
         trial.held_out.push_back(evaluate(held_out, one.layout, {.nodes = input.nodes}));
     EffectOptions effect_options;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 namespace moehub {
 namespace {
@@ -63,10 +62,6 @@ class Pipeline {
 
 double kernel_seconds(const Gpu& gpu, const Kernel& kernel) {
     return std::visit([&](const auto& one) { return seconds(gpu, one); }, kernel);
-}
-
-Ps BlockTime::total() const {
-    return std::accumulate(kernels.begin(), kernels.end(), host);
 }
 
 BlockTime block_time(const Gpu& gpu, const Operations& operations, Pass pass, bool eager) {

@@ -17,7 +17,6 @@ struct BlockTime {
     Ps host = 0;                       ///< in which no kernel ran: the next was not yet issued
 
     Ps of(Part part) const { return kernels[static_cast<std::size_t>(part)]; }
-    Ps total() const;
 };
 
 /// Eager: the host starts to issue when the block starts, one kernel every eager_launch, and never

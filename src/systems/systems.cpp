@@ -144,6 +144,8 @@ void check_needs(const LayerInput& in, const SystemSpec& system, const Needs& ne
         fail(fmt::format("it works inside one node, found {} nodes", in.machine.nodes));
     if (needs.in_switch && !(in.machine.in_switch && in.machine.topology == NodeTopology::switched))
         fail(fmt::format("the switches of {} do not multicast and reduce", in.machine.name));
+    if (needs.in_switch && in.machine.link.ack_flits == 0)
+        fail("link.ack_flits: found 0, allowed 1 or more: switches merge acknowledgements");
     if (needs.whole_experts && options.tensor_parallel > 1)
         fail(fmt::format("experts are whole, found {} GPUs for each", options.tensor_parallel));
     if (needs.even_experts && uneven(in.placement))
@@ -178,6 +180,7 @@ std::vector<SystemInfo> all_systems() {
 void check_layer(const LayerInput& input, const SystemSpec& system, const LayerOptions& options) {
     const Program& program = program_of(system);
     check_keys(system, program);
+    check(input.machine);
     check_input(input, options);
     check_needs(input, system, program.needs, options);
 }

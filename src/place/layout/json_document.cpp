@@ -107,7 +107,7 @@ std::vector<int> JsonValue::integers(int least, int most) const {
     numbers.reserve(size());
     for (std::size_t at = 0; at < value_->size(); ++at) {
         const Json& number = (*value_)[at];
-        // The place is only written out where there is something to say about it.
+        // Where it stands is only written out where there is something to say about it.
         if (!fits(number, least, most)) (*this)[at].integer(least, most);
         numbers.push_back(number.get<int>());
     }

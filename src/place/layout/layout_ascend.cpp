@@ -12,11 +12,11 @@
 namespace moehub {
 namespace {
 
-/// `key` of the object in place `at` of a list counts with the list.
+/// `key` of the object at index `at` of a list counts with the list.
 void expect_place(const JsonValue& object, const char* key, std::size_t at) {
     const JsonValue id = object.member(key);
     if (id.integer(0, kMostLayoutLayers) != static_cast<std::int64_t>(at))
-        id.reject(fmt::format("{}, its place in the list", at));
+        id.reject(fmt::format("{}, its index in the list", at));
 }
 
 /// `key` of the object says how many elements `list` has.
@@ -26,7 +26,7 @@ void expect_count(const JsonValue& object, const char* key, const JsonValue& lis
         count.reject(fmt::format("{}, as many as in the list", list.size()));
 }
 
-/// The loader gives an expert one place on a device and then counts slots wrong.
+/// The loader gives an expert one slot on a device and then counts slots wrong.
 void check_no_twins(const ExpertLayout& layout, std::size_t layer) {
     for (std::size_t gpu = 0; gpu < layout.on[layer].size(); ++gpu) {
         auto experts = layout.on[layer][gpu];

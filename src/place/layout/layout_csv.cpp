@@ -17,7 +17,7 @@ const std::vector<std::string>& columns() {
 
 /// One row; rows may stand in any order.
 struct Slot {
-    std::size_t layer = 0;  ///< its place among those expected
+    std::size_t layer = 0;  ///< its index among those expected
     std::int64_t gpu = 0;
     std::int64_t slot = 0;
     int expert = 0;

@@ -31,7 +31,7 @@ struct LayoutFile {
 
     /// Throws "name: where: what"; without `where` "name: what".
     [[noreturn]] void fail(std::string_view where, std::string_view what) const;
-    /// The place of the model's layer among those expected; none where it is not one of them.
+    /// The index of the model's layer among those expected; none where it is not one of them.
     std::optional<std::size_t> index_of(std::int64_t layer_number) const;
     /// How many GPUs: as expected, and what the file says where it says it (else 0).
     int gpus_of(std::int64_t said, std::string_view where) const;

@@ -57,9 +57,9 @@ double least_heaviest(const Matrix& traffic) {
             entries.push_back({-traffic(row, column), {row, column}});
     std::sort(entries.begin(), entries.end());
     std::vector<bool> row_taken(at(traffic.rows)), column_taken(at(traffic.columns));
-    for (const auto& [negative, place] : entries) {
-        if (row_taken[at(place.first)] || column_taken[at(place.second)]) return -negative;
-        row_taken[at(place.first)] = column_taken[at(place.second)] = true;
+    for (const auto& [negative, cell] : entries) {
+        if (row_taken[at(cell.first)] || column_taken[at(cell.second)]) return -negative;
+        row_taken[at(cell.first)] = column_taken[at(cell.second)] = true;
     }
     return 0;
 }

@@ -49,10 +49,10 @@ PairCounter::PairCounter(const Profile& profile, std::int64_t most_pairs)
 void PairCounter::count_own_pairs(int layer) {
     for (const std::int64_t token : sample_) {
         const auto own = profile_.chosen_by(layer, token);
-        for (std::size_t slot = 0; slot + 1 < own.size(); ++slot) {
-            if (own[slot] == Profile::kNobody) continue;
-            std::uint32_t* const row = counts_.data() + own[slot] * experts_;
-            for (const std::uint16_t expert : own.subspan(slot + 1))
+        for (std::size_t choice = 0; choice + 1 < own.size(); ++choice) {
+            if (own[choice] == Profile::kNobody) continue;
+            std::uint32_t* const row = counts_.data() + own[choice] * experts_;
+            for (const std::uint16_t expert : own.subspan(choice + 1))
                 if (expert != Profile::kNobody) ++row[expert];
         }
     }
@@ -62,14 +62,14 @@ void PairCounter::count_far_pairs(int layer) {
     for (std::size_t i = 0; i < sample_.size(); ++i) {
         const auto own = profile_.chosen_by(layer, sample_[i]);
         const auto other = profile_.chosen_by(layer, second_token(i, Partner::far_away));
-        // Every second slot with all others: as many pairs as a token has of its own. An expert
+        // Every second choice with all others: as many pairs as a token has of its own. An expert
         // has top_k − 1 companions, never itself; without that, busy ones would have too few.
-        for (std::size_t slot = i % 2; slot < own.size(); slot += 2) {
-            if (own[slot] == Profile::kNobody) continue;
-            const auto itself = std::find(other.begin(), other.end(), own[slot]);
+        for (std::size_t choice = i % 2; choice < own.size(); choice += 2) {
+            if (own[choice] == Profile::kNobody) continue;
+            const auto itself = std::find(other.begin(), other.end(), own[choice]);
             const std::size_t left_out =
-                itself == other.end() ? slot : static_cast<std::size_t>(itself - other.begin());
-            std::uint32_t* const row = counts_.data() + own[slot] * experts_;
+                itself == other.end() ? choice : static_cast<std::size_t>(itself - other.begin());
+            std::uint32_t* const row = counts_.data() + own[choice] * experts_;
             for (std::size_t at = 0; at < other.size(); ++at)
                 if (at != left_out && other[at] != Profile::kNobody) ++row[other[at]];
         }

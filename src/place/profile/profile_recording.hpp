@@ -24,14 +24,14 @@ struct RecordedTokens {
     int experts = 0;  ///< 0: the largest id plus one
     RecordedLayers which = {};
     std::int64_t tokens = 0;
-    std::vector<std::uint16_t> ids = {};  ///< [token][layer][slot]
+    std::vector<std::uint16_t> ids = {};  ///< [token][layer][choice]
     int largest = -1;                     ///< of all ids
-    bool has_nobody = false;              ///< some slot is Profile::kNobody
+    bool has_nobody = false;              ///< some choice is Profile::kNobody
     bool guessed = false;                 ///< nobody said that these are ids: errors say so
 };
 
-/// Adds tokens in the order [token][layer][slot]. −1 says "nobody", in the last slots of a token
-/// only; tokens that are nobody throughout are left out. `where` begins errors.
+/// Adds tokens in the order [token][layer][choice]. −1 says "nobody", in the last choices of a
+/// token only; tokens that are nobody throughout are left out. `where` begins errors.
 template <class Value>
 void append(RecordedTokens& to, const NpyValues<Value>& values, const std::string& where);
 
@@ -50,7 +50,7 @@ using Recording = std::variant<RecordedTokens, RecordedCounts>;
 
 /// Cuts, drops layers without experts, checks that a token's experts are distinct, counts. A layer
 /// has no experts when nobody was ever chosen or counted in it, or when every token of more than
-/// one slot has only zeros in it (servers fill the rows of dense layers so).
+/// one choice has only zeros in it (servers fill the rows of dense layers so).
 Profile profile_of(RecordedTokens recording, const ProfileSource& source,
                    const ProfileOptions& options);
 /// Steps in which nothing was counted are dropped, too: recorders leave them in their buffers.

@@ -2,14 +2,12 @@
 //   variation  sqrt(Σ (x − m)² / E) / m
 //   gini       Σ_i (2 i − E − 1) x_(i) / (E X), x_(1) ≤ … ≤ x_(E)
 //   effective  exp(−Σ p ln p)                                   (Hill number of order 1)
-// Bound of the busiest of G GPUs with at least s = ⌊E / G⌋ experts each, the largest of
-//   X / G;  x_(E) + the s − 1 smallest;  for each j: of the jG + 1 largest some GPU has j + 1
-//   (pigeons), so at least the j + 1 smallest of these                  (as in bin packing, L2)
 // Two samples of n and n' tokens, k experts each, of one source differ in total variation by about
 //   ½ Σ sqrt(2 / π) · sqrt(q (1 − q) (1 / n + 1 / n')) / k,  q = k p    (mean of a half normal)
 #include "place/profile/profile_summary_loads.hpp"
 
 #include "base/portable_math.hpp"
+#include "place/load_bound.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -81,25 +79,6 @@ std::vector<int> contiguous_gpus(int experts, int gpus) {
     return gpu_of;
 }
 
-double gpu_load_bound(std::span<const double> rows_of_expert, int gpus) {
-    const std::vector<double> ascending = sorted(rows_of_expert);
-    const double total = sum(ascending);
-    if (!(total > 0)) return 0;
-    const std::size_t experts = ascending.size();
-    const auto parts = static_cast<std::size_t>(gpus);
-    const std::size_t least_slots = std::max<std::size_t>(experts / parts, 1);
-    double bound = std::accumulate(ascending.begin(),
-                                   ascending.begin() + static_cast<std::ptrdiff_t>(least_slots - 1),
-                                   ascending.back());
-    for (std::size_t j = 1; j * parts + 1 <= experts; ++j) {
-        const auto smallest =
-            ascending.begin() + static_cast<std::ptrdiff_t>(experts - (j * parts + 1));
-        bound = std::max(
-            bound, std::accumulate(smallest, smallest + static_cast<std::ptrdiff_t>(j + 1), 0.0));
-    }
-    return std::max(1.0, bound * gpus / total);
-}
-
 LoadSummary load_summary(std::span<const double> rows_of_expert, int gpus) {
     LoadSummary load;
     load.rows = sum(rows_of_expert);
@@ -119,7 +98,7 @@ LoadSummary load_summary(std::span<const double> rows_of_expert, int gpus) {
     load.gini = gini_of(rows_of_expert, load.rows);
     load.effective_experts = effective_of(rows_of_expert, load.rows);
     load.largest_over_gpu = load.largest * gpus / load.rows;
-    load.gpu_bound = gpu_load_bound(rows_of_expert, gpus);
+    load.gpu_bound = load_bound(rows_of_expert, gpus);
     load.gpu_contiguous = contiguous_load(rows_of_expert, gpus, load.rows);
     return load;
 }

@@ -9,10 +9,6 @@ namespace moehub {
 /// All of LoadSummary but `tokens`.
 LoadSummary load_summary(std::span<const double> rows_of_expert, int gpus);
 
-/// A lower bound of the busiest GPU's rows over the mean, one copy of each expert, as many slots on
-/// every GPU as it goes. 0 without rows.
-double gpu_load_bound(std::span<const double> rows_of_expert, int gpus);
-
 /// GPU of each expert, experts in order.
 std::vector<int> contiguous_gpus(int experts, int gpus);
 

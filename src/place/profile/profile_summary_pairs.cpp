@@ -44,10 +44,10 @@ class FarthestAbove {
     void offer(const CoactivePair& pair, double chance) {
         const double excess = static_cast<double>(pair.together) - chance;
         if (!(excess > least())) return;
-        const auto place =
+        const auto position =
             std::upper_bound(found_.begin(), found_.end(), excess,
                              [](double value, const Found& one) { return value > one.excess; });
-        found_.insert(place, {pair, excess, chance});
+        found_.insert(position, {pair, excess, chance});
         if (found_.size() > most_) found_.pop_back();
     }
     void tell(CoactivationSummary& summary) const {

@@ -1,4 +1,4 @@
-// From ids as they were recorded, [token][layer][slot], to a profile's, [layer][token][slot].
+// From ids as they were recorded, [token][layer][choice], to a profile's, [layer][token][choice].
 #include "base/utf8.hpp"
 #include "model/routing_limits.hpp"
 #include "place/profile/profile_recording.hpp"
@@ -35,7 +35,7 @@ bool copy_plain(const NpyValues<Value>& values, std::size_t from, std::span<std:
 }
 
 /// Where a token stands in its file, for errors.
-struct Place {
+struct TokenSource {
     const std::string& where;
     std::size_t token, layer;
     bool guessed;
@@ -49,17 +49,17 @@ struct Place {
 /// Copies one token's ids of one layer; returns how many there are before nobody.
 template <class Value>
 std::size_t copy_padded(const NpyValues<Value>& values, std::size_t from,
-                        std::span<std::uint16_t> to, int experts, const Place& place) {
+                        std::span<std::uint16_t> to, int experts, const TokenSource& source) {
     std::size_t chosen = 0;
-    for (std::size_t slot = 0; slot < to.size(); ++slot) {
-        const Value value = values[from + slot];
+    for (std::size_t choice = 0; choice < to.size(); ++choice) {
+        const Value value = values[from + choice];
         const bool nobody = std::is_signed_v<Value> && value == static_cast<Value>(-1);
         if (!nobody && static_cast<std::uint64_t>(value) >= static_cast<std::uint64_t>(experts))
-            place.fail(fmt::format("found expert {}, allowed: 0 to {}", +value, experts - 1));
-        if (!nobody && chosen < slot)
-            place.fail(fmt::format("found expert {} after -1, allowed: -1 in the last slots only",
-                                   +value));
-        to[slot] = nobody ? kNobody : static_cast<std::uint16_t>(value);
+            source.fail(fmt::format("found expert {}, allowed: 0 to {}", +value, experts - 1));
+        if (!nobody && chosen < choice)
+            source.fail(fmt::format("found expert {} after -1, allowed: -1 only after all experts",
+                                    +value));
+        to[choice] = nobody ? kNobody : static_cast<std::uint16_t>(value);
         if (!nobody) ++chosen;
     }
     return chosen;
@@ -100,14 +100,14 @@ int used_slots(const RecordedTokens& recording) {
     return static_cast<int>(used);
 }
 
-/// [token][layer][slot] to [layer][token][slot], a block of tokens at a time so that what is read
-/// and written stays in the cache.
+/// [token][layer][choice] to [layer][token][choice], a block of tokens at a time so that what is
+/// read and written stays in the cache.
 void transpose(const RecordedTokens& from, const std::vector<int>& layers, const Cut& cut,
                Profile& to) {
     constexpr std::int64_t kBlock = 64;
     const auto row = static_cast<std::size_t>(from.top_k);
     const auto token_size = static_cast<std::size_t>(from.layers) * row;
-    const auto slots = static_cast<std::size_t>(to.top_k);
+    const auto choices = static_cast<std::size_t>(to.top_k);
     for (std::int64_t first = cut.from; first < cut.to; first += kBlock) {
         const std::int64_t last = std::min(first + kBlock, cut.to);
         for (std::size_t layer = 0; layer < layers.size(); ++layer) {
@@ -115,18 +115,18 @@ void transpose(const RecordedTokens& from, const std::vector<int>& layers, const
                                  static_cast<std::size_t>(layers[layer]) * row;
             auto* target = to.chosen.data() + (layer * static_cast<std::size_t>(to.tokens) +
                                                static_cast<std::size_t>(first - cut.from)) *
-                                                  slots;
+                                                  choices;
             for (std::int64_t token = first; token < last; ++token) {
-                std::memcpy(target, source, slots * sizeof *source);
+                std::memcpy(target, source, choices * sizeof *source);
                 source += token_size;
-                target += slots;
+                target += choices;
             }
         }
     }
 }
 
 /// `first` names the first token: where it stands in the file, and whether ids were guessed.
-void check_distinct(const Profile& profile, const Place& first) {
+void check_distinct(const Profile& profile, const TokenSource& first) {
     std::vector<std::int64_t> named_by;  // [expert] the token that named it last
     for (int layer = 0; layer < profile.layers; ++layer) {
         named_by.assign(static_cast<std::size_t>(profile.experts), -1);
@@ -134,10 +134,10 @@ void check_distinct(const Profile& profile, const Place& first) {
             for (const std::uint16_t expert : profile.chosen_by(layer, token)) {
                 if (expert == kNobody) break;
                 if (std::exchange(named_by[expert], token) == token)
-                    Place{first.where, first.token + static_cast<std::size_t>(token),
-                          static_cast<std::size_t>(
-                              profile.layer_numbers[static_cast<std::size_t>(layer)]),
-                          first.guessed}
+                    TokenSource{first.where, first.token + static_cast<std::size_t>(token),
+                                static_cast<std::size_t>(
+                                    profile.layer_numbers[static_cast<std::size_t>(layer)]),
+                                first.guessed}
                         .fail(fmt::format("found expert {} twice, allowed: once", expert));
             }
     }
@@ -163,8 +163,9 @@ void append(RecordedTokens& to, const NpyValues<Value>& values, const std::strin
             to.has_nobody = true;  // or a number that is not allowed
             for (std::size_t layer = 0; layer < layers; ++layer) {
                 const auto row = all.subspan(layer * top_k, top_k);
-                const std::size_t chosen = copy_padded(values, from + layer * top_k, row, experts,
-                                                       Place{where, token, layer, to.guessed});
+                const std::size_t chosen =
+                    copy_padded(values, from + layer * top_k, row, experts,
+                                TokenSource{where, token, layer, to.guessed});
                 for (const auto id : row.first(chosen)) to.largest = std::max<int>(to.largest, id);
                 somebody = somebody || chosen > 0;
             }
@@ -200,7 +201,7 @@ Profile profile_of(RecordedTokens recording, const ProfileSource& source,
     profile.chosen.resize(kept.size() * static_cast<std::size_t>(profile.tokens) *
                           static_cast<std::size_t>(profile.top_k));
     transpose(recording, kept, cut, profile);
-    const Place first{source.path, static_cast<std::size_t>(cut.from), 0, recording.guessed};
+    const TokenSource first{source.path, static_cast<std::size_t>(cut.from), 0, recording.guessed};
     recording = {};
     check_distinct(profile, first);
     count_choices(profile);

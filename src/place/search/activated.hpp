@@ -8,7 +8,7 @@ namespace moehub {
 class Activated {
   public:
     /// Runs of `batch` tokens; a rest shorter than that is left out.
-    Activated(const LayerTokens& tokens, std::vector<int> home, int gpus, int batch);
+    Activated(const LayerTokens& tokens, std::vector<int> gpu_of, int gpus, int batch);
 
     /// GPU with the most awake items over the mean, mean over batches.
     double value() const;
@@ -23,7 +23,7 @@ class Activated {
 
     std::size_t gpus_;
     std::size_t batches_ = 0;
-    std::vector<int> home_;
+    std::vector<int> gpu_of_;
     std::vector<std::uint8_t> awake_;  ///< [item][batch]
     std::vector<int> count_;           ///< [batch][gpu]
     std::vector<double> mean_;         ///< [batch]

@@ -10,9 +10,9 @@ namespace moehub {
 namespace {
 
 /// −ln of uniform numbers, tabled: the logarithm of every proposal would cost more than the rest.
-class Draws {
+class NegativeLogs {
   public:
-    Draws() {
+    NegativeLogs() {
         for (std::size_t at = 0; at < table_.size(); ++at)
             table_[at] =
                 -portable_log((static_cast<double>(at) + 0.5) / static_cast<double>(kSize));
@@ -44,8 +44,8 @@ Proposal propose(const Search& search, Rng& rng) {
 }
 
 bool apart(const Search& search, const Search::Swap& swap) {
-    const std::vector<int>& home = search.home(swap.layer);
-    return home[static_cast<std::size_t>(swap.a)] != home[static_cast<std::size_t>(swap.b)];
+    const std::vector<int>& gpu_of = search.gpu_of(swap.layer);
+    return gpu_of[static_cast<std::size_t>(swap.a)] != gpu_of[static_cast<std::size_t>(swap.b)];
 }
 
 /// Mean change, up or down, of swaps that are allowed.
@@ -68,7 +68,7 @@ double usual_change(const Search& search, Rng& rng) {
 bool anneal(Search& search, const Schedule& schedule, Rng& rng,
             const std::function<bool()>& stopped) {
     constexpr int kEvery = 256;
-    const Draws draws;
+    const NegativeLogs draws;
     const double asked = search.proposal_cost();
     const double taken = search.swap_cost();
     const double usual = usual_change(search, rng);

@@ -28,7 +28,7 @@ std::vector<int> transition_weights(const std::vector<LayerTokens>& tokens) {
     return whole_weights(weights, most);
 }
 
-Chain::Chain(const std::vector<LayerTokens>& tokens, std::vector<std::vector<int>> home,
+Chain::Chain(const std::vector<LayerTokens>& tokens, std::vector<std::vector<int>> domain_of,
              int domains)
     : domains_(at(domains)) {
     const std::size_t layers = tokens.size();
@@ -36,8 +36,8 @@ Chain::Chain(const std::vector<LayerTokens>& tokens, std::vector<std::vector<int
     next_.resize(layers);
     previous_.resize(layers);
     for (std::size_t layer = 0; layer + 1 < layers; ++layer) {
-        const std::size_t mine = home[layer].size();
-        const std::size_t theirs = home[layer + 1].size();
+        const std::size_t mine = domain_of[layer].size();
+        const std::size_t theirs = domain_of[layer + 1].size();
         next_[layer].assign(mine * theirs, 0);
         for (std::size_t token = 0; token < tokens[layer].size(); ++token) {
             const int profile = tokens[layer].sample().profile(token / 64);
@@ -54,28 +54,28 @@ Chain::Chain(const std::vector<LayerTokens>& tokens, std::vector<std::vector<int
             for (std::size_t to = 0; to < theirs; ++to)
                 previous_[layer + 1][to * mine + from] = next_[layer][from * theirs + to];
     }
-    place(std::move(home));
+    place(std::move(domain_of));
 }
 
-void Chain::place(std::vector<std::vector<int>> home) {
-    home_ = std::move(home);
-    const std::size_t layers = home_.size();
+void Chain::place(std::vector<std::vector<int>> domain_of) {
+    domain_of_ = std::move(domain_of);
+    const std::size_t layers = domain_of_.size();
     pull_.resize(layers);
     pairs_.assign(domains_ * domains_, 0);
     for (std::size_t layer = 0; layer < layers; ++layer) {
-        pull_[layer].assign(home_[layer].size() * domains_, 0);
+        pull_[layer].assign(domain_of_[layer].size() * domains_, 0);
         const auto add = [&](const Counts& rows, std::size_t neighbour) {
-            const std::vector<int>& there = home_[neighbour];
-            for (std::size_t item = 0; item < home_[layer].size(); ++item)
+            const std::vector<int>& there = domain_of_[neighbour];
+            for (std::size_t item = 0; item < domain_of_[layer].size(); ++item)
                 for (std::size_t other = 0; other < there.size(); ++other)
                     pull_[layer][item * domains_ + at(there[other])] +=
                         rows[item * there.size() + other];
         };
         if (layer + 1 < layers) add(next_[layer], layer + 1);
         // Pairs of this layer and the next; those with the one before are in already.
-        for (std::size_t item = 0; item < home_[layer].size(); ++item)
+        for (std::size_t item = 0; item < domain_of_[layer].size(); ++item)
             for (std::size_t domain = 0; domain < domains_; ++domain) {
-                const std::size_t own = at(home_[layer][item]);
+                const std::size_t own = at(domain_of_[layer][item]);
                 const std::int32_t count = pull_[layer][item * domains_ + domain];
                 pairs_[own * domains_ + domain] += count;
                 if (own != domain) pairs_[domain * domains_ + own] += count;
@@ -117,8 +117,8 @@ double Chain::norm_of(double powers) const {
 }
 
 double Chain::off_domain_change(int layer, int a, int b) const {
-    const std::size_t g = at(home_[at(layer)][at(a)]);
-    const std::size_t h = at(home_[at(layer)][at(b)]);
+    const std::size_t g = at(domain_of_[at(layer)][at(a)]);
+    const std::size_t h = at(domain_of_[at(layer)][at(b)]);
     if (g == h || total_ <= 0) return 0;
     const std::int32_t* of_a = pull(layer, a);
     const std::int32_t* of_b = pull(layer, b);
@@ -127,8 +127,8 @@ double Chain::off_domain_change(int layer, int a, int b) const {
 }
 
 double Chain::pair_norm_change(int layer, int a, int b) const {
-    const std::size_t g = at(home_[at(layer)][at(a)]);
-    const std::size_t h = at(home_[at(layer)][at(b)]);
+    const std::size_t g = at(domain_of_[at(layer)][at(a)]);
+    const std::size_t h = at(domain_of_[at(layer)][at(b)]);
     if (g == h || total_ <= 0) return 0;
     const std::int32_t* of_a = pull(layer, a);
     const std::int32_t* of_b = pull(layer, b);
@@ -149,7 +149,7 @@ double Chain::pair_norm_change(int layer, int a, int b) const {
 
 /// Items of a neighbouring layer see a and b (rows of `rows`) change places.
 void Chain::shift(int layer, const Counts& rows, const Swap& done) {
-    const std::size_t items = home_[at(layer)].size();
+    const std::size_t items = domain_of_[at(layer)].size();
     Counts& pulls = pull_[at(layer)];
     for (std::size_t item = 0; item < items; ++item) {
         const std::int32_t less = rows[done.a * items + item] - rows[done.b * items + item];
@@ -159,8 +159,8 @@ void Chain::shift(int layer, const Counts& rows, const Swap& done) {
 }
 
 void Chain::swap(int layer, int a, int b) {
-    const std::size_t g = at(home_[at(layer)][at(a)]);
-    const std::size_t h = at(home_[at(layer)][at(b)]);
+    const std::size_t g = at(domain_of_[at(layer)][at(a)]);
+    const std::size_t h = at(domain_of_[at(layer)][at(b)]);
     if (g == h) return;
     const std::int32_t* of_a = pull(layer, a);
     const std::int32_t* of_b = pull(layer, b);
@@ -178,14 +178,14 @@ void Chain::swap(int layer, int a, int b) {
         add(h, x, -v);
     }
     const Swap done{at(a), at(b), g, h};
-    if (layer + 1 < static_cast<int>(home_.size())) shift(layer + 1, next_[at(layer)], done);
+    if (layer + 1 < static_cast<int>(domain_of_.size())) shift(layer + 1, next_[at(layer)], done);
     if (layer > 0) shift(layer - 1, previous_[at(layer)], done);
-    std::swap(home_[at(layer)][at(a)], home_[at(layer)][at(b)]);
+    std::swap(domain_of_[at(layer)][at(a)], domain_of_[at(layer)][at(b)]);
 }
 
 Matrix Chain::from_before(int layer) const {
-    const std::vector<int>& mine = home_[at(layer)];
-    const std::vector<int>& before = home_[at(layer) - 1];
+    const std::vector<int>& mine = domain_of_[at(layer)];
+    const std::vector<int>& before = domain_of_[at(layer) - 1];
     Matrix sums(static_cast<int>(domains_), static_cast<int>(domains_));
     for (std::size_t item = 0; item < mine.size(); ++item)
         for (std::size_t other = 0; other < before.size(); ++other)

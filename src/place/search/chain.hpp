@@ -16,8 +16,9 @@ std::vector<int> transition_weights(const std::vector<LayerTokens>& tokens);
 
 class Chain {
   public:
-    /// `home`: [layer][item] → domain.
-    Chain(const std::vector<LayerTokens>& tokens, std::vector<std::vector<int>> home, int domains);
+    /// `domain_of`: [layer][item] → domain.
+    Chain(const std::vector<LayerTokens>& tokens, std::vector<std::vector<int>> domain_of,
+          int domains);
 
     /// Share of transitions between two domains, and the heaviest pair over what it were if all
     /// were even.
@@ -33,9 +34,9 @@ class Chain {
 
     /// Transitions from the layer before, [domain of this layer × domain of the one before].
     Matrix from_before(int layer) const;
-    const std::vector<int>& home(int layer) const { return home_[at(layer)]; }
+    const std::vector<int>& domain_of(int layer) const { return domain_of_[at(layer)]; }
     /// Everything anew from other places; transitions stay.
-    void place(std::vector<std::vector<int>> home);
+    void place(std::vector<std::vector<int>> domain_of);
 
   private:
     using Counts = std::vector<std::int32_t>;
@@ -51,7 +52,7 @@ class Chain {
     double power(double pair) const;
 
     std::size_t domains_;
-    std::vector<std::vector<int>> home_;
+    std::vector<std::vector<int>> domain_of_;
     std::vector<Counts> next_;         ///< [layer]: [item][item of the next layer]
     std::vector<Counts> previous_;     ///< [layer]: [item][item of the layer before]
     std::vector<Counts> pull_;         ///< [layer]: [item][domain], f above

@@ -92,7 +92,7 @@ LayerTokens::LayerTokens(const std::vector<Profile>& profiles, const TokenSample
         std::uint16_t* out = chosen_.data() + at * top_k_;
         for (const std::uint16_t expert : profile.chosen_by(layer, token.token)) {
             if (expert == Profile::kNobody) continue;
-            // The place in the sample, not the token's own number: an even stride through the
+            // The number in the sample, not the token's own number: an even stride through the
             // tokens would send all of them to the same copy.
             const int copy = static_cast<int>(at % static_cast<std::size_t>(items.copies(expert)));
             *out++ = static_cast<std::uint16_t>(items.first[expert] + copy);

@@ -51,9 +51,9 @@ Solution better_of(Solution found, Solution other, const PlaceInput& input,
 }
 
 Solution solve_once(const PlaceInput& input, const PlaceOptions& options, const Budget& budget) {
-    const Ground ground(input, options, budget);
-    const Homes homes = search_places(ground, input, options, budget);
-    return {ground.layout(homes), {}, budget.was_over(), ground.notes()};
+    const JointProblem problem(input, options, budget);
+    const ItemGpus item_gpus = search_stages(problem, input, options, budget);
+    return {problem.layout(item_gpus), {}, budget.was_over(), problem.notes()};
 }
 
 /// The worst profile instead of the mean: several searches, each with more weight on what the last

@@ -57,28 +57,28 @@ Loads::Loads(const std::vector<LoadView>& views, const LayerItems& items, int gp
     }
 }
 
-void Loads::place(const std::vector<int>& home) {
-    home_ = home;
+void Loads::place(const std::vector<int>& gpu_of) {
+    gpu_of_ = gpu_of;
     sums_.assign(at(gpus_) * views_, 0.0);
-    for (std::size_t item = 0; item < home_.size(); ++item)
+    for (std::size_t item = 0; item < gpu_of_.size(); ++item)
         for (std::size_t view = 0; view < views_; ++view)
-            sums_[at(home_[item]) * views_ + view] += loads_[item * views_ + view];
+            sums_[at(gpu_of_[item]) * views_ + view] += loads_[item * views_ + view];
 }
 
 bool Loads::meets_copy(int item, int index) const {
     const int expert = items_->expert[at(item)];
     if (items_->copies(expert) == 1) return false;
     for (int copy = items_->first[at(expert)]; copy < items_->first[at(expert) + 1]; ++copy)
-        if (home_[at(copy)] == index) return true;
+        if (gpu_of_[at(copy)] == index) return true;
     return false;
 }
 
 bool Loads::allows(int a, int b) const {
-    if (meets_copy(a, home_[at(b)]) || meets_copy(b, home_[at(a)])) return false;
+    if (meets_copy(a, gpu_of_[at(b)]) || meets_copy(b, gpu_of_[at(a)])) return false;
     for (std::size_t view = 0; view < views_; ++view) {
         const double shift = load(b, view) - load(a, view);
-        const double from = gpu(home_[at(a)], view);
-        const double to = gpu(home_[at(b)], view);
+        const double from = gpu(gpu_of_[at(a)], view);
+        const double to = gpu(gpu_of_[at(b)], view);
         const double most = std::max({caps_[view], from, to});
         if (from + shift > most || to - shift > most) return false;
     }
@@ -88,10 +88,10 @@ bool Loads::allows(int a, int b) const {
 void Loads::swap(int a, int b) {
     for (std::size_t view = 0; view < views_; ++view) {
         const double shift = load(b, view) - load(a, view);
-        sums_[at(home_[at(a)]) * views_ + view] += shift;
-        sums_[at(home_[at(b)]) * views_ + view] -= shift;
+        sums_[at(gpu_of_[at(a)]) * views_ + view] += shift;
+        sums_[at(gpu_of_[at(b)]) * views_ + view] -= shift;
     }
-    std::swap(home_[at(a)], home_[at(b)]);
+    std::swap(gpu_of_[at(a)], gpu_of_[at(b)]);
 }
 
 double Loads::value() const {
@@ -107,8 +107,8 @@ double Loads::value() const {
 
 double Loads::change(int a, int b) const {
     double sum = 0;
-    const int from = home_[at(a)];
-    const int to = home_[at(b)];
+    const int from = gpu_of_[at(a)];
+    const int to = gpu_of_[at(b)];
     for (std::size_t view = 0; view < views_; ++view) {
         if (weights_[view] <= 0) continue;
         const double shift = load(b, view) - load(a, view);
@@ -134,7 +134,7 @@ double Loads::unevenness_change(int a, int b) const {
     double sum = 0;
     for (std::size_t view = 0; view < views_; ++view) {
         const double shift = load(b, view) - load(a, view);
-        const double apart = gpu(home_[at(a)], view) - gpu(home_[at(b)], view);
+        const double apart = gpu(gpu_of_[at(a)], view) - gpu(gpu_of_[at(b)], view);
         sum += weights_[view] * 2 * shift * (apart + shift);
     }
     return sum / gpus_;
@@ -172,15 +172,15 @@ bool Loads::best_swap_from(int index) {
     int mine = -1;
     int other = -1;
     const double here = excess_of(index, -1, -1);
-    const int items = static_cast<int>(home_.size());
+    const int items = static_cast<int>(gpu_of_.size());
     for (int b = 0; b < items; ++b) {
-        if (home_[at(b)] == index) continue;
-        const double there = excess_of(home_[at(b)], -1, -1);
+        if (gpu_of_[at(b)] == index) continue;
+        const double there = excess_of(gpu_of_[at(b)], -1, -1);
         for (int a = 0; a < items; ++a) {
-            if (home_[at(a)] != index) continue;
+            if (gpu_of_[at(a)] != index) continue;
             const double change =
-                excess_of(index, a, b) + excess_of(home_[at(b)], b, a) - here - there;
-            if (change >= best || meets_copy(a, home_[at(b)]) || meets_copy(b, index)) continue;
+                excess_of(index, a, b) + excess_of(gpu_of_[at(b)], b, a) - here - there;
+            if (change >= best || meets_copy(a, gpu_of_[at(b)]) || meets_copy(b, index)) continue;
             best = change;
             mine = a;
             other = b;
@@ -193,22 +193,22 @@ bool Loads::best_swap_from(int index) {
 
 bool Loads::keep_caps(Rng& rng, const std::function<bool()>& over) {
     constexpr int kKicks = 40;
-    std::vector<int> best = home_;
+    std::vector<int> best = gpu_of_;
     double least = excess();
     for (int kick = 0; least > 0; ++kick) {
         while (!over() && excess() > 0 && best_swap_from(worst_gpu())) {
         }
         if (excess() < least) {
             least = excess();
-            best = home_;
+            best = gpu_of_;
         }
         if (least <= 0 || kick == kKicks || over()) break;
         place(best);
         // A few random swaps lead out of a local optimum.
         for (int swaps = 0; swaps < 3; ++swaps) {
-            const int a = static_cast<int>(rng.below(home_.size()));
-            const int b = static_cast<int>(rng.below(home_.size()));
-            if (!meets_copy(a, home_[at(b)]) && !meets_copy(b, home_[at(a)])) swap(a, b);
+            const int a = static_cast<int>(rng.below(gpu_of_.size()));
+            const int b = static_cast<int>(rng.below(gpu_of_.size()));
+            if (!meets_copy(a, gpu_of_[at(b)]) && !meets_copy(b, gpu_of_[at(a)])) swap(a, b);
         }
     }
     place(best);
@@ -246,12 +246,12 @@ std::vector<int> longest_first(const std::vector<double>& counts, const LayerIte
     };
     std::stable_sort(order.begin(), order.end(),
                      [&](int left, int right) { return load(left) > load(right); });
-    std::vector<int> home(order.size(), -1);
+    std::vector<int> gpu_of(order.size(), -1);
     std::vector<double> loads(index(gpus));
     std::vector<int> free(index(gpus), items.size() / gpus);
     const auto holds = [&](int gpu, int expert) {
         for (int item = items.first[index(expert)]; item < items.first[index(expert) + 1]; ++item)
-            if (home[index(item)] == gpu) return true;
+            if (gpu_of[index(item)] == gpu) return true;
         return false;
     };
     for (const int item : order) {
@@ -263,11 +263,11 @@ std::vector<int> longest_first(const std::vector<double>& counts, const LayerIte
                     best = gpu;
             if (best >= 0) break;
         }
-        home[index(item)] = best;
+        gpu_of[index(item)] = best;
         loads[index(best)] += load(item);
         --free[index(best)];
     }
-    return home;
+    return gpu_of;
 }
 
 }  // namespace moehub

@@ -34,8 +34,8 @@ class Loads {
     Loads(const std::vector<LoadView>& views, const LayerItems& items, int gpus);
 
     /// Where the items are; before all else.
-    void place(const std::vector<int>& home);
-    const std::vector<int>& home() const { return home_; }
+    void place(const std::vector<int>& gpu_of);
+    const std::vector<int>& gpu_of() const { return gpu_of_; }
     int views() const { return static_cast<int>(views_); }
 
     /// Of the two GPUs none goes above the cap, or above the fuller one where that is above it;
@@ -78,7 +78,7 @@ class Loads {
     std::vector<double> loads_;    ///< [item][view], in means of a GPU
     std::vector<double> caps_;     ///< [view]
     std::vector<double> weights_;  ///< [view]
-    std::vector<int> home_;
+    std::vector<int> gpu_of_;
     std::vector<double> sums_;  ///< [gpu][view]
 };
 

@@ -27,9 +27,9 @@ Search::Search(const SearchSpec& spec, std::vector<SearchLayer> layers) : spec_(
     build();
 }
 
-std::vector<int> Search::node_of(const std::vector<int>& home) const {
+std::vector<int> Search::node_of(const std::vector<int>& gpu_of) const {
     std::vector<int> nodes;
-    for (const int gpu : home) nodes.push_back(gpu / (spec_.gpus / spec_.nodes));
+    for (const int gpu : gpu_of) nodes.push_back(gpu / (spec_.gpus / spec_.nodes));
     return nodes;
 }
 
@@ -37,43 +37,42 @@ std::vector<int> Search::node_of(const std::vector<int>& home) const {
 void Search::build() {
     const Objective& want = spec_.objective;
     moved_ = 0;
-    std::vector<std::vector<int>> homes;
-    std::vector<std::vector<int>> nodes;
+    ItemGpus item_gpus;
+    ItemGpus nodes;
     for (Layer& layer : layers_) {
-        const std::vector<int>& home = layer.loads.home();
-        homes.push_back(home);
-        nodes.push_back(node_of(home));
-        for (std::size_t item = 0; item < home.size(); ++item)
-            moved_ += fetched(layer, static_cast<int>(item), home[item]);
+        const std::vector<int>& gpu_of = layer.loads.gpu_of();
+        item_gpus.push_back(gpu_of);
+        nodes.push_back(node_of(gpu_of));
+        for (std::size_t item = 0; item < gpu_of.size(); ++item)
+            moved_ += fetched(layer, static_cast<int>(item), gpu_of[item]);
         if (!layer.tokens) continue;
-        if (want.gpus > 0) layer.gpus.emplace(*layer.tokens, home, spec_.gpus);
+        if (want.gpus > 0) layer.gpus.emplace(*layer.tokens, gpu_of, spec_.gpus);
         if (want.nodes > 0) layer.nodes.emplace(*layer.tokens, nodes.back(), spec_.nodes);
         if (want.activated > 0)
-            layer.activated.emplace(*layer.tokens, home, spec_.gpus, spec_.batch);
+            layer.activated.emplace(*layer.tokens, gpu_of, spec_.gpus, spec_.batch);
     }
     if (layers_.size() < 2 || !layers_.front().tokens) return;
     std::vector<LayerTokens> tokens;
-    const auto place = [&](std::optional<Chain>& chain, std::vector<std::vector<int>>& home,
-                           int domains) {
-        if (chain) return chain->place(std::move(home));
+    const auto place = [&](std::optional<Chain>& chain, ItemGpus& gpu_of, int domains) {
+        if (chain) return chain->place(std::move(gpu_of));
         if (tokens.empty())
             for (const Layer& layer : layers_) tokens.push_back(*layer.tokens);
-        chain.emplace(tokens, std::move(home), domains);
+        chain.emplace(tokens, std::move(gpu_of), domains);
     };
-    if (want.transitions > 0 || want.pair > 0) place(chain_, homes, spec_.gpus);
+    if (want.transitions > 0 || want.pair > 0) place(chain_, item_gpus, spec_.gpus);
     if (want.node_transitions > 0) place(node_chain_, nodes, spec_.nodes);
 }
 
-void Search::place(const std::vector<std::vector<int>>& home) {
+void Search::place(const ItemGpus& item_gpus) {
     for (std::size_t layer = 0; layer < layers_.size(); ++layer)
-        layers_[layer].loads.place(home[layer]);
+        layers_[layer].loads.place(item_gpus[layer]);
     build();
 }
 
-std::vector<std::vector<int>> Search::homes() const {
-    std::vector<std::vector<int>> homes;
-    for (int layer = 0; layer < layers(); ++layer) homes.push_back(home(layer));
-    return homes;
+ItemGpus Search::item_gpus() const {
+    ItemGpus item_gpus;
+    for (int layer = 0; layer < layers(); ++layer) item_gpus.push_back(gpu_of(layer));
+    return item_gpus;
 }
 
 double Search::energy() const {
@@ -143,8 +142,8 @@ double Search::excess() const {
 int Search::fetched_change(const Swap& swap) const {
     const Layer& layer = layers_[at(swap.layer)];
     if (!layer.held) return 0;
-    const int g = layer.loads.home()[at(swap.a)];
-    const int h = layer.loads.home()[at(swap.b)];
+    const int g = layer.loads.gpu_of()[at(swap.a)];
+    const int h = layer.loads.gpu_of()[at(swap.b)];
     return fetched(layer, swap.a, h) + fetched(layer, swap.b, g) - fetched(layer, swap.a, g) -
            fetched(layer, swap.b, h);
 }
@@ -214,7 +213,7 @@ void Search::apply(const Swap& swap) {
 }
 
 void Search::sort_copies() {
-    std::vector<std::vector<int>> sorted = homes();
+    ItemGpus sorted = item_gpus();
     bool changed = false;
     for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
         const LayerItems& items = *layers_[layer].items;
@@ -231,7 +230,7 @@ void Search::sort_copies() {
 
 void Search::align() {
     if (!chain_) return;
-    std::vector<std::vector<int>> homes{home(0)};
+    ItemGpus item_gpus{gpu_of(0)};
     std::vector<int> before(at(spec_.gpus));  // the new labels of the layer before
     std::iota(before.begin(), before.end(), 0);
     for (int layer = 1; layer < layers(); ++layer) {
@@ -241,10 +240,10 @@ void Search::align() {
             for (int theirs = 0; theirs < spec_.gpus; ++theirs)
                 gain(mine, before[at(theirs)]) = old(mine, theirs);
         before = best_labels(gain, spec_.nodes);
-        std::vector<int>& there = homes.emplace_back(home(layer));
+        std::vector<int>& there = item_gpus.emplace_back(gpu_of(layer));
         for (int& gpu : there) gpu = before[at(gpu)];
     }
-    place(homes);
+    place(item_gpus);
 }
 
 }  // namespace moehub

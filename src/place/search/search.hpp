@@ -1,4 +1,4 @@
-/// Search: layers of items with a place each, what the objective says of them, and how it changes
+/// Search: layers of items with a GPU each, what the objective says of them, and how it changes
 /// when two items of a layer swap. Places never break a cap that was kept.
 ///
 /// Its energy is the objective times the number of layers of the model, so that the parts of a
@@ -12,6 +12,9 @@
 #include <optional>
 
 namespace moehub {
+
+/// The GPU of every item: [layer][item].
+using ItemGpus = std::vector<std::vector<int>>;
 
 /// Experts that a GPU need not fetch: [expert][gpu] of one layer.
 struct Held {
@@ -48,9 +51,9 @@ class Search {
 
     const SearchSpec& spec() const { return spec_; }
     int layers() const { return static_cast<int>(layers_.size()); }
-    int items(int layer) const { return static_cast<int>(home(layer).size()); }
-    const std::vector<int>& home(int layer) const { return layers_[at(layer)].loads.home(); }
-    std::vector<std::vector<int>> homes() const;
+    int items(int layer) const { return static_cast<int>(gpu_of(layer).size()); }
+    const std::vector<int>& gpu_of(int layer) const { return layers_[at(layer)].loads.gpu_of(); }
+    ItemGpus item_gpus() const;
     /// With a smooth stand-in for the heaviest pair, and with unevenness.
     double energy() const;
     /// Without either.
@@ -77,7 +80,7 @@ class Search {
     void apply(const Swap& swap);
 
     /// Puts all items of the layer elsewhere.
-    void place(const std::vector<std::vector<int>>& home);
+    void place(const ItemGpus& item_gpus);
     /// Numbers each expert's copies by GPU, as evaluate() does; the places stay.
     void sort_copies();
     /// Relabels GPUs, layer after layer, so that most transitions stay on their GPU; nodes stay
@@ -99,7 +102,7 @@ class Search {
     }
     int fetched_change(const Swap& swap) const;
     double fixed_change(const Swap& swap) const;
-    std::vector<int> node_of(const std::vector<int>& home) const;
+    std::vector<int> node_of(const std::vector<int>& gpu_of) const;
     void build();
 
     SearchSpec spec_;

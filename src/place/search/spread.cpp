@@ -7,23 +7,23 @@
 
 namespace moehub {
 
-Spread::Spread(const LayerTokens& tokens, std::vector<int> home, int domains)
+Spread::Spread(const LayerTokens& tokens, std::vector<int> domain_of, int domains)
     : tokens_(&tokens),
       domains_(at(domains)),
       words_(tokens.sample().words()),
-      home_(std::move(home)),
+      domain_of_(std::move(domain_of)),
       items_(domains_),
-      bits_(home_.size() * words_),
+      bits_(domain_of_.size() * words_),
       any_(domains_ * words_),
       single_(domains_ * words_),
-      none_((home_.size() + 1) * domains_),
-      one_(home_.size()) {
+      none_((domain_of_.size() + 1) * domains_),
+      one_(domain_of_.size()) {
     for (std::size_t token = 0; token < tokens.size(); ++token)
         for (const std::uint16_t item : tokens.of(token))
             if (item != tokens.nobody())
                 bits_[item * words_ + token / 64] |= std::uint64_t{1} << token % 64;
-    for (std::size_t item = 0; item < home_.size(); ++item)
-        items_[at(home_[item])].push_back(static_cast<int>(item));
+    for (std::size_t item = 0; item < domain_of_.size(); ++item)
+        items_[at(domain_of_[item])].push_back(static_cast<int>(item));
     for (int domain = 0; domain < domains; ++domain) {
         gather(domain);
         for (std::size_t word = 0; word < words_; ++word) {
@@ -55,19 +55,19 @@ void Spread::gather(int domain) {
 }
 
 std::int64_t Spread::change(int a, int b, std::int64_t least) const {
-    const int from = home_[at(a)];
-    const int to = home_[at(b)];
+    const int from = domain_of_[at(a)];
+    const int to = domain_of_[at(b)];
     if (from == to) return 0;
     return least + common_bits({bits(a), bits(b), one(from), one(to)}, tokens_->sample().weights());
 }
 
 void Spread::swap(int a, int b) {
-    const int from = home_[at(a)];
-    const int to = home_[at(b)];
+    const int from = domain_of_[at(a)];
+    const int to = domain_of_[at(b)];
     if (from == to) return;
     exchange(b, a, from);
     exchange(a, b, to);
-    std::swap(home_[at(a)], home_[at(b)]);
+    std::swap(domain_of_[at(a)], domain_of_[at(b)]);
     *std::find(items_[at(from)].begin(), items_[at(from)].end(), a) = b;
     *std::find(items_[at(to)].begin(), items_[at(to)].end(), b) = a;
     gather(from);
@@ -90,7 +90,7 @@ void Spread::exchange(int in, int out, int domain) {
 
 /// These tokens' items have so many more tokens without the domain. Returns how many tokens.
 int Spread::add_none(std::size_t word, std::uint64_t tokens, int domain, int weight) {
-    std::int32_t* const counts = none_.data() + at(domain) * (home_.size() + 1);
+    std::int32_t* const counts = none_.data() + at(domain) * (domain_of_.size() + 1);
     int number = 0;
     for (; tokens != 0; tokens &= tokens - 1) {
         ++number;

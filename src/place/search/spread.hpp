@@ -14,16 +14,16 @@ namespace moehub {
 
 class Spread {
   public:
-    /// `home`: the domain of each item.
-    Spread(const LayerTokens& tokens, std::vector<int> home, int domains);
+    /// `domain_of`: the domain of each item.
+    Spread(const LayerTokens& tokens, std::vector<int> domain_of, int domains);
 
     /// Distinct domains, weighted sum over the tokens.
     std::int64_t total() const { return total_; }
 
     /// At most what swapping the two would add to the total.
     std::int64_t least_change(int a, int b) const {
-        const int from = home_[at(a)];
-        const int to = home_[at(b)];
+        const int from = domain_of_[at(a)];
+        const int to = domain_of_[at(b)];
         if (from == to) return 0;
         return std::int64_t{none(b, from)} + none(a, to) - one_[at(a)] - one_[at(b)];
     }
@@ -34,7 +34,7 @@ class Spread {
   private:
     static std::size_t at(int index) { return static_cast<std::size_t>(index); }
     std::int32_t none(int item, int domain) const {
-        return none_[at(domain) * (home_.size() + 1) + at(item)];
+        return none_[at(domain) * (domain_of_.size() + 1) + at(item)];
     }
     const std::uint64_t* bits(int item) const { return bits_.data() + at(item) * words_; }
     std::uint64_t* any(int domain) { return any_.data() + at(domain) * words_; }
@@ -48,13 +48,13 @@ class Spread {
     const LayerTokens* tokens_;
     std::size_t domains_;
     std::size_t words_;
-    std::vector<int> home_;
+    std::vector<int> domain_of_;
     std::vector<std::vector<int>> items_;  ///< [domain]
     std::vector<std::uint64_t> bits_;      ///< [item][word]: its tokens
     std::vector<std::uint64_t> any_;       ///< [domain][word]: tokens with an item there
     std::vector<std::uint64_t> single_;    ///< [domain][word]: tokens with exactly one
     std::vector<std::int32_t> none_;       ///< [domain][item or nobody]: |item ∩ none(domain)|
-    std::vector<std::int32_t> one_;        ///< [item]: |item ∩ one(home)|
+    std::vector<std::int32_t> one_;        ///< [item]: |item ∩ one(domain_of)|
     std::int64_t total_ = 0;
 };
 

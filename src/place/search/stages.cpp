@@ -23,17 +23,17 @@ std::size_t at(int index) {
     return static_cast<std::size_t>(index);
 }
 
-/// Proposals of one run in sweeps over all pairs of items, and temperatures: of layers by
-/// themselves, of all together, and of all together when each has been searched before.
-struct Manner {
-    double sweeps;
-    double hot;
+/// Of layers by themselves, of all together, and of all together when each has been searched
+/// before.
+struct StageSchedule {
+    double sweeps;  ///< of one run over all pairs of items, one proposal each
+    double hot;     ///< temperatures as in Schedule
     double cold;
     double from;  ///< share of the whole search that is done before
 };
-constexpr Manner kAlone{150, 0.3, 0.08, 0};
-constexpr Manner kTogether{500, 1.0, 0.1, 0};
-constexpr Manner kAgain{300, 0.07, 0.02, 0.5};
+constexpr StageSchedule kAlone{150, 0.3, 0.08, 0};
+constexpr StageSchedule kTogether{500, 1.0, 0.1, 0};
+constexpr StageSchedule kAgain{300, 0.07, 0.02, 0.5};
 
 /// Weight of uneven loads while annealing: about 0.1 % of the objective for loads that are spread
 /// as the usual cap allows. None where the cap is so loose that loads hardly matter.
@@ -52,10 +52,10 @@ double pairs_of(const Search& search) {
 constexpr int kMostRuns = 64;
 
 /// The work of each run: a short one first, so that there is something early, then some of about
-/// the manner's sweeps.
-std::vector<double> runs_of(double work, double pairs, const Manner& manner) {
+/// the schedule's sweeps.
+std::vector<double> runs_of(double work, double pairs, const StageSchedule& schedule) {
     constexpr double kFirst = 0.1;
-    const double one = manner.sweeps * pairs;
+    const double one = schedule.sweeps * pairs;
     const double rest = work * (1 - kFirst);
     const double count = std::floor(std::clamp(rest / one, 1.0, double{kMostRuns}));
     std::vector<double> runs(static_cast<std::size_t>(count) + 1, std::min(rest / count, 2 * one));
@@ -131,41 +131,41 @@ class Best {
     void offer(const Search& search, bool current = false) {
         // Less uneven than any that is not.
         const double unevenness = current ? -1 : search.unevenness();
-        found_.push_back({search.objective(), unevenness, search.home(0)});
+        found_.push_back({search.objective(), unevenness, search.gpu_of(0)});
         value_ = std::min(value_, found_.back().objective);
     }
     double value() const { return value_; }
-    const std::vector<int>& home() const {
+    const std::vector<int>& gpu_of() const {
         constexpr double kAsGood = 1.001;
         const Run* best = nullptr;
         for (const Run& run : found_)
             if (run.objective <= value_ * kAsGood && (!best || run.unevenness < best->unevenness))
                 best = &run;
-        return best->home;
+        return best->gpu_of;
     }
 
   private:
     struct Run {
         double objective;
         double unevenness;
-        std::vector<int> home;
+        std::vector<int> gpu_of;
     };
     std::vector<Run> found_;
     double value_ = std::numeric_limits<double>::infinity();
 };
 
 /// Every layer by itself, from several starts; the best of each.
-Homes search_layers(const Ground& ground, const PlaceOptions& options, const Budget& budget,
-                    double work) {
-    const Homes start = ground.start();
+ItemGpus search_layers(const JointProblem& problem, const PlaceOptions& options,
+                       const Budget& budget, double work) {
+    const ItemGpus start = problem.start();
     const std::size_t layers = start.size();
     std::vector<Search> searches;
     std::vector<Best> best(layers);
     double value = 0;
     for (std::size_t layer = 0; layer < layers; ++layer) {
-        searches.push_back(ground.one_layer(static_cast<int>(layer)));
+        searches.push_back(problem.one_layer(static_cast<int>(layer)));
         best[layer].offer(searches[layer]);
-        if (const auto current = ground.current_home(static_cast<int>(layer))) {
+        if (const auto current = problem.current_gpu_of(static_cast<int>(layer))) {
             searches[layer].place({*current});
             if (searches[layer].excess() <= 0) best[layer].offer(searches[layer], true);
         }
@@ -173,7 +173,7 @@ Homes search_layers(const Ground& ground, const PlaceOptions& options, const Bud
     }
     const std::vector<double> runs =
         runs_of(work / static_cast<double>(layers), pairs_of(searches.front()), kAlone);
-    const double evenness = evenness_for(ground.spec().objective, options.load_cap);
+    const double evenness = evenness_for(problem.spec().objective, options.load_cap);
     const auto over = [&budget] { return budget.over(); };
     Report report(options, layers * runs.size(), value, {0, work / budget.work()});
     for (std::size_t run = 0; run < runs.size(); ++run)
@@ -184,7 +184,7 @@ Homes search_layers(const Ground& ground, const PlaceOptions& options, const Bud
                 Rng rng(options.seed, run * layers + layer);
                 const bool other = elsewhere(run, runs.size());
                 searches[layer].place(
-                    {other ? ground.another_start(static_cast<int>(layer), rng) : start[layer]});
+                    {other ? problem.another_start(static_cast<int>(layer), rng) : start[layer]});
                 run_once(searches[layer], {runs[run], kAlone.hot, kAlone.cold},
                          other ? 0 : evenness, rng, over);
                 const double before = best[layer].value();
@@ -193,103 +193,106 @@ Homes search_layers(const Ground& ground, const PlaceOptions& options, const Bud
                 report.done([gain](double whole) { return whole - gain; });
             },
             {options.threads, {}});
-    Homes homes;
-    for (const Best& layer : best) homes.push_back(layer.home());
-    return homes;
+    ItemGpus item_gpus;
+    for (const Best& layer : best) item_gpus.push_back(layer.gpu_of());
+    return item_gpus;
 }
 
 struct Found {
-    Homes homes;
+    ItemGpus item_gpus;
     double value = 0;
 };
 
 /// All layers together, from `start`; labels aligned where they are free.
-Homes search_together(const Ground& ground, const PlaceOptions& options, const Budget& budget,
-                      const Homes& start, const Manner& manner) {
-    const bool free = !ground.spec().max_moves && ground.spec().objective.moved <= 0;
-    Search first = ground.all_layers(ground.spec().objective);
+ItemGpus search_together(const JointProblem& problem, const PlaceOptions& options,
+                         const Budget& budget, const ItemGpus& start,
+                         const StageSchedule& schedule) {
+    const bool free = !problem.spec().max_moves && problem.spec().objective.moved <= 0;
+    Search first = problem.all_layers(problem.spec().objective);
     first.place(start);
     if (free) first.align();
     const std::vector<double> runs =
-        runs_of(budget.work() * (1 - manner.from), pairs_of(first), manner);
-    std::vector<Found> found(runs.size(), {first.homes(), first.objective()});
-    const double evenness = evenness_for(ground.spec().objective, options.load_cap);
+        runs_of(budget.work() * (1 - schedule.from), pairs_of(first), schedule);
+    std::vector<Found> found(runs.size(), {first.item_gpus(), first.objective()});
+    const double evenness = evenness_for(problem.spec().objective, options.load_cap);
     const auto over = [&budget] { return budget.over(); };
-    Report report(options, runs.size(), first.objective() / ground.layers(), {manner.from, 1});
-    run_parallel(
-        runs.size(),
-        [&](std::size_t run) {
-            if (over()) return;
-            Search search = first;
-            Rng rng(options.seed, run);
-            const auto keep = [&] {
-                if (search.objective() < found[run].value)
-                    found[run] = {search.homes(), search.objective()};
-            };
-            const bool other = free && elsewhere(run, runs.size());
-            if (other) search.place(ground.another_start(rng));
-            run_once(search, {runs[run], manner.hot, manner.cold}, other ? 0 : evenness, rng, over);
-            keep();
-            if (free) {
-                search.align();
-                descend(search, over);
-                keep();
-            }
-            report.done([&](double before) {
-                return std::min(before, found[run].value / ground.layers());
-            });
-        },
-        {options.threads, {}});
+    Report report(options, runs.size(), first.objective() / problem.layers(), {schedule.from, 1});
+    run_parallel(runs.size(),
+                 [&](std::size_t run) {
+                     if (over()) return;
+                     Search search = first;
+                     Rng rng(options.seed, run);
+                     const auto keep = [&] {
+                         if (search.objective() < found[run].value)
+                             found[run] = {search.item_gpus(), search.objective()};
+                     };
+                     const bool other = free && elsewhere(run, runs.size());
+                     if (other) search.place(problem.another_start(rng));
+                     run_once(search, {runs[run], schedule.hot, schedule.cold},
+                              other ? 0 : evenness, rng, over);
+                     keep();
+                     if (free) {
+                         search.align();
+                         descend(search, over);
+                         keep();
+                     }
+                     report.done([&](double before) {
+                         return std::min(before, found[run].value / problem.layers());
+                     });
+                 },
+                 {options.threads, {}});
     return std::min_element(
                found.begin(), found.end(),
                [](const Found& left, const Found& right) { return left.value < right.value; })
-        ->homes;
+        ->item_gpus;
 }
 
 /// Labels under which most items stay where the current layout has them: layer by layer, or the
 /// same for all layers where transitions between them are to stay what they are.
-void stay(Homes& homes, const Ground& ground, const PlaceInput& input, bool same_for_all) {
+void stay(ItemGpus& item_gpus, const JointProblem& problem, const PlaceInput& input,
+          bool same_for_all) {
     Matrix all(input.gpus, input.gpus);
     std::vector<Matrix> kept;
-    for (int layer = 0; layer < ground.layers(); ++layer) {
-        kept.push_back(ground.kept(layer, homes[at(layer)]));
+    for (int layer = 0; layer < problem.layers(); ++layer) {
+        kept.push_back(problem.kept(layer, item_gpus[at(layer)]));
         for (std::size_t cell = 0; cell < all.at_.size(); ++cell)
             all.at_[cell] += kept.back().at_[cell];
     }
-    for (int layer = 0; layer < ground.layers(); ++layer) {
+    for (int layer = 0; layer < problem.layers(); ++layer) {
         const std::vector<int> labels =
             best_labels(same_for_all ? all : kept[at(layer)], input.nodes);
-        for (int& gpu : homes[at(layer)]) gpu = labels[at(gpu)];
+        for (int& gpu : item_gpus[at(layer)]) gpu = labels[at(gpu)];
     }
 }
 
 }  // namespace
 
-Homes search_places(const Ground& ground, const PlaceInput& input, const PlaceOptions& options,
-                    const Budget& budget) {
-    const Parts parts = parts_of(ground.spec(), input.profiles.size() > 1);
-    Homes homes = ground.start();
+ItemGpus search_stages(const JointProblem& problem, const PlaceInput& input,
+                       const PlaceOptions& options, const Budget& budget) {
+    const Parts parts = parts_of(problem.spec(), input.profiles.size() > 1);
+    ItemGpus item_gpus = problem.start();
     if (parts.local)
-        homes = search_layers(ground, options, budget, budget.work() / (parts.coupled ? 2 : 1));
+        item_gpus =
+            search_layers(problem, options, budget, budget.work() / (parts.coupled ? 2 : 1));
     if (parts.coupled) {
-        homes =
-            search_together(ground, options, budget, homes,
-                            parts.local         ? kAgain
-                            : options.max_moves ? Manner{kAgain.sweeps, kAgain.hot, kAgain.cold, 0}
-                                                : kTogether);
+        item_gpus = search_together(problem, options, budget, item_gpus,
+                                    parts.local ? kAgain
+                                    : options.max_moves
+                                        ? StageSchedule{kAgain.sweeps, kAgain.hot, kAgain.cold, 0}
+                                        : kTogether);
     }
     if (options.current) {
-        if (!options.max_moves && ground.spec().objective.moved <= 0)
-            stay(homes, ground, input, parts.coupled);
-    } else if (!parts.coupled && ground.has_tokens() && input.redundant == 0) {
+        if (!options.max_moves && problem.spec().objective.moved <= 0)
+            stay(item_gpus, problem, input, parts.coupled);
+    } else if (!parts.coupled && problem.has_tokens() && input.redundant == 0) {
         // Labels cost the objective nothing; others gain when tokens stay on their GPU. With
         // copies, which are numbered by GPU, it would cost more than 0.1 %.
-        Search search = ground.all_layers(Objective{.transitions = 1});
-        search.place(homes);
+        Search search = problem.all_layers(Objective{.transitions = 1});
+        search.place(item_gpus);
         search.align();
-        homes = search.homes();
+        item_gpus = search.item_gpus();
     }
-    return homes;
+    return item_gpus;
 }
 
 }  // namespace moehub

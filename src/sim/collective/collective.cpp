@@ -104,6 +104,7 @@ Process all_reduce(Communicator& all, GpuId gpu, CollectiveCall call) {
 }  // namespace sim
 
 CollectiveResult run_collective(const Machine& machine, const Collective& collective) {
+    check(machine);
     refuse_if_impossible(machine, collective);
     sim::FabricOptions options;
     options.grain = collective.grain;

@@ -6,6 +6,7 @@
 ///
 /// Planning asks the card for the largest expert (bincount), so the host waits for the sort: there
 /// its steps and the sort add up. Weights are read from HBM: other work went before.
+#include "base/portable_math.hpp"
 #include "sim/gpu/grouped_gemm.hpp"
 #include "sim/gpu/memory_ops.hpp"
 #include "sim/gpu/rows_per_group.hpp"
@@ -34,7 +35,7 @@ bool within(std::int64_t value, std::int64_t most = kMost) {
 /// The fullest expert of a typical even draw.
 std::int64_t fullest(const EagerPhase& phase) {
     const double mean = static_cast<double>(phase.rows) / static_cast<double>(phase.experts);
-    const double above = std::sqrt(2 * std::log(static_cast<double>(phase.experts)) * mean);
+    const double above = std::sqrt(2 * portable_log(static_cast<double>(phase.experts)) * mean);
     return static_cast<std::int64_t>(std::llround(mean + above));
 }
 

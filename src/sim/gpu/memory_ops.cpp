@@ -20,6 +20,7 @@
 /// A router's top-k and softmax are a few small kernels: start + tokens · (row + experts / rate).
 #include "sim/gpu/memory_ops.hpp"
 
+#include "base/portable_math.hpp"
 #include "sim/gpu/tile.hpp"
 
 #include <algorithm>
@@ -76,7 +77,7 @@ Traffic gather_traffic(const Gpu& gpu, const Gather& gather) {
     const double moved = static_cast<double>(gather.rows) * gather.width;
     const double table = static_cast<double>(gather.table_rows) * gather.width;
     const double kept = gpu.kernels.l2_resident * static_cast<double>(gpu.l2_capacity);
-    const double evicted = std::exp(-kept / (2 * table));
+    const double evicted = portable_exp(-kept / (2 * table));
     return {.read = table + std::max(0.0, moved - table) * evicted, .written = moved};
 }
 

@@ -6,6 +6,8 @@
 /// much is spread by expectation.
 #include "sim/gpu/rows_per_group.hpp"
 
+#include "base/portable_math.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -20,11 +22,11 @@ constexpr int kMostPoisson = 500;
 
 std::int64_t count_at(double mean, double u) {
     if (mean >= kNormalFrom) {
-        const double z = std::log(u / (1 - u)) / kLogisticScale;
+        const double z = portable_log(u / (1 - u)) / kLogisticScale;
         return std::max<std::int64_t>(0,
                                       std::llround(std::floor(mean + std::sqrt(mean) * z + 0.5)));
     }
-    double term = std::exp(-mean);
+    double term = portable_exp(-mean);
     double total = term;
     int count = 0;
     while (total < u && count < kMostPoisson) {
@@ -77,7 +79,7 @@ std::vector<std::int64_t> rows_per_group(const GroupSpread& spread) {
     std::vector<double> means(groups);
     double sum = 0;
     for (std::size_t i = 0; i < groups; ++i) {
-        means[i] = std::pow(static_cast<double>(i) + 1, -spread.skew);
+        means[i] = portable_exp(-spread.skew * portable_log(static_cast<double>(i) + 1));
         if (i > 0) sum += means[i];
     }
     const double scale = static_cast<double>(spread.rows - most) / sum;

@@ -1,4 +1,4 @@
-#include "place/search/ground.hpp"
+#include "place/search/joint_problem.hpp"
 
 #include "base/parallel.hpp"
 #include "place/counts.hpp"
@@ -19,12 +19,12 @@ std::size_t at(int index) {
 constexpr std::int64_t kMostTokens = 16384;
 
 /// Where a layout has a layer's items; copies of an expert by GPU.
-std::vector<int> homes_in(const ExpertLayout& layout, int layer, const LayerItems& items) {
-    std::vector<int> home(at(items.size()));
+std::vector<int> gpus_in(const ExpertLayout& layout, int layer, const LayerItems& items) {
+    std::vector<int> gpu_of(at(items.size()));
     std::vector<int> next(items.first.begin(), items.first.end() - 1);
     for (int gpu = 0; gpu < layout.gpus; ++gpu)
-        for (const int expert : layout.on[at(layer)][at(gpu)]) home[at(next[at(expert)]++)] = gpu;
-    return home;
+        for (const int expert : layout.on[at(layer)][at(gpu)]) gpu_of[at(next[at(expert)]++)] = gpu;
+    return gpu_of;
 }
 
 std::vector<int> copies_in(const ExpertLayout& layout, int layer) {
@@ -41,7 +41,8 @@ bool all_have_tokens(const std::vector<Profile>& profiles) {
 
 }  // namespace
 
-Ground::Ground(const PlaceInput& input, const PlaceOptions& options, const Budget& budget)
+JointProblem::JointProblem(const PlaceInput& input, const PlaceOptions& options,
+                           const Budget& budget)
     : input_(&input), options_(&options), budget_(&budget) {
     const Profile& first = input.profiles.front();
     spec_ = {*options.objective, input.gpus,
@@ -69,7 +70,7 @@ Ground::Ground(const PlaceInput& input, const PlaceOptions& options, const Budge
     note_caps(needed);
 }
 
-void Ground::choose_copies() {
+void JointProblem::choose_copies() {
     const Matrix weights = together(input_->profiles);
     for (int layer = 0; layer < weights.rows; ++layer) {
         const std::span<const double> row(weights.at_.data() + at(layer) * at(weights.columns),
@@ -80,11 +81,11 @@ void Ground::choose_copies() {
     }
 }
 
-/// Longest processing time, then swaps; with few moves the current places.
-void Ground::place_first(int layer) {
+/// Longest processing time, then swaps; with few moves the current GPUs.
+void JointProblem::place_first(int layer) {
     Loads& loads = loads_[at(layer)];
     if (options_->max_moves) {
-        loads.place(homes_in(*options_->current, layer, items_[at(layer)]));
+        loads.place(gpus_in(*options_->current, layer, items_[at(layer)]));
         return;
     }
     const Matrix weights = together(input_->profiles);
@@ -97,7 +98,7 @@ void Ground::place_first(int layer) {
 }
 
 /// Moves go to the layer whose caps are broken most, as long as there are any.
-void Ground::relieve_current() {
+void JointProblem::relieve_current() {
     std::int64_t left = *options_->max_moves;
     std::vector<bool> done(loads_.size());
     while (left >= 2 && !budget_->over()) {
@@ -114,7 +115,7 @@ void Ground::relieve_current() {
     }
 }
 
-void Ground::note_caps(const std::vector<double>& needed) {
+void JointProblem::note_caps(const std::vector<double>& needed) {
     int broken = 0;
     int worst = 0;
     for (int layer = 0; layer < layers(); ++layer) {
@@ -136,50 +137,50 @@ void Ground::note_caps(const std::vector<double>& needed) {
                         : input_->profiles.front().layer_numbers[at(worst)]));
 }
 
-std::vector<std::vector<int>> Ground::start() const {
-    std::vector<std::vector<int>> home;
-    for (const Loads& loads : loads_) home.push_back(loads.home());
-    return home;
+ItemGpus JointProblem::start() const {
+    ItemGpus gpu_of;
+    for (const Loads& loads : loads_) gpu_of.push_back(loads.gpu_of());
+    return gpu_of;
 }
 
-std::optional<std::vector<int>> Ground::current_home(int layer) const {
+std::optional<std::vector<int>> JointProblem::current_gpu_of(int layer) const {
     if (!options_->current) return {};
     const LayerItems& items = items_[at(layer)];
     const std::vector<int> copies = copies_in(*options_->current, layer);
     for (int expert = 0; expert < static_cast<int>(copies.size()); ++expert)
         if (copies[at(expert)] != items.copies(expert)) return {};
     if (slots_per_gpu(*options_->current) == 0) return {};
-    return homes_in(*options_->current, layer, items);
+    return gpus_in(*options_->current, layer, items);
 }
 
-std::vector<int> Ground::another_start(int layer, Rng& rng) const {
+std::vector<int> JointProblem::another_start(int layer, Rng& rng) const {
     Loads loads = loads_[at(layer)];
-    std::vector<int> home = loads.home();
-    if (input_->redundant > 0) return home;
-    rng.shuffle(home);
-    loads.place(home);
-    return loads.keep_caps(rng, [this] { return budget_->over(); }) ? loads.home()
-                                                                    : loads_[at(layer)].home();
+    std::vector<int> gpu_of = loads.gpu_of();
+    if (input_->redundant > 0) return gpu_of;
+    rng.shuffle(gpu_of);
+    loads.place(gpu_of);
+    return loads.keep_caps(rng, [this] { return budget_->over(); }) ? loads.gpu_of()
+                                                                    : loads_[at(layer)].gpu_of();
 }
 
-std::vector<std::vector<int>> Ground::another_start(Rng& rng) const {
-    std::vector<std::vector<int>> homes;
-    for (int layer = 0; layer < layers(); ++layer) homes.push_back(another_start(layer, rng));
-    return homes;
+ItemGpus JointProblem::another_start(Rng& rng) const {
+    ItemGpus item_gpus;
+    for (int layer = 0; layer < layers(); ++layer) item_gpus.push_back(another_start(layer, rng));
+    return item_gpus;
 }
 
-SearchLayer Ground::layer_of(int layer) const {
+SearchLayer JointProblem::layer_of(int layer) const {
     return {&items_[at(layer)], tokens_.empty() ? nullptr : &tokens_[at(layer)],
             held_.empty() ? nullptr : &held_[at(layer)], loads_[at(layer)]};
 }
 
-Search Ground::one_layer(int layer) const {
+Search JointProblem::one_layer(int layer) const {
     std::vector<SearchLayer> layers;
     layers.push_back(layer_of(layer));
     return {spec_, std::move(layers)};
 }
 
-Search Ground::all_layers(const Objective& objective) const {
+Search JointProblem::all_layers(const Objective& objective) const {
     std::vector<SearchLayer> all;
     for (int layer = 0; layer < layers(); ++layer) all.push_back(layer_of(layer));
     SearchSpec spec = spec_;
@@ -187,19 +188,19 @@ Search Ground::all_layers(const Objective& objective) const {
     return {spec, std::move(all)};
 }
 
-Matrix Ground::kept(int layer, const std::vector<int>& home) const {
+Matrix JointProblem::kept(int layer, const std::vector<int>& gpu_of) const {
     Matrix kept(gpus(), gpus());
-    for (std::size_t item = 0; item < home.size(); ++item)
+    for (std::size_t item = 0; item < gpu_of.size(); ++item)
         for (int gpu = 0; gpu < gpus(); ++gpu)
-            if (held_[at(layer)](items_[at(layer)].expert[item], gpu)) kept(home[item], gpu) += 1;
+            if (held_[at(layer)](items_[at(layer)].expert[item], gpu)) kept(gpu_of[item], gpu) += 1;
     return kept;
 }
 
-ExpertLayout Ground::layout(const std::vector<std::vector<int>>& home) const {
+ExpertLayout JointProblem::layout(const ItemGpus& item_gpus) const {
     ExpertLayout layout = empty_layout(shape_of(input_->profiles.front()), gpus());
     for (int layer = 0; layer < layers(); ++layer)
         for (int item = 0; item < items_[at(layer)].size(); ++item)
-            layout.on[at(layer)][at(home[at(layer)][at(item)])].push_back(
+            layout.on[at(layer)][at(item_gpus[at(layer)][at(item)])].push_back(
                 items_[at(layer)].expert[at(item)]);
     return layout;
 }

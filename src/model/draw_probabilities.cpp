@@ -3,7 +3,7 @@
 // In x = log t the integrand is smooth and falls off at both ends, where the plain sum over equal
 // steps converges fastest. How many others have arrived is counted over those before e and those
 // after e, both kept up while e advances.
-#include "model/inclusion.hpp"
+#include "model/draw_probabilities.hpp"
 
 #include "base/portable_math.hpp"
 
@@ -33,7 +33,7 @@ double fewer_than_size(const Arrivals& before, const Arrivals& after) {
 
 }  // namespace
 
-std::vector<double> inclusion(const std::vector<double>& weights, int count) {
+std::vector<double> draw_probabilities(const std::vector<double>& weights, int count) {
     constexpr double kFirst = -16, kLast = 5, kStep = 0.15;
     const std::size_t size = weights.size();
     std::vector<double> drawn(size, 0.0), arrived(size);

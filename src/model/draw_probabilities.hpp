@@ -8,6 +8,6 @@ namespace moehub {
 /// probability proportional to the weights of those left. Weights are finite, 0 or more, and such
 /// that -log(1 - p) is near the weight of one with probability p; at least `count` are above 0.
 /// Takes a time proportional to size · count.
-std::vector<double> inclusion(const std::vector<double>& weights, int count);
+std::vector<double> draw_probabilities(const std::vector<double>& weights, int count);
 
 }  // namespace moehub
