@@ -147,7 +147,7 @@ std::vector<Fault> faults() {
         {"gpus_per_node: found -4", [](Machine& m) { m.gpus_per_node = -4; }},
         {"nodes: found 60000", [](Machine& m) { m.nodes = 60000; }},
         {"nic.bandwidth: found 0 B/s", [](Machine& m) { m.nodes = 2; }},
-        {"topology: found number 7", [](Machine& m) { m.topology = static_cast<Topology>(7); }},
+        {"topology: found number 7", [](Machine& m) { m.topology = static_cast<NodeTopology>(7); }},
         {"switches: found 0", [](Machine& m) { m.switches = 0; }},
         {"link.bandwidth: found 0 B/s", [](Machine& m) { m.link.bandwidth = 0; }},
         {"link.bandwidth: found nan", [nan](Machine& m) { m.link.bandwidth = nan; }},
