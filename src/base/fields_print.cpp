@@ -1,8 +1,8 @@
 #include "base/fields.hpp"
+#include "base/json.hpp"
 #include "base/quantity.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace moehub {
 namespace {
@@ -23,7 +23,7 @@ std::string toml_value(const Row& row) {
     return row.kind == Kind::count || row.kind == Kind::number ? text : toml_string(text);
 }
 
-nlohmann::ordered_json json_value(const Row& row) {
+Json json_value(const Row& row) {
     if (const auto* choice = std::get_if<Choice>(&row.slot)) return choice->names.at(choice->get());
     if (const auto* text = std::get_if<std::string*>(&row.slot)) return **text;
     if (const auto* flag = std::get_if<bool*>(&row.slot)) return **flag;
@@ -56,14 +56,17 @@ std::string print_toml(const Rows& rows) {
 }
 
 std::string print_json(const Rows& rows) {
-    nlohmann::ordered_json root = nlohmann::ordered_json::object();
+    Json root = Json::object();
     for (const Row& row : rows) {
-        std::string path = "/" + row.key;
-        for (char& c : path)
-            if (c == '.') c = '/';
-        root[nlohmann::ordered_json::json_pointer(path)] = json_value(row);
+        Json* table = &root;
+        std::string_view key = row.key;
+        for (auto dot = key.find('.'); dot != std::string_view::npos; dot = key.find('.')) {
+            table = &(*table)[key.substr(0, dot)];
+            key.remove_prefix(dot + 1);
+        }
+        (*table)[key] = json_value(row);
     }
-    return root.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+    return root.dump(2) + "\n";
 }
 
 }  // namespace moehub
