@@ -1,8 +1,8 @@
 #include "base/fields.hpp"
+#include "base/json.hpp"
 #include "base/quantity.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace moehub {
 namespace {
@@ -18,7 +18,7 @@ std::string toml_value(const Field& field) {
     return field.kind == Kind::count || field.kind == Kind::number ? text : toml_string(text);
 }
 
-nlohmann::ordered_json json_value(const Field& field) {
+Json json_value(const Field& field) {
     if (const auto* choice = std::get_if<Choice>(&field.pointer))
         return choice->names.at(choice->get());
     if (const auto* text = std::get_if<std::string*>(&field.pointer)) return **text;
@@ -52,14 +52,17 @@ std::string print_toml(const Fields& fields) {
 }
 
 std::string print_json(const Fields& fields) {
-    nlohmann::ordered_json root = nlohmann::ordered_json::object();
+    Json root = Json::object();
     for (const Field& field : fields) {
-        std::string path = "/" + field.key;
-        for (char& c : path)
-            if (c == '.') c = '/';
-        root[nlohmann::ordered_json::json_pointer(path)] = json_value(field);
+        Json* table = &root;
+        std::string_view key = field.key;
+        for (auto dot = key.find('.'); dot != std::string_view::npos; dot = key.find('.')) {
+            table = &(*table)[key.substr(0, dot)];
+            key.remove_prefix(dot + 1);
+        }
+        (*table)[key] = json_value(field);
     }
-    return root.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+    return root.dump(2) + "\n";
 }
 
 }  // namespace moehub

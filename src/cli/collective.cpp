@@ -1,6 +1,6 @@
-#include "cli/collective.hpp"
-
+#include "base/json.hpp"
 #include "base/quantity.hpp"
+#include "cli/commands.hpp"
 #include "cli/output.hpp"
 #include "cli/values.hpp"
 #include "report/table.hpp"
@@ -16,7 +16,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 namespace moehub {
 namespace {
@@ -89,7 +88,7 @@ double algorithm_bandwidth(const Run& run) {
 
 std::string json_text(const Run& run, const Request& request) {
     const auto& [what, result, wall_seconds] = run;
-    const nlohmann::ordered_json json = {
+    const Json json = {
         {"machine", request.machine},
         {"set", request.settings},
         {"op", name_of(what.op)},
@@ -106,7 +105,7 @@ std::string json_text(const Run& run, const Request& request) {
         {"events", result.events},
         {"wall_s", wall_seconds},
     };
-    return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+    return json.dump(2) + "\n";
 }
 
 std::string table_text(const Run& run, const Request& request) {
@@ -138,48 +137,35 @@ std::string table_text(const Run& run, const Request& request) {
 
 }  // namespace
 
-void add_collective(CLI::App& app) {
+Command collective_command() {
     const auto request = std::make_shared<Request>();
-    auto* const command = app.add_subcommand(
-        "collective", "Simulate one collective on a machine's fabric: time, bandwidth, traffic");
-    command->add_option("--op", request->op, "all_to_all, all_gather, reduce_scatter, all_reduce")
-        ->type_name("OP")
-        ->capture_default_str();
-    command
-        ->add_option("--algorithm", request->algorithm,
-                     "direct, ring or nvls; without it all_to_all goes direct, others ring")
-        ->type_name("NAME");
-    command->add_option("--machine", request->machine, "preset or TOML file (moehub list machines)")
-        ->type_name("M")
-        ->capture_default_str();
-    command->add_option("--gpus", request->gpus, "how many take part; without it all")
-        ->type_name("N");
-    command
-        ->add_option("--bytes", request->bytes,
-                     "nccl-tests' size: 8589934592, 8G (1024-based), 64MiB, \"64 MB\"")
-        ->type_name("B")
-        ->capture_default_str();
-    command
-        ->add_option("--grain", request->grain,
-                     "packet: every packet by itself; row: as trains, faster")
-        ->type_name("packet|row")
-        ->capture_default_str();
-    command
-        ->add_option("--set", request->settings,
-                     "change a machine's value, repeatable: --set link.latency=\"300 ns\"")
-        ->type_name("KEY=VALUE")
-        ->allow_extra_args(false);
-    command->add_flag("--json", request->json, "print JSON; all but wall_s is the same every time")
-        ->disable_flag_override();
-    command->add_option("-o,--output", request->output, "write to this file instead")
-        ->type_name("FILE");
-    command->footer("Example:\n  moehub collective --op all_reduce --algorithm nvls --bytes 8G");
-    command->callback([request] {
+    const auto execute = [request] {
         require_writable(request->output);
         const Run done = run(*request);
         put(request->json ? json_text(done, *request) : table_text(done, *request),
             request->output);
-    });
+    };
+    return {
+        "collective",
+        "Simulate one collective on a machine's fabric: time, bandwidth, traffic",
+        {
+            {"--op", &request->op, "all_to_all, all_gather, reduce_scatter, all_reduce", "OP"},
+            {"--algorithm", &request->algorithm,
+             "direct, ring or nvls; without it all_to_all goes direct, others ring", "NAME"},
+            {"--machine", &request->machine, "preset or TOML file (moehub list machines)", "M"},
+            {"--gpus", &request->gpus, "how many take part; without it all", "N"},
+            {"--bytes", &request->bytes,
+             "nccl-tests' size: 8589934592, 8G (1024-based), 64MiB, \"64 MB\"", "B"},
+            {"--grain", &request->grain, "packet: every packet by itself; row: as trains, faster",
+             "packet|row"},
+            {"--set", &request->settings,
+             "change a machine's value, repeatable: --set link.latency=\"300 ns\"", "KEY=VALUE"},
+            {"--json", &request->json, "print JSON; all but wall_s is the same every time"},
+            {"-o,--output", &request->output, "write to this file instead", "FILE"},
+        },
+        "Example:\n  moehub collective --op all_reduce --algorithm nvls --bytes 8G",
+        execute,
+    };
 }
 
 }  // namespace moehub

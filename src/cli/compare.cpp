@@ -1,5 +1,4 @@
-#include "cli/compare.hpp"
-
+#include "cli/commands.hpp"
 #include "cli/layer_arguments.hpp"
 #include "cli/output.hpp"
 #include "cli/values.hpp"
@@ -50,7 +49,7 @@ Comparison run(const LayerCase& layer, const std::vector<SystemSpec>& systems, i
     return compare_systems(layer.input(), systems, options);
 }
 
-void compare_command(const Request& request) {
+void execute(const Request& request) {
     const LayerArguments& arguments = request.layer;
     require_writable(arguments.output);
     if (request.systems) check_systems(listed(*request.systems));
@@ -68,25 +67,26 @@ void compare_command(const Request& request) {
 
 }  // namespace
 
-void add_compare(CLI::App& app) {
+Command compare_command() {
     const auto request = std::make_shared<Request>();
-    auto* const command = app.add_subcommand(
-        "compare", "Simulate a MoE layer under several systems: time, speed-up, traffic");
-    command
-        ->add_option("--systems", request->systems,
-                     "names or TOML files with commas between (moehub list systems); without it "
-                     "all that can run this")
-        ->type_name("A,B");
-    add_layer_options(*command, request->layer);
-    add_pass_option(*command, request->layer);
-    command
-        ->add_option("--threads", request->threads,
-                     "systems simulated at a time, same result; without it as many as cores")
-        ->type_name("N");
-    command->footer(
+    std::vector<Option> options{
+        {"--systems", &request->systems,
+         "names or TOML files with commas between (moehub list systems); without it all that can "
+         "run this",
+         "A,B"}};
+    add_layer_options(options, request->layer);
+    add_pass_option(options, request->layer);
+    options.push_back({"--threads", &request->threads,
+                       "systems simulated at a time, same result; without it as many as cores",
+                       "N"});
+    return {
+        "compare",
+        "Simulate a MoE layer under several systems: time, speed-up, traffic",
+        std::move(options),
         "Example:\n  moehub compare --machine dgx-h800 --model mixtral-8x7b --gpus 8 --tokens 8192 "
-        "\\\n      --systems ideal,megatron-te,moe-hub --routing normal:0.032");
-    command->callback([request] { compare_command(*request); });
+        "\\\n      --systems ideal,megatron-te,moe-hub --routing normal:0.032",
+        [request] { execute(*request); },
+    };
 }
 
 }  // namespace moehub

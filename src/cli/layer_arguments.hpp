@@ -1,12 +1,11 @@
 /// The options that describe a layer to simulate, shared by `moehub compare` and `moehub run`.
 #pragma once
+#include "cli/command.hpp"
 #include "study/layer_case.hpp"
 
 #include <optional>
 #include <string>
 #include <vector>
-
-#include <CLI/CLI.hpp>
 
 namespace moehub {
 
@@ -33,8 +32,8 @@ struct LayerArguments {
     std::string output;
 };
 
-void add_layer_options(CLI::App& command, LayerArguments& arguments);
-void add_pass_option(CLI::App& command, LayerArguments& arguments);
+void add_layer_options(std::vector<Option>& options, LayerArguments& arguments);
+void add_pass_option(std::vector<Option>& options, LayerArguments& arguments);
 
 /// The systems with what `--set system.NAME.KEY=VALUE` changes. Throws InputError.
 std::vector<SystemSpec> load_systems(const LayerArguments& arguments,

@@ -1,5 +1,5 @@
-#include "cli/lines.hpp"
-
+#include "base/json.hpp"
+#include "cli/commands.hpp"
 #include "cli/output.hpp"
 #include "report/table.hpp"
 
@@ -11,12 +11,9 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace moehub {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// Lines that the MoE-Hub paper (arXiv 2605.05888) counted in published systems.
 struct Published {
@@ -104,7 +101,7 @@ std::string one_text(const std::string& name, bool json) {
     return object.dump(2) + "\n";
 }
 
-void lines_command(const Request& request) {
+void execute(const Request& request) {
     const bool bold = wants_colour(stdout);
     if (!request.system.empty())
         put(one_text(request.system, request.json), "");
@@ -114,15 +111,18 @@ void lines_command(const Request& request) {
 
 }  // namespace
 
-void add_lines(CLI::App& app) {
+Command lines_command() {
     const auto request = std::make_shared<Request>();
-    auto* const command = app.add_subcommand(
-        "lines", "List the systems and the lines their programs need; print one program");
-    command->add_option("system", request->system, "print the program of this one")
-        ->type_name("SYSTEM");
-    command->add_flag("--json", request->json, "print JSON")->disable_flag_override();
-    command->footer("Example:\n  moehub lines moe-hub");
-    command->callback([request] { lines_command(*request); });
+    return {
+        "lines",
+        "List the systems and the lines their programs need; print one program",
+        {
+            {"system", &request->system, "print the program of this one", "SYSTEM"},
+            {"--json", &request->json, "print JSON"},
+        },
+        "Example:\n  moehub lines moe-hub",
+        [request] { execute(*request); },
+    };
 }
 
 }  // namespace moehub

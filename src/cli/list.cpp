@@ -1,7 +1,7 @@
-#include "cli/list.hpp"
-
+#include "base/json.hpp"
 #include "base/nearest.hpp"
 #include "base/quantity.hpp"
+#include "cli/commands.hpp"
 #include "cli/output.hpp"
 
 #include <moehub/error.hpp>
@@ -13,7 +13,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace moehub {
 namespace {
@@ -43,9 +42,9 @@ std::string list_text(const std::vector<std::string>& wanted) {
 
 /// {"machines": [{"name", "title"}, …], …}
 std::string list_json(const std::vector<std::string>& wanted) {
-    nlohmann::ordered_json json;
+    Json json;
     for (const std::string& kind : wanted) {
-        json[kind] = nlohmann::ordered_json::array();
+        json[kind] = Json::array();
         for (const std::string& name : preset_names(kind)) {
             json[kind].push_back({{"name", name}, {"title", preset_title(kind, name)}});
         }
@@ -58,7 +57,7 @@ struct Request {
     bool json = false;
 };
 
-int list_command(const Request& request) {
+void execute(const Request& request) {
     const std::string& kind = request.kind;
     const std::vector<std::string> all = kinds();
     if (!kind.empty() && std::find(all.begin(), all.end(), kind) == all.end())
@@ -66,20 +65,22 @@ int list_command(const Request& request) {
                                      fmt::join(all, ", "), did_you_mean(kind, all)));
     const std::vector<std::string> wanted = kind.empty() ? all : std::vector<std::string>{kind};
     put(request.json ? list_json(wanted) : list_text(wanted), "");
-    return 0;
 }
 
 }  // namespace
 
-void add_list(CLI::App& app) {
-    auto request = std::make_shared<Request>();
-    CLI::App* command =
-        app.add_subcommand("list", "List the machines, models, GPUs and systems there are");
-    command->add_option("kind", request->kind, "machines, models, gpus or systems; without it all")
-        ->type_name("KIND");
-    command->add_flag("--json", request->json, "print JSON")->disable_flag_override();
-    command->footer("Example:\n  moehub list machines");
-    command->callback([request] { list_command(*request); });
+Command list_command() {
+    const auto request = std::make_shared<Request>();
+    return {
+        "list",
+        "List the machines, models, GPUs and systems there are",
+        {
+            {"kind", &request->kind, "machines, models, gpus or systems; without it all", "KIND"},
+            {"--json", &request->json, "print JSON"},
+        },
+        "Example:\n  moehub list machines",
+        [request] { execute(*request); },
+    };
 }
 
 }  // namespace moehub

@@ -1,19 +1,9 @@
 // The program: parse the command line, call the library, print. Exit codes: 0 done, 2 bad input
 // (one line on stderr), 3 a defect of moehub.
 #include "base/utf8.hpp"
-#include "cli/collective.hpp"
-#include "cli/compare.hpp"
-#include "cli/lines.hpp"
-#include "cli/list.hpp"
-#include "cli/mistakes.hpp"
-#include "cli/model.hpp"
+#include "cli/command_line.hpp"
+#include "cli/commands.hpp"
 #include "cli/output.hpp"
-#include "cli/place.hpp"
-#include "cli/profile.hpp"
-#include "cli/reproduce.hpp"
-#include "cli/run.hpp"
-#include "cli/show.hpp"
-#include "cli/validate.hpp"
 
 #include <moehub/error.hpp>
 
@@ -22,13 +12,12 @@
 #include <cstdio>
 #include <exception>
 #include <new>
-#include <sstream>
 #include <string>
 #include <system_error>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+namespace moehub {
 namespace {
 
 constexpr int kDone = 0;
@@ -58,59 +47,37 @@ Start with:
 )";
 
 int complain(std::string_view what, int code) {
-    fmt::print(stderr, "moehub: {}\n", moehub::printable(what));
+    fmt::print(stderr, "moehub: {}\n", printable(what));
     return code;
 }
 
-/// Text of --help or --version.
-std::string requested_text(const CLI::App& app, const CLI::Success& request) {
-    std::ostringstream text;
-    app.exit(request, text, text);
-    return text.str();
+Program program() {
+    return {
+        "moehub",
+        "moehub: Mixture-of-Experts on multi-GPU machines, simulated packet by packet",
+        kVersion,
+        "Example:\n  moehub compare --systems ideal,megatron-te,moe-hub",
+        {compare_command(), run_command(), model_command(), lines_command(), list_command(),
+         show_command(), collective_command(), validate_command(), reproduce_command(),
+         profile_command(), place_command()},
+    };
 }
 
-int run(CLI::App& app, int argc, char** argv) {
-    try {
-        app.parse(argc, argv);
-        if (app.get_subcommands().empty()) moehub::put(kOverview, "");
-    } catch (const CLI::Success& request) {
-        moehub::put(requested_text(app, request), "");
-    }
-    moehub::put("", "");  // what was printed but not yet written
+int run(int argc, char** argv) {
+    const Program moehub = program();
+    const Asked asked = parse_command_line(moehub, argc, argv);
+    if (asked.command != nullptr)
+        asked.command->run();
+    else
+        put(asked.text.empty() ? kOverview : asked.text, "");
+    put("", "");  // what was printed but not yet written
     return kDone;
 }
 
 int guarded_run(int argc, char** argv) {
-    CLI::App app("moehub: Mixture-of-Experts on multi-GPU machines, simulated packet by packet",
-                 "moehub");
-    app.set_version_flag("--version", kVersion, "print the version");
-    app.require_subcommand(0, 1);
-    app.footer("Example:\n  moehub compare --systems ideal,megatron-te,moe-hub");
-    moehub::add_compare(app);
-    moehub::add_run(app);
-    moehub::add_model(app);
-    moehub::add_lines(app);
-    moehub::add_list(app);
-    moehub::add_show(app);
-    moehub::add_collective(app);
-    moehub::add_validate(app);
-    moehub::add_reproduce(app);
-    moehub::add_profile(app);
-    moehub::add_place(app);
     try {
-        return run(app, argc, argv);
-    } catch (const CLI::ParseError& error) {
-        return complain(moehub::explain(app, error), kBadInput);
-    }
-}
-
-}  // namespace
-
-int main(int argc, char** argv) {
-    std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves (| head) shows as EPIPE below
-    try {
-        return guarded_run(argc, argv);
-    } catch (const moehub::InputError& error) {
+        return run(argc, argv);
+    } catch (const InputError& error) {
         return complain(error.what(), kBadInput);
     } catch (const std::system_error& error) {
         if (error.code() == std::errc::broken_pipe) return kDone;
@@ -122,4 +89,12 @@ int main(int argc, char** argv) {
     } catch (const std::exception& error) {
         return complain(fmt::format("internal error: {}", error.what()), kDefect);
     }
+}
+
+}  // namespace
+}  // namespace moehub
+
+int main(int argc, char** argv) {
+    std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves (| head) shows as EPIPE above
+    return moehub::guarded_run(argc, argv);
 }

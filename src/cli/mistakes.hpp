@@ -1,13 +1,12 @@
 /// What was wrong with the command line, in one line.
 #pragma once
-#include <string>
-
-#include <CLI/CLI.hpp>
+#include "cli/command.hpp"
 
 namespace moehub {
 
-/// For an error that app.parse() threw: the unknown command or option with the nearest known
-/// name, otherwise the parser's own words.
-std::string explain(const CLI::App& app, const CLI::ParseError& error);
+/// For arguments that nobody took, one at least: what is unknown, with the nearest known name.
+/// `command` is the one they stand behind; null: none was named.
+std::string explain_strays(const Program& program, const Command* command,
+                           const std::vector<std::string>& strays);
 
 }  // namespace moehub

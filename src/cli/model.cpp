@@ -1,5 +1,4 @@
-#include "cli/model.hpp"
-
+#include "cli/commands.hpp"
 #include "cli/layer_arguments.hpp"
 #include "cli/output.hpp"
 #include "cli/values.hpp"
@@ -56,7 +55,7 @@ std::string checks_text(const ModelCase& model) {
     return checks_text(layers);
 }
 
-void model_command(const Request& request) {
+void execute(const Request& request) {
     const LayerArguments& arguments = request.layer;
     require_writable(arguments.output);
     const std::vector<std::string> systems = listed(request.systems);
@@ -76,33 +75,28 @@ void model_command(const Request& request) {
 
 }  // namespace
 
-void add_model(CLI::App& app) {
+Command model_command() {
     const auto request = std::make_shared<Request>();
-    auto* const command = app.add_subcommand(
-        "model", "Time a whole model under several systems: by layer type, tokens/s, MFU");
-    command
-        ->add_option("--systems", request->systems,
-                     "names or TOML files with commas between (moehub list systems)")
-        ->type_name("A,B")
-        ->capture_default_str();
-    command
-        ->add_option("--sequence", request->sequence,
-                     "tokens of a sequence; without it the model's. At most a GPU's tokens")
-        ->type_name("N");
-    command->add_flag("--training", request->training, "forward and backward")
-        ->disable_flag_override();
-    command
-        ->add_flag("--graphs", request->graphs, "CUDA graphs outside the MoE layers, no eager host")
-        ->disable_flag_override();
-    add_layer_options(*command, request->layer);
-    command
-        ->add_option("--threads", request->threads,
-                     "systems simulated at a time, same result; without it as many as cores")
-        ->type_name("N");
-    command->footer(
+    std::vector<Option> options{
+        {"--systems", &request->systems,
+         "names or TOML files with commas between (moehub list systems)", "A,B"},
+        {"--sequence", &request->sequence,
+         "tokens of a sequence; without it the model's. At most a GPU's tokens", "N"},
+        {"--training", &request->training, "forward and backward"},
+        {"--graphs", &request->graphs, "CUDA graphs outside the MoE layers, no eager host"},
+    };
+    add_layer_options(options, request->layer);
+    options.push_back({"--threads", &request->threads,
+                       "systems simulated at a time, same result; without it as many as cores",
+                       "N"});
+    return {
+        "model",
+        "Time a whole model under several systems: by layer type, tokens/s, MFU",
+        std::move(options),
         "Example:\n  moehub model --machine dgx-h800 --model mixtral-8x7b --tokens 8192 "
-        "\\\n      --systems megatron-te,moe-hub --training");
-    command->callback([request] { model_command(*request); });
+        "\\\n      --systems megatron-te,moe-hub --training",
+        [request] { execute(*request); },
+    };
 }
 
 }  // namespace moehub

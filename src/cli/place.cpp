@@ -1,5 +1,4 @@
-#include "cli/place.hpp"
-
+#include "cli/commands.hpp"
 #include "cli/output.hpp"
 #include "cli/place_arguments.hpp"
 #include "cli/place_interrupt.hpp"
@@ -98,7 +97,7 @@ PlacementReport report_of(const PlaceArguments& arguments, const PlaceTask& task
     return report;
 }
 
-void place_command(const PlaceArguments& arguments) {
+void execute(const PlaceArguments& arguments) {
     PlaceTask task = load_place(arguments);
     const Placed placed = search(task, arguments.pareto);
     if (!arguments.output.empty())  // before what takes long or can fail
@@ -109,19 +108,20 @@ void place_command(const PlaceArguments& arguments) {
 
 }  // namespace
 
-void add_place(CLI::App& app) {
+Command place_command() {
     const auto arguments = std::make_shared<PlaceArguments>();
-    auto* const command = app.add_subcommand(
-        "place", "Place experts on GPUs from recorded routing, in the files servers load");
-    add_place_options(*command, *arguments);
-    command->footer(
+    return {
+        "place",
+        "Place experts on GPUs from recorded routing, in the files servers load",
+        place_options(*arguments),
         "Example:\n"
         "  moehub place --profile law.npy:0-0.5 --evaluate law.npy:0.5-1 --gpus 8 -o layout.json\n"
         "  moehub place --profile law.npy intent.npy@2 --gpus 16 --replicas 16 --load-blocks 4 \\\n"
         "      --model deepseek-v2-lite --machine h100-cluster --format trtllm -o layout.yaml\n"
         "  moehub place --profile new.npy --current layout.json --max-moves 40 -o next.json\n"
-        "  moehub place --profile law.npy --objective gpus+4*transitions --pareto --time-limit 20");
-    command->callback([arguments] { place_command(*arguments); });
+        "  moehub place --profile law.npy --objective gpus+4*transitions --pareto --time-limit 20",
+        [arguments] { execute(*arguments); },
+    };
 }
 
 }  // namespace moehub

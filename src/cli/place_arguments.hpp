@@ -1,5 +1,6 @@
 /// What `moehub place` was asked, as typed and as values.
 #pragma once
+#include "cli/command.hpp"
 #include "cli/profile_arguments.hpp"
 
 #include <moehub/machine.hpp>
@@ -10,8 +11,6 @@
 #include <optional>
 #include <string>
 #include <vector>
-
-#include <CLI/CLI.hpp>
 
 namespace moehub {
 
@@ -46,7 +45,7 @@ struct PlaceArguments {
     bool json = false;
 };
 
-void add_place_options(CLI::App& command, PlaceArguments& arguments);
+std::vector<Option> place_options(PlaceArguments& arguments);
 
 struct PlaceTask {
     PlaceInput input;

@@ -1,6 +1,5 @@
-#include "cli/profile.hpp"
-
 #include "base/utf8.hpp"
+#include "cli/commands.hpp"
 #include "cli/output.hpp"
 #include "cli/profile_arguments.hpp"
 #include "cli/values.hpp"
@@ -76,7 +75,7 @@ ProfileReport report_of(const Request& request, const std::vector<Profile>& prof
     return report;
 }
 
-void profile_command(const Request& request) {
+void execute(const Request& request) {
     check_outputs(request);
     const ProfileReport report = report_of(request, load_profiles(request.profiles));
     const bool colour = request.output.empty() && wants_colour(stdout);
@@ -89,31 +88,32 @@ void profile_command(const Request& request) {
 
 }  // namespace
 
-void add_profile(CLI::App& app) {
+Command profile_command() {
     const auto request = std::make_shared<Request>();
-    auto* const command = app.add_subcommand(
-        "profile", "What recorded routing is like: load, pairs, drift, and what placing can win");
-    command
-        ->add_option("files", request->profiles.files,
-                     "recorded routing, FILE[:from-to], a part as fractions of its tokens; several "
-                     "are compared")
-        ->type_name("FILE")
-        ->required();
-    add_profile_options(*command, request->profiles);
-    command->add_option("--gpus", request->gpus, "that experts are spread over; without it 8")
-        ->type_name("N");
-    command->add_option("--layer", request->layer, "this one in detail, by its number")
-        ->type_name("L");
-    command->add_flag("--json", request->json, "print JSON with everything by layer")
-        ->disable_flag_override();
-    command->add_option("-o,--output", request->output, "write to this file instead")
-        ->type_name("FILE");
-    command->add_option("--svg", request->svg, "write pictures to this file")->type_name("FILE");
-    command->add_option("--html", request->html, "write a page with pictures and tables")
-        ->type_name("FILE");
-    command->footer(
-        "Example:\n  moehub profile law.npy intent.npy --gpus 8 --layer 3 --html routing.html");
-    command->callback([request] { profile_command(*request); });
+    std::vector<Option> options{
+        {"files",
+         &request->profiles.files,
+         "recorded routing, FILE[:from-to], a part as fractions of its tokens; several are "
+         "compared",
+         "FILE",
+         {.required = true, .many = true}}};
+    add_profile_options(options, request->profiles);
+    const std::vector<Option> own{
+        {"--gpus", &request->gpus, "that experts are spread over; without it 8", "N"},
+        {"--layer", &request->layer, "this one in detail, by its number", "L"},
+        {"--json", &request->json, "print JSON with everything by layer"},
+        {"-o,--output", &request->output, "write to this file instead", "FILE"},
+        {"--svg", &request->svg, "write pictures to this file", "FILE"},
+        {"--html", &request->html, "write a page with pictures and tables", "FILE"},
+    };
+    options.insert(options.end(), own.begin(), own.end());
+    return {
+        "profile",
+        "What recorded routing is like: load, pairs, drift, and what placing can win",
+        std::move(options),
+        "Example:\n  moehub profile law.npy intent.npy --gpus 8 --layer 3 --html routing.html",
+        [request] { execute(*request); },
+    };
 }
 
 }  // namespace moehub

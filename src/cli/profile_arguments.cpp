@@ -81,28 +81,24 @@ void check_output_apart(std::string_view option, const std::string& output,
     }
 }
 
-void add_profile_options(CLI::App& command, ProfileArguments& arguments) {
-    auto* const experts =
-        command
-            .add_option("--experts", arguments.experts,
-                        "of a layer, where the file does not say; without it the largest found")
-            ->type_name("N");
-    command
-        .add_option("--model", arguments.model,
-                    "preset or TOML file (moehub list models): its experts, and layers by its "
-                    "numbers")
-        ->type_name("M")
-        ->excludes(experts);
-    command
-        .add_option("--profile-kind", arguments.kind,
-                    "what an array of three dimensions is: tokens, [token, layer, k], or counts, "
-                    "[step, layer, expert]; without it found out")
-        ->type_name("KIND");
-    command
-        .add_option("--layers", arguments.layers,
-                    "of ids, for files that do not say (base64 without a shape)")
-        ->type_name("N");
-    command.add_option("--top-k", arguments.top_k, "likewise")->type_name("K");
+void add_profile_options(std::vector<Option>& options, ProfileArguments& arguments) {
+    const std::vector<Option> profile{
+        {"--experts", &arguments.experts,
+         "of a layer, where the file does not say; without it the largest found", "N"},
+        {"--model",
+         &arguments.model,
+         "preset or TOML file (moehub list models): its experts, and layers by its numbers",
+         "M",
+         {.excludes = {"--experts"}}},
+        {"--profile-kind", &arguments.kind,
+         "what an array of three dimensions is: tokens, [token, layer, k], or counts, [step, "
+         "layer, expert]; without it found out",
+         "KIND"},
+        {"--layers", &arguments.layers,
+         "of ids, for files that do not say (base64 without a shape)", "N"},
+        {"--top-k", &arguments.top_k, "likewise", "K"},
+    };
+    options.insert(options.end(), profile.begin(), profile.end());
 }
 
 std::vector<Profile> load_profiles(const ProfileArguments& arguments) {

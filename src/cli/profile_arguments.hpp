@@ -1,13 +1,13 @@
 /// Which profiles a command reads, and what it is told of them.
 #pragma once
+#include "cli/command.hpp"
+
 #include <moehub/profile.hpp>
 
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <CLI/CLI.hpp>
 
 namespace moehub {
 
@@ -21,7 +21,7 @@ struct ProfileArguments {
 };
 
 /// All but the files.
-void add_profile_options(CLI::App& command, ProfileArguments& arguments);
+void add_profile_options(std::vector<Option>& options, ProfileArguments& arguments);
 
 /// True when both paths lead to one file, there or not yet.
 bool same_file(const std::string& a, const std::string& b);

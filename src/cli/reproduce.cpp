@@ -1,8 +1,8 @@
-#include "cli/reproduce.hpp"
-
+#include "base/json.hpp"
 #include "base/nearest.hpp"
 #include "base/quantity.hpp"
 #include "base/utf8.hpp"
+#include "cli/commands.hpp"
 #include "cli/output.hpp"
 #include "cli/values.hpp"
 #include "report/progress.hpp"
@@ -17,7 +17,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 namespace moehub {
 namespace {
@@ -57,9 +56,9 @@ std::string list_text() {
 }
 
 std::string list_json() {
-    nlohmann::ordered_json json;
+    Json json;
     for (const Paper& paper : kPapers) {
-        nlohmann::ordered_json figures = nlohmann::ordered_json::array();
+        Json figures = Json::array();
         for (const NamedFigure& figure : paper.figures())
             figures.push_back({{"name", figure.name}, {"title", figure.title}});
         json["papers"].push_back(
@@ -107,7 +106,7 @@ Reproduction run(const Request& request, const Paper& paper) {
     return paper.run(options);
 }
 
-void reproduce_command(const Request& request) {
+void execute(const Request& request) {
     if (request.paper.empty()) {
         if (request.quick || request.figure || request.page)
             throw InputError(fmt::format("reproduce: found no paper, allowed: {}",
@@ -132,32 +131,28 @@ void reproduce_command(const Request& request) {
 
 }  // namespace
 
-void add_reproduce(CLI::App& app) {
+Command reproduce_command() {
     const auto request = std::make_shared<Request>();
-    auto* const command = app.add_subcommand(
-        "reproduce", "Run a paper's evaluation: every published number beside the simulator's");
-    command->add_option("paper", request->paper, "which; without it they are listed")
-        ->type_name("PAPER");
-    command->add_option("--figure", request->figure, "only this one")->type_name("NAME");
-    command
-        ->add_flag("--quick", request->quick,
-                   "a few cells of each figure; means are not comparable with the paper's")
-        ->disable_flag_override();
-    command->add_flag("--json", request->json, "print JSON with every cell")
-        ->disable_flag_override();
-    command->add_option("-o,--output", request->output, "write to this file instead")
-        ->type_name("FILE");
-    command
-        ->add_option("--page", request->page,
-                     "write the Markdown page to this file; without it a whole run writes "
-                     "docs/reproduction/PAPER.md where that folder is")
-        ->type_name("FILE");
-    command
-        ->add_option("--threads", request->threads,
-                     "cells simulated at a time, same result; without it as many as cores")
-        ->type_name("N");
-    command->footer("Example:\n  moehub reproduce moe-hub --figure ablation");
-    command->callback([request] { reproduce_command(*request); });
+    return {
+        "reproduce",
+        "Run a paper's evaluation: every published number beside the simulator's",
+        {
+            {"paper", &request->paper, "which; without it they are listed", "PAPER"},
+            {"--figure", &request->figure, "only this one", "NAME"},
+            {"--quick", &request->quick,
+             "a few cells of each figure; means are not comparable with the paper's"},
+            {"--json", &request->json, "print JSON with every cell"},
+            {"-o,--output", &request->output, "write to this file instead", "FILE"},
+            {"--page", &request->page,
+             "write the Markdown page to this file; without it a whole run writes "
+             "docs/reproduction/PAPER.md where that folder is",
+             "FILE"},
+            {"--threads", &request->threads,
+             "cells simulated at a time, same result; without it as many as cores", "N"},
+        },
+        "Example:\n  moehub reproduce moe-hub --figure ablation",
+        [request] { execute(*request); },
+    };
 }
 
 }  // namespace moehub

@@ -1,5 +1,4 @@
-#include "cli/run.hpp"
-
+#include "cli/commands.hpp"
 #include "cli/layer_arguments.hpp"
 #include "cli/output.hpp"
 #include "report/comparison.hpp"
@@ -17,7 +16,7 @@ struct Request {
     std::string system = "moe-hub";
 };
 
-void run_command(const Request& request) {
+void execute(const Request& request) {
     const LayerArguments& arguments = request.layer;
     require_writable(arguments.output);
     check_systems({request.system});
@@ -36,18 +35,19 @@ void run_command(const Request& request) {
 
 }  // namespace
 
-void add_run(CLI::App& app) {
+Command run_command() {
     const auto request = std::make_shared<Request>();
-    auto* const command = app.add_subcommand(
-        "run", "Simulate a MoE layer under one system, with what its units counted");
-    command->add_option("--system", request->system, "preset or TOML file (moehub list systems)")
-        ->type_name("S")
-        ->capture_default_str();
-    add_layer_options(*command, request->layer);
-    add_pass_option(*command, request->layer);
-    command->footer(
-        "Example:\n  moehub run --system moe-hub --set moe_hub.rat_entries=16 --grain packet");
-    command->callback([request] { run_command(*request); });
+    std::vector<Option> options{
+        {"--system", &request->system, "preset or TOML file (moehub list systems)", "S"}};
+    add_layer_options(options, request->layer);
+    add_pass_option(options, request->layer);
+    return {
+        "run",
+        "Simulate a MoE layer under one system, with what its units counted",
+        std::move(options),
+        "Example:\n  moehub run --system moe-hub --set moe_hub.rat_entries=16 --grain packet",
+        [request] { execute(*request); },
+    };
 }
 
 }  // namespace moehub

@@ -1,5 +1,4 @@
-#include "cli/show.hpp"
-
+#include "cli/commands.hpp"
 #include "cli/output.hpp"
 
 #include <moehub/presets.hpp>
@@ -23,10 +22,10 @@ std::string text_of(const Noun& noun, bool json) {
     return json ? to_json(noun) : to_toml(noun);
 }
 
-int show_command(const Request& request) {
+void execute(const Request& request) {
     if (request.sources) {
         put(sources_of(request.name), request.output);
-        return 0;
+        return;
     }
     const std::string kind = kind_of(request.name);
     std::string text;
@@ -39,37 +38,35 @@ int show_command(const Request& request) {
     else
         text = text_of(load_gpu(request.name, request.settings), request.json);
     put(text, request.output);
-    return 0;
 }
 
 }  // namespace
 
-void add_show(CLI::App& app) {
-    auto request = std::make_shared<Request>();
-    CLI::App* command = app.add_subcommand(
-        "show", "Print everything known about a machine, model, GPU or system, as TOML with units");
-    command->add_option("name", request->name, "preset (moehub list) or TOML file")
-        ->type_name("NAME")
-        ->required();
-    command
-        ->add_option("--set", request->settings,
-                     "change a value first, repeatable: --set link.latency=\"300 ns\"")
-        ->type_name("KEY=VALUE")
-        ->allow_extra_args(false);
-    command
-        ->add_flag("--json", request->json,
-                   "print JSON; times in picoseconds, sizes in bytes, rates per second")
-        ->disable_flag_override();
-    command
-        ->add_flag("--sources", request->sources,
-                   "print the files behind it as written, with the source of every number")
-        ->disable_flag_override()
-        ->excludes("--json")
-        ->excludes("--set");
-    command->add_option("-o,--output", request->output, "write to this file instead")
-        ->type_name("FILE");
-    command->footer("Example:\n  moehub show dgx-h100 --set gpu=h200-sxm -o mine.toml");
-    command->callback([request] { show_command(*request); });
+Command show_command() {
+    const auto request = std::make_shared<Request>();
+    return {
+        "show",
+        "Print everything known about a machine, model, GPU or system, as TOML with units",
+        {
+            {"name",
+             &request->name,
+             "preset (moehub list) or TOML file",
+             "NAME",
+             {.required = true}},
+            {"--set", &request->settings,
+             "change a value first, repeatable: --set link.latency=\"300 ns\"", "KEY=VALUE"},
+            {"--json", &request->json,
+             "print JSON; times in picoseconds, sizes in bytes, rates per second"},
+            {"--sources",
+             &request->sources,
+             "print the files behind it as written, with the source of every number",
+             "",
+             {.excludes = {"--json", "--set"}}},
+            {"-o,--output", &request->output, "write to this file instead", "FILE"},
+        },
+        "Example:\n  moehub show dgx-h100 --set gpu=h200-sxm -o mine.toml",
+        [request] { execute(*request); },
+    };
 }
 
 }  // namespace moehub

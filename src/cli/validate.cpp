@@ -1,5 +1,4 @@
-#include "cli/validate.hpp"
-
+#include "cli/commands.hpp"
 #include "cli/output.hpp"
 #include "report/progress.hpp"
 #include "report/table.hpp"
@@ -117,28 +116,26 @@ void run(const Request& request) {
 
 }  // namespace
 
-void add_validate(CLI::App& app) {
+Command validate_command() {
     const auto request = std::make_shared<Request>();
-    auto* const command = app.add_subcommand(
-        "validate", "Predict every row of a CSV file of measurements and show the errors");
-    command
-        ->add_option(
-            "FILE", request->file,
-            "timings of operators, of layers or of eager phases, published collectives or MoE "
-            "communication; known by header")
-        ->required()
-        ->type_name("CSV");
-    command->add_option("--gpu", request->gpu, "preset or TOML file of the card operators ran on")
-        ->type_name("GPU")
-        ->capture_default_str();
-    command->add_flag("--rows", request->all_rows, "print every row, not only the ten worst")
-        ->disable_flag_override();
-    command->add_flag("--json", request->json, "print JSON with every row; errors are fractions")
-        ->disable_flag_override();
-    command->add_option("-o,--output", request->output, "write to this file instead")
-        ->type_name("FILE");
-    command->footer("Example:\n  moehub validate validation/published_collectives.csv");
-    command->callback([request] { run(*request); });
+    return {
+        "validate",
+        "Predict every row of a CSV file of measurements and show the errors",
+        {
+            {"FILE",
+             &request->file,
+             "timings of operators, of layers or of eager phases, published collectives or MoE "
+             "communication; known by header",
+             "CSV",
+             {.required = true}},
+            {"--gpu", &request->gpu, "preset or TOML file of the card operators ran on", "GPU"},
+            {"--rows", &request->all_rows, "print every row, not only the ten worst"},
+            {"--json", &request->json, "print JSON with every row; errors are fractions"},
+            {"-o,--output", &request->output, "write to this file instead", "FILE"},
+        },
+        "Example:\n  moehub validate validation/published_collectives.csv",
+        [request] { run(*request); },
+    };
 }
 
 }  // namespace moehub

@@ -188,7 +188,7 @@ Solution solve_metis(const PlaceInput& input, const PlaceOptions& options) {
                 static_cast<int>(expert));
     }
     if (solution.cut_short)
-        solution.notes.push_back("metis: out of time; the last layers are packed by load alone");
+        solution.notes.emplace_back("metis: out of time; the last layers are packed by load alone");
     align(solution.layout, transitions(input.profiles));
     return solution;
 }

@@ -1,12 +1,9 @@
+#include "base/json.hpp"
 #include "report/comparison.hpp"
 #include "study/collective_names.hpp"
 
-#include <nlohmann/json.hpp>
-
 namespace moehub {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 template <class Value>
 Json or_null(const std::optional<Value>& value) {
@@ -71,7 +68,7 @@ std::string to_json(const LayerCase& layer, const Comparison& comparison) {
     json["baseline"] = comparison.baseline;
     json["results"] = Json::array();
     for (const ComparisonRow& row : comparison.rows) json["results"].push_back(row_json(row));
-    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    return json.dump(2) + "\n";
 }
 
 }  // namespace moehub

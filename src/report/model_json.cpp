@@ -1,15 +1,12 @@
+#include "base/json.hpp"
 #include "report/comparison.hpp"
 #include "report/model_report.hpp"
 #include "study/transformer.hpp"
 
 #include <algorithm>
 
-#include <nlohmann/json.hpp>
-
 namespace moehub {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json part_json(const LayerTypeTime& part) {
     return {{"name", part.name},
@@ -74,7 +71,7 @@ std::string to_json(const ModelCase& model) {
     for (const ModelTime& time : model.times) json["results"].push_back(time_json(time, baseline));
     json["moe_layer"] = layer_json(model, Pass::forward);
     if (model.options.training) json["moe_layer_backward"] = layer_json(model, Pass::backward);
-    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    return json.dump(2) + "\n";
 }
 
 }  // namespace moehub

@@ -1,14 +1,11 @@
+#include "base/json.hpp"
 #include "report/placement_report.hpp"
 
 #include <array>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
 namespace moehub {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// A figure of an Evaluation and what must be known for it.
 struct Figure {
@@ -163,7 +160,7 @@ std::string placement_json(const PlacementReport& report) {
     json["effects"] = effects_json(report);
     json["file"] = report.file.path.empty() ? Json(nullptr) : Json(report.file.path);
     json["format"] = to_string(report.file.format);
-    return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+    return json.dump(1) + "\n";
 }
 
 }  // namespace moehub

@@ -1,13 +1,10 @@
+#include "base/json.hpp"
 #include "report/profile_report.hpp"
 
 #include <algorithm>
 
-#include <nlohmann/json.hpp>
-
 namespace moehub {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json or_null(const std::optional<double>& value) {
     return value ? Json(*value) : Json(nullptr);
@@ -103,7 +100,7 @@ std::string profile_json(const ProfileReport& report) {
                                        {"worst_layer", one.worst_layer},
                                        {"correlation", or_null(one.correlation)}});
     json["meaning"] = profile_sentences(report);
-    return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+    return json.dump(1) + "\n";
 }
 
 }  // namespace moehub

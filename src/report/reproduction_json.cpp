@@ -1,11 +1,8 @@
+#include "base/json.hpp"
 #include "report/reproduction.hpp"
-
-#include <nlohmann/json.hpp>
 
 namespace moehub {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json text_or_null(const std::string& text) {
     return text.empty() ? Json(nullptr) : Json(text);

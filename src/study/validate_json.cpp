@@ -1,14 +1,12 @@
+#include "base/json.hpp"
+
 #include <moehub/validate.hpp>
 
 #include <charconv>
 #include <cmath>
 
-#include <nlohmann/json.hpp>
-
 namespace moehub {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// A number when the whole field is one, null when it is empty, otherwise text.
 Json field_json(const std::string& field) {
@@ -54,7 +52,7 @@ std::string to_json(const Validation& validation) {
         json["skipped"].push_back({{"name", one.name}, {"rows", one.rows}, {"why", one.why}});
     json["rows"] = Json::array();
     for (const auto& row : validation.rows) json["rows"].push_back(row_json(row));
-    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    return json.dump(2) + "\n";
 }
 
 }  // namespace moehub

@@ -1,0 +1,40 @@
+# How moehub's own targets are compiled; nothing of it reaches those who link the library.
+
+# Half of a build's time is the optimiser's. -O3 gains nothing over -O2 that bench/ can see, and
+# what writes and asks (MOEHUB_UNHURRIED) does as well with -O1.
+if(PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+endif()
+set(MOEHUB_UNHURRIED $<$<CONFIG:Release>:-O1>)
+
+# -ffp-contract=off: the same bytes from GCC and clang.
+function(moehub_compile target)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
+  target_compile_options(${target} PRIVATE
+    -Wall -Wextra -Wconversion -Wshadow $<$<BOOL:${MOEHUB_WERROR}>:-Werror> -ffp-contract=off)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    # Below -O3, GCC 12 sees copies of string literals overrun std::string's short buffer, which
+    # they do not (its bug 105329); which ones depends on their lengths.
+    target_compile_options(${target} PRIVATE
+      -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread)
+  endif()
+  if(MOEHUB_SANITIZE)
+    target_compile_options(${target} PRIVATE
+      -fsanitize=${MOEHUB_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+    target_link_options(${target} PRIVATE -fsanitize=${MOEHUB_SANITIZE})
+    target_compile_definitions(${target} PRIVATE MOEHUB_SANITIZED)
+  endif()
+endfunction()
+
+# The headers that most files include; more may be named. Not nlohmann/json.hpp, whose cost is not
+# the reading, nor <filesystem>, whose std::quoted gets in the way of ours.
+function(moehub_precompile target)
+  if(NOT MOEHUB_PCH)
+    return()
+  endif()
+  target_precompile_headers(${target} PRIVATE
+    <algorithm> <array> <charconv> <chrono> <cmath> <coroutine> <cstdint> <functional>
+    <limits> <map> <memory> <numeric> <optional> <set> <span> <string> <string_view> <tuple>
+    <utility> <variant> <vector> <fmt/format.h> <fmt/ranges.h> ${ARGN})
+endfunction()

@@ -1,0 +1,19 @@
+/// The commands, one file each, in the order that help lists them.
+#pragma once
+#include "cli/command.hpp"
+
+namespace moehub {
+
+Command compare_command();     ///< systems side by side on one layer
+Command run_command();         ///< one system on one layer, with what its units counted
+Command model_command();       ///< a whole model under several systems
+Command lines_command();       ///< the systems' programs and how long they are
+Command list_command();        ///< what there is
+Command show_command();        ///< one machine, model, GPU or system in full
+Command collective_command();  ///< one collective on a machine's fabric
+Command validate_command();    ///< how far the model is from a file of measurements
+Command reproduce_command();   ///< a paper's published numbers beside the simulator's
+Command profile_command();     ///< what recorded routing is like
+Command place_command();       ///< experts on GPUs from recorded routing
+
+}  // namespace moehub
