@@ -25,10 +25,10 @@
 namespace moehub {
 
 struct LayerInput {
-    const Machine& machine;  ///< already of the size wanted (with_gpus)
-    const Model& model;
-    const Routing& routing;      ///< its first layer; tokens in total, shared out evenly over GPUs
-    const Placement& placement;  ///< ranks · tensor_parallel = GPUs
+    Machine machine;  ///< already of the size wanted (with_gpus)
+    Model model;
+    Routing routing;      ///< its first layer; tokens in total, shared out evenly over GPUs
+    Placement placement;  ///< ranks · tensor_parallel = GPUs
 };
 
 /// Where the time went on the GPU that computes longest; the parts add up to the layer's time.
@@ -40,10 +40,31 @@ struct Breakdown {
 
 /// A number that a unit counted, summed over all GPUs unless its name says otherwise.
 struct Statistic {
-    std::string unit;  ///< rpm, aau, dam, memory or link
+    std::string unit;  ///< link, switch, rpm, aau, dam or memory
     std::string name;
     double value = 0;
     std::string doc;
+};
+
+/// One direction of a link: what it carried, and how busy it was over time. Row grain folds a
+/// node's planes into one.
+struct LinkUse {
+    std::string from;  ///< "gpu 3", "switch 1 of node 0", "leaf 2", "spine 0"
+    std::string to;
+    Bytes bytes = 0;       ///< on the wire, headers included
+    Ps busy = 0;           ///< in which it carried something
+    Ps bin = 0;            ///< width of a bin of time, from the start on
+    std::vector<Ps> bins;  ///< busy time in each bin
+};
+
+/// A stretch of time in which a GPU did one thing without a break: kernels ran, or rows were
+/// underway.
+struct BusyInterval {
+    enum class What { compute, communication };
+    What what = What::compute;
+    int gpu = 0;
+    Ps begin = 0;
+    Ps end = 0;
 };
 
 struct LayerResult {
@@ -62,7 +83,9 @@ struct LayerResult {
     std::int64_t events = 0;   ///< that the engine handled
     bool verified = false;     ///< numbers were carried and compared with the reference layer
     double largest_error = 0;  ///< of an output, relative, when verified
-    std::vector<Statistic> statistics;
+    std::vector<Statistic> statistics;    ///< of units: links, switches, hubs
+    std::vector<LinkUse> links;           ///< every direction of every link
+    std::vector<BusyInterval> intervals;  ///< by GPU and kind, each in the order of time
 };
 
 /// Throws InputError when the system cannot run this input (sizes that do not fit, a machine it

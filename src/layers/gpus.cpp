@@ -87,7 +87,44 @@ LayerResult Gpus::measured() const {
         busy / (std::max(1.0, static_cast<double>(end_)) * machine_.gpu.sms * count());
     made.packets = fabric.packets_received();
     made.events = fabric.events();
+    made.links = fabric.links();
+    for (std::size_t gpu = 0; gpu < cards_.size(); ++gpu) {
+        const sim::Activity& activity = cards_[gpu].activity;
+        const auto add = [&](BusyInterval::What what, const auto& intervals) {
+            for (const auto& [begin, end] : intervals) {
+                made.intervals.push_back({what, static_cast<int>(gpu), begin, end});
+            }
+        };
+        add(BusyInterval::What::compute, activity.compute_intervals());
+        add(BusyInterval::What::communication, activity.communication_intervals());
+    }
+    made.statistics = statistics();
     return made;
+}
+
+/// Of links and switches; hubs have their own (hub_statistics.cpp).
+std::vector<Statistic> Gpus::statistics() const {
+    std::vector<Statistic> list;
+    const auto number = [](auto value) { return static_cast<double>(value); };
+    const std::int64_t packets = fabric.packets_received();
+    if (packets > 0) {
+        Ps busiest = 0;
+        for (const LinkUse& link : fabric.links()) busiest = std::max(busiest, link.busy);
+        list.push_back({"link", "payload_per_packet",
+                        number(fabric.payload_received()) / number(packets),
+                        "bytes, of at most 128"});
+        list.push_back({"link", "busiest_us", to_us(busiest), "in which one link carried flits"});
+    }
+    const sim::GatherStats gather = fabric.gather_stats();
+    if (gather.answers > 0) {
+        list.push_back({"switch", "answers", number(gather.answers), "packets to be gathered"});
+        list.push_back({"switch", "gathered", number(gather.gathered), "packets made of them"});
+        list.push_back({"switch", "evicted", number(gather.evicted),
+                        "partial sums that went on before they were complete"});
+        list.push_back({"switch", "deepest", number(gather.deepest),
+                        "packets of partial sums at one port, at most"});
+    }
+    return list;
 }
 
 }  // namespace moehub::layers

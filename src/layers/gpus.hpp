@@ -83,6 +83,7 @@ class Gpus {
         Ps time() const { return std::max<Ps>(0, end - begin); }
     };
     Breakdown breakdown() const;
+    std::vector<Statistic> statistics() const;
 
     const Machine machine_;
     std::deque<sim::Card> cards_;

@@ -26,9 +26,11 @@ Totals add_up(MoeLayer& layer) {
     for (std::uint32_t i = 0; i < layer.gpus.count(); ++i) {
         const sim::Hub& hub = layer.gpus.hub(static_cast<GpuId>(i));
         using Rpm = sim::RpmStats;
-        const Rpm& rpm = layer.gpus.fabric.egress(i).rpm_stats();
-        add(sum.rpm, rpm, &Rpm::stores, &Rpm::merged, &Rpm::packets, &Rpm::full, &Rpm::timed_out);
-        sum.rpm.deepest = std::max(sum.rpm.deepest, rpm.deepest);
+        if (const Rpm* rpm = layer.gpus.fabric.egress(i).rpm_stats()) {
+            add(sum.rpm, *rpm, &Rpm::stores, &Rpm::merged, &Rpm::packets, &Rpm::full,
+                &Rpm::timed_out);
+            sum.rpm.deepest = std::max(sum.rpm.deepest, rpm->deepest);
+        }
         using Aau = sim::AauStats;
         add(sum.aau, hub.aau().stats(), &Aau::lookups, &Aau::hits, &Aau::allocated, &Aau::evictions,
             &Aau::restores, &Aau::spill_bytes, &Aau::bank_wait);
@@ -86,9 +88,6 @@ std::vector<Statistic> HubLayer::statistics() const {
         {"memory", "most_rows", sum.most_rows, "in one region"},
     };
     list.insert(list.end(), rest.begin(), rest.end());
-    list.push_back({"link", "payload_per_packet",
-                    share(layer.gpus.fabric.payload_received(), layer.gpus.fabric.packets_received()),
-                    "bytes, of at most 128"});
     return list;
 }
 

@@ -208,7 +208,9 @@ void Fabric::drop_programs() {
 Bytes Fabric::wire_bytes_up() const {
     Bytes sum = 0;
     for (const Egress& egress : egresses_) {
-        sum += egress.link_flits() * link_.flit + egress.nic_flits() * nic_.flit;
+        for (const Uplinks::Uplink& uplink : egress.uplinks().all()) {
+            sum += uplink.busy.flits() * uplink.wire->flit;
+        }
     }
     return sum;
 }
@@ -223,7 +225,11 @@ Bytes Fabric::wire_bytes_down() const {
         }
     }
     if (!topology_.mesh) return sum;
-    for (const Egress& egress : egresses_) sum += egress.link_flits() * link_.flit;
+    for (const Egress& egress : egresses_) {
+        for (const Uplinks::Uplink& uplink : egress.uplinks().all()) {
+            if (!topology_.is_nic(uplink.number)) sum += uplink.busy.flits() * link_.flit;
+        }
+    }
     return sum;
 }
 

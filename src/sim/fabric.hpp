@@ -20,6 +20,7 @@
 #include "sim/wire.hpp"
 
 #include <moehub/collective.hpp>
+#include <moehub/layer.hpp>
 #include <moehub/machine.hpp>
 
 #include <memory>
@@ -73,6 +74,10 @@ class Fabric {
     std::span<const Switch> switches() const { return switches_; }
     const Transfer& transfer(TransferId id) const { return transfers_[id]; }
     std::size_t transfers() const { return transfers_.size(); }
+
+    /// Every direction of every link.
+    std::vector<LinkUse> links() const;
+    GatherStats gather_stats() const;  ///< of all switches
 
     // Totals over the machine.
     Bytes wire_bytes_up() const;    ///< GPUs to switches inside nodes, and into NICs

@@ -1,5 +1,5 @@
-// How requests reach an egress's channels through the RPM.
-#include "sim/hub/egress.hpp"
+#include "sim/hub/packet_manager.hpp"
+
 #include "sim/fabric.hpp"
 
 #include <algorithm>
@@ -7,36 +7,47 @@
 
 namespace moehub::sim {
 
-Ps Egress::run_rpm(Fabric& fabric, Ps until) {
+PacketManager::PacketManager(const Uplinks& uplinks) {
+    for (const Uplinks::Uplink& uplink : uplinks.all()) {
+        links_.emplace_back().channels.resize(uplink.channels.size());
+    }
+}
+
+Ps PacketManager::run(Fabric& fabric, Uplinks& uplinks, Ps until) {
+    // Credits may have come.
+    for (Uplinks::Uplink& uplink : uplinks.all()) uplinks.choose_again(uplink);
     for (;;) {
-        const First first = choose_first(fabric, until);
+        const Uplinks::First first = uplinks.choose_first(fabric, until);
         const Ps start = first.choice.start;
         if (std::min(start, waits_) >= until) return std::min(start, waits_);
         if (waits_ <= start) {
-            take_timed_out(fabric);
+            take_timed_out(fabric, uplinks);
         } else {
-            depart(fabric, *first.uplink, first.choice);
+            uplinks.depart(fabric, *first.uplink, first.choice);
             const std::uint32_t channel = first.choice.channel;
-            if (channel != 0) take_line(fabric, *first.uplink, channel, start);
+            if (channel != 0) take_line(fabric, uplinks, *first.uplink, channel, start);
         }
     }
 }
 
-Egress::Partition& Egress::partition_of(Fabric& fabric, GpuId peer) {
+PacketManager::Partition& PacketManager::partition_of(Fabric& fabric, const Uplinks& uplinks,
+                                                    GpuId peer) {
     if (partitions_.empty()) partitions_.resize(fabric.topology().gpus);
     if (partitions_[peer]) return *partitions_[peer];
     const MoeHubSpec& spec = fabric.machine().moe_hub;
     partitions_[peer] = std::make_unique<Partition>(peer, spec.rpm_entries, spec.rpm_timer);
-    for (Uplink& uplink : uplinks_) {
-        if (!fabric.topology().connects(uplink.number, gpu_, peer)) continue;
-        uplink.channels[channel_of(uplink, peer)].partitions.push_back(partitions_[peer].get());
+    for (const Uplinks::Uplink& uplink : uplinks.all()) {
+        if (!fabric.topology().connects(uplink.number, uplinks.gpu(), peer)) continue;
+        Link& link = links_[uplink.number];
+        link.channels[Uplinks::channel_of(uplink, peer)].partitions.push_back(
+            partitions_[peer].get());
     }
     return *partitions_[peer];
 }
 
-void Egress::enqueue_rpm(Fabric& fabric, TransferId id) {
+void PacketManager::post(Fabric& fabric, Uplinks& uplinks, TransferId id) {
     const Transfer& transfer = fabric.transfer(id);
-    Partition& partition = partition_of(fabric, transfer.dst);
+    Partition& partition = partition_of(fabric, uplinks, transfer.dst);
     if (partition.head != kNoTransfer) {
         fabric.transfer(partition.tail).next = id;
         partition.tail = id;
@@ -44,10 +55,10 @@ void Egress::enqueue_rpm(Fabric& fabric, TransferId id) {
     }
     partition.head = partition.tail = id;
     open_head(fabric, partition);
-    fill_and_take(fabric, partition, transfer.ready);
+    fill_and_take(fabric, uplinks, partition, transfer.ready);
 }
 
-void Egress::open_head(Fabric& fabric, Partition& partition) const {
+void PacketManager::open_head(Fabric& fabric, Partition& partition) const {
     const Transfer& transfer = fabric.transfer(partition.head);
     partition.second = transfer.next;
     if (partition.second != kNoTransfer) fabric.prefetch(partition.second);
@@ -66,7 +77,7 @@ void Egress::open_head(Fabric& fabric, Partition& partition) const {
     shape_next(fabric, partition);
 }
 
-void Egress::shape_next(const Fabric& fabric, Partition& partition) const {
+void PacketManager::shape_next(const Fabric& fabric, Partition& partition) const {
     RpmLine& line = partition.next;
     const Wire& wire = fabric.wire_of_uplink(line.plane);
     const bool nic = fabric.topology().is_nic(line.plane);
@@ -83,7 +94,7 @@ void Egress::shape_next(const Fabric& fabric, Partition& partition) const {
 }
 
 /// The next line entered: on to the one behind it, of the next transfer if need be.
-void Egress::advance_head(Fabric& fabric, Partition& partition) const {
+void PacketManager::advance_head(Fabric& fabric, Partition& partition) const {
     RpmLine& line = partition.next;
     partition.left -= line.bytes;
     if (partition.left == 0) {
@@ -99,14 +110,14 @@ void Egress::advance_head(Fabric& fabric, Partition& partition) const {
 }
 
 /// Lets stores into the partition while there is room; returns for which uplinks, as a bitmap.
-std::uint64_t Egress::fill(Fabric& fabric, Partition& partition, Ps now) {
+std::uint64_t PacketManager::fill(Fabric& fabric, Partition& partition, Ps now) {
     std::uint64_t planes = 0;
     while (partition.head != kNoTransfer && partition.lines.fits()) {
         RpmLine& line = partition.next;
         line.since = line.last = std::max(now, partition.ready);
-        partition.lines.add(line, rpm_stats_);
-        rpm_stats_.stores += partition.merged;
-        rpm_stats_.merged += partition.merged;
+        partition.lines.add(line, stats_);
+        stats_.stores += partition.merged;
+        stats_.merged += partition.merged;
         planes |= std::uint64_t{1} << (line.plane % 64);
         advance_head(fabric, partition);
     }
@@ -114,22 +125,24 @@ std::uint64_t Egress::fill(Fabric& fabric, Partition& partition, Ps now) {
 }
 
 /// Fills the partition, and stages lines on those channels to the peer that had none.
-void Egress::fill_and_take(Fabric& fabric, Partition& partition, Ps now) {
+void PacketManager::fill_and_take(Fabric& fabric, Uplinks& uplinks, Partition& partition, Ps now) {
     std::uint64_t planes = fill(fabric, partition, now);
     for (; planes != 0; planes &= planes - 1) {
         // A bit stands for every 64th uplink: where there are more, only a hint.
         auto number = static_cast<std::size_t>(std::countr_zero(planes));
-        for (; number < uplinks_.size(); number += 64) {
-            Uplink& uplink = uplinks_[number];
-            take_line(fabric, uplink, channel_of(uplink, partition.peer), now);
+        for (; number < uplinks.size(); number += 64) {
+            Uplinks::Uplink& uplink = uplinks[number];
+            take_line(fabric, uplinks, uplink, Uplinks::channel_of(uplink, partition.peer), now);
         }
     }
 }
 
 /// Stages the next line of the channel, if it is empty, from the peer whose turn it is.
-void Egress::take_line(Fabric& fabric, Uplink& uplink, std::uint32_t number, Ps now) {
-    if (((uplink.filled >> number) & 1) != 0) return;
-    Channel& channel = uplink.channels[number];
+void PacketManager::take_line(Fabric& fabric, Uplinks& uplinks, Uplinks::Uplink& uplink,
+                              std::uint32_t number, Ps now) {
+    if (!uplinks.empty(uplink, number)) return;
+    Link& link = links_[uplink.number];
+    Peers& channel = link.channels[number];
     const auto plane = static_cast<std::uint8_t>(uplink.number);
     const std::size_t peers = channel.partitions.size();
     std::size_t peer = channel.turn;
@@ -139,27 +152,29 @@ void Egress::take_line(Fabric& fabric, Uplink& uplink, std::uint32_t number, Ps 
         const auto choice = partition.lines.choose(plane, now);
         if (!choice) continue;
         if (choice->from > now) {
-            uplink.waits = std::min(uplink.waits, choice->from);
+            link.waits = std::min(link.waits, choice->from);
             waits_ = std::min(waits_, choice->from);
             continue;
         }
-        stage_line(uplink, partition.lines.take(choice->slot, rpm_stats_), partition.peer, now);
+        stage_line(uplinks, uplink, partition.lines.take(choice->slot, stats_), partition.peer,
+                   now);
         channel.turn = peer + 1;
-        return fill_and_take(fabric, partition, now);
+        return fill_and_take(fabric, uplinks, partition, now);
     }
 }
 
 /// The line knows all that its unit needs: its transfer may have left the processor's cache.
-void Egress::stage_line(Uplink& uplink, const RpmLine& line, GpuId peer, Ps now) {
-    const std::uint32_t number = channel_of(uplink, peer);
-    Unit& unit = stage(uplink, number, now);
+void PacketManager::stage_line(Uplinks& uplinks, Uplinks::Uplink& uplink, const RpmLine& line,
+                               GpuId peer, Ps now) const {
+    const std::uint32_t number = Uplinks::channel_of(uplink, peer);
+    Unit& unit = uplinks.stage(uplink, number, now);
     unit.transfer = line.transfer;
     unit.index = line.index;
     unit.bytes = line.bytes;
     unit.packets = line.packets;
     unit.kind = line.kind;
     unit.phase = Phase::whole;
-    unit.src = gpu_;
+    unit.src = uplinks.gpu();
     unit.dst = peer;
     unit.plane = line.plane;
     unit.multicast = line.multicast;
@@ -171,17 +186,17 @@ void Egress::stage_line(Uplink& uplink, const RpmLine& line, GpuId peer, Ps now)
 }
 
 /// Lines whose time has run out go as they are.
-void Egress::take_timed_out(Fabric& fabric) {
+void PacketManager::take_timed_out(Fabric& fabric, Uplinks& uplinks) {
     const Ps now = waits_;
-    for (Uplink& uplink : uplinks_) {
-        if (uplink.waits != now) continue;
-        uplink.waits = kNever;
+    for (Uplinks::Uplink& uplink : uplinks.all()) {
+        if (links_[uplink.number].waits != now) continue;
+        links_[uplink.number].waits = kNever;
         for (std::uint32_t number = 1; number <= uplink.requests; ++number) {
-            take_line(fabric, uplink, number, now);
+            take_line(fabric, uplinks, uplink, number, now);
         }
     }
     waits_ = kNever;
-    for (const Uplink& uplink : uplinks_) waits_ = std::min(waits_, uplink.waits);
+    for (const Link& link : links_) waits_ = std::min(waits_, link.waits);
 }
 
 }  // namespace moehub::sim

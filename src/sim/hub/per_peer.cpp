@@ -1,0 +1,121 @@
+#include "sim/hub/per_peer.hpp"
+
+#include "sim/fabric.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace moehub::sim {
+namespace {
+
+/// True for the links to several switches, over which a transfer's lines are spread.
+bool spread(const Fabric& fabric, const Uplinks::Uplink& uplink) {
+    const Topology& topology = fabric.topology();
+    return topology.planes > 1 && !topology.mesh && !topology.is_nic(uplink.number);
+}
+
+}  // namespace
+
+PerPeerQueues::PerPeerQueues(const Uplinks& uplinks) {
+    for (const Uplinks::Uplink& uplink : uplinks.all()) {
+        links_.emplace_back().queues.resize(uplink.channels.size());
+    }
+}
+
+void PerPeerQueues::post(Fabric& fabric, Uplinks& uplinks, TransferId id) {
+    const Transfer& transfer = fabric.transfer(id);
+    const auto [last, first_ever] = last_.try_emplace(transfer.dst, id);
+    if (!first_ever) fabric.transfer(std::exchange(last->second, id)).next = id;
+    for (Uplinks::Uplink& uplink : uplinks.all()) {
+        if (!fabric.topology().connects(uplink.number, transfer.src, transfer.dst)) continue;
+        Link& link = links_[uplink.number];
+        const auto [found, idle] = link.cursors.try_emplace(transfer.dst);
+        if (!idle) continue;  // it will come to this transfer
+        Cursor& cursor = found->second;
+        open(fabric, uplink, cursor, id);
+        if (!settle(fabric, uplink, cursor)) {
+            link.cursors.erase(found);
+            continue;
+        }
+        const std::uint32_t number = Uplinks::channel_of(uplink, transfer.dst);
+        link.queues[number].peers.push_back(&cursor);
+        if (uplinks.empty(uplink, number)) refill(fabric, uplinks, uplink, number);
+    }
+}
+
+Ps PerPeerQueues::run(Fabric& fabric, Uplinks& uplinks, Ps until) {
+    Ps next = kNever;
+    for (Uplinks::Uplink& uplink : uplinks.all()) {
+        next = std::min(next, run_uplink(fabric, uplinks, uplink, until));
+    }
+    return next;
+}
+
+Ps PerPeerQueues::run_uplink(Fabric& fabric, Uplinks& uplinks, Uplinks::Uplink& uplink, Ps until) {
+    for (;;) {
+        const Uplinks::Choice choice = uplinks.choose(fabric, uplink, until);
+        if (choice.start >= until) return choice.start;
+        uplinks.depart(fabric, uplink, choice);
+        if (choice.channel != 0) refill(fabric, uplinks, uplink, choice.channel);
+    }
+}
+
+/// Cuts the channel's next unit, from the peer whose turn it is.
+void PerPeerQueues::refill(Fabric& fabric, Uplinks& uplinks, Uplinks::Uplink& uplink,
+                           std::uint32_t number) {
+    Link& link = links_[uplink.number];
+    Queue& queue = link.queues[number];
+    if (queue.peers.empty()) return;
+    if (queue.turn >= queue.peers.size()) queue.turn = 0;
+    Cursor& cursor = *queue.peers[queue.turn];
+    const GpuId peer = fabric.transfer(cursor.transfer).dst;
+    Unit& unit = uplinks.stage(uplink, number, fabric.transfer(cursor.transfer).ready);
+    fabric.cut(unit, cursor.transfer, *uplink.wire, cursor.index);
+    unit.plane = static_cast<std::uint8_t>(uplink.number);
+    uplink.channels[number].packets += unit.packets;
+    ++cursor.group;
+    if (settle(fabric, uplink, cursor)) {
+        ++queue.turn;
+    } else {
+        queue.peers.erase(queue.peers.begin() + static_cast<std::ptrdiff_t>(queue.turn));
+        link.cursors.erase(peer);
+    }
+}
+
+void PerPeerQueues::open(Fabric& fabric, const Uplinks::Uplink& uplink, Cursor& cursor, TransferId id) const {
+    const Transfer& transfer = fabric.transfer(id);
+    cursor = {};
+    cursor.transfer = id;
+    cursor.count = fabric.units(transfer, *uplink.wire);
+    cursor.end = cursor.count;
+    if (spread(fabric, uplink)) {
+        const std::uint32_t planes = fabric.topology().planes;
+        cursor.line = fabric.first_line(transfer, *uplink.wire);
+        cursor.group = cursor.line / planes;
+        cursor.end = (cursor.line + cursor.count + planes - 1) / planes;
+    }
+}
+
+/// Moves a cursor on to the next unit for its uplink; false at the end of the list.
+bool PerPeerQueues::settle(Fabric& fabric, const Uplinks::Uplink& uplink, Cursor& cursor) const {
+    const Topology& topology = fabric.topology();
+    const bool spreads = spread(fabric, uplink);
+    for (;;) {
+        for (; cursor.group < cursor.end; ++cursor.group) {
+            const std::uint64_t line =
+                spreads ? topology.line(cursor.group, uplink.number) : cursor.group;
+            const std::uint64_t index = line - cursor.line;  // wraps where the line lies before
+            if (index >= cursor.count) continue;
+            cursor.index = static_cast<std::uint32_t>(index);
+            return true;
+        }
+        const TransferId next = fabric.transfer(cursor.transfer).next;
+        if (next == kNoTransfer) {
+            cursor.transfer = kNoTransfer;
+            return false;
+        }
+        open(fabric, uplink, cursor, next);
+    }
+}
+
+}  // namespace moehub::sim
