@@ -1,4 +1,4 @@
-// Does every row get the next free place, keep it for all its packets, and know it in time?
+// Does every row get the next free row number, keep it for all its packets, and know it in time?
 #include "sim/hub/aau.hpp"
 
 #include <moehub/error.hpp>
@@ -116,7 +116,7 @@ TEST(Aau, a_train_is_ready_when_its_last_packet_has_been_looked_up) {
     EXPECT_EQ(aau.stats().bank_wait, 13 * kLookup);
 }
 
-TEST(Aau, a_late_packet_of_an_evicted_row_finds_the_same_place_after_one_read) {
+TEST(Aau, a_late_packet_of_an_evicted_row_finds_the_same_row_number_after_one_read) {
     Aau aau(spec_of(1, 1));
     const RegionId region = aau.add_region({"expert 0", 100, 4096, 0});
     const auto early = aau.locate(region, 5, 0, 1, 0);
@@ -212,12 +212,12 @@ TEST(Aau, tells_of_each_page_with_the_first_row_in_it) {
     Aau aau(spec_of(1, 1));
     const RegionId region = aau.add_region({"expert 0", 5, 100, 2});
     for (std::uint32_t row = 0; row < 5; ++row) {
-        const auto placed = aau.locate(region, 40 - row, 8, 1, 0);
-        EXPECT_EQ(placed.new_page, row % 2 == 0);
-        if (!placed.new_page) continue;
-        EXPECT_EQ(placed.page_begin, placed.address - 8);
-        EXPECT_EQ(placed.page_first_row, row);
-        EXPECT_EQ(placed.page_rows, row == 4 ? 1u : 2u);
+        const auto located = aau.locate(region, 40 - row, 8, 1, 0);
+        EXPECT_EQ(located.new_page, row % 2 == 0);
+        if (!located.new_page) continue;
+        EXPECT_EQ(located.page_begin, located.address - 8);
+        EXPECT_EQ(located.page_first_row, row);
+        EXPECT_EQ(located.page_rows, row == 4 ? 1u : 2u);
         EXPECT_FALSE(aau.locate(region, 40 - row, 8, 1, 0).new_page);
     }
 }
@@ -225,10 +225,10 @@ TEST(Aau, tells_of_each_page_with_the_first_row_in_it) {
 TEST(Aau, a_region_in_one_piece_is_one_page) {
     Aau aau(spec_of(1, 1));
     const RegionId region = aau.add_region({"expert 0", 5, 100, 0});
-    const auto placed = aau.locate(region, 1, 0, 1, 0);
-    EXPECT_TRUE(placed.new_page);
-    EXPECT_EQ(placed.page_begin, aau.memory().page(region, 0).begin);
-    EXPECT_EQ(placed.page_rows, 5u);
+    const auto located = aau.locate(region, 1, 0, 1, 0);
+    EXPECT_TRUE(located.new_page);
+    EXPECT_EQ(located.page_begin, aau.memory().page(region, 0).begin);
+    EXPECT_EQ(located.page_rows, 5u);
     EXPECT_FALSE(aau.locate(region, 2, 0, 1, 0).new_page);
 }
 
@@ -259,7 +259,7 @@ std::vector<Packet> shuffled_packets(int regions, std::uint32_t rows, int packet
     return all;
 }
 
-RC_GTEST_PROP(Aau, rows_fill_their_region_densely_and_keep_their_place_whatever_the_order, ()) {
+RC_GTEST_PROP(Aau, rows_fill_their_region_densely_and_keep_their_row_number_whatever_the_order, ()) {
     const int regions = *rc::gen::inRange(1, 4);
     const auto rows = *rc::gen::inRange<std::uint32_t>(1, 12);
     const int packets = *rc::gen::inRange(1, 6);
@@ -267,20 +267,20 @@ RC_GTEST_PROP(Aau, rows_fill_their_region_densely_and_keep_their_place_whatever_
     const auto page_rows = *rc::gen::inRange<std::uint32_t>(0, 5);
     for (int i = 0; i < regions; ++i) aau.add_region({"region", rows, packets * 128, page_rows});
 
-    std::map<std::pair<RegionId, std::uint32_t>, std::uint32_t> place_of;
+    std::map<std::pair<RegionId, std::uint32_t>, std::uint32_t> row_of;
     std::vector<std::uint32_t> next(static_cast<std::size_t>(regions));
     std::set<std::uint64_t> addresses;
     Ps now = 0;
     for (const Packet& packet : shuffled_packets(regions, rows, packets)) {
         now += kLookup / 3;
-        const auto placed = aau.locate(packet.region, packet.row, packet.offset, 1, now);
+        const auto located = aau.locate(packet.region, packet.row, packet.offset, 1, now);
         const auto [known, is_new] =
-            place_of.try_emplace({packet.region, packet.row}, next[packet.region]);
+            row_of.try_emplace({packet.region, packet.row}, next[packet.region]);
         if (is_new) ++next[packet.region];
-        RC_ASSERT(placed.local_row == known->second);
-        RC_ASSERT(placed.first == is_new);
-        RC_ASSERT(placed.ready >= now + kLookup);
-        RC_ASSERT(addresses.insert(placed.address).second);
+        RC_ASSERT(located.local_row == known->second);
+        RC_ASSERT(located.first == is_new);
+        RC_ASSERT(located.ready >= now + kLookup);
+        RC_ASSERT(addresses.insert(located.address).second);
     }
     for (RegionId region = 0; region < next.size(); ++region) {
         RC_ASSERT(aau.rows(region) == rows);
@@ -288,7 +288,7 @@ RC_GTEST_PROP(Aau, rows_fill_their_region_densely_and_keep_their_place_whatever_
     }
     const AauStats& stats = aau.stats();
     RC_ASSERT(stats.lookups == static_cast<std::int64_t>(addresses.size()));
-    RC_ASSERT(stats.allocated == static_cast<std::int64_t>(place_of.size()));
+    RC_ASSERT(stats.allocated == static_cast<std::int64_t>(row_of.size()));
     RC_ASSERT(stats.lookups == stats.hits + stats.allocated + stats.restores);
     RC_ASSERT(stats.evictions >= stats.restores);
 }

@@ -1,5 +1,5 @@
 // Do the books notice a row that is lost, doubled or wrong?
-#include "systems/books.hpp"
+#include "layers/books.hpp"
 
 #include "small_layer.hpp"
 
@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub::systems {
+namespace moehub::layers {
 namespace {
 
 class BooksTest : public ::testing::Test {
@@ -66,4 +66,4 @@ TEST_F(BooksTest, show_the_error_of_a_wrong_expert) {
 }
 
 }  // namespace
-}  // namespace moehub::systems
+}  // namespace moehub::layers

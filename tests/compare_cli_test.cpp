@@ -321,7 +321,7 @@ TEST_F(CompareCli, DoLinesListAllSystemsBesideThePapers) {
 }
 
 TEST_F(CompareCli, DoLinesPrintAProgramAsItIs) {
-    const auto file = text_of(MOEHUB_SOURCE_DIR "/src/systems/moe_hub.cpp");
+    const auto file = text_of(MOEHUB_SOURCE_DIR "/src/systems/moe/moe_hub.cpp");
     EXPECT_EQ(moehub("lines moe-hub").out, file);
     EXPECT_EQ(json_of("lines moe-hub")["program"], file);
 }

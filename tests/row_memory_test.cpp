@@ -1,4 +1,4 @@
-// Does a region's memory notice what is missing, doubled or misplaced?
+// Does a region's memory notice what is missing, doubled or in the wrong row?
 #include "sim/hub/row_memory.hpp"
 
 #include <stdexcept>
@@ -32,7 +32,7 @@ TEST(RowMemory, a_line_twice_is_an_error) {
     EXPECT_THROW(memory.write({0, 1, 128, 128, nullptr}), std::logic_error);
 }
 
-TEST(RowMemory, another_row_in_the_same_place_is_an_error) {
+TEST(RowMemory, another_row_in_the_same_row_number_is_an_error) {
     RowMemory memory(256, 128, false, false);
     memory.write({3, 1, 0, 128, nullptr});
     EXPECT_THROW(memory.write({3, 2, 128, 128, nullptr}), std::logic_error);

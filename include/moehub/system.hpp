@@ -3,10 +3,13 @@
 #pragma once
 #include <moehub/units.hpp>
 
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace moehub {
+
+struct OwnProgram;
 
 /// How stores wait for a GPU's links.
 enum class StoreQueue {
@@ -37,6 +40,8 @@ struct SystemSpec {
     Ps dispatch_start = 0;        ///< of the dispatch, from launch to the first packet
     Ps combine_start = 0;         ///< of the combine, from launch to the first packet
     Ps barrier = 0;               ///< of all GPUs inside a kernel, beyond its packets' way
+
+    std::shared_ptr<const OwnProgram> own;  ///< instead of `program`: a user's (program.hpp)
 };
 
 /// Keys whose values are not the defaults; `name`, `title` and `program` aside.

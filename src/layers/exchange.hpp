@@ -8,9 +8,6 @@
 
 namespace moehub::layers {
 
-using sim::CarriedRow;
-using sim::Rows;
-
 /// Collectives keep the GPU waiting for the network from launch to end.
 struct Communicating {
     sim::Card& card;

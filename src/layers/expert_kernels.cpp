@@ -40,7 +40,10 @@ double expert_bytes(const MoeLayer& layer) {
 }
 
 Process run_grouped_experts(MoeLayer& layer, GpuId gpu) {
-    const std::vector<std::int64_t> rows = rows_of_experts(layer, gpu);
+    return run_grouped_experts(layer, gpu, rows_of_experts(layer, gpu));
+}
+
+Process run_grouped_experts(MoeLayer& layer, GpuId gpu, std::vector<std::int64_t> rows) {
     const std::int64_t all = std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
     const bool runs = layer.options.compute && all > 0;
     const GemmPlan up = runs ? plan(layer, rows, true) : GemmPlan{};

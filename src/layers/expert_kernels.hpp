@@ -11,6 +11,8 @@ double expert_bytes(const MoeLayer& layer);
 
 /// Ends after the second GEMM and reports the GPU's milestones. Takes no time where only rows move.
 Process run_grouped_experts(MoeLayer& layer, GpuId gpu);
+/// … with so many rows for each of the GPU's experts.
+Process run_grouped_experts(MoeLayer& layer, GpuId gpu, std::vector<std::int64_t> rows);
 
 /// Shared experts beside everything else; `done` is 1 in the end.
 Process run_shared_beside(MoeLayer& layer, GpuId gpu, sim::CounterId done);

@@ -2,7 +2,7 @@
 #pragma once
 #include "sim/event.hpp"
 #include "sim/fault.hpp"
-#include "sim/process.hpp"
+#include <moehub/process.hpp>
 #include "sim/transfer.hpp"
 
 #include <coroutine>
@@ -12,6 +12,8 @@
 #include <vector>
 
 namespace moehub::sim {
+
+using moehub::Process;
 
 class Fabric;
 class Hub;

@@ -3,6 +3,8 @@
 #pragma once
 #include "sim/event.hpp"
 
+#include <moehub/program.hpp>
+
 #include <cstdint>
 #include <vector>
 
@@ -10,15 +12,6 @@ namespace moehub::sim {
 
 using MessageId = std::uint32_t;
 inline constexpr MessageId kNoMessage = 0xffffffff;
-
-/// A row on its way or in a buffer: whose it is and, where rows carry numbers, what it says.
-struct CarriedRow {
-    std::uint32_t token = 0;
-    std::uint16_t choice = 0;  ///< which of the token's experts
-    std::uint16_t expert = 0;
-    const double* numbers = nullptr;
-};
-using Rows = std::vector<CarriedRow>;
 
 struct Message {
     Rows rows;

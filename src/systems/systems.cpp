@@ -163,6 +163,10 @@ void check_needs(const LayerInput& in, const SystemSpec& system, const Needs& ne
 
 }  // namespace
 
+LayerResult systems::run_job(const Job& job) {
+    return job.system.own ? run_own(job) : program_of(job.system).run(job);
+}
+
 std::vector<SystemInfo> all_systems() {
     std::vector<SystemInfo> list;
     for (const std::string_view name : kSystems) {
@@ -178,17 +182,17 @@ std::vector<SystemInfo> all_systems() {
 }
 
 void check_layer(const LayerInput& input, const SystemSpec& system, const LayerOptions& options) {
-    const Program& program = program_of(system);
-    check_keys(system, program);
+    if (!system.own) check_keys(system, program_of(system));
     check(input.machine);
     check_input(input, options);
-    check_needs(input, system, program.needs, options);
+    const Needs own{.whole_experts = true};
+    check_needs(input, system, system.own ? own : program_of(system).needs, options);
 }
 
 LayerResult simulate_layer(const LayerInput& input, const SystemSpec& system,
                            const LayerOptions& options) {
     check_layer(input, system, options);
-    return program_of(system).run({input, system, options});
+    return run_job({input, system, options});
 }
 
 LayerResult simulate_layer(const LayerInput& input, std::string_view system,

@@ -20,5 +20,9 @@ LayerResult run_mega_moe(const Job& job);
 LayerResult run_nvls(const Job& job);
 LayerResult run_moe_hub(const Job& job);
 LayerResult run_mh_base(const Job& job);
+LayerResult run_own(const Job& job);  ///< a user's program (own_system.cpp)
+
+/// Runs a system's program, without checks; for simulate_layer and tests.
+LayerResult run_job(const Job& job);
 
 }  // namespace moehub::systems

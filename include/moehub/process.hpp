@@ -1,5 +1,5 @@
-/// Coroutines for the slow path: programs that read like pseudo-code. A Process runs on one GPU and
-/// may await its endpoint's delays and counters, or another Process, which then runs to its end.
+/// Coroutines: programs of a simulated GPU that read like pseudo-code. A Process runs on one GPU and
+/// may await what the GPU offers (program.hpp), or another Process, which then runs to its end.
 ///
 /// GCC 12 miscompiles awaits inside larger expressions and results with destructors: `co_await`
 /// stands alone, and awaiting yields nothing.
@@ -9,7 +9,7 @@
 #include <exception>
 #include <utility>
 
-namespace moehub::sim {
+namespace moehub {
 
 class [[nodiscard]] Process {
   public:
@@ -68,4 +68,4 @@ class [[nodiscard]] Process {
     std::coroutine_handle<promise_type> handle_;
 };
 
-}  // namespace moehub::sim
+}  // namespace moehub

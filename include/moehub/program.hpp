@@ -1,0 +1,77 @@
+/// A system of one's own: what every GPU does in a MoE layer, as a coroutine over a Layer's GPU.
+///
+///     Process my_layer(GpuProgram& gpu) {
+///         co_await gpu.route();
+///         …
+///     }
+///     simulate_layer(input, own_system("mine", my_layer), options);
+///
+/// The rows that it sends are real: the run fails when a row does not reach its expert once, or its
+/// result does not come back once, and with `verify` when the outputs differ from the reference
+/// layer's. examples/own_system is a whole one.
+#pragma once
+#include <moehub/process.hpp>
+#include <moehub/system.hpp>
+#include <moehub/units.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace moehub {
+
+struct LayerInput;
+
+/// A row, a (token, expert) pair, on its way or in a buffer: whose it is and, where rows carry numbers, what it says.
+struct CarriedRow {
+    std::uint32_t token = 0;
+    std::uint16_t choice = 0;  ///< which of the token's experts
+    std::uint16_t expert = 0;
+    const double* numbers = nullptr;
+};
+using Rows = std::vector<CarriedRow>;
+
+
+/// One GPU as its program sees it. Every GPU of the machine runs the same program.
+class GpuProgram {
+  public:
+    virtual ~GpuProgram() = default;
+
+    virtual int gpu() const = 0;   ///< this one's number
+    virtual int gpus() const = 0;  ///< how many there are
+    virtual const LayerInput& input() const = 0;
+    virtual Bytes row_bytes() const = 0;                   ///< of a row on the wire
+    virtual int home_of(std::uint32_t token) const = 0;    ///< the GPU whose token it is
+    virtual std::vector<Rows> rows_by_gpu() const = 0;     ///< its tokens' rows, by who computes them
+    virtual Ps now() const = 0;
+
+    // Compute, on the GPU's SMs.
+    virtual Process route() = 0;  ///< router GEMM, top-k, softmax
+    /// GEMM, activation, GEMM of the rows' experts here; results stand where the rows stood.
+    virtual Process run_experts(Rows& rows) = 0;
+    virtual Process run_shared() = 0;  ///< shared experts, where there are some
+    /// Takes the results of its own tokens, all of them in the end, and adds them up.
+    virtual Process add_up(const Rows& results) = 0;
+    virtual Process delay(Ps time) = 0;
+
+    // Rows between GPUs. A channel is what a receiver waits for by itself.
+    virtual void send(int to, int channel, Rows rows, Bytes bytes) = 0;
+    /// Until so many messages have come in the channel since the start.
+    virtual Process received(int channel, std::int64_t messages) = 0;
+    /// What has come in the channel and was not taken yet, by sender.
+    virtual Rows take(int channel) = 0;
+};
+
+/// The program of a system of one's own.
+struct OwnProgram {
+    std::function<Process(GpuProgram&)> run;
+    int channels = 1;
+};
+
+/// A system that the library runs like its own: simulate_layer, compare_systems, …
+SystemSpec own_system(std::string name, std::function<Process(GpuProgram&)> program,
+                      int channels = 1);
+
+}  // namespace moehub

@@ -1,0 +1,107 @@
+// A user's program, run as the library's own are.
+#include "layers/expert_kernels.hpp"
+#include "layers/mail.hpp"
+#include "layers/rows.hpp"
+#include "systems/systems.hpp"
+
+#include <moehub/error.hpp>
+#include <moehub/program.hpp>
+
+#include <deque>
+
+#include <fmt/format.h>
+
+namespace moehub {
+namespace systems {
+namespace {
+
+class OwnGpu final : public GpuProgram {
+  public:
+    OwnGpu(MoeLayer& layer, Mail& mail, GpuId gpu) : layer_(layer), mail_(mail), gpu_(gpu) {}
+
+    int gpu() const override { return gpu_; }
+    int gpus() const override { return static_cast<int>(layer_.gpus.count()); }
+    const LayerInput& input() const override { return layer_.input; }
+    Bytes row_bytes() const override { return layer_.row_bytes(); }
+    int home_of(std::uint32_t token) const override { return layer_.home_of(token); }
+    std::vector<Rows> rows_by_gpu() const override { return permuted(layer_, gpu_); }
+    Ps now() const override { return layer_.endpoint(gpu_).now(); }
+
+    Process route() override { return layer_.route(gpu_); }
+    Process run_shared() override { return layer_.run_shared(gpu_); }
+    Process run_experts(Rows& rows) override {
+        const std::vector<std::int64_t> counts = rows_by_expert(layer_, gpu_, {rows});
+        co_await run_grouped_experts(layer_, gpu_, counts);
+        compute(layer_, gpu_, rows);
+    }
+    Process add_up(const Rows& results) override {
+        take_back(layer_, gpu_, results);
+        co_await layer_.scale(gpu_);
+    }
+    Process delay(Ps time) override { co_await layer_.endpoint(gpu_).delay(time); }
+
+    void send(int to, int channel, Rows rows, Bytes bytes) override {
+        if (to < 0 || to >= gpus()) {
+            throw InputError(fmt::format("send: found GPU {}, allowed 0 to {}", to, gpus() - 1));
+        }
+        mail_.send(gpu_, static_cast<GpuId>(to), checked(channel), std::move(rows), bytes);
+    }
+    Process received(int channel, std::int64_t messages) override {
+        co_await mail_.arrived(gpu_, checked(channel), messages);
+    }
+    Rows take(int channel) override { return mail_.take(gpu_, checked(channel)); }
+
+  private:
+    std::size_t checked(int channel) const {
+        const int channels = layer_.system.own->channels;
+        if (channel < 0 || channel >= channels) {
+            throw InputError(
+                fmt::format("channel: found {}, allowed 0 to {}", channel, channels - 1));
+        }
+        return static_cast<std::size_t>(channel);
+    }
+
+    MoeLayer& layer_;
+    Mail& mail_;
+    GpuId gpu_;
+};
+
+struct Own {
+    explicit Own(MoeLayer& of)
+        : layer(of), mail(of.gpus, "messages", static_cast<std::size_t>(of.system.own->channels)) {
+        for (std::uint32_t gpu = 0; gpu < of.gpus.count(); ++gpu) {
+            gpus.emplace_back(of, mail, static_cast<GpuId>(gpu));
+        }
+    }
+
+    MoeLayer& layer;
+    Mail mail;
+    std::deque<OwnGpu> gpus;
+};
+
+Process run_layer(Own& own, GpuId gpu) {
+    co_await own.layer.system.own->run(own.gpus[gpu]);
+    co_await own.layer.finish(gpu);
+}
+
+}  // namespace
+
+LayerResult run_own(const Job& job) {
+    return run_program<Own>(job, "own program", run_layer);
+}
+
+}  // namespace systems
+
+SystemSpec own_system(std::string name, std::function<Process(GpuProgram&)> program, int channels) {
+    if (!program) throw InputError("own system: found no program");
+    if (channels < 1 || channels > 65536) {
+        throw InputError(fmt::format("channels: found {}, allowed 1 to 65536", channels));
+    }
+    SystemSpec spec;
+    spec.name = std::move(name);
+    spec.title = "a program of one's own";
+    spec.own = std::make_shared<const OwnProgram>(OwnProgram{std::move(program), channels});
+    return spec;
+}
+
+}  // namespace moehub
