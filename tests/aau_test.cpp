@@ -259,7 +259,8 @@ std::vector<Packet> shuffled_packets(int regions, std::uint32_t rows, int packet
     return all;
 }
 
-RC_GTEST_PROP(Aau, rows_fill_their_region_densely_and_keep_their_row_number_whatever_the_order, ()) {
+RC_GTEST_PROP(Aau, rows_fill_their_region_densely_and_keep_their_row_number_whatever_the_order,
+              ()) {
     const int regions = *rc::gen::inRange(1, 4);
     const auto rows = *rc::gen::inRange<std::uint32_t>(1, 12);
     const int packets = *rc::gen::inRange(1, 6);

@@ -56,7 +56,8 @@ TEST_P(Awaited, the_second_takes_as_long_as_the_first) {
 
 TEST_P(Awaited, nobody_is_through_before_the_last_has_come) {
     const Ps late = 500 * kUs;
-    for (const Ps end : run_several(GetParam(), late)[0]) EXPECT_GT(end, late);
+    const auto ends = run_several(GetParam(), late);
+    for (const Ps end : ends[0]) EXPECT_GT(end, late);
 }
 
 TEST_P(Awaited, some_gpus_of_a_node_can_have_one_of_their_own) {

@@ -2,8 +2,8 @@
 // blocks without rope, timed as CUDA graphs (validation/measure_blocks.py); nothing was fitted to
 // it.
 #include "base/csv.hpp"
-#include "study/transformer.hpp"
-#include "study/transformer_time.hpp"
+#include "sim/gpu/transformer.hpp"
+#include "sim/gpu/transformer_time.hpp"
 
 #include <moehub/presets.hpp>
 

@@ -2,7 +2,6 @@
 // it, and go on when its buffer is full? Both grains, both schemes.
 #include "sim/fabric.hpp"
 #include "sim/hub/hub.hpp"
-
 #include "traffic.hpp"
 
 #include <gtest/gtest.h>
@@ -20,8 +19,7 @@ constexpr Bytes kRow = 1024;
 constexpr Bytes kLine = 128;
 
 struct Bench {
-    explicit Bench(const Machine& machine, sim::FabricOptions options)
-        : fabric(machine, options) {
+    explicit Bench(const Machine& machine, sim::FabricOptions options) : fabric(machine, options) {
         for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(machine.gpus()); ++i) {
             hubs.emplace_back(fabric.gpu(i), machine, sim::Hub::Options{0, true, kLine});
             partials = hubs.back().add_sums(machine.gpus(), kRow);
@@ -225,8 +223,9 @@ TEST_P(Switches, send_partial_sums_on_when_their_buffer_is_full_and_lose_nothing
             }
             evicted += stats.evicted;
             for (std::size_t i = 0; i < bench.fabric.transfers(); ++i) {
-                ends.push_back(
-                    std::as_const(bench.fabric).transfer(static_cast<sim::TransferId>(i)).completed_at);
+                ends.push_back(std::as_const(bench.fabric)
+                                   .transfer(static_cast<sim::TransferId>(i))
+                                   .completed_at);
             }
         }
         const auto half = static_cast<std::ptrdiff_t>(ends.size() / 2);

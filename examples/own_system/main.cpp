@@ -1,5 +1,5 @@
-// A system of one's own beside the library's: every GPU pushes all rows at once, one message to each
-// GPU, computes what it got when all messages are there, and pushes the results back.
+// A system of one's own beside the library's: every GPU pushes all rows at once, one message to
+// each GPU, computes what it got when all messages are there, and pushes the results back.
 #include <moehub/compare.hpp>
 #include <moehub/presets.hpp>
 #include <moehub/program.hpp>

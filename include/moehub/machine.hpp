@@ -38,8 +38,10 @@ struct HubSpec {
 
 /// What a switch inside a node has beyond ports, where it multicasts and reduces.
 struct SwitchSpec {
-    int sum_packets = 512;  ///< partial sums that a port holds: 64 KB of 128 B packets; one more
-                            ///< sends the oldest on as it is
+    int sum_packets = 1056;  ///< partial sums that a port holds; one more sends the oldest on as it
+                             ///< is. As many as a GPU of 132 SMs has loads outstanding at one of
+                             ///< four switches: with half of them large all-reduces overflow and
+                             ///< miss their published bandwidth by 7 to 10 % (docs/model.md)
 };
 
 /// The units that MoE-Hub adds to the hub (docs/moe-hub.md). The paper leaves their sizes open:

@@ -1,5 +1,5 @@
-/// Coroutines: programs of a simulated GPU that read like pseudo-code. A Process runs on one GPU and
-/// may await what the GPU offers (program.hpp), or another Process, which then runs to its end.
+/// Coroutines: programs of a simulated GPU that read like pseudo-code. A Process runs on one GPU
+/// and may await what the GPU offers (program.hpp), or another Process, which then runs to its end.
 ///
 /// GCC 12 miscompiles awaits inside larger expressions and results with destructors: `co_await`
 /// stands alone, and awaiting yields nothing.

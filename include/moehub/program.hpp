@@ -24,7 +24,8 @@ namespace moehub {
 
 struct LayerInput;
 
-/// A row, a (token, expert) pair, on its way or in a buffer: whose it is and, where rows carry numbers, what it says.
+/// A row, a (token, expert) pair, on its way or in a buffer: whose it is and, where rows carry
+/// numbers, what it says.
 struct CarriedRow {
     std::uint32_t token = 0;
     std::uint16_t choice = 0;  ///< which of the token's experts
@@ -32,7 +33,6 @@ struct CarriedRow {
     const double* numbers = nullptr;
 };
 using Rows = std::vector<CarriedRow>;
-
 
 /// One GPU as its program sees it. Every GPU of the machine runs the same program.
 class GpuProgram {
@@ -42,9 +42,9 @@ class GpuProgram {
     virtual int gpu() const = 0;   ///< this one's number
     virtual int gpus() const = 0;  ///< how many there are
     virtual const LayerInput& input() const = 0;
-    virtual Bytes row_bytes() const = 0;                   ///< of a row on the wire
-    virtual int home_of(std::uint32_t token) const = 0;    ///< the GPU whose token it is
-    virtual std::vector<Rows> rows_by_gpu() const = 0;     ///< its tokens' rows, by who computes them
+    virtual Bytes row_bytes() const = 0;                 ///< of a row on the wire
+    virtual int home_of(std::uint32_t token) const = 0;  ///< the GPU whose token it is
+    virtual std::vector<Rows> rows_by_gpu() const = 0;   ///< its tokens' rows, by who computes them
     virtual Ps now() const = 0;
 
     // Compute, on the GPU's SMs.

@@ -43,7 +43,8 @@ class RowCounts {
     explicit RowCounts(MoeLayer& layer);
     /// All GPUs tell all others, in `bytes` each.
     Process exchange(GpuId gpu, Bytes bytes);
-    /// For programs that tell each other in their own way: what a GPU has to say, and what it heard.
+    /// For programs that tell each other in their own way: what a GPU has to say, and what it
+    /// heard.
     std::vector<std::int64_t> counted(GpuId source, GpuId gpu) const;
     void heard(GpuId gpu, const sim::Received& told) {
         told_[gpu][told.from] = told.message.counts;

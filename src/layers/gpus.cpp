@@ -83,8 +83,7 @@ LayerResult Gpus::measured() const {
     made.payload = fabric.payload_received();
     double busy = 0;
     for (const sim::Card& card : cards_) busy += card.blocks.sm_time();
-    made.sm_busy =
-        busy / (std::max(1.0, static_cast<double>(end_)) * machine_.gpu.sms * count());
+    made.sm_busy = busy / (std::max(1.0, static_cast<double>(end_)) * machine_.gpu.sms * count());
     made.packets = fabric.packets_received();
     made.events = fabric.events();
     made.links = fabric.links();

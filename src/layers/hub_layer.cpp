@@ -49,11 +49,12 @@ void HubLayer::add_expert(GpuId gpu, int expert) {
     LocalExpert made;
     made.expert = expert;
     sim::Card& card = layer.card(gpu);
-    made.up = std::make_unique<sim::RowGemm>(card, layer.plan_up_like(rows, layer.plan_up(expected)),
-                                        sim::TileOrder::by_columns);
+    made.up = std::make_unique<sim::RowGemm>(
+        card, layer.plan_up_like(rows, layer.plan_up(expected)), sim::TileOrder::by_columns);
     const std::size_t number = experts_[gpu].size();
     made.down = std::make_unique<sim::RowGemm>(
-        card, layer.plan_down_like(rows, layer.plan_down_and_send(expected)), sim::TileOrder::by_rows,
+        card, layer.plan_down_like(rows, layer.plan_down_and_send(expected)),
+        sim::TileOrder::by_rows,
         [this, gpu, number](std::uint32_t block) { send_back(gpu, experts_[gpu][number], block); });
 
     const LayerOptions& options = layer.options;
@@ -74,8 +75,9 @@ void HubLayer::send(GpuId from, const Row& row, sim::CounterId answered) {
     const auto& hosts = layer.input.placement.hosts[row.expert];
     const std::uint32_t rank = layer.gpus.hub(from).replicas().choose(row.expert);
     const auto copy = std::find(hosts.begin(), hosts.end(), static_cast<int>(rank)) - hosts.begin();
-    const std::uint32_t result = ((row.token - layer.first_token(from)) * layer.top_k() + row.choice) *
-                                static_cast<std::uint32_t>(layer.shards());
+    const std::uint32_t result =
+        ((row.token - layer.first_token(from)) * layer.top_k() + row.choice) *
+        static_cast<std::uint32_t>(layer.shards());
     for (int shard = 0; shard < layer.shards(); ++shard) {
         sim::RowStore store;
         store.to = inputs_[row.expert][static_cast<std::size_t>(copy * layer.shards() + shard)];
@@ -161,6 +163,15 @@ Process HubLayer::results_ready(GpuId gpu) {
     sim::Endpoint& endpoint = layer.endpoint(gpu);
     co_await endpoint.until(counters_.results, results_of(gpu));
     co_await endpoint.delay(layer.input.machine.moe_hub.ready_latency);
+    check_results(gpu);
+}
+
+void HubLayer::check_results(GpuId gpu) const {
+    const sim::RowMemory& results = layer.gpus.hub(gpu).memory(results_[gpu].region);
+    for (std::uint32_t number = 0; number < results_of(gpu); ++number) {
+        if (number < results.rows() && results.complete(number)) continue;
+        throw std::logic_error(fmt::format("result {} of gpu {} has not come", number, gpu));
+    }
 }
 
 Process HubLayer::run_shared(GpuId gpu) {
@@ -181,8 +192,8 @@ void HubLayer::check_row(GpuId gpu, const LocalExpert& expert, std::uint32_t num
         const auto chosen = layer.input.routing.chosen_by(0, layer.token_of(id));
         if (chosen[layer.choice_of(id)] == expert.expert) return;
     }
-    throw std::logic_error(fmt::format("row number {} of the input of expert {} on gpu {} {}", number,
-                                       expert.expert, gpu,
+    throw std::logic_error(fmt::format("row number {} of the input of expert {} on gpu {} {}",
+                                       number, expert.expert, gpu,
                                        complete ? "holds another expert's row" : "is not filled"));
 }
 
@@ -219,7 +230,7 @@ LayerResult run_hub(const Job& job, void (*spawn)(HubLayer&, GpuId)) {
     hub.close_books();
     LayerResult result = layer.result();
     const std::vector<Statistic> units = hub.statistics();
-    result.statistics.insert(result.statistics.end(), units.begin(), units.end());
+    result.statistics.insert(result.statistics.begin(), units.begin(), units.end());
     return result;
 }
 

@@ -1,10 +1,10 @@
 /// A layer on GPUs whose hubs allocate addresses: regions for the experts' inputs, buffers for the
 /// results, and who is who. The programs on top are moe_hub.cpp and mh_base.cpp.
 #pragma once
-#include "sim/hub/all_ready.hpp"
-#include "sim/hub/isa.hpp"
 #include "layers/moe_layer.hpp"
 #include "sim/gpu/row_gemm.hpp"
+#include "sim/hub/all_ready.hpp"
+#include "sim/hub/isa.hpp"
 
 #include <deque>
 #include <memory>
@@ -69,6 +69,8 @@ class HubLayer {
     void spawn_dam(GpuId gpu);
     /// The DAM counts returned results, too.
     Process results_ready(GpuId gpu);
+    /// Who goes on to add up results must have all of them (std::logic_error).
+    void check_results(GpuId gpu) const;
     /// Shared experts, beside everything else, with low priority.
     Process run_shared(GpuId gpu);
     /// Rows are underway from the first store until the results are back.

@@ -16,7 +16,7 @@ struct Row {
     std::uint32_t token = 0;  ///< of the layer
     std::uint16_t expert = 0;
     std::uint16_t choice = 0;  ///< among the token's experts
-    std::uint16_t rank = 0;  ///< that computes it, among those with a copy of the expert
+    std::uint16_t rank = 0;    ///< that computes it, among those with a copy of the expert
 };
 
 /// What to simulate. All of it outlives the run.

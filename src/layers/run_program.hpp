@@ -22,7 +22,8 @@ LayerResult run_program(const Job& job, const char* name, Process (*program)(Sha
 /// With an eager host that is ahead without limit, and, where that is more than it gains in a
 /// layer, again with what it gains.
 template <class Shared>
-LayerResult run_eager_program(const Job& job, const char* name, Process (*program)(Shared&, GpuId)) {
+LayerResult run_eager_program(const Job& job, const char* name,
+                              Process (*program)(Shared&, GpuId)) {
     constexpr Ps kFarAhead = 1'000'000 * kUs;
     Job next = job;
     next.host_lead = kFarAhead;

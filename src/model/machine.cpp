@@ -88,6 +88,15 @@ Fields fields_of(MoeHubSpec& hub) {
     });
 }
 
+Fields fields_of(SwitchSpec& spec) {
+    return {{"sum_packets",
+             &spec.sum_packets,
+             Kind::count,
+             {1, 1 << 20},
+             "partial sums that a port holds",
+             Need::optional}};
+}
+
 Fields fields_of(CollectiveCosts& costs) {
     return {
         {"launch", &costs.launch, Kind::time, {0, kLongest}, "call to first byte"},
@@ -158,18 +167,13 @@ Fields fields_of(Machine& m) {
          optional},
         {"switches", &m.switches, Kind::count, {0, 255}, "per node", optional},
         {"in_switch", &m.in_switch, Kind::flag, {}, "switches multicast and reduce", optional},
-        {"switch.sum_packets",
-         &m.switch_spec.sum_packets,
-         Kind::count,
-         {1, 1 << 20},
-         "partial sums that a port of a switch holds, in packets",
-         optional},
         {"spines", &m.spines, Kind::count, {0, 65536}, "between the rails' leaves", optional},
         {"spine_latency", &m.spine_latency, Kind::time, {0, kLongest}, "leaf to spine", optional},
         {"gpu.preset", &m.gpu_name, Kind::text, {}, "where the GPU's figures start", optional},
     };
     nest(fields, "gpu.", fields_of(m.gpu));
     nest(fields, "link.", fields_of(m.link, {kSlowest, kFastest}, Need::required));
+    nest(fields, "switch.", fields_of(m.switch_spec));
     nest(fields, "hub.", fields_of(m.hub));
     nest(fields, "moe_hub.", fields_of(m.moe_hub));
     nest(fields, "nic.", fields_of(m.nic, {0, kFastest}, Need::optional));

@@ -1,7 +1,7 @@
 #include "base/json.hpp"
 #include "report/comparison.hpp"
 #include "report/model_report.hpp"
-#include "study/transformer.hpp"
+#include "sim/gpu/transformer.hpp"
 
 #include <algorithm>
 

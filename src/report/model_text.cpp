@@ -2,7 +2,7 @@
 #include "report/comparison.hpp"
 #include "report/model_report.hpp"
 #include "report/table.hpp"
-#include "study/transformer.hpp"
+#include "sim/gpu/transformer.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -256,9 +256,10 @@ void Endpoint::deliver(const Unit& unit, Ps visible) {
 void Endpoint::receive_message(TransferId carrier) {
     Transfer& transfer = fabric_->transfer(carrier);
     MessageStore& messages = fabric_->messages();
-    Message message = transfer.kind == Kind::load
-                          ? messages.part(transfer.message, transfer.target.row, transfer.target.tag)
-                          : messages.take(transfer.message);
+    Message message =
+        transfer.kind == Kind::load
+            ? messages.part(transfer.message, transfer.target.row, transfer.target.tag)
+            : messages.take(transfer.message);
     std::vector<Received>& inbox = counters_[transfer.arrived].inbox;
     const GpuId from = transfer.kind == Kind::load ? transfer.dst : transfer.src;
     const Fault fault = fault_of(transfer);
@@ -289,13 +290,13 @@ void Endpoint::complete(const Unit& unit) {
     if (transfer.answered != kNoCounter) increase(transfer.answered);
 }
 
-/// What a load finds here. Rows that lie in memory are written once, so that they may be copied when
-/// the load is through.
+/// What a load finds here. Rows that lie in memory are written once, so that they may be copied
+/// when the load is through.
 SumId Endpoint::read(const Unit& request) {
     const Transfer& transfer = fabric_->transfer(request.transfer);
     if (transfer.message != kNoMessage && !fabric_->messages().written(transfer.message)) {
-        throw std::logic_error(fmt::format("gpu {} reads rows that gpu {} has not yet written",
-                                           request.src, id_));
+        throw std::logic_error(
+            fmt::format("gpu {} reads rows that gpu {} has not yet written", request.src, id_));
     }
     if (transfer.target.region == kNoRegion) return kNoSum;
     return fabric_->sums().add(hub_->read_sum(transfer.target.region, stretch_of(request)));

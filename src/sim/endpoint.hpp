@@ -2,8 +2,9 @@
 #pragma once
 #include "sim/event.hpp"
 #include "sim/fault.hpp"
-#include <moehub/process.hpp>
 #include "sim/transfer.hpp"
+
+#include <moehub/process.hpp>
 
 #include <coroutine>
 #include <span>

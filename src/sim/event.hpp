@@ -10,7 +10,8 @@ namespace moehub::sim {
 
 inline constexpr Ps kNever = std::numeric_limits<Ps>::max();
 
-/// Index of a component in the engine: GPUs, egresses and switches share one numbering (topology.hpp).
+/// Index of a component in the engine: GPUs, egresses and switches share one numbering
+/// (topology.hpp).
 using ComponentId = std::uint32_t;
 using GpuId = std::uint16_t;
 using TransferId = std::uint32_t;
@@ -52,11 +53,11 @@ struct alignas(16) Unit {
     PoolId hold = kNoPool;    ///< whose credits it occupies until it leaves its buffer
     std::uint16_t flits = 0;  ///< on the wire, headers included
     std::uint16_t packets = 1;
-    GpuId src = 0;             ///< sender of this unit
-    GpuId dst = 0;             ///< of a multicast: its sender
-    SumId sum = kNoSum;        ///< what it says of rows that are added up
-    std::uint16_t answers = 1; ///< of a response: GPUs whose answers it stands for
-    std::uint8_t plane = 0;    ///< uplink it takes: its switch, or the NIC
+    GpuId src = 0;              ///< sender of this unit
+    GpuId dst = 0;              ///< of a multicast: its sender
+    SumId sum = kNoSum;         ///< what it says of rows that are added up
+    std::uint16_t answers = 1;  ///< of a response: GPUs whose answers it stands for
+    std::uint8_t plane = 0;     ///< uplink it takes: its switch, or the NIC
     Kind kind : 4 = Kind::store;
     Phase phase : 2 = Phase::whole;
     bool multicast : 1 = false;  ///< to the GPUs of its transfer's group, replicated by the switch

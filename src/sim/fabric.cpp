@@ -134,10 +134,13 @@ TransferId Fabric::add_transfer(const Transfer& transfer) {
         }
     }
     const TransferId id = transfers_.add(transfer);
-    const bool carries = transfer.target.region != kNoRegion || transfer.message != kNoMessage;
-    if (carries && options_.fault.what != Fault::What::none) {
-        transfers_[id].faulty = carriers_++ == options_.fault.transfer;
-    }
+    const bool carries = transfer.target.region != kNoRegion ||
+                         (transfer.message != kNoMessage && messages_.has_rows(transfer.message));
+    if (!carries) return id;
+    const Fault& fault = options_.fault;
+    transfers_[id].faulty = fault.what != Fault::What::none && carriers_ == fault.transfer;
+    ++carriers_;
+    if (fault.seen != nullptr) *fault.seen = carriers_;
     return id;
 }
 

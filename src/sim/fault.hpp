@@ -10,8 +10,9 @@ namespace moehub::sim {
 struct Fault {
     enum class What { none, drop, duplicate, delay };
     What what = What::none;
-    std::int64_t transfer = 0;  ///< the n-th of those that carry rows
-    Ps late = 0;                ///< for a delay
+    std::int64_t transfer = 0;     ///< the n-th of those that carry rows
+    Ps late = 0;                   ///< for a delay
+    std::int64_t* seen = nullptr;  ///< counts those that carry rows, where set
 };
 
 }  // namespace moehub::sim

@@ -1,5 +1,5 @@
-/// What a transfer carries beside bytes: rows, so that a receiver knows of a row when its bytes have
-/// arrived and not before; and counts of rows, which are told in the same way.
+/// What a transfer carries beside bytes: rows, so that a receiver knows of a row when its bytes
+/// have arrived and not before; and counts of rows, which are told in the same way.
 #pragma once
 #include "sim/event.hpp"
 
@@ -32,6 +32,10 @@ class MessageStore {
     MessageId reserve();
     MessageId add(Message message);
     void write(MessageId id, Message message);
+    /// Rows, or room for them.
+    bool has_rows(MessageId id) const {
+        return !messages_[id].written || !messages_[id].message.rows.empty();
+    }
     bool written(MessageId id) const { return messages_[id].written; }
     /// A copy of some rows; `count` 0: of all.
     Message part(MessageId id, std::size_t first, std::size_t count) const;

@@ -5,7 +5,7 @@
 //
 // each block from its start, when its host starts to issue, to its last kernel.
 #include "base/quantity.hpp"
-#include "study/transformer_time.hpp"
+#include "sim/gpu/transformer_time.hpp"
 
 #include <moehub/compare.hpp>
 #include <moehub/error.hpp>

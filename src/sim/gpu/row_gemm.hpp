@@ -62,7 +62,7 @@ class RowGemm final : private BlockOwner {
     Tile last_{};                              ///< submitted last
     std::uint32_t sharing_ = 1;                ///< row blocks at the present column
     int running_ = 0;                          ///< tiles submitted and not done
-    CounterId ended_;                     ///< row blocks
+    CounterId ended_;                          ///< row blocks
     std::vector<std::uint32_t> left_;          ///< tiles of each row block
 };
 

@@ -14,7 +14,7 @@ RegionId Aau::add_region(const RegionSpec& spec) {
 }
 
 Aau::Located Aau::locate(RegionId region, std::uint32_t row_id, Bytes offset, std::uint32_t packets,
-                       Ps now) {
+                         Ps now) {
     if (packets == 0 || offset < 0 || offset >= memory_.spec(region).row_bytes) {
         throw std::logic_error("AAU: a packet that lies outside its row");
     }
@@ -25,7 +25,8 @@ Aau::Located Aau::locate(RegionId region, std::uint32_t row_id, Bytes offset, st
     located.first = !held && !restored;
     located.local_row = held ? *held : restored ? *restored : apt_[region].next;
     // May throw, for a first packet only: before anything has changed.
-    located.address = memory_.address(region, located.local_row) + static_cast<std::uint64_t>(offset);
+    located.address =
+        memory_.address(region, located.local_row) + static_cast<std::uint64_t>(offset);
 
     located.ready = occupy_bank(region, row_id, packets, now);
     const std::uint64_t row = row_key(region, row_id);

@@ -45,8 +45,8 @@ class Aau {
   public:
     explicit Aau(const AauSpec& spec);
 
-    /// A region of at most `rows` rows. Named in errors. One in one piece has its address from now on
-    /// (memory().page(region, 0)).
+    /// A region of at most `rows` rows. Named in errors. One in one piece has its address from now
+    /// on (memory().page(region, 0)).
     RegionId add_region(const RegionSpec& spec);
 
     struct Located {
@@ -66,7 +66,7 @@ class Aau {
     /// them. Throws InputError when the region is full or the pool of pages used up: nothing is
     /// written, nothing has changed.
     Located locate(RegionId region, std::uint32_t row_id, Bytes offset, std::uint32_t packets,
-                 Ps now);
+                   Ps now);
 
     std::uint32_t rows(RegionId region) const {  ///< allocated so far: the APT's pointer
         return apt_[region].next;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 namespace moehub::sim {
 namespace {
@@ -58,11 +59,14 @@ Ps Hub::take_in_row(const Arrival& arrival) {
     const Bytes data = std::min(end, region.space.data_bytes) - offset;
     const bool source = end > region.space.data_bytes;
     if (data > 0) {
-        write(target.region, {located.local_row, target.row, offset, data, target.numbers},
+        write({target.region, {located.local_row, target.row, offset, data, target.numbers}},
               arrival.fault);
         count({located.address, data, arrival.unit.packets - (source ? 1u : 0u), visible});
     }
-    if (source) region.memory.write_source(located.local_row, target.row, target.tag);
+    if (source) {
+        write({target.region, {located.local_row, target.row, 0, 0, nullptr}, true, target.tag},
+              arrival.fault);
+    }
     return visible;
 }
 
@@ -71,29 +75,39 @@ Ps Hub::take_in_plain(const Arrival& arrival) {
     const RowTarget& target = arrival.transfer.target;
     const Bytes row_bytes = regions_[target.region].space.data_bytes;
     const auto width = static_cast<std::uint64_t>((row_bytes + line_ - 1) / line_);
-    const RowStretch stretch{target.row, target.offset + arrival.offset,
-                             Bytes{arrival.unit.bytes}};
+    const RowStretch stretch{target.row, target.offset + arrival.offset, Bytes{arrival.unit.bytes}};
     each_row(stretch, row_bytes, line_,
              [&](std::uint32_t row, std::uint64_t first, std::uint64_t lines) {
                  if (lines == 0) return;
                  const double* numbers =
                      numbers_ ? target.numbers + (row - target.row) * width : nullptr;
-                 write(target.region,
-                       {row, row, static_cast<Bytes>(first) * line_,
-                        static_cast<Bytes>(lines) * line_, numbers},
+                 write({target.region,
+                        {row, row, static_cast<Bytes>(first) * line_,
+                         static_cast<Bytes>(lines) * line_, numbers}},
                        arrival.fault);
              });
     return arrival.now + plain_.write_latency;
 }
 
-void Hub::write(RegionId region, const RowMemory::Piece& piece, const Fault& fault) {
-    if (fault.what == Fault::What::delay) {
-        late_.push_back({gpu_.now() + fault.late, region, piece});
-        return gpu_.call_at(late_.back().time, *this);
+void Hub::write(const Written& what, const Fault& fault) {
+    switch (fault.what) {
+        case Fault::What::duplicate:
+            put_down(what);
+            [[fallthrough]];
+        case Fault::What::none:
+            return put_down(what);
+        case Fault::What::delay:
+            late_.push_back({gpu_.now() + fault.late, what});
+            return gpu_.call_at(late_.back().time, *this);
+        case Fault::What::drop:
+            break;
     }
-    const int times = fault.what == Fault::What::none ? 1
-                      : fault.what == Fault::What::drop ? 0 : 2;
-    for (int i = 0; i < times; ++i) regions_[region].memory.write(piece);
+}
+
+void Hub::put_down(const Written& what) {
+    RowMemory& memory = regions_[what.region].memory;
+    if (!what.source) return memory.write(what.piece);
+    memory.write_source(what.piece.number, what.piece.row_id, what.tag);
 }
 
 void Hub::add_sum(const Transfer& transfer, const RowStretch& stretch, const Sum& sum,
@@ -126,8 +140,12 @@ void Hub::count(const Counted& what) {
 }
 
 void Hub::ring() {
-    for (std::size_t i = 0; i < late_.size(); ++i) {
-        if (late_[i].time == gpu_.now()) regions_[late_[i].region].memory.write(late_[i].piece);
+    for (Late& late : std::exchange(late_, {})) {
+        if (late.time > gpu_.now()) {
+            late_.push_back(late);
+        } else {
+            put_down(late.what);
+        }
     }
     while (!due_.empty() && due_.front().time <= gpu_.now()) {
         std::pop_heap(due_.begin(), due_.end(), std::greater<>());

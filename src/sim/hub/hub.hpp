@@ -106,16 +106,22 @@ class Hub final : private Alarm {
         }
     };
 
-    struct Late {  // of a fault
-        Ps time;
+    struct Written {  // a piece of a row, or its source column
         RegionId region;
         RowMemory::Piece piece;
+        bool source = false;
+        std::uint64_t tag = 0;
+    };
+    struct Late {  // of a fault
+        Ps time;
+        Written what;
     };
 
     void ring() override;
     Ps take_in_row(const Arrival& arrival);
     Ps take_in_plain(const Arrival& arrival);
-    void write(RegionId region, const RowMemory::Piece& piece, const Fault& fault);
+    void write(const Written& what, const Fault& fault);
+    void put_down(const Written& what);
     void add_blocks(RegionId region, const Aau::Located& located);
     struct Counted {  // data of one row that is acknowledged
         std::uint64_t address;

@@ -31,7 +31,7 @@ Ps PacketManager::run(Fabric& fabric, Uplinks& uplinks, Ps until) {
 }
 
 PacketManager::Partition& PacketManager::partition_of(Fabric& fabric, const Uplinks& uplinks,
-                                                    GpuId peer) {
+                                                      GpuId peer) {
     if (partitions_.empty()) partitions_.resize(fabric.topology().gpus);
     if (partitions_[peer]) return *partitions_[peer];
     const MoeHubSpec& spec = fabric.machine().moe_hub;

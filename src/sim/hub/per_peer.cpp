@@ -82,7 +82,8 @@ void PerPeerQueues::refill(Fabric& fabric, Uplinks& uplinks, Uplinks::Uplink& up
     }
 }
 
-void PerPeerQueues::open(Fabric& fabric, const Uplinks::Uplink& uplink, Cursor& cursor, TransferId id) const {
+void PerPeerQueues::open(Fabric& fabric, const Uplinks::Uplink& uplink, Cursor& cursor,
+                         TransferId id) const {
     const Transfer& transfer = fabric.transfer(id);
     cursor = {};
     cursor.transfer = id;

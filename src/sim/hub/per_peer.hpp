@@ -1,6 +1,6 @@
-/// Requests in a queue per peer without limit: a library that paces each peer's channel. Each uplink
-/// cuts its own part of the transfers, peers in turn; nothing but missing credit of its own channel
-/// can hold a peer's packet up.
+/// Requests in a queue per peer without limit: a library that paces each peer's channel. Each
+/// uplink cuts its own part of the transfers, peers in turn; nothing but missing credit of its own
+/// channel can hold a peer's packet up.
 #pragma once
 #include "sim/hub/uplinks.hpp"
 #include "sim/transfer.hpp"
@@ -28,7 +28,7 @@ class PerPeerQueues {
         std::uint64_t group = 0;  ///< of lines (Topology::uplink) that holds the unit
         std::uint64_t end = 0;    ///< behind the transfer's last group
     };
-    struct Queue {  // of a channel
+    struct Queue {                   // of a channel
         std::vector<Cursor*> peers;  ///< with requests
         std::size_t turn = 0;        ///< whose is next
     };

@@ -21,8 +21,8 @@ RowMemory::Row& RowMemory::row(std::uint32_t number, std::uint32_t row_id) {
     }
     Row& found = rows_[number];
     if (found.known && found.id != row_id) {
-        throw std::logic_error(
-            fmt::format("row {} was written over row {} in row number {}", row_id, found.id, number));
+        throw std::logic_error(fmt::format("row {} was written over row {} in row number {}",
+                                           row_id, found.id, number));
     }
     found.known = true;
     found.id = row_id;

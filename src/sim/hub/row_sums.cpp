@@ -20,25 +20,27 @@ void RowSums::add_row(std::uint32_t row, std::uint64_t identity, const double* n
 
 Sum RowSums::read(const RowStretch& stretch) const {
     Sum sum;
-    each_row(stretch, row_bytes_, line_, [&](std::uint32_t row, std::uint64_t first, std::uint64_t lines) {
-        sum.identities.push_back(rows_.at(row).identity);
-        if (!with_numbers_) return;
-        const double* own = numbers_.data() + row * lines_ + first;
-        sum.numbers.insert(sum.numbers.end(), own, own + lines);
-    });
+    each_row(stretch, row_bytes_, line_,
+             [&](std::uint32_t row, std::uint64_t first, std::uint64_t lines) {
+                 sum.identities.push_back(rows_.at(row).identity);
+                 if (!with_numbers_) return;
+                 const double* own = numbers_.data() + row * lines_ + first;
+                 sum.numbers.insert(sum.numbers.end(), own, own + lines);
+             });
     return sum;
 }
 
 void RowSums::add(const RowStretch& stretch, const Sum& sum, std::uint32_t answers) {
     std::size_t row_of_sum = 0;
     std::size_t line_of_sum = 0;
-    each_row(stretch, row_bytes_, line_, [&](std::uint32_t row, std::uint64_t first, std::uint64_t lines) {
-        rows_.at(row).identity += lines * sum.identities[row_of_sum++];
-        rows_[row].lines += lines * answers;
-        if (!with_numbers_) return;
-        double* own = numbers_.data() + row * lines_ + first;
-        for (std::uint64_t i = 0; i < lines; ++i) own[i] += sum.numbers[line_of_sum++];
-    });
+    each_row(stretch, row_bytes_, line_,
+             [&](std::uint32_t row, std::uint64_t first, std::uint64_t lines) {
+                 rows_.at(row).identity += lines * sum.identities[row_of_sum++];
+                 rows_[row].lines += lines * answers;
+                 if (!with_numbers_) return;
+                 double* own = numbers_.data() + row * lines_ + first;
+                 for (std::uint64_t i = 0; i < lines; ++i) own[i] += sum.numbers[line_of_sum++];
+             });
 }
 
 }  // namespace moehub::sim

@@ -93,9 +93,8 @@ void Uplinks::emit(Fabric& fabric, const Uplink& uplink, const Unit& unit, PoolI
     }
     const std::uint32_t first = first_packet_flits(unit);
     const Ps lane = wire.lane_extra(first) + wire.latency;
-    fabric.send_train(
-        topology.after_egress(unit), unit, hold,
-        {start + wire.serialise(first) + lane, uplink.free_at + lane, self});
+    fabric.send_train(topology.after_egress(unit), unit, hold,
+                      {start + wire.serialise(first) + lane, uplink.free_at + lane, self});
 }
 
 }  // namespace moehub::sim

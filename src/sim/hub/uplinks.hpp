@@ -1,6 +1,6 @@
 /// A GPU's uplinks: one to each switch (in a mesh to each peer), and the NIC. Each has virtual
-/// channels, responses and requests by destination, in which units are staged ahead of the wire; the
-/// channels take turns.
+/// channels, responses and requests by destination, in which units are staged ahead of the wire;
+/// the channels take turns.
 #pragma once
 #include "sim/busy.hpp"
 #include "sim/event.hpp"
@@ -31,9 +31,9 @@ class Uplinks {
         const Wire* wire = nullptr;
         std::uint32_t number = 0;
         Ps free_at = 0;
-        std::uint32_t turn = 1;      ///< request channel that is served first
-        bool answered_last = false;  ///< a response went last, so requests go first
-        std::uint32_t filled = 0;    ///< bitmap of channels with units
+        std::uint32_t turn = 1;         ///< request channel that is served first
+        bool answered_last = false;     ///< a response went last, so requests go first
+        std::uint32_t filled = 0;       ///< bitmap of channels with units
         Choice next;                    ///< what choose() said, while nothing changed since
         bool chosen = true;             ///< `next` holds; else the uplink is in stale_
         std::uint32_t requests = 1;     ///< request channels

@@ -88,6 +88,7 @@ void Gather::remove(EntryId id) {
 void Gather::begin(EntryId id, std::size_t member, const Event& answer) {
     Entry& entry = entries_[id];
     stats_.answers += answer.unit.packets;
+    if (entry.key.data) make_room(answer.time);  // what waits has grown since
     const bool alone = entry.batches.empty() || entry.batches.back().closed;
     if (alone) {
         Batch& made = entry.batches.emplace_back();

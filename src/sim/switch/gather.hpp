@@ -35,7 +35,8 @@ class Gather {
     /// `room`: packets of partial sums.
     Gather(std::int64_t room, const Wire& wire) : room_(room), wire_(&wire) {}
 
-    /// Takes in an answer, whole or its first or last packet; returns what goes on to the asker now. Valid until the next call.
+    /// Takes in an answer, whole or its first or last packet; returns what goes on to the asker
+    /// now. Valid until the next call.
     std::span<const Event> take(Fabric& fabric, const Event& answer);
 
     const GatherStats& stats() const { return stats_; }

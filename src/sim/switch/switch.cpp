@@ -53,10 +53,10 @@ std::uint32_t Switch::lookup(const Fabric& fabric, const Unit& unit) const {
 void Switch::replicate(Fabric& fabric, const Event& event) {
     const auto members = fabric.groups().members(fabric.transfer(event.unit.transfer).group);
     Event copy = event;
-    copy.unit.hold = event.unit.phase == Phase::tail
-                         ? kNoPool
-                         : fabric.share_hold(event.unit.hold,
-                                             static_cast<std::uint32_t>(members.size()));
+    copy.unit.hold =
+        event.unit.phase == Phase::tail
+            ? kNoPool
+            : fabric.share_hold(event.unit.hold, static_cast<std::uint32_t>(members.size()));
     for (const GpuId member : members) {
         copy.unit.dst = member;
         hand_over(fabric, member - first_gpu_, copy);

@@ -3,10 +3,10 @@
 // there; row blocks of the second are stored where the results belong. The host resolves addresses:
 // it must know all counts before, and buffers are handed over by a barrier of all GPUs before and
 // after. Moving experts, which balances skewed routing, is a matter of placement here.
-#include "layers/rows.hpp"
 #include "layers/expert_kernels.hpp"
 #include "layers/host.hpp"
 #include "layers/mail.hpp"
+#include "layers/rows.hpp"
 #include "sim/gpu/row_gemm.hpp"
 #include "systems/systems.hpp"
 
@@ -25,8 +25,8 @@ struct CcFuser {
           ready(of.gpus, "barrier", 2),
           fetched(of.gpus, "rows of a row block", 1),
           combine(of.gpus, "results", 1),
-          rows(of.gpus.count(), std::vector<Rows>(static_cast<std::size_t>(of.input.model.experts))) {
-    }
+          rows(of.gpus.count(),
+               std::vector<Rows>(static_cast<std::size_t>(of.input.model.experts))) {}
     Rows& rows_for(GpuId gpu, int expert) { return rows[gpu][static_cast<std::size_t>(expert)]; }
 
     MoeLayer& layer;
@@ -69,8 +69,8 @@ void offer_rows(CcFuser& c, GpuId gpu) {
     for (auto& [key, some] : rows) c.fetched.offer(gpu, key, std::move(some));
 }
 
-/// Loads `count` of an expert's rows, from `first` on, from all GPUs that have some of them; returns
-/// how many loads that takes. An expert's rows stand in the order of their sources.
+/// Loads `count` of an expert's rows, from `first` on, from all GPUs that have some of them;
+/// returns how many loads that takes. An expert's rows stand in the order of their sources.
 std::int64_t fetch_block(CcFuser& c, GpuId gpu, int expert, RowRange block,
                          sim::CounterId arrived) {
     std::int64_t loads = 0;

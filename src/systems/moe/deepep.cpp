@@ -1,10 +1,10 @@
 // DeepEP's normal kernels with grouped GEMMs: counts first, then one copy of a token to each GPU
 // that needs it, pushed in chunks by a few SMs; the user copies rows to their experts and sums
 // what a GPU's experts made of a token, so that one row comes back.
-#include "layers/rows.hpp"
-#include "systems/moe/chunked.hpp"
 #include "layers/copies.hpp"
 #include "layers/expert_kernels.hpp"
+#include "layers/rows.hpp"
+#include "systems/moe/chunked.hpp"
 #include "systems/systems.hpp"
 
 namespace moehub::systems {
@@ -20,8 +20,8 @@ struct DeepEp {
     Mail counts;
     ChunkedExchange dispatch;
     ChunkedExchange combine;
-    std::vector<Lanes> lanes;      ///< by GPU
-    sim::CounterId shared;         ///< 1 when the shared experts are done
+    std::vector<Lanes> lanes;  ///< by GPU
+    sim::CounterId shared;     ///< 1 when the shared experts are done
 };
 
 /// Channels divide a GPU's tokens evenly.
@@ -82,7 +82,8 @@ Process cast_tokens(MoeLayer& layer, GpuId gpu) {
 
 /// Copies of received tokens to all their experts here, or the sums of what those made: `wide`
 /// rows on the experts' side.
-Process reorder_copies(MoeLayer& layer, GpuId gpu, std::int64_t rows, std::int64_t copies, bool out) {
+Process reorder_copies(MoeLayer& layer, GpuId gpu, std::int64_t rows, std::int64_t copies,
+                       bool out) {
     if (!layer.options.compute || rows == 0) co_return;
     const auto sent = static_cast<double>(out ? layer.dispatch_bytes() : layer.combine_bytes());
     const double wide = static_cast<double>(rows) * expert_bytes(layer);

@@ -2,10 +2,10 @@
 // source, of which there are enough for the worst case, so nothing is counted before. A count for
 // each expert follows the rows; who has heard all counts has all rows. Rows travel over NVLink
 // inside a node and over NICs between nodes.
-#include "layers/rows.hpp"
 #include "layers/copies.hpp"
 #include "layers/expert_kernels.hpp"
 #include "layers/mail.hpp"
+#include "layers/rows.hpp"
 #include "systems/systems.hpp"
 
 #include <algorithm>

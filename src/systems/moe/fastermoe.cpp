@@ -3,11 +3,11 @@
 // calls of the way out are issued first; a step's rows are computed, expert by expert, when they
 // are there, and go back the same way. The host must know all counts before, and calls the expert
 // for every (step, expert): three operators and a call of the library each.
-#include "layers/rows.hpp"
 #include "layers/copies.hpp"
 #include "layers/expert_kernels.hpp"
 #include "layers/host.hpp"
 #include "layers/mail.hpp"
+#include "layers/rows.hpp"
 #include "systems/systems.hpp"
 
 namespace moehub::systems {
@@ -37,7 +37,8 @@ struct FasterMoe {
     }
     std::vector<GpuId> members(std::uint32_t of) const {
         std::vector<GpuId> list;
-        for (std::uint32_t i = of * group; i < std::min((of + 1) * group, layer.gpus.count()); ++i) {
+        for (std::uint32_t i = of * group; i < std::min((of + 1) * group, layer.gpus.count());
+             ++i) {
             list.push_back(static_cast<GpuId>(i));
         }
         return list;

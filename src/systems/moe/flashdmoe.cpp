@@ -1,10 +1,10 @@
 // FlashDMoE (2025): one persistent kernel. Rows for an expert go straight into a buffer of their
-// own (source, expert) on its GPU, over-provisioned, so no counts are exchanged; a signal follows the
-// last of them. One thread block schedules: a packet whose signal is up becomes tiles, its rows
+// own (source, expert) on its GPU, over-provisioned, so no counts are exchanged; a signal follows
+// the last of them. One thread block schedules: a packet whose signal is up becomes tiles, its rows
 // padded to whole row blocks by themselves; a row block's second GEMM follows its first, and its
 // results go home at once. No host, no barrier.
-#include "layers/rows.hpp"
 #include "layers/mail.hpp"
+#include "layers/rows.hpp"
 #include "sim/gpu/row_gemm.hpp"
 #include "systems/systems.hpp"
 
@@ -33,8 +33,8 @@ struct FlashDmoe {
     std::size_t most_experts;  ///< of a GPU
     Mail dispatch;
     Mail combine;
-    sim::CounterId up_done;               ///< row blocks
-    sim::CounterId down_done;             ///< row blocks
+    sim::CounterId up_done;                   ///< row blocks
+    sim::CounterId down_done;                 ///< row blocks
     std::vector<std::deque<Expert>> experts;  ///< by GPU
 };
 
@@ -62,19 +62,19 @@ FlashDmoe::FlashDmoe(MoeLayer& of)
             GemmPlan up = of.plan_up(rows);
             up.split = 1;
             Expert& expert = experts[gpu].emplace_back();
-            expert.down =
-                std::make_unique<sim::RowGemm>(card, of.plan_down_like(rows, up), sim::TileOrder::by_rows,
-                                          [this, gpu, &expert](std::uint32_t block) {
-                                              compute(layer, gpu, expert.blocks[block]);
-                                              send_home(gpu, expert.blocks[block]);
-                                              layer.endpoint(gpu).increase(down_done);
-                                          });
-            expert.up =
-                std::make_unique<sim::RowGemm>(card, of.plan_up_like(rows, up), sim::TileOrder::by_columns,
-                                          [this, gpu, &expert](std::uint32_t block) {
-                                              layer.endpoint(gpu).increase(up_done);
-                                              expert.down->start(block, 1);
-                                          });
+            expert.down = std::make_unique<sim::RowGemm>(
+                card, of.plan_down_like(rows, up), sim::TileOrder::by_rows,
+                [this, gpu, &expert](std::uint32_t block) {
+                    compute(layer, gpu, expert.blocks[block]);
+                    send_home(gpu, expert.blocks[block]);
+                    layer.endpoint(gpu).increase(down_done);
+                });
+            expert.up = std::make_unique<sim::RowGemm>(card, of.plan_up_like(rows, up),
+                                                       sim::TileOrder::by_columns,
+                                                       [this, gpu, &expert](std::uint32_t block) {
+                                                           layer.endpoint(gpu).increase(up_done);
+                                                           expert.down->start(block, 1);
+                                                       });
         }
     }
 }
@@ -115,7 +115,8 @@ std::int64_t send_packets(FlashDmoe& f, GpuId gpu) {
 }
 
 /// What the scheduler block does with one packet.
-Process schedule(FlashDmoe& f, GpuId gpu, std::size_t expert, GpuId source, sim::CounterId packets) {
+Process schedule(FlashDmoe& f, GpuId gpu, std::size_t expert, GpuId source,
+                 sim::CounterId packets) {
     const std::size_t channel = f.channel(expert, source);
     co_await f.dispatch.arrived(gpu, channel, 1);
     co_await f.layer.endpoint(gpu).delay(f.layer.input.machine.gpu.overheads.flag_round_trip);

@@ -2,16 +2,17 @@
 // pulls the rows of its experts, and a block of rows is multiplied as soon as it is there; its
 // results are stored where their tokens are. After a second barrier each token's results are added.
 // Every (token, expert) pair is pulled and stored by itself: copies are not shared.
-#include "layers/rows.hpp"
 #include "layers/copies.hpp"
 #include "layers/expert_kernels.hpp"
 #include "layers/mail.hpp"
+#include "layers/rows.hpp"
 #include "sim/gpu/row_gemm.hpp"
 #include "systems/systems.hpp"
 
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <stdexcept>
 
 namespace moehub::systems {
 namespace {
@@ -162,9 +163,11 @@ struct Block {
 Process start_block(MegaMoe& m, GpuId gpu, Expert& expert, Block block) {
     co_await m.layer.endpoint(gpu).until(block.arrived, block.loads);
     const Rows rows = m.pulled.rows_under(gpu, block.arrived);
-    std::copy(rows.begin(), rows.end(),
-              expert.rows.begin() +
-                  static_cast<std::ptrdiff_t>(block.number * expert.up->block_rows()));
+    const std::size_t first = block.number * expert.up->block_rows();
+    if (first + rows.size() > expert.rows.size()) {
+        throw std::logic_error("a block of rows got more than it asked for");
+    }
+    std::copy(rows.begin(), rows.end(), expert.rows.begin() + static_cast<std::ptrdiff_t>(first));
     expert.up->start(static_cast<std::uint32_t>(block.number), 1);
 }
 

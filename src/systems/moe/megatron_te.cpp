@@ -1,10 +1,12 @@
 // Megatron-Core's all-to-all dispatcher with Transformer Engine's grouped linear layers: strictly
 // one step after the other, issued by an eager host that must know the counts before it can go on.
 // The numbers of operators are those of Megatron-Core's MoELayer; each copy of a row travels.
-#include "layers/rows.hpp"
 #include "layers/expert_kernels.hpp"
 #include "layers/host.hpp"
+#include "layers/rows.hpp"
 #include "systems/systems.hpp"
+
+#include <stdexcept>
 
 namespace moehub::systems {
 namespace {
@@ -42,6 +44,12 @@ Process count(MegatronTe& m, GpuId gpu, EagerHost& host) {
     co_await host.synchronise();
 }
 
+/// A gate weight for every row.
+void check_weights(MegatronTe& m, GpuId gpu) {
+    if (count_rows(m.probabilities.received(gpu)) == count_rows(m.dispatch.received(gpu))) return;
+    throw std::logic_error("rows came without their gate weights, or weights without rows");
+}
+
 Process run_layer(MegatronTe& m, GpuId gpu) {
     MoeLayer& layer = m.layer;
     EagerHost host(layer.gpus, gpu, layer.host_lead());
@@ -57,6 +65,7 @@ Process run_layer(MegatronTe& m, GpuId gpu) {
     co_await m.dispatch.exchange(gpu, sent, layer.row_bytes());
     co_await host.launch(1);
     co_await m.probabilities.exchange(gpu, std::move(sent), kProbability);
+    check_weights(m, gpu);
     layer.gpus.dispatch_ended(gpu);
     std::vector<Rows>& received = m.dispatch.received(gpu);
     const std::int64_t rows_in = count_rows(received);

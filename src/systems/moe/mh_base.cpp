@@ -51,6 +51,7 @@ Process collect(HubLayer& hub, GpuId gpu) {
     }
     co_await endpoint.until(hub.counters().result_flags, hub.layer.gpus.count());
     co_await endpoint.delay(hub.layer.input.machine.gpu.overheads.flag_round_trip);
+    hub.check_results(gpu);
     hub.communication(gpu, false);
     co_await hub.layer.scale(gpu);
     co_await hub.layer.finish(gpu);

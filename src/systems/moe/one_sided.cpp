@@ -2,10 +2,10 @@
 // token into each GPU that needs it, at a place that a local counter gives; then flags to all, and
 // all wait for all. Combine waits for flags in the same way and gets every copy's sum by remote
 // loads. A block works through a row piece by piece: what 256 threads of 16 bytes take at a time.
-#include "layers/rows.hpp"
 #include "layers/copies.hpp"
 #include "layers/expert_kernels.hpp"
 #include "layers/mail.hpp"
+#include "layers/rows.hpp"
 #include "systems/systems.hpp"
 
 #include <algorithm>
@@ -149,8 +149,8 @@ Process on_all_sms(OneSided& o, GpuId gpu, Work& work, bool putting) {
     const int used = static_cast<int>(work.size());
     card.blocks.hold(used);
     for (std::vector<Group>& groups : work) {
-        layer.endpoint(gpu).spawn("blocks of an SM", putting ? put_rows(o, gpu, groups)
-                                                             : get_results(o, gpu, groups));
+        layer.endpoint(gpu).spawn("blocks of an SM",
+                                  putting ? put_rows(o, gpu, groups) : get_results(o, gpu, groups));
     }
     co_await layer.endpoint(gpu).until(o.blocks, putting ? used : 2 * used);
     card.blocks.release(used);

@@ -1,4 +1,4 @@
-#include "study/transformer_time.hpp"
+#include "sim/gpu/transformer_time.hpp"
 
 #include <algorithm>
 #include <cmath>

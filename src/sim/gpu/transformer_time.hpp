@@ -1,6 +1,6 @@
 /// How long a GPU takes for a list of operators, issued by an eager host or as a CUDA graph.
 #pragma once
-#include "study/transformer.hpp"
+#include "sim/gpu/transformer.hpp"
 
 #include <moehub/layer_options.hpp>
 #include <moehub/units.hpp>

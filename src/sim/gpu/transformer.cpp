@@ -6,7 +6,7 @@
 /// Everything between matrices and attention only moves bytes: a norm reads and writes its rows,
 /// backward it reads rows and gradients; a residual add reads two and writes one, and so does the
 /// sum of the gradients of its two branches.
-#include "study/transformer.hpp"
+#include "sim/gpu/transformer.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // Shapes of attention, and the operations that the model's mathematics asks for.
-#include "study/transformer.hpp"
+#include "sim/gpu/transformer.hpp"
 
 #include <algorithm>
 
