@@ -19,14 +19,14 @@ struct Gossip {
         : engine(components, kLag, scheme), seen(components) {}
 
     void send(ComponentId from, ComponentId to, Ps time, std::uint32_t message) {
-        Unit unit;
-        unit.transfer = message;
-        engine.push(to, time, from, unit);
+        Train train;
+        train.transfer = message;
+        engine.push(to, time, from, train);
     }
 
     Ps run(ComponentId component, std::span<const Event> events, Ps) {
         for (const Event& event : events) {
-            const std::uint32_t message = event.unit.transfer;
+            const std::uint32_t message = event.train.transfer;
             seen[component].push_back({event.time, message});
             if (message >= 40'000) continue;
             std::mt19937 random(message * 31 + component);
@@ -62,15 +62,15 @@ TEST(Engine, events_come_in_order_of_time_then_source) {
     struct World {
         std::vector<std::uint32_t> order;
         Ps run(ComponentId, std::span<const Event> events, Ps) {
-            for (const Event& event : events) order.push_back(event.unit.transfer);
+            for (const Event& event : events) order.push_back(event.train.transfer);
             return kNever;
         }
     } world;
     Engine engine(1, kLag);
     const auto push = [&](Ps time, ComponentId source, std::uint32_t label) {
-        Unit unit;
-        unit.transfer = label;
-        engine.push(0, time, source, unit);
+        Train train;
+        train.transfer = label;
+        engine.push(0, time, source, train);
     };
     push(30, 9, 4);
     push(10, 5, 2);
@@ -99,11 +99,11 @@ TEST(Engine, an_effect_inside_its_own_window_is_refused) {
     struct World {
         Engine engine{2, kLag};
         Ps run(ComponentId component, std::span<const Event> events, Ps) {
-            if (component == 0) engine.push(1, events[0].time, 0, events[0].unit);
+            if (component == 0) engine.push(1, events[0].time, 0, events[0].train);
             return kNever;
         }
     } world;
-    world.engine.push(0, 1000, 0, Unit());
+    world.engine.push(0, 1000, 0, Train());
     EXPECT_THROW(world.engine.run(world), std::logic_error);
 }
 

@@ -63,10 +63,10 @@ TransferId Endpoint::post(const Transfer& wanted) {
         post_to_self(id);
         return id;
     }
-    Unit unit;
-    unit.kind = Kind::post;
-    unit.transfer = id;
-    fabric_->push(fabric_->topology().egress(id_), unit,
+    Train train;
+    train.kind = Kind::post;
+    train.transfer = id;
+    fabric_->push(fabric_->topology().egress(id_), train,
                   now_ + fabric_->machine().hub.store_latency, fabric_->topology().gpu(id_));
     return id;
 }
@@ -90,8 +90,8 @@ Fault Endpoint::fault_of(const Transfer& transfer) const {
     return transfer.faulty ? fabric_->options().fault : Fault{};
 }
 
-bool Endpoint::to_self(const Unit& unit) const {
-    return unit.src == id_ && !unit.multicast && !unit.gather;
+bool Endpoint::to_self(const Train& train) const {
+    return train.src == id_ && !train.multicast && !train.gather;
 }
 
 Bytes Endpoint::largest_to_self() const {
@@ -100,17 +100,17 @@ Bytes Endpoint::largest_to_self() const {
 
 /// From the hub's door straight to its ingress: nothing goes out.
 void Endpoint::post_to_self(TransferId id) {
-    Unit unit;
-    unit.transfer = id;
-    unit.src = unit.dst = id_;
+    Train train;
+    train.transfer = id;
+    train.src = train.dst = id_;
     const ComponentId self = fabric_->topology().gpu(id_);
     const Bytes largest = largest_to_self();
     Bytes left = fabric_->transfer(id).bytes;
-    for (; left > 0; ++unit.index) {
-        unit.bytes = static_cast<std::uint32_t>(std::min(left, largest));
-        unit.packets = fabric_->link().packets(unit.bytes);
-        left -= unit.bytes;
-        fabric_->push(self, unit, now_ + fabric_->machine().hub.store_latency, self);
+    for (; left > 0; ++train.index) {
+        train.bytes = static_cast<std::uint32_t>(std::min(left, largest));
+        train.packets = fabric_->link().packets(train.bytes);
+        left -= train.bytes;
+        fabric_->push(self, train, now_ + fabric_->machine().hub.store_latency, self);
     }
 }
 
@@ -157,9 +157,9 @@ Ps Endpoint::run(std::span<const Event> events, Ps until) {
     for (;;) {
         const Ps timer = next_timer();
         if (handled < events.size() && events[handled].time <= timer) {
-            if (handled + 2 < events.size()) fabric_->prefetch(events[handled + 2].unit.transfer);
+            if (handled + 2 < events.size()) fabric_->prefetch(events[handled + 2].train.transfer);
             now_ = events[handled].time;
-            receive(events[handled++].unit);
+            receive(events[handled++].train);
         } else if (timer < until) {
             const Timer due = take_timer();
             now_ = due.time;
@@ -185,71 +185,71 @@ void Endpoint::fire(const Timer& timer) {
     });
 }
 
-void Endpoint::receive(const Unit& unit) {
-    fabric_->release(unit.hold, now_, unit.flits);
-    if (unit.kind != Kind::ack && !to_self(unit)) packets_ += unit.packets;
+void Endpoint::receive(const Train& train) {
+    fabric_->release(train.hold, now_, train.flits);
+    if (train.kind != Kind::ack && !to_self(train)) packets_ += train.packets;
     const HubSpec& hub = fabric_->machine().hub;
-    switch (unit.kind) {
+    switch (train.kind) {
         case Kind::store:
-            store(unit);
+            store(train);
             break;
         case Kind::load:
         case Kind::atomic:
-            respond(unit, Kind::data, hub.read_latency);
+            respond(train, Kind::data, hub.read_latency);
             break;
         case Kind::data:
-            received_ += unit.bytes;
-            add_sum(unit);
-            deliver(unit, now_);
-            complete(unit);
+            received_ += train.bytes;
+            add_sum(train);
+            deliver(train, now_);
+            complete(train);
             break;
         case Kind::ack:
-            complete(unit);
+            complete(train);
             break;
         case Kind::post:
             break;
     }
 }
 
-void Endpoint::store(const Unit& unit) {
+void Endpoint::store(const Train& train) {
     Ps visible = now_ + fabric_->machine().hub.write_latency;
-    const Transfer& transfer = fabric_->transfer(unit.transfer);
+    const Transfer& transfer = fabric_->transfer(train.transfer);
     if (transfer.target.region != kNoRegion) {
-        const Wire& wire = fabric_->wire_of_uplink(unit.plane);
-        const Bytes size = to_self(unit) ? largest_to_self() : fabric_->unit_bytes(wire);
-        visible = hub_->take_in({transfer, unit, unit.index * size, now_, fault_of(transfer)});
+        const Wire& wire = fabric_->wire_of_uplink(train.plane);
+        const Bytes size = to_self(train) ? largest_to_self() : fabric_->train_bytes(wire);
+        visible = hub_->take_in({transfer, train, train.index * size, now_, fault_of(transfer)});
     }
-    if (!to_self(unit)) received_ += unit.bytes;
-    deliver(unit, visible);
-    respond(unit, Kind::ack, visible - now_);
+    if (!to_self(train)) received_ += train.bytes;
+    deliver(train, visible);
+    respond(train, Kind::ack, visible - now_);
 }
 
-/// Whether all of a transfer's bytes are here, once this unit is; of a multicast this GPU's copy,
+/// Whether all of a transfer's bytes are here, once this train is; of a multicast this GPU's copy,
 /// of a load with several to answer all answers.
-bool Endpoint::all_of_it(Transfer& transfer, const Unit& unit) {
-    const Bytes answered = Bytes{unit.answers} * unit.bytes;
+bool Endpoint::all_of_it(Transfer& transfer, const Train& train) {
+    const Bytes answered = Bytes{train.answers} * train.bytes;
     transfer.delivered += answered;
     if (!transfer.multicast()) return transfer.delivered == transfer.bytes;
     if (transfer.kind != Kind::store) {
         return transfer.delivered == transfer.bytes * fabric_->answers(transfer);
     }
-    if (unit.bytes == transfer.bytes) return true;
-    Bytes& mine = copies_[unit.transfer];
-    mine += unit.bytes;
+    if (train.bytes == transfer.bytes) return true;
+    Bytes& mine = copies_[train.transfer];
+    mine += train.bytes;
     if (mine < transfer.bytes) return false;
-    copies_.erase(unit.transfer);
+    copies_.erase(train.transfer);
     return true;
 }
 
-void Endpoint::deliver(const Unit& unit, Ps visible) {
-    Transfer& transfer = fabric_->transfer(unit.transfer);
-    if (!all_of_it(transfer, unit)) return;
+void Endpoint::deliver(const Train& train, Ps visible) {
+    Transfer& transfer = fabric_->transfer(train.transfer);
+    if (!all_of_it(transfer, train)) return;
     const bool first = transfer.delivered_at == kNever;
     transfer.delivered_at = first ? visible : std::max(transfer.delivered_at, visible);
     if (transfer.arrived == kNoCounter) return;
     const bool carries = transfer.message != kNoMessage;
     add_timer(
-        {visible, 0, nullptr, transfer.arrived, nullptr, carries ? unit.transfer : kNoTransfer});
+        {visible, 0, nullptr, transfer.arrived, nullptr, carries ? train.transfer : kNoTransfer});
 }
 
 /// Puts down what a transfer carried, under the counter that tells of it.
@@ -275,16 +275,16 @@ void Endpoint::receive_message(TransferId carrier) {
 }
 
 /// What a load of sums brought.
-void Endpoint::add_sum(const Unit& unit) {
-    if (unit.sum == kNoSum) return;
-    const Transfer& transfer = fabric_->transfer(unit.transfer);
-    hub_->add_sum(transfer, stretch_of(unit), fabric_->sums().take(unit.sum), unit.answers,
+void Endpoint::add_sum(const Train& train) {
+    if (train.sum == kNoSum) return;
+    const Transfer& transfer = fabric_->transfer(train.transfer);
+    hub_->add_sum(transfer, stretch_of(train), fabric_->sums().take(train.sum), train.answers,
                   fault_of(transfer));
 }
 
-void Endpoint::complete(const Unit& unit) {
-    Transfer& transfer = fabric_->transfer(unit.transfer);
-    transfer.completed += Bytes{unit.answers} * unit.bytes;
+void Endpoint::complete(const Train& train) {
+    Transfer& transfer = fabric_->transfer(train.transfer);
+    transfer.completed += Bytes{train.answers} * train.bytes;
     if (transfer.completed != transfer.bytes * fabric_->answers(transfer)) return;
     transfer.completed_at = now_;
     if (transfer.answered != kNoCounter) increase(transfer.answered);
@@ -292,7 +292,7 @@ void Endpoint::complete(const Unit& unit) {
 
 /// What a load finds here. Rows that lie in memory are written once, so that they may be copied
 /// when the load is through.
-SumId Endpoint::read(const Unit& request) {
+SumId Endpoint::read(const Train& request) {
     const Transfer& transfer = fabric_->transfer(request.transfer);
     if (transfer.message != kNoMessage && !fabric_->messages().written(transfer.message)) {
         throw std::logic_error(
@@ -302,17 +302,18 @@ SumId Endpoint::read(const Unit& request) {
     return fabric_->sums().add(hub_->read_sum(transfer.target.region, stretch_of(request)));
 }
 
-/// Which bytes of its target's region a unit is about.
-RowStretch Endpoint::stretch_of(const Unit& unit) const {
-    const RowTarget& target = fabric_->transfer(unit.transfer).target;
-    const Bytes size = fabric_->unit_bytes(fabric_->wire_of_uplink(unit.plane));
-    return {target.row, target.offset + unit.index * size, Bytes{unit.bytes}};
+/// Which bytes of its target's region a train is about.
+RowStretch Endpoint::stretch_of(const Train& train) const {
+    const RowTarget& target = fabric_->transfer(train.transfer).target;
+    const Bytes size = fabric_->train_bytes(fabric_->wire_of_uplink(train.plane));
+    return {target.row, target.offset + train.index * size, Bytes{train.bytes}};
 }
 
-void Endpoint::respond(const Unit& request, Kind kind, Ps latency) {
+void Endpoint::respond(const Train& request, Kind kind, Ps latency) {
     const Topology& topology = fabric_->topology();
     if (to_self(request)) {
-        Unit& answer = fabric_->push(topology.gpu(id_), request, now_ + latency, topology.gpu(id_));
+        Train& answer =
+            fabric_->push(topology.gpu(id_), request, now_ + latency, topology.gpu(id_));
         answer.kind = kind;
         return;
     }
@@ -325,9 +326,9 @@ void Endpoint::respond(const Unit& request, Kind kind, Ps latency) {
     // An acknowledgement that costs nothing on the wire goes straight to whom it concerns.
     const bool free = flits == 0;
     const bool multicast = request.multicast;
-    Unit& answer = free ? fabric_->push(topology.gpu(request.src), request,
-                                        now_ + latency + 2 * wire.latency, topology.gpu(id_))
-                        : fabric_->answer(id_, uplink, now_ + latency);
+    Train& answer = free ? fabric_->push(topology.gpu(request.src), request,
+                                         now_ + latency + 2 * wire.latency, topology.gpu(id_))
+                         : fabric_->answer(id_, uplink, now_ + latency);
     answer.transfer = request.transfer;
     answer.index = request.index;
     answer.bytes = request.bytes;

@@ -35,15 +35,15 @@ std::uint32_t Engine::take_buffer() {
     return buffer;
 }
 
-Unit& Engine::push_far(ComponentId target, Ps time, ComponentId source, const Unit& unit) {
+Train& Engine::push_far(ComponentId target, Ps time, ComponentId source, const Train& train) {
     if (free_far_.empty()) {
-        free_far_.push_back(static_cast<std::uint32_t>(far_units_.size()));
-        far_units_.emplace_back();
+        free_far_.push_back(static_cast<std::uint32_t>(far_trains_.size()));
+        far_trains_.emplace_back();
     }
     const std::uint32_t index = free_far_.back();
     free_far_.pop_back();
     add_far({time, target, source, order_++, index});
-    return far_units_[index] = unit;
+    return far_trains_[index] = train;
 }
 
 void Engine::wake_far(ComponentId target, Ps time) {
@@ -55,13 +55,13 @@ void Engine::add_far(const Far& entry) {
     std::push_heap(far_.begin(), far_.end(), std::greater<>());
 }
 
-Engine::Far Engine::pop_far(Unit& unit) {
+Engine::Far Engine::pop_far(Train& train) {
     std::pop_heap(far_.begin(), far_.end(), std::greater<>());
     const Far entry = far_.back();
     far_.pop_back();
-    if (entry.unit != kWake) {
-        unit = far_units_[entry.unit];
-        free_far_.push_back(entry.unit);
+    if (entry.train != kWake) {
+        train = far_trains_[entry.train];
+        free_far_.push_back(entry.train);
     }
     return entry;
 }
@@ -72,9 +72,9 @@ bool Engine::next_instant() {
     current_ = far_.front().target;
     batch_.clear();
     while (!far_.empty() && far_.front().time == now_ && far_.front().target == current_) {
-        Unit unit;
-        const Far entry = pop_far(unit);
-        if (entry.unit != kWake) batch_.push_back({unit, entry.time, entry.source});
+        Train train;
+        const Far entry = pop_far(train);
+        if (entry.train != kWake) batch_.push_back({train, entry.time, entry.source});
     }
     batch_count_ = batch_.size();
     return true;
@@ -103,12 +103,12 @@ void Engine::pull_far(std::int64_t window) {
     window_ = window - 1;  // so that push and wake accept `window`
     ring_end_ = window + kSlots;
     while (!far_.empty() && (far_.front().time >> shift_) < ring_end_) {
-        Unit unit;
-        const Far entry = pop_far(unit);
-        if (entry.unit == kWake) {
+        Train train;
+        const Far entry = pop_far(train);
+        if (entry.train == kWake) {
             activate(entry.time >> shift_, entry.target);
         } else {
-            push(entry.target, entry.time, entry.source, unit);
+            push(entry.target, entry.time, entry.source, train);
             --events_;  // it was counted when it was first pushed
         }
     }

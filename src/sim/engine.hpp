@@ -26,9 +26,9 @@ class Engine {
     /// `lag`: the smallest time between a cause and its effect in another component.
     Engine(std::size_t components, Ps lag, Scheme scheme = Scheme::windows);
 
-    /// Sends a copy of `unit` from `source`, to be there at `time`; returns the copy, which may be
+    /// Sends a copy of `train` from `source`, to be there at `time`; returns the copy, which may be
     /// changed until the next call.
-    Unit& push(ComponentId target, Ps time, ComponentId source, const Unit& unit);
+    Train& push(ComponentId target, Ps time, ComponentId source, const Train& train);
     /// Has the component run at `time`, without an event.
     void wake(ComponentId target, Ps time);
 
@@ -48,12 +48,12 @@ class Engine {
   private:
     static constexpr int kSlots = 64;  ///< windows held ahead; what lies further waits in far_
 
-    struct Far {  // an event, or a wake (unit == kWake), outside the ring
+    struct Far {  // an event, or a wake (train == kWake), outside the ring
         Ps time;
         ComponentId target;
         ComponentId source;
         std::uint64_t order;
-        std::uint32_t unit;
+        std::uint32_t train;
         bool operator>(const Far& other) const;
     };
     static constexpr std::uint32_t kWake = 0xffffffff;
@@ -66,10 +66,10 @@ class Engine {
         if (next != kNever) wake(current_, next);
     }
     std::uint32_t take_buffer();
-    Unit& push_far(ComponentId target, Ps time, ComponentId source, const Unit& unit);
+    Train& push_far(ComponentId target, Ps time, ComponentId source, const Train& train);
     void wake_far(ComponentId target, Ps time);
     void add_far(const Far& entry);
-    Far pop_far(Unit& unit);
+    Far pop_far(Train& train);
     void pull_far(std::int64_t window);
     void sort_batch(std::vector<Event>& inbox);
     std::size_t cell(std::int64_t window, ComponentId target) const {
@@ -102,22 +102,22 @@ class Engine {
     std::vector<std::vector<Event>> buffers_;
     std::vector<std::uint32_t> free_buffers_;
     std::vector<Far> far_;  ///< min-heap
-    std::vector<Unit> far_units_;
+    std::vector<Train> far_trains_;
     std::vector<std::uint32_t> free_far_;
     std::uint64_t order_ = 0;
 };
 
-inline Unit& Engine::push(ComponentId target, Ps time, ComponentId source, const Unit& unit) {
+inline Train& Engine::push(ComponentId target, Ps time, ComponentId source, const Train& train) {
     ++events_;
     const std::int64_t window = time >> shift_;
-    if (window >= ring_end_) return push_far(target, time, source, unit);
+    if (window >= ring_end_) return push_far(target, time, source, train);
     if (window <= window_) throw std::logic_error("an effect lands inside its own window");
     std::uint32_t& buffer = inbox_[cell(window, target)];
     if (buffer == 0) {
         buffer = take_buffer();
         activate(window, target);
     }
-    return buffers_[buffer].emplace_back(Event{unit, time, source}).unit;
+    return buffers_[buffer].emplace_back(Event{train, time, source}).train;
 }
 
 inline void Engine::wake(ComponentId target, Ps time) {

@@ -1,4 +1,4 @@
-/// What travels: units on links, and the events that carry them between components.
+/// What travels: trains on links, and the events that carry them between components.
 #pragma once
 #include <moehub/units.hpp>
 
@@ -34,26 +34,27 @@ constexpr bool is_response(Kind kind) {
     return kind == Kind::ack || kind == Kind::data;
 }
 
-/// Units wait by class: 0 responses, 1 requests.
+/// Trains wait by class: 0 responses, 1 requests.
 constexpr std::size_t class_of(Kind kind) {
     return is_response(kind) ? 0 : 1;
 }
 
-/// A unit is a packet (packet grain) or a train of packets (row grain). It reaches the next
-/// component as a whole, or as the arrival of its first packet and, later, of its last.
+/// A train reaches the next component as a whole, or as the arrival of its first packet and, later,
+/// of its last.
 enum class Phase : std::uint8_t { whole, head, tail };
 
-/// One packet, or one train of packets of the same transfer. It is copied at every hop, so it is
+/// Packets of one transfer that travel as one: a single one in packet grain, more in row grain. It
+/// is copied at every hop, so it is
 /// small and aligned, and is changed where it lies: a wide copy of what was just written in pieces
 /// stalls the processor.
-struct alignas(16) Unit {
+struct alignas(16) Train {
     TransferId transfer = 0;
-    std::uint32_t index = 0;  ///< which unit of its transfer
+    std::uint32_t index = 0;  ///< which train of its transfer
     std::uint32_t bytes = 0;  ///< of payload, or asked for
     PoolId hold = kNoPool;    ///< whose credits it occupies until it leaves its buffer
     std::uint16_t flits = 0;  ///< on the wire, headers included
     std::uint16_t packets = 1;
-    GpuId src = 0;              ///< sender of this unit
+    GpuId src = 0;              ///< sender of this train
     GpuId dst = 0;              ///< of a multicast: its sender
     SumId sum = kNoSum;         ///< what it says of rows that are added up
     std::uint16_t answers = 1;  ///< of a response: GPUs whose answers it stands for
@@ -64,21 +65,21 @@ struct alignas(16) Unit {
     bool gather : 1 = false;     ///< response that the switch merges with its peers'
 };
 
-inline std::uint32_t first_packet_flits(const Unit& unit) {
-    return unit.packets == 1 ? unit.flits : (unit.flits + unit.packets - 1) / unit.packets;
+inline std::uint32_t first_packet_flits(const Train& train) {
+    return train.packets == 1 ? train.flits : (train.flits + train.packets - 1) / train.packets;
 }
 
-/// A unit that waits for a link, and since when it may go.
+/// A train that waits for a link, and since when it may go.
 struct Staged {
-    Unit unit;
+    Train train;
     Ps time = 0;
 };
 
 struct Event {
-    Unit unit;
+    Train train;
     Ps time = 0;
     ComponentId source = 0;
 };
-static_assert(sizeof(Unit) == 32 && sizeof(Event) == 48);
+static_assert(sizeof(Train) == 32 && sizeof(Event) == 48);
 
 }  // namespace moehub::sim

@@ -28,7 +28,7 @@ double spine_share(const Machine& machine, const Topology& topology) {
 }
 
 /// In whole packets, as many as can be counted, and no more than a shared FIFO's staging holds.
-Bytes train_bytes(const Machine& machine, const FabricOptions& options, const Wire& link) {
+Bytes largest_train_of(const Machine& machine, const FabricOptions& options, const Wire& link) {
     Bytes most = std::min(options.train, link.largest_train);
     if (options.queueing == Queueing::shared_fifo) {
         most = std::min(most, Bytes{machine.hub.staging_packets} * link.fold * link.payload);
@@ -60,7 +60,7 @@ Fabric::Fabric(const Machine& machine, const FabricOptions& options)
       options_(options),
       topology_(machine, options.grain == Grain::row),
       link_(link_wire(machine_, topology_)),
-      train_(train_bytes(machine, options, link_)),
+      train_(largest_train_of(machine, options, link_)),
       nic_(nic_wire(machine, topology_, 1.0, machine.nic.latency)),
       spine_(nic_wire(machine, topology_, spine_share(machine, topology_), machine.spine_latency)),
       engine_(topology_.components(), smallest_lag(machine, topology_), options.scheme) {
@@ -144,34 +144,34 @@ TransferId Fabric::add_transfer(const Transfer& transfer) {
     return id;
 }
 
-void Fabric::cut(Unit& unit, TransferId id, const Wire& wire, std::uint32_t index) const {
+void Fabric::cut(Train& train, TransferId id, const Wire& wire, std::uint32_t index) const {
     const Transfer& transfer = transfers_[id];
-    const Bytes size = unit_bytes(wire);
+    const Bytes size = train_bytes(wire);
     const Bytes bytes = std::min(transfer.bytes - index * size, size);
-    unit.transfer = id;
-    unit.index = index;
-    unit.bytes = static_cast<std::uint32_t>(bytes);
-    unit.packets = wire.packets(bytes);
-    unit.kind = transfer.kind;
-    unit.phase = Phase::whole;
-    unit.src = transfer.src;
-    unit.dst = transfer.dst;
-    unit.multicast = transfer.multicast();
-    unit.gather = false;
-    unit.sum = kNoSum;
-    unit.answers = 1;
-    unit.flits = wire.flits(unit.kind, bytes, unit.packets, unit.multicast);
+    train.transfer = id;
+    train.index = index;
+    train.bytes = static_cast<std::uint32_t>(bytes);
+    train.packets = wire.packets(bytes);
+    train.kind = transfer.kind;
+    train.phase = Phase::whole;
+    train.src = transfer.src;
+    train.dst = transfer.dst;
+    train.multicast = transfer.multicast();
+    train.gather = false;
+    train.sum = kNoSum;
+    train.answers = 1;
+    train.flits = wire.flits(train.kind, bytes, train.packets, train.multicast);
 }
 
-void Fabric::send_train(ComponentId target, const Unit& unit, PoolId hold, const Flight& flight) {
+void Fabric::send_train(ComponentId target, const Train& train, PoolId hold, const Flight& flight) {
     const bool whole =
-        options_.grain == Grain::packet || unit.packets == 1 || target < topology_.gpus;
+        options_.grain == Grain::packet || train.packets == 1 || target < topology_.gpus;
     if (!whole) {
-        Unit& head = push(target, unit, flight.head, flight.source);
+        Train& head = push(target, train, flight.head, flight.source);
         head.phase = Phase::head;
         head.hold = hold;
     }
-    Unit& tail = push(target, unit, flight.tail, flight.source);
+    Train& tail = push(target, train, flight.tail, flight.source);
     tail.phase = whole ? Phase::whole : Phase::tail;
     tail.hold = hold;
 }

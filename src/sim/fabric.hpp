@@ -50,7 +50,7 @@ class Deadlock : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// When the first and the last packet of a unit reach the next component, and who sent it.
+/// When the first and the last packet of a train reach the next component, and who sent it.
 struct Flight {
     Ps head;
     Ps tail;
@@ -108,9 +108,9 @@ class Fabric {
     }
     PoolId add_pool(ComponentId owner, const Wire& wire);
     CreditPool& pool(PoolId id) { return pools_[id]; }
-    /// Lets `copies` replicas of a unit hold its credits together, until the last one leaves.
+    /// Lets `copies` replicas of a train hold its credits together, until the last one leaves.
     PoolId share_hold(PoolId hold, std::uint32_t copies);
-    /// A unit left the buffer whose credits it held.
+    /// A train left the buffer whose credits it held.
     void release(PoolId hold, Ps left, std::int64_t flits) {
         if (hold == kNoPool) return;
         if ((hold & kSharedBit) != 0 && !release_shared(hold, left)) return;
@@ -139,32 +139,32 @@ class Fabric {
         __builtin_prefetch(&transfer);
         __builtin_prefetch(&transfer.delivered);
     }
-    // A transfer is cut into units: packets, or trains of packets. A network packet of some KiB is
+    // A transfer is cut into trains: single packets, or several. A network packet of some KiB is
     // a train already, and stays whole in both grains.
-    Bytes unit_bytes(const Wire& wire) const {
+    Bytes train_bytes(const Wire& wire) const {
         return options_.grain == Grain::row && &wire == &link_ ? train_ : wire.payload;
     }
-    std::uint32_t units(const Transfer& transfer, const Wire& wire) const {
-        const Bytes size = unit_bytes(wire);
+    std::uint32_t trains(const Transfer& transfer, const Wire& wire) const {
+        const Bytes size = train_bytes(wire);
         return static_cast<std::uint32_t>((transfer.bytes + size - 1) / size);
     }
     std::uint64_t first_line(const Transfer& transfer, const Wire& wire) const {
         return transfer.address / static_cast<std::uint64_t>(wire.payload);
     }
-    void cut(Unit& unit, TransferId id, const Wire& wire, std::uint32_t index) const;
+    void cut(Train& train, TransferId id, const Wire& wire, std::uint32_t index) const;
 
-    Unit& push(ComponentId target, const Unit& unit, Ps time, ComponentId source) {
-        return engine_.push(target, time, source, unit);
+    Train& push(ComponentId target, const Train& train, Ps time, ComponentId source) {
+        return engine_.push(target, time, source, train);
     }
     /// A response for `gpu` to send from `time` on, to be filled in by the caller. Hub ingress and
     /// egress are one piece of hardware, so no event is needed.
-    Unit& answer(GpuId gpu, std::uint32_t uplink, Ps time) {
+    Train& answer(GpuId gpu, std::uint32_t uplink, Ps time) {
         engine_.wake(topology_.egress(gpu), time);
         return egresses_[gpu].add_response(uplink, time);
     }
     /// Sends a copy of a train, or a packet, into a wire: as head and tail where it is a train and
     /// the next component is a switch.
-    void send_train(ComponentId target, const Unit& unit, PoolId hold, const Flight& flight);
+    void send_train(ComponentId target, const Train& train, PoolId hold, const Flight& flight);
 
     /// For the engine.
     Ps run(ComponentId component, std::span<const Event> events, Ps until);

@@ -1,4 +1,4 @@
-/// What a unit says of rows that switches add up: for each row that it touches who is in the sum,
+/// What a train says of rows that switches add up: for each row that it touches who is in the sum,
 /// and, where rows carry numbers, the sum of each line.
 ///
 /// Who is in a sum is the sum of the identities of its rows (64 bits each, well mixed): one left
@@ -18,7 +18,7 @@ struct Sum {
     void add(const Sum& other);
 };
 
-/// The sums of all units underway.
+/// The sums of all trains underway.
 class SumStore {
   public:
     SumId add(Sum sum);

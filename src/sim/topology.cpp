@@ -49,9 +49,9 @@ ComponentId Topology::behind_port(SwitchId number, std::uint32_t port) const {
     return of_switch(leaf(port));
 }
 
-std::uint32_t Topology::port_towards(SwitchId number, const Unit& unit) const {
-    if (tier(number) != Tier::leaf) return rail(unit.dst);
-    return rail(unit.dst) == number - first_leaf_ ? node(unit.dst) : nodes + spine_of(unit);
+std::uint32_t Topology::port_towards(SwitchId number, const Train& train) const {
+    if (tier(number) != Tier::leaf) return rail(train.dst);
+    return rail(train.dst) == number - first_leaf_ ? node(train.dst) : nodes + spine_of(train);
 }
 
 std::uint32_t Topology::uplink(std::uint32_t src, std::uint32_t dst, std::uint64_t line) const {
@@ -74,8 +74,8 @@ std::uint32_t Topology::first_of_group(std::uint64_t group) const {
     return static_cast<std::uint32_t>(((mix(group) >> 32) * planes) >> 32);
 }
 
-ComponentId Topology::after_nic(const Unit& unit) const {
-    return of_switch(leaf(spines == 0 ? rail(unit.dst) : rail(unit.src)));
+ComponentId Topology::after_nic(const Train& train) const {
+    return of_switch(leaf(spines == 0 ? rail(train.dst) : rail(train.src)));
 }
 
 }  // namespace moehub::sim

@@ -1,6 +1,6 @@
-/// Where everything is: numbering of components and the way a unit takes through them.
+/// Where everything is: numbering of components and the way a train takes through them.
 ///
-/// Inside a node a unit goes egress(src) → switch of its plane → gpu(dst); in a mesh it goes
+/// Inside a node a train goes egress(src) → switch of its plane → gpu(dst); in a mesh it goes
 /// egress(src) → gpu(dst). Between nodes it goes egress(src) → leaf switch of src's rail → [spine →
 /// leaf of dst's rail] → gpu(dst); GPU i of every node is on rail i.
 #pragma once
@@ -52,8 +52,8 @@ struct Topology {
     }
     /// Who is at the other end of a port.
     ComponentId behind_port(SwitchId number, std::uint32_t port) const;
-    /// The port that a unit leaves by.
-    std::uint32_t port_towards(SwitchId number, const Unit& unit) const;
+    /// The port that a train leaves by.
+    std::uint32_t port_towards(SwitchId number, const Train& train) const;
 
     /// Uplinks of an egress: its planes, then its NIC.
     std::uint32_t uplinks() const { return planes + (nics ? 1 : 0); }
@@ -75,17 +75,17 @@ struct Topology {
         if (is_nic(uplink_number) != !same_node(src, dst)) return false;
         return is_nic(uplink_number) || !mesh || uplink(src, dst, 0) == uplink_number;
     }
-    /// Where a unit goes from its sender's egress.
-    ComponentId after_egress(const Unit& unit) const {
-        if (is_nic(unit.plane)) return after_nic(unit);
-        return mesh ? gpu(unit.dst) : of_switch(node_switch(node(unit.src), unit.plane));
+    /// Where a train goes from its sender's egress.
+    ComponentId after_egress(const Train& train) const {
+        if (is_nic(train.plane)) return after_nic(train);
+        return mesh ? gpu(train.dst) : of_switch(node_switch(node(train.src), train.plane));
     }
 
   private:
     std::uint32_t first_of_group(std::uint64_t group) const;
-    ComponentId after_nic(const Unit& unit) const;
-    std::uint32_t spine_of(const Unit& unit) const {
-        return (node(unit.src) + node(unit.dst) + rail(unit.dst)) % spines;
+    ComponentId after_nic(const Train& train) const;
+    std::uint32_t spine_of(const Train& train) const {
+        return (node(train.src) + node(train.dst) + rail(train.dst)) % spines;
     }
 
     SwitchId first_leaf_ = 0;

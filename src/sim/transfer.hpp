@@ -1,4 +1,4 @@
-/// A transfer: what a program asks the fabric to move. Its egress cuts it into units lazily.
+/// A transfer: what a program asks the fabric to move. Its egress cuts it into trains lazily.
 #pragma once
 #include "sim/event.hpp"
 #include "sim/message.hpp"
@@ -45,7 +45,7 @@ struct alignas(64) Transfer {
     // Progress, kept by the fabric; more of it below.
     Ps ready = 0;                   ///< when it reached the egress
     TransferId next = kNoTransfer;  ///< behind this one in its egress queue
-    std::uint32_t issued = 0;       ///< units that left the shared FIFO
+    std::uint32_t issued = 0;       ///< trains that left the shared FIFO
 
     RowTarget target;
 

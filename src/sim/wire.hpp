@@ -37,7 +37,7 @@ struct Wire {
         if (bytes == payload) return 1;
         return static_cast<std::uint16_t>((bytes + payload - 1) / payload);
     }
-    /// Flits of a unit of `packets` packets that carries (or, for a load, asks for) `bytes`.
+    /// Flits of a train of `packets` packets that carries (or, for a load, asks for) `bytes`.
     std::uint16_t flits(Kind kind, Bytes bytes, std::uint32_t packets, bool multicast) const {
         if (kind == Kind::ack) return static_cast<std::uint16_t>(packets * ack_flits);
         const std::uint32_t header = packets * (header_flits + (multicast ? multicast_flits : 0));

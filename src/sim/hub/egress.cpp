@@ -22,8 +22,8 @@ Ps Egress::run_with(Queue& queue, Fabric& fabric, std::span<const Event> events,
     for (const Event& event : events) {  // all posts
         if (event.time != ran || Queue::kEachByItself) queue.run(fabric, uplinks_, event.time);
         ran = event.time;
-        fabric.transfer(event.unit.transfer).ready = event.time;
-        queue.post(fabric, uplinks_, event.unit.transfer);
+        fabric.transfer(event.train.transfer).ready = event.time;
+        queue.post(fabric, uplinks_, event.train.transfer);
     }
     return queue.run(fabric, uplinks_, until);
 }

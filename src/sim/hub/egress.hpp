@@ -20,7 +20,7 @@ class Egress {
 
     /// A new response that may go from `time` on, which lies in a later window; the caller fills in
     /// all of it but the order, which is by time.
-    Unit& add_response(std::uint32_t uplink, Ps time) {
+    Train& add_response(std::uint32_t uplink, Ps time) {
         return uplinks_.stage(uplinks_[uplink], 0, time);
     }
 

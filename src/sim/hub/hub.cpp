@@ -52,16 +52,16 @@ Ps Hub::take_in_row(const Arrival& arrival) {
     Region& region = regions_[target.region];
     const Bytes offset = target.offset + arrival.offset;
     const Aau::Located located =
-        aau_.locate(region.aau, target.row, offset, arrival.unit.packets, arrival.now);
+        aau_.locate(region.aau, target.row, offset, arrival.train.packets, arrival.now);
     const Ps visible = located.ready + plain_.write_latency;
     if (located.new_page && region.space.block_rows > 0) add_blocks(target.region, located);
-    const Bytes end = offset + arrival.unit.bytes;
+    const Bytes end = offset + arrival.train.bytes;
     const Bytes data = std::min(end, region.space.data_bytes) - offset;
     const bool source = end > region.space.data_bytes;
     if (data > 0) {
         write({target.region, {located.local_row, target.row, offset, data, target.numbers}},
               arrival.fault);
-        count({located.address, data, arrival.unit.packets - (source ? 1u : 0u), visible});
+        count({located.address, data, arrival.train.packets - (source ? 1u : 0u), visible});
     }
     if (source) {
         write({target.region, {located.local_row, target.row, 0, 0, nullptr}, true, target.tag},
@@ -75,7 +75,8 @@ Ps Hub::take_in_plain(const Arrival& arrival) {
     const RowTarget& target = arrival.transfer.target;
     const Bytes row_bytes = regions_[target.region].space.data_bytes;
     const auto width = static_cast<std::uint64_t>((row_bytes + line_ - 1) / line_);
-    const RowStretch stretch{target.row, target.offset + arrival.offset, Bytes{arrival.unit.bytes}};
+    const RowStretch stretch{target.row, target.offset + arrival.offset,
+                             Bytes{arrival.train.bytes}};
     each_row(stretch, row_bytes, line_,
              [&](std::uint32_t row, std::uint64_t first, std::uint64_t lines) {
                  if (lines == 0) return;

@@ -57,12 +57,12 @@ class Hub final : private Alarm {
 
     struct Arrival {
         const Transfer& transfer;
-        const Unit& unit;
-        Bytes offset = 0;  ///< of the unit within its transfer
+        const Train& train;
+        Bytes offset = 0;  ///< of the train within its transfer
         Ps now = 0;
         Fault fault;
     };
-    /// A unit of a row; returns when it is in memory and acknowledged.
+    /// A train of a row; returns when it is in memory and acknowledged.
     Ps take_in(const Arrival& arrival);
     /// A load of sums: what it finds here, and what one of this GPU's own brought.
     Sum read_sum(RegionId region, const RowStretch& stretch) const {

@@ -81,7 +81,7 @@ void PacketManager::shape_next(const Fabric& fabric, Partition& partition) const
     RpmLine& line = partition.next;
     const Wire& wire = fabric.wire_of_uplink(line.plane);
     const bool nic = fabric.topology().is_nic(line.plane);
-    const Bytes bytes = std::min(partition.left, fabric.unit_bytes(wire));
+    const Bytes bytes = std::min(partition.left, fabric.train_bytes(wire));
     // A warp's stores to a line come together, so they have merged when the line may go.
     line.bytes = static_cast<std::uint32_t>(bytes);
     line.packets = nic ? std::uint16_t{1} : wire.packets(bytes);
@@ -163,26 +163,26 @@ void PacketManager::take_line(Fabric& fabric, Uplinks& uplinks, Uplinks::Uplink&
     }
 }
 
-/// The line knows all that its unit needs: its transfer may have left the processor's cache.
+/// The line knows all that its train needs: its transfer may have left the processor's cache.
 void PacketManager::stage_line(Uplinks& uplinks, Uplinks::Uplink& uplink, const RpmLine& line,
                                GpuId peer, Ps now) const {
     const std::uint32_t number = Uplinks::channel_of(uplink, peer);
-    Unit& unit = uplinks.stage(uplink, number, now);
-    unit.transfer = line.transfer;
-    unit.index = line.index;
-    unit.bytes = line.bytes;
-    unit.packets = line.packets;
-    unit.kind = line.kind;
-    unit.phase = Phase::whole;
-    unit.src = uplinks.gpu();
-    unit.dst = peer;
-    unit.plane = line.plane;
-    unit.multicast = line.multicast;
-    unit.gather = false;
-    unit.sum = kNoSum;
-    unit.answers = 1;
-    unit.flits = uplink.wire->flits(line.kind, line.bytes, line.packets, line.multicast);
-    uplink.channels[number].packets += unit.packets;
+    Train& train = uplinks.stage(uplink, number, now);
+    train.transfer = line.transfer;
+    train.index = line.index;
+    train.bytes = line.bytes;
+    train.packets = line.packets;
+    train.kind = line.kind;
+    train.phase = Phase::whole;
+    train.src = uplinks.gpu();
+    train.dst = peer;
+    train.plane = line.plane;
+    train.multicast = line.multicast;
+    train.gather = false;
+    train.sum = kNoSum;
+    train.answers = 1;
+    train.flits = uplink.wire->flits(line.kind, line.bytes, line.packets, line.multicast);
+    uplink.channels[number].packets += train.packets;
 }
 
 /// Lines whose time has run out go as they are.

@@ -60,7 +60,7 @@ Ps PerPeerQueues::run_uplink(Fabric& fabric, Uplinks& uplinks, Uplinks::Uplink& 
     }
 }
 
-/// Cuts the channel's next unit, from the peer whose turn it is.
+/// Cuts the channel's next train, from the peer whose turn it is.
 void PerPeerQueues::refill(Fabric& fabric, Uplinks& uplinks, Uplinks::Uplink& uplink,
                            std::uint32_t number) {
     Link& link = links_[uplink.number];
@@ -69,10 +69,10 @@ void PerPeerQueues::refill(Fabric& fabric, Uplinks& uplinks, Uplinks::Uplink& up
     if (queue.turn >= queue.peers.size()) queue.turn = 0;
     Cursor& cursor = *queue.peers[queue.turn];
     const GpuId peer = fabric.transfer(cursor.transfer).dst;
-    Unit& unit = uplinks.stage(uplink, number, fabric.transfer(cursor.transfer).ready);
-    fabric.cut(unit, cursor.transfer, *uplink.wire, cursor.index);
-    unit.plane = static_cast<std::uint8_t>(uplink.number);
-    uplink.channels[number].packets += unit.packets;
+    Train& train = uplinks.stage(uplink, number, fabric.transfer(cursor.transfer).ready);
+    fabric.cut(train, cursor.transfer, *uplink.wire, cursor.index);
+    train.plane = static_cast<std::uint8_t>(uplink.number);
+    uplink.channels[number].packets += train.packets;
     ++cursor.group;
     if (settle(fabric, uplink, cursor)) {
         ++queue.turn;
@@ -87,7 +87,7 @@ void PerPeerQueues::open(Fabric& fabric, const Uplinks::Uplink& uplink, Cursor& 
     const Transfer& transfer = fabric.transfer(id);
     cursor = {};
     cursor.transfer = id;
-    cursor.count = fabric.units(transfer, *uplink.wire);
+    cursor.count = fabric.trains(transfer, *uplink.wire);
     cursor.end = cursor.count;
     if (spread(fabric, uplink)) {
         const std::uint32_t planes = fabric.topology().planes;
@@ -97,7 +97,7 @@ void PerPeerQueues::open(Fabric& fabric, const Uplinks::Uplink& uplink, Cursor& 
     }
 }
 
-/// Moves a cursor on to the next unit for its uplink; false at the end of the list.
+/// Moves a cursor on to the next train for its uplink; false at the end of the list.
 bool PerPeerQueues::settle(Fabric& fabric, const Uplinks::Uplink& uplink, Cursor& cursor) const {
     const Topology& topology = fabric.topology();
     const bool spreads = spread(fabric, uplink);

@@ -22,10 +22,10 @@ class PerPeerQueues {
   private:
     struct Cursor {  // where an uplink is in the list of transfers to one peer
         TransferId transfer = kNoTransfer;
-        std::uint32_t index = 0;  ///< of the transfer's unit that is next on this uplink
-        std::uint32_t count = 0;  ///< of the transfer's units
-        std::uint64_t line = 0;   ///< of the transfer's first unit
-        std::uint64_t group = 0;  ///< of lines (Topology::uplink) that holds the unit
+        std::uint32_t index = 0;  ///< of the transfer's train that is next on this uplink
+        std::uint32_t count = 0;  ///< of the transfer's trains
+        std::uint64_t line = 0;   ///< of the transfer's first train
+        std::uint64_t group = 0;  ///< of lines (Topology::uplink) that holds the train
         std::uint64_t end = 0;    ///< behind the transfer's last group
     };
     struct Queue {                   // of a channel

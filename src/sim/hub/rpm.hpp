@@ -33,7 +33,7 @@ struct RpmStats {
 /// One line of a row on its way: what a packet will carry, or a train of packets in row grain.
 struct RpmLine {
     TransferId transfer = 0;
-    std::uint32_t index = 0;    ///< which unit of the transfer
+    std::uint32_t index = 0;    ///< which train of the transfer
     std::uint32_t row_id = 0;   ///< smaller goes first
     std::uint32_t bytes = 0;    ///< valid so far
     std::uint32_t whole = 0;    ///< when full

@@ -47,7 +47,7 @@ bool SharedFifo::next_lane(Fabric& fabric) {
     return false;
 }
 
-/// Moves units from the head of the line to their channels' staging buffers until one is full.
+/// Moves trains from the head of the line to their channels' staging buffers until one is full.
 void SharedFifo::feed(Fabric& fabric, Uplinks& uplinks) {
     while (next_lane(fabric)) {
         const TransferId id = lanes_[lane_];
@@ -61,11 +61,11 @@ void SharedFifo::feed(Fabric& fabric, Uplinks& uplinks) {
         const std::int64_t room =
             std::int64_t{fabric.machine().hub.staging_packets} * uplink.wire->fold;
         if (channel.packets >= room) return;
-        Unit& unit = uplinks.stage(uplink, number, std::max(transfer.ready, departed_));
-        fabric.cut(unit, id, *uplink.wire, transfer.issued);
-        unit.plane = static_cast<std::uint8_t>(uplink.number);
-        channel.packets += unit.packets;
-        if (++transfer.issued == fabric.units(transfer, *uplink.wire)) {
+        Train& train = uplinks.stage(uplink, number, std::max(transfer.ready, departed_));
+        fabric.cut(train, id, *uplink.wire, transfer.issued);
+        train.plane = static_cast<std::uint8_t>(uplink.number);
+        channel.packets += train.packets;
+        if (++transfer.issued == fabric.trains(transfer, *uplink.wire)) {
             lanes_[lane_] = kNoTransfer;
         }
         ++lane_;

@@ -22,10 +22,10 @@ Uplinks::Uplinks(Fabric& fabric, GpuId gpu)
     }
 }
 
-Unit& Uplinks::stage(Uplink& uplink, std::uint32_t number, Ps time) {
+Train& Uplinks::stage(Uplink& uplink, std::uint32_t number, Ps time) {
     uplink.filled |= 1u << number;
     choose_again(uplink);
-    return uplink.channels[number].units.push(time).unit;
+    return uplink.channels[number].trains.push(time).train;
 }
 
 /// The earliest start; among equals responses and requests alternate, and so do request channels.
@@ -35,11 +35,11 @@ Uplinks::Choice Uplinks::choose(Fabric& fabric, const Uplink& uplink, Ps until) 
         for (; numbers != 0 && best.start > uplink.free_at; numbers &= numbers - 1) {
             const auto number = static_cast<std::uint32_t>(std::countr_zero(numbers));
             const Channel& channel = uplink.channels[number];
-            const Staged& staged = channel.units.front();
+            const Staged& staged = channel.trains.front();
             Ps start = std::max(uplink.free_at, staged.time);
             // Credits are asked for only when it is time: a shorter answer may still go first.
             if (channel.pool != kNoPool && start < until) {
-                start = fabric.pool(channel.pool).ready(first_packet_flits(staged.unit), start);
+                start = fabric.pool(channel.pool).ready(first_packet_flits(staged.train), start);
             }
             if (start < best.start) best = {start, number};
         }
@@ -68,32 +68,33 @@ Uplinks::First Uplinks::choose_first(Fabric& fabric, Ps until) {
 void Uplinks::depart(Fabric& fabric, Uplink& uplink, const Choice& choice) {
     choose_again(uplink);
     Channel& channel = uplink.channels[choice.channel];
-    const Unit& unit = channel.units.front().unit;
-    if (channel.pool != kNoPool) fabric.pool(channel.pool).take(unit.flits);
+    const Train& train = channel.trains.front().train;
+    if (channel.pool != kNoPool) fabric.pool(channel.pool).take(train.flits);
     uplink.answered_last = choice.channel == 0;
     if (choice.channel != 0) {
         uplink.turn = choice.channel == uplink.requests ? 1 : choice.channel + 1;
-        channel.packets -= unit.packets;
+        channel.packets -= train.packets;
     }
-    uplink.free_at = choice.start + uplink.wire->serialise(unit.flits);
-    uplink.busy.add(choice.start, uplink.free_at, unit.flits);
-    emit(fabric, uplink, unit, channel.pool, choice.start);
-    channel.units.drop();
-    if (channel.units.empty()) uplink.filled &= ~(1u << choice.channel);
+    uplink.free_at = choice.start + uplink.wire->serialise(train.flits);
+    uplink.busy.add(choice.start, uplink.free_at, train.flits);
+    emit(fabric, uplink, train, channel.pool, choice.start);
+    channel.trains.drop();
+    if (channel.trains.empty()) uplink.filled &= ~(1u << choice.channel);
 }
 
-void Uplinks::emit(Fabric& fabric, const Uplink& uplink, const Unit& unit, PoolId hold, Ps start) {
+void Uplinks::emit(Fabric& fabric, const Uplink& uplink, const Train& train, PoolId hold,
+                   Ps start) {
     const Topology& topology = fabric.topology();
     const Wire& wire = *uplink.wire;
     const ComponentId self = topology.egress(gpu_);
     if (fabric.options().grain == Grain::packet) {
         const Ps arrival = uplink.free_at + wire.latency;
-        fabric.push(topology.after_egress(unit), unit, arrival, self).hold = hold;
+        fabric.push(topology.after_egress(train), train, arrival, self).hold = hold;
         return;
     }
-    const std::uint32_t first = first_packet_flits(unit);
+    const std::uint32_t first = first_packet_flits(train);
     const Ps lane = wire.lane_extra(first) + wire.latency;
-    fabric.send_train(topology.after_egress(unit), unit, hold,
+    fabric.send_train(topology.after_egress(train), train, hold,
                       {start + wire.serialise(first) + lane, uplink.free_at + lane, self});
 }
 

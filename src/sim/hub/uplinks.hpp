@@ -1,5 +1,5 @@
 /// A GPU's uplinks: one to each switch (in a mesh to each peer), and the NIC. Each has virtual
-/// channels, responses and requests by destination, in which units are staged ahead of the wire;
+/// channels, responses and requests by destination, in which trains are staged ahead of the wire;
 /// the channels take turns.
 #pragma once
 #include "sim/busy.hpp"
@@ -19,11 +19,11 @@ class Uplinks {
     Uplinks(Fabric& fabric, GpuId gpu);
 
     struct Channel {
-        Ring<Staged> units;        ///< ready for the wire, oldest first
-        std::int64_t packets = 0;  ///< of requests in units
+        Ring<Staged> trains;       ///< ready for the wire, oldest first
+        std::int64_t packets = 0;  ///< of requests in trains
         PoolId pool = kNoPool;
     };
-    struct Choice {  // the next unit to leave, if it starts before the end asked for
+    struct Choice {  // the next train to leave, if it starts before the end asked for
         Ps start = kNever;
         std::uint32_t channel = 0;
     };
@@ -33,7 +33,7 @@ class Uplinks {
         Ps free_at = 0;
         std::uint32_t turn = 1;         ///< request channel that is served first
         bool answered_last = false;     ///< a response went last, so requests go first
-        std::uint32_t filled = 0;       ///< bitmap of channels with units
+        std::uint32_t filled = 0;       ///< bitmap of channels with trains
         Choice next;                    ///< what choose() said, while nothing changed since
         bool chosen = true;             ///< `next` holds; else the uplink is in stale_
         std::uint32_t requests = 1;     ///< request channels
@@ -50,14 +50,14 @@ class Uplinks {
     std::span<Uplink> all() { return uplinks_; }
     std::span<const Uplink> all() const { return uplinks_; }
 
-    /// A new unit of a channel that may go from `time` on; the caller fills it in.
-    Unit& stage(Uplink& uplink, std::uint32_t channel, Ps time);
+    /// A new train of a channel that may go from `time` on; the caller fills it in.
+    Train& stage(Uplink& uplink, std::uint32_t channel, Ps time);
     bool empty(const Uplink& uplink, std::uint32_t channel) const {
         return ((uplink.filled >> channel) & 1) == 0;
     }
 
     Choice choose(Fabric& fabric, const Uplink& uplink, Ps until) const;
-    /// The uplink whose next unit leaves first of all, and when and on which channel. Looks again
+    /// The uplink whose next train leaves first of all, and when and on which channel. Looks again
     /// only at uplinks of which something has changed.
     struct First {
         Uplink* uplink = nullptr;
@@ -71,11 +71,11 @@ class Uplinks {
     void depart(Fabric& fabric, Uplink& uplink, const Choice& choice);
 
   private:
-    void emit(Fabric& fabric, const Uplink& uplink, const Unit& unit, PoolId hold, Ps start);
+    void emit(Fabric& fabric, const Uplink& uplink, const Train& train, PoolId hold, Ps start);
 
     GpuId gpu_;
     std::vector<Uplink> uplinks_;
-    std::vector<Ps> starts_;  ///< when each uplink's next unit leaves, but for those of stale_
+    std::vector<Ps> starts_;  ///< when each uplink's next train leaves, but for those of stale_
     std::vector<std::uint32_t> stale_;
 };
 

@@ -7,24 +7,24 @@
 
 namespace moehub::sim {
 
-Gather::Key Gather::key_of(const Fabric& fabric, const Unit& unit) const {
-    const Transfer& transfer = fabric.transfer(unit.transfer);
-    const Bytes offset = unit.index * fabric.unit_bytes(*wire_);
-    return {transfer.address + static_cast<std::uint64_t>(offset), transfer.group, unit.dst,
-            unit.kind == Kind::data};
+Gather::Key Gather::key_of(const Fabric& fabric, const Train& train) const {
+    const Transfer& transfer = fabric.transfer(train.transfer);
+    const Bytes offset = train.index * fabric.train_bytes(*wire_);
+    return {transfer.address + static_cast<std::uint64_t>(offset), transfer.group, train.dst,
+            train.kind == Kind::data};
 }
 
 std::span<const Event> Gather::take(Fabric& fabric, const Event& answer) {
     out_.clear();
-    const Unit& unit = answer.unit;
-    const Key key = key_of(fabric, unit);
+    const Train& train = answer.train;
+    const Key key = key_of(fabric, train);
     const std::span<const GpuId> members = fabric.groups().members(key.group);
     const auto member = static_cast<std::size_t>(
-        std::lower_bound(members.begin(), members.end(), unit.src) - members.begin());
-    const bool begins = unit.phase != Phase::tail;
+        std::lower_bound(members.begin(), members.end(), train.src) - members.begin());
+    const bool begins = train.phase != Phase::tail;
     const EntryId id = entry_of(key, member, members.size(), begins);
     if (begins) begin(id, member, answer);
-    if (unit.phase != Phase::head) end(fabric, id, member, answer);
+    if (train.phase != Phase::head) end(fabric, id, member, answer);
     return out_;
 }
 
@@ -87,31 +87,31 @@ void Gather::remove(EntryId id) {
 
 void Gather::begin(EntryId id, std::size_t member, const Event& answer) {
     Entry& entry = entries_[id];
-    stats_.answers += answer.unit.packets;
+    stats_.answers += answer.train.packets;
     if (entry.key.data) make_room(answer.time);  // what waits has grown since
     const bool alone = entry.batches.empty() || entry.batches.back().closed;
     if (alone) {
         Batch& made = entry.batches.emplace_back();
-        made.unit = answer.unit;
-        made.unit.hold = kNoPool;
-        made.unit.answers = 0;
-        made.unit.sum = kNoSum;
+        made.train = answer.train;
+        made.train.hold = kNoPool;
+        made.train.answers = 0;
+        made.train.sum = kNoSum;
         made.since = answer.time;
     }
     Batch& batch = entry.batches.back();
-    if (batch.unit.transfer != answer.unit.transfer) {
+    if (batch.train.transfer != answer.train.transfer) {
         throw std::logic_error("answers to different requests were gathered");
     }
-    ++batch.unit.answers;
+    ++batch.train.answers;
     entry.batch_of[member] = static_cast<std::uint16_t>(entry.batches.size() - 1);
     const bool data = entry.key.data;
     if (--entry.missing == 0) {
-        if (data && !alone) waiting_packets_ -= batch.unit.packets;
+        if (data && !alone) waiting_packets_ -= batch.train.packets;
         close(batch, answer.time);
-        stats_.gathered += batch.unit.packets;
+        stats_.gathered += batch.train.packets;
     } else if (data) {
         if (alone) {
-            waiting_packets_ += batch.unit.packets;
+            waiting_packets_ += batch.train.packets;
             waiting_.push_back({id, entry.number, entry.batches.size() - 1});
         }
         make_room(answer.time);
@@ -121,17 +121,17 @@ void Gather::begin(EntryId id, std::size_t member, const Event& answer) {
 void Gather::end(Fabric& fabric, EntryId id, std::size_t member, const Event& answer) {
     Entry& entry = entries_[id];
     Batch& batch = entry.batches[entry.batch_of[member]];
-    if (batch.unit.sum == kNoSum) {
-        batch.unit.sum = answer.unit.sum;
-    } else if (answer.unit.sum != kNoSum) {
-        fabric.sums().merge(batch.unit.sum, answer.unit.sum);
+    if (batch.train.sum == kNoSum) {
+        batch.train.sum = answer.train.sum;
+    } else if (answer.train.sum != kNoSum) {
+        fabric.sums().merge(batch.train.sum, answer.train.sum);
     }
     ++batch.ended;
-    if (batch.closed && batch.ended == batch.unit.answers) {
-        pass(batch, answer.unit.phase, answer.time);
+    if (batch.closed && batch.ended == batch.train.answers) {
+        pass(batch, answer.train.phase, answer.time);
     }
     const auto through = [](const Batch& one) {
-        return one.closed && one.ended == one.unit.answers;
+        return one.closed && one.ended == one.train.answers;
     };
     if (entry.missing == 0 && std::all_of(entry.batches.begin(), entry.batches.end(), through)) {
         remove(id);
@@ -141,18 +141,18 @@ void Gather::end(Fabric& fabric, EntryId id, std::size_t member, const Event& an
 /// Nothing joins any more: its first packet can go on, and the last once it is there.
 void Gather::close(Batch& batch, Ps now) {
     batch.closed = true;
-    if (batch.unit.phase == Phase::head) pass(batch, Phase::head, now);
+    if (batch.train.phase == Phase::head) pass(batch, Phase::head, now);
 }
 
 void Gather::pass(const Batch& batch, Phase phase, Ps now) {
-    Event& passed = out_.emplace_back(Event{batch.unit, now, 0});
-    passed.unit.phase = phase;
-    if (phase == Phase::head) passed.unit.sum = kNoSum;
+    Event& passed = out_.emplace_back(Event{batch.train, now, 0});
+    passed.train.phase = phase;
+    if (phase == Phase::head) passed.train.sum = kNoSum;
 }
 
 std::int64_t Gather::charge(const Batch& batch, Ps now) const {
-    const Ps packet = wire_->serialise(first_packet_flits(batch.unit));
-    return std::min<std::int64_t>(batch.unit.packets,
+    const Ps packet = wire_->serialise(first_packet_flits(batch.train));
+    return std::min<std::int64_t>(batch.train.packets,
                                   1 + (now - batch.since) / std::max<Ps>(1, packet));
 }
 
@@ -177,11 +177,11 @@ void Gather::make_room(Ps now) {
         Batch* const batch = open_batch(waiting_.front());
         if (batch == nullptr) continue;
         charged -= charge(*batch, now);
-        waiting_packets_ -= batch->unit.packets;
-        stats_.evicted += batch->unit.packets;
+        waiting_packets_ -= batch->train.packets;
+        stats_.evicted += batch->train.packets;
         close(*batch, now);
-        if (batch->unit.phase != Phase::head || batch->ended == batch->unit.answers) {
-            pass(*batch, batch->unit.phase == Phase::head ? Phase::tail : Phase::whole, now);
+        if (batch->train.phase != Phase::head || batch->ended == batch->train.answers) {
+            pass(*batch, batch->train.phase == Phase::head ? Phase::tail : Phase::whole, now);
         }
     }
     stats_.deepest = std::max(stats_.deepest, std::min(charged, room_));

@@ -59,8 +59,8 @@ class Gather {
     };
     using EntryId = std::uint32_t;
     static constexpr EntryId kNone = 0xffffffff;
-    struct Batch {  // answers that go on as one
-        Unit unit;  ///< as it will go on: from who came first, for as many answers as have begun
+    struct Batch {    // answers that go on as one
+        Train train;  ///< as it will go on: from who came first, for as many answers as have begun
         std::uint32_t ended = 0;  ///< of those, all there
         Ps since = 0;
         bool closed = false;  ///< none will join
@@ -80,7 +80,7 @@ class Gather {
         std::size_t batch;
     };
 
-    Key key_of(const Fabric& fabric, const Unit& unit) const;
+    Key key_of(const Fabric& fabric, const Train& train) const;
     EntryId add_entry(const Key& key, std::size_t members);
     EntryId entry_of(const Key& key, std::size_t member, std::size_t members, bool begins);
     void remove(EntryId id);

@@ -14,9 +14,9 @@ Port::Port(Fabric& fabric, const Spec& spec) : spec_(spec) {
 
 /// Parts of a gathered response give their credits back when they come.
 void Port::take(Fabric& fabric, const Event& event) {
-    if (!event.unit.gather) return accept(fabric, event);
-    if (event.unit.phase != Phase::head) {
-        fabric.release(event.unit.hold, event.time, event.unit.flits);
+    if (!event.train.gather) return accept(fabric, event);
+    if (event.train.phase != Phase::head) {
+        fabric.release(event.train.hold, event.time, event.train.flits);
     }
     if (!gather_) gather_ = std::make_unique<Gather>(spec_.sums, *spec_.wire);
     for (const Event& passed : gather_->take(fabric, event)) accept(fabric, passed);
@@ -24,7 +24,7 @@ void Port::take(Fabric& fabric, const Event& event) {
 
 void Port::accept(Fabric& fabric, const Event& event) {
     if (!spec_.packets) return flow(fabric, event);
-    fifos_[class_of(event.unit.kind)].units.push(event.time).unit = event.unit;
+    fifos_[class_of(event.train.kind)].trains.push(event.time).train = event.train;
     next_ = 0;
 }
 
@@ -45,10 +45,10 @@ Ps Port::next_start(Fabric& fabric, std::size_t& chosen) {
     Ps best = kNever;
     for (const std::size_t i : {std::size_t{turn_}, std::size_t{1 - turn_}}) {
         const Fifo& fifo = fifos_[i];
-        if (fifo.units.empty()) continue;
-        const Staged& head = fifo.units.front();
+        if (fifo.trains.empty()) continue;
+        const Staged& head = fifo.trains.front();
         Ps start = std::max(free_at_, head.time);
-        if (fifo.pool != kNoPool) start = fabric.pool(fifo.pool).ready(head.unit.flits, start);
+        if (fifo.pool != kNoPool) start = fabric.pool(fifo.pool).ready(head.train.flits, start);
         if (start >= best) continue;
         best = start;
         chosen = i;
@@ -57,23 +57,23 @@ Ps Port::next_start(Fabric& fabric, std::size_t& chosen) {
 }
 
 void Port::depart(Fabric& fabric, Fifo& fifo, Ps start) {
-    const Unit& unit = fifo.units.front().unit;
-    free_at_ = start + spec_.wire->serialise(unit.flits);
-    busy_.add(start, free_at_, unit.flits);
-    fabric.release(unit.hold, free_at_, unit.flits);
-    if (fifo.pool != kNoPool) fabric.pool(fifo.pool).take(unit.flits);
-    fabric.push(spec_.behind, unit, free_at_ + spec_.wire->latency, spec_.self).hold = fifo.pool;
-    fifo.units.drop();
+    const Train& train = fifo.trains.front().train;
+    free_at_ = start + spec_.wire->serialise(train.flits);
+    busy_.add(start, free_at_, train.flits);
+    fabric.release(train.hold, free_at_, train.flits);
+    if (fifo.pool != kNoPool) fabric.pool(fifo.pool).take(train.flits);
+    fabric.push(spec_.behind, train, free_at_ + spec_.wire->latency, spec_.self).hold = fifo.pool;
+    fifo.trains.drop();
 }
 
 // Row grain.
 
 void Port::flow(Fabric& fabric, const Event& event) {
-    const Unit& unit = event.unit;
+    const Train& train = event.train;
     fluid_.advance(event.time);
-    fluid_.set_packet(class_of(unit.kind), first_packet_flits(unit));
+    fluid_.set_packet(class_of(train.kind), first_packet_flits(train));
     Ps departure = 0;
-    switch (unit.phase) {
+    switch (train.phase) {
         case Phase::whole:
             departure = flow_whole(event);
             break;
@@ -85,53 +85,56 @@ void Port::flow(Fabric& fabric, const Event& event) {
             break;
     }
     // The buffer drains from the head's departure on, as fast as the sender can fill it again.
-    if (unit.phase != Phase::tail) fabric.release(unit.hold, departure, unit.flits);
-    if (unit.phase == Phase::head) return;  // only the tail's arrival counts at a GPU
-    busy_.add(departure - spec_.wire->serialise(unit.flits), departure, unit.flits);
-    Unit& sent = fabric.push(spec_.behind, unit, departure + spec_.wire->latency, spec_.self);
+    if (train.phase != Phase::tail) fabric.release(train.hold, departure, train.flits);
+    if (train.phase == Phase::head) return;  // only the tail's arrival counts at a GPU
+    busy_.add(departure - spec_.wire->serialise(train.flits), departure, train.flits);
+    Train& sent = fabric.push(spec_.behind, train, departure + spec_.wire->latency, spec_.self);
     sent.hold = kNoPool;
     sent.phase = Phase::whole;
 }
 
 /// When what has just been added to the backlog has left.
-Ps Port::drained(const Unit& unit, Ps now) const {
-    return now + std::llround(fluid_.wait(class_of(unit.kind))) +
-           spec_.wire->lane_extra(first_packet_flits(unit));
+Ps Port::drained(const Train& train, Ps now) const {
+    return now + std::llround(fluid_.wait(class_of(train.kind))) +
+           spec_.wire->lane_extra(first_packet_flits(train));
 }
 
 Ps Port::flow_whole(const Event& event) {
-    const auto work = static_cast<double>(spec_.wire->serialise(event.unit.flits));
-    fluid_.add(class_of(event.unit.kind), work, 0);
-    return drained(event.unit, event.time);
+    const auto work = static_cast<double>(spec_.wire->serialise(event.train.flits));
+    fluid_.add(class_of(event.train.kind), work, 0);
+    return drained(event.train, event.time);
 }
 
 /// First packet of a train: its work is here, the rest comes at an even rate until the tail.
 Ps Port::flow_head(const Event& event) {
-    const auto first = static_cast<double>(spec_.wire->serialise(first_packet_flits(event.unit)));
-    const auto work = static_cast<double>(spec_.wire->serialise(event.unit.flits));
+    const auto first = static_cast<double>(spec_.wire->serialise(first_packet_flits(event.train)));
+    const auto work = static_cast<double>(spec_.wire->serialise(event.train.flits));
     // Up and down links are alike, so a train comes in as fast as it could leave.
     const double rate = work > first ? 1.0 : 0.0;
-    fluid_.add(class_of(event.unit.kind), first, rate);
-    arriving_.push_back({event.unit.transfer, event.unit.index, event.unit.src, event.time, rate});
-    return drained(event.unit, event.time);
+    fluid_.add(class_of(event.train.kind), first, rate);
+    arriving_.push_back(
+        {event.train.transfer, event.train.index, event.train.src, event.time, rate});
+    return drained(event.train, event.time);
 }
 
 /// Last packet: the train's work is all here; what the even rate over- or understated is mended.
 Ps Port::flow_tail(const Event& event) {
-    const Unit& unit = event.unit;
-    const auto train = std::find_if(arriving_.begin(), arriving_.end(), [&](const Arriving& other) {
-        return other.transfer == unit.transfer && other.index == unit.index &&
-               other.src == unit.src;
-    });
-    if (train == arriving_.end()) throw std::logic_error("a train's tail came without its head");
-    const auto first = static_cast<double>(spec_.wire->serialise(first_packet_flits(unit)));
-    const auto work = static_cast<double>(spec_.wire->serialise(unit.flits));
-    const double counted = first + train->rate * static_cast<double>(event.time - train->head);
-    fluid_.add(class_of(unit.kind), work - counted, -train->rate);
-    *train = arriving_.back();
+    const Train& train = event.train;
+    const auto arriving =
+        std::find_if(arriving_.begin(), arriving_.end(), [&](const Arriving& other) {
+            return other.transfer == train.transfer && other.index == train.index &&
+                   other.src == train.src;
+        });
+    if (arriving == arriving_.end()) throw std::logic_error("a train's tail came without its head");
+    const auto first = static_cast<double>(spec_.wire->serialise(first_packet_flits(train)));
+    const auto work = static_cast<double>(spec_.wire->serialise(train.flits));
+    const double counted =
+        first + arriving->rate * static_cast<double>(event.time - arriving->head);
+    fluid_.add(class_of(train.kind), work - counted, -arriving->rate);
+    *arriving = arriving_.back();
     arriving_.pop_back();
     if (arriving_.empty()) fluid_.still();
-    return drained(unit, event.time);
+    return drained(train, event.time);
 }
 
 }  // namespace moehub::sim

@@ -32,7 +32,7 @@ class Port {
     };
     Port(Fabric& fabric, const Spec& spec);
 
-    /// A unit for this port, in the order of the events.
+    /// A train for this port, in the order of the events.
     void take(Fabric& fabric, const Event& event);
     /// Sends what starts before `until`; returns when the next may start.
     Ps run(Fabric& fabric, Ps until);
@@ -40,7 +40,7 @@ class Port {
     bool due(Ps until) const { return next_ < until || spec_.credits; }
 
     Ps next() const { return next_; }
-    bool idle() const { return fifos_[0].units.empty() && fifos_[1].units.empty(); }
+    bool idle() const { return fifos_[0].trains.empty() && fifos_[1].trains.empty(); }
 
     const Busy& busy() const { return busy_; }
     /// Null where nothing was ever gathered.
@@ -48,7 +48,7 @@ class Port {
 
   private:
     struct Fifo {
-        Ring<Staged> units;
+        Ring<Staged> trains;
         PoolId pool = kNoPool;
     };
     struct Arriving {  // a train whose tail is still to come
@@ -67,7 +67,7 @@ class Port {
     Ps flow_whole(const Event& event);
     Ps flow_head(const Event& event);
     Ps flow_tail(const Event& event);
-    Ps drained(const Unit& unit, Ps now) const;
+    Ps drained(const Train& train, Ps now) const;
 
     Spec spec_;
     Busy busy_;

@@ -41,24 +41,24 @@ Ps Switch::run(Fabric& fabric, std::span<const Event> events, Ps until) {
 }
 
 void Switch::enter(Fabric& fabric, const Event& event) {
-    if (event.unit.multicast) return replicate(fabric, event);
-    hand_over(fabric, lookup(fabric, event.unit), event);
+    if (event.train.multicast) return replicate(fabric, event);
+    hand_over(fabric, lookup(fabric, event.train), event);
 }
 
-std::uint32_t Switch::lookup(const Fabric& fabric, const Unit& unit) const {
-    return of_node_ ? unit.dst - first_gpu_ : fabric.topology().port_towards(number_, unit);
+std::uint32_t Switch::lookup(const Fabric& fabric, const Train& train) const {
+    return of_node_ ? train.dst - first_gpu_ : fabric.topology().port_towards(number_, train);
 }
 
 /// The copies hold the credits together, from the head on.
 void Switch::replicate(Fabric& fabric, const Event& event) {
-    const auto members = fabric.groups().members(fabric.transfer(event.unit.transfer).group);
+    const auto members = fabric.groups().members(fabric.transfer(event.train.transfer).group);
     Event copy = event;
-    copy.unit.hold =
-        event.unit.phase == Phase::tail
+    copy.train.hold =
+        event.train.phase == Phase::tail
             ? kNoPool
-            : fabric.share_hold(event.unit.hold, static_cast<std::uint32_t>(members.size()));
+            : fabric.share_hold(event.train.hold, static_cast<std::uint32_t>(members.size()));
     for (const GpuId member : members) {
-        copy.unit.dst = member;
+        copy.train.dst = member;
         hand_over(fabric, member - first_gpu_, copy);
     }
 }

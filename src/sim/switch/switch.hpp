@@ -1,4 +1,4 @@
-/// A switch: units enter it, it looks up where they go and replicates those for a group of GPUs;
+/// A switch: trains enter it, it looks up where they go and replicates those for a group of GPUs;
 /// ports send them on. One of each node and plane, and the leaves and spines between nodes.
 ///
 /// A unit that is to act on packets in a switch is a class of its own beside Gather: it is asked in
@@ -23,7 +23,7 @@ class Switch {
   private:
     void enter(Fabric& fabric, const Event& event);
     void replicate(Fabric& fabric, const Event& event);
-    std::uint32_t lookup(const Fabric& fabric, const Unit& unit) const;
+    std::uint32_t lookup(const Fabric& fabric, const Train& train) const;
     void hand_over(Fabric& fabric, std::uint32_t port, const Event& event);
 
     SwitchId number_;

@@ -6,6 +6,7 @@
 #include "layers/expert_kernels.hpp"
 #include "layers/host.hpp"
 #include "layers/mail.hpp"
+#include "layers/pulled_rows.hpp"
 #include "layers/rows.hpp"
 #include "sim/gpu/row_gemm.hpp"
 #include "systems/systems.hpp"
@@ -23,7 +24,7 @@ struct CcFuser {
         : layer(of),
           counts(of),
           ready(of.gpus, "barrier", 2),
-          fetched(of.gpus, "rows of a row block", 1),
+          fetched(of, counts, "rows of a row block"),
           combine(of.gpus, "results", 1),
           rows(of.gpus.count(),
                std::vector<Rows>(static_cast<std::size_t>(of.input.model.experts))) {}
@@ -32,7 +33,7 @@ struct CcFuser {
     MoeLayer& layer;
     RowCounts counts;
     Mail ready;
-    Mail fetched;
+    PulledRows fetched;
     Mail combine;
     std::vector<std::vector<Rows>> rows;  ///< [gpu][expert], fetched: in the order of tokens
 };
@@ -55,42 +56,6 @@ Process count(CcFuser& c, GpuId gpu, EagerHost& host) {
     co_await host.synchronise();
 }
 
-std::uint64_t key_of(const CcFuser& c, GpuId reader, int expert) {
-    return std::uint64_t{reader} * static_cast<std::uint64_t>(c.layer.input.model.experts) +
-           static_cast<std::uint64_t>(expert);
-}
-
-/// Rows lie with their token's GPU, by who wants them.
-void offer_rows(CcFuser& c, GpuId gpu) {
-    std::map<std::uint64_t, Rows> rows;
-    for (const Row& row : c.layer.rows_of(gpu)) {
-        rows[key_of(c, row.rank, row.expert)].push_back(carried(c.layer, row));
-    }
-    for (auto& [key, some] : rows) c.fetched.offer(gpu, key, std::move(some));
-}
-
-/// Loads `count` of an expert's rows, from `first` on, from all GPUs that have some of them;
-/// returns how many loads that takes. An expert's rows stand in the order of their sources.
-std::int64_t fetch_block(CcFuser& c, GpuId gpu, int expert, RowRange block,
-                         sim::CounterId arrived) {
-    std::int64_t loads = 0;
-    std::int64_t before = 0;  // rows of earlier sources
-    for (std::uint32_t i = 0; i < c.layer.gpus.count(); ++i) {
-        const auto from = static_cast<GpuId>(i);
-        const std::int64_t here = c.counts.rows(gpu, from, expert);
-        const std::int64_t first = std::max<std::int64_t>(block.first - before, 0);
-        const std::int64_t last = std::min(here, block.first + block.count - before);
-        before += here;
-        if (first >= last) continue;
-        Mail::Load load{.from = from, .key = key_of(c, gpu, expert)};
-        load.range = {static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(last - first)};
-        load.bytes = (last - first) * c.layer.dispatch_bytes();
-        c.fetched.fetch_under(gpu, arrived, load);
-        ++loads;
-    }
-    return loads;
-}
-
 Process run_up(CcFuser& c, GpuId gpu, int expert, sim::CounterId done) {
     MoeLayer& layer = c.layer;
     sim::Endpoint& endpoint = layer.endpoint(gpu);
@@ -107,12 +72,13 @@ Process run_up(CcFuser& c, GpuId gpu, int expert, sim::CounterId done) {
     for (std::int64_t block = 0; block < blocks; ++block) {
         const RowRange some{static_cast<std::uint32_t>(block * size),
                             static_cast<std::uint32_t>(std::min(size, all - block * size))};
-        loads.push_back(fetch_block(c, gpu, expert, some, counter(block)));
+        loads.push_back(
+            c.fetched.pull(gpu, {expert, some, layer.dispatch_bytes(), counter(block)}));
     }
     Rows& rows = c.rows_for(gpu, expert);
     for (std::int64_t block = 0; block < blocks; ++block) {
         co_await endpoint.until(counter(block), loads[static_cast<std::size_t>(block)]);
-        const Rows some = c.fetched.rows_under(gpu, counter(block));
+        const Rows some = c.fetched.take(gpu, counter(block));
         rows.insert(rows.end(), some.begin(), some.end());
         gemm.start(static_cast<std::uint32_t>(block), 1);
     }
@@ -177,7 +143,7 @@ Process run_layer(CcFuser& c, GpuId gpu) {
     MoeLayer& layer = c.layer;
     EagerHost host(layer.gpus, gpu, layer.host_lead());
     if (!layer.backward()) co_await count(c, gpu, host);
-    offer_rows(c, gpu);
+    c.fetched.offer(gpu, permuted(layer, gpu));
     co_await host.launch(1);
     co_await barrier(c, gpu, 0);
     co_await host.launch(1);

@@ -5,12 +5,12 @@
 #include "layers/copies.hpp"
 #include "layers/expert_kernels.hpp"
 #include "layers/mail.hpp"
+#include "layers/pulled_rows.hpp"
 #include "layers/rows.hpp"
 #include "sim/gpu/row_gemm.hpp"
 #include "systems/systems.hpp"
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <stdexcept>
 
@@ -33,7 +33,7 @@ struct MegaMoe {
         : layer(of),
           counts(of),
           barriers(of.gpus, "counts of a peer", 2),
-          pulled(of.gpus, "blocks of rows", 1),
+          pulled(of, counts, "blocks of rows"),
           results(of.gpus, "results", 1),
           done(of.gpus.add_counter("finished experts")),
           shared(of.gpus.add_counter("shared experts")),
@@ -42,17 +42,12 @@ struct MegaMoe {
     MoeLayer& layer;
     RowCounts counts;
     Mail barriers;  ///< channel 0: before, with counts; 1: after the experts
-    Mail pulled;
+    PulledRows pulled;
     Mail results;
     sim::CounterId done;                       ///< experts
     sim::CounterId shared;                     ///< 1 when the shared experts are done
     std::vector<std::vector<Expert>> experts;  ///< by GPU
 };
-
-std::uint64_t key_of(const MegaMoe& m, GpuId reader, int expert) {
-    return std::uint64_t{reader} * static_cast<std::uint64_t>(m.layer.input.model.experts) +
-           static_cast<std::uint64_t>(expert);
-}
 
 /// The smallest block that holds what an expert can expect.
 GemmPlan blocks_for(const MoeLayer& layer, int expert) {
@@ -101,18 +96,6 @@ void add_expert(MegaMoe& m, GpuId gpu, int number) {
         [down](std::uint32_t block) { down->start(block, 1); });
 }
 
-/// A GPU's rows lie in its memory, by who wants them.
-void offer_rows(MegaMoe& m, GpuId gpu) {
-    const std::vector<Rows> by_peer = rows_by_peer(m.layer, gpu);
-    for (std::size_t peer = 0; peer < by_peer.size(); ++peer) {
-        std::map<int, Rows> by_expert;
-        for (const CarriedRow& row : by_peer[peer]) by_expert[row.expert].push_back(row);
-        for (auto& [expert, rows] : by_expert) {
-            m.pulled.offer(gpu, key_of(m, static_cast<GpuId>(peer), expert), std::move(rows));
-        }
-    }
-}
-
 /// All tell all others and wait for them.
 Process barrier(MegaMoe& m, GpuId gpu, std::size_t channel, Bytes bytes) {
     const Communicating communicating(m.layer.card(gpu));
@@ -129,31 +112,6 @@ Process barrier(MegaMoe& m, GpuId gpu, std::size_t channel, Bytes bytes) {
     co_await m.layer.endpoint(gpu).delay(m.layer.system.barrier);
 }
 
-/// One block of an expert's rows: a load from each source that has some of them; returns how many.
-std::int64_t pull(MegaMoe& m, GpuId gpu, const Expert& expert, std::size_t block,
-                  sim::CounterId arrived) {
-    MoeLayer& layer = m.layer;
-    const auto size = static_cast<std::int64_t>(expert.up->block_rows());
-    const std::int64_t begin = static_cast<std::int64_t>(block) * size;
-    const Bytes bytes = layer.dispatch_bytes() + scale_bytes(layer);
-    std::int64_t loads = 0;
-    std::int64_t before = 0;  // rows of earlier sources
-    for (std::uint32_t i = 0; i < layer.gpus.count(); ++i) {
-        const auto from = static_cast<GpuId>(i);
-        const std::int64_t here = m.counts.rows(gpu, from, expert.number);
-        const std::int64_t first = std::max<std::int64_t>(begin - before, 0);
-        const std::int64_t last = std::min(here, begin + size - before);
-        before += here;
-        if (first >= last) continue;
-        Mail::Load load{.from = from, .key = key_of(m, gpu, expert.number)};
-        load.range = {static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(last - first)};
-        load.bytes = (last - first) * bytes;
-        m.pulled.fetch_under(gpu, arrived, load);
-        ++loads;
-    }
-    return loads;
-}
-
 struct Block {
     std::size_t number;
     std::int64_t loads;
@@ -162,7 +120,7 @@ struct Block {
 
 Process start_block(MegaMoe& m, GpuId gpu, Expert& expert, Block block) {
     co_await m.layer.endpoint(gpu).until(block.arrived, block.loads);
-    const Rows rows = m.pulled.rows_under(gpu, block.arrived);
+    const Rows rows = m.pulled.take(gpu, block.arrived);
     const std::size_t first = block.number * expert.up->block_rows();
     if (first + rows.size() > expert.rows.size()) {
         throw std::logic_error("a block of rows got more than it asked for");
@@ -177,7 +135,10 @@ Process run_expert(MegaMoe& m, GpuId gpu, Expert& expert) {
     const std::size_t size = expert.up->block_rows();
     for (std::size_t block = 0; block * size < expert.rows.size(); ++block) {
         const sim::CounterId arrived = endpoint.add_counter("rows of a block");
-        const std::int64_t loads = pull(m, gpu, expert, block, arrived);
+        const RowRange some{static_cast<std::uint32_t>(block * size),
+                            static_cast<std::uint32_t>(size)};
+        const Bytes bytes = m.layer.dispatch_bytes() + scale_bytes(m.layer);
+        const std::int64_t loads = m.pulled.pull(gpu, {expert.number, some, bytes, arrived});
         endpoint.spawn("block of rows", start_block(m, gpu, expert, {block, loads, arrived}));
     }
     co_await expert.up->finish(rows);
@@ -190,7 +151,7 @@ Process run_layer(MegaMoe& m, GpuId gpu) {
     MoeLayer& layer = m.layer;
     sim::Endpoint& endpoint = layer.endpoint(gpu);
     co_await layer.route(gpu);
-    offer_rows(m, gpu);
+    m.pulled.offer(gpu, rows_by_peer(layer, gpu));
     endpoint.spawn("shared experts", run_shared_beside(layer, gpu, m.shared));
     co_await endpoint.delay(layer.system.dispatch_start);
     const auto counts = static_cast<Bytes>(layer.experts_of(gpu).size());
