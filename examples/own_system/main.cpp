@@ -34,8 +34,8 @@ Process push_layer(GpuProgram& gpu) {
     }
     push(gpu, kResults, std::move(results));
     co_await gpu.received(kResults, gpu.gpus());
-    const Rows own = gpu.take(kResults);
-    co_await gpu.add_up(own);
+    Rows own = gpu.take(kResults);
+    co_await gpu.add_up(std::move(own));
     co_await gpu.run_shared();
 }
 

@@ -1,5 +1,6 @@
-/// The one exception a user can cause: bad input. The program prints its text as one line and
-/// exits with code 2. Everything else that throws is a defect.
+/// The one exception a user of the program can cause: bad input. It prints its text as one line and
+/// exits with code 2. Everything else that throws is a defect: of moehub, or of a program of one's
+/// own that loses rows (std::logic_error) or waits for what never comes (std::runtime_error).
 #pragma once
 #include <stdexcept>
 #include <string>

@@ -7,10 +7,12 @@
 ///     const LayerResult result =
 ///         simulate_layer({machine, model, routing, placement}, "moe-hub", {});
 ///
-/// Every run checks that each row arrived once, densely packed, and that each result returned once;
-/// a run that fails throws. Same input, same bytes out.
+/// Every run checks that each row arrived once, densely packed, and that each result returned once,
+/// and with `verify` what it says; a run that fails throws std::logic_error. Same input, same bytes
+/// out.
 #pragma once
 #include <moehub/collective.hpp>
+#include <moehub/error.hpp>
 #include <moehub/layer_options.hpp>
 #include <moehub/machine.hpp>
 #include <moehub/model.hpp>
@@ -54,7 +56,8 @@ struct LinkUse {
     Bytes bytes = 0;       ///< on the wire, headers included
     Ps busy = 0;           ///< in which it carried something
     Ps bin = 0;            ///< width of a bin of time, from the start on
-    std::vector<Ps> bins;  ///< busy time in each bin
+    std::vector<Ps> bins;  ///< busy time in each bin; in row grain trains that share a link are
+                           ///< booked one after the other up to each one's end, so nearly
 };
 
 /// A stretch of time in which a GPU did one thing without a break: kernels ran, or rows were

@@ -44,7 +44,7 @@ class [[nodiscard]] Process {
         if (handle_.promise().error) std::rethrow_exception(handle_.promise().error);
     }
 
-    bool await_ready() const noexcept { return false; }
+    bool await_ready() const noexcept { return handle_.done(); }
     std::coroutine_handle<> await_suspend(std::coroutine_handle<> caller) noexcept {
         handle_.promise().continuation = caller;
         return handle_;

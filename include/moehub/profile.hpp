@@ -20,7 +20,7 @@ struct Profile {
     int experts = 0;
     int top_k = 0;                      ///< 0: only counts are known
     std::int64_t tokens = 0;            ///< 0: only counts are known
-    std::vector<std::uint16_t> chosen;  ///< [layer][token][slot], distinct within a token
+    std::vector<std::uint16_t> chosen;  ///< [layer][token][choice], distinct within a token
     std::vector<double> counts;         ///< [layer][expert]: tokens that chose it
 
     /// Where counts were recorded step by step, the same by step: [step][layer][expert].

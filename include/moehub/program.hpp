@@ -6,9 +6,10 @@
 ///     }
 ///     simulate_layer(input, own_system("mine", my_layer), options);
 ///
-/// The rows that it sends are real: the run fails when a row does not reach its expert once, or its
-/// result does not come back once, and with `verify` when the outputs differ from the reference
-/// layer's. examples/own_system is a whole one.
+/// The rows that it sends are real: the run fails (std::logic_error) when a row does not reach its
+/// expert once, or its result does not come back once, and with `verify` when the outputs differ
+/// from the reference layer's; InputError where a call makes no sense. examples/own_system is a
+/// whole one.
 #pragma once
 #include <moehub/process.hpp>
 #include <moehub/system.hpp>
@@ -49,16 +50,19 @@ class GpuProgram {
 
     // Compute, on the GPU's SMs.
     virtual Process route() = 0;  ///< router GEMM, top-k, softmax
-    /// GEMM, activation, GEMM of the rows' experts here; results stand where the rows stood.
+    /// GEMM, activation, GEMM of rows whose experts are here; results stand where the rows stood.
+    /// `rows` must last until it ends.
     virtual Process run_experts(Rows& rows) = 0;
     virtual Process run_shared() = 0;  ///< shared experts, where there are some
-    /// Takes the results of its own tokens, all of them in the end, and adds them up.
-    virtual Process add_up(const Rows& results) = 0;
+    /// Takes results of its own tokens, each once and all of them in the end, and adds them up.
+    virtual Process add_up(Rows results) = 0;
     virtual Process delay(Ps time) = 0;
 
-    // Rows between GPUs. A channel is what a receiver waits for by itself.
+    // Rows between GPUs. A channel is what a receiver waits for by itself. Rows take bytes; without
+    // rows, 0 bytes are a flag of one.
     virtual void send(int to, int channel, Rows rows, Bytes bytes) = 0;
-    /// Until so many messages have come in the channel since the start.
+    /// Until so many messages have come in the channel since the start. Messages may overtake each
+    /// other, also those of one sender: give what is waited for by itself a channel of its own.
     virtual Process received(int channel, std::int64_t messages) = 0;
     /// What has come in the channel and was not taken yet, by sender.
     virtual Rows take(int channel) = 0;

@@ -15,7 +15,7 @@ struct Routing {
     int top_k = 0;
     int layers = 0;
     std::int64_t tokens = 0;
-    std::vector<std::uint16_t> chosen;  ///< [layer][token][slot], distinct within a token
+    std::vector<std::uint16_t> chosen;  ///< [layer][token][choice], distinct within a token
     std::vector<float> weights;         ///< as chosen; positive, a token's sum is 1
 
     std::span<const std::uint16_t> chosen_by(int layer, std::int64_t token) const {
@@ -30,6 +30,10 @@ struct Routing {
         return static_cast<std::size_t>((layer * tokens + token) * top_k);
     }
 };
+
+/// Throws InputError when it is not what it says: sizes, experts out of range or twice for a token,
+/// weights that are not positive numbers.
+void check(const Routing& routing);
 
 /// How to generate a routing: the share of tokens each expert gets, and how one layer's choice
 /// depends on the last one's. Printed and parsed as "uniform", "normal:0.032", "zipf:1",

@@ -44,6 +44,9 @@ struct SystemSpec {
     std::shared_ptr<const OwnProgram> own;  ///< instead of `program`: a user's (program.hpp)
 };
 
+/// Throws InputError when a value lies outside its limits, as reading a file would.
+void check(const SystemSpec& system);
+
 /// Keys whose values are not the defaults; `name`, `title` and `program` aside.
 std::vector<std::string> changed_keys(const SystemSpec& system);
 

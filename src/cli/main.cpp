@@ -33,7 +33,7 @@ constexpr const char* kOverview =
   moehub run                   one of them, with what its hardware units counted
   moehub model                 a whole model under several systems, end to end
   moehub lines                 the systems, and how long their programs are
-  moehub list                  what there is: machines, GPUs, models
+  moehub list                  what there is: machines, GPUs, models, systems
   moehub show dgx-h100         everything known about one of them
   moehub collective            time, bandwidth and traffic of one collective
   moehub validate FILE.csv     the model against measured times

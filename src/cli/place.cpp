@@ -22,8 +22,7 @@ struct Placed {
 };
 
 /// With --pareto what was asked for has half of the time, the others share the rest.
-Placed search(PlaceTask& task, bool pareto) {
-    Interrupt interrupt;
+Placed search(const Interrupt& interrupt, PlaceTask& task, bool pareto) {
     Progress progress("placing");
     PlaceOptions& options = task.options;
     options.stop = interrupt.token();
@@ -98,8 +97,10 @@ PlacementReport report_of(const PlaceArguments& arguments, const PlaceTask& task
 }
 
 void execute(const PlaceArguments& arguments) {
+    // From the start: who stops a search that has not begun gets what it begins with.
+    const Interrupt interrupt;
     PlaceTask task = load_place(arguments);
-    const Placed placed = search(task, arguments.pareto);
+    const Placed placed = search(interrupt, task, arguments.pareto);
     if (!arguments.output.empty())  // before what takes long or can fail
         put(layout_text(placed.result.layout, task.format), arguments.output);
     const PlacementReport report = report_of(arguments, task, placed);

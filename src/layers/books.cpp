@@ -1,7 +1,10 @@
 #include "layers/books.hpp"
 
+#include "sim/sums.hpp"
+
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -55,11 +58,7 @@ void Books::returned(std::uint32_t token, std::uint32_t choice, int shard, const
 }
 
 std::uint64_t Books::identity(std::uint32_t token, std::uint32_t choice) const {
-    std::uint64_t x = (std::uint64_t{token} << 16) + choice + 1;  // splitmix64
-    x *= 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
+    return sim::identity_of((std::uint64_t{token} << 16) + choice + 1);
 }
 
 const double* Books::weighted(std::uint32_t token, std::uint32_t choice, const double* numbers) {
@@ -123,10 +122,11 @@ double Books::largest_error() const {
         for (std::size_t i = 0; i < width(); ++i) {
             const double off = std::abs(outputs_[token * width() + i] - want[i]);
             largest = std::max(largest, std::abs(want[i]));
-            if (!(off <= error)) error = off;  // also when it is no number
+            if (!std::isfinite(off)) return std::numeric_limits<double>::infinity();
+            error = std::max(error, off);
         }
     }
-    return error / largest;
+    return largest > 0 ? error / largest : error;
 }
 
 }  // namespace moehub::layers

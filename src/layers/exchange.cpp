@@ -1,7 +1,6 @@
 #include "layers/exchange.hpp"
 
 #include <algorithm>
-#include <set>
 #include <stdexcept>
 
 namespace moehub::layers {
@@ -17,6 +16,7 @@ Process AllToAll::exchange(GpuId gpu, std::vector<Rows> rows, Bytes bytes) {
     for (Rows& some : rows) {
         parcels.push_back({bytes * static_cast<Bytes>(some.size()), {std::move(some), {}}});
     }
+    for (Rows& some : received_[gpu]) some.clear();
     received_[gpu][gpu] = std::move(parcels[gpu].message.rows);
     co_await sim::exchange(all_, gpu, std::move(parcels));
     for (sim::Received& from : all_.received(gpu)) {
@@ -30,33 +30,43 @@ RowCounts::RowCounts(MoeLayer& layer)
       all_(layer.gpus.fabric, "counts of a peer"),
       told_(layer.gpus.count(), std::vector<std::vector<std::int64_t>>(layer.gpus.count())) {
     if (!layer.backward()) return;
-    for (std::uint32_t gpu = 0; gpu < told_.size(); ++gpu) {
-        for (std::uint32_t source = 0; source < told_.size(); ++source) {
-            told_[gpu][source] = counted(static_cast<GpuId>(source), static_cast<GpuId>(gpu));
+    for (std::uint32_t source = 0; source < told_.size(); ++source) {
+        std::vector<std::vector<std::int64_t>> counts = counted(static_cast<GpuId>(source));
+        for (std::uint32_t gpu = 0; gpu < told_.size(); ++gpu) {
+            told_[gpu][source] = std::move(counts[gpu]);
         }
     }
 }
 
-/// What `source` will send to each expert of a GPU, and how many distinct tokens those are.
-std::vector<std::int64_t> RowCounts::counted(GpuId source, GpuId gpu) const {
-    const std::vector<int>& experts = layer_.experts_of(gpu);
-    std::vector<std::int64_t> counts(experts.size() + 1);
-    std::set<std::uint32_t> tokens;
-    for (const Row& row : layer_.rows_of(source)) {
-        if (row.rank != layer_.rank_of(gpu)) continue;
-        const auto found = std::lower_bound(experts.begin(), experts.end(), int{row.expert});
-        ++counts[static_cast<std::size_t>(found - experts.begin())];
-        tokens.insert(row.token);
+/// What `source` will send to each expert of every GPU, and how many distinct tokens those are.
+std::vector<std::vector<std::int64_t>> RowCounts::counted(GpuId source) const {
+    std::vector<std::vector<std::int64_t>> counts(layer_.gpus.count());
+    std::vector<std::vector<std::uint32_t>> tokens(layer_.gpus.count());
+    for (std::uint32_t gpu = 0; gpu < counts.size(); ++gpu) {
+        counts[gpu].resize(layer_.experts_of(static_cast<GpuId>(gpu)).size() + 1);
     }
-    counts.back() = static_cast<std::int64_t>(tokens.size());
+    for (const Row& row : layer_.rows_of(source)) {
+        for (int shard = 0; shard < layer_.shards(); ++shard) {
+            const GpuId gpu = layer_.gpu_of(row.rank, shard);
+            const std::vector<int>& experts = layer_.experts_of(gpu);
+            const auto found = std::lower_bound(experts.begin(), experts.end(), int{row.expert});
+            ++counts[gpu][static_cast<std::size_t>(found - experts.begin())];
+            tokens[gpu].push_back(row.token);
+        }
+    }
+    for (std::uint32_t gpu = 0; gpu < counts.size(); ++gpu) {
+        std::sort(tokens[gpu].begin(), tokens[gpu].end());
+        counts[gpu].back() =
+            std::unique(tokens[gpu].begin(), tokens[gpu].end()) - tokens[gpu].begin();
+    }
     return counts;
 }
 
 Process RowCounts::exchange(GpuId gpu, Bytes bytes) {
     const Communicating communicating(layer_.card(gpu));
-    std::vector<sim::Parcel> parcels(layer_.gpus.count());
-    for (std::uint32_t peer = 0; peer < parcels.size(); ++peer) {
-        parcels[peer] = {bytes, {{}, counted(gpu, static_cast<GpuId>(peer))}};
+    std::vector<sim::Parcel> parcels;
+    for (std::vector<std::int64_t>& counts : counted(gpu)) {
+        parcels.push_back({bytes, {{}, std::move(counts)}});
     }
     told_[gpu][gpu] = parcels[gpu].message.counts;
     co_await sim::tell(all_, gpu, std::move(parcels));

@@ -45,7 +45,7 @@ class RowCounts {
     Process exchange(GpuId gpu, Bytes bytes);
     /// For programs that tell each other in their own way: what a GPU has to say, and what it
     /// heard.
-    std::vector<std::int64_t> counted(GpuId source, GpuId gpu) const;
+    std::vector<std::vector<std::int64_t>> counted(GpuId source) const;  ///< by GPU
     void heard(GpuId gpu, const sim::Received& told) {
         told_[gpu][told.from] = told.message.counts;
     }

@@ -7,13 +7,6 @@
 namespace moehub::layers {
 namespace {
 
-std::vector<std::int64_t> rows_of_experts(const MoeLayer& layer, GpuId gpu) {
-    std::vector<std::int64_t> rows;
-    for (const int expert : layer.experts_of(gpu))
-        rows.push_back(layer.rows_on(layer.rank_of(gpu), expert));
-    return rows;
-}
-
 /// Backward, gradients pass the second matrix first, and of the first there are two where gated.
 GemmPlan plan(const MoeLayer& layer, const std::vector<std::int64_t>& rows, bool up) {
     const bool several = layer.input.model.gated && up != layer.backward();
@@ -39,10 +32,6 @@ double expert_bytes(const MoeLayer& layer) {
     return (layer.system.fp8_experts ? 1 : 2) * static_cast<double>(layer.input.model.hidden);
 }
 
-Process run_grouped_experts(MoeLayer& layer, GpuId gpu) {
-    return run_grouped_experts(layer, gpu, rows_of_experts(layer, gpu));
-}
-
 Process run_grouped_experts(MoeLayer& layer, GpuId gpu, std::vector<std::int64_t> rows) {
     const std::int64_t all = std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
     const bool runs = layer.options.compute && all > 0;
@@ -52,7 +41,6 @@ Process run_grouped_experts(MoeLayer& layer, GpuId gpu, std::vector<std::int64_t
     layer.gpus.first_gemm_ended(gpu);
     if (runs) co_await run_stream(layer.card(gpu), between(layer, all));
     if (runs) co_await run_gemm(layer.card(gpu), down);
-    layer.experts_ended(gpu);
 }
 
 Process finish_eagerly(MoeLayer& layer, GpuId gpu, EagerHost& host) {

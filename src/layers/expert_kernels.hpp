@@ -9,9 +9,7 @@ namespace moehub::layers {
 /// Bytes of a row as the experts read it.
 double expert_bytes(const MoeLayer& layer);
 
-/// Ends after the second GEMM and reports the GPU's milestones. Takes no time where only rows move.
-Process run_grouped_experts(MoeLayer& layer, GpuId gpu);
-/// … with so many rows for each of the GPU's experts.
+/// With so many rows for each of the GPU's experts. Takes no time where only rows move.
 Process run_grouped_experts(MoeLayer& layer, GpuId gpu, std::vector<std::int64_t> rows);
 
 /// Shared experts beside everything else; `done` is 1 in the end.

@@ -111,7 +111,7 @@ std::vector<Statistic> Gpus::statistics() const {
         for (const LinkUse& link : fabric.links()) busiest = std::max(busiest, link.busy);
         list.push_back({"link", "payload_per_packet",
                         number(fabric.payload_received()) / number(packets),
-                        "bytes, of at most 128"});
+                        "bytes, between nodes longer ones among them"});
         list.push_back({"link", "busiest_us", to_us(busiest), "in which one link carried flits"});
     }
     const sim::GatherStats gather = fabric.gather_stats();

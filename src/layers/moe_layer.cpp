@@ -14,6 +14,9 @@ namespace moehub::layers {
 namespace {
 
 constexpr std::int64_t kMostRows = 0xffffffff;
+constexpr int kWidest = 1 << 20;  ///< elements of a row
+/// Sums in another order differ by rounding of doubles; anything above is a wrong number.
+constexpr double kLargestRounding = 1e-9;
 
 std::int64_t most_experts_of_a_rank(const Placement& placement) {
     std::size_t most = 1;
@@ -44,6 +47,17 @@ GpusOptions gpus_options(const Job& job) {
 
 void check_input(const LayerInput& in, const LayerOptions& options) {
     const auto fail = [](const std::string& what) { throw InputError(what); };
+    if (in.model.hidden < 1 || in.model.hidden > kWidest || in.model.expert_ffn < 1 ||
+        in.model.expert_ffn > kWidest) {
+        fail(fmt::format("model {}: found hidden {} and expert_ffn {}, allowed 1 to {}",
+                         in.model.name, in.model.hidden, in.model.expert_ffn, kWidest));
+    }
+    check(in.routing);
+    if (options.region_rows < 0 || options.page_rows < 0 || options.page_pool < 0) {
+        fail(
+            fmt::format("found {} region rows, {} page rows and a pool of {} B, allowed 0 and more",
+                        options.region_rows, options.page_rows, options.page_pool));
+    }
     if (in.model.experts < 1) fail(fmt::format("{} has no experts", in.model.name));
     if (in.routing.experts != in.model.experts || in.routing.top_k != in.model.top_k) {
         fail(fmt::format("routing: found top-{} of {} experts, {} has top-{} of {}",
@@ -181,6 +195,11 @@ LayerResult MoeLayer::result() const {
     made.rows = rows();
     made.verified = options.verify;
     made.largest_error = books.largest_error();
+    if (options.verify && !(made.largest_error <= kLargestRounding)) {
+        throw std::logic_error(
+            fmt::format("outputs of {} differ from the reference layer's by {:.2g}", system.name,
+                        made.largest_error));
+    }
     return made;
 }
 

@@ -5,7 +5,7 @@
 namespace moehub::layers {
 
 PulledRows::PulledRows(MoeLayer& layer, const RowCounts& counts, const char* name)
-    : layer_(layer), counts_(counts), mail_(layer.gpus, name, 1) {}
+    : layer_(layer), counts_(counts), mail_(layer.gpus, name, 0) {}
 
 std::uint64_t PulledRows::key_of(GpuId reader, int expert) const {
     return std::uint64_t{reader} * static_cast<std::uint64_t>(layer_.input.model.experts) +

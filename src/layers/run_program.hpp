@@ -9,6 +9,11 @@ namespace moehub::layers {
 template <class Shared>
 LayerResult run_on(MoeLayer& layer, const char* name, Process (*program)(Shared&, GpuId)) {
     Shared shared(layer);
+    // After an error programs still stand somewhere: they go before what they share.
+    struct DropPrograms {
+        Gpus& gpus;
+        ~DropPrograms() { gpus.fabric.drop_programs(); }
+    } const drop{layer.gpus};
     layer.gpus.run(name, [&](GpuId gpu) { return program(shared, gpu); });
     return layer.result();
 }

@@ -9,6 +9,7 @@
 namespace moehub::layers {
 
 TpLayer::TpLayer(const TpJob& job) : gpus(job.machine, job.options), job_(job) {
+    if (job.options.numbers) throw std::logic_error("a TpLayer's rows carry no numbers yet");
     if (job.model.dense_ffn < 1 || job.model.dense_ffn % job.machine.gpus() != 0) {
         throw InputError(fmt::format("{}: dense_ffn: found {}, allowed multiples of the {} GPUs",
                                      job.model.name, job.model.dense_ffn, job.machine.gpus()));
@@ -35,7 +36,7 @@ std::uint32_t TpLayer::first_token(GpuId gpu) const {
 }
 
 std::uint64_t TpLayer::identity(GpuId gpu, std::uint32_t token) const {
-    return (std::uint64_t{token} << 16 | gpu) * 0x9e3779b97f4a7c15u + 1;
+    return sim::identity_of((std::uint64_t{token} << 16) + gpu + 1);
 }
 
 Process TpLayer::run_ffn(GpuId gpu) {
@@ -55,8 +56,7 @@ Process TpLayer::run_ffn(GpuId gpu) {
     }
 }
 
-void TpLayer::finish(GpuId gpu) {
-    gpus.ended(gpu);
+void TpLayer::check_sums(GpuId gpu) {
     const sim::RowSums& sums = gpus.hub(gpu).sums(totals);
     for (std::uint32_t i = 0; i < tokens(gpu); ++i) {
         const std::uint32_t token = first_token(gpu) + i;
@@ -69,6 +69,10 @@ void TpLayer::finish(GpuId gpu) {
                 fmt::format("the sum of token {} is not of all GPUs, each once", token));
         }
     }
+}
+
+void TpLayer::finish(GpuId gpu) {
+    gpus.ended(gpu);
     const sim::RowMemory& rows = gpus.hub(gpu).memory(outputs);
     for (std::uint32_t token = 0; token < job_.tokens; ++token) {
         if (token < rows.rows() && rows.complete(token)) continue;

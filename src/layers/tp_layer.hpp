@@ -22,15 +22,15 @@ class TpLayer {
     /// Throws InputError when the model's dense FFN cannot be cut so.
     explicit TpLayer(const TpJob& job);
 
-    const TpJob& job() const { return job_; }
     Bytes row_bytes() const { return 2 * Bytes{job_.model.hidden}; }
     std::uint32_t first_token(GpuId gpu) const;  ///< of those that the GPU adds up
     std::uint32_t tokens(GpuId gpu) const { return first_token(gpu + 1) - first_token(gpu); }
 
     /// Both GEMMs and the activation on the GPU's slice; its partial sums lie in `partials` then.
     Process run_ffn(GpuId gpu);
-    /// The GPU's program is through: throws std::logic_error when a sum or an output is missing or
-    /// wrong there.
+    /// Who goes on with its tokens' sums must have them, and the GPU's program is through when it
+    /// has all outputs: both throw std::logic_error when one is missing or wrong.
+    void check_sums(GpuId gpu);
     void finish(GpuId gpu);
     LayerResult result();
 

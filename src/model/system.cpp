@@ -53,6 +53,11 @@ SystemSpec from_chain(const std::vector<Document>& chain, const Overrides& overr
 
 }  // namespace
 
+void check(const SystemSpec& system) {
+    SystemSpec copy = system;
+    require_limits(fields_of(copy), Given{"system " + system.name});
+}
+
 SystemSpec load_system(const std::string& name_or_path, const Overrides& overrides) {
     return from_chain(load_chain("systems", name_or_path), overrides);
 }

@@ -31,11 +31,6 @@ class Busy {
     std::int64_t flits() const { return flits_; }
     Ps width() const { return Ps{1} << shift_; }  ///< of a bin
     const std::array<Ps, kBins>& bins() const { return bins_; }
-    Ps time() const {
-        Ps sum = 0;
-        for (const Ps bin : bins_) sum += bin;
-        return sum;
-    }
 
   private:
     void widen() {

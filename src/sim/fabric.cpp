@@ -79,15 +79,6 @@ const Wire& Fabric::wire_of_port(SwitchId number, std::uint32_t port) const {
     return topology_.leads_to_gpu(number, port) ? nic_ : spine_;
 }
 
-GroupId Fabric::node_group(GpuId gpu) {
-    std::vector<GpuId> members;
-    const std::uint32_t first = topology_.node(gpu) * topology_.gpus_per_node;
-    for (std::uint32_t i = 0; i < topology_.gpus_per_node; ++i) {
-        members.push_back(static_cast<GpuId>(first + i));
-    }
-    return groups_.add(std::move(members));
-}
-
 std::uint32_t Fabric::request_channels(std::uint32_t uplink) const {
     const LinkSpec& spec = topology_.is_nic(uplink) ? machine_.nic : machine_.link;
     return std::min(static_cast<std::uint32_t>(spec.request_channels), topology_.gpus);

@@ -121,7 +121,6 @@ class Fabric {
 
     GroupTable& groups() { return groups_; }
     const GroupTable& groups() const { return groups_; }
-    GroupId node_group(GpuId gpu);  ///< all GPUs of its node
     SumStore& sums() { return sums_; }
     MessageStore& messages() { return messages_; }
     /// GPUs that answer a transfer.

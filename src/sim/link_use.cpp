@@ -47,6 +47,8 @@ std::vector<LinkUse> Fabric::links() const {
     std::vector<LinkUse> list;
     for (std::uint32_t gpu = 0; gpu < topology_.gpus; ++gpu) {
         for (const Uplinks::Uplink& uplink : egresses_[gpu].uplinks().all()) {
+            const bool alone = topology_.mesh && topology_.gpus_per_node == 1;
+            if (alone && !topology_.is_nic(uplink.number)) continue;  // leads to nobody
             list.push_back(
                 use_of(uplink.busy, *uplink.wire, name_of(topology_, topology_.gpu(gpu)),
                        name_of(topology_, behind_uplink(topology_, gpu, uplink.number))));

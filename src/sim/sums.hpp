@@ -11,6 +11,13 @@
 
 namespace moehub::sim {
 
+inline std::uint64_t identity_of(std::uint64_t x) {  // splitmix64
+    x *= 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
 struct Sum {
     std::vector<std::uint64_t> identities;  ///< of the rows that it touches, in their order
     std::vector<double> numbers;            ///< one for each line; none where rows carry none
@@ -22,7 +29,6 @@ struct Sum {
 class SumStore {
   public:
     SumId add(Sum sum);
-    Sum& operator[](SumId id) { return sums_[id]; }
     /// Adds `part` to `sum` and forgets it.
     void merge(SumId sum, SumId part);
     Sum take(SumId id);

@@ -59,14 +59,14 @@ std::uint32_t Topology::uplink(std::uint32_t src, std::uint32_t dst, std::uint64
     if (mesh) return rail(dst) - (rail(dst) > rail(src) ? 1 : 0);
     if (planes == 1) return 0;
     const std::uint64_t group = line / planes;
-    const auto place = static_cast<std::uint32_t>(line % planes);
-    return (place + first_of_group(group)) % planes;
+    const auto position = static_cast<std::uint32_t>(line % planes);
+    return (position + first_of_group(group)) % planes;
 }
 
 std::uint64_t Topology::line(std::uint64_t group, std::uint32_t uplink_number) const {
     const std::uint32_t first = first_of_group(group);
-    const std::uint32_t place = uplink_number - first + (uplink_number < first ? planes : 0);
-    return group * planes + place;
+    const std::uint32_t position = uplink_number - first + (uplink_number < first ? planes : 0);
+    return group * planes + position;
 }
 
 std::uint32_t Topology::first_of_group(std::uint64_t group) const {

@@ -17,8 +17,6 @@ namespace {
 
 constexpr std::string_view kIdeal = "ideal";
 constexpr std::string_view kUsualBaseline = "megatron-te";
-/// Sums in another order differ by rounding of doubles; anything above is a wrong number.
-constexpr double kLargestRounding = 1e-9;
 
 std::vector<std::string> system_names() {
     std::vector<std::string> names;
@@ -35,12 +33,6 @@ std::vector<LayerResult> simulate_all(const LayerInput& input,
         [&](std::size_t i) { results[i] = simulate_layer(input, systems[i], options.layer); },
         {options.threads, options.progress});
     return results;
-}
-
-void check_numbers(const LayerResult& result) {
-    if (!result.verified || result.largest_error <= kLargestRounding) return;
-    throw std::logic_error(fmt::format("outputs of {} differ from the reference layer's by {:.2g}",
-                                       result.system, result.largest_error));
 }
 
 const LayerResult* find(const std::vector<LayerResult>& results, std::string_view system) {
@@ -95,7 +87,6 @@ Comparison compare_systems(const LayerInput& input, const std::vector<SystemSpec
         check_layer(input, *system, options.layer);
     }
     std::vector<LayerResult> results = simulate_all(input, systems, options);
-    for (const LayerResult& result : results) check_numbers(result);
 
     const LayerResult* const ideal = find(results, kIdeal);
     const LayerResult* baseline = find(results, kUsualBaseline);

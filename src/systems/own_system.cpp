@@ -7,6 +7,7 @@
 #include <moehub/error.hpp>
 #include <moehub/program.hpp>
 
+#include <algorithm>
 #include <deque>
 
 #include <fmt/format.h>
@@ -14,6 +15,8 @@
 namespace moehub {
 namespace systems {
 namespace {
+
+constexpr Ps kLongest = 3'600'000'000'000'000;  ///< an hour
 
 class OwnGpu final : public GpuProgram {
   public:
@@ -23,35 +26,73 @@ class OwnGpu final : public GpuProgram {
     int gpus() const override { return static_cast<int>(layer_.gpus.count()); }
     const LayerInput& input() const override { return layer_.input; }
     Bytes row_bytes() const override { return layer_.row_bytes(); }
-    int home_of(std::uint32_t token) const override { return layer_.home_of(token); }
+    int home_of(std::uint32_t token) const override {
+        check_token(token);
+        return layer_.home_of(token);
+    }
     std::vector<Rows> rows_by_gpu() const override { return permuted(layer_, gpu_); }
     Ps now() const override { return layer_.endpoint(gpu_).now(); }
 
     Process route() override { return layer_.route(gpu_); }
     Process run_shared() override { return layer_.run_shared(gpu_); }
     Process run_experts(Rows& rows) override {
+        for (const CarriedRow& row : rows) check_row(row);
         const std::vector<std::int64_t> counts = rows_by_expert(layer_, gpu_, {rows});
         co_await run_grouped_experts(layer_, gpu_, counts);
         compute(layer_, gpu_, rows);
     }
-    Process add_up(const Rows& results) override {
+    Process add_up(Rows results) override {
+        for (const CarriedRow& row : results) {
+            if (home_of(row.token) == gpu()) continue;
+            throw InputError(fmt::format("add_up: token {} is gpu {}'s, not gpu {}'s", row.token,
+                                         home_of(row.token), gpu()));
+        }
         take_back(layer_, gpu_, results);
         co_await layer_.scale(gpu_);
     }
-    Process delay(Ps time) override { co_await layer_.endpoint(gpu_).delay(time); }
+    Process delay(Ps time) override {
+        if (time < 0 || time > kLongest) {
+            throw InputError(fmt::format("delay: found {} ps, allowed 0 to {}", time, kLongest));
+        }
+        co_await layer_.endpoint(gpu_).delay(time);
+    }
 
     void send(int to, int channel, Rows rows, Bytes bytes) override {
         if (to < 0 || to >= gpus()) {
             throw InputError(fmt::format("send: found GPU {}, allowed 0 to {}", to, gpus() - 1));
         }
+        if (bytes < static_cast<Bytes>(rows.size())) {
+            throw InputError(fmt::format("send: found {} B for {} rows", bytes, rows.size()));
+        }
         mail_.send(gpu_, static_cast<GpuId>(to), checked(channel), std::move(rows), bytes);
     }
     Process received(int channel, std::int64_t messages) override {
+        if (messages < 0) {
+            throw InputError(fmt::format("received: found {}, allowed 0 and more", messages));
+        }
+        const Communicating communicating(layer_.card(gpu_));
         co_await mail_.arrived(gpu_, checked(channel), messages);
     }
     Rows take(int channel) override { return mail_.take(gpu_, checked(channel)); }
 
   private:
+    void check_token(std::uint32_t token) const {
+        if (token < layer_.input.routing.tokens) return;
+        throw InputError(fmt::format("token: found {}, allowed 0 to {}", token,
+                                     layer_.input.routing.tokens - 1));
+    }
+    /// One that the router sent to an expert of this GPU.
+    void check_row(const CarriedRow& row) const {
+        check_token(row.token);
+        const auto chosen = layer_.input.routing.chosen_by(0, row.token);
+        const std::vector<int>& here = layer_.experts_of(gpu_);
+        const bool right = row.choice < chosen.size() && chosen[row.choice] == row.expert &&
+                           std::find(here.begin(), here.end(), int{row.expert}) != here.end() &&
+                           (row.numbers != nullptr || !layer_.options.verify);
+        if (right) return;
+        throw InputError(fmt::format("run_experts: choice {} of token {} is not for expert {} here",
+                                     row.choice, row.token, row.expert));
+    }
     std::size_t checked(int channel) const {
         const int channels = layer_.system.own->channels;
         if (channel < 0 || channel >= channels) {
@@ -81,6 +122,7 @@ struct Own {
 
 Process run_layer(Own& own, GpuId gpu) {
     co_await own.layer.system.own->run(own.gpus[gpu]);
+    own.layer.experts_ended(gpu);
     co_await own.layer.finish(gpu);
 }
 

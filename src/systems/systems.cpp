@@ -182,8 +182,14 @@ std::vector<SystemInfo> all_systems() {
 }
 
 void check_layer(const LayerInput& input, const SystemSpec& system, const LayerOptions& options) {
-    if (!system.own) check_keys(system, program_of(system));
+    if (!system.own) {
+        check_keys(system, program_of(system));
+    } else if (!changed_keys(system).empty()) {
+        throw InputError(fmt::format("system {}: {} is not a parameter of a program of one's own",
+                                     system.name, changed_keys(system).front()));
+    }
     check(input.machine);
+    check(system);
     check_input(input, options);
     const Needs own{.whole_experts = true};
     check_needs(input, system, system.own ? own : program_of(system).needs, options);

@@ -45,6 +45,7 @@ std::uint32_t Communicator::rings() const {
 void Communicator::begin(GpuId gpu) {
     Member& member = states_[rank(gpu)];
     member.set = 1 - member.set;
+    ++member.calls;
     for (std::uint32_t i = 0; i < kCounts; ++i) {
         member.before[member.set][i] += std::exchange(member.many[member.set][i], 0);
     }

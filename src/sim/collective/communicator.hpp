@@ -47,8 +47,9 @@ class Communicator {
     // What programs count. A member may be one call ahead of another, never two, since it waits for
     // all of them: calls take turns with two sets of counters.
     enum Count : std::uint32_t { reduced, gathered, answered, loaded, stored, met, exchanged };
-    /// The member begins its next call.
+    /// The member begins its next call; those that it began so far.
     void begin(GpuId gpu);
+    int calls(GpuId gpu) const { return states_[rank(gpu)].calls; }
     /// The counter of the member's present call; of a peer, that of the same call there.
     CounterId counter(GpuId member, Count count, GpuId caller) const;
     /// Waits for so many of the present call.
@@ -71,6 +72,7 @@ class Communicator {
         CounterId counters = 0;  ///< the first of both sets
         CounterId rings = 0;     ///< the first
         std::vector<std::int64_t> ring_parts;
+        int calls = 0;
         std::uint32_t set = 1;
         std::int64_t before[2][kCounts] = {};  ///< in earlier calls
         std::int64_t many[2][kCounts] = {};    ///< in the last call
@@ -116,8 +118,8 @@ Process reduce_slice(Communicator& all, GpuId gpu, Slice slice);
 /// The same for a few bytes, such as counts, where nobody waits for acknowledgements.
 Process tell(Communicator& all, GpuId gpu, std::vector<Parcel> parcels);
 
-/// Flags to all, and from all.
-Process barrier(Communicator& all, GpuId gpu);
+/// Flags to all, and from all; the n-th of the present call.
+Process barrier(Communicator& all, GpuId gpu, int number = 1);
 
 // By algorithm, for the above.
 Process direct(Communicator& all, GpuId gpu, Collective::Op op, Bytes bytes);

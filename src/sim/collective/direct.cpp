@@ -2,6 +2,8 @@
 // the exchange of parts of any size.
 #include "sim/collective/communicator.hpp"
 
+#include <stdexcept>
+
 namespace moehub::sim {
 namespace {
 
@@ -41,6 +43,9 @@ std::int64_t send_to_peers(Communicator& all, GpuId gpu, const Phase& phase) {
 Process direct(Communicator& all, GpuId gpu, Collective::Op op, Bytes bytes) {
     const std::uint32_t n = all.size();
     const std::uint32_t rank = all.rank(gpu);
+    if (bytes < n && all.calls(gpu) > 0) {
+        throw std::logic_error("members without a part wait for nobody: no second call");
+    }
     const bool gathers = op == Collective::Op::all_gather || op == Collective::Op::all_reduce;
     all.begin(gpu);
     co_await all.endpoint(gpu).delay(all.costs().launch);
@@ -100,7 +105,7 @@ Process tell(Communicator& all, GpuId gpu, std::vector<Parcel> parcels) {
     all.expect(gpu, Count::answered, n - 1);
 }
 
-Process barrier(Communicator& all, GpuId gpu) {
+Process barrier(Communicator& all, GpuId gpu, int number) {
     const std::uint32_t n = all.size();
     const std::uint32_t rank = all.rank(gpu);
     for (std::uint32_t i = 1; i < n; ++i) {
@@ -112,7 +117,7 @@ Process barrier(Communicator& all, GpuId gpu) {
         flag.arrived = all.counter(flag.dst, Count::met, gpu);
         all.endpoint(gpu).post(flag);
     }
-    co_await all.until(gpu, Count::met, n - 1);
+    co_await all.until(gpu, Count::met, std::int64_t{number} * (n - 1));
 }
 
 }  // namespace moehub::sim

@@ -46,7 +46,7 @@ Process load(Communicator& all, GpuId gpu, Slice slice, Count after) {
     co_await all.until(gpu, Count::loaded, posted);
 }
 
-/// `window`: chunks underway, or with `loads` each when its sums are there.
+/// All at once; with `loads` as many as sums have come.
 Process store(Communicator& all, GpuId gpu, Slice slice, bool loads) {
     const Chunks chunks(all.machine());
     std::int64_t posted = 0;
@@ -90,6 +90,7 @@ Process in_switch(Communicator& all, GpuId gpu, Collective::Op op, Bytes bytes) 
         if (all.meets()) co_await barrier(all, gpu);
         all.endpoint(gpu).spawn("reduction loads", load(all, gpu, slice, Count::stored));
         co_await store(all, gpu, slice, true);
+        if (all.meets()) co_await barrier(all, gpu, 2);  // everyone's stores are here
     }
 }
 

@@ -16,16 +16,16 @@ struct Ring {
         return (number + gpus_per_node - node % gpus_per_node) % gpus_per_node;
     }
     /// GPUs before this one in its node.
-    std::uint32_t place(std::uint32_t gpu) const {
+    std::uint32_t before(std::uint32_t gpu) const {
         const std::uint32_t rail = gpu % gpus_per_node;
         return (rail + gpus_per_node - entry(gpu / gpus_per_node)) % gpus_per_node;
     }
     std::uint32_t position(std::uint32_t gpu) const {
-        return gpu / gpus_per_node * gpus_per_node + place(gpu);
+        return gpu / gpus_per_node * gpus_per_node + before(gpu);
     }
     std::uint32_t next(std::uint32_t gpu) const {
         const std::uint32_t node = gpu / gpus_per_node;
-        if (place(gpu) + 1 < gpus_per_node) {
+        if (before(gpu) + 1 < gpus_per_node) {
             return node * gpus_per_node + (gpu + 1 - node * gpus_per_node) % gpus_per_node;
         }
         const std::uint32_t next_node = (node + 1) % nodes;

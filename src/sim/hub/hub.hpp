@@ -33,7 +33,7 @@ struct RowSpace {
     std::string name;              ///< for errors
     std::int64_t rows = 0;         ///< room for
     Bytes data_bytes = 0;          ///< of a row, without source column
-    std::uint32_t block_rows = 0;  ///< of a row block, the DAM's unit; 0: nobody waits for blocks
+    std::uint32_t block_rows = 0;  ///< of a row block, which the DAM waits for; 0: nobody does
     std::uint32_t page_rows = 0;   ///< 0: one piece; else a multiple of block_rows
     bool source_column = false;
     bool allocated = true;  ///< by the AAU (`rowspMalloc`); false: a plain buffer

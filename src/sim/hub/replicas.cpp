@@ -19,23 +19,23 @@ std::uint32_t ReplicaTable::add(std::span<const std::uint32_t> endpoints) {
 
 std::uint32_t ReplicaTable::choose(std::uint32_t number) {
     Destination& destination = destinations_[number];
-    const std::size_t place =
+    const std::size_t index =
         policy_ == ReplicaPolicy::least_loaded ? least_loaded(destination) : destination.turn;
-    destination.turn = place + 1 == destination.endpoints.size() ? 0 : place + 1;
-    Endpoint& endpoint = endpoints_[destination.endpoints[place]];
+    destination.turn = index + 1 == destination.endpoints.size() ? 0 : index + 1;
+    Endpoint& endpoint = endpoints_[destination.endpoints[index]];
     ++endpoint.sent;
     return endpoint.number;
 }
 
 std::size_t ReplicaTable::least_loaded(const Destination& destination) const {
     const std::size_t count = destination.endpoints.size();
-    const auto load = [&](std::size_t place) {
-        return endpoints_[destination.endpoints[place]].sent;
+    const auto load = [&](std::size_t index) {
+        return endpoints_[destination.endpoints[index]].sent;
     };
     std::size_t best = destination.turn;
     for (std::size_t i = 1; i < count; ++i) {
-        const std::size_t place = (destination.turn + i) % count;
-        if (load(place) < load(best)) best = place;
+        const std::size_t index = (destination.turn + i) % count;
+        if (load(index) < load(best)) best = index;
     }
     return best;
 }

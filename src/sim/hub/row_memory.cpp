@@ -73,6 +73,7 @@ void RowMemory::write_source(std::uint32_t number, std::uint32_t row_id, std::ui
 }
 
 bool RowMemory::complete(std::uint32_t number) const {
+    if (number >= rows_.size()) return false;
     const Row& found = rows_[number];
     return found.known && found.seen == lines_ && found.has_source == source_column_;
 }

@@ -88,7 +88,8 @@ void Gather::remove(EntryId id) {
 void Gather::begin(EntryId id, std::size_t member, const Event& answer) {
     Entry& entry = entries_[id];
     stats_.answers += answer.train.packets;
-    if (entry.key.data) make_room(answer.time);  // what waits has grown since
+    if (answer.train.packets > 1) trains_ = true;
+    if (entry.key.data && trains_) make_room(answer.time);  // what waits has grown since
     const bool alone = entry.batches.empty() || entry.batches.back().closed;
     if (alone) {
         Batch& made = entry.batches.emplace_back();
@@ -169,8 +170,9 @@ void Gather::make_room(Ps now) {
         stats_.deepest = std::max(stats_.deepest, waiting_packets_);
         return;
     }
-    std::int64_t charged = 0;
-    for (const Waiting& one : waiting_) {
+    std::int64_t charged = trains_ ? 0 : waiting_packets_;  // of single packets each takes one
+    for (std::size_t i = 0; trains_ && i < waiting_.size(); ++i) {
+        const Waiting& one = waiting_[i];
         if (const Batch* batch = open_batch(one)) charged += charge(*batch, now);
     }
     for (; charged > room_ && !waiting_.empty(); waiting_.pop_front()) {

@@ -100,6 +100,7 @@ class Gather {
     std::deque<Waiting> waiting_;       ///< oldest first; some have gone on since
     std::int64_t waiting_packets_ = 0;  ///< of all partial sums: at least what they are charged
     std::uint64_t opened_ = 0;
+    bool trains_ = false;  ///< of several packets: row grain
     std::vector<Event> out_;
     GatherStats stats_;
 };

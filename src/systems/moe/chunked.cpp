@@ -14,23 +14,29 @@ ChunkedExchange::ChunkedExchange(MoeLayer& layer, const char* name)
       expected_(layer.gpus.count(), std::vector<Expected>(static_cast<std::size_t>(channels_))),
       done_(layer.gpus.add_counter("SMs of a chunked exchange")) {}
 
-void ChunkedExchange::expect(GpuId to, std::size_t channel, const Rows& rows) {
-    const std::int64_t copies = copies_in(rows);
-    const std::int64_t chunk = layer_.system.chunk_rows;
-    expected_[to][channel].copies += copies;
-    expected_[to][channel].messages += (copies + chunk - 1) / chunk;
+std::vector<std::int64_t> ChunkedExchange::announcement(GpuId to, const Lanes& lanes) const {
+    std::vector<std::int64_t> copies;
+    for (const std::vector<Rows>& by_peer : lanes) copies.push_back(copies_in(by_peer[to]));
+    return copies;
 }
 
-void ChunkedExchange::announce(const Lanes& lanes) {
-    for (std::size_t channel = 0; channel < lanes.size(); ++channel) {
-        for (std::size_t peer = 0; peer < lanes[channel].size(); ++peer)
-            expect(static_cast<GpuId>(peer), channel, lanes[channel][peer]);
+void ChunkedExchange::expect(GpuId gpu, const std::vector<std::int64_t>& announced) {
+    const std::int64_t chunk = layer_.system.chunk_rows;
+    for (std::size_t channel = 0; channel < announced.size(); ++channel) {
+        expected_[gpu][channel].copies += announced[channel];
+        expected_[gpu][channel].messages += (announced[channel] + chunk - 1) / chunk;
     }
 }
 
-void ChunkedExchange::announce_return(GpuId from, const Lanes& lanes) {
-    for (std::size_t channel = 0; channel < lanes.size(); ++channel) {
-        for (const Rows& rows : lanes[channel]) expect(from, channel, rows);
+void ChunkedExchange::expect_known(const Lanes& lanes) {
+    for (std::uint32_t to = 0; to < layer_.gpus.count(); ++to) {
+        expect(static_cast<GpuId>(to), announcement(static_cast<GpuId>(to), lanes));
+    }
+}
+
+void ChunkedExchange::expect_return(GpuId from, const Lanes& lanes) {
+    for (std::uint32_t to = 0; to < layer_.gpus.count(); ++to) {
+        expect(from, announcement(static_cast<GpuId>(to), lanes));
     }
 }
 

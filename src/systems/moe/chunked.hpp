@@ -16,10 +16,13 @@ class ChunkedExchange {
     ChunkedExchange(MoeLayer& layer, const char* name);
 
     int channels() const { return channels_; }
-    /// Has every receiver know what some GPU will send, before anything runs.
-    void announce(const Lanes& lanes);
-    /// … that the same chunks will come back to `from`.
-    void announce_return(GpuId from, const Lanes& lanes);
+    /// What a GPU tells another of its lanes: copies by channel; and what follows when it heard so.
+    std::vector<std::int64_t> announcement(GpuId to, const Lanes& lanes) const;
+    void expect(GpuId gpu, const std::vector<std::int64_t>& announced);
+    /// The same for all receivers, where they know it from the forward pass.
+    void expect_known(const Lanes& lanes);
+    /// What a GPU sent will come back to it.
+    void expect_return(GpuId from, const Lanes& lanes);
     /// The kernel of one GPU: holds its SMs until everything is sent and received. `bytes` is what
     /// a copy takes on the wire; what stays on the GPU passes the SMs, too.
     Process run(GpuId gpu, Lanes lanes, Bytes bytes);
@@ -32,7 +35,6 @@ class ChunkedExchange {
         std::int64_t copies = 0;
     };
 
-    void expect(GpuId to, std::size_t channel, const Rows& rows);
     Process send(GpuId gpu, std::size_t channel, std::vector<Rows> lanes, Bytes bytes);
     Process receive(GpuId gpu, std::size_t channel, Bytes bytes);
     Ps copying(double bytes) const;  ///< by one SM

@@ -11,7 +11,7 @@ namespace moehub::systems {
 namespace {
 
 constexpr Bytes kCount = 4;    ///< bytes of a count of rows, of a token's number
-constexpr Bytes kChoice = 12;  ///< bytes of an expert's number (8) and its weight, of each slot
+constexpr Bytes kChoice = 12;  ///< bytes of an expert's number (8) and its weight, of each choice
 
 struct DeepEp {
     explicit DeepEp(MoeLayer& of);
@@ -47,8 +47,8 @@ DeepEp::DeepEp(MoeLayer& of)
     for (std::uint32_t i = 0; i < of.gpus.count(); ++i) {
         const auto gpu = static_cast<GpuId>(i);
         lanes.push_back(lanes_of(of, gpu, dispatch.channels()));
-        dispatch.announce(lanes.back());
-        combine.announce_return(gpu, lanes.back());
+        if (of.backward()) dispatch.expect_known(lanes.back());
+        combine.expect_return(gpu, lanes.back());
     }
 }
 
@@ -62,9 +62,14 @@ Process notify(DeepEp& d, GpuId gpu) {
     const auto experts = static_cast<Bytes>(layer.experts_of(gpu).size());
     for (std::uint32_t step = 1; step < layer.gpus.count(); ++step) {
         const auto peer = static_cast<GpuId>((gpu + step) % layer.gpus.count());
-        d.counts.send(gpu, peer, 0, {}, kCount * (1 + experts));
+        d.counts.tell(gpu, peer, 0, d.dispatch.announcement(peer, d.lanes[gpu]),
+                      kCount * (1 + experts));
     }
     co_await d.counts.arrived(gpu, 0, layer.gpus.count() - 1);
+    d.dispatch.expect(gpu, d.dispatch.announcement(gpu, d.lanes[gpu]));
+    for (const sim::Received& told : d.counts.take_messages(gpu, 0)) {
+        d.dispatch.expect(gpu, told.message.counts);
+    }
     co_await layer.endpoint(gpu).delay(layer.system.barrier);
     const Overheads& host = layer.input.machine.gpu.overheads;
     if (layer.system.host_waits) {
@@ -119,7 +124,9 @@ Process run_layer(DeepEp& d, GpuId gpu) {
     for (const Rows& rows : received) copies += copies_in(rows);
     const std::int64_t rows = count_rows(received);
     co_await reorder_copies(layer, gpu, rows, copies, true);
-    co_await run_grouped_experts(layer, gpu);
+    const std::vector<std::int64_t> by_expert = rows_by_expert(layer, gpu, received);
+    co_await run_grouped_experts(layer, gpu, by_expert);
+    layer.experts_ended(gpu);
     for (Rows& some : received) compute(layer, gpu, some);
     co_await reorder_copies(layer, gpu, rows, copies, false);
 

@@ -1,5 +1,5 @@
-// DeepEP's low-latency kernels: every row goes at once to its place in the expert's slots for this
-// source, of which there are enough for the worst case, so nothing is counted before. A count for
+// DeepEP's low-latency kernels: every row goes at once to its row number in the expert's buffer for
+// this source, which has room for the worst case, so nothing is counted before. A count for
 // each expert follows the rows; who has heard all counts has all rows. Rows travel over NVLink
 // inside a node and over NICs between nodes.
 #include "layers/copies.hpp"
@@ -13,7 +13,7 @@
 namespace moehub::systems {
 namespace {
 
-constexpr Bytes kSource = 16;  ///< bytes in front of a row: its place at home
+constexpr Bytes kSource = 16;  ///< bytes in front of a row: its row number at home
 constexpr Bytes kFlag = 4;     ///< bytes of a count
 
 constexpr std::size_t kRows = 0;    ///< channels: rows one by one,
@@ -123,7 +123,9 @@ Process run_layer(LowLatency& ll, GpuId gpu) {
     layer.gpus.dispatch_ended(gpu);
 
     co_await cast_rows(layer, gpu, static_cast<std::int64_t>(received.size()));
-    co_await run_grouped_experts(layer, gpu);
+    const std::vector<std::int64_t> by_expert = rows_by_expert(layer, gpu, {received});
+    co_await run_grouped_experts(layer, gpu, by_expert);
+    layer.experts_ended(gpu);
     compute(layer, gpu, received);
 
     const std::vector<Rows> results = rows_by_home(layer, received);

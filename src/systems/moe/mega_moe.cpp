@@ -96,19 +96,18 @@ void add_expert(MegaMoe& m, GpuId gpu, int number) {
         [down](std::uint32_t block) { down->start(block, 1); });
 }
 
-/// All tell all others and wait for them.
-Process barrier(MegaMoe& m, GpuId gpu, std::size_t channel, Bytes bytes) {
+/// All tell all others how many rows they have for each expert, and wait for them.
+Process tell_counts(MegaMoe& m, GpuId gpu, Bytes bytes) {
     const Communicating communicating(m.layer.card(gpu));
     const std::uint32_t gpus = m.layer.gpus.count();
+    std::vector<std::vector<std::int64_t>> counts = m.counts.counted(gpu);
     for (std::uint32_t step = 1; step < gpus; ++step) {
         const auto peer = static_cast<GpuId>((gpu + step) % gpus);
-        m.barriers.tell(gpu, peer, channel, m.counts.counted(gpu, peer), bytes);
+        m.barriers.tell(gpu, peer, 0, std::move(counts[peer]), bytes);
     }
-    co_await m.barriers.arrived(gpu, channel, gpus - 1);
-    m.counts.heard(gpu, {gpu, 0, {{}, m.counts.counted(gpu, gpu)}});
-    for (const sim::Received& told : m.barriers.take_messages(gpu, channel)) {
-        m.counts.heard(gpu, told);
-    }
+    co_await m.barriers.arrived(gpu, 0, gpus - 1);
+    m.counts.heard(gpu, {gpu, 0, {{}, std::move(counts[gpu])}});
+    for (const sim::Received& told : m.barriers.take_messages(gpu, 0)) m.counts.heard(gpu, told);
     co_await m.layer.endpoint(gpu).delay(m.layer.system.barrier);
 }
 
@@ -122,9 +121,9 @@ Process start_block(MegaMoe& m, GpuId gpu, Expert& expert, Block block) {
     co_await m.layer.endpoint(gpu).until(block.arrived, block.loads);
     const Rows rows = m.pulled.take(gpu, block.arrived);
     const std::size_t first = block.number * expert.up->block_rows();
-    if (first + rows.size() > expert.rows.size()) {
-        throw std::logic_error("a block of rows got more than it asked for");
-    }
+    const std::size_t asked =
+        std::min<std::size_t>(expert.up->block_rows(), expert.rows.size() - first);
+    if (rows.size() != asked) throw std::logic_error("a block got other rows than it asked for");
     std::copy(rows.begin(), rows.end(), expert.rows.begin() + static_cast<std::ptrdiff_t>(first));
     expert.up->start(static_cast<std::uint32_t>(block.number), 1);
 }
@@ -155,7 +154,7 @@ Process run_layer(MegaMoe& m, GpuId gpu) {
     endpoint.spawn("shared experts", run_shared_beside(layer, gpu, m.shared));
     co_await endpoint.delay(layer.system.dispatch_start);
     const auto counts = static_cast<Bytes>(layer.experts_of(gpu).size());
-    co_await barrier(m, gpu, 0, kCount * std::max<Bytes>(1, counts));
+    co_await tell_counts(m, gpu, kCount * std::max<Bytes>(1, counts));
     layer.card(gpu).activity.communicate(1, endpoint.now());
     m.experts[gpu].reserve(layer.experts_of(gpu).size());
     for (const int expert : layer.experts_of(gpu)) add_expert(m, gpu, expert);
@@ -164,7 +163,11 @@ Process run_layer(MegaMoe& m, GpuId gpu) {
     layer.experts_ended(gpu);
 
     co_await m.results.acknowledged(gpu, m.results.sent(gpu));
-    co_await barrier(m, gpu, 1, kCount);
+    {
+        const Communicating communicating(layer.card(gpu));
+        co_await meet(layer.gpus, m.barriers, gpu, 1, kCount);
+        co_await endpoint.delay(layer.system.barrier);
+    }
     co_await m.results.arrived(gpu, 0, static_cast<std::int64_t>(layer.rows_of(gpu).size()));
     layer.card(gpu).activity.communicate(-1, endpoint.now());
     take_back(layer, gpu, m.results.take(gpu, 0));

@@ -1,7 +1,8 @@
 // All-gather and reduce-scatter through the switch (NVLS): every GPU multicasts its tokens to all,
 // each permutes what its experts want and computes it, adds up a token's results, and every GPU
 // loads the sums of its own tokens, which the switch adds over all GPUs. No counts, no host: every
-// GPU receives every token, wanted or not. Barriers of flags stand between the steps.
+// GPU receives every token, wanted or not. Barriers of flags stand between the steps. Who chose
+// whom and with which weight is taken to be known everywhere: the 12 B a choice are not sent here.
 #include "layers/rows.hpp"
 #include "systems/systems.hpp"
 

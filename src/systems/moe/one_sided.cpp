@@ -1,6 +1,6 @@
 // TensorRT-LLM's one-sided all-to-all: a thread block per token. Dispatch puts one copy of the
-// token into each GPU that needs it, at a place that a local counter gives; then flags to all, and
-// all wait for all. Combine waits for flags in the same way and gets every copy's sum by remote
+// token into each GPU that needs it, at a row number that a local counter gives; then flags to all,
+// and all wait for all. Combine waits for flags in the same way and gets every copy's sum by remote
 // loads. A block works through a row piece by piece: what 256 threads of 16 bytes take at a time.
 #include "layers/copies.hpp"
 #include "layers/expert_kernels.hpp"
@@ -17,7 +17,7 @@ constexpr Bytes kPiece = 256 * 16;   ///< bytes of a row that a block moves at o
 constexpr int kBlocks = 2048 / 256;  ///< blocks that an SM holds: its threads by a block's
 constexpr Ps kLoad = 700 * kNs;      ///< of a load that misses L2; unchecked
 constexpr Bytes kFlag = 4;           ///< bytes of a flag
-constexpr Bytes kChoice = 8;         ///< bytes of an expert's number and weight, of each slot
+constexpr Bytes kChoice = 8;         ///< bytes of an expert's number and weight, of each choice
 
 struct OneSided {
     explicit OneSided(MoeLayer& of)
@@ -210,13 +210,16 @@ Process run_layer(OneSided& o, GpuId gpu) {
     layer.gpus.dispatch_ended(gpu);
 
     std::vector<sim::Received> received = o.put.take_messages(gpu, 0);
-    std::int64_t rows = 0;
+    std::vector<Rows> rows_in;
     std::int64_t copies = 0;
     for (const sim::Received& from : received) {
-        rows += static_cast<std::int64_t>(from.message.rows.size());
+        rows_in.push_back(from.message.rows);
         copies += copies_in(from.message.rows);
     }
-    co_await run_grouped_experts(layer, gpu);
+    const std::int64_t rows = count_rows(rows_in);
+    const std::vector<std::int64_t> by_expert = rows_by_expert(layer, gpu, rows_in);
+    co_await run_grouped_experts(layer, gpu, by_expert);
+    layer.experts_ended(gpu);
     co_await sum_copies(layer, gpu, rows, copies);
     offer_results(o, gpu, received);
 

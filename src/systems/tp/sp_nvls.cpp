@@ -24,6 +24,7 @@ Process run_layer(TpLayer& layer, sim::Communicator& all, GpuId gpu) {
     slice.target.into = layer.totals;
     layer.gpus.combine_began(gpu);
     co_await reduce_slice(all, gpu, slice);
+    layer.check_sums(gpu);
     slice.target.region = layer.outputs;
     co_await multicast_slice(all, gpu, slice);
     layer.gpus.combine_ended(gpu);
