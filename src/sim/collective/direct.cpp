@@ -68,41 +68,35 @@ Process direct(Communicator& all, GpuId gpu, Collective::Op op, Bytes bytes) {
 
 namespace {
 
-void send_parcel(Communicator& all, GpuId gpu, std::uint32_t peer, Parcel parcel) {
-    Transfer transfer;
-    transfer.dst = all.member(peer);
-    transfer.bytes = std::max<Bytes>(1, parcel.bytes);
-    transfer.address = (std::uint64_t{peer} << 40) + (std::uint64_t{all.rank(gpu)} << 32);
-    transfer.arrived = all.counter(transfer.dst, Count::exchanged, gpu);
-    transfer.answered = all.counter(gpu, Count::answered, gpu);
-    all.endpoint(gpu).post(transfer, std::move(parcel.message));
+/// To every other member its parcel, the next one's first.
+void send_parcels(Communicator& all, GpuId gpu, std::vector<Parcel>& parcels) {
+    const std::uint32_t rank = all.rank(gpu);
+    for (std::uint32_t i = 1; i < all.size(); ++i) {
+        const std::uint32_t peer = (rank + i) % all.size();
+        Transfer transfer;
+        transfer.dst = all.member(peer);
+        transfer.bytes = std::max<Bytes>(1, parcels[peer].bytes);
+        transfer.address = (std::uint64_t{peer} << 40) + (std::uint64_t{rank} << 32);
+        transfer.arrived = all.counter(transfer.dst, Count::exchanged, gpu);
+        transfer.answered = all.counter(gpu, Count::answered, gpu);
+        all.endpoint(gpu).post(transfer, std::move(parcels[peer].message));
+    }
 }
 
 }  // namespace
 
-Process exchange(Communicator& all, GpuId gpu, std::vector<Parcel> parcels) {
-    const std::uint32_t n = all.size();
-    all.begin(gpu);
-    co_await all.endpoint(gpu).delay(all.costs().launch);
-    for (std::uint32_t i = 1; i < n; ++i) {
-        const std::uint32_t peer = (all.rank(gpu) + i) % n;
-        send_parcel(all, gpu, peer, std::move(parcels[peer]));
-    }
-    co_await all.until(gpu, Count::exchanged, n - 1);
-    co_await all.until(gpu, Count::answered, n - 1);
-}
-
 /// Nobody waits for acknowledgements; they are counted all the same, for the next call.
 Process tell(Communicator& all, GpuId gpu, std::vector<Parcel> parcels) {
-    const std::uint32_t n = all.size();
     all.begin(gpu);
     co_await all.endpoint(gpu).delay(all.costs().launch);
-    for (std::uint32_t i = 1; i < n; ++i) {
-        const std::uint32_t peer = (all.rank(gpu) + i) % n;
-        send_parcel(all, gpu, peer, std::move(parcels[peer]));
-    }
-    co_await all.until(gpu, Count::exchanged, n - 1);
-    all.expect(gpu, Count::answered, n - 1);
+    send_parcels(all, gpu, parcels);
+    co_await all.until(gpu, Count::exchanged, all.size() - 1);
+    all.expect(gpu, Count::answered, all.size() - 1);
+}
+
+Process exchange(Communicator& all, GpuId gpu, std::vector<Parcel> parcels) {
+    co_await tell(all, gpu, std::move(parcels));
+    co_await all.until(gpu, Count::answered, all.size() - 1);
 }
 
 Process barrier(Communicator& all, GpuId gpu, int number) {
