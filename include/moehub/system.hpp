@@ -18,11 +18,20 @@ enum class StoreQueue {
     rpm,       ///< MoE-Hub's Runtime Packet Manager
 };
 
+/// Who issues a layer's kernels.
+enum class HostMode {
+    graph,  ///< a CUDA graph: kernels follow one another by themselves
+    eager,  ///< a framework, operator by operator
+};
+
 /// A program reads only what concerns it; docs/systems.md says which.
 struct SystemSpec {
     std::string name;
     std::string title;    ///< one line for `moehub list`
     std::string program;  ///< that its GPUs run
+
+    HostMode host = HostMode::graph;
+    bool fused_activation = false;  ///< at the end of the first GEMM; false: a kernel of its own
 
     StoreQueue stores = StoreQueue::per_peer;
     int communication_sms = 0;    ///< SMs that communication holds while it runs
@@ -36,7 +45,6 @@ struct SystemSpec {
     bool fp8_experts = false;     ///< the experts' matrices are FP8
     double dispatch_element = 2;  ///< bytes of an element on its way to the experts
     double combine_element = 2;   ///< bytes of an element on its way back
-    int host_operators = 0;       ///< that the host issues one by one before rows can move
     Ps dispatch_start = 0;        ///< of the dispatch, from launch to the first packet
     Ps combine_start = 0;         ///< of the combine, from launch to the first packet
     Ps barrier = 0;               ///< of all GPUs inside a kernel, beyond its packets' way

@@ -1,5 +1,6 @@
 #include "layers/expert_kernels.hpp"
 
+#include "layers/rows.hpp"
 #include "sim/gpu/grouped_gemm.hpp"
 
 #include <numeric>
@@ -14,16 +15,8 @@ GemmPlan plan(const MoeLayer& layer, const std::vector<std::int64_t>& rows, bool
     const std::int64_t hidden = layer.input.model.hidden;
     GroupedShape shape{rows, up ? hidden : inner, up ? inner : hidden};
     shape.fp8 = layer.system.fp8_experts;
+    shape.stored = up ? layer.stored_of_up() : 1;
     return plan_grouped_gemm(layer.input.machine.gpu, shape);
-}
-
-/// FP8 experts quantise what the activation makes.
-Traffic between(const MoeLayer& layer, std::int64_t rows) {
-    const double elements = static_cast<double>(rows) * layer.inner();
-    Traffic traffic = activation_traffic(elements);
-    if (!layer.input.model.gated) traffic.read = 2 * elements;
-    if (layer.system.fp8_experts) traffic.written = quantise_traffic(elements, 128).written;
-    return traffic;
 }
 
 }  // namespace
@@ -37,14 +30,15 @@ Process run_grouped_experts(MoeLayer& layer, GpuId gpu, std::vector<std::int64_t
     const bool runs = layer.options.compute && all > 0;
     const GemmPlan up = runs ? plan(layer, rows, true) : GemmPlan{};
     const GemmPlan down = runs ? plan(layer, rows, false) : GemmPlan{};
+    co_await layer.host(gpu).launch(1);
     if (runs) co_await run_gemm(layer.card(gpu), up);
     layer.gpus.first_gemm_ended(gpu);
-    if (runs) co_await run_stream(layer.card(gpu), between(layer, all));
+    co_await run_activation(layer, gpu, all);
+    co_await layer.host(gpu).launch(1);
     if (runs) co_await run_gemm(layer.card(gpu), down);
 }
 
-Process finish_eagerly(MoeLayer& layer, GpuId gpu, EagerHost& host) {
-    if (layer.input.model.shared_experts > 0) co_await host.launch(3);
+Process finish_with_shared(MoeLayer& layer, GpuId gpu) {
     co_await layer.run_shared(gpu);
     co_await layer.finish(gpu);
 }

@@ -1,7 +1,6 @@
 /// The experts of a GPU as kernels of their own, one after the other, once all rows are there: a
 /// grouped GEMM, the activation, a grouped GEMM.
 #pragma once
-#include "layers/host.hpp"
 #include "layers/moe_layer.hpp"
 
 namespace moehub::layers {
@@ -14,7 +13,7 @@ Process run_grouped_experts(MoeLayer& layer, GpuId gpu, std::vector<std::int64_t
 
 /// Shared experts beside everything else; `done` is 1 in the end.
 Process run_shared_beside(MoeLayer& layer, GpuId gpu, sim::CounterId done);
-/// Shared experts last, as an eager host issues them, and the end of the layer.
-Process finish_eagerly(MoeLayer& layer, GpuId gpu, EagerHost& host);
+/// Shared experts last, and the end of the layer.
+Process finish_with_shared(MoeLayer& layer, GpuId gpu);
 
 }  // namespace moehub::layers

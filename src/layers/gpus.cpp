@@ -52,11 +52,12 @@ void Gpus::ended(GpuId gpu) {
     end_ = std::max(end_, now);
 }
 
-Ps Gpus::host_lead_gained() const {
+Ps Gpus::host_lead_kept() const {
     Ps least = end_;
     for (std::size_t gpu = 0; gpu < ended_.size(); ++gpu) {
         least = std::min(least, ended_[gpu] - issued_[gpu]);
     }
+    if (!host_waits_) return least >= host_lead_ ? host_lead_ : 0;
     return std::max<Ps>(0, least);
 }
 

@@ -64,9 +64,15 @@ class Gpus {
     // An eager host's lead over the GPU (host.hpp).
     Ps host_lead() const { return host_lead_; }
     void host_issued(GpuId gpu, Ps time) { issued_[gpu] = time; }
-    void host_waited(Ps operators) { lead_needed_ = std::max(lead_needed_, operators); }
-    Ps host_lead_gained() const;  ///< from its last operator to the end, on the GPU with least
-    Ps host_lead_needed() const { return lead_needed_; }  ///< to have issued all up to its wait
+    void host_waited(Ps operators) {
+        host_waits_ = true;
+        lead_needed_ = std::max(lead_needed_, operators);
+    }
+    /// In layer after layer: what is gained from the last operator to the end, on the GPU with
+    /// least; of a host that never waits all it had, or nothing if it needs longer than the GPU.
+    Ps host_lead_kept() const;
+    /// To have issued all up to its wait; of a host that never waits, what it started with.
+    Ps host_lead_needed() const { return host_waits_ ? lead_needed_ : host_lead_; }
 
     /// Time, breakdown, traffic, links, kernels: all that does not depend on the kind of layer.
     LayerResult measured() const;
@@ -93,6 +99,7 @@ class Gpus {
     Ps first_gemm_ = 0;
     Ps host_lead_;
     Ps lead_needed_ = 0;
+    bool host_waits_ = false;
     std::vector<Ps> issued_;  ///< by GPU: when its host was last done issuing
     Ps end_ = 0;              ///< of the last GPU
     std::vector<Ps> ended_;   ///< by GPU

@@ -1,41 +1,48 @@
-/// The host of an eager framework: it issues operators one by one, running ahead of the GPU until
-/// it has to know something that the GPU computes.
+/// The host of a layer: it issues operators one by one (eager), running ahead of the GPU until it
+/// has to know something that the GPU computes; or it sends off a whole graph, in which kernels
+/// follow one another by themselves, and stands in the way only where it has to know.
 ///
-/// Layers follow one another: when one starts, its host is ahead by what it gained during the last,
-/// from its last operator to the layer's end.
+/// Layers follow one another: when one starts, an eager host is ahead by what it gained during the
+/// last, from its last operator to the layer's end.
 #pragma once
 #include "layers/gpus.hpp"
+
+#include <moehub/system.hpp>
 
 #include <algorithm>
 
 namespace moehub::layers {
 
-class EagerHost {
+class Host {
   public:
-    /// `lead`: by which it is ahead when the program starts.
-    EagerHost(Gpus& gpus, GpuId gpu, Ps lead) : gpus_(gpus), gpu_(gpu), issued_(-lead) {}
+    /// `lead`: by which it is ahead when the layer starts.
+    Host(Gpus& gpus, GpuId gpu, HostMode mode, Ps lead)
+        : gpus_(gpus), gpu_(gpu), mode_(mode), issued_(-lead) {}
 
     /// `co_await host.launch(2);` goes on when the host has issued two more operators.
-    sim::Endpoint::Delay launch(int operators) {
-        issue(operators);
-        return until_issued();
+    sim::Endpoint::Delay launch(int operators) { return until(issue(operators)); }
+    /// Operators that nobody waits for here; returns when they are issued.
+    Ps issue(int operators) {
+        if (mode_ == HostMode::eager) move_to(issued_ + operators * costs().eager_launch);
+        return issued_;
     }
-    /// The host issues operators that nobody waits for here.
-    void issue(int operators) { move_to(issued_ + operators * costs().eager_launch); }
     Ps issued() const { return issued_; }  ///< when the host was last done issuing
-    /// Results go to the host, which waits for them before it issues anything more.
+    Ps per_operator() const { return mode_ == HostMode::eager ? costs().eager_launch : 0; }
+    sim::Endpoint::Delay until(Ps issued) {
+        sim::Endpoint& endpoint = gpus_.endpoint(gpu_);
+        return endpoint.delay(issued - endpoint.now());
+    }
+    /// Results go to the host, which waits for them before it issues anything more: a graph ends
+    /// here, and the next is sent off.
     sim::Endpoint::Delay synchronise() {
         gpus_.host_waited(issued_ + gpus_.host_lead());
-        move_to(std::max(issued_, gpus_.endpoint(gpu_).now()) + costs().host_sync);
-        return until_issued();
+        const Ps next = mode_ == HostMode::graph ? gpus_.machine().gpu.kernels.graph_replay : 0;
+        move_to(std::max(issued_, gpus_.endpoint(gpu_).now()) + costs().host_sync + next);
+        return until(issued_);
     }
 
   private:
     const Overheads& costs() const { return gpus_.machine().gpu.overheads; }
-    sim::Endpoint::Delay until_issued() {
-        sim::Endpoint& endpoint = gpus_.endpoint(gpu_);
-        return endpoint.delay(issued_ - endpoint.now());
-    }
     void move_to(Ps time) {
         issued_ = time;
         gpus_.host_issued(gpu_, time);
@@ -43,6 +50,7 @@ class EagerHost {
 
     Gpus& gpus_;
     GpuId gpu_;
+    HostMode mode_;
     Ps issued_;
 };
 

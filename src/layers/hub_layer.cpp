@@ -1,5 +1,7 @@
 #include "layers/hub_layer.hpp"
 
+#include "layers/run_program.hpp"
+
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -221,17 +223,18 @@ void HubLayer::close_books() {
 }
 
 LayerResult run_hub(const Job& job, void (*spawn)(HubLayer&, GpuId)) {
-    MoeLayer layer(job);
-    HubLayer hub(layer);
-    for (std::uint32_t gpu = 0; gpu < layer.gpus.count(); ++gpu) {
-        spawn(hub, static_cast<GpuId>(gpu));
-    }
-    layer.gpus.fabric.run();
-    hub.close_books();
-    LayerResult result = layer.result();
-    const std::vector<Statistic> units = hub.statistics();
-    result.statistics.insert(result.statistics.begin(), units.begin(), units.end());
-    return result;
+    return run_with_host(job, [&](MoeLayer& layer) {
+        HubLayer hub(layer);
+        for (std::uint32_t gpu = 0; gpu < layer.gpus.count(); ++gpu) {
+            spawn(hub, static_cast<GpuId>(gpu));
+        }
+        layer.gpus.fabric.run();
+        hub.close_books();
+        LayerResult result = layer.result();
+        const std::vector<Statistic> units = hub.statistics();
+        result.statistics.insert(result.statistics.begin(), units.begin(), units.end());
+        return result;
+    });
 }
 
 }  // namespace moehub::layers

@@ -19,6 +19,7 @@ GemmPlan plan(const Gpu& gpu, const GemmShape& shape, const GemmPlan* like) {
 GemmShape up_shape(const MoeLayer& layer, std::int64_t rows) {
     const std::int64_t matrices = layer.input.model.gated && !layer.backward() ? 2 : 1;
     GemmShape shape{rows, layer.input.model.hidden, matrices * layer.inner(), kCold};
+    shape.stored = layer.stored_of_up();
     shape.fp8 = layer.system.fp8_experts;
     return shape;
 }
@@ -68,8 +69,24 @@ GemmPlan MoeLayer::plan_down_like(std::int64_t rows, const GemmPlan& like) const
     return plan(input.machine.gpu, down_shape(*this, rows), &like);
 }
 
+double MoeLayer::stored_of_up() const {
+    return system.fused_activation && input.model.gated && !backward() ? 0.5 : 1;
+}
+
+/// Backward, gate, up and the gradient of their product are read, and both their gradients written.
+/// FP8 experts quantise what it makes.
+Traffic MoeLayer::activation(std::int64_t rows_here, std::int64_t width) const {
+    const double elements = static_cast<double>(rows_here) * static_cast<double>(width);
+    const double inputs = input.model.gated ? 2 : 1;
+    if (backward()) return {.read = (inputs + 1) * 2 * elements, .written = inputs * 2 * elements};
+    Traffic traffic{.read = inputs * 2 * elements, .written = 2 * elements};
+    if (system.fp8_experts) traffic.written = quantise_traffic(elements, 128).written;
+    return traffic;
+}
+
 Process MoeLayer::route(GpuId gpu) {
     if (!options.compute || backward()) co_return;
+    co_await host(gpu).launch(4);  // logits, softmax, top-k, weights
     const std::int64_t count = tokens(gpu);
     const GemmPlan logits =
         plan_gemm(input.machine.gpu, {count, input.model.hidden, input.model.experts, kCold});
@@ -93,9 +110,15 @@ Process MoeLayer::run_shared(GpuId gpu) {
                   {width, count, model.hidden, kCold},
                   {matrices * width, count, model.hidden, kCold}};
     }
-    for (const GemmShape& shape : shapes) {
-        const GemmPlan gemm = plan_gemm(input.machine.gpu, shape);
+    if (!backward()) shapes.front().stored = stored_of_up();
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+        co_await host(gpu).launch(1);
+        const GemmPlan gemm = plan_gemm(input.machine.gpu, shapes[i]);
         co_await run_gemm(card(gpu), gemm, sim::Priority::low);
+        if (i > 0 || system.fused_activation) continue;
+        co_await host(gpu).launch(1);
+        const Traffic traffic = activation(count, width);
+        co_await run_stream(card(gpu), traffic);
     }
 }
 
@@ -117,6 +140,7 @@ Process MoeLayer::weight_gradients(GpuId gpu) {
 
 Process MoeLayer::scale(GpuId gpu) {
     if (!options.compute) co_return;
+    co_await host(gpu).launch(1);
     const std::int64_t results = std::int64_t{top_k()} * shards();
     const Traffic traffic =
         sum_traffic(tokens(gpu) * results, results, static_cast<double>(row_bytes()));

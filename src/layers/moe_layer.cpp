@@ -97,6 +97,11 @@ MoeLayer::MoeLayer(const Job& job)
             numbers_of_row(input, options, gpus.fabric.link().payload)),
       experts_(experts_by_rank(input.placement)),
       gradients_(gpus.add_counter("gradients of the weights")) {
+    // A backward pass is issued from its start on.
+    const Ps lead = backward() ? 0 : gpus.host_lead();
+    for (std::uint32_t gpu = 0; gpu < gpus.count(); ++gpu) {
+        hosts_.emplace_back(gpus, static_cast<GpuId>(gpu), system.host, lead);
+    }
     make_rows();
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 #include "layers/books.hpp"
 #include "layers/gpus.hpp"
+#include "layers/host.hpp"
 
 #include <moehub/layer.hpp>
 
@@ -80,13 +81,14 @@ class MoeLayer {
     GemmPlan plan_down_and_send(std::int64_t rows) const;  ///< tiles for results that are sent away
     GemmPlan plan_up_like(std::int64_t rows, const GemmPlan& like) const;
     GemmPlan plan_down_like(std::int64_t rows, const GemmPlan& like) const;
+    /// Of the first GEMM's columns, what is stored: a fused activation makes one of gate and up.
+    double stored_of_up() const;
+    /// The activation as a kernel of its own, on rows of `width` elements.
+    Traffic activation(std::int64_t rows, std::int64_t width) const;
     Process route(GpuId gpu);       ///< router GEMM, top-k, softmax; nothing in the backward pass
     Process run_shared(GpuId gpu);  ///< shared experts for the GPU's tokens
     Process scale(GpuId gpu);       ///< weighted sum of each token's results
     bool backward() const { return options.pass == Pass::backward; }
-    /// The host's lead when the pass starts: a backward pass, which waits for nothing, is issued
-    /// from its start on.
-    Ps host_lead() const { return backward() ? 0 : gpus.host_lead(); }
     /// All of the GPU's GEMMs are done; in the backward pass the gradients of its weights follow.
     void experts_ended(GpuId gpu);
     /// Until those gradients are done: for systems that compute them before they go on.
@@ -94,6 +96,7 @@ class MoeLayer {
     /// Awaited last of all: until those gradients are done.
     Process finish(GpuId gpu);
 
+    Host& host(GpuId gpu) { return hosts_[gpu]; }
     sim::Card& card(GpuId gpu) { return gpus.card(gpu); }
     sim::Endpoint& endpoint(GpuId gpu) { return gpus.endpoint(gpu); }
 
@@ -116,6 +119,7 @@ class MoeLayer {
     void choose_copies(GpuId gpu);
     Process weight_gradients(GpuId gpu);
 
+    std::deque<Host> hosts_;                 ///< by GPU
     std::vector<std::vector<int>> experts_;  ///< by rank
     std::vector<std::vector<Row>> rows_;     ///< by source GPU
     std::vector<std::int64_t> rows_on_;      ///< [rank][expert]

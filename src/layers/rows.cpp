@@ -72,10 +72,10 @@ Process run_experts(MoeLayer& layer, GpuId gpu, std::vector<std::int64_t> rows, 
 }
 
 Process run_activation(MoeLayer& layer, GpuId gpu, std::int64_t rows) {
-    if (rows == 0 || !layer.options.compute) co_return;
-    const double elements = static_cast<double>(rows) * layer.inner();
-    Traffic traffic = activation_traffic(elements);
-    if (!layer.input.model.gated) traffic.read = 2 * elements;
+    if (layer.system.fused_activation || !layer.options.compute) co_return;
+    co_await layer.host(gpu).launch(1);
+    if (rows == 0) co_return;
+    const Traffic traffic = layer.activation(rows, layer.inner());
     co_await run_stream(layer.card(gpu), traffic);
 }
 

@@ -23,7 +23,7 @@ void take_back(MoeLayer& layer, GpuId from, const Rows& results);
 
 /// One GEMM per expert of a GPU, side by side, as a grouped kernel or streams run them.
 Process run_experts(MoeLayer& layer, GpuId gpu, std::vector<std::int64_t> rows, bool up);
-/// The activation as a kernel of its own.
+/// The activation as a kernel of its own, which the host issues; nothing where it is fused.
 Process run_activation(MoeLayer& layer, GpuId gpu, std::int64_t rows);
 /// A pass that reads rows in one order and writes them in another.
 Process reorder(MoeLayer& layer, GpuId gpu, std::int64_t rows, std::int64_t distinct);

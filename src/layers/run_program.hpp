@@ -18,27 +18,31 @@ LayerResult run_on(MoeLayer& layer, const char* name, Process (*program)(Shared&
     return layer.result();
 }
 
-template <class Shared>
-LayerResult run_program(const Job& job, const char* name, Process (*program)(Shared&, GpuId)) {
-    MoeLayer layer(job);
-    return run_on(layer, name, program);
-}
-
-/// With an eager host that is ahead without limit, and, where that is more than it gains in a
+/// With the lead that an eager host keeps from layer to layer: `run_layer` makes a result of a
+/// layer. First with a host that is ahead without limit, and, where that is more than it gains in a
 /// layer, again with what it gains.
-template <class Shared>
-LayerResult run_eager_program(const Job& job, const char* name,
-                              Process (*program)(Shared&, GpuId)) {
+template <class Run>
+LayerResult run_with_host(const Job& job, Run run_layer) {
+    if (job.system.host == HostMode::graph) {
+        MoeLayer layer(job);
+        return run_layer(layer);
+    }
     constexpr Ps kFarAhead = 1'000'000 * kUs;
     Job next = job;
     next.host_lead = kFarAhead;
     {
         MoeLayer layer(next);
-        const LayerResult result = run_on(layer, name, program);
-        next.host_lead = layer.gpus.host_lead_gained();
-        if (next.host_lead >= layer.gpus.host_lead_needed()) return result;
+        LayerResult result = run_layer(layer);
+        next.host_lead = layer.gpus.host_lead_kept();
+        if (layer.backward() || next.host_lead >= layer.gpus.host_lead_needed()) return result;
     }
-    return run_program(next, name, program);
+    MoeLayer layer(next);
+    return run_layer(layer);
+}
+
+template <class Shared>
+LayerResult run_program(const Job& job, const char* name, Process (*program)(Shared&, GpuId)) {
+    return run_with_host(job, [&](MoeLayer& layer) { return run_on(layer, name, program); });
 }
 
 }  // namespace moehub::layers

@@ -28,6 +28,7 @@ struct Needs {
     bool even_experts = false;   ///< the same number of experts on every GPU
     bool computes = false;       ///< rows do not move in steps of their own
     bool spare_sms = false;      ///< SMs beside those that communication holds
+    bool one_kernel = false;     ///< all of it, so there is none between the GEMMs
 };
 
 struct Program {
@@ -65,7 +66,11 @@ const std::vector<Program>& programs() {
         {"flashdmoe",
          "flashdmoe.cpp",
          run_flashdmoe,
-         {.one_node = true, .whole_experts = true, .computes = true, .spare_sms = true},
+         {.one_node = true,
+          .whole_experts = true,
+          .computes = true,
+          .spare_sms = true,
+          .one_kernel = true},
          {"communication_sms"}},
         {"nvls",
          "nvls.cpp",
@@ -76,9 +81,9 @@ const std::vector<Program>& programs() {
          "deepep.cpp",
          run_deepep,
          {.one_node = true, .whole_experts = true, .even_experts = true, .spare_sms = true},
-         {"communication_sms", "sm_copy", "link_share", "chunk_rows", "host_waits",
-          "host_operators", "barrier", "dispatch_element", "combine_element", "dispatch_start",
-          "combine_start", "fp8_experts", "stores"}},
+         {"communication_sms", "sm_copy", "link_share", "chunk_rows", "host_waits", "barrier",
+          "dispatch_element", "combine_element", "dispatch_start", "combine_start", "fp8_experts",
+          "stores"}},
         {"deepep-ll",
          "deepep_ll.cpp",
          run_deepep_ll,
@@ -93,7 +98,7 @@ const std::vector<Program>& programs() {
         {"mega-moe",
          "mega_moe.cpp",
          run_mega_moe,
-         {.one_node = true, .whole_experts = true, .computes = true},
+         {.one_node = true, .whole_experts = true, .computes = true, .one_kernel = true},
          {"fp8_experts", "tensor_share", "dispatch_element", "combine_element", "barrier",
           "dispatch_start"}},
         {"moe-hub", "moe_hub.cpp", run_moe_hub, {.computes = true}, {"stores"}},
@@ -101,6 +106,9 @@ const std::vector<Program>& programs() {
     };
     return kPrograms;
 }
+
+/// Parameters of every program: the software around it.
+constexpr std::string_view kEveryones[] = {"host", "fused_activation"};
 
 /// In the order in which they are listed; presets/systems has one of each.
 constexpr std::string_view kSystems[] = {
@@ -120,8 +128,10 @@ const Program& program_of(const SystemSpec& system) {
 
 void check_keys(const SystemSpec& system, const Program& program) {
     for (const std::string& key : changed_keys(system)) {
-        if (std::find(program.keys.begin(), program.keys.end(), key) != program.keys.end())
-            continue;
+        const auto has = [&](const auto& keys) {
+            return std::find(std::begin(keys), std::end(keys), key) != std::end(keys);
+        };
+        if (has(kEveryones) || has(program.keys)) continue;
         throw InputError(fmt::format(
             "system {}: {} is not a parameter of the program {}{}", system.name, key, program.name,
             program.keys.empty() ? ", which has none"
@@ -158,6 +168,8 @@ void check_needs(const LayerInput& in, const SystemSpec& system, const Needs& ne
     if (needs.spare_sms && system.communication_sms >= in.machine.gpu.sms)
         fail(fmt::format("communication holds {} SMs, and a GPU of {} has {}",
                          system.communication_sms, in.machine.name, in.machine.gpu.sms));
+    if (needs.one_kernel && !system.fused_activation)
+        fail("fused_activation: found false, allowed true: it is one kernel");
     if (needs.computes && !options.compute) fail("its rows do not move in a step of their own");
 }
 

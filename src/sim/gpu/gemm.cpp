@@ -55,7 +55,8 @@ GemmPlan cut(const Gpu& gpu, const GemmShape& shape, const Tile& tile, std::int6
     const double depth = k / parts;
     const double area = static_cast<double>(tile.first) * static_cast<double>(tile.second);
     const double in = shape.fp8 ? 1 : 2;  // bytes of an element of weights and inputs
-    const double footprint = in * k * n + rows * (in * k + 2 * n);
+    const double out = 2 * shape.stored;  // bytes that an element of the result leaves behind
+    const double footprint = in * k * n + rows * (in * k + out * n);
 
     GemmPlan plan;
     plan.tile_rows = tile.first;
@@ -71,10 +72,10 @@ GemmPlan cut(const Gpu& gpu, const GemmShape& shape, const Tile& tile, std::int6
          {.flops = (shape.fp8 ? fp8_work(gpu, gpu.kernels.fp8_efficiency) : 1) * 2 * area * depth,
           .load_bytes = in * depth * (rows / down + n / across),
           .hbm_bytes = (shape.cold ? 1 : 1 - l2_hit(gpu, footprint)) * footprint / tiles,
-          .store_bytes = 2 * area,
+          .store_bytes = out * area,
           .sms = 1}}};
     plan.weight_bytes = in * depth * n / across;
-    plan.row_bytes = rows * (in * k + 2 * n) / tiles;
+    plan.row_bytes = rows * (in * k + out * n) / tiles;
     plan.start = to_seconds(gpu.kernels.gemm_start);
     if (split > 1)
         plan.finish =

@@ -22,6 +22,7 @@ struct Cost {
     double element = 2;  ///< bytes, of weights and inputs
     double miss = 1;     ///< of the bytes, from HBM
     double work = 1;
+    double out = 2;  ///< bytes that an element of the result leaves behind
 };
 
 TileRun group_tiles(const GroupedShape& shape, std::size_t group, const GemmPlan& plan,
@@ -39,9 +40,9 @@ TileRun group_tiles(const GroupedShape& shape, std::size_t group, const GemmPlan
             static_cast<std::int64_t>(group),
             {.flops = cost.work * kCluster * 2 * tile_rows * tile_cols * k,
              .load_bytes = cost.element * k * (tile_cols + valid),
-             .hbm_bytes =
-                 cost.miss * (cost.element * k * n + rows * (cost.element * k + 2 * n)) / pairs,
-             .store_bytes = 2 * tile_rows * tile_cols,
+             .hbm_bytes = cost.miss *
+                          (cost.element * k * n + rows * (cost.element * k + cost.out * n)) / pairs,
+             .store_bytes = cost.out * tile_rows * tile_cols,
              .sms = kCluster}};
 }
 
@@ -56,9 +57,10 @@ GemmPlan plan_grouped_gemm(const Gpu& gpu, const GroupedShape& shape) {
     const auto k = static_cast<double>(shape.k);
     const auto n = static_cast<double>(shape.n);
     Cost cost;
-    if (shape.fp8) cost = {1, 1, fp8_work(gpu, gpu.kernels.fp8_grouped_efficiency)};
+    if (shape.fp8) cost = {1, 1, fp8_work(gpu, gpu.kernels.fp8_grouped_efficiency), 2};
+    cost.out = 2 * shape.stored;
     cost.miss = 1 - l2_hit(gpu, cost.element * static_cast<double>(used) * k * n +
-                                    static_cast<double>(rows) * (cost.element * k + 2 * n));
+                                    static_cast<double>(rows) * (cost.element * k + cost.out * n));
 
     const bool small = rows / std::max<std::int64_t>(groups, 1) <= kSmall || shape.n <= kSmall;
     GemmPlan plan;

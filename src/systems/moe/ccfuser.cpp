@@ -4,7 +4,6 @@
 // it must know all counts before, and buffers are handed over by a barrier of all GPUs before and
 // after. Moving experts, which balances skewed routing, is a matter of placement here.
 #include "layers/expert_kernels.hpp"
-#include "layers/host.hpp"
 #include "layers/mail.hpp"
 #include "layers/pulled_rows.hpp"
 #include "layers/rows.hpp"
@@ -44,9 +43,9 @@ Process barrier(CcFuser& c, GpuId gpu, std::size_t which) {
     co_await c.layer.endpoint(gpu).delay(c.layer.system.barrier);
 }
 
-Process count(CcFuser& c, GpuId gpu, EagerHost& host) {
+Process count(CcFuser& c, GpuId gpu) {
     MoeLayer& layer = c.layer;
-    co_await host.launch(4);  // logits, softmax, top-k, weights
+    Host& host = layer.host(gpu);
     co_await layer.route(gpu);
     co_await host.launch(2);  // rows for each expert, the exchange
     co_await small_kernels(layer, gpu, 1);
@@ -141,29 +140,27 @@ Process second_kernel(CcFuser& c, GpuId gpu) {
 
 Process run_layer(CcFuser& c, GpuId gpu) {
     MoeLayer& layer = c.layer;
-    EagerHost host(layer.gpus, gpu, layer.host_lead());
-    if (!layer.backward()) co_await count(c, gpu, host);
+    Host& host = layer.host(gpu);
+    if (!layer.backward()) co_await count(c, gpu);
     c.fetched.offer(gpu, permuted(layer, gpu));
     co_await host.launch(1);
     co_await barrier(c, gpu, 0);
     co_await host.launch(1);
     co_await first_kernel(c, gpu);
-    co_await host.launch(1);
     co_await run_activation(layer, gpu, c.counts.rows(gpu));
     co_await host.launch(1);
     co_await second_kernel(c, gpu);
     co_await host.launch(1);
     co_await barrier(c, gpu, 1);
     take_back(layer, gpu, c.combine.take(gpu, 0));
-    co_await host.launch(1);  // weighted sum
     co_await layer.scale(gpu);
-    co_await finish_eagerly(layer, gpu, host);
+    co_await finish_with_shared(layer, gpu);
 }
 
 }  // namespace
 
 LayerResult run_ccfuser(const Job& job) {
-    return run_eager_program<CcFuser>(job, "ccfuser layer", run_layer);
+    return run_program<CcFuser>(job, "ccfuser layer", run_layer);
 }
 
 }  // namespace moehub::systems

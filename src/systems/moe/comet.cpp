@@ -5,7 +5,6 @@
 // thread blocks add up a token's results of a chunk and send them home while the next is computed.
 // Counts and the order of rows are known to the host before.
 #include "layers/expert_kernels.hpp"
-#include "layers/host.hpp"
 #include "layers/mail.hpp"
 #include "layers/rows.hpp"
 #include "sim/gpu/row_gemm.hpp"
@@ -44,9 +43,9 @@ GpuId source(const MoeLayer& layer, GpuId gpu, std::uint32_t turn) {
     return static_cast<GpuId>((gpu + turn) % layer.gpus.count());
 }
 
-Process count(Comet& c, GpuId gpu, EagerHost& host) {
+Process count(Comet& c, GpuId gpu) {
     MoeLayer& layer = c.layer;
-    co_await host.launch(4);  // logits, softmax, top-k, weights
+    Host& host = layer.host(gpu);
     co_await layer.route(gpu);
     co_await host.launch(2);  // rows for each expert, the exchange
     co_await small_kernels(layer, gpu, 1);
@@ -176,24 +175,22 @@ Process second_kernel(Comet& c, GpuId gpu) {
 
 Process run_layer(Comet& c, GpuId gpu) {
     MoeLayer& layer = c.layer;
-    EagerHost host(layer.gpus, gpu, layer.host_lead());
-    if (!layer.backward()) co_await count(c, gpu, host);
+    Host& host = layer.host(gpu);
+    if (!layer.backward()) co_await count(c, gpu);
     offer_tokens(c, gpu);
     co_await host.launch(1);
     co_await first_kernel(c, gpu);
-    co_await host.launch(1);
     co_await run_activation(layer, gpu, c.counts.rows(gpu));
     co_await host.launch(1);
     co_await second_kernel(c, gpu);
-    co_await host.launch(1);  // sum over GPUs
     co_await layer.scale(gpu);
-    co_await finish_eagerly(layer, gpu, host);
+    co_await finish_with_shared(layer, gpu);
 }
 
 }  // namespace
 
 LayerResult run_comet(const Job& job) {
-    return run_eager_program<Comet>(job, "comet layer", run_layer);
+    return run_program<Comet>(job, "comet layer", run_layer);
 }
 
 }  // namespace moehub::systems

@@ -57,6 +57,7 @@ DeepEp::DeepEp(MoeLayer& of)
 Process notify(DeepEp& d, GpuId gpu) {
     MoeLayer& layer = d.layer;
     const Communicating communicating(layer.card(gpu));
+    co_await layer.host(gpu).launch(2);  // the kernel that counts, the one that tells
     const double choices = static_cast<double>(layer.rows_of(gpu).size());
     co_await run_stream(layer.card(gpu), {.read = 8 * choices, .written = choices});
     const auto experts = static_cast<Bytes>(layer.experts_of(gpu).size());
@@ -71,16 +72,13 @@ Process notify(DeepEp& d, GpuId gpu) {
         d.dispatch.expect(gpu, told.message.counts);
     }
     co_await layer.endpoint(gpu).delay(layer.system.barrier);
-    const Overheads& host = layer.input.machine.gpu.overheads;
-    if (layer.system.host_waits) {
-        co_await layer.endpoint(gpu).delay(host.host_sync +
-                                           layer.system.host_operators * host.eager_launch);
-    }
+    if (layer.system.host_waits) co_await layer.host(gpu).synchronise();
 }
 
 /// A pass before the dispatch, where rows travel in FP8.
 Process cast_tokens(MoeLayer& layer, GpuId gpu) {
     if (!layer.options.compute || layer.system.dispatch_element > 1) co_return;
+    co_await layer.host(gpu).launch(1);
     const double elements = static_cast<double>(layer.tokens(gpu)) * layer.input.model.hidden;
     co_await run_stream(layer.card(gpu), quantise_traffic(elements, 128));
 }
@@ -89,7 +87,9 @@ Process cast_tokens(MoeLayer& layer, GpuId gpu) {
 /// rows on the experts' side.
 Process reorder_copies(MoeLayer& layer, GpuId gpu, std::int64_t rows, std::int64_t copies,
                        bool out) {
-    if (!layer.options.compute || rows == 0) co_return;
+    if (!layer.options.compute) co_return;
+    co_await layer.host(gpu).launch(1);
+    if (rows == 0) co_return;
     const auto sent = static_cast<double>(out ? layer.dispatch_bytes() : layer.combine_bytes());
     const double wide = static_cast<double>(rows) * expert_bytes(layer);
     const double narrow = static_cast<double>(copies) * sent;
@@ -113,6 +113,7 @@ Process run_layer(DeepEp& d, GpuId gpu) {
     if (!layer.backward()) co_await notify(d, gpu);
 
     co_await cast_tokens(layer, gpu);
+    co_await layer.host(gpu).launch(1);
     layer.gpus.dispatch_began(gpu);
     co_await endpoint.delay(layer.system.dispatch_start);
     const Bytes beside = kCount + kChoice * layer.top_k() + scale_bytes(layer);
@@ -130,6 +131,7 @@ Process run_layer(DeepEp& d, GpuId gpu) {
     for (Rows& some : received) compute(layer, gpu, some);
     co_await reorder_copies(layer, gpu, rows, copies, false);
 
+    co_await layer.host(gpu).launch(1);
     layer.gpus.combine_began(gpu);
     co_await endpoint.delay(layer.system.combine_start);
     co_await d.combine.run(gpu, results_of(layer, received), layer.combine_bytes() + kCount);

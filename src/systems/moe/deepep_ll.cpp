@@ -91,7 +91,9 @@ Process dispatch(LowLatency& ll, GpuId gpu, Rows& received) {
 /// FP8 rows for experts that compute in BF16.
 Process cast_rows(MoeLayer& layer, GpuId gpu, std::int64_t rows) {
     const auto sent = static_cast<double>(layer.dispatch_bytes());
-    if (!layer.options.compute || rows == 0 || expert_bytes(layer) <= sent) co_return;
+    if (!layer.options.compute || expert_bytes(layer) <= sent) co_return;
+    co_await layer.host(gpu).launch(1);
+    if (rows == 0) co_return;
     const auto count = static_cast<double>(rows);
     co_await run_stream(layer.card(gpu),
                         {.read = count * sent, .written = count * expert_bytes(layer)});
@@ -117,6 +119,7 @@ Process run_layer(LowLatency& ll, GpuId gpu) {
     sim::Endpoint& endpoint = layer.endpoint(gpu);
     co_await layer.route(gpu);
     endpoint.spawn("shared experts", run_shared_beside(layer, gpu, ll.shared));
+    co_await layer.host(gpu).launch(1);
     layer.gpus.dispatch_began(gpu);
     Rows received;
     co_await dispatch(ll, gpu, received);
@@ -129,6 +132,7 @@ Process run_layer(LowLatency& ll, GpuId gpu) {
     compute(layer, gpu, received);
 
     const std::vector<Rows> results = rows_by_home(layer, received);
+    co_await layer.host(gpu).launch(1);
     layer.gpus.combine_began(gpu);
     co_await combine(ll, gpu, results);
     layer.gpus.combine_ended(gpu);

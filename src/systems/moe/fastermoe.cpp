@@ -5,7 +5,6 @@
 // for every (step, expert): three operators and a call of the library each.
 #include "layers/copies.hpp"
 #include "layers/expert_kernels.hpp"
-#include "layers/host.hpp"
 #include "layers/mail.hpp"
 #include "layers/rows.hpp"
 #include "systems/systems.hpp"
@@ -69,9 +68,9 @@ std::vector<std::vector<Rows>> rows_by_target(FasterMoe& f, GpuId gpu) {
     return made;
 }
 
-Process count(FasterMoe& f, GpuId gpu, EagerHost& host) {
+Process count(FasterMoe& f, GpuId gpu) {
     MoeLayer& layer = f.layer;
-    co_await host.launch(4);  // logits, softmax, top-k, weights
+    Host& host = layer.host(gpu);
     co_await layer.route(gpu);
     co_await host.launch(2);  // rows for each expert, the exchange
     co_await small_kernels(layer, gpu, 1);
@@ -85,7 +84,7 @@ Process count(FasterMoe& f, GpuId gpu, EagerHost& host) {
 Process send_all(FasterMoe& f, GpuId gpu, Ps first_issued, std::vector<std::vector<Rows>> rows) {
     sim::Endpoint& endpoint = f.layer.endpoint(gpu);
     const Communicating communicating(f.layer.card(gpu));
-    const Ps issue = f.layer.input.machine.gpu.overheads.eager_launch;
+    const Ps issue = f.layer.host(gpu).per_operator();
     Ps issued = first_issued;
     for (std::uint32_t step = 0; step < f.steps; ++step) {
         for (std::size_t expert = 0; expert < f.experts; ++expert) {
@@ -104,14 +103,14 @@ Process send_all(FasterMoe& f, GpuId gpu, Ps first_issued, std::vector<std::vect
     f.layer.gpus.dispatch_ended(gpu);
 }
 
-Process run_expert(FasterMoe& f, GpuId gpu, EagerHost& host, std::int64_t rows) {
+Process run_expert(FasterMoe& f, GpuId gpu, std::int64_t rows) {
     MoeLayer& layer = f.layer;
+    Host& host = layer.host(gpu);
     const GemmPlan up = layer.plan_up(rows);
     const GemmPlan down = layer.plan_down(rows);
     co_await host.launch(1);
     if (up.tiles() > 0) co_await run_gemm(layer.card(gpu), up);
     layer.gpus.first_gemm_ended(gpu);
-    co_await host.launch(1);
     co_await run_activation(layer, gpu, rows);
     co_await host.launch(1);
     if (down.tiles() > 0) co_await run_gemm(layer.card(gpu), down);
@@ -131,8 +130,8 @@ void send_back(FasterMoe& f, GpuId gpu, std::size_t channel, const Rows& results
 Process run_layer(FasterMoe& f, GpuId gpu) {
     MoeLayer& layer = f.layer;
     sim::Endpoint& endpoint = layer.endpoint(gpu);
-    EagerHost host(layer.gpus, gpu, layer.host_lead());
-    if (!layer.backward()) co_await count(f, gpu, host);
+    Host& host = layer.host(gpu);
+    if (!layer.backward()) co_await count(f, gpu);
     std::vector<std::vector<Rows>> rows = rows_by_target(f, gpu);
     const auto all = static_cast<std::int64_t>(layer.rows_of(gpu).size());
     co_await host.launch(1);
@@ -148,7 +147,7 @@ Process run_layer(FasterMoe& f, GpuId gpu) {
             const std::vector<GpuId> senders = f.senders(gpu, step);
             co_await f.dispatch.arrived(gpu, channel, static_cast<std::int64_t>(senders.size()));
             Rows here = f.dispatch.take(gpu, channel);
-            co_await run_expert(f, gpu, host, static_cast<std::int64_t>(here.size()));
+            co_await run_expert(f, gpu, static_cast<std::int64_t>(here.size()));
             if (step == 0 && expert == 0) layer.gpus.combine_began(gpu);
             compute(layer, gpu, here);
             co_await host.launch(1);
@@ -168,17 +167,17 @@ Process run_layer(FasterMoe& f, GpuId gpu) {
             }
         }
     }
-    co_await host.launch(2);  // back in order, weighted sum
+    co_await host.launch(1);  // back in order
     co_await reorder(layer, gpu, all, all);
     co_await layer.scale(gpu);
     layer.gpus.combine_ended(gpu);
-    co_await finish_eagerly(layer, gpu, host);
+    co_await finish_with_shared(layer, gpu);
 }
 
 }  // namespace
 
 LayerResult run_fastermoe(const Job& job) {
-    return run_eager_program<FasterMoe>(job, "fastermoe layer", run_layer);
+    return run_program<FasterMoe>(job, "fastermoe layer", run_layer);
 }
 
 }  // namespace moehub::systems

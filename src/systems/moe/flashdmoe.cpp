@@ -158,6 +158,7 @@ Process run_layer(FlashDmoe& f, GpuId gpu) {
     layer.endpoint(gpu).spawn("consumer", run_consumer(f, gpu));
     layer.card(gpu).blocks.hold(layer.system.communication_sms);
     co_await layer.route(gpu);
+    co_await layer.host(gpu).launch(1);
     {
         const Communicating communicating(layer.card(gpu));
         const std::int64_t results = send_packets(f, gpu);

@@ -1,5 +1,6 @@
 // The bound: routing, experts and scaling, with every row where it is needed. The first GEMMs were
 // launched while the router ran.
+#include "layers/rows.hpp"
 #include "systems/systems.hpp"
 
 namespace moehub::systems {
@@ -21,6 +22,7 @@ Process run_expert(Ideal& ideal, GpuId gpu, int expert, sim::CounterId done) {
     up.start = 0;
     if (rows > 0) co_await run_gemm(layer.card(gpu), up);
     layer.gpus.first_gemm_ended(gpu);
+    co_await run_activation(layer, gpu, rows);
     if (rows > 0) co_await run_gemm(layer.card(gpu), down);
     layer.endpoint(gpu).increase(done);
 }
@@ -35,6 +37,7 @@ Process run_layer(Ideal& ideal, GpuId gpu) {
     sim::Endpoint& endpoint = layer.endpoint(gpu);
     const sim::CounterId done = endpoint.add_counter("finished experts");
     co_await layer.route(gpu);
+    co_await layer.host(gpu).launch(2);  // the experts' GEMMs
     const std::vector<int>& experts = layer.experts_of(gpu);
     for (const int expert : experts) {
         endpoint.spawn("expert", run_expert(ideal, gpu, expert, done));
@@ -47,11 +50,12 @@ Process run_layer(Ideal& ideal, GpuId gpu) {
 }
 
 LayerResult run(const Job& job, bool tiles_of_expected_rows) {
-    MoeLayer layer(job);
-    Ideal ideal{layer, tiles_of_expected_rows};
-    layer.gpus.run("ideal layer", [&](GpuId gpu) { return run_layer(ideal, gpu); });
-    layer.deliver_all_locally();
-    return layer.result();
+    return run_with_host(job, [&](MoeLayer& layer) {
+        Ideal ideal{layer, tiles_of_expected_rows};
+        layer.gpus.run("ideal layer", [&](GpuId gpu) { return run_layer(ideal, gpu); });
+        layer.deliver_all_locally();
+        return layer.result();
+    });
 }
 
 }  // namespace

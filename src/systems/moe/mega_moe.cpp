@@ -152,6 +152,7 @@ Process run_layer(MegaMoe& m, GpuId gpu) {
     co_await layer.route(gpu);
     m.pulled.offer(gpu, rows_by_peer(layer, gpu));
     endpoint.spawn("shared experts", run_shared_beside(layer, gpu, m.shared));
+    co_await layer.host(gpu).launch(1);
     co_await endpoint.delay(layer.system.dispatch_start);
     const auto counts = static_cast<Bytes>(layer.experts_of(gpu).size());
     co_await tell_counts(m, gpu, kCount * std::max<Bytes>(1, counts));

@@ -2,7 +2,6 @@
 // one step after the other, issued by an eager host that must know the counts before it can go on.
 // The numbers of operators are those of Megatron-Core's MoELayer; each copy of a row travels.
 #include "layers/expert_kernels.hpp"
-#include "layers/host.hpp"
 #include "layers/rows.hpp"
 #include "systems/systems.hpp"
 
@@ -31,9 +30,9 @@ struct MegatronTe {
 };
 
 /// Routing, and the counts that the host must know before it can go on; the way back knows them.
-Process count(MegatronTe& m, GpuId gpu, EagerHost& host) {
+Process count(MegatronTe& m, GpuId gpu) {
     MoeLayer& layer = m.layer;
-    co_await host.launch(4);  // logits, softmax, top-k, routing map
+    Host& host = layer.host(gpu);
     co_await layer.route(gpu);
     co_await host.launch(1);  // rows for each expert
     co_await small_kernels(layer, gpu, 1);
@@ -52,10 +51,10 @@ void check_weights(MegatronTe& m, GpuId gpu) {
 
 Process run_layer(MegatronTe& m, GpuId gpu) {
     MoeLayer& layer = m.layer;
-    EagerHost host(layer.gpus, gpu, layer.host_lead());
+    Host& host = layer.host(gpu);
     const bool several = layer.experts_of(gpu).size() > 1;
 
-    if (!layer.backward()) co_await count(m, gpu, host);
+    if (!layer.backward()) co_await count(m, gpu);
     layer.gpus.dispatch_began(gpu);
     std::vector<Rows> sent = permuted(layer, gpu);
     const std::int64_t rows = count_rows(sent);
@@ -76,7 +75,6 @@ Process run_layer(MegatronTe& m, GpuId gpu) {
     co_await host.launch(1);
     co_await run_experts(layer, gpu, by_expert, true);
     layer.gpus.first_gemm_ended(gpu);
-    co_await host.launch(1);  // activation
     co_await run_activation(layer, gpu, rows_in);
     co_await host.launch(1);
     co_await run_experts(layer, gpu, by_expert, false);
@@ -97,13 +95,13 @@ Process run_layer(MegatronTe& m, GpuId gpu) {
     const auto width = static_cast<double>(layer.row_bytes());
     co_await run_for(layer.card(gpu), scatter_add_seconds(layer.card(gpu).gpu, rows, width));
     layer.gpus.combine_ended(gpu);
-    co_await finish_eagerly(layer, gpu, host);
+    co_await finish_with_shared(layer, gpu);
 }
 
 }  // namespace
 
 LayerResult run_megatron_te(const Job& job) {
-    return run_eager_program<MegatronTe>(job, "megatron-te layer", run_layer);
+    return run_program<MegatronTe>(job, "megatron-te layer", run_layer);
 }
 
 }  // namespace moehub::systems

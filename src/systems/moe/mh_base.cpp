@@ -3,6 +3,7 @@
 // acknowledgements of all its rows to the expert and then raises its flag there; the expert's
 // thread blocks poll until every producer's flag is up.
 #include "layers/hub_layer.hpp"
+#include "layers/rows.hpp"
 #include "systems/systems.hpp"
 
 namespace moehub::systems {
@@ -18,6 +19,7 @@ Process raise_flag(HubLayer& hub, GpuId gpu, std::uint32_t expert, std::int64_t 
 
 Process produce(HubLayer& hub, GpuId gpu) {
     co_await hub.layer.route(gpu);
+    co_await hub.layer.host(gpu).launch(3);  // the experts' GEMMs, which wait for rows; the stores
     hub.communication(gpu, true);
     for (const Row& row : hub.layer.rows_of(gpu))
         hub.send(gpu, row, hub.counters().sent_to + row.expert);
@@ -37,6 +39,7 @@ Process run_expert(HubLayer& hub, GpuId gpu, LocalExpert& expert) {
     expert.up->start_all(rows);
     co_await expert.up->finish(rows);
     hub.layer.gpus.first_gemm_ended(gpu);
+    co_await run_activation(hub.layer, gpu, rows);
     co_await expert.down->run(rows);
     endpoint.increase(hub.counters().kernels_done);
 }

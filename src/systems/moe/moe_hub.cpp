@@ -1,5 +1,6 @@
 // MoE-Hub's layer: no counts, no shuffling, no polling.
 #include "layers/hub_layer.hpp"
+#include "layers/rows.hpp"
 #include "systems/systems.hpp"
 
 namespace moehub::systems {
@@ -8,6 +9,7 @@ namespace {
 /// Producer: sends every row as soon as it is routed.
 Process produce(HubLayer& hub, GpuId gpu) {
     co_await hub.layer.route(gpu);
+    co_await hub.layer.host(gpu).launch(3);  // the experts' GEMMs, which wait for rows; the stores
     hub.communication(gpu, true);
     for (const Row& row : hub.layer.rows_of(gpu)) hub.send(gpu, row);
     co_await hub.run_shared(gpu);
@@ -20,6 +22,7 @@ Process run_expert(HubLayer& hub, GpuId gpu, LocalExpert& expert) {
     const std::uint32_t rows = hub.rows_in(gpu, expert);
     co_await expert.up->finish(rows);
     hub.layer.gpus.first_gemm_ended(gpu);
+    co_await run_activation(hub.layer, gpu, rows);
     co_await expert.down->run(rows);
     endpoint.increase(hub.counters().kernels_done);
 }

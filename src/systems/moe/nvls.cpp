@@ -46,6 +46,7 @@ sim::Slice own_tokens(const MoeLayer& layer, GpuId gpu, Bytes row) {
 Process gather(Nvls& n, GpuId gpu) {
     MoeLayer& layer = n.layer;
     const Communicating communicating(layer.card(gpu));
+    co_await layer.host(gpu).launch(1);
     layer.gpus.dispatch_began(gpu);
     sim::Slice slice = own_tokens(layer, gpu, layer.dispatch_bytes());
     slice.target.region = n.tokens;
@@ -57,6 +58,7 @@ Process gather(Nvls& n, GpuId gpu) {
 Process reduce(Nvls& n, GpuId gpu) {
     MoeLayer& layer = n.layer;
     const Communicating communicating(layer.card(gpu));
+    co_await layer.host(gpu).launch(1);
     layer.gpus.combine_began(gpu);
     sim::Slice slice = own_tokens(layer, gpu, layer.combine_bytes());
     slice.target.region = n.partials;
@@ -95,13 +97,16 @@ Process run_experts_here(Nvls& n, GpuId gpu) {
     const auto count = static_cast<std::int64_t>(rows.size());
     const std::vector<std::int64_t> by_expert = rows_by_expert(layer, gpu, {rows});
     if (layer.options.compute) {
+        co_await layer.host(gpu).launch(2);  // rows in the experts' order, the first GEMM
         co_await reorder(layer, gpu, count, std::min(count, layer.input.routing.tokens));
         co_await run_experts(layer, gpu, by_expert, true);
     }
     layer.gpus.first_gemm_ended(gpu);
     if (layer.options.compute) {
         co_await run_activation(layer, gpu, count);
+        co_await layer.host(gpu).launch(1);
         co_await run_experts(layer, gpu, by_expert, false);
+        co_await layer.host(gpu).launch(1);
         // Sums for all tokens, zeros where none of a token's experts is here.
         const auto width = static_cast<double>(layer.row_bytes());
         const Traffic sums{static_cast<double>(count) * width,

@@ -192,7 +192,9 @@ void offer_results(OneSided& o, GpuId gpu, std::vector<sim::Received>& received)
 
 /// A GPU's experts' results of a token are one row by the end of the second GEMM.
 Process sum_copies(MoeLayer& layer, GpuId gpu, std::int64_t rows, std::int64_t copies) {
-    if (!layer.options.compute || rows == 0) co_return;
+    if (!layer.options.compute) co_return;
+    co_await layer.host(gpu).launch(1);
+    if (rows == 0) co_return;
     const auto width = static_cast<double>(layer.combine_bytes());
     const Traffic sum{.read = static_cast<double>(rows) * width,
                       .written = static_cast<double>(copies) * width};
@@ -205,6 +207,7 @@ Process run_layer(OneSided& o, GpuId gpu) {
     co_await layer.route(gpu);
     endpoint.spawn("shared experts", run_shared_beside(layer, gpu, o.shared));
     Work work = work_of(layer, gpu);
+    co_await layer.host(gpu).launch(1);
     layer.gpus.dispatch_began(gpu);
     co_await dispatch(o, gpu, work);
     layer.gpus.dispatch_ended(gpu);
@@ -223,6 +226,7 @@ Process run_layer(OneSided& o, GpuId gpu) {
     co_await sum_copies(layer, gpu, rows, copies);
     offer_results(o, gpu, received);
 
+    co_await layer.host(gpu).launch(1);
     layer.gpus.combine_began(gpu);
     co_await combine(o, gpu, work);
     layer.gpus.combine_ended(gpu);

@@ -4,7 +4,6 @@
 // capacity is the largest count of all GPUs, which the host must know to allocate.
 #include "layers/copies.hpp"
 #include "layers/expert_kernels.hpp"
-#include "layers/host.hpp"
 #include "layers/mail.hpp"
 #include "layers/rows.hpp"
 #include "systems/systems.hpp"
@@ -106,9 +105,9 @@ Process exchange_all(Tutel& t, GpuId gpu, std::vector<std::vector<Rows>>& rows,
     co_await exchange_chunks(t, gpu, t.combine, results, true);
 }
 
-Process count(Tutel& t, GpuId gpu, EagerHost& host) {
+Process count(Tutel& t, GpuId gpu) {
     MoeLayer& layer = t.layer;
-    co_await host.launch(4);  // logits, softmax, top-k, weights
+    Host& host = layer.host(gpu);
     co_await layer.route(gpu);
     co_await host.launch(3);  // one-hot masks, running sums, largest count
     co_await small_kernels(layer, gpu, 3);
@@ -119,15 +118,15 @@ Process count(Tutel& t, GpuId gpu, EagerHost& host) {
 
 /// What arrives lies by GPU and expert, what is computed by expert and GPU: a pass before and one
 /// after, where a GPU has several experts.
-Process run_chunk(Tutel& t, GpuId gpu, EagerHost& host, std::int64_t rows) {
+Process run_chunk(Tutel& t, GpuId gpu, std::int64_t rows) {
     MoeLayer& layer = t.layer;
+    Host& host = layer.host(gpu);
     const std::vector<std::int64_t> by_expert(static_cast<std::size_t>(t.experts), rows);
     const std::int64_t swizzled = t.experts > 1 ? t.experts * rows : 0;
     co_await host.launch(t.experts > 1 ? 2 : 1);
     co_await reorder(layer, gpu, swizzled, swizzled);
     co_await run_experts(layer, gpu, by_expert, true);
     layer.gpus.first_gemm_ended(gpu);
-    co_await host.launch(1);
     co_await run_activation(layer, gpu, t.experts * rows);
     co_await host.launch(1);
     co_await run_experts(layer, gpu, by_expert, false);
@@ -138,8 +137,8 @@ Process run_chunk(Tutel& t, GpuId gpu, EagerHost& host, std::int64_t rows) {
 Process run_layer(Tutel& t, GpuId gpu) {
     MoeLayer& layer = t.layer;
     sim::Endpoint& endpoint = layer.endpoint(gpu);
-    EagerHost host(layer.gpus, gpu, layer.host_lead());
-    if (!layer.backward()) co_await count(t, gpu, host);
+    Host& host = layer.host(gpu);
+    if (!layer.backward()) co_await count(t, gpu);
     const std::int64_t room = t.capacity * t.experts * layer.gpus.count();
     const std::int64_t cut = t.chunks > 1 ? room : 0;  // chunks are copied out of it, and back
     std::vector<std::vector<Rows>> rows = rows_by_chunk(t, gpu);
@@ -155,7 +154,7 @@ Process run_layer(Tutel& t, GpuId gpu) {
         co_await t.dispatch.arrived(gpu, chunk, layer.gpus.count());
         if (chunk + 1 == t.chunks) layer.gpus.dispatch_ended(gpu);
         Rows here = t.dispatch.take(gpu, chunk);
-        co_await run_chunk(t, gpu, host, t.rows_of(chunk) * layer.gpus.count());
+        co_await run_chunk(t, gpu, t.rows_of(chunk) * layer.gpus.count());
         if (chunk == 0) layer.gpus.combine_began(gpu);
         compute(layer, gpu, here);
         results[chunk] = rows_by_home(layer, here);
@@ -167,17 +166,17 @@ Process run_layer(Tutel& t, GpuId gpu) {
         co_await t.combine.arrived(gpu, chunk, layer.gpus.count());
         take_back(layer, gpu, t.combine.take(gpu, chunk));
     }
-    co_await host.launch(2);  // chunks put together, weighted sum
+    co_await host.launch(1);  // chunks put together
     co_await reorder(layer, gpu, cut, cut);
     co_await layer.scale(gpu);
     layer.gpus.combine_ended(gpu);
-    co_await finish_eagerly(layer, gpu, host);
+    co_await finish_with_shared(layer, gpu);
 }
 
 }  // namespace
 
 LayerResult run_tutel(const Job& job) {
-    return run_eager_program<Tutel>(job, "tutel layer", run_layer);
+    return run_program<Tutel>(job, "tutel layer", run_layer);
 }
 
 }  // namespace moehub::systems
