@@ -22,6 +22,10 @@ struct Kernels {
     double grouped_store = 31.7e9;  ///< as gemm_store, in the grouped kernel
     double stream_load = 30.3e9;  ///< bytes/s that one SM reads and writes in a memory-bound kernel
 
+    double row_load = 54e9;      ///< bytes/s that one SM reads of rows which it sends, from L2
+    double row_load_hbm = 18e9;  ///< the same from HBM
+    double row_store = 54e9;     ///< bytes/s that one SM stores of them
+
     Ps gemm_start = 2'380 * kNs;          ///< launch, descriptors, first loads of a GEMM
     Ps grouped_start = 10'100 * kNs;      ///< as gemm_start, with the kernel that lists the groups
     Ps stream_start = 1'670 * kNs;        ///< launch and first loads of a memory-bound kernel

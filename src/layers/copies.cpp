@@ -3,13 +3,6 @@
 #include <algorithm>
 
 namespace moehub::layers {
-namespace {
-
-constexpr Bytes kScaled = 128;  ///< elements with one scale (DeepSeek-V3 technical report)
-constexpr Bytes kScale = 4;     ///< bytes of one
-
-}  // namespace
-
 std::vector<Rows> rows_by_peer(const MoeLayer& layer, GpuId gpu) {
     std::vector<Rows> buffers(layer.gpus.count());
     for (const Row& row : layer.rows_of(gpu)) {
@@ -52,11 +45,6 @@ std::vector<Rows> rows_by_home(const MoeLayer& layer, const Rows& rows) {
     std::vector<Rows> buffers(layer.gpus.count());
     for (const CarriedRow& row : rows) buffers[layer.home_of(row.token)].push_back(row);
     return buffers;
-}
-
-Bytes scale_bytes(const MoeLayer& layer) {
-    if (layer.system.dispatch_element > 1) return 0;
-    return (layer.input.model.hidden + kScaled - 1) / kScaled * kScale;
 }
 
 }  // namespace moehub::layers

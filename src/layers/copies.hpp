@@ -20,7 +20,4 @@ std::vector<Rows> cut(const Rows& rows, std::int64_t copies);
 /// Received rows by whose tokens they are, in the order in which they stand.
 std::vector<Rows> rows_by_home(const MoeLayer& layer, const Rows& rows);
 
-/// Bytes of FP8 scales beside a row, where its elements have one byte: a float for every 128.
-Bytes scale_bytes(const MoeLayer& layer);
-
 }  // namespace moehub::layers

@@ -17,8 +17,11 @@ Process AllToAll::exchange(GpuId gpu, std::vector<Rows> rows, Bytes bytes) {
         parcels.push_back({bytes * static_cast<Bytes>(some.size()), {std::move(some), {}}});
     }
     for (Rows& some : received_[gpu]) some.clear();
+    sim::Endpoint& endpoint = layer_.endpoint(gpu);
+    const Ps own = endpoint.copy_in_memory(parcels[gpu].bytes);
     received_[gpu][gpu] = std::move(parcels[gpu].message.rows);
     co_await sim::exchange(all_, gpu, std::move(parcels));
+    co_await endpoint.delay(own - endpoint.now());
     for (sim::Received& from : all_.received(gpu)) {
         Rows& some = received_[gpu][from.from];
         some.insert(some.end(), from.message.rows.begin(), from.message.rows.end());

@@ -25,7 +25,7 @@ class AllToAll {
     AllToAll(MoeLayer& layer, const char* name);
 
     /// Sends rows[peer] of `bytes` each to each peer and ends when everything for this GPU has
-    /// arrived. What stays on the GPU is not moved.
+    /// arrived. What stays on the GPU is copied in its memory.
     Process exchange(GpuId gpu, std::vector<Rows> rows, Bytes bytes);
     /// After exchange: from each peer, in the order in which it was put in.
     std::vector<Rows>& received(GpuId gpu) { return received_[gpu]; }

@@ -25,6 +25,24 @@ double expert_bytes(const MoeLayer& layer) {
     return (layer.system.fp8_experts ? 1 : 2) * static_cast<double>(layer.input.model.hidden);
 }
 
+Process quantise_tokens(MoeLayer& layer, GpuId gpu) {
+    if (!layer.options.compute || !layer.dispatches_fp8()) co_return;
+    co_await layer.host(gpu).launch(1);
+    const double elements = static_cast<double>(layer.tokens(gpu)) * layer.input.model.hidden;
+    const Traffic traffic = quantise_traffic(elements, 128);
+    co_await run_stream(layer.card(gpu), traffic);
+}
+
+Process convert_rows(MoeLayer& layer, GpuId gpu, std::int64_t rows) {
+    if (!layer.options.compute || layer.dispatches_fp8() == layer.system.fp8_experts) co_return;
+    co_await layer.host(gpu).launch(1);
+    if (rows == 0) co_return;
+    const auto count = static_cast<double>(rows);
+    const Traffic traffic{.read = count * static_cast<double>(layer.dispatch_bytes()),
+                          .written = count * expert_bytes(layer)};
+    co_await run_stream(layer.card(gpu), traffic);
+}
+
 Process run_grouped_experts(MoeLayer& layer, GpuId gpu, std::vector<std::int64_t> rows) {
     const std::int64_t all = std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
     const bool runs = layer.options.compute && all > 0;

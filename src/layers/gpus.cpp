@@ -10,6 +10,7 @@ sim::FabricOptions fabric_options(const GpusOptions& options) {
     made.grain = options.grain;
     made.queueing = options.queueing;
     made.scheme = options.scheme;
+    made.slow_ingress = true;
     made.fault = options.fault;
     return made;
 }
@@ -25,6 +26,12 @@ Gpus::Gpus(const Machine& machine, const GpusOptions& options)
             fabric.gpu(gpu), machine,
             sim::Hub::Options{options.page_pool, options.numbers, fabric.link().payload});
     }
+    const Kernels& kernels = machine.gpu.kernels;
+    for (std::uint32_t gpu = 0; gpu < gpus; ++gpu) {
+        fabric.gpu(gpu).attach_memory(cards_[gpu].hbm, kernels.hbm_efficiency / kernels.hbm_write);
+    }
+    const sim::CounterId stores = add_counter("stores that the hub has taken in");
+    for (std::uint32_t gpu = 0; gpu < gpus; ++gpu) fabric.gpu(gpu).count_stores(stores);
     issued_.resize(gpus);
     ended_.resize(gpus);
 }

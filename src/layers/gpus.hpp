@@ -20,9 +20,9 @@ using sim::Process;
 struct GpusOptions {
     Grain grain = Grain::row;
     sim::Queueing queueing = sim::Queueing::per_peer;
-    bool numbers = false;  ///< rows carry numbers
-    Bytes page_pool = 0;   ///< of each hub
-    Ps host_lead = 0;      ///< by which an eager host is ahead when the layer starts (host.hpp)
+    std::size_t numbers = 0;  ///< that a row carries
+    Bytes page_pool = 0;      ///< of each hub
+    Ps host_lead = 0;         ///< by which an eager host is ahead when the layer starts (host.hpp)
     sim::Scheme scheme = sim::Scheme::windows;
     sim::Fault fault = {};  ///< for tests
 };

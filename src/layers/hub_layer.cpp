@@ -1,6 +1,7 @@
 #include "layers/hub_layer.hpp"
 
 #include "layers/run_program.hpp"
+#include "layers/sending_kernel.hpp"
 
 #include <algorithm>
 
@@ -17,7 +18,7 @@ std::uint64_t source_column(GpuId gpu, std::uint32_t result) {
 
 HubLayer::HubLayer(MoeLayer& of)
     : layer(of), all_ready(of.gpus.fabric), inputs_(of.input.placement.hosts.size()) {
-    const bool whole_packets = layer.row_bytes() % layer.gpus.fabric.link().payload == 0;
+    const bool whole_packets = layer.dispatch_bytes() % layer.gpus.fabric.link().payload == 0;
     const bool one_node = layer.input.machine.nodes == 1;
     if (layer.options.grain == Grain::row && whole_packets && one_node) stores_per_row_ = 1;
     counters_.results_sent = of.gpus.add_counter("acknowledged results");
@@ -34,7 +35,7 @@ HubLayer::HubLayer(MoeLayer& of)
         sim::RowSpace results;
         results.name = fmt::format("results on gpu {}", gpu);
         results.rows = std::int64_t{layer.tokens(gpu)} * layer.top_k() * layer.shards();
-        results.data_bytes = layer.row_bytes();
+        results.data_bytes = layer.combine_bytes();
         results.allocated = false;
         results_.push_back(rowsp_malloc(layer.endpoint(gpu), results));
         sim::ReplicaTable& replicas = layer.gpus.hub(gpu).replicas(layer.options.replicas);
@@ -63,7 +64,7 @@ void HubLayer::add_expert(GpuId gpu, int expert) {
     sim::RowSpace space;
     space.name = fmt::format("input of expert {} on gpu {}", expert, gpu);
     space.rows = options.region_rows > 0 ? options.region_rows : layer.input.routing.tokens;
-    space.data_bytes = layer.row_bytes();
+    space.data_bytes = layer.dispatch_bytes();
     space.block_rows = std::max(1u, made.up->block_rows() * made.up->blocks_at_once());
     const auto page = static_cast<std::uint32_t>(options.page_rows);
     space.page_rows = (page + space.block_rows - 1) / space.block_rows * space.block_rows;
@@ -73,7 +74,24 @@ void HubLayer::add_expert(GpuId gpu, int expert) {
     experts_[gpu].push_back(std::move(made));
 }
 
-void HubLayer::send(GpuId from, const Row& row, sim::CounterId answered) {
+Process HubLayer::send_rows(GpuId from, bool by_expert) {
+    const std::vector<Row>& rows = layer.rows_of(from);
+    Sending sending;
+    sending.sms = layer.system.sending_sms;
+    sending.rows = static_cast<std::int64_t>(rows.size());
+    sending.read = static_cast<double>(layer.dispatch_bytes());
+    sending.stored = sending.read * layer.shards();
+    sending.table = sending.read * layer.tokens(from);
+    std::function<int(std::int64_t)> store = [this, from, by_expert, &rows](std::int64_t i) {
+        const Row& row = rows[static_cast<std::size_t>(i)];
+        return send(from, row,
+                    by_expert ? counters_.sent_to + row.expert : all_ready.acknowledged());
+    };
+    co_await run_sending(layer, from, sending, store);
+}
+
+/// A row and its source column to all shards of a copy of its expert.
+int HubLayer::send(GpuId from, const Row& row, sim::CounterId answered) {
     const auto& hosts = layer.input.placement.hosts[row.expert];
     const std::uint32_t rank = layer.gpus.hub(from).replicas().choose(row.expert);
     const auto copy = std::find(hosts.begin(), hosts.end(), static_cast<int>(rank)) - hosts.begin();
@@ -84,7 +102,7 @@ void HubLayer::send(GpuId from, const Row& row, sim::CounterId answered) {
         sim::RowStore store;
         store.to = inputs_[row.expert][static_cast<std::size_t>(copy * layer.shards() + shard)];
         store.row_id = row.id;
-        store.bytes = layer.row_bytes();
+        store.bytes = layer.dispatch_bytes();
         store.numbers = layer.books.input(row.token);
         store.answered = answered;
         const std::uint64_t source = source_column(from, result);
@@ -95,6 +113,7 @@ void HubLayer::send(GpuId from, const Row& row, sim::CounterId answered) {
         store_row(layer.endpoint(from), store);
         store_source(layer.endpoint(from), store, source);
     }
+    return layer.shards();
 }
 
 std::int64_t HubLayer::stores(GpuId gpu) const {
@@ -132,7 +151,7 @@ void HubLayer::send_back(GpuId gpu, const LocalExpert& expert, std::uint32_t row
         sim::PlainStore result;
         result.to = results_[home];
         result.row = static_cast<std::uint32_t>(source) + static_cast<std::uint32_t>(shard);
-        result.bytes = layer.row_bytes();
+        result.bytes = layer.combine_bytes();
         result.arrived = counters_.results;
         result.answered = counters_.results_sent;
         result.numbers = layer.books.result(expert.expert, shard, memory.numbers(number));

@@ -40,10 +40,9 @@ class HubLayer {
     /// A region's number is its expert's among the GPU's.
     LocalExpert& expert_in(GpuId gpu, sim::RegionId region) { return experts_[gpu][region]; }
 
-    /// Sends a row and its source column to all shards of a copy of its expert; `answered` counts
-    /// the stores' acknowledgements.
-    void send(GpuId from, const Row& row, sim::CounterId answered);
-    void send(GpuId from, const Row& row) { send(from, row, all_ready.acknowledged()); }
+    /// The kernel that sends all rows of a GPU. `by_expert`: acknowledgements are counted by
+    /// expert, for flags; else for AllReady.
+    Process send_rows(GpuId from, bool by_expert);
     /// Stores that `send` makes for all rows of a GPU, and for those to each expert.
     std::int64_t stores(GpuId gpu) const;
     std::vector<std::int64_t> stores_by_expert(GpuId gpu) const;
@@ -91,6 +90,7 @@ class HubLayer {
     };
 
     void add_expert(GpuId gpu, int expert);
+    int send(GpuId from, const Row& row, sim::CounterId answered);
     void check_row(GpuId gpu, const LocalExpert& expert, std::uint32_t number) const;
     Process watch_experts(GpuId gpu);
 

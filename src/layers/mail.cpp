@@ -5,6 +5,16 @@
 #include <tuple>
 
 namespace moehub::layers {
+namespace {
+
+/// A GPU fetches from itself.
+Process copy(sim::Endpoint& endpoint, sim::CounterId arrived, sim::Message message, Bytes bytes) {
+    const Ps done = endpoint.copy_in_memory(bytes);
+    co_await endpoint.delay(done - endpoint.now());
+    endpoint.keep(arrived, std::move(message));
+}
+
+}  // namespace
 
 Mail::Mail(Gpus& gpus, const char* name, std::size_t channels)
     : gpus_(gpus),
@@ -24,13 +34,13 @@ void Mail::post(const sim::Transfer& wanted, GpuId poster) {
     gpus_.endpoint(poster).post(transfer);
 }
 
-void Mail::send_message(GpuId from, GpuId to, std::size_t channel, sim::Message message,
-                        Bytes bytes) {
-    if (from == to) return gpus_.endpoint(to).keep(counter(channel), std::move(message));
+void Mail::send_message(GpuId from, const Letter& letter, sim::Message message) {
     sim::Transfer transfer;
-    transfer.dst = to;
-    transfer.bytes = bytes;
-    transfer.arrived = counter(channel);
+    transfer.dst = letter.to;
+    transfer.bytes = letter.bytes;
+    transfer.from_sm = letter.from_sm;
+    transfer.told = letter.told;
+    transfer.arrived = counter(letter.channel);
     transfer.answered = acknowledged_;
     if (!message.rows.empty() || !message.counts.empty()) {
         transfer.message = gpus_.fabric.messages().add(std::move(message));
@@ -40,12 +50,20 @@ void Mail::send_message(GpuId from, GpuId to, std::size_t channel, sim::Message 
 }
 
 void Mail::send(GpuId from, GpuId to, std::size_t channel, Rows rows, Bytes bytes) {
-    send_message(from, to, channel, {std::move(rows), {}}, bytes);
+    send_message(from, {.to = to, .channel = channel, .bytes = bytes}, {std::move(rows), {}});
+}
+
+void Mail::store(GpuId from, GpuId to, std::size_t channel, Rows rows, Bytes bytes) {
+    send_message(from, {to, channel, bytes, true, false}, {std::move(rows), {}});
+}
+
+void Mail::store_told(GpuId from, GpuId to, std::size_t channel, Rows rows, Bytes bytes) {
+    send_message(from, {to, channel, bytes, true, true}, {std::move(rows), {}});
 }
 
 void Mail::tell(GpuId from, GpuId to, std::size_t channel, std::vector<std::int64_t> counts,
                 Bytes bytes) {
-    send_message(from, to, channel, {{}, std::move(counts)}, bytes);
+    send_message(from, {.to = to, .channel = channel, .bytes = bytes}, {{}, std::move(counts)});
 }
 
 /// A key has its memory from the first time that somebody names it.
@@ -70,9 +88,11 @@ void Mail::fetch_under(GpuId reader, sim::CounterId arrived, const Load& load) {
         if (load.rows && !messages.written(message)) {
             throw std::logic_error("a GPU reads rows that it has not yet written");
         }
-        return gpus_.endpoint(reader).keep(
-            arrived, load.rows ? messages.part(message, load.range.first, load.range.count)
-                               : sim::Message{});
+        sim::Message own =
+            load.rows ? messages.part(message, load.range.first, load.range.count) : sim::Message{};
+        sim::Endpoint& endpoint = gpus_.endpoint(reader);
+        endpoint.spawn("copy in memory", copy(endpoint, arrived, std::move(own), load.bytes));
+        return;
     }
     sim::Transfer transfer;
     transfer.kind = sim::Kind::load;

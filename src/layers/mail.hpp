@@ -21,8 +21,12 @@ class Mail {
   public:
     Mail(Gpus& gpus, const char* name, std::size_t channels);
 
-    /// Stores `bytes` with the rows into `to`'s channel. To itself: there at once, nothing moves.
+    /// Stores `bytes` with the rows, which lie in `from`'s memory, into `to`'s channel.
     void send(GpuId from, GpuId to, std::size_t channel, Rows rows, Bytes bytes);
+    /// The same by SMs that have the rows: a GEMM that ends, or a kernel that has read them and is
+    /// told when its hub has taken them in (sending_kernel.hpp).
+    void store(GpuId from, GpuId to, std::size_t channel, Rows rows, Bytes bytes);
+    void store_told(GpuId from, GpuId to, std::size_t channel, Rows rows, Bytes bytes);
     void tell(GpuId from, GpuId to, std::size_t channel, std::vector<std::int64_t> counts,
               Bytes bytes);
 
@@ -44,9 +48,9 @@ class Mail {
 
     /// `co_await mail.arrived(gpu, channel, 7);` goes on when seven messages are there.
     sim::Endpoint::Until arrived(GpuId gpu, std::size_t channel, std::int64_t messages);
-    /// … when so many of what the GPU has sent to others are acknowledged.
+    /// … when so many of what the GPU has sent are acknowledged.
     sim::Endpoint::Until acknowledged(GpuId gpu, std::int64_t messages);
-    std::int64_t sent(GpuId gpu) const { return sent_[gpu]; }  ///< to others
+    std::int64_t sent(GpuId gpu) const { return sent_[gpu]; }  ///< messages
 
     /// What has come in the channel, by sender and in the order in which each sent it.
     std::vector<sim::Received> take_messages(GpuId gpu, std::size_t channel) {
@@ -56,7 +60,14 @@ class Mail {
 
   private:
     void post(const sim::Transfer& wanted, GpuId poster);
-    void send_message(GpuId from, GpuId to, std::size_t channel, sim::Message message, Bytes bytes);
+    struct Letter {
+        GpuId to = 0;
+        std::size_t channel = 0;
+        Bytes bytes = 0;
+        bool from_sm = false;
+        bool told = false;
+    };
+    void send_message(GpuId from, const Letter& letter, sim::Message message);
     std::vector<sim::Received> messages_under(GpuId gpu, sim::CounterId arrived);
     sim::MessageId offered(GpuId from, std::uint64_t key);
     sim::CounterId counter(std::size_t channel) const {

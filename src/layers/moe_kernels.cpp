@@ -56,7 +56,7 @@ GemmPlan MoeLayer::plan_down_and_send(std::int64_t rows) const {
     const double away = static_cast<double>(gpus.count() - 1) / gpus.count();
     // Of a GPU's experts only the last has nothing behind which its results could be sent.
     const double last = static_cast<double>(experts_.size()) / input.model.experts;
-    shape.send_row = std::min(1.0, last) * away * static_cast<double>(row_bytes()) /
+    shape.send_row = std::min(1.0, last) * away * static_cast<double>(combine_bytes()) /
                      input.machine.link.bandwidth;
     return plan(input.machine.gpu, shape, nullptr);
 }
@@ -143,7 +143,7 @@ Process MoeLayer::scale(GpuId gpu) {
     co_await host(gpu).launch(1);
     const std::int64_t results = std::int64_t{top_k()} * shards();
     const Traffic traffic =
-        sum_traffic(tokens(gpu) * results, results, static_cast<double>(row_bytes()));
+        sum_traffic(tokens(gpu) * results, results, static_cast<double>(combine_bytes()));
     co_await run_stream(card(gpu), traffic);
 }
 

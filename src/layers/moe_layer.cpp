@@ -17,6 +17,8 @@ constexpr std::int64_t kMostRows = 0xffffffff;
 constexpr int kWidest = 1 << 20;  ///< elements of a row
 /// Sums in another order differ by rounding of doubles; anything above is a wrong number.
 constexpr double kLargestRounding = 1e-9;
+constexpr Bytes kScaled = 128;  ///< elements of FP8 with one scale (DeepSeek-V3 technical report)
+constexpr Bytes kScale = 4;     ///< bytes of one
 
 std::int64_t most_experts_of_a_rank(const Placement& placement) {
     std::size_t most = 1;
@@ -35,7 +37,8 @@ GpusOptions gpus_options(const Job& job) {
     GpusOptions made;
     made.grain = job.options.grain;
     made.queueing = kQueueing[static_cast<std::size_t>(job.system.stores)];
-    made.numbers = job.options.verify;
+    made.numbers = static_cast<std::size_t>(
+        numbers_of_row(job.input, job.options, sim::line_bytes(job.input.machine, made.queueing)));
     made.page_pool = job.options.page_pool;
     made.host_lead = job.host_lead;
     made.scheme = job.scheme;
@@ -103,6 +106,11 @@ MoeLayer::MoeLayer(const Job& job)
         hosts_.emplace_back(gpus, static_cast<GpuId>(gpu), system.host, lead);
     }
     make_rows();
+}
+
+Bytes MoeLayer::dispatch_bytes() const {
+    const Bytes scales = (input.model.hidden + kScaled - 1) / kScaled * kScale;
+    return bytes_of_row(system.dispatch_element) + (dispatches_fp8() ? scales : 0);
 }
 
 std::uint32_t MoeLayer::first_token(GpuId gpu) const {

@@ -48,8 +48,9 @@ class MoeLayer {
     GpuId home_of(std::uint32_t token) const;  ///< the GPU whose token it is
     std::uint32_t top_k() const { return static_cast<std::uint32_t>(input.model.top_k); }
     Bytes row_bytes() const { return 2 * Bytes{input.model.hidden}; }  ///< bf16, in memory
-    Bytes dispatch_bytes() const { return bytes_of_row(system.dispatch_element); }  ///< as sent
+    Bytes dispatch_bytes() const;  ///< of a row as it is sent, with the scales of FP8
     Bytes combine_bytes() const { return bytes_of_row(system.combine_element); }
+    bool dispatches_fp8() const { return system.dispatch_element <= 1; }
     int inner() const { return input.model.expert_ffn / shards(); }  ///< width on one shard
 
     /// Rows of a GPU's tokens, in the order of their ids.

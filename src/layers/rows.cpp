@@ -79,9 +79,8 @@ Process run_activation(MoeLayer& layer, GpuId gpu, std::int64_t rows) {
     co_await run_stream(layer.card(gpu), traffic);
 }
 
-Process reorder(MoeLayer& layer, GpuId gpu, std::int64_t rows, std::int64_t distinct) {
-    const Gather gather{rows, std::max<std::int64_t>(1, distinct),
-                        static_cast<double>(layer.row_bytes())};
+Process reorder(MoeLayer& layer, GpuId gpu, std::int64_t rows, std::int64_t distinct, Bytes width) {
+    const Gather gather{rows, std::max<std::int64_t>(1, distinct), static_cast<double>(width)};
     if (rows > 0) co_await run_stream(layer.card(gpu), gather_traffic(layer.card(gpu).gpu, gather));
 }
 

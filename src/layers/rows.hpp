@@ -25,8 +25,8 @@ void take_back(MoeLayer& layer, GpuId from, const Rows& results);
 Process run_experts(MoeLayer& layer, GpuId gpu, std::vector<std::int64_t> rows, bool up);
 /// The activation as a kernel of its own, which the host issues; nothing where it is fused.
 Process run_activation(MoeLayer& layer, GpuId gpu, std::int64_t rows);
-/// A pass that reads rows in one order and writes them in another.
-Process reorder(MoeLayer& layer, GpuId gpu, std::int64_t rows, std::int64_t distinct);
+/// A pass that reads rows of `width` bytes in one order and writes them in another.
+Process reorder(MoeLayer& layer, GpuId gpu, std::int64_t rows, std::int64_t distinct, Bytes width);
 Process small_kernels(MoeLayer& layer, GpuId gpu, int count);
 
 }  // namespace moehub::layers

@@ -1,6 +1,7 @@
 #include "sim/endpoint.hpp"
 
 #include "sim/fabric.hpp"
+#include "sim/gpu/shared_rate.hpp"
 #include "sim/hub/hub.hpp"
 
 #include <algorithm>
@@ -185,8 +186,21 @@ void Endpoint::fire(const Timer& timer) {
     });
 }
 
+Ps Endpoint::memory_reads(double bytes) {
+    return memory_ == nullptr ? now_ : memory_->take(bytes);
+}
+
+Ps Endpoint::memory_writes(double bytes) {
+    return memory_ == nullptr ? now_ : memory_->take(bytes * write_cost_);
+}
+
+Ps Endpoint::copy_in_memory(Bytes bytes) {
+    memory_reads(static_cast<double>(bytes));
+    return memory_writes(static_cast<double>(bytes));
+}
+
 void Endpoint::receive(const Train& train) {
-    fabric_->release(train.hold, now_, train.flits);
+    if (train.kind != Kind::store) fabric_->release(train.hold, now_, train.flits);
     if (train.kind != Kind::ack && !to_self(train)) packets_ += train.packets;
     const HubSpec& hub = fabric_->machine().hub;
     switch (train.kind) {
@@ -195,30 +209,36 @@ void Endpoint::receive(const Train& train) {
             break;
         case Kind::load:
         case Kind::atomic:
-            respond(train, Kind::data, hub.read_latency);
+            respond(train, Kind::data, memory_reads(train.bytes) - now_ + hub.read_latency);
             break;
         case Kind::data:
             received_ += train.bytes;
             add_sum(train);
-            deliver(train, now_);
+            deliver(train, memory_writes(train.bytes));
             complete(train);
             break;
         case Kind::ack:
             complete(train);
             break;
-        case Kind::post:
+        case Kind::post:  // the hub has taken in a store
+            increase(stores_);
             break;
     }
 }
 
+/// What the hub cannot pass on yet occupies its ingress, and so its credits.
 void Endpoint::store(const Train& train) {
-    Ps visible = now_ + fabric_->machine().hub.write_latency;
+    const Ps written = memory_writes(train.bytes);
+    const Ps write_latency = fabric_->machine().hub.write_latency;
+    Ps visible = written + write_latency;
     const Transfer& transfer = fabric_->transfer(train.transfer);
     if (transfer.target.region != kNoRegion) {
         const Wire& wire = fabric_->wire_of_uplink(train.plane);
         const Bytes size = to_self(train) ? largest_to_self() : fabric_->train_bytes(wire);
-        visible = hub_->take_in({transfer, train, train.index * size, now_, fault_of(transfer)});
+        visible = std::max(visible, hub_->take_in({transfer, train, train.index * size, now_,
+                                                   fault_of(transfer)}));
     }
+    fabric_->release(train.hold, visible - write_latency, train.flits);
     if (!to_self(train)) received_ += train.bytes;
     deliver(train, visible);
     respond(train, Kind::ack, visible - now_);
@@ -246,6 +266,7 @@ void Endpoint::deliver(const Train& train, Ps visible) {
     if (!all_of_it(transfer, train)) return;
     const bool first = transfer.delivered_at == kNever;
     transfer.delivered_at = first ? visible : std::max(transfer.delivered_at, visible);
+    if (transfer.told && to_self(train)) add_timer({visible, 0, nullptr, stores_});
     if (transfer.arrived == kNoCounter) return;
     const bool carries = transfer.message != kNoMessage;
     add_timer(
@@ -285,6 +306,9 @@ void Endpoint::add_sum(const Train& train) {
 void Endpoint::complete(const Train& train) {
     Transfer& transfer = fabric_->transfer(train.transfer);
     transfer.completed += Bytes{train.answers} * train.bytes;
+    if (train.kind == Kind::ack && !transfer.from_sm) {
+        memory_reads(static_cast<double>(train.bytes) * train.answers / fabric_->answers(transfer));
+    }
     if (transfer.completed != transfer.bytes * fabric_->answers(transfer)) return;
     transfer.completed_at = now_;
     if (transfer.answered != kNoCounter) increase(transfer.answered);

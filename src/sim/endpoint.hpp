@@ -18,6 +18,7 @@ using moehub::Process;
 
 class Fabric;
 class Hub;
+class SharedRate;
 struct RowStretch;
 
 /// Something on a GPU that wants to be called at a time. Slow path only.
@@ -47,6 +48,7 @@ class Endpoint {
     CounterId add_counters(const std::string& name, std::size_t count);
     void drop_counter(CounterId counter);  ///< nobody may use it any more
     void increase(CounterId counter);
+    std::int64_t value(CounterId counter) const { return counters_[counter].value; }
     /// Hands a transfer to the hub; it reaches the egress after the hub's store latency.
     TransferId post(const Transfer& wanted);
     /// … with what it carries, which the receiver can `take` under the counter `arrived`.
@@ -85,6 +87,17 @@ class Endpoint {
     /// outlive the run.
     void attach(Hub& hub) { hub_ = &hub; }
     Hub* hub() const { return hub_; }
+
+    /// The memory that all of it passes, and what a written byte costs beside one that is read.
+    void attach_memory(SharedRate& memory, double write_cost) {
+        memory_ = &memory;
+        write_cost_ = write_cost;
+    }
+    /// Counts stores that the hub has taken in from the SMs (Transfer::told).
+    void count_stores(CounterId counter) { stores_ = counter; }
+    CounterId stores() const { return stores_; }
+    /// Bytes that are copied from memory to memory; returns until when.
+    Ps copy_in_memory(Bytes bytes);
 
     // For the fabric.
     void drop_programs() { programs_.clear(); }
@@ -135,12 +148,17 @@ class Endpoint {
     void add_sum(const Train& train);
     void complete(const Train& train);
     void respond(const Train& request, Kind kind, Ps latency);
+    Ps memory_reads(double bytes);
+    Ps memory_writes(double bytes);
     void post_to_self(TransferId id);
     bool to_self(const Train& train) const;
     Bytes largest_to_self() const;
 
     Fabric* fabric_;
     Hub* hub_ = nullptr;
+    SharedRate* memory_ = nullptr;
+    double write_cost_ = 1;
+    CounterId stores_ = kNoCounter;
     GpuId id_;
     Ps now_ = 0;
     Bytes received_ = 0;

@@ -36,11 +36,8 @@ Bytes largest_train_of(const Machine& machine, const FabricOptions& options, con
     return std::max<Bytes>(most / link.payload, 1) * link.payload;
 }
 
-/// Without an RPM to merge them, stores travel as they leave the SMs.
-Machine with_plain_stores(Machine machine, const FabricOptions& options) {
-    if (options.queueing == Queueing::shared_fifo) {
-        machine.link.payload = std::min(machine.link.payload, machine.moe_hub.store_bytes);
-    }
+Machine with_lines(Machine machine, const FabricOptions& options) {
+    machine.link.payload = line_bytes(machine, options.queueing);
     return machine;
 }
 
@@ -55,8 +52,13 @@ Ps smallest_lag(const Machine& machine, const Topology& topology) {
 
 }  // namespace
 
+Bytes line_bytes(const Machine& machine, Queueing queueing) {
+    if (queueing != Queueing::shared_fifo) return machine.link.payload;
+    return std::min(machine.link.payload, machine.moe_hub.store_bytes);
+}
+
 Fabric::Fabric(const Machine& machine, const FabricOptions& options)
-    : machine_(with_plain_stores(machine, options)),
+    : machine_(with_lines(machine, options)),
       options_(options),
       topology_(machine, options.grain == Grain::row),
       link_(link_wire(machine_, topology_)),
@@ -133,6 +135,15 @@ TransferId Fabric::add_transfer(const Transfer& transfer) {
     ++carriers_;
     if (fault.seen != nullptr) *fault.seen = carriers_;
     return id;
+}
+
+void Fabric::tell_taken_in(TransferId id, Ps now) {
+    const GpuId gpu = transfers_[id].src;
+    Train told;
+    told.kind = Kind::post;
+    told.transfer = id;
+    told.src = gpu;
+    push(topology_.gpu(gpu), told, now + machine_.hub.store_latency, topology_.egress(gpu));
 }
 
 void Fabric::cut(Train& train, TransferId id, const Wire& wire, std::uint32_t index) const {

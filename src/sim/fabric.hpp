@@ -41,8 +41,13 @@ struct FabricOptions {
     Bytes train = 65536;  ///< row grain: largest payload of one train
     Queueing queueing = Queueing::per_peer;
     Scheme scheme = Scheme::windows;
-    Fault fault;  ///< for tests
+    bool slow_ingress = false;  ///< what arrives may have to wait at a hub, for its memory or AAU
+    Fault fault;                ///< for tests
 };
+
+/// Payload of a packet inside a node: without an RPM to merge them, stores travel as they leave the
+/// SMs.
+Bytes line_bytes(const Machine& machine, Queueing queueing);
 
 /// The events ran out while programs were still waiting; the text names them.
 class Deadlock : public std::runtime_error {
@@ -100,12 +105,14 @@ class Fabric {
     }
     const Wire& link() const { return link_; }
     const Wire& wire_of_port(SwitchId number, std::uint32_t port) const;
-    // A hub takes in what arrives at once, so a link into a GPU, whose buffer covers the round
-    // trip, never waits for credits and keeps none. Neither does a link between switches in row
-    // grain.
+    // A link into a GPU has credits where its hub may be slow; where it takes in at once what
+    // arrives, a buffer that covers the round trip never makes anyone wait. In row grain a switch's
+    // ports have none: what a slow hub has not taken in yet lies there.
     bool uplink_has_credits(std::uint32_t uplink) const {
-        return topology_.is_nic(uplink) || !topology_.mesh;
+        return topology_.is_nic(uplink) || !topology_.mesh || options_.slow_ingress;
     }
+    /// Tells the sender of a store that its hub has taken it in, at `now`.
+    void tell_taken_in(TransferId id, Ps now);
     PoolId add_pool(ComponentId owner, const Wire& wire);
     CreditPool& pool(PoolId id) { return pools_[id]; }
     /// Lets `copies` replicas of a train hold its credits together, until the last one leaves.

@@ -34,6 +34,8 @@ struct alignas(64) Transfer {
     bool faulty = false;      ///< its contents do not arrive as they should (FabricOptions::fault)
     GpuId src = 0;            ///< who asks
     GpuId dst = 0;            ///< whose memory; ignored for a group
+    bool from_sm = false;     ///< an SM has what is stored: its sender's memory reads nothing more
+    bool told = false;        ///< its sender is told when the hub has taken it in from the SM
     Bytes bytes = 0;
     std::uint64_t address = 0;        ///< decides, with the offset, the switch
     CounterId arrived = kNoCounter;   ///< at dst (load: src; group: each of it), one more when all

@@ -29,6 +29,7 @@ struct Needs {
     bool computes = false;       ///< rows do not move in steps of their own
     bool spare_sms = false;      ///< SMs beside those that communication holds
     bool one_kernel = false;     ///< all of it, so there is none between the GEMMs
+    bool as_sent = false;        ///< experts read rows as they were sent
 };
 
 struct Program {
@@ -46,8 +47,8 @@ const std::vector<Program>& programs() {
         {"fastermoe",
          "fastermoe.cpp",
          run_fastermoe,
-         {.whole_experts = true, .even_experts = true},
-         {"group_gpus"}},
+         {.whole_experts = true, .even_experts = true, .spare_sms = true},
+         {"group_gpus", "communication_sms"}},
         {"tutel",
          "tutel.cpp",
          run_tutel,
@@ -56,12 +57,16 @@ const std::vector<Program>& programs() {
         {"ccfuser",
          "ccfuser.cpp",
          run_ccfuser,
-         {.one_node = true, .whole_experts = true, .computes = true},
+         {.one_node = true, .whole_experts = true, .computes = true, .as_sent = true},
          {"barrier"}},
         {"comet",
          "comet.cpp",
          run_comet,
-         {.one_node = true, .whole_experts = true, .computes = true, .spare_sms = true},
+         {.one_node = true,
+          .whole_experts = true,
+          .computes = true,
+          .spare_sms = true,
+          .as_sent = true},
          {"chunks", "communication_sms"}},
         {"flashdmoe",
          "flashdmoe.cpp",
@@ -70,8 +75,9 @@ const std::vector<Program>& programs() {
           .whole_experts = true,
           .computes = true,
           .spare_sms = true,
-          .one_kernel = true},
-         {"communication_sms"}},
+          .one_kernel = true,
+          .as_sent = true},
+         {"communication_sms", "sending_sms"}},
         {"nvls",
          "nvls.cpp",
          run_nvls,
@@ -88,27 +94,38 @@ const std::vector<Program>& programs() {
          "deepep_ll.cpp",
          run_deepep_ll,
          {.whole_experts = true, .even_experts = true},
-         {"communication_sms", "dispatch_element", "combine_element", "dispatch_start",
-          "combine_start", "fp8_experts"}},
+         {"communication_sms", "combine_element", "dispatch_start", "combine_start"}},
         {"one-sided",
          "one_sided.cpp",
          run_one_sided,
          {.one_node = true, .whole_experts = true},
-         {"dispatch_element", "combine_element", "dispatch_start", "combine_start", "fp8_experts"}},
+         {"combine_element", "dispatch_start", "combine_start"}},
         {"mega-moe",
          "mega_moe.cpp",
          run_mega_moe,
-         {.one_node = true, .whole_experts = true, .computes = true, .one_kernel = true},
-         {"fp8_experts", "tensor_share", "dispatch_element", "combine_element", "barrier",
-          "dispatch_start"}},
-        {"moe-hub", "moe_hub.cpp", run_moe_hub, {.computes = true}, {"stores"}},
-        {"mh-base", "mh_base.cpp", run_mh_base, {.computes = true}, {"stores"}},
+         {.one_node = true,
+          .whole_experts = true,
+          .computes = true,
+          .one_kernel = true,
+          .as_sent = true},
+         {"tensor_share", "combine_element", "barrier", "dispatch_start"}},
+        {"moe-hub",
+         "moe_hub.cpp",
+         run_moe_hub,
+         {.computes = true, .as_sent = true},
+         {"stores", "sending_sms"}},
+        {"mh-base",
+         "mh_base.cpp",
+         run_mh_base,
+         {.computes = true, .as_sent = true},
+         {"stores", "sending_sms"}},
     };
     return kPrograms;
 }
 
 /// Parameters of every program: the software around it.
-constexpr std::string_view kEveryones[] = {"host", "fused_activation"};
+constexpr std::string_view kEveryones[] = {"host", "fused_activation", "fp8_experts",
+                                           "dispatch_element"};
 
 /// In the order in which they are listed; presets/systems has one of each.
 constexpr std::string_view kSystems[] = {
@@ -168,6 +185,11 @@ void check_needs(const LayerInput& in, const SystemSpec& system, const Needs& ne
     if (needs.spare_sms && system.communication_sms >= in.machine.gpu.sms)
         fail(fmt::format("communication holds {} SMs, and a GPU of {} has {}",
                          system.communication_sms, in.machine.name, in.machine.gpu.sms));
+    if (needs.as_sent && system.fp8_experts != (system.dispatch_element <= 1))
+        fail(
+            fmt::format("its experts read rows as they are sent: found dispatch_element {} and {} "
+                        "experts",
+                        system.dispatch_element, system.fp8_experts ? "FP8" : "BF16"));
     if (needs.one_kernel && !system.fused_activation)
         fail("fused_activation: found false, allowed true: it is one kernel");
     if (needs.computes && !options.compute) fail("its rows do not move in a step of their own");

@@ -17,8 +17,20 @@ void SharedRate::draw(double amount, Waiter& waiter) {
 
 void SharedRate::advance() {
     const Ps now = gpu_->now();
+    if (now <= last_) return;
     if (!users_.empty()) progress_ += rate() * static_cast<double>(now - last_);
     last_ = now;
+}
+
+/// An alarm that is set rings too early then, and sets the next.
+Ps SharedRate::take(double amount) {
+    advance();
+    behind_ += amount / total_ * 1e12;
+    const double whole = std::floor(behind_);
+    last_ += static_cast<Ps>(whole);
+    behind_ -= whole;
+    drawn_ += amount;
+    return last_;
 }
 
 /// Alarms only move earlier; one that rings before anyone is done sets the next.

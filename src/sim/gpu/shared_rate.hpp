@@ -26,6 +26,10 @@ class SharedRate final : private Alarm {
     /// The waiter must stay where it is until it goes on.
     void draw(double amount, Waiter& waiter);
 
+    /// Taken before all draws, which stand still meanwhile: what a hub reads and writes. Returns
+    /// when it is through with this and what was taken before.
+    Ps take(double amount);
+
     double drawn() const { return drawn_; }  ///< by all who have finished
 
   private:
@@ -51,7 +55,8 @@ class SharedRate final : private Alarm {
     double each_;
     double progress_ = 0;
     double drawn_ = 0;
-    Ps last_ = 0;
+    Ps last_ = 0;        ///< up to which progress is counted; ahead of now while something is taken
+    double behind_ = 0;  ///< picoseconds taken that last_ does not show yet: less than one
     Ps alarm_ = kNever;  ///< earliest one set and not yet rung
     std::uint64_t order_ = 0;
     NearlySorted<User, Sooner> users_;

@@ -39,7 +39,7 @@ RegionId Hub::add_region(const RowSpace& space) {
 }
 
 RegionId Hub::add_sums(std::int64_t rows, Bytes row_bytes) {
-    sums_.emplace_back(rows, row_bytes, line_, numbers_);
+    sums_.emplace_back(rows, row_bytes, line_, numbers_ > 0);
     return static_cast<RegionId>(sums_.size() - 1);
 }
 
@@ -74,14 +74,13 @@ Ps Hub::take_in_row(const Arrival& arrival) {
 Ps Hub::take_in_plain(const Arrival& arrival) {
     const RowTarget& target = arrival.transfer.target;
     const Bytes row_bytes = regions_[target.region].space.data_bytes;
-    const auto width = static_cast<std::uint64_t>((row_bytes + line_ - 1) / line_);
     const RowStretch stretch{target.row, target.offset + arrival.offset,
                              Bytes{arrival.train.bytes}};
     each_row(stretch, row_bytes, line_,
              [&](std::uint32_t row, std::uint64_t first, std::uint64_t lines) {
                  if (lines == 0) return;
                  const double* numbers =
-                     numbers_ ? target.numbers + (row - target.row) * width : nullptr;
+                     numbers_ > 0 ? target.numbers + (row - target.row) * numbers_ : nullptr;
                  write({target.region,
                         {row, row, static_cast<Bytes>(first) * line_,
                          static_cast<Bytes>(lines) * line_, numbers}},

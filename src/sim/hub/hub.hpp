@@ -42,9 +42,9 @@ struct RowSpace {
 class Hub final : private Alarm {
   public:
     struct Options {
-        Bytes page_pool = 0;   ///< for all paged regions; 0: no limit
-        bool numbers = false;  ///< rows carry numbers
-        Bytes line = 128;      ///< of the rows' packets
+        Bytes page_pool = 0;      ///< for all paged regions; 0: no limit
+        std::size_t numbers = 0;  ///< that a row carries
+        Bytes line = 128;         ///< of the rows' packets
     };
     Hub(Endpoint& gpu, const Machine& machine, const Options& options);
     Hub(const Hub&) = delete;
@@ -135,7 +135,7 @@ class Hub final : private Alarm {
     MoeHubSpec spec_;
     HubSpec plain_;
     Bytes line_;
-    bool numbers_;
+    std::size_t numbers_;
     Aau aau_;
     Dam dam_;
     ReplicaTable replicas_{ReplicaPolicy::round_robin};

@@ -17,6 +17,7 @@ Transfer row_transfer(const RowStore& row) {
     transfer.bytes = row.bytes;
     transfer.address = line_address(row.to, row.row_id, row.bytes);
     transfer.answered = row.answered;
+    transfer.from_sm = transfer.told = true;
     transfer.target.region = row.to.region;
     transfer.target.row = row.row_id;
     transfer.target.allocate = true;
@@ -33,6 +34,7 @@ void store_row(Endpoint& gpu, const RowStore& row) {
 void store_source(Endpoint& gpu, const RowStore& row, std::uint64_t source) {
     Transfer transfer = row_transfer(row);
     transfer.bytes = kSourceColumn;
+    transfer.told = false;  // the row's is enough
     transfer.address += static_cast<std::uint64_t>(row.bytes);
     transfer.target.offset = static_cast<std::uint32_t>(row.bytes);
     transfer.target.low_priority = true;
@@ -54,6 +56,7 @@ void store(Endpoint& gpu, const PlainStore& row) {
     transfer.address = line_address(row.to, row.row, row.bytes);
     transfer.arrived = row.arrived;
     transfer.answered = row.answered;
+    transfer.from_sm = true;
     transfer.target.region = row.to.region;
     transfer.target.row = row.row;
     transfer.target.numbers = row.numbers;
@@ -66,6 +69,7 @@ void store_flag(Endpoint& gpu, GpuId to, CounterId arrived) {
     transfer.bytes = kFlagBytes;
     transfer.address = (std::uint64_t{to} << 48) + std::uint64_t{arrived} * 128;
     transfer.arrived = arrived;
+    transfer.from_sm = true;
     gpu.post(transfer);
 }
 

@@ -17,7 +17,8 @@ inline MallocId rowsp_malloc(const Endpoint& gpu, const RowSpace& space) {
     return {gpu.id(), gpu.hub()->add_region(space)};
 }
 
-/// One row on its way: what `st.rowsp` instructions of a warp together carry.
+/// One row on its way: what `st.rowsp` instructions of a warp together carry. The SM is told when
+/// the hub has taken it in.
 struct RowStore {
     MallocId to;
     std::uint32_t row_id = 0;

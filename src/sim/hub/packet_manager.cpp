@@ -98,6 +98,7 @@ void PacketManager::advance_head(Fabric& fabric, Partition& partition) const {
     RpmLine& line = partition.next;
     partition.left -= line.bytes;
     if (partition.left == 0) {
+        if (fabric.transfer(partition.head).told) fabric.tell_taken_in(partition.head, line.last);
         const bool known = partition.second != kNoTransfer;
         partition.head = known ? partition.second : fabric.transfer(partition.head).next;
         if (partition.head != kNoTransfer) open_head(fabric, partition);

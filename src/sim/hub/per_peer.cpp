@@ -73,6 +73,10 @@ void PerPeerQueues::refill(Fabric& fabric, Uplinks& uplinks, Uplinks::Uplink& up
     fabric.cut(train, cursor.transfer, *uplink.wire, cursor.index);
     train.plane = static_cast<std::uint8_t>(uplink.number);
     uplink.channels[number].packets += train.packets;
+    Transfer& transfer = fabric.transfer(cursor.transfer);
+    if (transfer.told && ++transfer.issued == cursor.count) {
+        fabric.tell_taken_in(cursor.transfer, std::max(uplink.free_at, transfer.ready));
+    }
     ++cursor.group;
     if (settle(fabric, uplink, cursor)) {
         ++queue.turn;

@@ -7,17 +7,17 @@
 
 namespace moehub::sim {
 
-RowMemory::RowMemory(Bytes data_bytes, Bytes line, bool source_column, bool numbers)
+RowMemory::RowMemory(Bytes data_bytes, Bytes line, bool source_column, std::size_t numbers)
     : lines_(static_cast<std::size_t>((data_bytes + line - 1) / line)),
       words_((lines_ + 63) / 64),
       line_(line),
       source_column_(source_column),
-      with_numbers_(numbers) {}
+      width_(numbers) {}
 
 RowMemory::Row& RowMemory::row(std::uint32_t number, std::uint32_t row_id) {
     if (number >= rows_.size()) {
         rows_.resize(number + 1);
-        if (with_numbers_) numbers_.resize(rows_.size() * lines_);
+        numbers_.resize(rows_.size() * width_);
     }
     Row& found = rows_[number];
     if (found.known && found.id != row_id) {
@@ -57,10 +57,11 @@ void RowMemory::write(const Piece& piece) {
     }
     mark(piece.number, first, count);
     target.seen += static_cast<std::uint32_t>(count);
-    if (with_numbers_) {
-        std::copy_n(piece.numbers + first, count,
-                    numbers_.begin() + static_cast<std::ptrdiff_t>(piece.number * lines_ + first));
-    }
+    if (width_ == 0) return;
+    const std::size_t begin = first * width_ / lines_;
+    const std::size_t end = (first + count) * width_ / lines_;
+    std::copy(piece.numbers + begin, piece.numbers + end,
+              numbers_.begin() + static_cast<std::ptrdiff_t>(piece.number * width_ + begin));
 }
 
 void RowMemory::write_source(std::uint32_t number, std::uint32_t row_id, std::uint64_t source) {

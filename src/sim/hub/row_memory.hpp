@@ -1,5 +1,5 @@
 /// The rows of one region as they lie in device memory: whose they are, which of their lines have
-/// arrived, and, where rows carry numbers, the number in each line. Keeps the promise that nothing
+/// arrived, and, where rows carry numbers, the numbers in each line. Keeps the promise that nothing
 /// is lost or written twice.
 #pragma once
 #include <moehub/units.hpp>
@@ -12,7 +12,8 @@ namespace moehub::sim {
 class RowMemory {
   public:
     /// Rows of `data_bytes`, in lines of `line` bytes, with or without a source column behind them.
-    RowMemory(Bytes data_bytes, Bytes line, bool source_column, bool numbers);
+    /// Its lines share a row's `numbers` in order, evenly; 0: it carries none.
+    RowMemory(Bytes data_bytes, Bytes line, bool source_column, std::size_t numbers);
 
     /// Part of a row from `offset` on, whole lines but for the row's end. Throws std::logic_error
     /// when a line comes twice or the row belongs to another RowID.
@@ -32,9 +33,9 @@ class RowMemory {
     std::uint64_t source(std::uint32_t number) const { return rows_[number].source; }
     /// All lines, and the source column where there is one.
     bool complete(std::uint32_t number) const;
-    /// One for each line; null where rows carry none.
+    /// Null where rows carry none.
     const double* numbers(std::uint32_t number) const {
-        return with_numbers_ ? numbers_.data() + std::size_t{number} * lines_ : nullptr;
+        return width_ > 0 ? numbers_.data() + std::size_t{number} * width_ : nullptr;
     }
 
   private:
@@ -53,10 +54,10 @@ class RowMemory {
     std::size_t words_;  ///< of a row's bitmap of lines
     Bytes line_;
     bool source_column_;
-    bool with_numbers_;
+    std::size_t width_;  ///< numbers of a row
     std::vector<Row> rows_;
     std::vector<std::uint64_t> arrived_;  ///< [row][word], of rows that came in pieces
-    std::vector<double> numbers_;         ///< [row][line]
+    std::vector<double> numbers_;         ///< [row][width]
 };
 
 }  // namespace moehub::sim

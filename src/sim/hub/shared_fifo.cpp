@@ -67,6 +67,7 @@ void SharedFifo::feed(Fabric& fabric, Uplinks& uplinks) {
         channel.packets += train.packets;
         if (++transfer.issued == fabric.trains(transfer, *uplink.wire)) {
             lanes_[lane_] = kNoTransfer;
+            if (transfer.told) fabric.tell_taken_in(id, std::max(transfer.ready, departed_));
         }
         ++lane_;
         if (lane_ >= static_cast<std::size_t>(std::max(1, fabric.machine().gpu.sms))) lane_ = 0;

@@ -19,7 +19,8 @@ Switch::Switch(Fabric& fabric, SwitchId number)
         spec.self = topology.of_switch(number);
         spec.behind = topology.behind_port(number, i);
         spec.packets = packets_;
-        spec.credits = !topology.leads_to_gpu(number, i);
+        spec.credits =
+            !topology.leads_to_gpu(number, i) || (packets_ && fabric.options().slow_ingress);
         spec.sums = fabric.sum_packets();
         ports_.emplace_back(fabric, spec);
     }

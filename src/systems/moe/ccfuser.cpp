@@ -104,7 +104,7 @@ void send_block(CcFuser& c, GpuId gpu, std::span<const CarriedRow> rows) {
     for (const CarriedRow& row : rows) by_home[c.layer.home_of(row.token)].push_back(row);
     for (auto& [home, some] : by_home) {
         const Bytes bytes = static_cast<Bytes>(some.size()) * c.layer.combine_bytes();
-        c.combine.send(gpu, home, 0, std::move(some), bytes);
+        c.combine.store(gpu, home, 0, std::move(some), bytes);
     }
 }
 
@@ -142,6 +142,7 @@ Process run_layer(CcFuser& c, GpuId gpu) {
     MoeLayer& layer = c.layer;
     Host& host = layer.host(gpu);
     if (!layer.backward()) co_await count(c, gpu);
+    co_await quantise_tokens(layer, gpu);
     c.fetched.offer(gpu, permuted(layer, gpu));
     co_await host.launch(1);
     co_await barrier(c, gpu, 0);

@@ -177,6 +177,7 @@ Process run_layer(Comet& c, GpuId gpu) {
     MoeLayer& layer = c.layer;
     Host& host = layer.host(gpu);
     if (!layer.backward()) co_await count(c, gpu);
+    co_await quantise_tokens(layer, gpu);
     offer_tokens(c, gpu);
     co_await host.launch(1);
     co_await first_kernel(c, gpu);

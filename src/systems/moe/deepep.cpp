@@ -75,14 +75,6 @@ Process notify(DeepEp& d, GpuId gpu) {
     if (layer.system.host_waits) co_await layer.host(gpu).synchronise();
 }
 
-/// A pass before the dispatch, where rows travel in FP8.
-Process cast_tokens(MoeLayer& layer, GpuId gpu) {
-    if (!layer.options.compute || layer.system.dispatch_element > 1) co_return;
-    co_await layer.host(gpu).launch(1);
-    const double elements = static_cast<double>(layer.tokens(gpu)) * layer.input.model.hidden;
-    co_await run_stream(layer.card(gpu), quantise_traffic(elements, 128));
-}
-
 /// Copies of received tokens to all their experts here, or the sums of what those made: `wide`
 /// rows on the experts' side.
 Process reorder_copies(MoeLayer& layer, GpuId gpu, std::int64_t rows, std::int64_t copies,
@@ -112,11 +104,11 @@ Process run_layer(DeepEp& d, GpuId gpu) {
     endpoint.spawn("shared experts", run_shared_beside(layer, gpu, d.shared));
     if (!layer.backward()) co_await notify(d, gpu);
 
-    co_await cast_tokens(layer, gpu);
+    co_await quantise_tokens(layer, gpu);
     co_await layer.host(gpu).launch(1);
     layer.gpus.dispatch_began(gpu);
     co_await endpoint.delay(layer.system.dispatch_start);
-    const Bytes beside = kCount + kChoice * layer.top_k() + scale_bytes(layer);
+    const Bytes beside = kCount + kChoice * layer.top_k();
     co_await d.dispatch.run(gpu, std::move(d.lanes[gpu]), layer.dispatch_bytes() + beside);
     layer.gpus.dispatch_ended(gpu);
 

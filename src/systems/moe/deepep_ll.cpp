@@ -6,6 +6,7 @@
 #include "layers/expert_kernels.hpp"
 #include "layers/mail.hpp"
 #include "layers/rows.hpp"
+#include "layers/sending_kernel.hpp"
 #include "systems/systems.hpp"
 
 #include <algorithm>
@@ -37,25 +38,60 @@ GpuId peer_at(const MoeLayer& layer, GpuId gpu, std::uint32_t step) {
     return static_cast<GpuId>((gpu + 1 + step) % layer.gpus.count());
 }
 
-/// One row to each peer in turn; behind them, to every peer, a count for each of its experts, or
-/// for each of the GPU's own.
-void send_rows(MoeLayer& layer, Mail& mail, GpuId gpu, const std::vector<Rows>& rows, Bytes bytes,
-               bool own) {
+struct Addressed {
+    GpuId to = 0;
+    CarriedRow row;
+};
+
+/// One row to each peer in turn.
+std::vector<Addressed> in_turn(const MoeLayer& layer, GpuId gpu, const std::vector<Rows>& rows) {
     std::size_t most = 0;
     for (const Rows& some : rows) most = std::max(most, some.size());
+    std::vector<Addressed> list;
     for (std::size_t i = 0; i < most; ++i) {
         for (std::uint32_t step = 0; step < layer.gpus.count(); ++step) {
             const GpuId peer = peer_at(layer, gpu, step);
-            if (i < rows[peer].size()) mail.send(gpu, peer, kRows, {rows[peer][i]}, bytes);
+            if (i < rows[peer].size()) list.push_back({peer, rows[peer][i]});
         }
     }
+    return list;
+}
+
+int sms_of(const MoeLayer& layer) {
+    return std::min(layer.system.communication_sms, layer.input.machine.gpu.sms);
+}
+
+/// A way of rows: out, or back.
+struct Way {
+    Mail& mail;
+    Bytes bytes = 0;   ///< of a row on its way
+    double table = 0;  ///< bytes that rows are read from
+    bool back = false;
+};
+
+/// All rows, and behind them, to every peer, a count for each of its experts, or, on the way back,
+/// for each of the GPU's own.
+Process send_rows(MoeLayer& layer, Way way, GpuId gpu, const std::vector<Rows>& rows) {
+    const std::vector<Addressed> list = in_turn(layer, gpu, rows);
+    Sending sending;
+    sending.sms = sms_of(layer);
+    sending.rows = static_cast<std::int64_t>(list.size());
+    sending.read = static_cast<double>(layer.row_bytes());
+    sending.stored = static_cast<double>(way.bytes);
+    sending.table = way.table;
+    std::function<int(std::int64_t)> store = [&](std::int64_t i) {
+        const Addressed& one = list[static_cast<std::size_t>(i)];
+        way.mail.store_told(gpu, one.to, kRows, {one.row}, way.bytes);
+        return 1;
+    };
+    co_await run_sending(layer, gpu, sending, store);
     for (std::uint32_t step = 0; step < layer.gpus.count(); ++step) {
         const GpuId peer = peer_at(layer, gpu, step);
-        for (const int expert : layer.experts_of(own ? gpu : peer)) {
+        for (const int expert : layer.experts_of(way.back ? gpu : peer)) {
             const std::int64_t count =
                 std::count_if(rows[peer].begin(), rows[peer].end(),
                               [&](const CarriedRow& row) { return row.expert == expert; });
-            mail.tell(gpu, peer, kCounts, {count}, kFlag);
+            way.mail.tell(gpu, peer, kCounts, {count}, kFlag);
         }
     }
 }
@@ -64,7 +100,7 @@ void send_rows(MoeLayer& layer, Mail& mail, GpuId gpu, const std::vector<Rows>& 
 /// rows as they say.
 Process wait(MoeLayer& layer, Mail& mail, GpuId gpu, std::size_t counts) {
     sim::Card& card = layer.card(gpu);
-    const int sms = std::min(layer.system.communication_sms, card.gpu.sms);
+    const int sms = sms_of(layer);
     card.blocks.hold(sms);
     co_await mail.arrived(gpu, kCounts, static_cast<std::int64_t>(counts));
     std::int64_t rows = 0;
@@ -80,23 +116,15 @@ Process dispatch(LowLatency& ll, GpuId gpu, Rows& received) {
     MoeLayer& layer = ll.layer;
     const Communicating communicating(layer.card(gpu));
     co_await layer.endpoint(gpu).delay(layer.system.dispatch_start);
-    const Bytes bytes = layer.dispatch_bytes() + scale_bytes(layer);
-    send_rows(layer, ll.dispatch, gpu, rows_by_peer(layer, gpu), bytes + kSource, false);
+    const Bytes bytes = layer.dispatch_bytes();
+    const std::vector<Rows> rows = rows_by_peer(layer, gpu);
+    const Bytes tokens = layer.tokens(gpu) * layer.row_bytes();
+    const Way out{ll.dispatch, bytes + kSource, static_cast<double>(tokens)};
+    co_await send_rows(layer, out, gpu, rows);
     co_await wait(layer, ll.dispatch, gpu, layer.experts_of(gpu).size() * layer.gpus.count());
     received = ll.dispatch.take(gpu, kRows);
     const double packed = static_cast<double>(received.size()) * static_cast<double>(bytes);
     if (packed > 0) co_await run_stream(layer.card(gpu), {.read = packed, .written = packed});
-}
-
-/// FP8 rows for experts that compute in BF16.
-Process cast_rows(MoeLayer& layer, GpuId gpu, std::int64_t rows) {
-    const auto sent = static_cast<double>(layer.dispatch_bytes());
-    if (!layer.options.compute || expert_bytes(layer) <= sent) co_return;
-    co_await layer.host(gpu).launch(1);
-    if (rows == 0) co_return;
-    const auto count = static_cast<double>(rows);
-    co_await run_stream(layer.card(gpu),
-                        {.read = count * sent, .written = count * expert_bytes(layer)});
 }
 
 /// Every result goes home; a token's results are added there.
@@ -104,7 +132,9 @@ Process combine(LowLatency& ll, GpuId gpu, const std::vector<Rows>& results) {
     MoeLayer& layer = ll.layer;
     const Communicating communicating(layer.card(gpu));
     co_await layer.endpoint(gpu).delay(layer.system.combine_start);
-    send_rows(layer, ll.combine, gpu, results, layer.combine_bytes(), true);
+    const Bytes made = static_cast<Bytes>(count_rows(results)) * layer.row_bytes();
+    const Way back{ll.combine, layer.combine_bytes(), static_cast<double>(made), true};
+    co_await send_rows(layer, back, gpu, results);
     std::size_t counts = 0;
     for (std::uint32_t peer = 0; peer < layer.gpus.count(); ++peer)
         counts += layer.experts_of(static_cast<GpuId>(peer)).size();
@@ -125,7 +155,7 @@ Process run_layer(LowLatency& ll, GpuId gpu) {
     co_await dispatch(ll, gpu, received);
     layer.gpus.dispatch_ended(gpu);
 
-    co_await cast_rows(layer, gpu, static_cast<std::int64_t>(received.size()));
+    co_await convert_rows(layer, gpu, static_cast<std::int64_t>(received.size()));
     const std::vector<std::int64_t> by_expert = rows_by_expert(layer, gpu, {received});
     co_await run_grouped_experts(layer, gpu, by_expert);
     layer.experts_ended(gpu);

@@ -84,12 +84,14 @@ Process count(FasterMoe& f, GpuId gpu) {
 Process send_all(FasterMoe& f, GpuId gpu, Ps first_issued, std::vector<std::vector<Rows>> rows) {
     sim::Endpoint& endpoint = f.layer.endpoint(gpu);
     const Communicating communicating(f.layer.card(gpu));
+    const int sms = f.layer.system.communication_sms;
     const Ps issue = f.layer.host(gpu).per_operator();
     Ps issued = first_issued;
     for (std::uint32_t step = 0; step < f.steps; ++step) {
         for (std::size_t expert = 0; expert < f.experts; ++expert) {
             issued += issue;
             co_await endpoint.delay(issued - endpoint.now());
+            f.layer.card(gpu).blocks.hold(sms);
             co_await endpoint.delay(f.layer.input.machine.collective.launch);
             for (const GpuId to : f.receivers(gpu, step)) {
                 Rows& some = rows[to][expert];
@@ -98,6 +100,7 @@ Process send_all(FasterMoe& f, GpuId gpu, Ps first_issued, std::vector<std::vect
             }
             co_await f.dispatch.arrived(gpu, f.channel(step, expert),
                                         static_cast<std::int64_t>(f.senders(gpu, step).size()));
+            f.layer.card(gpu).blocks.release(sms);
         }
     }
     f.layer.gpus.dispatch_ended(gpu);
@@ -106,6 +109,7 @@ Process send_all(FasterMoe& f, GpuId gpu, Ps first_issued, std::vector<std::vect
 Process run_expert(FasterMoe& f, GpuId gpu, std::int64_t rows) {
     MoeLayer& layer = f.layer;
     Host& host = layer.host(gpu);
+    co_await convert_rows(layer, gpu, rows);
     const GemmPlan up = layer.plan_up(rows);
     const GemmPlan down = layer.plan_down(rows);
     co_await host.launch(1);
@@ -134,8 +138,9 @@ Process run_layer(FasterMoe& f, GpuId gpu) {
     if (!layer.backward()) co_await count(f, gpu);
     std::vector<std::vector<Rows>> rows = rows_by_target(f, gpu);
     const auto all = static_cast<std::int64_t>(layer.rows_of(gpu).size());
+    co_await quantise_tokens(layer, gpu);
     co_await host.launch(1);
-    co_await reorder(layer, gpu, all, layer.tokens(gpu));
+    co_await reorder(layer, gpu, all, layer.tokens(gpu), layer.dispatch_bytes());
     layer.gpus.dispatch_began(gpu);
     endpoint.spawn("library", send_all(f, gpu, host.issued(), std::move(rows)));
     const auto calls = static_cast<int>(f.steps * f.experts);
@@ -168,7 +173,7 @@ Process run_layer(FasterMoe& f, GpuId gpu) {
         }
     }
     co_await host.launch(1);  // back in order
-    co_await reorder(layer, gpu, all, all);
+    co_await reorder(layer, gpu, all, all, layer.combine_bytes());
     co_await layer.scale(gpu);
     layer.gpus.combine_ended(gpu);
     co_await finish_with_shared(layer, gpu);

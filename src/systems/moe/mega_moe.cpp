@@ -74,7 +74,7 @@ void send_back(MegaMoe& m, GpuId gpu, std::size_t number, std::uint32_t block) {
     for (std::size_t row = block * rows; row < last; ++row) {
         Rows result = {expert.rows[row]};
         compute(layer, gpu, result);
-        m.results.send(gpu, layer.home_of(result.front().token), 0, result, layer.combine_bytes());
+        m.results.store(gpu, layer.home_of(result.front().token), 0, result, layer.combine_bytes());
     }
 }
 
@@ -136,8 +136,8 @@ Process run_expert(MegaMoe& m, GpuId gpu, Expert& expert) {
         const sim::CounterId arrived = endpoint.add_counter("rows of a block");
         const RowRange some{static_cast<std::uint32_t>(block * size),
                             static_cast<std::uint32_t>(size)};
-        const Bytes bytes = m.layer.dispatch_bytes() + scale_bytes(m.layer);
-        const std::int64_t loads = m.pulled.pull(gpu, {expert.number, some, bytes, arrived});
+        const std::int64_t loads =
+            m.pulled.pull(gpu, {expert.number, some, m.layer.dispatch_bytes(), arrived});
         endpoint.spawn("block of rows", start_block(m, gpu, expert, {block, loads, arrived}));
     }
     co_await expert.up->finish(rows);
@@ -150,6 +150,7 @@ Process run_layer(MegaMoe& m, GpuId gpu) {
     MoeLayer& layer = m.layer;
     sim::Endpoint& endpoint = layer.endpoint(gpu);
     co_await layer.route(gpu);
+    co_await quantise_tokens(layer, gpu);
     m.pulled.offer(gpu, rows_by_peer(layer, gpu));
     endpoint.spawn("shared experts", run_shared_beside(layer, gpu, m.shared));
     co_await layer.host(gpu).launch(1);

@@ -55,13 +55,14 @@ Process run_layer(MegatronTe& m, GpuId gpu) {
     const bool several = layer.experts_of(gpu).size() > 1;
 
     if (!layer.backward()) co_await count(m, gpu);
+    co_await quantise_tokens(layer, gpu);
     layer.gpus.dispatch_began(gpu);
     std::vector<Rows> sent = permuted(layer, gpu);
     const std::int64_t rows = count_rows(sent);
     co_await host.launch(4);  // order of the rows (transpose, select), permutation
-    co_await reorder(layer, gpu, rows, layer.tokens(gpu));
+    co_await reorder(layer, gpu, rows, layer.tokens(gpu), layer.dispatch_bytes());
     co_await host.launch(1);
-    co_await m.dispatch.exchange(gpu, sent, layer.row_bytes());
+    co_await m.dispatch.exchange(gpu, sent, layer.dispatch_bytes());
     co_await host.launch(1);
     co_await m.probabilities.exchange(gpu, std::move(sent), kProbability);
     check_weights(m, gpu);
@@ -69,7 +70,8 @@ Process run_layer(MegatronTe& m, GpuId gpu) {
     std::vector<Rows>& received = m.dispatch.received(gpu);
     const std::int64_t rows_in = count_rows(received);
     if (several) co_await host.launch(1);
-    if (several) co_await reorder(layer, gpu, rows_in, rows_in);
+    if (several) co_await reorder(layer, gpu, rows_in, rows_in, layer.dispatch_bytes());
+    co_await convert_rows(layer, gpu, rows_in);
 
     const std::vector<std::int64_t> by_expert = rows_by_expert(layer, gpu, received);
     co_await host.launch(1);
@@ -84,15 +86,15 @@ Process run_layer(MegatronTe& m, GpuId gpu) {
 
     layer.gpus.combine_began(gpu);
     if (several) co_await host.launch(1);
-    if (several) co_await reorder(layer, gpu, rows_in, rows_in);
+    if (several) co_await reorder(layer, gpu, rows_in, rows_in, layer.combine_bytes());
     co_await host.launch(1);
-    co_await m.combine.exchange(gpu, std::move(received), layer.row_bytes());
+    co_await m.combine.exchange(gpu, std::move(received), layer.combine_bytes());
     std::vector<Rows>& results = m.combine.received(gpu);
     for (std::uint32_t peer = 0; peer < layer.gpus.count(); ++peer) {
         take_back(layer, static_cast<GpuId>(peer), results[peer]);
     }
     co_await host.launch(4);  // gate weights (select, multiply), zeros, sum over experts
-    const auto width = static_cast<double>(layer.row_bytes());
+    const auto width = static_cast<double>(layer.combine_bytes());
     co_await run_for(layer.card(gpu), scatter_add_seconds(layer.card(gpu).gpu, rows, width));
     layer.gpus.combine_ended(gpu);
     co_await finish_with_shared(layer, gpu);

@@ -2,6 +2,7 @@
 // arrived. As in FlashDMoE there is one flag per producer and expert: the producer waits for the
 // acknowledgements of all its rows to the expert and then raises its flag there; the expert's
 // thread blocks poll until every producer's flag is up.
+#include "layers/expert_kernels.hpp"
 #include "layers/hub_layer.hpp"
 #include "layers/rows.hpp"
 #include "systems/systems.hpp"
@@ -19,15 +20,15 @@ Process raise_flag(HubLayer& hub, GpuId gpu, std::uint32_t expert, std::int64_t 
 
 Process produce(HubLayer& hub, GpuId gpu) {
     co_await hub.layer.route(gpu);
+    co_await quantise_tokens(hub.layer, gpu);
     co_await hub.layer.host(gpu).launch(3);  // the experts' GEMMs, which wait for rows; the stores
     hub.communication(gpu, true);
-    for (const Row& row : hub.layer.rows_of(gpu))
-        hub.send(gpu, row, hub.counters().sent_to + row.expert);
+    hub.layer.endpoint(gpu).spawn("shared experts", hub.run_shared(gpu));
     const std::vector<std::int64_t> stores = hub.stores_by_expert(gpu);
     for (std::uint32_t expert = 0; expert < stores.size(); ++expert) {
         hub.layer.endpoint(gpu).spawn("flag", raise_flag(hub, gpu, expert, stores[expert]));
     }
-    co_await hub.run_shared(gpu);
+    co_await hub.send_rows(gpu, true);
 }
 
 Process run_expert(HubLayer& hub, GpuId gpu, LocalExpert& expert) {

@@ -1,4 +1,5 @@
 // MoE-Hub's layer: no counts, no shuffling, no polling.
+#include "layers/expert_kernels.hpp"
 #include "layers/hub_layer.hpp"
 #include "layers/rows.hpp"
 #include "systems/systems.hpp"
@@ -9,10 +10,11 @@ namespace {
 /// Producer: sends every row as soon as it is routed.
 Process produce(HubLayer& hub, GpuId gpu) {
     co_await hub.layer.route(gpu);
+    co_await quantise_tokens(hub.layer, gpu);
     co_await hub.layer.host(gpu).launch(3);  // the experts' GEMMs, which wait for rows; the stores
     hub.communication(gpu, true);
-    for (const Row& row : hub.layer.rows_of(gpu)) hub.send(gpu, row);
-    co_await hub.run_shared(gpu);
+    hub.layer.endpoint(gpu).spawn("shared experts", hub.run_shared(gpu));
+    co_await hub.send_rows(gpu, false);
 }
 
 /// Consumer: the DAM starts the first GEMM's blocks as rows arrive; the second sends results back.

@@ -1,13 +1,21 @@
 // All-gather and reduce-scatter through the switch (NVLS): every GPU multicasts its tokens to all,
 // each permutes what its experts want and computes it, adds up a token's results, and every GPU
 // loads the sums of its own tokens, which the switch adds over all GPUs. No counts, no host: every
-// GPU receives every token, wanted or not. Barriers of flags stand between the steps. Who chose
-// whom and with which weight is taken to be known everywhere: the 12 B a choice are not sent here.
+// GPU receives every token, wanted or not, and behind it whom it chose and with which weight.
+// Barriers of flags stand between the steps.
+#include "layers/expert_kernels.hpp"
 #include "layers/rows.hpp"
 #include "systems/systems.hpp"
 
 namespace moehub::systems {
 namespace {
+
+constexpr Bytes kChoice = 12;  ///< bytes of an expert's number (8) and its weight, of each choice
+
+/// A token and its choices.
+Bytes gathered_bytes(const MoeLayer& layer) {
+    return layer.dispatch_bytes() + kChoice * layer.top_k();
+}
 
 struct Nvls {
     explicit Nvls(MoeLayer& of);
@@ -26,7 +34,7 @@ Nvls::Nvls(MoeLayer& of) : layer(of), all(of.gpus.fabric, "an in-switch collecti
         sim::RowSpace space;
         space.name = "tokens of all GPUs";
         space.rows = of.input.routing.tokens;
-        space.data_bytes = of.dispatch_bytes();
+        space.data_bytes = gathered_bytes(of);
         space.allocated = false;
         tokens = hub.add_region(space);
         partials = hub.add_sums(space.rows, of.combine_bytes());
@@ -48,7 +56,7 @@ Process gather(Nvls& n, GpuId gpu) {
     const Communicating communicating(layer.card(gpu));
     co_await layer.host(gpu).launch(1);
     layer.gpus.dispatch_began(gpu);
-    sim::Slice slice = own_tokens(layer, gpu, layer.dispatch_bytes());
+    sim::Slice slice = own_tokens(layer, gpu, gathered_bytes(layer));
     slice.target.region = n.tokens;
     slice.target.numbers = layer.books.input(layer.first_token(gpu));
     co_await multicast_slice(n.all, gpu, slice);
@@ -98,7 +106,9 @@ Process run_experts_here(Nvls& n, GpuId gpu) {
     const std::vector<std::int64_t> by_expert = rows_by_expert(layer, gpu, {rows});
     if (layer.options.compute) {
         co_await layer.host(gpu).launch(2);  // rows in the experts' order, the first GEMM
-        co_await reorder(layer, gpu, count, std::min(count, layer.input.routing.tokens));
+        const std::int64_t distinct = std::min(count, layer.input.routing.tokens);
+        co_await reorder(layer, gpu, count, distinct, layer.dispatch_bytes());
+        co_await convert_rows(layer, gpu, count);
         co_await run_experts(layer, gpu, by_expert, true);
     }
     layer.gpus.first_gemm_ended(gpu);
@@ -130,6 +140,7 @@ void take_sums(Nvls& n, GpuId gpu) {
 Process run_layer(Nvls& n, GpuId gpu) {
     MoeLayer& layer = n.layer;
     co_await layer.route(gpu);
+    co_await quantise_tokens(layer, gpu);
     co_await gather(n, gpu);
     co_await run_experts_here(n, gpu);
     co_await reduce(n, gpu);

@@ -84,7 +84,7 @@ Process put_rows(OneSided& o, GpuId gpu, std::vector<Group>& groups) {
     MoeLayer& layer = o.layer;
     const Bytes row = layer.dispatch_bytes();
     const std::int64_t pieces = pieces_of(row);
-    const Bytes beside = scale_bytes(layer) + kChoice * layer.top_k();
+    const Bytes beside = kChoice * layer.top_k();
     for (Group& group : groups) {
         co_await layer.endpoint(gpu).delay(layer.input.machine.gpu.overheads.atomic_latency);
         group.keys.resize(layer.gpus.count());
@@ -206,6 +206,7 @@ Process run_layer(OneSided& o, GpuId gpu) {
     sim::Endpoint& endpoint = layer.endpoint(gpu);
     co_await layer.route(gpu);
     endpoint.spawn("shared experts", run_shared_beside(layer, gpu, o.shared));
+    co_await quantise_tokens(layer, gpu);
     Work work = work_of(layer, gpu);
     co_await layer.host(gpu).launch(1);
     layer.gpus.dispatch_began(gpu);
@@ -221,6 +222,7 @@ Process run_layer(OneSided& o, GpuId gpu) {
     }
     const std::int64_t rows = count_rows(rows_in);
     const std::vector<std::int64_t> by_expert = rows_by_expert(layer, gpu, rows_in);
+    co_await convert_rows(layer, gpu, rows);
     co_await run_grouped_experts(layer, gpu, by_expert);
     layer.experts_ended(gpu);
     co_await sum_copies(layer, gpu, rows, copies);

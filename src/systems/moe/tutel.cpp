@@ -124,14 +124,15 @@ Process run_chunk(Tutel& t, GpuId gpu, std::int64_t rows) {
     const std::vector<std::int64_t> by_expert(static_cast<std::size_t>(t.experts), rows);
     const std::int64_t swizzled = t.experts > 1 ? t.experts * rows : 0;
     co_await host.launch(t.experts > 1 ? 2 : 1);
-    co_await reorder(layer, gpu, swizzled, swizzled);
+    co_await reorder(layer, gpu, swizzled, swizzled, layer.dispatch_bytes());
+    co_await convert_rows(layer, gpu, t.experts * rows);
     co_await run_experts(layer, gpu, by_expert, true);
     layer.gpus.first_gemm_ended(gpu);
     co_await run_activation(layer, gpu, t.experts * rows);
     co_await host.launch(1);
     co_await run_experts(layer, gpu, by_expert, false);
     if (t.experts > 1) co_await host.launch(1);
-    co_await reorder(layer, gpu, swizzled, swizzled);
+    co_await reorder(layer, gpu, swizzled, swizzled, layer.combine_bytes());
 }
 
 Process run_layer(Tutel& t, GpuId gpu) {
@@ -143,9 +144,10 @@ Process run_layer(Tutel& t, GpuId gpu) {
     const std::int64_t cut = t.chunks > 1 ? room : 0;  // chunks are copied out of it, and back
     std::vector<std::vector<Rows>> rows = rows_by_chunk(t, gpu);
     std::vector<std::vector<Rows>> results(t.chunks);
+    co_await quantise_tokens(layer, gpu);
     co_await host.launch(2);
-    co_await reorder(layer, gpu, room, layer.tokens(gpu));
-    co_await reorder(layer, gpu, cut, cut);
+    co_await reorder(layer, gpu, room, layer.tokens(gpu), layer.dispatch_bytes());
+    co_await reorder(layer, gpu, cut, cut, layer.dispatch_bytes());
     layer.gpus.dispatch_began(gpu);
     host.issue(static_cast<int>(t.chunks));
     co_await host.launch(0);
@@ -167,7 +169,7 @@ Process run_layer(Tutel& t, GpuId gpu) {
         take_back(layer, gpu, t.combine.take(gpu, chunk));
     }
     co_await host.launch(1);  // chunks put together
-    co_await reorder(layer, gpu, cut, cut);
+    co_await reorder(layer, gpu, cut, cut, layer.combine_bytes());
     co_await layer.scale(gpu);
     layer.gpus.combine_ended(gpu);
     co_await finish_with_shared(layer, gpu);

@@ -1,0 +1,80 @@
+#include "layers/sending_kernel.hpp"
+
+#include "base/portable_math.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace moehub::layers {
+namespace {
+
+constexpr std::int64_t kAtOnce = 4;  ///< rows that the warps of an SM work on together
+
+/// What the SMs of one kernel share.
+struct Kernel {
+    MoeLayer& layer;
+    GpuId gpu;
+    Sending sending;
+    std::function<int(std::int64_t)> store;
+    sim::CounterId done;
+    double missed = 0;        ///< of a row's bytes, from HBM
+    std::int64_t next = 0;    ///< row
+    std::int64_t posted = 0;  ///< stores that tell
+    std::int64_t before = 0;  ///< of the GPU's count, when the kernel began
+};
+
+/// As a gather's reads of rows that were read before (memory_ops.cpp).
+double missed(const Gpu& gpu, double table) {
+    const double kept = gpu.kernels.l2_resident * static_cast<double>(gpu.l2_capacity);
+    return table > 0 ? portable_exp(-kept / (2 * table)) : 0;
+}
+
+Ps time_of(const Kernel& kernel, std::int64_t rows) {
+    const Kernels& k = kernel.layer.input.machine.gpu.kernels;
+    const Sending& s = kernel.sending;
+    const double load =
+        s.read * ((1 - kernel.missed) / k.row_load + kernel.missed / k.row_load_hbm);
+    const double seconds = load + s.stored / k.row_store;
+    return std::llround(static_cast<double>(rows) * seconds * 1e12);
+}
+
+/// One SM: a few rows, and the next when the hub has room for them. Two sets are underway.
+Process run_sm(Kernel& kernel) {
+    sim::Endpoint& endpoint = kernel.layer.endpoint(kernel.gpu);
+    sim::Card& card = kernel.layer.card(kernel.gpu);
+    std::int64_t last = 0;    // stores posted up to this SM's last set
+    std::int64_t before = 0;  // and up to the one before
+    while (kernel.next < kernel.sending.rows) {
+        const std::int64_t first = kernel.next;
+        kernel.next = std::min(kernel.sending.rows, first + kAtOnce);
+        const std::int64_t rows = kernel.next - first;
+        card.hbm.take(static_cast<double>(rows) * kernel.missed * kernel.sending.read);
+        co_await endpoint.delay(time_of(kernel, rows));
+        co_await endpoint.until(endpoint.stores(), kernel.before + before);
+        for (std::int64_t row = first; row < first + rows; ++row)
+            kernel.posted += kernel.store(row);
+        before = last;
+        last = kernel.posted;
+    }
+    co_await endpoint.until(endpoint.stores(), kernel.before + last);
+    card.blocks.release(1);
+    endpoint.increase(kernel.done);
+}
+
+}  // namespace
+
+Process run_sending(MoeLayer& layer, GpuId gpu, Sending sending,
+                    std::function<int(std::int64_t)> store) {
+    sim::Endpoint& endpoint = layer.endpoint(gpu);
+    const sim::CounterId done = endpoint.add_counter("SMs that send rows");
+    Kernel kernel{layer, gpu, sending, std::move(store), done};
+    kernel.missed = missed(layer.input.machine.gpu, sending.table);
+    kernel.before = endpoint.value(endpoint.stores());
+    const int sms = static_cast<int>(std::min<std::int64_t>(sending.sms, sending.rows));
+    layer.card(gpu).blocks.hold(sms);
+    for (int sm = 0; sm < sms; ++sm) endpoint.spawn("SM that sends rows", run_sm(kernel));
+    co_await endpoint.until(done, sms);
+    endpoint.drop_counter(done);
+}
+
+}  // namespace moehub::layers
