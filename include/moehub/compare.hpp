@@ -24,9 +24,11 @@ struct CompareOptions {
 };
 
 struct ComparisonRow {
+    SystemSpec system;
     LayerResult result;
     double speedup = 1;                    ///< the baseline's time over its own
-    std::optional<double> share_of_ideal;  ///< ideal's time over its own, where ideal ran
+    std::optional<double> share_of_ideal;  ///< ideal's time over its own, where ideal ran: an ideal
+                                           ///< whose experts compute in the system's format
 };
 
 struct Comparison {

@@ -84,6 +84,7 @@ struct LayerResult {
     std::int64_t rows = 0;     ///< (token, expert) pairs, each delivered and returned once
     std::int64_t packets = 0;  ///< that reached a GPU, acknowledgements aside
     std::int64_t events = 0;   ///< that the engine handled
+    bool host_waits = false;   ///< its host waited for counts of rows
     bool verified = false;     ///< numbers were carried and compared with the reference layer
     double largest_error = 0;  ///< of an output, relative, when verified
     std::vector<Statistic> statistics;    ///< of units: links, switches, hubs

@@ -44,6 +44,7 @@ struct LayerTypeTime {
 
 struct ModelTime {
     std::string system;
+    SystemSpec spec;  ///< of that name, with its software
     /// In the order of the model; only what it has. The last, "host", is what the GPU waits for
     /// its eager host outside the MoE layers, over the whole model; the others are kernels.
     std::vector<LayerTypeTime> parts;

@@ -4,6 +4,7 @@
 #include <moehub/units.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,18 @@ struct SystemSpec {
 
     std::shared_ptr<const OwnProgram> own;  ///< instead of `program`: a user's (program.hpp)
 };
+
+/// The software around a system: what is set here replaces the system's own, so that several can be
+/// compared with the same.
+struct Software {
+    std::optional<HostMode> host;
+    std::optional<bool> fused_activation;
+    std::optional<bool> fp8;  ///< experts, and rows on their way to them
+};
+SystemSpec with_software(SystemSpec system, const Software& software);
+
+/// In a few words: "eager", "graph, fused", "graph, fused, FP8".
+std::string software_words(const SystemSpec& system);
 
 /// Throws InputError when a value lies outside its limits, as reading a file would.
 void check(const SystemSpec& system);

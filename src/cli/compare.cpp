@@ -26,8 +26,10 @@ struct Request {
 std::vector<std::string> usual_systems(const LayerCase& layer) {
     std::vector<std::string> names;
     for (const SystemInfo& system : all_systems()) {
-        const SystemSpec spec = load_system(system.name);
-        if (spec.name.starts_with("mh-") || spec.fp8_experts) continue;
+        const SystemSpec published = load_system(system.name);
+        const SystemSpec spec = with_software(published, layer.software);
+        const bool fp8 = layer.software.fp8.value_or(false);
+        if (spec.name.starts_with("mh-") || (published.fp8_experts && !fp8)) continue;
         try {
             check_layer(layer.input(), spec, layer.options);
             names.push_back(spec.name);
@@ -61,7 +63,8 @@ void execute(const Request& request) {
     const bool colour = arguments.output.empty() && wants_colour(stdout);
     put(arguments.json ? to_json(layer, comparison)
                        : head_text(layer) + "\n" + table_text(comparison, colour) + "\n" +
-                             bars_text(comparison) + "\n" + checks_text(comparison),
+                             bars_text(comparison) + "\n" + software_text(comparison) +
+                             checks_text(comparison),
         arguments.output);
 }
 
@@ -76,6 +79,7 @@ Command compare_command() {
          "A,B"}};
     add_layer_options(options, request->layer);
     add_pass_option(options, request->layer);
+    add_software_options(options, request->layer);
     options.push_back({"--threads", &request->threads,
                        "systems simulated at a time, same result; without it as many as cores",
                        "N"});

@@ -43,6 +43,17 @@ void add_layer_options(std::vector<Option>& options, LayerArguments& arguments) 
     options.insert(options.end(), layer.begin(), layer.end());
 }
 
+void add_software_options(std::vector<Option>& options, LayerArguments& arguments) {
+    options.push_back({"--host", &arguments.host,
+                       "of every system: eager issues operators one by one, graph sends off all; "
+                       "without it each system's own",
+                       "eager|graph"});
+    options.push_back({"--fused-activation", &arguments.fused_activation,
+                       "in every system: no kernel between the experts' GEMMs"});
+    options.push_back({"--fp8", &arguments.fp8,
+                       "in every system: experts compute in FP8, and rows go to them in FP8"});
+}
+
 void add_pass_option(std::vector<Option>& options, LayerArguments& arguments) {
     options.push_back({"--pass", &arguments.pass,
                        "forward, or backward through the layer in training", "forward|backward"});

@@ -21,6 +21,9 @@ struct LayerArguments {
     std::string pass = "forward";
     std::string grain = "row";
     std::vector<std::string> settings;
+    std::optional<std::string> host;
+    bool fused_activation = false;
+    bool fp8 = false;
     std::string tensor_parallel = "1";
     std::string replicas = "0";
     std::string replica_policy = "round-robin";
@@ -34,6 +37,10 @@ struct LayerArguments {
 
 void add_layer_options(std::vector<Option>& options, LayerArguments& arguments);
 void add_pass_option(std::vector<Option>& options, LayerArguments& arguments);
+
+/// The software that all systems are to have.
+Software software_of(const LayerArguments& arguments);
+void add_software_options(std::vector<Option>& options, LayerArguments& arguments);
 
 /// The systems with what `--set system.NAME.KEY=VALUE` changes. Throws InputError.
 std::vector<SystemSpec> load_systems(const LayerArguments& arguments,

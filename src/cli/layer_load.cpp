@@ -136,6 +136,18 @@ LayerOptions options_of(const LayerArguments& arguments, int gpus) {
 
 }  // namespace
 
+Software software_of(const LayerArguments& arguments) {
+    Software software;
+    if (arguments.host) {
+        if (*arguments.host == "eager") software.host = HostMode::eager;
+        if (*arguments.host == "graph") software.host = HostMode::graph;
+        named("--host", *arguments.host, software.host, {"eager", "graph"});
+    }
+    if (arguments.fused_activation) software.fused_activation = true;
+    if (arguments.fp8) software.fp8 = true;
+    return software;
+}
+
 std::vector<SystemSpec> load_systems(const LayerArguments& arguments,
                                      const std::vector<std::string>& names) {
     std::vector<Overrides> settings(names.size());
@@ -157,7 +169,8 @@ std::vector<SystemSpec> load_systems(const LayerArguments& arguments,
     }
     std::vector<SystemSpec> systems;
     for (std::size_t i = 0; i < names.size(); ++i) {
-        systems.push_back(load_system(names[i], settings[i]));
+        systems.push_back(
+            with_software(load_system(names[i], settings[i]), software_of(arguments)));
     }
     return systems;
 }
@@ -170,6 +183,7 @@ LayerCase load_layer(const LayerArguments& arguments) {
     made.machine = machine_of(arguments);
     made.model = model_of(arguments);
     made.options = options_of(arguments, made.machine.gpus());
+    made.software = software_of(arguments);
     made.replicas = int_of("--replicas", arguments.replicas, {0, kMostInt});
     if (is_trace(arguments.routing))
         read_trace(arguments, made);

@@ -33,7 +33,8 @@ ModelOptions options_of(const Request& request) {
     constexpr std::int64_t kMostThreads = 4096;
     ModelOptions options;
     options.training = request.training;
-    options.eager = !request.graphs;
+    const Software software = software_of(request.layer);
+    options.eager = software.host.value_or(HostMode::eager) == HostMode::eager && !request.graphs;
     options.sequence = int_of("--sequence", request.sequence, kMostSequence);
     options.threads = int_of("--threads", request.threads, kMostThreads);
     return options;
@@ -51,7 +52,7 @@ void run(ModelCase& model, const std::vector<SystemSpec>& systems) {
 /// What was checked in the simulated layers, forward.
 std::string checks_text(const ModelCase& model) {
     Comparison layers;
-    for (const ModelTime& time : model.times) layers.rows.push_back({time.moe, 1, {}});
+    for (const ModelTime& time : model.times) layers.rows.push_back({time.spec, time.moe, 1, {}});
     return checks_text(layers);
 }
 
@@ -86,6 +87,7 @@ Command model_command() {
         {"--graphs", &request->graphs, "CUDA graphs outside the MoE layers, no eager host"},
     };
     add_layer_options(options, request->layer);
+    add_software_options(options, request->layer);
     options.push_back({"--threads", &request->threads,
                        "systems simulated at a time, same result; without it as many as cores",
                        "N"});

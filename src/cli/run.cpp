@@ -41,6 +41,7 @@ Command run_command() {
         {"--system", &request->system, "preset or TOML file (moehub list systems)", "S"}};
     add_layer_options(options, request->layer);
     add_pass_option(options, request->layer);
+    add_software_options(options, request->layer);
     return {
         "run",
         "Simulate a MoE layer under one system, with what its units counted",

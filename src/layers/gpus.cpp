@@ -86,6 +86,7 @@ LayerResult Gpus::measured() const {
     made.combine = combine_.time();
     made.first_gemm = first_gemm_;
     made.breakdown = breakdown();
+    made.host_waits = host_waits_;
     made.bytes_up = fabric.wire_bytes_up();
     made.bytes_down = fabric.wire_bytes_down();
     made.payload = fabric.payload_received();

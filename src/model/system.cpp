@@ -78,6 +78,22 @@ std::string to_json(const SystemSpec& system) {
     return print_json(fields_of(copy));
 }
 
+SystemSpec with_software(SystemSpec system, const Software& software) {
+    system.host = software.host.value_or(system.host);
+    system.fused_activation = software.fused_activation.value_or(system.fused_activation);
+    if (!software.fp8) return system;
+    system.fp8_experts = *software.fp8;
+    system.dispatch_element = *software.fp8 ? 1 : 2;
+    return system;
+}
+
+std::string software_words(const SystemSpec& system) {
+    std::string words = system.host == HostMode::eager ? "eager" : "graph";
+    if (system.fused_activation) words += ", fused";
+    if (system.fp8_experts) return words + ", FP8";
+    return system.dispatch_element <= 1 ? words + ", FP8 rows" : words;
+}
+
 std::vector<std::string> changed_keys(const SystemSpec& system) {
     SystemSpec given = system;
     SystemSpec unset;

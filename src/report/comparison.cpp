@@ -30,6 +30,12 @@ std::string routing_words(const LayerCase& layer) {
 std::vector<std::string> changes(const LayerCase& layer) {
     const LayerOptions& options = layer.options;
     std::vector<std::string> list = layer.settings;
+    const Software& software = layer.software;
+    if (software.host)
+        list.push_back(
+            fmt::format("host {}", *software.host == HostMode::eager ? "eager" : "graph"));
+    if (software.fused_activation.value_or(false)) list.push_back("fused activation");
+    if (software.fp8.value_or(false)) list.push_back("FP8 experts and rows");
     if (options.pass == Pass::backward) list.push_back("backward pass");
     if (options.tensor_parallel > 1)
         list.push_back(fmt::format("tensor parallel {}", options.tensor_parallel));
@@ -72,14 +78,16 @@ std::string head_text(const LayerCase& layer) {
 std::string table_text(const Comparison& comparison, bool bold) {
     const bool several = comparison.rows.size() > 1;
     const bool ideal = several && comparison.rows.front().share_of_ideal.has_value();
-    std::vector<Table::Column> columns{{"system", Table::Align::left}, {"time µs"}};
+    std::vector<Table::Column> columns{
+        {"system", Table::Align::left}, {"software", Table::Align::left}, {"time µs"}};
     if (several) columns.push_back({fmt::format("vs {}", comparison.baseline)});
     if (ideal) columns.push_back({"of ideal"});
     for (const auto* title : {"exposed µs", "host µs", "up MB", "down MB", "SM busy"})
         columns.push_back({title});
     Table table(columns);
-    for (const auto& [result, speedup, share_of_ideal] : comparison.rows) {
-        std::vector<std::string> cells{result.system, tenths(to_us(result.time))};
+    for (const auto& [system, result, speedup, share_of_ideal] : comparison.rows) {
+        const std::string software = software_words(system) + (result.host_waits ? ", waits" : "");
+        std::vector<std::string> cells{result.system, software, tenths(to_us(result.time))};
         if (several) cells.push_back(fmt::format("{:.2f}×", speedup));
         if (ideal) cells.push_back(percent(*share_of_ideal));
         cells.insert(
@@ -108,6 +116,20 @@ std::string bars_text(const Comparison& comparison) {
                            stacked_bar(bar, static_cast<double>(slowest(comparison)), kBarWidth));
     }
     return out;
+}
+
+std::string software_text(const Comparison& comparison) {
+    const auto any = [&](auto property) {
+        return std::any_of(comparison.rows.begin(), comparison.rows.end(), property);
+    };
+    std::string out =
+        "Software: a host issues operators one by one (eager) or kernels follow one another by "
+        "themselves (graph)";
+    if (any([](const ComparisonRow& row) { return row.system.fused_activation; }))
+        out += "; fused: no kernel for the activation";
+    if (any([](const ComparisonRow& row) { return row.result.host_waits; }))
+        out += "; waits: the host must know counts of rows before it goes on";
+    return out + ".\n";
 }
 
 std::string checks_text(const Comparison& comparison) {

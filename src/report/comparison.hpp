@@ -18,6 +18,8 @@ std::string table_text(const Comparison& comparison, bool bold);
 std::string bars_text(const Comparison& comparison);
 
 /// What every run checked.
+/// What the words of the software column mean.
+std::string software_text(const Comparison& comparison);
 std::string checks_text(const Comparison& comparison);
 
 /// What the system's units counted, by unit, each with what it means.

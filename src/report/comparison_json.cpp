@@ -20,6 +20,11 @@ Json row_json(const ComparisonRow& row) {
     const LayerResult& result = row.result;
     Json json;
     json["system"] = result.system;
+    json["software"] = {{"host", row.system.host == HostMode::eager ? "eager" : "graph"},
+                        {"host_waits", result.host_waits},
+                        {"fused_activation", row.system.fused_activation},
+                        {"fp8_experts", row.system.fp8_experts},
+                        {"dispatch_element", row.system.dispatch_element}};
     json["time_us"] = to_us(result.time);
     json["speedup"] = row.speedup;
     json["share_of_ideal"] = or_null(row.share_of_ideal);

@@ -40,7 +40,8 @@ Json layer_json(const ModelCase& model, Pass pass) {
     comparison.baseline = baseline.system;
     for (const ModelTime& time : model.times) {
         const auto own = static_cast<double>(result(time).time);
-        ComparisonRow row{result(time), static_cast<double>(result(baseline).time) / own, {}};
+        ComparisonRow row{
+            time.spec, result(time), static_cast<double>(result(baseline).time) / own, {}};
         if (ideal != model.times.end())
             row.share_of_ideal = static_cast<double>(result(*ideal).time) / own;
         comparison.rows.push_back(std::move(row));

@@ -41,6 +41,29 @@ const LayerResult* find(const std::vector<LayerResult>& results, std::string_vie
     return found == results.end() ? nullptr : &*found;
 }
 
+/// By the format in which experts compute; nothing where ideal was not asked for.
+struct IdealTimes {
+    std::optional<Ps> bf16;
+    std::optional<Ps> fp8;
+};
+
+/// Where systems compute in another format than ideal was asked for, ideal runs in theirs, too.
+IdealTimes ideal_times(const LayerInput& input, const std::vector<SystemSpec>& systems,
+                       const std::vector<LayerResult>& results, const LayerOptions& options) {
+    IdealTimes times;
+    const LayerResult* const found = find(results, kIdeal);
+    if (found == nullptr) return times;
+    SystemSpec ideal = systems[static_cast<std::size_t>(found - results.data())];
+    (ideal.fp8_experts ? times.fp8 : times.bf16) = found->time;
+    ideal.fp8_experts = !ideal.fp8_experts;
+    const bool wanted = std::any_of(systems.begin(), systems.end(), [&](const SystemSpec& system) {
+        return system.fp8_experts == ideal.fp8_experts;
+    });
+    if (!wanted) return times;
+    (ideal.fp8_experts ? times.fp8 : times.bf16) = simulate_layer(input, ideal, options).time;
+    return times;
+}
+
 double ratio(Ps time, Ps of) {
     return static_cast<double>(time) / static_cast<double>(of);
 }
@@ -88,16 +111,18 @@ Comparison compare_systems(const LayerInput& input, const std::vector<SystemSpec
     }
     std::vector<LayerResult> results = simulate_all(input, systems, options);
 
-    const LayerResult* const ideal = find(results, kIdeal);
+    const IdealTimes ideal = ideal_times(input, systems, results, options.layer);
     const LayerResult* baseline = find(results, kUsualBaseline);
     if (baseline == nullptr)
         baseline = &*std::max_element(results.begin(), results.end(),
                                       [](const auto& a, const auto& b) { return a.time < b.time; });
     Comparison comparison;
     comparison.baseline = baseline->system;
-    for (const LayerResult& result : results) {
-        ComparisonRow row{result, ratio(baseline->time, result.time), {}};
-        if (ideal != nullptr) row.share_of_ideal = ratio(ideal->time, result.time);
+    for (std::size_t i = 0; i < systems.size(); ++i) {
+        const LayerResult& result = results[i];
+        ComparisonRow row{systems[i], result, ratio(baseline->time, result.time), {}};
+        const std::optional<Ps>& bound = systems[i].fp8_experts ? ideal.fp8 : ideal.bf16;
+        if (bound) row.share_of_ideal = ratio(*bound, result.time);
         comparison.rows.push_back(std::move(row));
     }
     return comparison;

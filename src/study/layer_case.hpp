@@ -17,6 +17,7 @@ struct LayerCase {
     std::optional<std::uint64_t> seed;  ///< of the generator
     std::optional<int> trace_layer;     ///< of the trace
     int replicas = 0;                   ///< redundant copies of experts
+    Software software;                  ///< asked for, of all systems
 
     Machine machine;  ///< of the size wanted
     Model model;

@@ -140,6 +140,7 @@ std::vector<ModelTime> simulate_models(const LayerInput& input,
     for (std::size_t i = 0; i < systems.size(); ++i) {
         ModelTime time;
         time.system = systems[i].name;
+        time.spec = systems[i];
         time.moe = forward.rows[i].result;
         LayerTypeTime moe{"MoE layers", model.moe_layers(), time.moe.time, 0};
         if (backward) {
