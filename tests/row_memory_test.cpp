@@ -9,7 +9,7 @@ namespace moehub::sim {
 namespace {
 
 TEST(RowMemory, a_row_is_complete_when_all_lines_and_the_source_are_there) {
-    RowMemory memory(300, 128, true, false);
+    RowMemory memory(300, 128, true, 0);
     memory.write({0, 7, 0, 128, nullptr});
     memory.write({0, 7, 256, 44, nullptr});
     memory.write_source(0, 7, 99);
@@ -21,38 +21,38 @@ TEST(RowMemory, a_row_is_complete_when_all_lines_and_the_source_are_there) {
 }
 
 TEST(RowMemory, a_row_without_its_source_column_is_not_complete) {
-    RowMemory memory(128, 128, true, false);
+    RowMemory memory(128, 128, true, 0);
     memory.write({0, 1, 0, 128, nullptr});
     EXPECT_FALSE(memory.complete(0));
 }
 
 TEST(RowMemory, a_line_twice_is_an_error) {
-    RowMemory memory(256, 128, false, false);
+    RowMemory memory(256, 128, false, 0);
     memory.write({0, 1, 0, 256, nullptr});
     EXPECT_THROW(memory.write({0, 1, 128, 128, nullptr}), std::logic_error);
 }
 
 TEST(RowMemory, another_row_in_the_same_row_number_is_an_error) {
-    RowMemory memory(256, 128, false, false);
+    RowMemory memory(256, 128, false, 0);
     memory.write({3, 1, 0, 128, nullptr});
     EXPECT_THROW(memory.write({3, 2, 128, 128, nullptr}), std::logic_error);
 }
 
 TEST(RowMemory, a_piece_beyond_the_row_or_between_lines_is_an_error) {
-    RowMemory memory(256, 128, false, false);
+    RowMemory memory(256, 128, false, 0);
     EXPECT_THROW(memory.write({0, 1, 256, 128, nullptr}), std::logic_error);
     EXPECT_THROW(memory.write({0, 1, 64, 128, nullptr}), std::logic_error);
 }
 
 TEST(RowMemory, a_hole_is_not_complete) {
-    RowMemory memory(128, 128, false, false);
+    RowMemory memory(128, 128, false, 0);
     memory.write({1, 5, 0, 128, nullptr});
     EXPECT_FALSE(memory.complete(0));
     EXPECT_TRUE(memory.complete(1));
 }
 
 TEST(RowMemory, numbers_lie_where_their_lines_were_written) {
-    RowMemory memory(384, 128, false, true);
+    RowMemory memory(384, 128, false, 3);
     const double numbers[] = {1.5, 2.5, 3.5};
     memory.write({0, 5, 128, 256, numbers});
     memory.write({0, 5, 0, 128, numbers});
@@ -62,7 +62,7 @@ TEST(RowMemory, numbers_lie_where_their_lines_were_written) {
 }
 
 TEST(RowMemory, rows_of_more_than_64_lines_are_tracked_line_by_line) {
-    RowMemory memory(200 * 128, 128, false, false);
+    RowMemory memory(200 * 128, 128, false, 0);
     memory.write({0, 5, 0, 100 * 128, nullptr});
     memory.write({0, 5, 101 * 128, 99 * 128, nullptr});
     EXPECT_FALSE(memory.complete(0));

@@ -21,7 +21,8 @@ constexpr Bytes kLine = 128;
 struct Bench {
     explicit Bench(const Machine& machine, sim::FabricOptions options) : fabric(machine, options) {
         for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(machine.gpus()); ++i) {
-            hubs.emplace_back(fabric.gpu(i), machine, sim::Hub::Options{0, true, kLine});
+            hubs.emplace_back(fabric.gpu(i), machine,
+                              sim::Hub::Options{0, static_cast<std::size_t>(kRow / kLine), kLine});
             partials = hubs.back().add_sums(machine.gpus(), kRow);
             totals = hubs.back().add_sums(machine.gpus(), kRow);
             done = fabric.gpu(i).add_counter("done");

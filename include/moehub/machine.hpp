@@ -48,11 +48,15 @@ struct SwitchSpec {
 /// these are choices, the same for all experiments.
 struct MoeHubSpec {
     Bytes store_bytes = 32;        ///< of one store as it leaves an SM: a sector
-    int rpm_entries = 64;          ///< lines (packets) in a peer's partition of the RPM
-    Ps rpm_timer = 200 * kNs;      ///< after which a line that is not full goes as it is
+    int rpm_entries = 64;          ///< lines (packets) in a peer's partition of the RPM; packet
+                                   ///< grain: a train enters when its first packet fits
+    Ps rpm_timer = 200 * kNs;      ///< after which a line that is not full goes as it is; packet
+                                   ///< grain: a train takes its source column along
     int rat_entries = 16'384;      ///< rows that the RAT remembers
     int rat_banks = 16;            ///< of the RAT
     Ps rat_lookup = kNs;           ///< for which a packet occupies a bank
+    int dam_entries = 256;         ///< row blocks whose bytes the DAM counts at a time; counters of
+                                   ///< further ones lie in memory
     Ps ready_latency = 166 * kNs;  ///< from an acknowledgement to the thread-block scheduler
 };
 

@@ -36,7 +36,7 @@ Totals add_up(MoeLayer& layer) {
             &Aau::restores, &Aau::spill_bytes, &Aau::bank_wait);
         using Dam = sim::DamStats;
         add(sum.dam, hub.dam().stats(), &Dam::updates, &Dam::ready, &Dam::released,
-            &Dam::deallocated, &Dam::entries);
+            &Dam::deallocated, &Dam::entries, &Dam::restored);
         sum.reserved += hub.aau().memory().reserved();
         sum.worst_case += hub.aau().memory().worst_case();
         for (sim::RegionId region = 0; region < hub.regions(); ++region) {
@@ -81,6 +81,7 @@ std::vector<Statistic> HubLayer::statistics() const {
         {"dam", "ready", number(sum.dam.ready), "row blocks released when full"},
         {"dam", "released", number(sum.dam.released), "row blocks released by AllReady"},
         {"dam", "deallocated", number(sum.dam.deallocated), "row blocks never filled"},
+        {"dam", "restored", number(sum.dam.restored), "counters read back from memory"},
         {"dam", "table_entries", number(sum.dam.entries), "of the dependency tables"},
         {"memory", "worst_case_bytes", number(sum.worst_case), "room for every token everywhere"},
         {"memory", "reserved_bytes", number(sum.reserved), "regions and pages handed out"},

@@ -1,6 +1,7 @@
 #include "layers/sending_kernel.hpp"
 
 #include "base/portable_math.hpp"
+#include "sim/gpu/row_copy.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -30,11 +31,8 @@ double missed(const Gpu& gpu, double table) {
 }
 
 Ps time_of(const Kernel& kernel, std::int64_t rows) {
-    const Kernels& k = kernel.layer.input.machine.gpu.kernels;
-    const Sending& s = kernel.sending;
-    const double load =
-        s.read * ((1 - kernel.missed) / k.row_load + kernel.missed / k.row_load_hbm);
-    const double seconds = load + s.stored / k.row_store;
+    const RowCopy row{kernel.sending.read, kernel.missed, kernel.sending.stored};
+    const double seconds = row_copy_seconds(kernel.layer.input.machine.gpu.kernels, row);
     return std::llround(static_cast<double>(rows) * seconds * 1e12);
 }
 

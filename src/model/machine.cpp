@@ -80,6 +80,7 @@ Fields fields_of(MoeHubSpec& hub) {
         {"rat_entries", &hub.rat_entries, Kind::count, {1, 1 << 28}, "rows the RAT remembers"},
         {"rat_banks", &hub.rat_banks, Kind::count, {1, 1024}, "of the RAT"},
         {"rat_lookup", &hub.rat_lookup, Kind::time, {0, kLongest}, "of one packet in its bank"},
+        {"dam_entries", &hub.dam_entries, Kind::count, {1, 1 << 28}, "row blocks the DAM counts"},
         {"ready_latency",
          &hub.ready_latency,
          Kind::time,

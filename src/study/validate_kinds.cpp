@@ -2,6 +2,7 @@
 
 #include "base/quantity.hpp"
 #include "base/utf8.hpp"
+#include "study/validate_copies.hpp"
 #include "study/validate_layers.hpp"
 #include "study/validate_rows.hpp"
 
@@ -83,6 +84,12 @@ std::vector<FileKind> file_kinds() {
                   "model,tokens,rows,route_us,plan_us,permute_us,gemm1_us,activation_us,gemm2_us,"
                   "combine_us",
                   parse_eager, predict_eager_case, true),
+        file_kind("copies", "warps,blocks,rows,width,copy_us,fill_us,copy_GBps,fill_GBps",
+                  parse_copy, predict_copy, true),
+        file_kind("beside_copy",
+                  "rows,k,n,gemms,copy_blocks,gemm_alone_us,gemm_us,copy_covers_all,"
+                  "copy_GBps_whole",
+                  parse_beside_copy, predict_beside_copy, true),
     };
 }
 

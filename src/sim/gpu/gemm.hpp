@@ -11,8 +11,8 @@ struct GemmShape {
     std::int64_t n = 0;
     bool cold = false;    ///< nothing of it is in L2: it is not replayed, other work went before
     double send_row = 0;  ///< seconds to send a row of the result away, from when it is done
-    double stored = 1;    ///< of the result's columns: 1/2 where gate and up become one at the end
     bool fp8 = false;     ///< weights and inputs of one byte; the result stays bf16
+    double stored = 1;    ///< of the result's columns: 1/2 where gate and up become one at the end
 };
 
 /// The fastest of the library's tile shapes and split-K factors by this model.

@@ -9,8 +9,8 @@ struct GroupedShape {
     std::vector<std::int64_t> rows;
     std::int64_t k = 0;
     std::int64_t n = 0;
-    double stored = 1;  ///< as of GemmShape
     bool fp8 = false;   ///< weights and inputs of one byte; the result stays bf16
+    double stored = 1;  ///< as of GemmShape
 };
 
 GemmPlan plan_grouped_gemm(const Gpu& gpu, const GroupedShape& shape);

@@ -59,10 +59,26 @@ std::optional<Dam::Ready> Dam::count(BlockGroup number, Bytes bytes, Ps visible)
         throw std::logic_error("DAM: a group was given more than its data");
     }
     group.counted += bytes;
-    group.latest = std::max(group.latest, visible);
+    group.latest = std::max(group.latest, group.held ? visible : hold(number, visible));
     if (group.counted != group.threshold) return std::nullopt;
     ++stats_.ready;
     return Ready{number, group.latest};
+}
+
+/// Makes room for a group's counter; returns when it can count. Those that are full need none.
+Ps Dam::hold(BlockGroup number, Ps now) {
+    Group& group = groups_[number];
+    while (!held_.empty() && held_.size() >= static_cast<std::size_t>(spec_.counters)) {
+        Group& oldest = groups_[held_.front()];
+        held_.pop_front();
+        oldest.held = false;
+        oldest.spilled = oldest.counted != oldest.threshold;
+    }
+    group.held = true;
+    held_.push_back(number);
+    if (!group.spilled) return now;
+    ++stats_.restored;
+    return now + spec_.restore;
 }
 
 const Dam::Entry* Dam::find(std::uint64_t address) {

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <vector>
 
@@ -22,10 +23,19 @@ struct DamStats {
     std::int64_t released = 0;     ///< partly filled, released by AllReady
     std::int64_t deallocated = 0;  ///< never filled
     std::int64_t entries = 0;      ///< of the dependency table: ranges
+    std::int64_t restored = 0;     ///< counters that had to be read from memory
+};
+
+struct DamSpec {
+    int counters = 256;  ///< that it holds; the oldest goes to memory
+    Ps restore = 0;      ///< to read one from there
 };
 
 class Dam {
   public:
+    Dam() = default;
+    explicit Dam(const DamSpec& spec) : spec_(spec) {}
+
     /// Rows [begin, begin + rows · row_bytes) belong to groups of `group_rows` rows each, the last
     /// perhaps fewer; their numbers follow one another from the returned one on. Ranges must not
     /// overlap (std::logic_error). A group has all its data at rows in it · data_bytes.
@@ -69,17 +79,22 @@ class Dam {
         Bytes counted = 0;
         Bytes threshold = 0;
         Ps latest = 0;  ///< `visible` of its data so far
+        bool held = false;
+        bool spilled = false;  ///< its counter lies in memory
     };
 
     const Entry* find(std::uint64_t address);
     void append_groups(const Range& range);
     std::optional<Ready> count(BlockGroup group, Bytes bytes, Ps visible);
+    Ps hold(BlockGroup group, Ps now);
 
     std::vector<Entry> table_;           ///< by address
     std::vector<std::uint64_t> begins_;  ///< of table_, apart: what the search reads
     std::size_t recent_ = 0;             ///< entry found last: packets of a row follow one another
     std::vector<Group> groups_;
-    bool complete_ = false;  ///< AllReady
+    DamSpec spec_;
+    std::deque<BlockGroup> held_;  ///< counters, the oldest first
+    bool complete_ = false;        ///< AllReady
     DamStats stats_;
 };
 

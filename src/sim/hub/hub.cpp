@@ -23,7 +23,8 @@ Hub::Hub(Endpoint& gpu, const Machine& machine, const Options& options)
       plain_(machine.hub),
       line_(options.line),
       numbers_(options.numbers),
-      aau_(aau_spec(machine)) {
+      aau_(aau_spec(machine)),
+      dam_({machine.moe_hub.dam_entries, machine.hub.read_latency}) {
     aau_.memory().set_pool(options.page_pool);
     gpu.attach(*this);
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 namespace moehub::sim {
 
@@ -82,13 +83,16 @@ void PacketManager::shape_next(const Fabric& fabric, Partition& partition) const
     const Wire& wire = fabric.wire_of_uplink(line.plane);
     const bool nic = fabric.topology().is_nic(line.plane);
     const Bytes bytes = std::min(partition.left, fabric.train_bytes(wire));
-    // A warp's stores to a line come together, so they have merged when the line may go.
+    // An SM stores to a line at its own rate: the line may go when the last store has merged.
     line.bytes = static_cast<std::uint32_t>(bytes);
     line.packets = nic ? std::uint16_t{1} : wire.packets(bytes);
     // A store that ends its row is flushed with it; a source column, which stands alone, might
     // still be joined by others and waits for the timer.
     line.whole = static_cast<std::uint32_t>(line.low_priority && !nic ? wire.payload : bytes);
     const Bytes store = fabric.machine().moe_hub.store_bytes;
+    const Bytes first_line = std::min(bytes, wire.payload);
+    const double stores = static_cast<double>(std::max<Bytes>(0, first_line - store));
+    partition.open = std::llround(stores / fabric.machine().gpu.kernels.row_store * 1e12);
     // A NIC makes packets of its own of whatever it gets: nothing the RPM could claim.
     partition.merged = nic ? 0 : std::max<std::int64_t>(0, (bytes - 1) / store + 1 - line.packets);
 }
@@ -115,7 +119,8 @@ std::uint64_t PacketManager::fill(Fabric& fabric, Partition& partition, Ps now) 
     std::uint64_t planes = 0;
     while (partition.head != kNoTransfer && partition.lines.fits()) {
         RpmLine& line = partition.next;
-        line.since = line.last = std::max(now, partition.ready);
+        line.since = std::max(now, partition.ready);
+        line.last = line.since + partition.open;
         partition.lines.add(line, stats_);
         stats_.stores += partition.merged;
         stats_.merged += partition.merged;

@@ -34,6 +34,7 @@ class PacketManager {
         Bytes left = 0;                   ///< of the head, from `next` on
         std::uint64_t number = 0;         ///< of `next` among all lines (Topology::uplink)
         std::int64_t merged = 0;          ///< stores that `next` is made of, beyond one per packet
+        Ps open = 0;                      ///< from the first of a line's stores to the last
     };
     struct Peers {  // of a channel
         std::vector<Partition*> partitions;
