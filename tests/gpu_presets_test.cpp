@@ -46,7 +46,7 @@ std::vector<Rule> rules_of(const Gpu& gpu, const Gpu& h200) {
     return {{flops, {&K::gemm_load, &K::grouped_load, &K::fp8_load, &K::fp8_grouped_load}},
             {sm_hbm,
              {&K::gemm_store, &K::grouped_store, &K::stream_load, &K::copy_load, &K::strided_load,
-              &K::norm_load, &K::quantise_load}},
+              &K::norm_load, &K::quantise_load, &K::cast_load, &K::softmax_load}},
             {hbm, {&K::scatter_add, &K::route_logits}}};
 }
 

@@ -4,6 +4,7 @@
 #include "base/utf8.hpp"
 #include "study/validate_layers.hpp"
 #include "study/validate_rows.hpp"
+#include "study/validate_training.hpp"
 
 #include <moehub/error.hpp>
 
@@ -83,6 +84,10 @@ std::vector<FileKind> file_kinds() {
                   "model,tokens,rows,route_us,plan_us,permute_us,gemm1_us,activation_us,gemm2_us,"
                   "combine_us",
                   parse_eager, predict_eager_case, true),
+        file_kind("training_ops", "op,elements,rows,us", parse_training, predict_training_case,
+                  true),
+        file_kind("long_attention", "op,batch,heads,kv_heads,seq,head_dim,fwd_us,fwd_bwd_us",
+                  parse_long_attention, predict_layer_case, true),
     };
 }
 
