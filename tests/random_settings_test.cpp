@@ -57,6 +57,8 @@ std::vector<Key> keys() {
         {"moe_hub.ready_latency", {{0}, 0, second, " ps"}},
         {"collective.launch", {{0}, 0, second, " ps"}},
         {"collective.outstanding_loads", {{1}, 1, 1 << 30, ""}},
+        {"collective.switch_channels", {{1}, 1, 4096, ""}},
+        {"collective.channel_copy", {{}, 2'000'000, second, " B/s"}},
         {"gpu.sms", {{2, 3}, 2, 4096, ""}},
         {"gpu.hbm_bandwidth", {{}, 1'000'000, second, " B/s"}},
     };

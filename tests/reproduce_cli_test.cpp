@@ -81,7 +81,7 @@ TEST_F(ReproduceCli, threads_give_the_same_json) {
     EXPECT_EQ(all["paper"], "moe-hub");
     EXPECT_EQ(all["quick"], true);
     EXPECT_EQ(all["numbers"].size(), 2u);
-    EXPECT_EQ(all["cells"].size(), 8u) << "two models, four systems";
+    EXPECT_EQ(all["cells"].size(), 16u) << "two readings, two models, four systems";
 }
 
 TEST_F(ReproduceCli, ArePapersListed) {

@@ -169,6 +169,43 @@ TEST(MoeHubFigures, IsACellTheLayerThatCompareSimulates) {
     EXPECT_GT(cell.model_time, model.layers * cell.time);
 }
 
+TEST(MoeHubReadings, AreMachinesThatACellIsSimulatedOn) {
+    const std::vector<Reading>& readings = moe_hub_readings();
+    ASSERT_EQ(readings.size(), 2u);
+    EXPECT_TRUE(readings[0].changes.empty()) << "the machine as it is";
+    CellKey key{"mixtral-8x7b", 4, 128, "uniform", "moe-hub"};
+    const Ps usual = simulate_cell(key).time;
+    key.reading = readings[0].name;
+    EXPECT_EQ(simulate_cell(key).time, usual);
+    key.reading = readings[1].name;
+    const ReproducedCell other = simulate_cell(key);
+    EXPECT_EQ(other.reading, readings[1].name);
+    const Machine machine = with_gpus(load_machine("dgx-h800", readings[1].changes), 4);
+    EXPECT_EQ(machine.link.bandwidth, 400e9);
+    EXPECT_DOUBLE_EQ(machine.gpu.bf16_flops, load_machine("dgx-h800").gpu.bf16_flops / 2);
+    const Model model = load_model("mixtral-8x7b", {"gated=false"});
+    const Routing routing = make_routing(parse_routing("uniform"), model, 128);
+    const Placement placement = contiguous_placement(model.experts, 4);
+    const LayerInput input{machine, model, routing, placement};
+    EXPECT_EQ(other.time, simulate_layer(input, "moe-hub", {}).time);
+}
+
+TEST(MoeHubReadings, StandBesideEveryNumber) {
+    ReproduceOptions options;
+    options.quick = true;
+    options.figure = "tokens";
+    const Reproduction all = reproduce_moe_hub(options);
+    EXPECT_EQ(all.cells.size(), 2u * 3u * 2u) << "readings, counts, systems";
+    for (const PublishedNumber& one : all.numbers) {
+        ASSERT_EQ(one.otherwise.size(), 1u);
+        EXPECT_GT(one.read(1), 0);
+        EXPECT_NE(one.read(1), one.read(0));
+    }
+    options.figure = "imbalance";
+    for (const PublishedClaim& one : reproduce_moe_hub(options).claims)
+        EXPECT_TRUE(one.otherwise.empty()) << "no number: the first reading alone";
+}
+
 TEST(MoeHubFigures, DoGpusShareExpertsWhereThereAreMore) {
     EXPECT_GT(simulate_cell({"mixtral-8x7b", 16, 64, "uniform", "moe-hub"}).time, 0);
     const auto refused = simulate_cell({"mixtral-8x7b", 16, 64, "uniform", "comet"});
@@ -242,6 +279,45 @@ TEST(ReproductionPage, HasNumbersCellsAndReasons) {
           "| b | 10.0 | – |\n", "| mean |  | 1.45 |\n", "- comet cannot run this\n"})
         EXPECT_NE(page.find(part), std::string::npos) << part;
     EXPECT_EQ(page.find("quick"), std::string::npos);
+}
+
+Reproduction read_in_two_ways() {
+    Reproduction all = small_reproduction();
+    all.readings = {{"as it is", "Nothing is changed.", {}},
+                    {"faster", "The wire is faster.", {"link.bandwidth=400 GB/s"}}};
+    all.numbers[0].otherwise = {2.0};
+    all.numbers[1].otherwise = {0.95};
+    all.claims[0].otherwise = {true};
+    return all;
+}
+
+TEST(ReproductionPage, SaysWhatEachReadingExplains) {
+    const std::string page = reproduction_page(read_in_two_ways());
+    for (const auto* part :
+         {"| over comet | 1.400 | 1.450 | 1.04 | yes | 1.440 | 2.000 | 1.43 | **no** |",
+          "| 96.8 % | 80.0 % | 0.83 | **no** | 79.0 % | 95.0 % | 0.98 | yes |",
+          "| as it is | Nothing is changed. | none | 1 of 2 | layer, over comet |",
+          "| faster | The wire is faster. | link.bandwidth=400 GB/s | 1 of 2 | layer, share of "
+          "ideal |",
+          "| smallest lead 0.99× | holds |"})
+        EXPECT_NE(page.find(part), std::string::npos) << part;
+    EXPECT_EQ(page.find("by none"), std::string::npos);
+    EXPECT_EQ(reproduction_page(small_reproduction()).find("How the paper is read"),
+              std::string::npos);
+}
+
+TEST(ReproductionJson, HasEveryReading) {
+    const auto json = nlohmann::json::parse(reproduction_json(read_in_two_ways()));
+    EXPECT_EQ(json["readings"][1]["changes"][0], "link.bandwidth=400 GB/s");
+    EXPECT_EQ(json["numbers"][0]["otherwise"]["faster"]["ours"], 2.0);
+    EXPECT_EQ(json["numbers"][1]["otherwise"]["faster"]["as_published"], true);
+    EXPECT_EQ(json["claims"][0]["otherwise"]["faster"]["holds"], true);
+}
+
+TEST(ReproductionText, ShowsEveryReading) {
+    const std::string text = reproduction_text(read_in_two_ways(), false);
+    EXPECT_NE(text.find("faster  /paper"), std::string::npos);
+    EXPECT_NE(text.find("faster: The wire is faster."), std::string::npos);
 }
 
 TEST(ReproductionText, HasTheSameAndSaysWhenItIsQuick) {

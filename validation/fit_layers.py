@@ -39,12 +39,14 @@ def spread(head, heads, sms):
     return max(free)
 
 
-def attention_blocks(g, row, names, flops):
+def attention_blocks(g, row, names, flops, backward=False):
     tensor, block, softmax = names
     peak = (g[tensor] if tensor else 1.0) * g["bf16_flops"] / g["sms"]
     score = flops / peak + 1 / g[softmax]
     steps = -(-row["seq"] // TILE)
     head = [g[block] + (i + 1) * TILE * TILE * score for i in range(steps)]
+    if backward:
+        head.reverse()  # the first keys are seen by all queries
     return spread(head, row["batch"] * row["heads"], int(g["sms"]))
 
 
@@ -60,7 +62,7 @@ def attention(g, row):
         blocks = attention_blocks(g, row, names, 4 * dim)
         return replayed(g, g["attention_start"] + max(blocks, (1 - l2_hit(g, moved)) * moved / hbm))
     names = (tensor, prefix + "_block", prefix + "_back_softmax")
-    blocks = attention_blocks(g, row, names, 10 * dim)
+    blocks = attention_blocks(g, row, names, 10 * dim, backward=True)
     steps = BACKWARD_STEPS + (SHARED_STEPS if row["kv_heads"] < row["heads"] else 0)
     return (steps * EAGER_LAUNCH + g["attention_start"] + blocks
             + g[prefix + "_back_passes"] * queries / hbm)

@@ -67,6 +67,13 @@ struct Kernels {
     double flash2_back_softmax = 1.34e10;
     double flash2_back_passes = 20.3;
 
+    double attention_clock = 0.96;  ///< as throttled_clock, of attention, which draws less power
+
+    // What training adds.
+    double hbm_mixed = 0.71;       ///< of hbm_bandwidth, many tensors read and written at once
+    double cast_load = 21.3e9;     ///< as copy_load, where the tensors' types differ
+    double softmax_load = 38.3e9;  ///< as norm_load, of a softmax over the vocabulary
+
     Ps slow_replay = 6'430 * kNs;         ///< graph_replay, while the host is slow
     Ps slow_replay_floor = 17'400 * kNs;  ///< graph_replay_floor, while the host is slow
 };

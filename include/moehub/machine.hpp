@@ -66,6 +66,10 @@ struct CollectiveCosts {
     Ps hop = 0;                 ///< software hand-over from one ring step to the next
     Ps switch_launch = 0;       ///< as launch, for in-switch (NVLS) collectives
     int outstanding_loads = 1;  ///< in-switch reduction loads a GPU keeps in flight, in packets
+    /// Thread blocks of an in-switch all-reduce; each copies so many bytes/s between the user's
+    /// buffer and the one that switches reach, all of it in and all of it out again.
+    int switch_channels = 16;
+    double channel_copy = 35.4e9;
 };
 
 struct Machine {

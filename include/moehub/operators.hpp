@@ -27,7 +27,7 @@ std::optional<Ps> predict(const Gpu& gpu, const Operator& op);
 /// One row of validation/h200/layers.csv without its measurement: an operator of a transformer
 /// layer, with those of the numbers below that it has.
 struct LayerOperator {
-    std::string op;  ///< attention_fwd_cudnn, …, grouped_gemm_fp8
+    std::string op;  ///< attention_fwd_cudnn, …, grouped_gemm_fp8; attention_fwd_bwd_cudnn
     std::int64_t batch = 0;
     std::int64_t heads = 0;
     std::int64_t kv_heads = 0;
@@ -42,6 +42,17 @@ struct LayerOperator {
 /// Time of the operator replayed inside a CUDA graph on a slow host, attention backward of a call
 /// from eager PyTorch: as layers.csv measures them. Nothing when it is not modelled.
 std::optional<Ps> predict_layer(const Gpu& gpu, const LayerOperator& op);
+
+/// One row of validation/h200/training_ops.csv without its measurement.
+struct TrainingOperator {
+    std::string op;  ///< adamw_fp32, add_bf16_to_fp32, cross_entropy_fp32_fwd_bwd
+    std::int64_t elements = 0;
+    std::int64_t rows = 0;  ///< tokens of a cross entropy; divides elements
+};
+
+/// Time of the operator as that file measures it: called from eager PyTorch on an idle card, the
+/// accumulation replayed. Nothing when it is not modelled.
+std::optional<Ps> predict_training(const Gpu& gpu, const TrainingOperator& op);
 
 /// One phase of a MoE layer in eager PyTorch, on one GPU.
 struct EagerPhase {

@@ -33,6 +33,13 @@ enum class NumberKind {
     time,   ///< µs
 };
 
+/// One way to read what a paper leaves open, as changes to its machine.
+struct Reading {
+    std::string name;                  ///< one or two words
+    std::string what;                  ///< a sentence
+    std::vector<std::string> changes;  ///< as --set takes them; none: the machine as it is
+};
+
 struct PublishedNumber {
     std::string figure;
     std::string what;
@@ -41,9 +48,15 @@ struct PublishedNumber {
     double ours = 0;       ///< arithmetic mean over the figure's cells, where there are several
     double geometric = 0;  ///< geometric mean of the same
     std::string reason;    ///< why it differs; empty where it is as published
+    std::vector<double> otherwise = {};  ///< ours by the other readings, in their order
 
     double ratio() const { return ours / paper; }
     bool as_published() const;  ///< within 10 %
+    /// The same by any reading, 0 being the first.
+    double read(std::size_t reading) const {
+        return reading == 0 ? ours : otherwise.at(reading - 1);
+    }
+    bool as_published(std::size_t reading) const;
 };
 
 /// What the paper states without a number.
@@ -53,6 +66,8 @@ struct PublishedClaim {
     bool holds = false;
     std::string found;   ///< what decided it, measured here
     std::string reason;  ///< why it does not hold; empty where it does
+    /// Whether it holds by the other readings; empty where they did not run it.
+    std::vector<bool> otherwise = {};
 };
 
 /// Every cell of a figure.
@@ -81,10 +96,11 @@ struct ReproducedCell {
     std::int64_t tokens = 0;
     std::string routing;
     std::string system;
-    Ps time = 0;          ///< of the layer
-    Ps first_gemm = 0;    ///< from the start to the end of the last GEMM-1
-    Ps model_time = 0;    ///< of the whole model, forward
-    std::string refusal;  ///< why it could not run; then there are no times
+    Ps time = 0;               ///< of the layer
+    Ps first_gemm = 0;         ///< from the start to the end of the last GEMM-1
+    Ps model_time = 0;         ///< of the whole model, forward
+    std::string refusal;       ///< why it could not run; then there are no times
+    std::string reading = {};  ///< by name
 };
 
 struct Reproduction {
@@ -93,6 +109,8 @@ struct Reproduction {
     std::string arxiv;               ///< its number there
     std::string venue;               ///< where it was published; may be empty
     std::vector<std::string> setup;  ///< what all cells have in common, a sentence each
+    /// Tables, claims and reasons are the first's. One or none: there is nothing to choose.
+    std::vector<Reading> readings;
     bool means = true;   ///< numbers are means over cells, and have a geometric mean beside
     std::string figure;  ///< the only one that ran; empty: all
     bool quick = false;
@@ -110,6 +128,9 @@ struct NamedFigure {
     std::string name;
     std::string title;
 };
+
+/// How the MoE-Hub paper can be read; what it calls the links' bandwidth is open.
+const std::vector<Reading>& moe_hub_readings();
 
 /// The figures of the MoE-Hub paper, in its order.
 std::vector<NamedFigure> moe_hub_figures();

@@ -73,6 +73,10 @@ Fields layer_fields_of(Kernels& k) {
         {"flash2_softmax", &k.flash2_softmax, number, kScores, "scores per second of one SM"},
         {"flash2_back_softmax", &k.flash2_back_softmax, number, kScores, "on the way back"},
         {"flash2_back_passes", &k.flash2_back_passes, number, kPasses, "bytes over Q's"},
+        {"attention_clock", &k.attention_clock, number, kShare, "throttled_clock of attention"},
+        {"hbm_mixed", &k.hbm_mixed, number, kShare, "of hbm_bandwidth, many tensors at once"},
+        {"cast_load", &k.cast_load, rate, kSmRate, "copy_load, tensors of two types"},
+        {"softmax_load", &k.softmax_load, rate, kSmRate, "norm_load of a vocabulary's softmax"},
         {"slow_replay", &k.slow_replay, time, kLatency, "graph_replay on a slow host"},
         {"slow_replay_floor", &k.slow_replay_floor, time, kLatency, "shortest on a slow host"},
     });

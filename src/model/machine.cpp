@@ -108,6 +108,18 @@ Fields fields_of(CollectiveCosts& costs) {
          Kind::count,
          {1, 1 << 30},
          "in-switch loads in flight per GPU, in packets"},
+        {"switch_channels",
+         &costs.switch_channels,
+         Kind::count,
+         {1, 4096},
+         "thread blocks of an in-switch all-reduce",
+         Need::optional},
+        {"channel_copy",
+         &costs.channel_copy,
+         Kind::rate,
+         {2 * kSlowest, 1e15},
+         "into and out of switched memory, each block",
+         Need::optional},
     };
 }
 

@@ -14,9 +14,16 @@ std::string reproduction_text(const Reproduction& all, bool bold);
 /// The same as Markdown, for docs/. Nothing in it depends on when or where it ran.
 std::string reproduction_page(const Reproduction& all);
 
-/// "numbers", "claims", "tables" and "cells"; times in µs. `ratio` is ours / paper, `reason` null
-/// where a number is as published.
+/// "readings", "numbers", "claims", "tables" and "cells"; times in µs. `ratio` is ours / paper,
+/// `reason` null where a number is as published.
 std::string reproduction_json(const Reproduction& all);
+
+/// Of the published numbers, what a reading explains: those it comes within 10 % of.
+struct Explained {
+    std::size_t numbers = 0;
+    std::vector<std::string> alone;  ///< "figure, what": by no other reading
+};
+Explained explained_by(const Reproduction& all, std::size_t reading);
 
 /// 2.195 as "2.20", 0.968 as "96.8 %", 1234.5 µs as "1,234.5"; nothing as a dash.
 std::string number_text(NumberKind kind, const std::optional<double>& value);

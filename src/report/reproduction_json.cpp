@@ -12,22 +12,45 @@ Json time_or_null(const ReproducedCell& cell, Ps time) {
     return cell.refusal.empty() ? Json(to_us(time)) : Json(nullptr);
 }
 
-Json number_json(const PublishedNumber& one, bool mean) {
+Json reading_json(const Reading& one) {
+    return {{"name", one.name}, {"what", one.what}, {"changes", one.changes}};
+}
+
+/// By the readings after the first, under their names; empty where there are none.
+Json otherwise_json(const PublishedNumber& one, const std::vector<Reading>& readings) {
+    Json json = Json::object();
+    for (std::size_t i = 1; i <= one.otherwise.size(); ++i)
+        json[readings[i].name] = {{"ours", one.read(i)},
+                                  {"ratio", one.read(i) / one.paper},
+                                  {"as_published", one.as_published(i)}};
+    return json;
+}
+
+Json otherwise_json(const PublishedClaim& one, const std::vector<Reading>& readings) {
+    Json json = Json::object();
+    for (std::size_t i = 0; i < one.otherwise.size(); ++i)
+        json[readings[i + 1].name] = {{"holds", Json(static_cast<bool>(one.otherwise[i]))}};
+    return json;
+}
+
+Json number_json(const PublishedNumber& one, const Reproduction& all) {
     return {{"figure", one.figure},
             {"what", one.what},
             {"paper", one.paper},
             {"ours", one.ours},
             {"ratio", one.ratio()},
-            {"geometric_mean", mean ? Json(one.geometric) : Json(nullptr)},
+            {"geometric_mean", all.means ? Json(one.geometric) : Json(nullptr)},
             {"as_published", one.as_published()},
+            {"otherwise", otherwise_json(one, all.readings)},
             {"reason", text_or_null(one.reason)}};
 }
 
-Json claim_json(const PublishedClaim& one) {
+Json claim_json(const PublishedClaim& one, const Reproduction& all) {
     return {{"figure", one.figure},
             {"what", one.what},
             {"holds", one.holds},
             {"found", one.found},
+            {"otherwise", otherwise_json(one, all.readings)},
             {"reason", text_or_null(one.reason)}};
 }
 
@@ -37,6 +60,7 @@ Json cell_json(const ReproducedCell& one) {
             {"tokens", one.tokens},
             {"routing", one.routing},
             {"system", one.system},
+            {"reading", text_or_null(one.reading)},
             {"time_us", time_or_null(one, one.time)},
             {"first_gemm_us", time_or_null(one, one.first_gemm)},
             {"model_us", time_or_null(one, one.model_time)},
@@ -64,11 +88,12 @@ std::string reproduction_json(const Reproduction& all) {
     json["figure"] = text_or_null(all.figure);
     json["quick"] = all.quick;
     json["setup"] = all.setup;
+    json["readings"] = Json::array();
+    for (const Reading& one : all.readings) json["readings"].push_back(reading_json(one));
     json["numbers"] = Json::array();
-    for (const PublishedNumber& one : all.numbers)
-        json["numbers"].push_back(number_json(one, all.means));
+    for (const PublishedNumber& one : all.numbers) json["numbers"].push_back(number_json(one, all));
     json["claims"] = Json::array();
-    for (const PublishedClaim& one : all.claims) json["claims"].push_back(claim_json(one));
+    for (const PublishedClaim& one : all.claims) json["claims"].push_back(claim_json(one, all));
     json["tables"] = Json::array();
     for (const FigureTable& one : all.tables) json["tables"].push_back(table_json(one));
     json["cells"] = Json::array();

@@ -50,10 +50,13 @@ std::string numbers(const Reproduction& all) {
                                      [](const auto& one) { return one.as_published(); });
     std::string out = fmt::format(
         "\n## Published numbers\nOf {} numbers {} are within 10 %.\n\n"
-        "| figure | {} | paper | ours | ours / paper | within 10 % |{}\n"
-        "|---|---|---:|---:|---:|---|{}\n",
-        all.numbers.size(), close, all.paper, all.means ? " geometric mean |" : "",
-        all.means ? "---:|" : "");
+        "| figure | {} | paper | ours | ours / paper | within 10 % |{}",
+        all.numbers.size(), close, all.paper, all.means ? " geometric mean |" : "");
+    for (std::size_t i = 1; i < all.readings.size(); ++i)
+        out += fmt::format(" {} | / paper | within 10 % |", all.readings[i].name);
+    out += fmt::format("\n|---|---|---:|---:|---:|---|{}", all.means ? "---:|" : "");
+    for (std::size_t i = 1; i < all.readings.size(); ++i) out += "---:|---:|---|";
+    out += "\n";
     for (const PublishedNumber& one : all.numbers) {
         std::vector<std::string> cells{one.figure,
                                        one.what,
@@ -62,18 +65,64 @@ std::string numbers(const Reproduction& all) {
                                        fmt::format("{:.2f}", one.ratio()),
                                        one.as_published() ? "yes" : "**no**"};
         if (all.means) cells.push_back(published_text(one.kind, one.geometric));
+        for (std::size_t i = 1; i <= one.otherwise.size(); ++i) {
+            cells.push_back(published_text(one.kind, one.read(i)));
+            cells.push_back(fmt::format("{:.2f}", one.read(i) / one.paper));
+            cells.push_back(one.as_published(i) ? "yes" : "**no**");
+        }
         out += line(cells);
     }
     return out;
 }
 
+bool as_published_by_any(const PublishedNumber& one) {
+    for (std::size_t i = 0; i <= one.otherwise.size(); ++i)
+        if (one.as_published(i)) return true;
+    return false;
+}
+
+/// What each reading takes the paper to say, and which of its numbers that explains.
+std::string readings(const Reproduction& all) {
+    if (all.readings.size() < 2 || all.numbers.empty()) return "";
+    std::string out = fmt::format(
+        "\n## How the paper is read\nWhat it leaves open is read in {} ways. Ours, all cells and "
+        "all reasons are the first's; the others stand beside it.\n\n"
+        "| reading | what it takes | changes to the machine | within 10 % | within 10 % by no "
+        "other |\n|---|---|---|---:|---|\n",
+        all.readings.size());
+    for (std::size_t i = 0; i < all.readings.size(); ++i) {
+        const Reading& one = all.readings[i];
+        const Explained explained = explained_by(all, i);
+        out += line(
+            {one.name, one.what,
+             one.changes.empty() ? "none" : fmt::format("{}", fmt::join(one.changes, "; ")),
+             fmt::format("{} of {}", explained.numbers, all.numbers.size()),
+             explained.alone.empty() ? "–" : fmt::format("{}", fmt::join(explained.alone, "; "))});
+    }
+    std::vector<std::string> by_none;
+    for (const PublishedNumber& one : all.numbers)
+        if (!as_published_by_any(one))
+            by_none.push_back(fmt::format("{}, {}", one.figure, one.what));
+    if (!by_none.empty())
+        out += fmt::format("\nWithin 10 % by none: {}.\n", fmt::join(by_none, "; "));
+    return out;
+}
+
+std::string holds_text(bool holds) {
+    return holds ? "holds" : "**does not hold**";
+}
+
 std::string claims(const Reproduction& all) {
     if (all.claims.empty()) return "";
-    std::string out =
-        "\n## Stated without a number\n| figure | the paper says | here | found |\n"
-        "|---|---|---|---|\n";
-    for (const PublishedClaim& one : all.claims)
-        out += line({one.figure, one.what, one.holds ? "holds" : "**does not hold**", one.found});
+    std::vector<std::string> titles{"figure", "the paper says", "here", "found"};
+    for (std::size_t i = 1; i < all.readings.size(); ++i) titles.push_back(all.readings[i].name);
+    std::string out = "\n## Stated without a number\n" + line(titles) + rule(titles.size(), 0);
+    for (const PublishedClaim& one : all.claims) {
+        std::vector<std::string> cells{one.figure, one.what, holds_text(one.holds), one.found};
+        for (std::size_t i = 1; i < all.readings.size(); ++i)
+            cells.push_back(one.otherwise.empty() ? "–" : holds_text(one.otherwise[i - 1]));
+        out += line(cells);
+    }
     return out;
 }
 
@@ -116,7 +165,7 @@ std::string table(const FigureTable& figure) {
 }  // namespace
 
 std::string reproduction_page(const Reproduction& all) {
-    std::string out = head(all) + numbers(all) + claims(all) + reasons(all);
+    std::string out = head(all) + numbers(all) + readings(all) + claims(all) + reasons(all);
     if (!all.tables.empty()) out += "\n## Every cell\n";
     for (const FigureTable& figure : all.tables) out += table(figure);
     return out;

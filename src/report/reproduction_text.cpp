@@ -32,18 +32,33 @@ double largest_ratio(const std::vector<PublishedNumber>& numbers) {
 
 std::string numbers_text(const Reproduction& all, bool bold) {
     using Align = Table::Align;
-    Table table({{"figure", Align::left},
-                 {all.paper, Align::left},
-                 {"paper"},
-                 {"here"},
-                 {"here/paper"},
-                 {"█ here  │ paper", Align::left}});
+    std::vector<Table::Column> columns{
+        {"figure", Align::left}, {all.paper, Align::left}, {"paper"}, {"here"}, {"here/paper"}};
+    for (std::size_t i = 1; i < all.readings.size(); ++i)
+        columns.insert(columns.end(), {{all.readings[i].name}, {"/paper"}});
+    columns.push_back({"█ here  │ paper", Align::left});
+    Table table(columns);
     const double most = largest_ratio(all.numbers);
-    for (const PublishedNumber& one : all.numbers)
-        table.add({one.figure, one.what, published_text(one.kind, one.paper),
-                   published_text(one.kind, one.ours), fmt::format("{:.2f}", one.ratio()),
-                   bar_against(one.ours, one.paper, one.kind == NumberKind::ratio ? most : 1)});
+    for (const PublishedNumber& one : all.numbers) {
+        std::vector<std::string> cells{one.figure, one.what, published_text(one.kind, one.paper)};
+        for (std::size_t i = 0; i <= one.otherwise.size(); ++i) {
+            cells.push_back(published_text(one.kind, one.read(i)));
+            cells.push_back(fmt::format("{:.2f}", one.read(i) / one.paper));
+        }
+        cells.push_back(bar_against(one.ours, one.paper, one.kind == NumberKind::ratio ? most : 1));
+        table.add(cells);
+    }
     return table.text(bold);
+}
+
+/// Nothing to say where there is one reading.
+std::string readings_text(const Reproduction& all) {
+    if (all.readings.size() < 2 || all.numbers.empty()) return "";
+    std::string out = "What the paper leaves open, read in several ways; \"here\" is the first\n";
+    for (std::size_t i = 0; i < all.readings.size(); ++i)
+        out += fmt::format("  {}: {}\n      {} of {} numbers within 10 %\n", all.readings[i].name,
+                           all.readings[i].what, explained_by(all, i).numbers, all.numbers.size());
+    return out;
 }
 
 std::string claims_text(const Reproduction& all) {
@@ -92,6 +107,19 @@ std::string head_text(const Reproduction& all) {
 
 }  // namespace
 
+Explained explained_by(const Reproduction& all, std::size_t reading) {
+    Explained explained;
+    for (const PublishedNumber& one : all.numbers) {
+        if (!one.as_published(reading)) continue;
+        ++explained.numbers;
+        bool alone = true;
+        for (std::size_t other = 0; other <= one.otherwise.size(); ++other)
+            alone = alone && (other == reading || !one.as_published(other));
+        if (alone) explained.alone.push_back(fmt::format("{}, {}", one.figure, one.what));
+    }
+    return explained;
+}
+
 std::string number_text(NumberKind kind, const std::optional<double>& value) {
     if (!value) return "–";
     switch (kind) {
@@ -120,6 +148,8 @@ std::string published_text(NumberKind kind, double value) {
 std::string reproduction_text(const Reproduction& all, bool bold) {
     std::string out = head_text(all);
     if (!all.numbers.empty()) out += fmt::format("\n{}", numbers_text(all, bold));
+    if (const std::string read = readings_text(all); !read.empty())
+        out += fmt::format("\n{}", read);
     if (!all.claims.empty()) out += fmt::format("\n{}", claims_text(all));
     for (const FigureTable& table : all.tables) out += fmt::format("\n{}", table_text(table, bold));
     return all.quick ? out : out + reasons_text(all);

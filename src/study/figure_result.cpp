@@ -25,7 +25,11 @@ void append(std::vector<Item>& all, std::vector<Item>& some) {
 }  // namespace
 
 bool PublishedNumber::as_published() const {
-    return std::abs(ratio() - 1) <= kTolerance;
+    return as_published(0);
+}
+
+bool PublishedNumber::as_published(std::size_t reading) const {
+    return std::abs(read(reading) / paper - 1) <= kTolerance;
 }
 
 std::string reason_among(std::span<const Reason> reasons, std::string_view figure,

@@ -16,9 +16,19 @@
 namespace moehub {
 namespace {
 
+const Reading& reading_of(const CellKey& key) {
+    const std::vector<Reading>& all = moe_hub_readings();
+    const auto found = std::find_if(all.begin(), all.end(),
+                                    [&](const Reading& one) { return one.name == key.reading; });
+    return found == all.end() ? all.front() : *found;
+}
+
 /// The paper goes on to 16 GPUs: the same links and switches with more ports, still one node.
 Machine machine_of(const CellKey& key) {
-    return with_gpus(load_machine("dgx-h800", {"max_gpus=16"}), key.gpus);
+    Overrides changes{"max_gpus=16"};
+    const Reading& reading = reading_of(key);
+    changes.insert(changes.end(), reading.changes.begin(), reading.changes.end());
+    return with_gpus(load_machine("dgx-h800", changes), key.gpus);
 }
 
 /// Experts of two matrices, as the paper describes them.
@@ -62,7 +72,7 @@ bool refused(const LayerInput& input, const LayerOptions& options, ReproducedCel
 }  // namespace
 
 CellKey key_of(const ReproducedCell& cell) {
-    return {cell.model, cell.gpus, cell.tokens, cell.routing, cell.system};
+    return {cell.model, cell.gpus, cell.tokens, cell.routing, cell.system, cell.reading};
 }
 
 std::vector<CellKey> cells_asked(const std::function<void(const Lookup&)>& ask) {
@@ -77,6 +87,7 @@ std::vector<CellKey> cells_asked(const std::function<void(const Lookup&)>& ask) 
 
 ReproducedCell simulate_cell(const CellKey& key) {
     ReproducedCell cell{key.model, key.gpus, key.tokens, key.routing, key.system, 0, 0, 0, ""};
+    cell.reading = key.reading;
     const Machine machine = machine_of(key);
     const Model model = model_of(key);
     const Routing routing = make_routing(parse_routing(key.routing), model, key.tokens);
@@ -104,10 +115,11 @@ std::vector<ReproducedCell> simulate_cells(const std::vector<CellKey>& keys,
     return cells;
 }
 
-Lookup lookup_in(const std::vector<ReproducedCell>& cells) {
+Lookup lookup_in(const std::vector<ReproducedCell>& cells, const std::string& reading) {
     std::map<CellKey, const ReproducedCell*> by_key;
     for (const ReproducedCell& cell : cells) by_key[key_of(cell)] = &cell;
-    return [by_key = std::move(by_key)](const CellKey& key) -> const ReproducedCell& {
+    return [by_key = std::move(by_key), reading](CellKey key) -> const ReproducedCell& {
+        key.reading = reading;
         const auto found = by_key.find(key);
         if (found == by_key.end())
             throw std::logic_error(fmt::format(

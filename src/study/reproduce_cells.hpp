@@ -19,6 +19,7 @@ struct CellKey {
     std::int64_t tokens = 0;
     std::string routing;
     std::string system;
+    std::string reading = {};  ///< by name; empty: the first
 
     auto operator<=>(const CellKey&) const = default;
 };
@@ -32,16 +33,16 @@ CellKey key_of(const ReproducedCell& cell);
 /// depend on what it is told: it gets empty cells.
 std::vector<CellKey> cells_asked(const std::function<void(const Lookup&)>& ask);
 
-/// A layer of the paper's machine, and the model around it, forward under an eager host. A system
-/// that cannot run it leaves a refusal.
+/// A layer of the paper's machine as it is read, and the model around it, forward under an eager
+/// host. A system that cannot run it leaves a refusal.
 ReproducedCell simulate_cell(const CellKey& key);
 
 /// All of them, in the order given.
 std::vector<ReproducedCell> simulate_cells(const std::vector<CellKey>& keys,
                                            const ParallelOptions& options);
 
-/// Among these, found by key; one that is not there is a defect (std::logic_error). Refers to the
-/// cells.
-Lookup lookup_in(const std::vector<ReproducedCell>& cells);
+/// Among these, found by key and reading; one that is not there is a defect (std::logic_error).
+/// Refers to the cells.
+Lookup lookup_in(const std::vector<ReproducedCell>& cells, const std::string& reading);
 
 }  // namespace moehub

@@ -5,6 +5,7 @@
 #include "study/validate_copies.hpp"
 #include "study/validate_layers.hpp"
 #include "study/validate_rows.hpp"
+#include "study/validate_training.hpp"
 
 #include <moehub/error.hpp>
 
@@ -90,6 +91,10 @@ std::vector<FileKind> file_kinds() {
                   "rows,k,n,gemms,copy_blocks,gemm_alone_us,gemm_us,copy_covers_all,"
                   "copy_GBps_whole",
                   parse_beside_copy, predict_beside_copy, true),
+        file_kind("training_ops", "op,elements,rows,us", parse_training, predict_training_case,
+                  true),
+        file_kind("long_attention", "op,batch,heads,kv_heads,seq,head_dim,fwd_us,fwd_bwd_us",
+                  parse_long_attention, predict_layer_case, true),
     };
 }
 

@@ -1,7 +1,14 @@
 // In-switch: every GPU reduces its n-th of the buffer by loads that the switch adds up over all
 // GPUs, and stores the result to all of them by multicast. A bounded number of packets is between
 // load and stored result, as warps load again only when they are through with the last.
+//
+// An all-reduce of NCCL's works on a buffer of its own that all switches reach. Its thread blocks
+// copy every byte of the user's buffer there, and every byte of the result back, whatever the
+// number of GPUs: `switch_channels` · `channel_copy`, against which the n-th that a GPU loads and
+// stores shrinks as n grows. On Blackwell's links this binds, on Hopper's the wire does.
 #include "sim/collective/communicator.hpp"
+
+#include <cmath>
 
 namespace moehub::sim {
 namespace {
@@ -33,12 +40,25 @@ Transfer chunk(const Communicator& all, Kind kind, const Slice& slice, Bytes off
     return transfer;
 }
 
-/// `after`: whose chunks must be through before one more may be underway.
-Process load(Communicator& all, GpuId gpu, Slice slice, Count after) {
+/// Time to copy what lies in the same part of every member's slice, one way.
+Ps copy_time(const Communicator& all, Bytes part_of_slice) {
+    const double rate = all.costs().switch_channels * all.costs().channel_copy;
+    return std::llround(static_cast<double>(part_of_slice) * all.size() / rate * kSecond);
+}
+
+/// `after`: whose chunks must be through before one more may be underway. `copied`: they are copied
+/// in first, while the blocks copy as much out.
+Process load(Communicator& all, GpuId gpu, Slice slice, Count after, bool copied = false) {
     const Chunks chunks(all.machine());
+    const Ps begin = all.endpoint(gpu).now();
     std::int64_t posted = 0;
     for (Bytes offset = 0; offset < slice.bytes; offset += chunks.size, ++posted) {
         co_await all.until(gpu, after, posted - chunks.window + 1);
+        if (copied) {
+            const Ps ready =
+                begin + copy_time(all, 2 * offset + std::min(chunks.size, slice.bytes - offset));
+            co_await all.endpoint(gpu).delay(std::max<Ps>(0, ready - all.endpoint(gpu).now()));
+        }
         Transfer transfer = chunk(all, Kind::load, slice, offset, chunks.size);
         transfer.answered = all.counter(gpu, Count::loaded, gpu);
         all.endpoint(gpu).post(transfer);
@@ -88,9 +108,11 @@ Process in_switch(Communicator& all, GpuId gpu, Collective::Op op, Bytes bytes) 
         all.begin(gpu);
         co_await all.endpoint(gpu).delay(all.costs().switch_launch);
         if (all.meets()) co_await barrier(all, gpu);
-        all.endpoint(gpu).spawn("reduction loads", load(all, gpu, slice, Count::stored));
+        all.endpoint(gpu).spawn("reduction loads", load(all, gpu, slice, Count::stored, true));
         co_await store(all, gpu, slice, true);
         if (all.meets()) co_await barrier(all, gpu, 2);  // everyone's stores are here
+        const Bytes last = std::min(Chunks(all.machine()).size, slice.bytes);
+        co_await all.endpoint(gpu).delay(copy_time(all, last));
     }
 }
 

@@ -9,8 +9,10 @@
 ///
 /// Scores are counted by whole squares of 128, masked ones on the diagonal too. Of causal heads the
 /// blocks are unequal; they are given out head by head, the short ones first, to whichever SM is
-/// free, and the last long ones leave SMs idle. On the way back, small kernels sum O · dO and
-/// clear, collect and convert the gradient of Q, which several blocks add to: `passes` over memory.
+/// free, and the last long ones leave SMs idle. On the way back the first keys, which all queries
+/// saw, are the long blocks: those go first and the SMs end together. There, small kernels sum O ·
+/// dO and clear, collect and convert the gradient of Q, which several blocks add to: `passes` over
+/// memory.
 #include "sim/gpu/attention.hpp"
 
 #include "sim/gpu/tile.hpp"
@@ -18,6 +20,7 @@
 #include <algorithm>
 #include <functional>
 #include <queue>
+#include <utility>
 #include <vector>
 
 namespace moehub {
@@ -76,18 +79,22 @@ double spread(const std::vector<double>& head, std::int64_t heads, int sms) {
     return end + static_cast<double>(heads - given) * work / sms;
 }
 
-double blocks_seconds(const Gpu& gpu, const AttentionShape& shape, const Reach& reach,
-                      double flops) {
-    const double score = flops / (reach.tensor * gpu.bf16_flops / gpu.sms) + 1 / reach.softmax;
-    std::vector<double> head = steps_of(shape);
-    for (double& block : head) block = reach.block + block * kTile * kTile * score;
-    return spread(head, shape.batch * shape.heads, gpu.sms);
+/// Seconds of a score at the full clock.
+double score_seconds(const Gpu& gpu, const Reach& reach, double flops) {
+    return flops / (reach.tensor * gpu.bf16_flops / gpu.sms) + 1 / reach.softmax;
+}
+
+/// Blocks of all heads in the order of `steps`, on all SMs.
+double blocks_seconds(const Gpu& gpu, const AttentionShape& shape, std::vector<double> steps,
+                      double block, double score) {
+    for (double& one : steps) one = block + one * kTile * kTile * score;
+    return spread(steps, shape.batch * shape.heads, gpu.sms);
 }
 
 }  // namespace
 
 double attention_forward_seconds(const Gpu& gpu, const AttentionShape& shape,
-                                 AttentionKernel kernel) {
+                                 AttentionKernel kernel, double clock) {
     const auto qk = static_cast<double>(shape.qk_dim);
     const auto v = static_cast<double>(shape.v_dim);
     const double tokens = static_cast<double>(shape.batch) *
@@ -96,12 +103,14 @@ double attention_forward_seconds(const Gpu& gpu, const AttentionShape& shape,
     const double bytes = kElement * tokens * (qk + v);
     const double memory =
         (1 - l2_hit(gpu, bytes)) * bytes / (gpu.kernels.hbm_efficiency * gpu.hbm_bandwidth);
-    const double blocks = blocks_seconds(gpu, shape, reach_of(gpu, kernel, true), 2 * (qk + v));
+    const Reach reach = reach_of(gpu, kernel, true);
+    const double blocks = blocks_seconds(gpu, shape, steps_of(shape), reach.block,
+                                         score_seconds(gpu, reach, 2 * (qk + v)) / clock);
     return to_seconds(gpu.kernels.attention_start) + std::max(blocks, memory);
 }
 
 double attention_backward_seconds(const Gpu& gpu, const AttentionShape& shape,
-                                  AttentionKernel kernel) {
+                                  AttentionKernel kernel, double clock) {
     const auto qk = static_cast<double>(shape.qk_dim);
     const auto v = static_cast<double>(shape.v_dim);
     const double tokens = static_cast<double>(shape.batch * shape.heads) *
@@ -111,8 +120,11 @@ double attention_backward_seconds(const Gpu& gpu, const AttentionShape& shape,
     const double memory = passes * kElement * tokens * (qk + v) / 2 /
                           (gpu.kernels.hbm_efficiency * gpu.hbm_bandwidth);
     // Scores and the gradients of Q and K have the depth of a query, those of P and V of a value.
-    const double blocks =
-        blocks_seconds(gpu, shape, reach_of(gpu, kernel, false), 2 * (3 * qk + 2 * v));
+    const Reach reach = reach_of(gpu, kernel, false);
+    std::vector<double> steps = steps_of(shape);
+    std::reverse(steps.begin(), steps.end());
+    const double blocks = blocks_seconds(gpu, shape, std::move(steps), reach.block,
+                                         score_seconds(gpu, reach, 2 * (3 * qk + 2 * v)) / clock);
     return to_seconds(gpu.kernels.attention_start) + blocks + memory;
 }
 

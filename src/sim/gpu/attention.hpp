@@ -23,11 +23,13 @@ struct AttentionShape {
 
 enum class AttentionKernel { cudnn, flash2 };
 
+/// `clock` is the share of the full clock.
 double attention_forward_seconds(const Gpu& gpu, const AttentionShape& shape,
-                                 AttentionKernel kernel = AttentionKernel::cudnn);
+                                 AttentionKernel kernel = AttentionKernel::cudnn, double clock = 1);
 
 /// Gradients of queries, keys and values.
 double attention_backward_seconds(const Gpu& gpu, const AttentionShape& shape,
-                                  AttentionKernel kernel = AttentionKernel::cudnn);
+                                  AttentionKernel kernel = AttentionKernel::cudnn,
+                                  double clock = 1);
 
 }  // namespace moehub

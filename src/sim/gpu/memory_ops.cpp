@@ -58,6 +58,12 @@ Reach reach_of(const Kernels& k, Access access) {
             return {k.stream_start, k.norm_load, k.hbm_copy, k.hbm_copy};
         case Access::quantising:
             return {k.stream_start, k.quantise_load, k.hbm_copy, k.hbm_copy};
+        case Access::mixed:
+            return {k.stream_start, k.copy_load, k.hbm_mixed, k.hbm_mixed};
+        case Access::casting:
+            return {k.stream_start, k.cast_load, k.hbm_copy, k.hbm_copy};
+        case Access::softmax:
+            return {k.stream_start, k.softmax_load, k.hbm_efficiency, k.hbm_efficiency};
     }
     return {};
 }

@@ -14,6 +14,9 @@ enum class Access {
     strided,     ///< as in_order, by PyTorch's plain kernels on a part of each row
     by_row,      ///< a thread block reduces its row, then reads it again: norms
     quantising,  ///< as by_row, to the largest element
+    mixed,       ///< as in_order, many tensors at once: an optimizer
+    casting,     ///< as in_order, tensors of two types
+    softmax,     ///< a row is as wide as a vocabulary: passed over several times
 };
 
 /// What one kernel moves; reads of a line that L2 still holds from a read before are not counted.

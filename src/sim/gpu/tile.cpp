@@ -91,9 +91,13 @@ double tiles_seconds(const Gpu& gpu, const GemmPlan& plan, double clock) {
     return total + (filled > 0 ? wave_seconds(gpu, plan.rates, wave, clock) : 0);
 }
 
+double lowered_share(const Gpu& gpu, double full) {
+    return std::clamp(full / to_seconds(gpu.kernels.boost_time) - 1, 0.0, 1.0);
+}
+
 double plan_seconds(const Gpu& gpu, const GemmPlan& plan) {
     const double full = tiles_seconds(gpu, plan) + plan.finish;
-    const double lowered = std::clamp(full / to_seconds(gpu.kernels.boost_time) - 1, 0.0, 1.0);
+    const double lowered = lowered_share(gpu, full);
     double seconds = full;
     if (lowered > 0) {
         const double slow = tiles_seconds(gpu, plan, gpu.kernels.throttled_clock) + plan.finish;

@@ -58,6 +58,10 @@ double tiles_seconds(const Gpu& gpu, const GemmPlan& plan, double clock = 1);
 /// Seconds of the plan, replayed back to back; long ones run at the lowered clock.
 double plan_seconds(const Gpu& gpu, const GemmPlan& plan);
 
+/// Of an operator replayed back to back that takes `full` seconds at the full clock: how far the
+/// power limit has lowered the clock, 0 (not yet) to 1.
+double lowered_share(const Gpu& gpu, double full);
+
 /// Operations of bf16 that take as long as one of FP8, of which kernels reach `efficiency` beside
 /// what they reach of bf16; 1 on a card without FP8 units.
 double fp8_work(const Gpu& gpu, double efficiency);
