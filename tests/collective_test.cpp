@@ -84,6 +84,17 @@ TEST(Collective, both_grains_move_the_same_bytes_in_the_same_time) {
     }
 }
 
+// A buffer smaller than a train, as short links have it: what is gathered leaves it as it comes.
+TEST(Collective, both_grains_reduce_in_the_same_time_over_short_links) {
+    const Machine machine =
+        with_gpus(load_machine("dgx-b200", {"link.bandwidth=152 GB/s", "link.latency=62 ns"}), 4);
+    const auto time = [&](Grain grain) {
+        const Collective what = make(Op::reduce_scatter, Algorithm::nvls, 8 * kMiB, grain, 4);
+        return static_cast<double>(run_collective(machine, what).time);
+    };
+    EXPECT_NEAR(time(Grain::row) / time(Grain::packet), 1, 0.02);
+}
+
 TEST(Collective, in_switch_reduction_sends_the_buffer_once_and_receives_a_share) {
     const Machine machine = load_machine("dgx-h100");
     const Bytes bytes = 8 * kMiB;
@@ -188,7 +199,7 @@ TEST(Collective, results_are_the_same_bytes_everywhere) {
     EXPECT_EQ(time(Op::all_to_all, Algorithm::direct, Grain::row), 17'024'103);
     EXPECT_EQ(time(Op::all_reduce, Algorithm::ring, Grain::row), 80'921'806);
     EXPECT_EQ(time(Op::all_reduce, Algorithm::nvls, Grain::packet), 40'961'110);
-    EXPECT_EQ(time(Op::all_reduce, Algorithm::nvls, Grain::row), 40'051'028);
+    EXPECT_EQ(time(Op::all_reduce, Algorithm::nvls, Grain::row), 40'031'027);
 }
 
 TEST(Collective, what_cannot_run_is_refused_in_one_line) {
