@@ -132,6 +132,10 @@ constexpr std::string_view kSystems[] = {
     "ideal",     "megatron-te", "fastermoe", "tutel", "ccfuser", "comet",   "deepep", "deepep-ll",
     "one-sided", "flashdmoe",   "mega-moe",  "nvls",  "moe-hub", "mh-base", "mh-pkt", "mh-dep"};
 
+/// Of the RPM, for a peer: with fewer, lines wait for one another, which a row that travels as one
+/// train does not show.
+constexpr int kLeastLines = 8;
+
 const Program& program_of(const SystemSpec& system) {
     std::vector<std::string> names;
     for (const Program& program : programs()) {
@@ -193,6 +197,11 @@ void check_needs(const LayerInput& in, const SystemSpec& system, const Needs& ne
                         system.dispatch_element, system.fp8_experts ? "FP8" : "BF16"));
     if (needs.one_kernel && !system.fused_activation)
         fail("fused_activation: found false, allowed true: it is one kernel");
+    const int lines = in.machine.moe_hub.rpm_entries;
+    if (system.stores == StoreQueue::rpm && options.grain == Grain::row && lines < kLeastLines)
+        fail(fmt::format("moe_hub.rpm_entries: found {}, allowed {} or more in row grain, where "
+                         "fewer do not act; packet grain has them",
+                         lines, kLeastLines));
     if (needs.computes && !options.compute) fail("its rows do not move in a step of their own");
 }
 
