@@ -1,0 +1,39 @@
+/// Where a system's lead over a baseline comes from, step by step: the baseline as published, then
+/// with a graph instead of an eager host, then with a fused activation, then the best of today's
+/// software that overlaps, with the same, then the system itself.
+///
+///     const Gain gain = explain_gain({machine, model, routing, placement});
+///     for (const GainStep& step : gain.steps) fmt::print("{} {}\n", step.name, step.time);
+#pragma once
+#include <moehub/layer.hpp>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace moehub {
+
+struct GainOptions {
+    LayerOptions layer;
+    std::string system = "moe-hub";
+    std::string baseline = "megatron-te";
+    bool fp8 = false;  ///< all of it with FP8 experts and rows
+    int threads = 0;   ///< simulations at a time; 0: as many as there are cores
+};
+
+struct GainStep {
+    std::string name;    ///< "published", "host", "activation", "overlap", "hub"
+    std::string system;  ///< that runs
+    SystemSpec spec;     ///< with its software
+    Ps time = 0;
+};
+
+struct Gain {
+    std::vector<GainStep> steps;  ///< the first is the baseline, the last the system
+    Ps ideal = 0;                 ///< time of the bound with the system's software
+};
+
+/// Throws as simulate_layer() does when the baseline or the system cannot run this.
+Gain explain_gain(const LayerInput& input, const GainOptions& options = {});
+
+}  // namespace moehub

@@ -1,0 +1,91 @@
+#include "cli/commands.hpp"
+#include "cli/layer_arguments.hpp"
+#include "cli/output.hpp"
+#include "cli/values.hpp"
+#include "report/comparison.hpp"
+#include "report/gain_report.hpp"
+#include "report/progress.hpp"
+#include "report/table.hpp"
+
+#include <moehub/compare.hpp>
+#include <moehub/error.hpp>
+
+#include <memory>
+
+namespace moehub {
+namespace {
+
+constexpr std::string_view kExplanation =
+    "host: kernels follow one another in a graph; activation: fused into the first GEMM; overlap: "
+    "from there to the best of today's software, with a graph and fused, too; hub: from there to "
+    "the system. Below 0: a step that loses. published: as the baseline is published; equal: both "
+    "with a graph and fused.\n";
+
+struct Request {
+    LayerArguments layer;
+    std::string models = "mixtral-8x7b,phi-3.5-moe,qwen2-moe-2.7b-moehub,deepseek-v3";
+    GainOptions gain;
+};
+
+std::vector<GainCase> explain(const Request& request) {
+    const std::vector<std::string> models = listed(request.models);
+    Progress progress("simulating");
+    std::vector<GainCase> cases;
+    for (const std::string& model : models) {
+        LayerArguments arguments = request.layer;
+        arguments.model = model;
+        GainCase one{load_layer(arguments), {}};
+        GainOptions options = request.gain;
+        options.layer = one.layer.options;
+        options.fp8 = arguments.fp8;
+        one.gain = explain_gain(one.layer.input(), options);
+        cases.push_back(std::move(one));
+        progress.update(cases.size(), models.size());
+    }
+    return cases;
+}
+
+void execute(const Request& request) {
+    require_writable(request.layer.output);
+    check_systems({request.gain.system});
+    check_systems({request.gain.baseline});
+    const std::vector<GainCase> cases = explain(request);
+    const bool colour = request.layer.output.empty() && wants_colour(stdout);
+    std::string heads;
+    for (const GainCase& one : cases) heads += head_text(one.layer);
+    put(request.layer.json ? to_json(cases)
+                           : heads + "\n" + gain_text(cases, colour) + "\n" + gain_bars(cases) +
+                                 "\n" + std::string(kExplanation),
+        request.layer.output);
+}
+
+}  // namespace
+
+Command gain_command() {
+    const auto request = std::make_shared<Request>();
+    std::vector<Option> options{
+        {"--models", &request->models, "names or TOML files with commas between", "A,B"},
+        {"--system", &request->gain.system, "whose lead is explained", "S"},
+        {"--over", &request->gain.baseline, "over whom", "S"},
+        {"--machine", &request->layer.machine, "preset or TOML file (moehub list machines)", "M"},
+        {"--gpus", &request->layer.gpus, "how many take part; without it all", "N"},
+        {"--tokens", &request->layer.tokens, "over all GPUs; without it 8192", "N"},
+        {"--set", &request->layer.settings, "change a machine's value; repeatable", "KEY=VALUE"},
+        {"--routing", &request->layer.routing, "as compare takes it", "R"},
+        {"--seed", &request->layer.seed, "of a generated routing; without it 1", "N"},
+        {"--grain", &request->layer.grain, "packet or row", "packet|row"},
+        {"--fp8", &request->layer.fp8, "experts compute in FP8, and rows go to them in FP8"},
+        {"--json", &request->layer.json, "print JSON; times in µs"},
+        {"-o,--output", &request->layer.output, "write to this file instead", "FILE"},
+    };
+    return {
+        "gain",
+        "Where a system's lead comes from: host, activation, overlap, or the hardware",
+        std::move(options),
+        "Example:\n  moehub gain --machine dgx-h800 --models mixtral-8x7b,deepseek-v3 --tokens "
+        "32768",
+        [request] { execute(*request); },
+    };
+}
+
+}  // namespace moehub

@@ -1,0 +1,100 @@
+#include "report/gain_report.hpp"
+
+#include "base/json.hpp"
+#include "report/bar.hpp"
+#include "report/table.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace moehub {
+namespace {
+
+constexpr int kBarWidth = 72;
+
+const GainStep& step_of(const Gain& gain, std::string_view name) {
+    return *std::find_if(gain.steps.begin(), gain.steps.end(),
+                         [&](const GainStep& step) { return step.name == name; });
+}
+
+/// What a step gains over the one before, µs; below 0 where it loses.
+double gained(const Gain& gain, std::string_view name) {
+    for (std::size_t i = 1; i < gain.steps.size(); ++i)
+        if (gain.steps[i].name == name)
+            return to_us(gain.steps[i - 1].time) - to_us(gain.steps[i].time);
+    return 0;
+}
+
+std::string times(Ps slower, Ps faster) {
+    return fmt::format("{:.2f}×", static_cast<double>(slower) / static_cast<double>(faster));
+}
+
+}  // namespace
+
+std::string gain_text(const std::vector<GainCase>& cases, bool colour) {
+    const Gain& first = cases.front().gain;
+    Table table({{"model", Table::Align::left},
+                 {first.steps.front().system + " µs"},
+                 {"host"},
+                 {"activation"},
+                 {"overlap"},
+                 {"hub"},
+                 {first.steps.back().system + " µs"},
+                 {"left to ideal"},
+                 {"published"},
+                 {"equal"},
+                 {"over the best"},
+                 {"which is", Table::Align::left}});
+    for (const GainCase& one : cases) {
+        const Gain& gain = one.gain;
+        const Ps own = gain.steps.back().time;
+        const GainStep& best = step_of(gain, "overlap");
+        table.add({one.layer.model_name, tenths(to_us(gain.steps.front().time)),
+                   tenths(gained(gain, "host")), tenths(gained(gain, "activation")),
+                   tenths(gained(gain, "overlap")), tenths(gained(gain, "hub")), tenths(to_us(own)),
+                   tenths(to_us(own - gain.ideal)), times(gain.steps.front().time, own),
+                   times(step_of(gain, "activation").time, own), times(best.time, own),
+                   best.system});
+    }
+    return table.text(colour);
+}
+
+std::string gain_bars(const std::vector<GainCase>& cases) {
+    std::size_t width = 0;
+    for (const GainCase& one : cases) width = std::max(width, one.layer.model_name.size());
+    std::string out = fmt::format(
+        "{:{}}  █ ideal  ▓ left  ▒ hub  ░ overlap  + activation  · host\n", "share", width);
+    for (const GainCase& one : cases) {
+        const Gain& gain = one.gain;
+        const BarPart bar[] = {
+            {to_us(gain.ideal), "█"},          {to_us(gain.steps.back().time - gain.ideal), "▓"},
+            {gained(gain, "hub"), "▒"},        {gained(gain, "overlap"), "░"},
+            {gained(gain, "activation"), "+"}, {gained(gain, "host"), "·"}};
+        out += fmt::format("{:{}}  {}\n", one.layer.model_name, width,
+                           stacked_bar(bar, to_us(gain.steps.front().time), kBarWidth));
+    }
+    return out;
+}
+
+std::string to_json(const std::vector<GainCase>& cases) {
+    Json list = Json::array();
+    for (const GainCase& one : cases) {
+        Json json;
+        json["machine"] = one.layer.machine_name;
+        json["model"] = one.layer.model_name;
+        json["gpus"] = one.layer.machine.gpus();
+        json["tokens"] = one.layer.routing.tokens;
+        json["ideal_us"] = to_us(one.gain.ideal);
+        json["steps"] = Json::array();
+        for (const GainStep& step : one.gain.steps)
+            json["steps"].push_back({{"name", step.name},
+                                     {"system", step.system},
+                                     {"software", software_words(step.spec)},
+                                     {"time_us", to_us(step.time)}});
+        list.push_back(std::move(json));
+    }
+    return list.dump(2) + "\n";
+}
+
+}  // namespace moehub

@@ -1,0 +1,76 @@
+#include "base/parallel.hpp"
+
+#include <moehub/error.hpp>
+#include <moehub/gain.hpp>
+#include <moehub/presets.hpp>
+
+#include <algorithm>
+
+namespace moehub {
+namespace {
+
+/// Today's software: all systems but the bound and the proposals.
+bool is_todays(const std::string& name) {
+    return name != "ideal" && name != "moe-hub" && !name.starts_with("mh-");
+}
+
+bool can_run(const LayerInput& input, const SystemSpec& system, const LayerOptions& options) {
+    try {
+        check_layer(input, system, options);
+        return true;
+    } catch (const InputError&) {
+        return false;
+    }
+}
+
+/// What all have in the end.
+Software equal_software(const GainOptions& options) {
+    return {HostMode::graph, true, options.fp8};
+}
+
+std::vector<SystemSpec> candidates(const LayerInput& input, const GainOptions& options) {
+    std::vector<SystemSpec> list;
+    for (const SystemInfo& info : all_systems()) {
+        SystemSpec system = with_software(load_system(info.name), equal_software(options));
+        if (is_todays(info.name) && can_run(input, system, options.layer))
+            list.push_back(std::move(system));
+    }
+    return list;
+}
+
+}  // namespace
+
+Gain explain_gain(const LayerInput& input, const GainOptions& options) {
+    const SystemSpec published = load_system(options.baseline);
+    const SystemSpec baseline = with_software(published, {{}, {}, options.fp8});
+    const auto step = [](const char* name, SystemSpec spec) {
+        GainStep made{name, spec.name, std::move(spec)};
+        return made;
+    };
+    std::vector<GainStep> runs = {
+        step("published", baseline),
+        step("host", with_software(baseline, {HostMode::graph, {}, {}})),
+        step("activation", with_software(baseline, equal_software(options))),
+        step("hub", with_software(load_system(options.system), equal_software(options))),
+        step("ideal", with_software(load_system("ideal"), equal_software(options))),
+    };
+    const std::size_t fixed = runs.size();
+    for (SystemSpec& one : candidates(input, options)) runs.push_back(step("overlap", one));
+    for (const GainStep& run : runs) check_layer(input, run.spec, options.layer);
+    run_parallel(runs.size(),
+                 [&](std::size_t i) {
+                     runs[i].time = simulate_layer(input, runs[i].spec, options.layer).time;
+                 },
+                 {options.threads, {}});
+    const auto best =
+        std::min_element(runs.begin() + static_cast<std::ptrdiff_t>(fixed), runs.end(),
+                         [](const GainStep& a, const GainStep& b) { return a.time < b.time; });
+    Gain gain;
+    gain.steps = {runs[0], runs[1], runs[2]};
+    if (best != runs.end()) gain.steps.push_back(*best);
+    gain.steps.push_back(runs[3]);
+    gain.ideal = runs[4].time;
+    return gain;
+}
+
+}  // namespace moehub
