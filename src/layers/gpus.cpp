@@ -60,7 +60,7 @@ void Gpus::ended(GpuId gpu) {
 }
 
 Ps Gpus::host_lead_kept() const {
-    Ps least = end_;
+    Ps least = sim::kNever;
     for (std::size_t gpu = 0; gpu < ended_.size(); ++gpu) {
         least = std::min(least, ended_[gpu] - issued_[gpu]);
     }

@@ -52,8 +52,7 @@ DeepEp::DeepEp(MoeLayer& of)
     }
 }
 
-/// Who sends how much to whom: a kernel that counts, one that tells all others and waits for them;
-/// the host waits for the sums unless it provides for the worst case.
+/// Who sends how much to whom: a kernel that counts, one that tells all others and waits for them.
 Process notify(DeepEp& d, GpuId gpu) {
     MoeLayer& layer = d.layer;
     const Communicating communicating(layer.card(gpu));
@@ -72,7 +71,6 @@ Process notify(DeepEp& d, GpuId gpu) {
         d.dispatch.expect(gpu, told.message.counts);
     }
     co_await layer.endpoint(gpu).delay(layer.system.barrier);
-    if (layer.system.host_waits) co_await layer.host(gpu).synchronise();
 }
 
 /// Copies of received tokens to all their experts here, or the sums of what those made: `wide`
@@ -103,6 +101,9 @@ Process run_layer(DeepEp& d, GpuId gpu) {
     co_await layer.route(gpu);
     endpoint.spawn("shared experts", run_shared_beside(layer, gpu, d.shared));
     if (!layer.backward()) co_await notify(d, gpu);
+    // For the sums, unless the host provides for the worst case.
+    const bool waits = layer.system.host_waits && !layer.backward();
+    if (waits) co_await layer.host(gpu).synchronise();
 
     co_await quantise_tokens(layer, gpu);
     co_await layer.host(gpu).launch(1);
