@@ -83,6 +83,31 @@ TEST_F(CompareGolden, IsWhatTheReadmeShows) {
     EXPECT_NE(text_of(MOEHUB_SOURCE_DIR "/README.md").find(shown), std::string::npos);
 }
 
+TEST_F(CompareGolden, WithTheSameSoftware) {
+    expect_golden("compare --host graph --fused-activation", "compare_equal.txt");
+}
+
+/// The README's second table and the page about fairness hold what is printed.
+TEST_F(CompareGolden, IsWhatTheDocsShow) {
+    const auto shown = [](const std::string& golden) {
+        std::string text;
+        std::istringstream lines(text_of(MOEHUB_SOURCE_DIR "/tests/golden/" + golden));
+        for (std::string line; std::getline(lines, line);) text += "    " + line + "\n";
+        return text;
+    };
+    const std::string equal = shown("compare_equal.txt");
+    const auto table_end = equal.find("    \n    time ");
+    ASSERT_NE(table_end, std::string::npos);
+    EXPECT_NE(text_of(MOEHUB_SOURCE_DIR "/README.md").find(equal.substr(0, table_end)),
+              std::string::npos);
+    EXPECT_NE(text_of(MOEHUB_SOURCE_DIR "/docs/fair.md").find(shown("gain.txt")),
+              std::string::npos);
+}
+
+TEST_F(CompareGolden, WhereTheLeadComesFrom) {
+    expect_golden("gain", "gain.txt");
+}
+
 TEST_F(CompareGolden, OneSystemWithItsUnits) {
     expect_golden("run " + kSmall + " --replicas 2 --page-rows 64 --routing zipf:1", "run.txt");
 }
@@ -92,6 +117,31 @@ TEST_F(CompareGolden, SystemsWithoutTheUsualBaseline) {
         "compare --systems mh-dep,moe-hub --gpus 4 --tp 2 --tokens 64 "
         "--model deepseek-v2-lite --set link.latency='300 ns' --set model.gated=false",
         "compare_changed.txt");
+}
+
+TEST_F(CompareCli, SoftwareIsTheSameForAllWhereItIsAskedFor) {
+    const json all = json_of("compare " + kSmall + " --host graph --fused-activation --fp8");
+    for (const json& one : all["results"]) {
+        EXPECT_EQ(one["software"]["host"], "graph") << one["system"];
+        EXPECT_EQ(one["software"]["fused_activation"], true) << one["system"];
+        EXPECT_EQ(one["software"]["fp8_experts"], true) << one["system"];
+        EXPECT_LE(one["share_of_ideal"], 1.0) << one["system"];
+    }
+    const Outcome wrong = moehub("compare --host lazy");
+    EXPECT_EQ(wrong.code, 2);
+    EXPECT_EQ(wrong.err, "moehub: --host: found \"lazy\", allowed: eager, graph\n");
+    const Outcome no_host =
+        moehub("compare " + kSmall + " --systems ideal --set system.ideal.host=eager");
+    EXPECT_EQ(no_host.code, 2);
+}
+
+TEST_F(CompareCli, GainHasEveryStepInJson) {
+    const json all = json_of("gain --models mixtral-8x7b " + kSmall);
+    ASSERT_EQ(all.size(), 1u);
+    EXPECT_EQ(all[0]["steps"].size(), 5u);
+    EXPECT_EQ(all[0]["steps"][0]["system"], "megatron-te");
+    EXPECT_EQ(moehub("gain --over nobody").code, 2);
+    EXPECT_EQ(moehub("gain --models nobody").code, 2);
 }
 
 TEST_F(CompareCli, HasJsonAllThatIsAsked) {
