@@ -51,8 +51,9 @@ double algorithm_bandwidth(const Machine& machine, int gpus, Bytes bytes) {
     return static_cast<double>(bytes) / to_seconds(run_collective(machine, what).time);
 }
 
-// Published: 418 GB/s on 4 GPUs and 1 GiB, 425 on 72 and 4 GiB. What a GPU's thread blocks copy is
-// the same on any number of GPUs, and on Blackwell it takes longer than the wire.
+// Published: 425 GB/s on 72 GPUs and 4 GiB, to which the copies are fitted; 418 on 4 and 1 GiB, by
+// an algorithm that is not recorded. What a GPU's thread blocks copy is the same on any number of
+// GPUs, and on Blackwell it takes longer than the wire.
 TEST(Collective, an_in_switch_all_reduce_is_as_fast_on_4_gpus_as_on_72) {
     const Machine machine = load_machine("gb200-nvl72");
     for (const int gpus : {4, 8, 64, 72})
@@ -82,6 +83,17 @@ TEST(Collective, both_grains_move_the_same_bytes_in_the_same_time) {
         EXPECT_NEAR(static_cast<double>(row.time) / static_cast<double>(packet.time), 1.0, 0.02)
             << "collective " << i;
     }
+}
+
+// A buffer smaller than a train, as short links have it: what is gathered leaves it as it comes.
+TEST(Collective, both_grains_reduce_in_the_same_time_over_short_links) {
+    const Machine machine =
+        with_gpus(load_machine("dgx-b200", {"link.bandwidth=152 GB/s", "link.latency=62 ns"}), 4);
+    const auto time = [&](Grain grain) {
+        const Collective what = make(Op::reduce_scatter, Algorithm::nvls, 8 * kMiB, grain, 4);
+        return static_cast<double>(run_collective(machine, what).time);
+    };
+    EXPECT_NEAR(time(Grain::row) / time(Grain::packet), 1, 0.02);
 }
 
 TEST(Collective, in_switch_reduction_sends_the_buffer_once_and_receives_a_share) {
@@ -188,7 +200,7 @@ TEST(Collective, results_are_the_same_bytes_everywhere) {
     EXPECT_EQ(time(Op::all_to_all, Algorithm::direct, Grain::row), 17'024'103);
     EXPECT_EQ(time(Op::all_reduce, Algorithm::ring, Grain::row), 80'921'806);
     EXPECT_EQ(time(Op::all_reduce, Algorithm::nvls, Grain::packet), 40'961'110);
-    EXPECT_EQ(time(Op::all_reduce, Algorithm::nvls, Grain::row), 40'051'028);
+    EXPECT_EQ(time(Op::all_reduce, Algorithm::nvls, Grain::row), 40'031'027);
 }
 
 TEST(Collective, what_cannot_run_is_refused_in_one_line) {

@@ -55,7 +55,7 @@ struct SystemSpec {
 };
 
 /// The software around a system: what is set here replaces the system's own, so that several can be
-/// compared with the same.
+/// compared with the same. The bound, ideal, has no host to wait for.
 struct Software {
     std::optional<HostMode> host;
     std::optional<bool> fused_activation;

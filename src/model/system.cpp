@@ -79,7 +79,7 @@ std::string to_json(const SystemSpec& system) {
 }
 
 SystemSpec with_software(SystemSpec system, const Software& software) {
-    system.host = software.host.value_or(system.host);
+    if (system.program != "ideal") system.host = software.host.value_or(system.host);
     system.fused_activation = software.fused_activation.value_or(system.fused_activation);
     if (!software.fp8) return system;
     system.fp8_experts = *software.fp8;

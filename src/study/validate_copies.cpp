@@ -69,15 +69,14 @@ std::vector<CopyCase> parse_copy(const CsvRow& row) {
     return cases;
 }
 
-/// A table of some ten MB stays in L2 from one pass to the next.
+/// Some of a small table stays in L2 from one pass to the next.
 Prediction predict_copy(const CopyCase& what, const PredictContext& context) {
     if (what.warps != kAllWarps) return {std::nullopt, "blocks of fewer than 32 warps"};
     const Gpu& gpu = context.gpu;
     const double bytes = static_cast<double>(what.rows) * what.width;
     const double sms = std::min(what.blocks, gpu.sms);
     const double read = what.fill ? 0 : bytes;
-    const double kept = gpu.kernels.l2_resident * static_cast<double>(gpu.l2_capacity);
-    const double far = read + bytes <= kept ? 0 : 1;
+    const double far = 1 - l2_hit(gpu, read + bytes);
     const double memory =
         (read / gpu.kernels.hbm_efficiency + bytes / gpu.kernels.hbm_write) / gpu.hbm_bandwidth;
     const double alone = row_copy_seconds(gpu.kernels, {read, far, bytes}) / sms;

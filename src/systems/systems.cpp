@@ -140,6 +140,10 @@ constexpr std::string_view kSystems[] = {
     "comet", "deepep",  "deepep-ll",   "one-sided", "flashdmoe", "mega-moe",
     "nvls",  "moe-hub", "mh-base",     "mh-pkt",    "mh-dep"};
 
+/// Of the RPM, for a peer: with fewer, lines wait for one another, which a row that travels as one
+/// train does not show.
+constexpr int kLeastLines = 8;
+
 const Program& program_of(const SystemSpec& system) {
     std::vector<std::string> names;
     for (const Program& program : programs()) {
@@ -156,7 +160,8 @@ void check_keys(const SystemSpec& system, const Program& program) {
         const auto has = [&](const auto& keys) {
             return std::find(std::begin(keys), std::end(keys), key) != std::end(keys);
         };
-        if (has(kEveryones) || has(program.keys)) continue;
+        const bool no_host = key == "host" && program.name == "ideal";
+        if (!no_host && (has(kEveryones) || has(program.keys))) continue;
         throw InputError(fmt::format(
             "system {}: {} is not a parameter of the program {}{}", system.name, key, program.name,
             program.keys.empty() ? ", which has none"
@@ -205,6 +210,12 @@ void check_needs(const LayerInput& in, const SystemSpec& system, const Needs& ne
     if (needs.plain &&
         (system.fused_activation || system.fp8_experts || system.dispatch_element < 2))
         fail("it computes in BF16 and fuses nothing");
+    const int lines = in.machine.moe_hub.rpm_entries;
+    if (system.stores == StoreQueue::rpm && options.grain == Grain::row && lines < kLeastLines)
+        fail(
+            fmt::format("moe_hub.rpm_entries: found {}, allowed {} or more in row grain, where "
+                        "fewer do not act; packet grain has them",
+                        lines, kLeastLines));
     if (needs.computes && !options.compute) fail("its rows do not move in a step of their own");
 }
 

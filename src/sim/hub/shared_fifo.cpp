@@ -60,7 +60,10 @@ void SharedFifo::feed(Fabric& fabric, Uplinks& uplinks) {
         Uplinks::Channel& channel = uplink.channels[number];
         const std::int64_t room =
             std::int64_t{fabric.machine().hub.staging_packets} * uplink.wire->fold;
-        if (channel.packets >= room) return;
+        // Of a train that is leaving, one packet at a time is here.
+        const std::int64_t leaving =
+            channel.trains.empty() ? 0 : std::int64_t{channel.trains.front().train.packets} - 1;
+        if (channel.packets - leaving >= room) return;
         Train& train = uplinks.stage(uplink, number, std::max(transfer.ready, departed_));
         fabric.cut(train, id, *uplink.wire, transfer.issued);
         train.plane = static_cast<std::uint8_t>(uplink.number);

@@ -12,10 +12,11 @@ Port::Port(Fabric& fabric, const Spec& spec) : spec_(spec) {
     for (Fifo& fifo : fifos_) fifo.pool = fabric.add_pool(spec.self, *spec.wire);
 }
 
-/// Parts of a gathered response give their credits back when they come.
+/// Parts of a gathered response give their credits back when they come: a train from its head on,
+/// for the buffer empties as fast as it fills.
 void Port::take(Fabric& fabric, const Event& event) {
     if (!event.train.gather) return accept(fabric, event);
-    if (event.train.phase != Phase::head) {
+    if (event.train.phase != Phase::tail) {
         fabric.release(event.train.hold, event.time, event.train.flits);
     }
     if (!gather_) gather_ = std::make_unique<Gather>(spec_.sums, *spec_.wire);

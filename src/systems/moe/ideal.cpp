@@ -1,69 +1,144 @@
-// The bound: routing, experts and scaling, with every row where it is needed. The first GEMMs were
-// launched while the router ran.
+// The bound: routing, experts and scaling, with every row where it is needed. The experts run in
+// each of the ways in which systems run them, and the fastest counts. There is no host to wait for:
+// the first GEMMs were launched while the router ran.
+#include "layers/expert_kernels.hpp"
 #include "layers/rows.hpp"
+#include "sim/gpu/row_gemm.hpp"
 #include "systems/systems.hpp"
+
+#include <array>
 
 namespace moehub::systems {
 namespace {
 
-/// With the tiles that suit each expert's rows, or those of the rows expected: which is faster
-/// depends on how the experts' tiles fill the card together.
+enum class Way {
+    own_tiles,       ///< a GEMM for each expert, with the tiles that suit its rows
+    expected_tiles,  ///< with those that suit the rows expected: experts fill the card otherwise
+    by_columns,      ///< as moe-hub
+    by_blocks,       ///< as flashdmoe: a row block's second GEMM follows its first
+    grouped,         ///< grouped GEMMs
+};
+constexpr std::array kWays = {Way::own_tiles, Way::expected_tiles, Way::by_columns, Way::by_blocks,
+                              Way::grouped};
+
 struct Ideal {
     MoeLayer& layer;
-    bool tiles_of_expected_rows = false;
+    Way way;
 };
 
-Process run_expert(Ideal& ideal, GpuId gpu, int expert, sim::CounterId done) {
+/// One of the experts of a GPU.
+struct One {
+    GpuId gpu = 0;
+    int expert = 0;
+    std::int64_t rows = 0;
+};
+
+Process run_whole(Ideal& ideal, One one) {
     MoeLayer& layer = ideal.layer;
-    const std::int64_t rows = layer.rows_on(layer.rank_of(gpu), expert);
-    const std::int64_t expected = ideal.tiles_of_expected_rows ? layer.tiling_rows(expert) : rows;
-    GemmPlan up = layer.plan_up_like(rows, layer.plan_up(expected));
-    const GemmPlan down = layer.plan_down_like(rows, layer.plan_down(expected));
+    const bool own = ideal.way == Way::own_tiles;
+    const std::int64_t expected = own ? one.rows : layer.tiling_rows(one.expert);
+    GemmPlan up = layer.plan_up_like(one.rows, layer.plan_up(expected));
+    const GemmPlan down = layer.plan_down_like(one.rows, layer.plan_down(expected));
     up.start = 0;
-    if (rows > 0) co_await run_gemm(layer.card(gpu), up);
-    layer.gpus.first_gemm_ended(gpu);
-    co_await run_activation(layer, gpu, rows);
-    if (rows > 0) co_await run_gemm(layer.card(gpu), down);
-    layer.endpoint(gpu).increase(done);
+    co_await run_gemm(layer.card(one.gpu), up);
+    layer.gpus.first_gemm_ended(one.gpu);
+    co_await run_activation(layer, one.gpu, one.rows);
+    co_await run_gemm(layer.card(one.gpu), down);
 }
 
-Process run_shared(MoeLayer& layer, GpuId gpu, sim::CounterId done) {
-    co_await layer.run_shared(gpu);
-    layer.endpoint(gpu).increase(done);
+Process run_by_columns(Ideal& ideal, One one) {
+    MoeLayer& layer = ideal.layer;
+    const std::int64_t expected = layer.tiling_rows(one.expert);
+    sim::RowGemm up(layer.card(one.gpu), layer.plan_up_like(one.rows, layer.plan_up(expected)),
+                    sim::TileOrder::by_columns);
+    sim::RowGemm down(layer.card(one.gpu),
+                      layer.plan_down_like(one.rows, layer.plan_down_and_send(expected)),
+                      sim::TileOrder::by_rows);
+    up.start_all(one.rows);
+    co_await up.finish(one.rows);
+    layer.gpus.first_gemm_ended(one.gpu);
+    co_await run_activation(layer, one.gpu, one.rows);
+    co_await down.run(one.rows);
+}
+
+Process run_by_blocks(Ideal& ideal, One one) {
+    MoeLayer& layer = ideal.layer;
+    GemmPlan like = layer.plan_up(layer.tiling_rows(one.expert));
+    like.split = 1;
+    sim::RowGemm down(layer.card(one.gpu), layer.plan_down_like(one.rows, like),
+                      sim::TileOrder::by_rows);
+    sim::RowGemm up(layer.card(one.gpu), layer.plan_up_like(one.rows, like),
+                    sim::TileOrder::by_columns,
+                    [&down](std::uint32_t block) { down.start(block, 1); });
+    up.start_all(one.rows);
+    co_await up.finish(one.rows);
+    layer.gpus.first_gemm_ended(one.gpu);
+    co_await down.finish(one.rows);
+}
+
+Process run_expert(Ideal& ideal, One one, sim::CounterId done) {
+    if (one.rows == 0) {
+        ideal.layer.gpus.first_gemm_ended(one.gpu);
+    } else if (ideal.way == Way::by_columns) {
+        co_await run_by_columns(ideal, one);
+    } else if (ideal.way == Way::by_blocks) {
+        co_await run_by_blocks(ideal, one);
+    } else {
+        co_await run_whole(ideal, one);
+    }
+    ideal.layer.endpoint(one.gpu).increase(done);
+}
+
+Process run_experts_here(Ideal& ideal, GpuId gpu) {
+    MoeLayer& layer = ideal.layer;
+    sim::Endpoint& endpoint = layer.endpoint(gpu);
+    const std::vector<int>& experts = layer.experts_of(gpu);
+    std::vector<std::int64_t> rows;
+    for (const int expert : experts) rows.push_back(layer.rows_on(layer.rank_of(gpu), expert));
+    if (ideal.way == Way::grouped) {
+        co_await run_grouped_experts(layer, gpu, rows);
+        co_return;
+    }
+    const sim::CounterId done = endpoint.add_counter("finished experts");
+    for (std::size_t i = 0; i < experts.size(); ++i) {
+        const One one{gpu, experts[i], rows[i]};
+        endpoint.spawn("expert", run_expert(ideal, one, done));
+    }
+    co_await endpoint.until(done, static_cast<std::int64_t>(experts.size()));
 }
 
 Process run_layer(Ideal& ideal, GpuId gpu) {
     MoeLayer& layer = ideal.layer;
     sim::Endpoint& endpoint = layer.endpoint(gpu);
-    const sim::CounterId done = endpoint.add_counter("finished experts");
+    const sim::CounterId shared = endpoint.add_counter("shared experts");
     co_await layer.route(gpu);
-    co_await layer.host(gpu).launch(2);  // the experts' GEMMs
-    const std::vector<int>& experts = layer.experts_of(gpu);
-    for (const int expert : experts) {
-        endpoint.spawn("expert", run_expert(ideal, gpu, expert, done));
-    }
-    endpoint.spawn("shared experts", run_shared(layer, gpu, done));
-    co_await endpoint.until(done, static_cast<std::int64_t>(experts.size()) + 1);
+    endpoint.spawn("shared experts", run_shared_beside(layer, gpu, shared));
+    co_await run_experts_here(ideal, gpu);
     layer.experts_ended(gpu);
+    co_await endpoint.until(shared, 1);
     co_await layer.scale(gpu);
     co_await layer.finish(gpu);
 }
 
-LayerResult run(const Job& job, bool tiles_of_expected_rows) {
-    return run_with_host(job, [&](MoeLayer& layer) {
-        Ideal ideal{layer, tiles_of_expected_rows};
-        layer.gpus.run("ideal layer", [&](GpuId gpu) { return run_layer(ideal, gpu); });
-        layer.deliver_all_locally();
-        return layer.result();
-    });
+LayerResult run(const Job& job, Way way) {
+    MoeLayer layer(job);
+    Ideal ideal{layer, way};
+    layer.gpus.run("ideal layer", [&](GpuId gpu) { return run_layer(ideal, gpu); });
+    layer.deliver_all_locally();
+    return layer.result();
 }
 
 }  // namespace
 
 LayerResult run_ideal(const Job& job) {
-    const LayerResult own = run(job, false);
-    const LayerResult expected = run(job, true);
-    return own.time <= expected.time ? own : expected;
+    LayerResult best = run(job, kWays.front());
+    for (const Way way : kWays) {
+        const bool has_activation = !job.system.fused_activation;
+        if (way == kWays.front() || (way == Way::by_blocks && has_activation)) continue;
+        LayerResult other = run(job, way);
+        if (other.time < best.time) best = std::move(other);
+    }
+    return best;
 }
 
 }  // namespace moehub::systems

@@ -23,6 +23,7 @@ std::size_t copy_of(const MoeLayer& layer, const Row& row) {
     return row.rank * static_cast<std::size_t>(layer.input.model.experts) + row.expert;
 }
 
+/// Known to the host once all GPUs have told theirs.
 std::int64_t largest_count(const MoeLayer& layer) {
     std::int64_t largest = 1;
     for (std::uint32_t gpu = 0; gpu < layer.gpus.count(); ++gpu) {

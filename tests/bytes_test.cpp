@@ -1,0 +1,306 @@
+// Are the bytes on every GPU's links those that each system must send, to the flit: rows, counts,
+// flags, requests and acknowledgements? What follows is written from what the systems say they do,
+// message by message, for a node of four GPUs with two experts each.
+#include "small_layer.hpp"
+
+#include <map>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+namespace moehub::testing {
+namespace {
+
+constexpr int kGpus = 4;
+constexpr int kExperts = 8;
+constexpr int kLocal = kExperts / kGpus;
+constexpr int kTopK = 2;
+constexpr Bytes kRow = 512;  ///< of bf16: four whole packets, so that rows add up in any order
+constexpr std::int64_t kTokens = 64;  ///< of a GPU
+
+/// Flits on every GPU's link, both ways; 16 B each, packets of 128 B with a header of one.
+struct Wires {
+    std::int64_t up[kGpus] = {};
+    std::int64_t down[kGpus] = {};
+
+    static std::int64_t packets(Bytes bytes) { return (bytes + 127) / 128; }
+    static std::int64_t flits(Bytes bytes) { return packets(bytes) + (bytes + 15) / 16; }
+    void move(int from, int to, std::int64_t some) {
+        up[from] += some;
+        down[to] += some;
+    }
+    /// Acknowledged packet by packet. A message of no rows is still one: a byte.
+    void store(int from, int to, Bytes bytes) {
+        if (from == to) return;
+        bytes = std::max<Bytes>(1, bytes);
+        move(from, to, flits(bytes));
+        move(to, from, packets(bytes));
+    }
+    /// Asked for packet by packet.
+    void load(int reader, int owner, Bytes bytes) {
+        if (reader == owner) return;
+        bytes = std::max<Bytes>(1, bytes);
+        move(reader, owner, packets(bytes));
+        move(owner, reader, flits(bytes));
+    }
+    void all_to_all(Bytes bytes) {
+        for (int from = 0; from < kGpus; ++from)
+            for (int to = 0; to < kGpus; ++to) store(from, to, bytes);
+    }
+    /// Through the switch, to all: one packet up, one down to each; acknowledgements are merged.
+    void multicast(int from, Bytes bytes) {
+        up[from] += flits(bytes) + packets(bytes);
+        for (int to = 0; to < kGpus; ++to) {
+            down[to] += flits(bytes) + packets(bytes);
+            up[to] += packets(bytes);
+        }
+        down[from] += packets(bytes);
+    }
+    /// A load that the switch asks all for and adds up.
+    void reduce(int reader, Bytes bytes) {
+        up[reader] += 2 * packets(bytes);
+        for (int owner = 0; owner < kGpus; ++owner) {
+            down[owner] += 2 * packets(bytes);
+            up[owner] += flits(bytes);
+        }
+        down[reader] += flits(bytes);
+    }
+};
+
+/// Who chose whom.
+struct Chosen {
+    explicit Chosen(const Routing& routing) {
+        for (std::int64_t token = 0; token < kGpus * kTokens; ++token) {
+            const int home = static_cast<int>(token / kTokens);
+            std::map<int, int> gpus;
+            for (const int expert : routing.chosen_by(0, token)) {
+                ++rows[home][expert];
+                ++gpus[expert / kLocal];
+            }
+            for (const auto& [gpu, count] : gpus) tokens[home][gpu].push_back(token % kTokens);
+        }
+    }
+    Bytes rows_to(int home, int gpu) const {
+        Bytes sum = 0;
+        for (int i = 0; i < kLocal; ++i) sum += rows[home][gpu * kLocal + i];
+        return sum;
+    }
+    Bytes copies(int home, int gpu) const { return static_cast<Bytes>(tokens[home][gpu].size()); }
+
+    Bytes rows[kGpus][kExperts] = {};
+    std::vector<std::int64_t> tokens[kGpus][kGpus];  ///< [home][GPU]: those with an expert there
+};
+
+template <class Pair>
+void each_pair(Pair pair) {
+    for (int home = 0; home < kGpus; ++home)
+        for (int gpu = 0; gpu < kGpus; ++gpu) pair(home, gpu);
+}
+
+void megatron_te(const Chosen& chosen, Wires& wires) {
+    wires.all_to_all(4 * kExperts);
+    each_pair([&](int home, int gpu) {
+        wires.store(home, gpu, kRow * chosen.rows_to(home, gpu));
+        wires.store(home, gpu, 4 * chosen.rows_to(home, gpu));
+        wires.store(gpu, home, kRow * chosen.rows_to(home, gpu));
+    });
+}
+
+void fastermoe(const Chosen& chosen, Wires& wires) {
+    wires.all_to_all(8 * kExperts);
+    each_pair([&](int home, int gpu) {
+        for (int expert = gpu * kLocal; expert < (gpu + 1) * kLocal; ++expert) {
+            wires.store(home, gpu, kRow * chosen.rows[home][expert]);
+            wires.store(gpu, home, kRow * chosen.rows[home][expert]);
+        }
+    });
+}
+
+/// Two chunks of the capacity, filled or not.
+void tutel(const Chosen& chosen, Wires& wires) {
+    Bytes capacity = 1;
+    for (const auto& of_home : chosen.rows)
+        for (const Bytes rows : of_home) capacity = std::max(capacity, rows);
+    wires.all_to_all(4);
+    for (const Bytes rows : {capacity / 2, capacity - capacity / 2}) {
+        wires.all_to_all(kLocal * rows * kRow);
+        wires.all_to_all(kLocal * rows * kRow);
+    }
+}
+
+void ccfuser(const Chosen& chosen, Wires& wires) {
+    wires.all_to_all(4 * kExperts);
+    wires.all_to_all(1);
+    wires.all_to_all(1);
+    each_pair([&](int home, int gpu) {
+        if (chosen.rows_to(home, gpu) == 0) return;
+        wires.load(gpu, home, kRow * chosen.rows_to(home, gpu));
+        wires.store(gpu, home, kRow * chosen.rows_to(home, gpu));
+    });
+}
+
+void comet(const Chosen& chosen, Wires& wires) {
+    wires.all_to_all(4 * kExperts);
+    each_pair([&](int home, int gpu) {
+        wires.load(gpu, home, kRow * chosen.copies(home, gpu));
+        for (int chunk = 0; chunk < 4; ++chunk)
+            wires.store(gpu, home, kRow * chosen.copies(home, gpu) / 4);
+    });
+}
+
+/// Twelve channels share a GPU's tokens; eight copies are a message.
+void deepep(const Chosen& chosen, Wires& wires) {
+    constexpr int kChannels = 12;
+    constexpr Bytes kChunk = 8;
+    wires.all_to_all(4 * (1 + kLocal));
+    each_pair([&](int home, int gpu) {
+        Bytes copies[kChannels] = {};
+        for (const std::int64_t token : chosen.tokens[home][gpu])
+            ++copies[token * kChannels / kTokens];
+        for (Bytes left : copies) {
+            for (; left > 0; left -= kChunk) {
+                const Bytes some = std::min(left, kChunk);
+                wires.store(home, gpu, some * (kRow + 4 + 12 * kTopK));
+                wires.store(gpu, home, some * (kRow + 4));
+            }
+        }
+    });
+}
+
+void deepep_ll(const Chosen& chosen, Wires& wires) {
+    each_pair([&](int home, int gpu) {
+        for (Bytes row = 0; row < chosen.rows_to(home, gpu); ++row) {
+            wires.store(home, gpu, kRow + 16);
+            wires.store(gpu, home, kRow);
+        }
+    });
+    for (int expert = 0; expert < kLocal; ++expert) {
+        wires.all_to_all(4);
+        wires.all_to_all(4);
+    }
+}
+
+/// A block for each token: no SM has two.
+void one_sided(const Chosen& chosen, Wires& wires) {
+    wires.all_to_all(4);
+    wires.all_to_all(4);
+    each_pair([&](int home, int gpu) {
+        for (Bytes copy = 0; copy < chosen.copies(home, gpu); ++copy) {
+            wires.store(home, gpu, kRow + 8 * kTopK);
+            wires.load(home, gpu, kRow);
+        }
+    });
+}
+
+void flashdmoe(const Chosen& chosen, Wires& wires) {
+    each_pair([&](int home, int gpu) {
+        for (int expert = gpu * kLocal; expert < (gpu + 1) * kLocal; ++expert) {
+            const Bytes rows = chosen.rows[home][expert];
+            wires.store(home, gpu, kRow * rows);
+            if (rows > 0) wires.store(gpu, home, kRow * rows);
+        }
+    });
+}
+
+void mega_moe(const Chosen& chosen, Wires& wires) {
+    wires.all_to_all(4 * kLocal);
+    wires.all_to_all(4);
+    each_pair([&](int home, int gpu) {
+        if (chosen.rows_to(home, gpu) == 0) return;
+        wires.load(gpu, home, kRow * chosen.rows_to(home, gpu));
+        wires.store(gpu, home, kRow * chosen.rows_to(home, gpu));
+    });
+}
+
+void nvls(const Chosen&, Wires& wires) {
+    wires.all_to_all(1);
+    wires.all_to_all(1);
+    for (int gpu = 0; gpu < kGpus; ++gpu) {
+        wires.multicast(gpu, kTokens * (kRow + 12 * kTopK));
+        wires.reduce(gpu, kTokens * kRow);
+    }
+}
+
+/// A row is four packets, its source column one more.
+void hub_rows(const Chosen& chosen, Wires& wires) {
+    each_pair([&](int home, int gpu) {
+        for (Bytes row = 0; row < chosen.rows_to(home, gpu); ++row) {
+            wires.store(home, gpu, kRow);
+            wires.store(home, gpu, 16);
+            wires.store(gpu, home, kRow);
+        }
+    });
+}
+
+/// Everyone tells everyone when all of its rows are acknowledged.
+void moe_hub(const Chosen& chosen, Wires& wires) {
+    hub_rows(chosen, wires);
+    wires.all_to_all(16);
+}
+
+/// A flag for each expert, and one behind all results.
+void mh_base(const Chosen& chosen, Wires& wires) {
+    hub_rows(chosen, wires);
+    for (int expert = 0; expert < kLocal; ++expert) wires.all_to_all(16);
+    wires.all_to_all(16);
+}
+
+using Formula = void (*)(const Chosen&, Wires&);
+const std::map<std::string, Formula> kFormulas = {
+    {"ideal", [](const Chosen&, Wires&) {}},
+    {"megatron-te", megatron_te},
+    {"fastermoe", fastermoe},
+    {"tutel", tutel},
+    {"ccfuser", ccfuser},
+    {"comet", comet},
+    {"deepep", deepep},
+    {"deepep-ll", deepep_ll},
+    {"one-sided", one_sided},
+    {"flashdmoe", flashdmoe},
+    {"mega-moe", mega_moe},
+    {"nvls", nvls},
+    {"moe-hub", moe_hub},
+    {"mh-dep", moe_hub},
+    {"mh-base", mh_base},
+    {"mh-pkt", mh_base},
+};
+
+Bytes between(const LayerResult& result, const std::string& gpu, bool up) {
+    Bytes sum = 0;
+    for (const LinkUse& link : result.links)
+        if ((up ? link.from : link.to) == gpu) sum += link.bytes;
+    return sum;
+}
+
+class BytesOfEverySystem : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Systems, BytesOfEverySystem, ::testing::ValuesIn(system_names()));
+
+TEST_P(BytesOfEverySystem, are_the_closed_form) {
+    Case layer;
+    layer.machine = small_gpus(kGpus);
+    layer.model = small_model(kExperts, kTopK, kRow / 2);
+    layer.tokens = kGpus * kTokens;
+    const Placement placement = contiguous_placement(kExperts, kGpus);
+    if (!layer.allowed(GetParam(), placement)) GTEST_SKIP() << "not on four GPUs";
+    ASSERT_TRUE(kFormulas.contains(GetParam())) << "every system has one";
+    for (const std::string routed : {"uniform", "zipf:1.5"}) {
+        const Routing routing = make_routing(parse_routing(routed), layer.model, layer.tokens);
+        Wires wires;
+        kFormulas.at(GetParam())(Chosen(routing), wires);
+        for (const Grain grain : {Grain::packet, Grain::row}) {
+            layer.options.grain = grain;
+            SystemSpec system = load_system(GetParam());
+            system = with_software(system, {.host = {}, .fused_activation = {}, .fp8 = false});
+            const LayerResult result = simulate_layer(
+                {layer.machine, layer.model, routing, placement}, system, layer.options);
+            for (int gpu = 0; gpu < kGpus; ++gpu) {
+                const std::string name = fmt::format("gpu {}", gpu);
+                EXPECT_EQ(between(result, name, true), 16 * wires.up[gpu]) << name << " up";
+                EXPECT_EQ(between(result, name, false), 16 * wires.down[gpu]) << name << " down";
+            }
+        }
+    }
+}
+
+}  // namespace
+}  // namespace moehub::testing
