@@ -248,7 +248,7 @@ TEST_F(CompareCli, AreFilesTakenForMachineAndModel) {
 
 TEST_F(CompareCli, AreSystemsThatDoNotFitRefused) {
     const std::string allowed =
-        "allowed: ideal, megatron-te, fastermoe, tutel, ccfuser, comet, deepep, deepep-ll, "
+        "allowed: ideal, torch, megatron-te, fastermoe, tutel, ccfuser, comet, deepep, deepep-ll, "
         "one-sided, flashdmoe, mega-moe, nvls, moe-hub, mh-base, mh-pkt, mh-dep";
     expect_refused("compare --systems ideal,moehub",
                    "unknown system \"moehub\", " + allowed + "; did you mean \"moe-hub\"?");

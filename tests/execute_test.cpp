@@ -30,6 +30,10 @@ class Execute : public ::testing::Test {
         fabric_.run();
         return to_seconds(end_);
     }
+    Process release_at(Ps when) {
+        co_await fabric_.gpu(0).delay(when);
+        card_.blocks.release(gpu_.sms);
+    }
     template <class... Processes>
     double run_all(Processes... processes) {
         std::vector<Process> list;
@@ -63,6 +67,44 @@ TEST_F(Execute, a_memory_bound_kernel_alone_takes_its_bytes_over_the_bandwidth) 
     EXPECT_NEAR(run_all(run_stream(card_, traffic)) / stream_seconds(gpu_, traffic), 1.0, 1e-3);
 }
 
+TEST_F(Execute, a_kernel_alone_takes_what_is_predicted_however_it_reads) {
+    for (const Traffic& traffic :
+         {sum_traffic(65536, 8, 14336), eager_activation_traffic(gpu_, 1e8),
+          activation_traffic(1e6), norm_traffic(gpu_, 65536, 7168, Norm::layer),
+          quantise_rows_traffic(65536, 7168)}) {
+        Fabric fabric(testing::small_machine(2), {});
+        Card card(fabric.gpu(0), gpu_);
+        fabric.gpu(0).spawn("kernel", run_stream(card, traffic));
+        fabric.run();
+        EXPECT_NEAR(to_seconds(fabric.gpu(0).now()) / stream_seconds(gpu_, traffic), 1.0, 1e-3);
+    }
+}
+
+TEST_F(Execute, a_kernel_that_its_sms_limit_leaves_the_rest_of_hbm_to_others) {
+    const Traffic plain = eager_activation_traffic(gpu_, 1e8);
+    const double seconds = run_all(run_stream(card_, plain));
+    const double bytes = plain.read + plain.written;
+    const double kernels = gpu_.kernels.hbm_efficiency / gpu_.kernels.hbm_copy;
+    EXPECT_NEAR(card_.hbm.drawn() / (bytes * kernels), 1, 1e-6);
+    EXPECT_LT(card_.hbm.drawn(), 0.5 * seconds * gpu_.hbm_bandwidth);
+}
+
+TEST_F(Execute, a_kernel_that_waits_for_sms_does_not_compute) {
+    const Traffic traffic{1e9, 1e9};
+    constexpr Ps kHeld = 5000 * kUs;
+    card_.blocks.hold(gpu_.sms);
+    fabric_.gpu(0).spawn("held", release_at(kHeld));
+    const double seconds = run_all(run_stream(card_, traffic));
+    EXPECT_NEAR(seconds, to_seconds(kHeld) + stream_seconds(gpu_, traffic), 3e-6);
+    EXPECT_NEAR(to_seconds(card_.activity.computed()) / stream_seconds(gpu_, traffic), 1, 1e-3);
+}
+
+TEST_F(Execute, a_kernel_beside_held_sms_takes_longer_by_what_they_would_do) {
+    const Traffic plain = eager_activation_traffic(gpu_, 1e8);
+    card_.blocks.hold(gpu_.sms / 4);
+    EXPECT_NEAR(run_all(run_stream(card_, plain)) / stream_seconds(gpu_, plain), 4 / 3.0, 0.2);
+}
+
 TEST_F(Execute, two_memory_bound_kernels_share_the_card) {
     const Traffic traffic{1e9, 1e9};
     const double start = to_seconds(gpu_.kernels.stream_start);
@@ -75,6 +117,29 @@ TEST_F(Execute, kernels_that_need_pairs_of_sms_do_not_lock_each_other_out) {
     const GemmPlan plan = plan_grouped_gemm(gpu_, {{300, 10, 0, 1700}, 4096, 2048});
     run_all(run_gemm(card_, plan), run_gemm(card_, plan), run_gemm(card_, plan));
     EXPECT_EQ(card_.blocks.free(), gpu_.sms);
+}
+
+TEST_F(Execute, gradients_of_the_weights_take_their_products_and_their_stores) {
+    const GroupedShape shape{{500, 500, 0, 500}, 4096, 2048};
+    const GemmPlan plan = plan_grouped_gradient(gpu_, shape);
+    EXPECT_EQ(plan.tiles(), 4 * 16 * 8) << "experts without rows have gradients, too";
+    const double written = 4 * 2.0 * 4096 * 2048;
+    const double products = 2.0 * 1500 * 4096 * 2048;
+    const double least = products / (gpu_.kernels.tensor_efficiency * gpu_.bf16_flops) +
+                         written / (gpu_.kernels.hbm_narrow * gpu_.hbm_bandwidth);
+    EXPECT_GT(tiles_seconds(gpu_, plan), least);
+    EXPECT_LT(tiles_seconds(gpu_, plan), 1.5 * least);
+    const double predicted = plan.start + tiles_seconds(gpu_, plan);
+    EXPECT_NEAR(run_all(run_gemm(card_, plan)) / predicted, 1.0, 0.15);
+}
+
+TEST_F(Execute, the_clock_falls_for_what_is_long_and_multiplies) {
+    EXPECT_EQ(repeated_clock(gpu_, 1e-3, 1), 1);
+    EXPECT_DOUBLE_EQ(repeated_clock(gpu_, 1, 1), gpu_.kernels.throttled_clock);
+    EXPECT_GT(repeated_clock(gpu_, 1, 0.5), gpu_.kernels.throttled_clock);
+    EXPECT_EQ(repeated_clock(gpu_, 1, 0), 1);
+    const GemmPlan plan = plan_gemm(gpu_, {8192, 8192, 8192});
+    EXPECT_NEAR(tiles_seconds(at_clock(gpu_, 0.5), plan) / tiles_seconds(gpu_, plan), 2, 0.1);
 }
 
 struct Ends final : BlockOwner {

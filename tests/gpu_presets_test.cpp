@@ -45,10 +45,11 @@ std::vector<Rule> rules_of(const Gpu& gpu, const Gpu& h200) {
     using K = Kernels;
     return {{flops, {&K::gemm_load, &K::grouped_load, &K::fp8_load, &K::fp8_grouped_load}},
             {sm_hbm,
-             {&K::gemm_store, &K::grouped_store, &K::stream_load, &K::copy_load, &K::strided_load,
-              &K::norm_load, &K::quantise_load, &K::cast_load, &K::softmax_load,
-              &K::row_load, &K::row_load_hbm, &K::row_store}},
-            {hbm, {&K::scatter_add, &K::route_logits}}};
+             {&K::gemm_store, &K::grouped_store, &K::stream_load, &K::copy_load, &K::norm_load,
+              &K::quantise_load, &K::cast_load, &K::softmax_load, &K::row_load, &K::row_load_hbm,
+              &K::row_store}},
+            {hbm, {&K::scatter_add, &K::index_add, &K::route_logits}},
+            {gpu.clock / h200.clock, {&K::plain_elements}}};
 }
 
 TEST(GpuPresets, ExtrapolatedRatesFollowTheirRule) {

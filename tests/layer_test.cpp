@@ -250,6 +250,28 @@ TEST_P(EverySystem, cannot_read_weights_faster_than_hbm) {
     EXPECT_GT(to_seconds(layer.run(GetParam()).time), weights / 100e9);
 }
 
+TEST_P(EverySystem, does_not_find_the_weights_of_few_experts_in_l2) {
+    Case layer;
+    layer.machine = with_gpus(load_machine("gb200-nvl72"), 64);
+    layer.machine.gpu.hbm_bandwidth = 100e9;
+    layer.model = load_model("qwen3-30b-a3b");
+    layer.tokens = 4096;
+    if (!layer.allowed(GetParam())) GTEST_SKIP() << "it needs another machine";
+    const double element = load_system(GetParam()).fp8_experts ? 1 : 2;
+    const double weights = 2.0 * 3 * 2048 * 768 * element;  // of the two experts of a GPU
+    EXPECT_GT(to_seconds(layer.run(GetParam()).time), weights / 100e9);
+}
+
+TEST(Layer, a_kernel_that_waits_for_communication_to_leave_the_sms_hides_nothing) {
+    Case layer;
+    layer.machine = load_machine("dgx-h200");
+    layer.model = load_model("deepseek-v3");
+    layer.tokens = 32768;
+    const LayerResult result = layer.run("deepep-ll");
+    // Its dispatch and combine hold all SMs, so the shared experts wait.
+    EXPECT_GT(result.breakdown.communication, (result.dispatch + result.combine) / 2);
+}
+
 TEST(Layer, the_rpm_gains_more_on_longer_inputs) {
     Case layer;
     layer.machine = with_gpus(load_machine("dgx-h800"), 8);

@@ -145,7 +145,7 @@ TEST(Operators, WhatStaysInL2IsReadFaster) {
     EXPECT_NEAR(l2_hit(gpu, kept), 0.5, 1e-9);
     EXPECT_DOUBLE_EQ(l2_hit(gpu, 1.1 * kept), 0);
     const auto rate = [&gpu](double bytes) {
-        return bytes / (stream_seconds(gpu, {.read = bytes, .access = Access::narrow}) -
+        return bytes / (replayed_stream_seconds(gpu, {.read = bytes, .access = Access::narrow}) -
                         to_seconds(gpu.kernels.narrow_start));
     };
     EXPECT_NEAR(rate(0.8 * kept), gpu.sms * gpu.kernels.stream_load, 1e6);

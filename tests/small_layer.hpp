@@ -88,9 +88,12 @@ inline double statistic(const LayerResult& result, const std::string& unit,
     return 0;
 }
 
+/// All systems that run on several GPUs.
 inline std::vector<std::string> system_names() {
     std::vector<std::string> names;
-    for (const SystemInfo& info : all_systems()) names.push_back(info.name);
+    for (const SystemInfo& info : all_systems()) {
+        if (Case{}.allowed(info.name)) names.push_back(info.name);
+    }
     return names;
 }
 

@@ -1,7 +1,9 @@
-// Are files of layer operators and of eager phases read, refused and predicted as documented?
+// Are files of layer operators, of eager phases and of whole layers read, refused and predicted as
+// documented?
 #include <moehub/error.hpp>
 #include <moehub/validate.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -107,6 +109,57 @@ TEST(ValidateEager, ABadRowSaysItsLineAndColumn) {
               ":2: combine_us: found \"0\", allowed: a number above 0");
     EXPECT_EQ(error_of(kEager + "mixtral-8x7b,0,256,1,1,1,1,1,1,1\n"),
               ":2: tokens: found \"0\", allowed: a whole number from 1 to 1000000000");
+}
+
+const std::string kWhole = "model,tokens,max_rows,eager_us,graph_us,eager_forward_backward_us\n";
+
+TEST(ValidateWholeLayers, AreWholeLayersOfPyTorchPredicted) {
+    const auto result = validate(kData + "whole_layers.csv");
+    EXPECT_EQ(result.kind, "whole_layers");
+    EXPECT_TRUE(result.skipped.empty());
+    EXPECT_EQ(result.rows.size(), 27u * 3);
+    ASSERT_EQ(result.summary.size(), 3u);
+    for (const auto& one : result.summary) {
+        EXPECT_LE(one.median, 0.06) << one.name;
+        EXPECT_LE(one.p90, 0.15) << one.name;
+    }
+}
+
+TEST(ValidateWholeLayers, AreModelsPredictedThatNoConstantWasFoundOn) {
+    const auto result = validate(kData + "whole_layers_extra.csv");
+    EXPECT_TRUE(result.skipped.empty());
+    std::vector<double> errors;
+    for (const auto& row : result.rows) {
+        const std::string& model = row.shape.front().second;
+        if (model == "mixtral-8x7b" || model == "olmoe-1b-7b" || model == "deepseek-v3-ep8")
+            continue;
+        errors.push_back(std::abs(row.error));
+    }
+    std::sort(errors.begin(), errors.end());
+    ASSERT_EQ(errors.size(), 3u * 7 * 3);
+    EXPECT_LE(errors[errors.size() / 2], 0.08);
+    EXPECT_LE(errors[errors.size() * 9 / 10], 0.20);
+}
+
+TEST(ValidateWholeLayers, ARowHoldsOneCaseForEachWayOfRunningIt) {
+    const auto result = validated(kWhole + "mixtral-8x7b-ep2,64,40,900,700,2000\n");
+    ASSERT_EQ(result.rows.size(), 3u);
+    EXPECT_EQ(result.rows[1].name, "graph");
+    EXPECT_EQ(result.rows[1].measured, 700);
+    EXPECT_LT(result.rows[1].predicted, result.rows[0].predicted);
+    EXPECT_GT(result.rows[2].predicted, 2 * result.rows[1].predicted);
+    const auto unknown = validated(kWhole + "nonesuch,64,40,900,700,2000\n");
+    ASSERT_EQ(unknown.skipped.size(), 1u);
+    EXPECT_EQ(unknown.skipped[0].name, "nonesuch");
+    EXPECT_EQ(unknown.skipped[0].rows, 3u);
+    EXPECT_EQ(validated(kWhole + "llama-7b,64,40,900,700,2000\n").rows.size(), 0u);
+}
+
+TEST(ValidateWholeLayers, ABadRowSaysItsLineAndColumn) {
+    EXPECT_EQ(error_of(kWhole + "mixtral-8x7b,64,40,900,0,2000\n"),
+              ":2: graph_us: found \"0\", allowed: a number above 0");
+    EXPECT_EQ(error_of(kWhole + "mixtral-8x7b,0,40,900,700,2000\n"),
+              ":2: tokens: found \"0\", allowed: a whole number from 1 to 10000000");
 }
 
 }  // namespace

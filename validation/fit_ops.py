@@ -24,7 +24,7 @@ from scipy.optimize import minimize
 HERE = Path(__file__).parent
 PRESET = HERE.parent / "presets" / "gpus" / "h200-sxm.toml"
 GOLDEN = HERE / "h200" / "ops_golden.csv"
-UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "MHz": 1e6, "MiB": 2.0**20, "GB": 1e9, "GB/s": 1e9,
+UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "MHz": 1e6, "KB": 1e3, "MiB": 2.0**20, "GB": 1e9, "GB/s": 1e9,
          "TB/s": 1e12, "TFLOP/s": 1e12}
 REPLAYED = ("ops.csv", "ops_repeat.csv", "ops_extra.csv")
 CHAINED = "ops_chained.csv"

@@ -9,6 +9,7 @@ namespace moehub {
 struct Kernels {
     double tensor_efficiency = 0.833;  ///< of bf16_flops, with all SMs at work and the clock full
     double throttled_clock = 0.846;    ///< of that, once the power limit has lowered the clock
+    double other_power = 0.61;         ///< of what tensor cores at work draw, with these at rest
     Ps boost_time = 5'530 * kUs;       ///< operators up to this long, replayed, keep the full clock
 
     double hbm_efficiency = 0.834;  ///< of hbm_bandwidth, reading long contiguous runs
@@ -39,16 +40,18 @@ struct Kernels {
     Ps route_start = 20 * kUs;            ///< top-k and softmax of a router: their kernels alone
     Ps route_row = 1'600;                 ///< of that, for each token
     double route_logits = 2.1e10;         ///< logits/s of that, further
-    double scatter_add = 161e9;  ///< bytes/s of rows added to others at random, with atomics
+    double scatter_add = 161e9;  ///< bytes/s of rows weighted and added to others at random
+    double index_add = 238e9;    ///< of that, the adding alone, with atomics
 
     // The rest of a transformer layer.
-    double hbm_copy = 0.88;        ///< of hbm_bandwidth, whole tensors read and written in order
-    double copy_load = 47e9;       ///< as stream_load, of kernels that work element by element
-    double strided_load = 13.4e9;  ///< of those, when PyTorch runs them on a part of each row
-    double norm_load = 27.4e9;     ///< as stream_load, of kernels that reduce each row first
-    Bytes norm_l1 = 98'400;        ///< of an SM's rows, what is near for the second read of a norm
-    Ps norm_row = 74'400;          ///< of one SM, for the mean and variance of each row
-    double quantise_load = 19e9;   ///< as norm_load, of a quantisation by rows
+    double hbm_copy = 0.88;         ///< of hbm_bandwidth, whole tensors read and written in order
+    double copy_load = 47e9;        ///< as stream_load, of kernels that work element by element
+    double plain_elements = 2.8e9;  ///< elements/s of one SM in PyTorch's plain kernels: each is
+                                    ///< found by itself, on a part of each row or for all of it
+    double norm_load = 27.4e9;      ///< as stream_load, of kernels that reduce each row first
+    Bytes norm_l1 = 98'400;         ///< of an SM's rows, what is near for the second read of a norm
+    Ps norm_row = 74'400;           ///< of one SM, for the mean and variance of each row
+    double quantise_load = 19e9;    ///< as norm_load, of a quantisation by rows
 
     double fp8_efficiency = 0.907;          ///< of FP8 tensor cores beside bf16's in a GEMM
     double fp8_load = 96.7e9;               ///< as gemm_load, of FP8
@@ -82,6 +85,8 @@ struct Kernels {
 struct Overheads {
     Ps graph_launch = 590 * kNs;     ///< one kernel after another inside a CUDA graph
     Ps eager_launch = 42 * kUs;      ///< one operator of an eager framework, on the host
+    double autograd_notes = 1.43;    ///< times eager_launch: an operator noted for the way back
+    double autograd_issues = 0.71;   ///< times eager_launch: an operator of the way back
     Ps eager_latency = 20 * kUs;     ///< from the first of an idle card's launches to its kernel
     Ps host_sync = 15'800 * kNs;     ///< a kernel, 1 KB of its output to the host, the host waits
     Ps atomic_latency = 166 * kNs;   ///< one atomic add to global memory

@@ -77,10 +77,12 @@ struct LayerResult {
     Ps dispatch = 0;    ///< where rows move in a step of their own, until all have arrived; else 0
     Ps combine = 0;     ///< likewise, of the results
     Breakdown breakdown;
+    Ps host_lead = 0;          ///< by which an eager host was ahead of the GPUs in the end
     Bytes bytes_up = 0;        ///< on the wire, GPUs to switches and NICs, headers included
     Bytes bytes_down = 0;      ///< on the wire, switches and NICs to GPUs
     Bytes payload = 0;         ///< that crossed between GPUs
     double sm_busy = 0;        ///< share of all SMs' time in which they ran blocks
+    double tensor_busy = 0;    ///< of what power lets all tensor cores multiply, what they did
     std::int64_t rows = 0;     ///< (token, expert) pairs, each delivered and returned once
     std::int64_t packets = 0;  ///< that reached a GPU, acknowledgements aside
     std::int64_t events = 0;   ///< that the engine handled

@@ -23,8 +23,9 @@ struct LayerOptions {
     int page_rows = 0;             ///< regions grow by pages of so many rows; 0: all at once
     Bytes page_pool = 0;           ///< of one GPU, for all its pages; 0: no limit
     Pass pass = Pass::forward;
-    bool compute = true;  ///< false: only rows move; routing and experts take no time
-    bool verify = false;  ///< rows carry numbers, compared with the reference layer
+    bool recorded = false;  ///< forward: autograd notes every operator for the way back
+    bool compute = true;    ///< false: only rows move; routing and experts take no time
+    bool verify = false;    ///< rows carry numbers, compared with the reference layer
 };
 
 }  // namespace moehub

@@ -4,10 +4,12 @@
 ///   operators    op,groups,rows,max_rows,k,n,skew,us                      validation/h200/ops.csv
 ///   layers       op,dtype,batch,…,k,n,us                               validation/h200/layers.csv
 ///   eager_phases model,tokens,rows,route_us,…,combine_us         validation/h200/eager_phases.csv
+///   whole_layers model,tokens,max_rows,eager_us,graph_us,…       validation/h200/whole_layers.csv
 ///   collectives  machine,gpus,op,algorithm,bytes,us,busbw_GBps,source published_collectives.csv
 ///   moe_comm     system,machine,gpus,tokens_per_gpu,…,phase,us            published_moe_comm.csv
 ///
-/// A row of eager_phases holds seven measurements, one for each phase of a layer: seven cases.
+/// A row of eager_phases holds seven measurements, one for each phase of a layer: seven cases. One
+/// of whole_layers holds three: eager, as a CUDA graph, forward and backward.
 ///
 /// The error of a row is predicted / measured − 1, a fraction, in the unit of the measurement:
 /// a row that gives a time is compared as time (above 0: predicted slower), a row that gives only

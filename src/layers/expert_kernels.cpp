@@ -16,6 +16,7 @@ GemmPlan plan(const MoeLayer& layer, const std::vector<std::int64_t>& rows, bool
     GroupedShape shape{rows, up ? hidden : inner, up ? inner : hidden};
     shape.fp8 = layer.system.fp8_experts;
     shape.stored = up ? layer.stored_of_up() : 1;
+    shape.cold = true;  // other layers' weights went through L2 since
     return plan_grouped_gemm(layer.input.machine.gpu, shape);
 }
 

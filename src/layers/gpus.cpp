@@ -59,13 +59,18 @@ void Gpus::ended(GpuId gpu) {
     end_ = std::max(end_, now);
 }
 
-Ps Gpus::host_lead_kept() const {
+Ps Gpus::host_lead_gained() const {
     Ps least = sim::kNever;
     for (std::size_t gpu = 0; gpu < ended_.size(); ++gpu) {
         least = std::min(least, ended_[gpu] - issued_[gpu]);
     }
-    if (!host_waits_) return least >= host_lead_ ? host_lead_ : 0;
     return std::max<Ps>(0, least);
+}
+
+Ps Gpus::host_lead_kept() const {
+    const Ps gained = host_lead_gained();
+    if (!host_waits_) return gained >= host_lead_ ? host_lead_ : 0;
+    return std::min(gained, end_);
 }
 
 /// Of the GPU that computes longest. What it waits for when it is done itself are rows from others.
@@ -86,13 +91,21 @@ LayerResult Gpus::measured() const {
     made.combine = combine_.time();
     made.first_gemm = first_gemm_;
     made.breakdown = breakdown();
+    made.host_lead = host_lead_gained();
     made.host_waits = host_waits_;
     made.bytes_up = fabric.wire_bytes_up();
     made.bytes_down = fabric.wire_bytes_down();
     made.payload = fabric.payload_received();
     double busy = 0;
-    for (const sim::Card& card : cards_) busy += card.blocks.sm_time();
-    made.sm_busy = busy / (std::max(1.0, static_cast<double>(end_)) * machine_.gpu.sms * count());
+    double multiplied = 0;
+    for (const sim::Card& card : cards_) {
+        busy += card.blocks.sm_time();
+        multiplied += card.tensor.drawn();
+    }
+    const double time = std::max(1.0, static_cast<double>(end_)) * count();
+    made.sm_busy = busy / (time * machine_.gpu.sms);
+    const double allowed = machine_.gpu.kernels.tensor_efficiency * machine_.gpu.bf16_flops;
+    made.tensor_busy = multiplied / (allowed * time / 1e12);
     made.packets = fabric.packets_received();
     made.events = fabric.events();
     made.links = fabric.links();

@@ -68,6 +68,7 @@ class Gpus {
         host_waits_ = true;
         lead_needed_ = std::max(lead_needed_, operators);
     }
+    Ps host_lead_gained() const;  ///< from the last operator to the end, on the GPU with least
     /// In layer after layer: what is gained from the last operator to the end, on the GPU with
     /// least; of a host that never waits all it had, or nothing if it needs longer than the GPU.
     Ps host_lead_kept() const;

@@ -17,17 +17,19 @@ class Host {
   public:
     /// `lead`: by which it is ahead when the layer starts.
     Host(Gpus& gpus, GpuId gpu, HostMode mode, Ps lead)
-        : gpus_(gpus), gpu_(gpu), mode_(mode), issued_(-lead) {}
+        : gpus_(gpus), gpu_(gpu), mode_(mode), each_(costs().eager_launch), issued_(-lead) {}
 
     /// `co_await host.launch(2);` goes on when the host has issued two more operators.
     sim::Endpoint::Delay launch(int operators) { return until(issue(operators)); }
     /// Operators that nobody waits for here; returns when they are issued.
     Ps issue(int operators) {
-        if (mode_ == HostMode::eager) move_to(issued_ + operators * costs().eager_launch);
+        if (mode_ == HostMode::eager) move_to(issued_ + operators * each_);
         return issued_;
     }
     Ps issued() const { return issued_; }  ///< when the host was last done issuing
-    Ps per_operator() const { return mode_ == HostMode::eager ? costs().eager_launch : 0; }
+    Ps per_operator() const { return mode_ == HostMode::eager ? each_ : 0; }
+    /// An eager host needs this long for each operator from now on, instead of `eager_launch`.
+    void set_per_operator(Ps time) { each_ = time; }
     sim::Endpoint::Delay until(Ps issued) {
         sim::Endpoint& endpoint = gpus_.endpoint(gpu_);
         return endpoint.delay(issued - endpoint.now());
@@ -51,6 +53,7 @@ class Host {
     Gpus& gpus_;
     GpuId gpu_;
     HostMode mode_;
+    Ps each_;
     Ps issued_;
 };
 

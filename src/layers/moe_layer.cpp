@@ -40,7 +40,7 @@ GpusOptions gpus_options(const Job& job) {
     made.numbers = static_cast<std::size_t>(
         numbers_of_row(job.input, job.options, sim::line_bytes(job.input.machine, made.queueing)));
     made.page_pool = job.options.page_pool;
-    made.host_lead = job.host_lead;
+    made.host_lead = job.host_lead.value_or(0);
     made.scheme = job.scheme;
     made.fault = job.fault;
     return made;
@@ -100,10 +100,8 @@ MoeLayer::MoeLayer(const Job& job)
             numbers_of_row(input, options, gpus.fabric.link().payload)),
       experts_(experts_by_rank(input.placement)),
       gradients_(gpus.add_counter("gradients of the weights")) {
-    // A backward pass is issued from its start on.
-    const Ps lead = backward() ? 0 : gpus.host_lead();
     for (std::uint32_t gpu = 0; gpu < gpus.count(); ++gpu) {
-        hosts_.emplace_back(gpus, static_cast<GpuId>(gpu), system.host, lead);
+        hosts_.emplace_back(gpus, static_cast<GpuId>(gpu), system.host, gpus.host_lead());
     }
     make_rows();
 }

@@ -7,6 +7,7 @@
 
 #include <moehub/layer.hpp>
 
+#include <optional>
 #include <vector>
 
 namespace moehub::layers {
@@ -25,7 +26,9 @@ struct Job {
     const LayerInput& input;
     const SystemSpec& system;
     const LayerOptions& options;
-    Ps host_lead = 0;  ///< by which an eager host is ahead when the layer starts
+    /// By which an eager host is ahead when the layer starts; none: by what it keeps from layer to
+    /// layer, backward by nothing.
+    std::optional<Ps> host_lead = {};
     sim::Scheme scheme = sim::Scheme::windows;
     sim::Fault fault = {};  ///< for tests
 };

@@ -20,10 +20,11 @@ LayerResult run_on(MoeLayer& layer, const char* name, Process (*program)(Shared&
 
 /// With the lead that an eager host keeps from layer to layer: `run_layer` makes a result of a
 /// layer. First with a host that is ahead without limit, and, where that is more than it gains in a
-/// layer, again with what it gains.
+/// layer, again with what it gains. A backward pass is issued from its start on.
 template <class Run>
 LayerResult run_with_host(const Job& job, Run run_layer) {
-    if (job.system.host == HostMode::graph) {
+    const bool backward = job.options.pass == Pass::backward;
+    if (job.system.host == HostMode::graph || backward || job.host_lead) {
         MoeLayer layer(job);
         return run_layer(layer);
     }
@@ -34,7 +35,7 @@ LayerResult run_with_host(const Job& job, Run run_layer) {
         MoeLayer layer(next);
         LayerResult result = run_layer(layer);
         next.host_lead = layer.gpus.host_lead_kept();
-        if (layer.backward() || next.host_lead >= layer.gpus.host_lead_needed()) return result;
+        if (*next.host_lead >= layer.gpus.host_lead_needed()) return result;
     }
     MoeLayer layer(next);
     return run_layer(layer);

@@ -10,6 +10,7 @@ constexpr Limits kSmRate = {1e6, 1e15};
 constexpr Limits kLatency = {0, 1e12};
 constexpr Limits kScores = {1e6, 1e18};
 constexpr Limits kPasses = {0, 1e6};
+constexpr Limits kLaunches = {0, 1e3};
 
 /// Optional: what a file leaves out is as fitted on the measured H200.
 Fields fields_of(Kernels& k) {
@@ -17,6 +18,7 @@ Fields fields_of(Kernels& k) {
     return optional_fields({
         {"tensor_efficiency", &k.tensor_efficiency, number, kShare, "of bf16_flops, all SMs"},
         {"throttled_clock", &k.throttled_clock, number, kShare, "of the clock, at the power limit"},
+        {"other_power", &k.other_power, number, kShare, "of tensor cores', with these at rest"},
         {"boost_time", &k.boost_time, time, {1, 1e15}, "of an operator before the clock drops"},
         {"hbm_efficiency", &k.hbm_efficiency, number, kShare, "of hbm_bandwidth, long reads"},
         {"hbm_narrow", &k.hbm_narrow, number, kShare, "of hbm_bandwidth, narrow reads"},
@@ -43,7 +45,8 @@ Fields fields_of(Kernels& k) {
         {"route_start", &k.route_start, time, kLatency, "top-k and softmax of a router"},
         {"route_row", &k.route_row, time, kLatency, "of that, for each token"},
         {"route_logits", &k.route_logits, number, {1, 1e15}, "logits per second of that"},
-        {"scatter_add", &k.scatter_add, rate, {1e6, 1e15}, "rows added to others at random"},
+        {"scatter_add", &k.scatter_add, rate, {1e6, 1e15}, "rows weighted and added at random"},
+        {"index_add", &k.index_add, rate, {1e6, 1e15}, "of that, the adding alone"},
     });
 }
 
@@ -53,7 +56,8 @@ Fields layer_fields_of(Kernels& k) {
     return optional_fields({
         {"hbm_copy", &k.hbm_copy, number, kShare, "of hbm_bandwidth, tensors in order"},
         {"copy_load", &k.copy_load, rate, kSmRate, "stream_load, element by element"},
-        {"strided_load", &k.strided_load, rate, kSmRate, "copy_load, on a part of each row"},
+        {"plain_elements", &k.plain_elements, number, kScores,
+         "per second of one SM, plain kernels"},
         {"norm_load", &k.norm_load, rate, kSmRate, "stream_load, reducing each row first"},
         {"norm_l1", &k.norm_l1, bytes, {1, 1e15}, "of an SM's rows near for a second read"},
         {"norm_row", &k.norm_row, time, kLatency, "mean and variance of a row, one SM"},
@@ -87,6 +91,8 @@ Fields fields_of(Overheads& o) {
     return optional_fields({
         {"graph_launch", &o.graph_launch, time, kLatency, "a kernel inside a CUDA graph"},
         {"eager_launch", &o.eager_launch, time, kLatency, "an operator of an eager framework"},
+        {"autograd_notes", &o.autograd_notes, number, kLaunches, "for the way back"},
+        {"autograd_issues", &o.autograd_issues, number, kLaunches, "on the way back"},
         {"eager_latency", &o.eager_latency, time, kLatency, "launch to kernel on an idle card"},
         {"host_sync", &o.host_sync, time, kLatency, "a kernel, 1 KB to the host, its wait"},
         {"atomic_latency", &o.atomic_latency, time, kLatency, "atomic add to global memory"},

@@ -6,6 +6,7 @@
 #include "study/validate_layers.hpp"
 #include "study/validate_rows.hpp"
 #include "study/validate_training.hpp"
+#include "study/validate_whole_layers.hpp"
 
 #include <moehub/error.hpp>
 
@@ -95,6 +96,9 @@ std::vector<FileKind> file_kinds() {
                   true),
         file_kind("long_attention", "op,batch,heads,kv_heads,seq,head_dim,fwd_us,fwd_bwd_us",
                   parse_long_attention, predict_layer_case, true),
+        file_kind("whole_layers",
+                  "model,tokens,max_rows,eager_us,graph_us,eager_forward_backward_us",
+                  parse_whole_layer, predict_whole_layer, true),
     };
 }
 

@@ -1,10 +1,10 @@
 #include "study/validate_layers.hpp"
 
+#include "study/model_share.hpp"
+
 #include <moehub/error.hpp>
-#include <moehub/presets.hpp>
 
 #include <array>
-#include <charconv>
 #include <initializer_list>
 
 #include <fmt/format.h>
@@ -26,21 +26,6 @@ Shape shape_of(const CsvRow& row, std::initializer_list<std::string_view> column
 
 Prediction skip(std::string why, std::string who = {}) {
     return {std::nullopt, std::move(why), std::move(who)};
-}
-
-struct Share {
-    std::string preset;
-    int ranks = 1;  ///< that divide the experts; 0: not a number
-};
-
-Share share_of(const std::string& model) {
-    const auto at = model.rfind("-ep");
-    if (at == std::string::npos) return {model};
-    int ranks = 0;
-    const char* const end = model.data() + model.size();
-    const auto read = std::from_chars(model.data() + at + 3, end, ranks);
-    if (read.ec != std::errc() || read.ptr != end) return {model};
-    return {model.substr(0, at), ranks};
 }
 
 }  // namespace
@@ -100,19 +85,14 @@ std::vector<EagerCase> parse_eager(const CsvRow& row) {
 }
 
 Prediction predict_eager_case(const EagerCase& what, const PredictContext& context) {
-    const Share share = share_of(what.model);
     Model model;
     try {
-        model = load_model(share.preset);
+        model = load_model_share(what.model);
     } catch (const InputError& error) {
         return skip(error.what(), what.model);
     }
-    if (share.ranks < 1 || model.experts < share.ranks || model.experts % share.ranks != 0)
-        return skip(fmt::format("{} experts cannot be shared by these ranks", model.experts),
-                    what.model);
-    const auto time =
-        predict_eager(context.gpu, {what.phase, what.tokens, what.rows, model.experts / share.ranks,
-                                    model.hidden, model.expert_ffn});
+    const auto time = predict_eager(context.gpu, {what.phase, what.tokens, what.rows, model.experts,
+                                                  model.hidden, model.expert_ffn});
     if (!time) return skip("no model of this phase, or not of this size");
     return {to_us(*time), {}};
 }

@@ -17,7 +17,7 @@ Prediction predict_layer_case(const LayerRowCase& what, const PredictContext& co
 /// The model stays text: one that moehub does not know is skipped.
 struct EagerCase {
     Measurement measurement;
-    std::string model;  ///< a preset; with -epN at its end, the share of one of N ranks
+    std::string model;  ///< as load_model_share reads it
     std::string phase;
     std::int64_t tokens = 0;
     std::int64_t rows = 0;

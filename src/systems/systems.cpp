@@ -22,6 +22,7 @@ using namespace systems;
 
 /// What a program asks for beyond what every layer needs.
 struct Needs {
+    bool one_gpu = false;        ///< which has all experts
     bool one_node = false;       ///< all GPUs reach each other's memory
     bool in_switch = false;      ///< switches that multicast and reduce
     bool whole_experts = false;  ///< no tensor parallelism inside experts
@@ -30,6 +31,7 @@ struct Needs {
     bool spare_sms = false;      ///< SMs beside those that communication holds
     bool one_kernel = false;     ///< all of it, so there is none between the GEMMs
     bool as_sent = false;        ///< experts read rows as they were sent
+    bool plain = false;          ///< BF16, and no kernel that does two things
 };
 
 struct Program {
@@ -43,6 +45,11 @@ struct Program {
 const std::vector<Program>& programs() {
     static const std::vector<Program> kPrograms = {
         {"ideal", "ideal.cpp", run_ideal, {.computes = true}, {}},
+        {"torch",
+         "torch.cpp",
+         run_torch,
+         {.one_gpu = true, .whole_experts = true, .computes = true, .plain = true},
+         {}},
         {"megatron-te", "megatron_te.cpp", run_megatron_te, {}, {}},
         {"fastermoe",
          "fastermoe.cpp",
@@ -129,8 +136,9 @@ constexpr std::string_view kEveryones[] = {"host", "fused_activation", "fp8_expe
 
 /// In the order in which they are listed; presets/systems has one of each.
 constexpr std::string_view kSystems[] = {
-    "ideal",     "megatron-te", "fastermoe", "tutel", "ccfuser", "comet",   "deepep", "deepep-ll",
-    "one-sided", "flashdmoe",   "mega-moe",  "nvls",  "moe-hub", "mh-base", "mh-pkt", "mh-dep"};
+    "ideal", "torch",   "megatron-te", "fastermoe", "tutel",     "ccfuser",
+    "comet", "deepep",  "deepep-ll",   "one-sided", "flashdmoe", "mega-moe",
+    "nvls",  "moe-hub", "mh-base",     "mh-pkt",    "mh-dep"};
 
 /// Of the RPM, for a peer: with fewer, lines wait for one another, which a row that travels as one
 /// train does not show.
@@ -172,6 +180,8 @@ void check_needs(const LayerInput& in, const SystemSpec& system, const Needs& ne
     const auto fail = [&](const std::string& why) {
         throw InputError(fmt::format("{} cannot run this: {}", system.name, why));
     };
+    if (needs.one_gpu && in.machine.gpus() > 1)
+        fail(fmt::format("it runs on one GPU, found {}", in.machine.gpus()));
     if (needs.one_node && in.machine.nodes > 1)
         fail(fmt::format("it works inside one node, found {} nodes", in.machine.nodes));
     if (needs.in_switch && !(in.machine.in_switch && in.machine.topology == NodeTopology::switched))
@@ -197,11 +207,15 @@ void check_needs(const LayerInput& in, const SystemSpec& system, const Needs& ne
                         system.dispatch_element, system.fp8_experts ? "FP8" : "BF16"));
     if (needs.one_kernel && !system.fused_activation)
         fail("fused_activation: found false, allowed true: it is one kernel");
+    if (needs.plain &&
+        (system.fused_activation || system.fp8_experts || system.dispatch_element < 2))
+        fail("it computes in BF16 and fuses nothing");
     const int lines = in.machine.moe_hub.rpm_entries;
     if (system.stores == StoreQueue::rpm && options.grain == Grain::row && lines < kLeastLines)
-        fail(fmt::format("moe_hub.rpm_entries: found {}, allowed {} or more in row grain, where "
-                         "fewer do not act; packet grain has them",
-                         lines, kLeastLines));
+        fail(
+            fmt::format("moe_hub.rpm_entries: found {}, allowed {} or more in row grain, where "
+                        "fewer do not act; packet grain has them",
+                        lines, kLeastLines));
     if (needs.computes && !options.compute) fail("its rows do not move in a step of their own");
 }
 

@@ -7,6 +7,7 @@ namespace moehub::systems {
 using namespace layers;
 
 LayerResult run_ideal(const Job& job);
+LayerResult run_torch(const Job& job);
 LayerResult run_megatron_te(const Job& job);
 LayerResult run_fastermoe(const Job& job);
 LayerResult run_tutel(const Job& job);

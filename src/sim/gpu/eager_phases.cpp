@@ -57,12 +57,14 @@ std::optional<double> seconds(const Gpu& gpu, const EagerPhase& phase) {
     if (name == "plan")
         return kPlanSteps * to_seconds(gpu.overheads.eager_launch) + sort_seconds(gpu, phase.rows);
     if (name == "permute")
-        return called(gpu, 1,
-                      stream_seconds(gpu, gather_traffic(gpu, {phase.rows, phase.tokens, width})));
+        return called(
+            gpu, 1,
+            replayed_stream_seconds(gpu, gather_traffic(gpu, {phase.rows, phase.tokens, width})));
     if (name == "gemm1") return called(gpu, 1, grouped(gpu, phase, phase.hidden, 2 * phase.inner));
     if (name == "activation") {
         const double elements = static_cast<double>(phase.rows) * static_cast<double>(phase.inner);
-        return called(gpu, 1, stream_seconds(gpu, eager_activation_traffic(elements)));
+        return called(gpu, 1,
+                      replayed_stream_seconds(gpu, eager_activation_traffic(gpu, elements)));
     }
     if (name == "gemm2") return called(gpu, 1, grouped(gpu, phase, phase.inner, phase.hidden));
     if (name == "combine")

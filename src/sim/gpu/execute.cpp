@@ -21,7 +21,8 @@ struct Finished final : BlockOwner {
     void block_done(std::uint32_t) override { gpu.increase(done); }
 };
 
-/// The card counts as computing from a kernel's launch to its end.
+/// The card counts as computing while a kernel is launched or ends, and while blocks are on SMs
+/// (blocks.cpp), but not while they wait for SMs that others hold.
 struct Running {
     Card& card;
     explicit Running(Card& on) : card(on) { card.activity.compute(1, card.endpoint.now()); }
@@ -40,8 +41,7 @@ Card::Card(Endpoint& endpoint_of_gpu, const Gpu& spec)
       blocks(*this) {}
 
 Process run_gemm(Card& card, const GemmPlan& plan, Priority priority) {
-    const Running running(card);
-    co_await card.endpoint.delay(to_ps(plan.start));
+    co_await run_for(card, plan.start);
     Finished finished(card.endpoint);
     for (const TileRun& run : plan.runs) {
         for (std::int64_t i = 0; i < run.count; ++i) {
@@ -49,22 +49,17 @@ Process run_gemm(Card& card, const GemmPlan& plan, Priority priority) {
         }
     }
     co_await card.endpoint.until(finished.done, plan.tiles());
-    co_await card.endpoint.delay(to_ps(plan.finish));
+    co_await run_for(card, plan.finish);
 }
 
 Process run_stream(Card& card, Traffic traffic) {
-    const Running running(card);
-    const TileRates rates{.hbm = card.gpu.kernels.hbm_efficiency * card.gpu.hbm_bandwidth};
-    const double start = to_seconds(card.gpu.kernels.stream_start);
-    co_await card.endpoint.delay(to_ps(start));
-    // As many bytes at the card's reading rate as take the time this traffic takes.
-    const double bytes = (stream_seconds(card.gpu, traffic) - start) * rates.hbm;
-    const TileWork work{.hbm_bytes = bytes / card.gpu.sms};
+    const StreamPlan plan = plan_stream(card.gpu, traffic);
+    co_await run_for(card, plan.start);
     Finished finished(card.endpoint);
-    for (int i = 0; i < card.gpu.sms; ++i) {
-        card.blocks.submit({&work, &rates, &finished, 0}, Priority::normal);
+    for (int i = 0; i < plan.blocks; ++i) {
+        card.blocks.submit({&plan.work, &plan.rates, &finished, 0}, Priority::normal);
     }
-    co_await card.endpoint.until(finished.done, card.gpu.sms);
+    co_await card.endpoint.until(finished.done, plan.blocks);
 }
 
 Process run_for(Card& card, double seconds) {

@@ -23,8 +23,6 @@ struct Card {
     SharedRate tensor;  ///< FLOP/s
     SharedRate hbm;     ///< bytes/s
     Activity activity;
-    double weights_read =
-        0;  ///< bytes that GEMMs have streamed through L2, for what it still keeps
     BlockScheduler blocks;
 };
 
@@ -32,7 +30,7 @@ struct Card {
 /// order. The plan must outlive the process.
 Process run_gemm(Card& card, const GemmPlan& plan, Priority priority = Priority::normal);
 
-/// Runs a memory-bound kernel on all SMs.
+/// Runs a memory-bound kernel on all SMs: its blocks take their time there and draw on HBM.
 Process run_stream(Card& card, Traffic traffic);
 
 /// Has the card busy for so long with something that is not modelled block by block.

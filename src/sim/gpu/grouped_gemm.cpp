@@ -3,9 +3,9 @@
 /// otherwise 128 × 256 in the cooperative one. Either way two SMs form a cluster along the rows and
 /// share the weights they load, so the unit of work is a pair of tiles, padded where a group's rows
 /// end: ⌈rows / (2 · tile rows)⌉ · ⌈n / tile columns⌉ pairs per group, none for an empty group,
-/// pulled in order by sms / 2 clusters. Each group's weights, inputs and outputs cross HBM once;
-/// the pieces of weights a tile reads are 128 bytes wide and a whole row of n apart (`hbm_narrow`).
-/// torch._scaled_grouped_mm is taken to cut FP8 alike.
+/// pulled in order by sms / 2 clusters. Each group's weights, inputs and outputs cross HBM once,
+/// less what the previous replay left in L2; the pieces of weights a tile reads are 128 bytes wide
+/// and a whole row of n apart (`hbm_narrow`). torch._scaled_grouped_mm is taken to cut FP8 alike.
 #include "sim/gpu/grouped_gemm.hpp"
 
 #include <algorithm>
@@ -59,8 +59,9 @@ GemmPlan plan_grouped_gemm(const Gpu& gpu, const GroupedShape& shape) {
     Cost cost;
     if (shape.fp8) cost = {1, 1, fp8_work(gpu, gpu.kernels.fp8_grouped_efficiency), 2};
     cost.out = 2 * shape.stored;
-    cost.miss = 1 - l2_hit(gpu, cost.element * static_cast<double>(used) * k * n +
-                                    static_cast<double>(rows) * (cost.element * k + cost.out * n));
+    const double footprint = cost.element * static_cast<double>(used) * k * n +
+                             static_cast<double>(rows) * (cost.element * k + cost.out * n);
+    cost.miss = shape.cold ? 1 : 1 - l2_hit(gpu, footprint);
 
     const bool small = rows / std::max<std::int64_t>(groups, 1) <= kSmall || shape.n <= kSmall;
     GemmPlan plan;
@@ -73,6 +74,36 @@ GemmPlan plan_grouped_gemm(const Gpu& gpu, const GroupedShape& shape) {
     plan.start = to_seconds(shape.fp8 ? gpu.kernels.fp8_grouped_start : gpu.kernels.grouped_start);
     for (std::size_t group = 0; group < shape.rows.size(); ++group)
         if (shape.rows[group] > 0) plan.runs.push_back(group_tiles(shape, group, plan, cost));
+    return plan;
+}
+
+/// The cooperative kernel, whose store does not hide behind the next tile's products. All SMs store
+/// as many bytes as they like, but in pieces as narrow as those of the weights: HBM takes less.
+GemmPlan plan_grouped_gradient(const Gpu& gpu, const GroupedShape& shape) {
+    GemmPlan plan;
+    plan.tile_rows = 128;
+    plan.tile_cols = 256;
+    plan.tiles_across = (shape.n - 1) / plan.tile_cols + 1;
+    plan.slots = std::max(1, gpu.sms / kCluster);
+    const double hbm = gpu.kernels.hbm_narrow * gpu.hbm_bandwidth;
+    plan.rates = {gpu.kernels.grouped_load, std::min(gpu.kernels.grouped_store, hbm / gpu.sms),
+                  hbm};
+    plan.start = to_seconds(gpu.kernels.grouped_start);
+    const std::int64_t pairs =
+        ((shape.k - 1) / (kCluster * plan.tile_rows) + 1) * plan.tiles_across;
+    const auto area = static_cast<double>(plan.tile_rows * plan.tile_cols);
+    const auto edges = static_cast<double>(plan.tile_rows + plan.tile_cols);
+    const auto sides = static_cast<double>(shape.k + shape.n);
+    for (std::size_t group = 0; group < shape.rows.size(); ++group) {
+        const auto rows = static_cast<double>(shape.rows[group]);
+        plan.runs.push_back({pairs,
+                             static_cast<std::int64_t>(group),
+                             {.flops = kCluster * 2 * area * rows,
+                              .load_bytes = 2 * rows * edges,
+                              .hbm_bytes = 2 * rows * sides / static_cast<double>(pairs),
+                              .store_bytes = 2 * area,
+                              .sms = kCluster}});
+    }
     return plan;
 }
 

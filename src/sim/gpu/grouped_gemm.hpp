@@ -11,8 +11,13 @@ struct GroupedShape {
     std::int64_t n = 0;
     bool fp8 = false;   ///< weights and inputs of one byte; the result stays bf16
     double stored = 1;  ///< as of GemmShape
+    bool cold = false;  ///< nothing of it is in L2: it is not replayed, other work went before
 };
 
 GemmPlan plan_grouped_gemm(const Gpu& gpu, const GroupedShape& shape);
+
+/// Gradients of the weights, bf16: group g multiplies [k, rows[g]] × [rows[g], n], and writes zeros
+/// where it has no rows.
+GemmPlan plan_grouped_gradient(const Gpu& gpu, const GroupedShape& shape);
 
 }  // namespace moehub

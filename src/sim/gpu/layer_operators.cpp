@@ -84,7 +84,8 @@ std::optional<double> matrices(const Gpu& gpu, const LayerOperator& op) {
         return replayed(gpu, plan_seconds(gpu, plan_gemm(gpu, shape)));
     }
     if (op.op != "grouped_gemm_fp8") return std::nullopt;
-    GroupedShape shape{{}, op.k, op.n, true};
+    GroupedShape shape{{}, op.k, op.n};
+    shape.fp8 = true;
     shape.rows.assign(static_cast<std::size_t>(op.groups), op.rows / op.groups);
     for (std::int64_t i = 0; i < op.rows % op.groups; ++i)
         ++shape.rows[static_cast<std::size_t>(i)];
@@ -97,7 +98,7 @@ std::optional<double> seconds(const Gpu& gpu, const LayerOperator& op) {
     if (!within(op.rows) || !within(op.k)) return std::nullopt;
     const double elements = static_cast<double>(op.rows) * static_cast<double>(op.k);
     const auto streamed = [&gpu](const Traffic& traffic) {
-        return replayed(gpu, stream_seconds(gpu, traffic));
+        return replayed(gpu, replayed_stream_seconds(gpu, traffic));
     };
     if (op.op == "rms_norm") return streamed(norm_traffic(gpu, op.rows, op.k, Norm::rms));
     if (op.op == "layer_norm") return streamed(norm_traffic(gpu, op.rows, op.k, Norm::layer));

@@ -3,7 +3,8 @@
 ///     start + max(((read + written + read again) / SM rate + busy) / SMs,
 ///                 miss · (read / (HBM · read share) + written / (HBM · write share))):
 ///
-/// its SMs move every byte, and HBM what L2 does not hold from the previous replay (`miss`).
+/// its SMs move every byte, and HBM what L2 does not hold. Replayed alone, a kernel finds there
+/// what the previous replay moved (`miss`); among other kernels it finds nothing (`miss` is 1).
 ///
 /// A norm reads its row twice. Sixteen rows are underway on an SM; what of them is more than its L1
 /// keeps comes from L2 again. A layer norm's mean and variance further take each row `norm_row`. A
@@ -17,11 +18,13 @@
 /// the keys); beyond, CUB's radix sort makes 8 passes of 8 bits over all SMs, each reading and
 /// writing a key and an index of 8 bytes.
 ///
+/// PyTorch's plain element-wise kernels compute the address of each element: their instructions
+/// limit them (`plain_elements`), whatever an element's bytes.
+///
 /// A router's top-k and softmax are a few small kernels: start + tokens · (row + experts / rate).
 #include "sim/gpu/memory_ops.hpp"
 
 #include "base/portable_math.hpp"
-#include "sim/gpu/tile.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -29,6 +32,9 @@
 namespace moehub {
 namespace {
 
+/// Real kernels have more; these divide the work well enough where others hold some of the SMs.
+constexpr int kBlocksOfAnSm = 4;
+constexpr double kNotByBytes = 1e18;       ///< bytes/s of an SM whose instructions limit it
 constexpr std::int64_t kBlockSort = 4096;  ///< keys
 constexpr double kSortPasses = 8;
 constexpr double kSortItem = 16;             ///< bytes of a key and its index
@@ -52,8 +58,8 @@ Reach reach_of(const Kernels& k, Access access) {
             return {k.narrow_start, k.stream_load, k.hbm_narrow, k.hbm_write};
         case Access::in_order:
             return {k.stream_start, k.copy_load, k.hbm_copy, k.hbm_copy};
-        case Access::strided:
-            return {k.stream_start, k.strided_load, k.hbm_copy, k.hbm_copy};
+        case Access::plain:
+            return {k.stream_start, kNotByBytes, k.hbm_copy, k.hbm_copy};
         case Access::by_row:
             return {k.stream_start, k.norm_load, k.hbm_copy, k.hbm_copy};
         case Access::quantising:
@@ -68,15 +74,43 @@ Reach reach_of(const Kernels& k, Access access) {
     return {};
 }
 
+double seconds(const Gpu& gpu, const Traffic& traffic, double miss) {
+    const StreamPlan plan = plan_stream(gpu, traffic);
+    const double on_sm = kBlocksOfAnSm * plan.work.load_bytes / plan.rates.load;
+    const double from_hbm = plan.blocks * plan.work.hbm_bytes / plan.rates.hbm;
+    return plan.start + std::max(on_sm, miss * from_hbm);
+}
+
 }  // namespace
 
-double stream_seconds(const Gpu& gpu, const Traffic& traffic) {
+StreamPlan plan_stream(const Gpu& gpu, const Traffic& traffic) {
     const Reach reach = reach_of(gpu.kernels, traffic.access);
-    const double bytes = traffic.read + traffic.written;
-    const double hbm = (traffic.read / reach.read + traffic.written / reach.write) *
-                       (1 - l2_hit(gpu, bytes)) / gpu.hbm_bandwidth;
-    const double moved = (bytes + traffic.again) / (gpu.sms * reach.load);
-    return to_seconds(reach.start) + std::max(moved + traffic.busy / gpu.sms, hbm);
+    StreamPlan plan;
+    plan.start = to_seconds(reach.start);
+    plan.blocks = kBlocksOfAnSm * gpu.sms;
+    plan.rates = {.load = reach.load, .hbm = gpu.kernels.hbm_efficiency * gpu.hbm_bandwidth};
+    const double moved = traffic.read + traffic.written + traffic.again;
+    // In bytes that take as long: of the SM where it is busy with others, of long reads from HBM.
+    plan.work.load_bytes = (moved + traffic.busy * reach.load) / plan.blocks;
+    plan.work.hbm_bytes = (traffic.read / reach.read + traffic.written / reach.write) *
+                          gpu.kernels.hbm_efficiency / plan.blocks;
+    return plan;
+}
+
+double stream_seconds(const Gpu& gpu, const Traffic& traffic) {
+    return seconds(gpu, traffic, 1);
+}
+
+Traffic of_recent(const Gpu& gpu, Traffic traffic) {
+    const double kept = l2_hit(gpu, traffic.read + traffic.written);
+    traffic.again += kept * (traffic.read + traffic.written);
+    traffic.read *= 1 - kept;
+    traffic.written *= 1 - kept;
+    return traffic;
+}
+
+double replayed_stream_seconds(const Gpu& gpu, const Traffic& traffic) {
+    return seconds(gpu, traffic, 1 - l2_hit(gpu, traffic.read + traffic.written));
 }
 
 Traffic gather_traffic(const Gpu& gpu, const Gather& gather) {
@@ -106,10 +140,30 @@ Traffic fused_activation_traffic(double elements) {
     return traffic;
 }
 
-Traffic eager_activation_traffic(double elements) {
-    return {.read = 3 * kElement * elements,
-            .written = 2 * kElement * elements,
-            .access = Access::strided};
+Traffic eager_activation_traffic(const Gpu& gpu, double elements) {
+    const Traffic activation = plain_traffic(gpu, elements, 1);
+    const Traffic product = plain_traffic(gpu, elements, 2);
+    return {.read = activation.read + product.read,
+            .written = activation.written + product.written,
+            .access = Access::plain,
+            .busy = activation.busy + product.busy};
+}
+
+Traffic vectorised_traffic(double elements, int in) {
+    return {.read = in * kElement * elements,
+            .written = kElement * elements,
+            .access = Access::in_order};
+}
+
+Traffic plain_traffic(const Gpu& gpu, double elements, int in) {
+    Traffic traffic = vectorised_traffic(elements, in);
+    traffic.access = Access::plain;
+    traffic.busy = elements / gpu.kernels.plain_elements;
+    return traffic;
+}
+
+Traffic fill_traffic(double elements) {
+    return {.written = kElement * elements};
 }
 
 Traffic norm_traffic(const Gpu& gpu, std::int64_t rows, std::int64_t width, Norm norm) {
@@ -148,6 +202,11 @@ double route_seconds(const Gpu& gpu, std::int64_t tokens, std::int64_t experts) 
 double scatter_add_seconds(const Gpu& gpu, std::int64_t rows, double width) {
     return to_seconds(gpu.kernels.stream_start) +
            static_cast<double>(rows) * width / gpu.kernels.scatter_add;
+}
+
+double index_add_seconds(const Gpu& gpu, std::int64_t rows, double width) {
+    return to_seconds(gpu.kernels.stream_start) +
+           static_cast<double>(rows) * width / gpu.kernels.index_add;
 }
 
 double sort_seconds(const Gpu& gpu, std::int64_t keys) {

@@ -1,5 +1,7 @@
 /// Kernels that only move bytes, and the sort: seconds of the kernel alone, launch included.
 #pragma once
+#include "sim/gpu/tile.hpp"
+
 #include <moehub/gpu.hpp>
 
 #include <cstdint>
@@ -11,7 +13,7 @@ enum class Access {
     contiguous,  ///< whole rows, 16 bytes per thread: copies, gathers, activations
     narrow,      ///< small pieces far apart: reductions across rows
     in_order,    ///< whole tensors element by element: residual adds, fused activations
-    strided,     ///< as in_order, by PyTorch's plain kernels on a part of each row
+    plain,       ///< element by element, by kernels that find each one's address by itself
     by_row,      ///< a thread block reduces its row, then reads it again: norms
     quantising,  ///< as by_row, to the largest element
     mixed,       ///< as in_order, many tensors at once: an optimizer
@@ -28,7 +30,24 @@ struct Traffic {
     double busy = 0;   ///< seconds, summed over SMs, that they do not move bytes
 };
 
+/// The kernel as thread blocks: `blocks` equal ones, a few for each SM.
+struct StreamPlan {
+    double start = 0;  ///< seconds from launch to the first block
+    int blocks = 0;
+    TileWork work;  ///< of one block
+    TileRates rates;
+};
+
+/// Among other kernels: all bytes pass HBM, since nothing of a previous run is in L2.
+StreamPlan plan_stream(const Gpu& gpu, const Traffic& traffic);
 double stream_seconds(const Gpu& gpu, const Traffic& traffic);
+
+/// The kernel's input was written just before, and L2 writes back late: what of input and output it
+/// holds is not HBM's.
+Traffic of_recent(const Gpu& gpu, Traffic traffic);
+
+/// Replayed alone: L2 may still hold what the previous replay moved.
+double replayed_stream_seconds(const Gpu& gpu, const Traffic& traffic);
 
 /// `rows` rows of `width` bytes, picked from a table of table_rows rows in random order.
 struct Gather {
@@ -47,10 +66,17 @@ Traffic activation_traffic(double elements);
 /// bf16 in, FP8 and one float per `block` elements out.
 Traffic quantise_traffic(double elements, double block);
 
-/// As activation_traffic, by a compiled kernel, or by the two or more of PyTorch's eager mode (the
-/// activation of the gate, then its product with up).
+/// As activation_traffic, by a compiled kernel, or by the two of PyTorch's eager mode (the
+/// activation of the gate, then its product with up: each a part of the rows of both).
 Traffic fused_activation_traffic(double elements);
-Traffic eager_activation_traffic(double elements);
+Traffic eager_activation_traffic(const Gpu& gpu, double elements);
+
+/// PyTorch's kernels on whole tensors of bf16, of which `in` are read: vectorised; or plain, where
+/// one of them is a part of wider rows or one number for each row.
+Traffic vectorised_traffic(double elements, int in);
+Traffic plain_traffic(const Gpu& gpu, double elements, int in);
+/// Zeros, bf16.
+Traffic fill_traffic(double elements);
 
 enum class Norm { rms, layer };
 
@@ -69,6 +95,9 @@ double route_seconds(const Gpu& gpu, std::int64_t tokens, std::int64_t experts);
 
 /// Rows, weighted, are added to other rows by atomics (index_add): `width` bytes each.
 double scatter_add_seconds(const Gpu& gpu, std::int64_t rows, double width);
+
+/// The adding alone, of rows that are weighted already.
+double index_add_seconds(const Gpu& gpu, std::int64_t rows, double width);
 
 /// Stable sort of int64 keys with their indices.
 double sort_seconds(const Gpu& gpu, std::int64_t keys);

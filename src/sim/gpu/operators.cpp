@@ -31,9 +31,10 @@ std::optional<double> kernel_seconds(const Gpu& gpu, const Operator& op) {
     const double width = kElement * static_cast<double>(op.k);
     if (op.op == "gather_rows") {
         const std::int64_t table = std::max<std::int64_t>(1, op.rows / kFanIn);
-        return stream_seconds(gpu, gather_traffic(gpu, {op.rows, table, width}));
+        return replayed_stream_seconds(gpu, gather_traffic(gpu, {op.rows, table, width}));
     }
-    if (op.op == "sum8_rows") return stream_seconds(gpu, sum_traffic(op.rows, kFanIn, width));
+    if (op.op == "sum8_rows")
+        return replayed_stream_seconds(gpu, sum_traffic(op.rows, kFanIn, width));
     if (!within(op.n)) return std::nullopt;
     if (op.op == "gemm") return plan_seconds(gpu, plan_gemm(gpu, {op.rows, op.k, op.n}));
     const bool grouped = op.op == "grouped_gemm" && op.groups >= 1 && op.groups <= kMostGroups;

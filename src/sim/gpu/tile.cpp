@@ -7,9 +7,16 @@
 /// them together, the third the way from L2 into shared memory, the fourth the tile's share of HBM.
 /// Tiles run in waves of as many as there are slots: the persistent kernels of CUTLASS and cuBLAS
 /// give slot s the tiles s, s + slots, … A tile's share of HBM is that of the wave it is in.
+///
+/// What is repeated for long runs at the clock at which the card draws no more power than it may.
+/// Power goes about with the square of the clock, and is by `other_power` less while tensor cores
+/// rest:
+///
+///     clock = throttled clock / √(busy + (1 - busy) · other power).
 #include "sim/gpu/tile.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace moehub {
@@ -93,6 +100,25 @@ double tiles_seconds(const Gpu& gpu, const GemmPlan& plan, double clock) {
 
 double lowered_share(const Gpu& gpu, double full) {
     return std::clamp(full / to_seconds(gpu.kernels.boost_time) - 1, 0.0, 1.0);
+}
+
+double repeated_clock(const Gpu& gpu, double seconds, double tensor) {
+    const Kernels& k = gpu.kernels;
+    const double power = tensor + (1 - tensor) * k.other_power;
+    const double lowest = std::min(1.0, k.throttled_clock / std::sqrt(power));
+    return 1 - lowered_share(gpu, seconds) * (1 - lowest);
+}
+
+Gpu at_clock(const Gpu& gpu, double share) {
+    Gpu slow = gpu;
+    Kernels& k = slow.kernels;
+    for (double* rate :
+         {&slow.clock,      &slow.bf16_flops, &slow.fp8_flops,     &k.gemm_load,      &k.gemm_store,
+          &k.grouped_load,  &k.grouped_store, &k.stream_load,      &k.row_load,       &k.row_store,
+          &k.copy_load,     &k.cast_load,     &k.softmax_load,     &k.plain_elements, &k.norm_load,
+          &k.quantise_load, &k.fp8_load,      &k.fp8_grouped_load, &k.scatter_add,    &k.index_add})
+        *rate *= share;
+    return slow;
 }
 
 double plan_seconds(const Gpu& gpu, const GemmPlan& plan) {

@@ -55,6 +55,13 @@ double tile_seconds(const Gpu& gpu, const TileRates& rates, const TileWork& work
 /// Seconds of all tiles of the plan without start and finish.
 double tiles_seconds(const Gpu& gpu, const GemmPlan& plan, double clock = 1);
 
+/// Share of the full clock at which a card runs what takes so many seconds, repeated without a
+/// pause, while its tensor cores are busy for `tensor` of the time.
+double repeated_clock(const Gpu& gpu, double seconds, double tensor);
+
+/// The card at a share of its clock: SMs and L2 are slower, HBM is not.
+Gpu at_clock(const Gpu& gpu, double share);
+
 /// Seconds of the plan, replayed back to back; long ones run at the lowered clock.
 double plan_seconds(const Gpu& gpu, const GemmPlan& plan);
 

@@ -55,8 +55,9 @@ double cross_entropy_seconds(const Gpu& gpu, const TrainingOperator& op) {
     const auto all = static_cast<double>(op.elements);
     const double row = kFp32 * all / static_cast<double>(op.rows);
     const Traffic clear{.written = kFp32 * all, .access = Access::softmax};
-    return stream_seconds(gpu, pass_over_rows(gpu, op, row, 2 * row)) + stream_seconds(gpu, clear) +
-           stream_seconds(gpu, pass_over_rows(gpu, op, 2 * row, row));
+    return replayed_stream_seconds(gpu, pass_over_rows(gpu, op, row, 2 * row)) +
+           replayed_stream_seconds(gpu, clear) +
+           replayed_stream_seconds(gpu, pass_over_rows(gpu, op, 2 * row, row));
 }
 
 std::optional<double> seconds(const Gpu& gpu, const TrainingOperator& op) {
@@ -64,11 +65,11 @@ std::optional<double> seconds(const Gpu& gpu, const TrainingOperator& op) {
     const double launch = to_seconds(gpu.overheads.eager_launch);
     if (op.elements < 1 || op.elements > kMost) return std::nullopt;
     if (op.op == "adamw_fp32")
-        return kAdamSteps * launch + stream_seconds(gpu, adamw_traffic(elements));
+        return kAdamSteps * launch + replayed_stream_seconds(gpu, adamw_traffic(elements));
     if (op.op == "add_bf16_to_fp32")
         return std::max(to_seconds(gpu.kernels.slow_replay_floor),
                         to_seconds(gpu.kernels.slow_replay) +
-                            stream_seconds(gpu, accumulate_traffic(elements)));
+                            replayed_stream_seconds(gpu, accumulate_traffic(elements)));
     if (op.op != "cross_entropy_fp32_fwd_bwd") return std::nullopt;
     if (op.rows < 1 || op.elements % op.rows != 0) return std::nullopt;
     return kLossSteps * launch + cross_entropy_seconds(gpu, op);

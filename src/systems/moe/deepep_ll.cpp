@@ -124,7 +124,8 @@ Process dispatch(LowLatency& ll, GpuId gpu, Rows& received) {
     co_await wait(layer, ll.dispatch, gpu, layer.experts_of(gpu).size() * layer.gpus.count());
     received = ll.dispatch.take(gpu, kRows);
     const double packed = static_cast<double>(received.size()) * static_cast<double>(bytes);
-    if (packed > 0) co_await run_stream(layer.card(gpu), {.read = packed, .written = packed});
+    const Traffic packing = of_recent(layer.card(gpu).gpu, {.read = packed, .written = packed});
+    if (packed > 0) co_await run_stream(layer.card(gpu), packing);
 }
 
 /// Every result goes home; a token's results are added there.
@@ -140,8 +141,10 @@ Process combine(LowLatency& ll, GpuId gpu, const std::vector<Rows>& results) {
         counts += layer.experts_of(static_cast<GpuId>(peer)).size();
     co_await wait(layer, ll.combine, gpu, counts);
     const auto rows = static_cast<std::int64_t>(layer.rows_of(gpu).size());
-    co_await run_stream(layer.card(gpu), sum_traffic(rows, layer.top_k(),
-                                                     static_cast<double>(layer.combine_bytes())));
+    const Traffic sum =
+        sum_traffic(rows, layer.top_k(), static_cast<double>(layer.combine_bytes()));
+    const Traffic arrived = of_recent(layer.card(gpu).gpu, sum);
+    co_await run_stream(layer.card(gpu), arrived);
 }
 
 Process run_layer(LowLatency& ll, GpuId gpu) {
