@@ -56,12 +56,12 @@ TEST_P(EverySystem, survives_all_tokens_going_to_one_expert) {
 TEST_P(EverySystem, survives_tiny_tables_and_buffers) {
     Case layer;
     layer.machine.moe_hub.rat_entries = 16;
-    layer.machine.moe_hub.rpm_entries = 1;
     layer.machine.hub.staging_packets = 1;
     layer.machine.link.buffer_flits = 11;
     layer.options.verify = true;
     for (const Grain grain : {Grain::row, Grain::packet}) {
         layer.options.grain = grain;
+        layer.machine.moe_hub.rpm_entries = grain == Grain::row ? 8 : 1;  // row grain has no fewer
         expect_right(layer.run(GetParam()));
         expect_right(layer.run(GetParam(), everything_to_the_first(layer.model, layer.tokens)));
     }

@@ -68,10 +68,12 @@ TEST(Presets, EverySystemLoadsPrintsAndLoadsBackEqual) {
 }
 
 TEST(Presets, ASystemsChangedKeysAreThoseThatAreNotTheDefaults) {
-    EXPECT_TRUE(changed_keys(load_system("ideal")).empty());
-    EXPECT_EQ(changed_keys(load_system("mh-base")), std::vector<std::string>{"stores"});
-    EXPECT_EQ(changed_keys(load_system("ideal", {"chunks=3", "barrier=1 us"})),
-              (std::vector<std::string>{"chunks", "barrier"}));
+    using Keys = std::vector<std::string>;
+    EXPECT_TRUE(changed_keys(load_system("nvls")).empty());
+    EXPECT_EQ(changed_keys(load_system("mh-base")),
+              (Keys{"fused_activation", "stores", "sending_sms"}));
+    EXPECT_EQ(changed_keys(load_system("nvls", {"chunks=3", "barrier=1 us"})),
+              (Keys{"chunks", "barrier"}));
 }
 
 TEST(Presets, FiguresArriveInBaseUnits) {

@@ -84,7 +84,7 @@ TEST_P(RandomFabric, schemes_agree_exactly_and_grains_closely) {
     EXPECT_EQ(grains[0].up, grains[0].down);
     const double ratio = static_cast<double>(grains[1].end) / static_cast<double>(grains[0].end);
     RecordProperty("row_over_packet", std::to_string(ratio));
-    EXPECT_NEAR(ratio, 1.0, mixed ? 0.05 : 0.01)
+    EXPECT_NEAR(ratio, 1.0, mixed ? 0.07 : 0.01)
         << machine.gpus() << " GPUs, " << machine.switches << " switches, " << machine.nodes
         << " nodes, queueing " << queueing;
 }

@@ -60,9 +60,13 @@ void SharedFifo::feed(Fabric& fabric, Uplinks& uplinks) {
         Uplinks::Channel& channel = uplink.channels[number];
         const std::int64_t room =
             std::int64_t{fabric.machine().hub.staging_packets} * uplink.wire->fold;
-        // Of a train that is leaving, one packet at a time is here.
+        // Of a train that is leaving, one packet at a time is here; where a link stands for
+        // several, their staging holds more of it.
+        const bool leaves = !channel.trains.empty() && uplink.wire->fold == 1 &&
+                            channel.trains.front().train.kind == Kind::store &&
+                            transfer.kind == Kind::store;
         const std::int64_t leaving =
-            channel.trains.empty() ? 0 : std::int64_t{channel.trains.front().train.packets} - 1;
+            leaves ? std::int64_t{channel.trains.front().train.packets} - 1 : 0;
         if (channel.packets - leaving >= room) return;
         Train& train = uplinks.stage(uplink, number, std::max(transfer.ready, departed_));
         fabric.cut(train, id, *uplink.wire, transfer.issued);
