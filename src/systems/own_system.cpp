@@ -2,6 +2,7 @@
 #include "layers/expert_kernels.hpp"
 #include "layers/mail.hpp"
 #include "layers/rows.hpp"
+#include "layers/sending_kernel.hpp"
 #include "systems/systems.hpp"
 
 #include <moehub/error.hpp>
@@ -17,6 +18,7 @@ namespace systems {
 namespace {
 
 constexpr Ps kLongest = 3'600'000'000'000'000;  ///< an hour
+constexpr int kSendingSms = 16;                 ///< as moe-hub's
 
 class OwnGpu final : public GpuProgram {
   public:
@@ -64,7 +66,8 @@ class OwnGpu final : public GpuProgram {
         if (bytes < static_cast<Bytes>(rows.size())) {
             throw InputError(fmt::format("send: found {} B for {} rows", bytes, rows.size()));
         }
-        mail_.send(gpu_, static_cast<GpuId>(to), checked(channel), std::move(rows), bytes);
+        waiting_.push_back({static_cast<GpuId>(to), checked(channel), std::move(rows), bytes});
+        if (waiting_.size() == 1) layer_.endpoint(gpu_).spawn("sending kernel", send_waiting());
     }
     Process received(int channel, std::int64_t messages) override {
         if (messages < 0) {
@@ -76,6 +79,33 @@ class OwnGpu final : public GpuProgram {
     Rows take(int channel) override { return mail_.take(gpu_, checked(channel)); }
 
   private:
+    struct Waiting {
+        GpuId to = 0;
+        std::size_t channel = 0;
+        Rows rows;
+        Bytes bytes = 0;
+    };
+
+    /// One message after the other: SMs read its rows and store them, the message is there with the
+    /// last.
+    Process send_waiting() {
+        while (!waiting_.empty()) {
+            Waiting& next = waiting_.front();
+            Sending sending;
+            sending.sms = layer_.system.sending_sms;
+            sending.rows = std::max<std::int64_t>(1, std::ssize(next.rows));
+            sending.read = static_cast<double>(next.bytes) / static_cast<double>(sending.rows);
+            sending.stored = sending.read;
+            sending.table = static_cast<double>(layer_.tokens(gpu_) * layer_.row_bytes());
+            std::function<int(std::int64_t)> store = [&](std::int64_t row) {
+                if (row + 1 < sending.rows) return 0;
+                mail_.store_told(gpu_, next.to, next.channel, std::move(next.rows), next.bytes);
+                return 1;
+            };
+            co_await run_sending(layer_, gpu_, sending, store);
+            waiting_.pop_front();
+        }
+    }
     void check_token(std::uint32_t token) const {
         if (token < layer_.input.routing.tokens) return;
         throw InputError(fmt::format("token: found {}, allowed 0 to {}", token,
@@ -105,6 +135,7 @@ class OwnGpu final : public GpuProgram {
     MoeLayer& layer_;
     Mail& mail_;
     GpuId gpu_;
+    std::deque<Waiting> waiting_;  ///< the first is being sent
 };
 
 struct Own {
@@ -142,6 +173,7 @@ SystemSpec own_system(std::string name, std::function<Process(GpuProgram&)> prog
     SystemSpec spec;
     spec.name = std::move(name);
     spec.title = "a program of one's own";
+    spec.sending_sms = systems::kSendingSms;
     spec.own = std::make_shared<const OwnProgram>(OwnProgram{std::move(program), channels});
     return spec;
 }

@@ -242,9 +242,8 @@ std::vector<SystemInfo> all_systems() {
 void check_layer(const LayerInput& input, const SystemSpec& system, const LayerOptions& options) {
     if (!system.own) {
         check_keys(system, program_of(system));
-    } else if (!changed_keys(system).empty()) {
-        throw InputError(fmt::format("system {}: {} is not a parameter of a program of one's own",
-                                     system.name, changed_keys(system).front()));
+    } else {
+        check_keys(system, {"of one's own", "", run_own, {}, {"sending_sms"}});
     }
     check(input.machine);
     check(system);
