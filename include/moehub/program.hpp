@@ -59,8 +59,8 @@ class GpuProgram {
     virtual Process delay(Ps time) = 0;
 
     // Rows between GPUs. A channel is what a receiver waits for by itself. Rows take bytes; without
-    // rows, 0 bytes are a flag of one. SMs (SystemSpec::sending_sms, 16) read what is sent and store
-    // it, one message after the other; nobody waits for them here.
+    // rows, 0 bytes are a flag of one. SMs (SystemSpec::sending_sms, 16) read what is sent and
+    // store it, one message after the other; nobody waits for them here.
     virtual void send(int to, int channel, Rows rows, Bytes bytes) = 0;
     /// Until so many messages have come in the channel since the start. Messages may overtake each
     /// other, also those of one sender: give what is waited for by itself a channel of its own.
