@@ -5,6 +5,10 @@
 ///   layers       op,dtype,batch,…,k,n,us                               validation/h200/layers.csv
 ///   eager_phases model,tokens,rows,route_us,…,combine_us         validation/h200/eager_phases.csv
 ///   whole_layers model,tokens,max_rows,eager_us,graph_us,…       validation/h200/whole_layers.csv
+///   training_ops op,elements,us,rows                             validation/h200/training_ops.csv
+///   long_attention op,batch,heads,…,fwd_us,fwd_bwd_us           validation/h200/long_attention.csv
+///   copies       warps,blocks,rows,width,copy_us,fill_us,…   validation/h200/copies_by_blocks.csv
+///   beside_copy  rows,k,n,gemms,copy_blocks,…,gemm_us,…      validation/h200/gemm_beside_copy.csv
 ///   collectives  machine,gpus,op,algorithm,bytes,us,busbw_GBps,source published_collectives.csv
 ///   moe_comm     system,machine,gpus,tokens_per_gpu,…,phase,us            published_moe_comm.csv
 ///
