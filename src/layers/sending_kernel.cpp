@@ -68,7 +68,8 @@ Process run_sending(MoeLayer& layer, GpuId gpu, Sending sending,
     Kernel kernel{layer, gpu, sending, std::move(store), done};
     kernel.missed = missed(layer.input.machine.gpu, sending.table);
     kernel.before = endpoint.value(endpoint.stores());
-    const int sms = static_cast<int>(std::min<std::int64_t>(sending.sms, sending.rows));
+    const int most = std::min(sending.sms, layer.card(gpu).gpu.sms);
+    const int sms = static_cast<int>(std::min<std::int64_t>(most, sending.rows));
     layer.card(gpu).blocks.hold(sms);
     for (int sm = 0; sm < sms; ++sm) endpoint.spawn("SM that sends rows", run_sm(kernel));
     co_await endpoint.until(done, sms);

@@ -3,6 +3,7 @@
 
 #include "base/nearest.hpp"
 #include "base/quantity.hpp"
+#include "systems/needs.hpp"
 #include "systems/programs.hpp"
 
 #include <moehub/error.hpp>
@@ -19,20 +20,6 @@ namespace moehub {
 namespace {
 
 using namespace systems;
-
-/// What a program asks for beyond what every layer needs.
-struct Needs {
-    bool one_gpu = false;        ///< which has all experts
-    bool one_node = false;       ///< all GPUs reach each other's memory
-    bool in_switch = false;      ///< switches that multicast and reduce
-    bool whole_experts = false;  ///< no tensor parallelism inside experts
-    bool even_experts = false;   ///< the same number of experts on every GPU
-    bool computes = false;       ///< rows do not move in steps of their own
-    bool spare_sms = false;      ///< SMs beside those that communication holds
-    bool one_kernel = false;     ///< all of it, so there is none between the GEMMs
-    bool as_sent = false;        ///< experts read rows as they were sent
-    bool plain = false;          ///< BF16, and no kernel that does two things
-};
 
 struct Program {
     std::string_view name;
@@ -81,6 +68,7 @@ const std::vector<Program>& programs() {
          {.one_node = true,
           .whole_experts = true,
           .computes = true,
+          .sends = true,
           .spare_sms = true,
           .one_kernel = true,
           .as_sent = true},
@@ -119,12 +107,12 @@ const std::vector<Program>& programs() {
         {"moe-hub",
          "moe_hub.cpp",
          run_moe_hub,
-         {.computes = true, .as_sent = true},
+         {.computes = true, .sends = true, .as_sent = true},
          {"stores", "sending_sms"}},
         {"mh-base",
          "mh_base.cpp",
          run_mh_base,
-         {.computes = true, .as_sent = true},
+         {.computes = true, .sends = true, .as_sent = true},
          {"stores", "sending_sms"}},
     };
     return kPrograms;
@@ -139,10 +127,6 @@ constexpr std::string_view kSystems[] = {
     "ideal", "torch",   "megatron-te", "fastermoe", "tutel",     "ccfuser",
     "comet", "deepep",  "deepep-ll",   "one-sided", "flashdmoe", "mega-moe",
     "nvls",  "moe-hub", "mh-base",     "mh-pkt",    "mh-dep"};
-
-/// Of the RPM, for a peer: with fewer, lines wait for one another, which a row that travels as one
-/// train does not show.
-constexpr int kLeastLines = 8;
 
 const Program& program_of(const SystemSpec& system) {
     std::vector<std::string> names;
@@ -167,56 +151,6 @@ void check_keys(const SystemSpec& system, const Program& program) {
             program.keys.empty() ? ", which has none"
                                  : fmt::format("; it has: {}", fmt::join(program.keys, ", "))));
     }
-}
-
-bool uneven(const Placement& placement) {
-    const auto experts = experts_by_rank(placement);
-    return std::any_of(experts.begin(), experts.end(),
-                       [&](const auto& some) { return some.size() != experts.front().size(); });
-}
-
-void check_needs(const LayerInput& in, const SystemSpec& system, const Needs& needs,
-                 const LayerOptions& options) {
-    const auto fail = [&](const std::string& why) {
-        throw InputError(fmt::format("{} cannot run this: {}", system.name, why));
-    };
-    if (needs.one_gpu && in.machine.gpus() > 1)
-        fail(fmt::format("it runs on one GPU, found {}", in.machine.gpus()));
-    if (needs.one_node && in.machine.nodes > 1)
-        fail(fmt::format("it works inside one node, found {} nodes", in.machine.nodes));
-    if (needs.in_switch && !(in.machine.in_switch && in.machine.topology == NodeTopology::switched))
-        fail(fmt::format("the switches of {} do not multicast and reduce", in.machine.name));
-    if (needs.in_switch && in.machine.link.ack_flits == 0)
-        fail("link.ack_flits: found 0, allowed 1 or more: switches merge acknowledgements");
-    if (needs.whole_experts && options.tensor_parallel > 1)
-        fail(fmt::format("experts are whole, found {} GPUs for each", options.tensor_parallel));
-    if (needs.even_experts && uneven(in.placement))
-        fail(
-            fmt::format("it needs the same number of experts on each of the {} GPUs, found {} "
-                        "experts and an uneven placement",
-                        in.placement.ranks, in.model.experts));
-    if (needs.spare_sms && system.communication_sms < 1)
-        fail("communication_sms: found 0, allowed: 1 or more");
-    if (needs.spare_sms && system.communication_sms >= in.machine.gpu.sms)
-        fail(fmt::format("communication holds {} SMs, and a GPU of {} has {}",
-                         system.communication_sms, in.machine.name, in.machine.gpu.sms));
-    if (needs.as_sent && system.fp8_experts != (system.dispatch_element <= 1))
-        fail(
-            fmt::format("its experts read rows as they are sent: found dispatch_element {} and {} "
-                        "experts",
-                        system.dispatch_element, system.fp8_experts ? "FP8" : "BF16"));
-    if (needs.one_kernel && !system.fused_activation)
-        fail("fused_activation: found false, allowed true: it is one kernel");
-    if (needs.plain &&
-        (system.fused_activation || system.fp8_experts || system.dispatch_element < 2))
-        fail("it computes in BF16 and fuses nothing");
-    const int lines = in.machine.moe_hub.rpm_entries;
-    if (system.stores == StoreQueue::rpm && options.grain == Grain::row && lines < kLeastLines)
-        fail(
-            fmt::format("moe_hub.rpm_entries: found {}, allowed {} or more in row grain, where "
-                        "fewer do not act; packet grain has them",
-                        lines, kLeastLines));
-    if (needs.computes && !options.compute) fail("its rows do not move in a step of their own");
 }
 
 }  // namespace
@@ -248,7 +182,7 @@ void check_layer(const LayerInput& input, const SystemSpec& system, const LayerO
     check(input.machine);
     check(system);
     check_input(input, options);
-    const Needs own{.whole_experts = true};
+    const Needs own{.whole_experts = true, .sends = true};
     check_needs(input, system, system.own ? own : program_of(system).needs, options);
 }
 

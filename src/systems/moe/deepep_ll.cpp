@@ -58,7 +58,7 @@ std::vector<Addressed> in_turn(const MoeLayer& layer, GpuId gpu, const std::vect
 }
 
 int sms_of(const MoeLayer& layer) {
-    return std::min(layer.system.communication_sms, layer.input.machine.gpu.sms);
+    return std::clamp(layer.system.communication_sms, 1, layer.input.machine.gpu.sms);
 }
 
 /// A way of rows: out, or back.

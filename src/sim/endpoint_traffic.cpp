@@ -1,0 +1,226 @@
+// What comes to a GPU over its links: into memory, and the answers to it.
+#include "sim/endpoint.hpp"
+#include "sim/fabric.hpp"
+#include "sim/gpu/shared_rate.hpp"
+#include "sim/hub/hub.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+namespace moehub::sim {
+
+Fault Endpoint::fault_of(const Transfer& transfer) const {
+    return transfer.faulty ? fabric_->options().fault : Fault{};
+}
+
+bool Endpoint::to_self(const Train& train) const {
+    return train.src == id_ && !train.multicast && !train.gather;
+}
+
+Bytes Endpoint::largest_to_self() const {
+    return 0xffff * fabric_->link().payload;  // as many packets as can be counted
+}
+
+/// From the hub's door straight to its ingress: nothing goes out.
+void Endpoint::post_to_self(TransferId id) {
+    Train train;
+    train.transfer = id;
+    train.src = train.dst = id_;
+    const ComponentId self = fabric_->topology().gpu(id_);
+    const Bytes largest = largest_to_self();
+    Bytes left = fabric_->transfer(id).bytes;
+    for (; left > 0; ++train.index) {
+        train.bytes = static_cast<std::uint32_t>(std::min(left, largest));
+        train.packets = fabric_->link().packets(train.bytes);
+        left -= train.bytes;
+        fabric_->push(self, train, now_ + fabric_->machine().hub.store_latency, self);
+    }
+}
+
+Ps Endpoint::memory_reads(double bytes) {
+    return memory_ == nullptr ? now_ : memory_->take(bytes);
+}
+
+Ps Endpoint::memory_writes(double bytes) {
+    return memory_ == nullptr ? now_ : memory_->take(bytes * write_cost_);
+}
+
+Ps Endpoint::copy_in_memory(Bytes bytes) {
+    memory_reads(static_cast<double>(bytes));
+    return memory_writes(static_cast<double>(bytes));
+}
+
+void Endpoint::receive(const Train& train) {
+    if (train.kind != Kind::store) fabric_->release(train.hold, now_, train.flits);
+    if (train.kind != Kind::ack && !to_self(train)) packets_ += train.packets;
+    const HubSpec& hub = fabric_->machine().hub;
+    switch (train.kind) {
+        case Kind::store:
+            store(train);
+            break;
+        case Kind::load:
+        case Kind::atomic:
+            respond(train, Kind::data, memory_reads(train.bytes) - now_ + hub.read_latency);
+            break;
+        case Kind::data:
+            received_ += train.bytes;
+            add_sum(train);
+            deliver(train, memory_writes(train.bytes));
+            complete(train);
+            break;
+        case Kind::ack:
+            complete(train);
+            break;
+        case Kind::post:  // the hub has taken in a store
+            increase(stores_);
+            break;
+    }
+}
+
+/// What the hub cannot pass on yet occupies its ingress, and so its credits.
+void Endpoint::store(const Train& train) {
+    const Ps written = memory_writes(train.bytes);
+    const Ps write_latency = fabric_->machine().hub.write_latency;
+    Ps visible = written + write_latency;
+    const Transfer& transfer = fabric_->transfer(train.transfer);
+    if (transfer.target.region != kNoRegion) {
+        const Wire& wire = fabric_->wire_of_uplink(train.plane);
+        const Bytes size = to_self(train) ? largest_to_self() : fabric_->train_bytes(wire);
+        visible = std::max(visible, hub_->take_in({transfer, train, train.index * size, now_,
+                                                   fault_of(transfer)}));
+    }
+    fabric_->release(train.hold, visible - write_latency, train.flits);
+    if (!to_self(train)) received_ += train.bytes;
+    deliver(train, visible);
+    respond(train, Kind::ack, visible - now_);
+}
+
+/// Whether all of a transfer's bytes are here, once this train is; of a multicast this GPU's copy,
+/// of a load with several to answer all answers.
+bool Endpoint::all_of_it(Transfer& transfer, const Train& train) {
+    const Bytes answered = Bytes{train.answers} * train.bytes;
+    transfer.delivered += answered;
+    if (!transfer.multicast()) return transfer.delivered == transfer.bytes;
+    if (transfer.kind != Kind::store) {
+        return transfer.delivered == transfer.bytes * fabric_->answers(transfer);
+    }
+    if (train.bytes == transfer.bytes) return true;
+    Bytes& mine = copies_[train.transfer];
+    mine += train.bytes;
+    if (mine < transfer.bytes) return false;
+    copies_.erase(train.transfer);
+    return true;
+}
+
+void Endpoint::deliver(const Train& train, Ps visible) {
+    Transfer& transfer = fabric_->transfer(train.transfer);
+    if (!all_of_it(transfer, train)) return;
+    const bool first = transfer.delivered_at == kNever;
+    transfer.delivered_at = first ? visible : std::max(transfer.delivered_at, visible);
+    if (transfer.told && to_self(train)) add_timer({visible, 0, nullptr, stores_});
+    if (transfer.arrived == kNoCounter) return;
+    const bool carries = transfer.message != kNoMessage;
+    add_timer(
+        {visible, 0, nullptr, transfer.arrived, nullptr, carries ? train.transfer : kNoTransfer});
+}
+
+/// Puts down what a transfer carried, under the counter that tells of it.
+void Endpoint::receive_message(TransferId carrier) {
+    Transfer& transfer = fabric_->transfer(carrier);
+    MessageStore& messages = fabric_->messages();
+    Message message =
+        transfer.kind == Kind::load
+            ? messages.part(transfer.message, transfer.target.row, transfer.target.tag)
+            : messages.take(transfer.message);
+    std::vector<Received>& inbox = counters_[transfer.arrived].inbox;
+    const GpuId from = transfer.kind == Kind::load ? transfer.dst : transfer.src;
+    const Fault fault = fault_of(transfer);
+    if (fault.what == Fault::What::duplicate) inbox.push_back({from, carrier, message});
+    if (fault.what == Fault::What::drop) message = {};
+    if (fault.what == Fault::What::delay) {
+        transfer.faulty = false;
+        if (transfer.kind != Kind::load) transfer.message = messages.add(std::move(message));
+        message = {};
+        add_timer({now_ + fault.late, 0, nullptr, kNoCounter, nullptr, carrier});
+    }
+    inbox.push_back({from, carrier, std::move(message)});
+}
+
+/// What a load of sums brought.
+void Endpoint::add_sum(const Train& train) {
+    if (train.sum == kNoSum) return;
+    const Transfer& transfer = fabric_->transfer(train.transfer);
+    hub_->add_sum(transfer, stretch_of(train), fabric_->sums().take(train.sum), train.answers,
+                  fault_of(transfer));
+}
+
+void Endpoint::complete(const Train& train) {
+    Transfer& transfer = fabric_->transfer(train.transfer);
+    transfer.completed += Bytes{train.answers} * train.bytes;
+    if (train.kind == Kind::ack && !transfer.from_sm) {
+        memory_reads(static_cast<double>(train.bytes) * train.answers / fabric_->answers(transfer));
+    }
+    if (transfer.completed != transfer.bytes * fabric_->answers(transfer)) return;
+    transfer.completed_at = now_;
+    if (transfer.answered != kNoCounter) increase(transfer.answered);
+}
+
+/// What a load finds here. Rows that lie in memory are written once, so that they may be copied
+/// when the load is through.
+SumId Endpoint::read(const Train& request) {
+    const Transfer& transfer = fabric_->transfer(request.transfer);
+    if (transfer.message != kNoMessage && !fabric_->messages().written(transfer.message)) {
+        throw std::logic_error(
+            fmt::format("gpu {} reads rows that gpu {} has not yet written", request.src, id_));
+    }
+    if (transfer.target.region == kNoRegion) return kNoSum;
+    return fabric_->sums().add(hub_->read_sum(transfer.target.region, stretch_of(request)));
+}
+
+/// Which bytes of its target's region a train is about.
+RowStretch Endpoint::stretch_of(const Train& train) const {
+    const RowTarget& target = fabric_->transfer(train.transfer).target;
+    const Bytes size = fabric_->train_bytes(fabric_->wire_of_uplink(train.plane));
+    return {target.row, target.offset + train.index * size, Bytes{train.bytes}};
+}
+
+void Endpoint::respond(const Train& request, Kind kind, Ps latency) {
+    const Topology& topology = fabric_->topology();
+    if (to_self(request)) {
+        Train& answer =
+            fabric_->push(topology.gpu(id_), request, now_ + latency, topology.gpu(id_));
+        answer.kind = kind;
+        return;
+    }
+    const std::uint32_t uplink = topology.mesh && topology.same_node(id_, request.src)
+                                     ? topology.uplink(id_, request.src, 0)
+                                     : request.plane;
+    const Wire& wire = fabric_->wire_of_uplink(uplink);
+    const SumId sum = kind == Kind::data ? read(request) : kNoSum;
+    const std::uint16_t flits = wire.flits(kind, request.bytes, request.packets, false);
+    // An acknowledgement that costs nothing on the wire goes straight to whom it concerns.
+    const bool free = flits == 0;
+    const bool multicast = request.multicast;
+    Train& answer = free ? fabric_->push(topology.gpu(request.src), request,
+                                         now_ + latency + 2 * wire.latency, topology.gpu(id_))
+                         : fabric_->answer(id_, uplink, now_ + latency);
+    answer.transfer = request.transfer;
+    answer.index = request.index;
+    answer.bytes = request.bytes;
+    answer.hold = kNoPool;
+    answer.flits = flits;
+    answer.packets = request.packets;
+    answer.src = id_;
+    answer.dst = request.src;
+    answer.plane = static_cast<std::uint8_t>(uplink);
+    answer.kind = kind;
+    answer.phase = Phase::whole;
+    answer.multicast = false;
+    answer.gather = multicast;
+    answer.sum = sum;
+    answer.answers = 1;
+}
+
+}  // namespace moehub::sim

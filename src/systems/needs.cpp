@@ -1,0 +1,69 @@
+#include "systems/needs.hpp"
+
+#include <moehub/error.hpp>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace moehub::systems {
+namespace {
+
+/// Of the RPM, for a peer: with fewer, lines wait for one another, which a row that travels as one
+/// train does not show.
+constexpr int kLeastLines = 8;
+
+bool uneven(const Placement& placement) {
+    const auto experts = experts_by_rank(placement);
+    return std::any_of(experts.begin(), experts.end(),
+                       [&](const auto& some) { return some.size() != experts.front().size(); });
+}
+
+}  // namespace
+
+void check_needs(const LayerInput& in, const SystemSpec& system, const Needs& needs,
+                 const LayerOptions& options) {
+    const auto fail = [&](const std::string& why) {
+        throw InputError(fmt::format("{} cannot run this: {}", system.name, why));
+    };
+    if (needs.one_gpu && in.machine.gpus() > 1)
+        fail(fmt::format("it runs on one GPU, found {}", in.machine.gpus()));
+    if (needs.one_node && in.machine.nodes > 1)
+        fail(fmt::format("it works inside one node, found {} nodes", in.machine.nodes));
+    if (needs.in_switch && !(in.machine.in_switch && in.machine.topology == NodeTopology::switched))
+        fail(fmt::format("the switches of {} do not multicast and reduce", in.machine.name));
+    if (needs.in_switch && in.machine.link.ack_flits == 0)
+        fail("link.ack_flits: found 0, allowed 1 or more: switches merge acknowledgements");
+    if (needs.whole_experts && options.tensor_parallel > 1)
+        fail(fmt::format("experts are whole, found {} GPUs for each", options.tensor_parallel));
+    if (needs.even_experts && uneven(in.placement))
+        fail(
+            fmt::format("it needs the same number of experts on each of the {} GPUs, found {} "
+                        "experts and an uneven placement",
+                        in.placement.ranks, in.model.experts));
+    if (needs.sends && system.sending_sms < 1) fail("sending_sms: found 0, allowed: 1 or more");
+    if (needs.spare_sms && system.communication_sms < 1)
+        fail("communication_sms: found 0, allowed: 1 or more");
+    if (needs.spare_sms && system.communication_sms >= in.machine.gpu.sms)
+        fail(fmt::format("communication holds {} SMs, and a GPU of {} has {}",
+                         system.communication_sms, in.machine.name, in.machine.gpu.sms));
+    if (needs.as_sent && system.fp8_experts != (system.dispatch_element <= 1))
+        fail(
+            fmt::format("its experts read rows as they are sent: found dispatch_element {} and {} "
+                        "experts",
+                        system.dispatch_element, system.fp8_experts ? "FP8" : "BF16"));
+    if (needs.one_kernel && !system.fused_activation)
+        fail("fused_activation: found false, allowed true: it is one kernel");
+    if (needs.plain &&
+        (system.fused_activation || system.fp8_experts || system.dispatch_element < 2))
+        fail("it computes in BF16 and fuses nothing");
+    const int lines = in.machine.moe_hub.rpm_entries;
+    if (system.stores == StoreQueue::rpm && options.grain == Grain::row && lines < kLeastLines)
+        fail(
+            fmt::format("moe_hub.rpm_entries: found {}, allowed {} or more in row grain, where "
+                        "fewer do not act; packet grain has them",
+                        lines, kLeastLines));
+    if (needs.computes && !options.compute) fail("its rows do not move in a step of their own");
+}
+
+}  // namespace moehub::systems
