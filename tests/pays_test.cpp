@@ -170,7 +170,10 @@ TEST(Pays, the_steps_of_a_gain_lead_from_the_baseline_to_the_system) {
     const Trial run;
     const Routing routing = make_routing({}, run.model, run.tokens);
     const Placement placement = contiguous_placement(run.model.experts, 4);
-    const Gain gain = explain_gain({run.machine, run.model, routing, placement});
+    GainOptions options;
+    options.todays = load_systems(todays_systems());
+    const Gain gain = explain_gain({run.machine, run.model, routing, placement},
+                                   load_system("moe-hub"), load_system("megatron-te"), options);
     ASSERT_EQ(gain.steps.size(), 5u);
     EXPECT_EQ(gain.steps.front().time, run("megatron-te").time);
     EXPECT_EQ(gain.steps[1].time, run("megatron-te", {"host=graph"}).time);

@@ -34,6 +34,7 @@ struct ComparisonRow {
 struct Comparison {
     std::string baseline;             ///< megatron-te where it ran, otherwise the slowest
     std::vector<ComparisonRow> rows;  ///< in the order asked for
+    std::optional<Ps> other_ideal;    ///< ideal in the other format, for systems that compute in it
 };
 
 /// Throws InputError when no system is named, one twice, or one that there is neither as a preset

@@ -12,6 +12,9 @@
 
 #include <memory>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 namespace moehub {
 namespace {
 
@@ -21,23 +24,34 @@ struct Request {
     std::optional<std::string> threads;
 };
 
+struct Usual {
+    std::vector<std::string> names;
+    std::string left_out;  ///< a sentence; empty: nothing
+};
+
 /// Without a list: all systems that can run the layer, but for moe-hub's ablations and those that
 /// compute in FP8, which the others do not.
-std::vector<std::string> usual_systems(const LayerCase& layer) {
-    std::vector<std::string> names;
+Usual usual_systems(const LayerCase& layer) {
+    Usual usual;
+    std::vector<std::string> out;
+    const bool fp8 = layer.software.fp8.value_or(false);
     for (const SystemInfo& system : all_systems()) {
         const SystemSpec published = load_system(system.name);
-        const SystemSpec spec = with_software(published, layer.software);
-        const bool fp8 = layer.software.fp8.value_or(false);
-        if (spec.name.starts_with("mh-") || (published.fp8_experts && !fp8)) continue;
+        if (published.name.starts_with("mh-")) continue;
+        if (published.fp8_experts && !fp8) {
+            out.push_back(published.name + " (computes in FP8: --fp8)");
+            continue;
+        }
         try {
-            check_layer(layer.input(), spec, layer.options);
-            names.push_back(spec.name);
+            check_layer(layer.input(), with_software(published, layer.software), layer.options);
+            usual.names.push_back(published.name);
         } catch (const InputError&) {
-            // Told by its absence; asked for by name, it says why.
+            out.push_back(published.name + " (asked for by name, it says why)");
         }
     }
-    return names;
+    out.push_back("moe-hub's ablations mh-base, mh-pkt, mh-dep");
+    usual.left_out = fmt::format("Left out: {}.\n", fmt::join(out, ", "));
+    return usual;
 }
 
 Comparison run(const LayerCase& layer, const std::vector<SystemSpec>& systems, int threads) {
@@ -58,13 +72,14 @@ void execute(const Request& request) {
     const int threads =
         request.threads ? static_cast<int>(count_of("--threads", *request.threads, {1, 4096})) : 0;
     const LayerCase layer = load_layer(arguments);
-    const auto names = request.systems ? listed(*request.systems) : usual_systems(layer);
-    const Comparison comparison = run(layer, load_systems(arguments, names), threads);
+    const Usual usual =
+        request.systems ? Usual{listed(*request.systems), ""} : usual_systems(layer);
+    const Comparison comparison = run(layer, load_systems(arguments, usual.names), threads);
     const bool colour = arguments.output.empty() && wants_colour(stdout);
     put(arguments.json ? to_json(layer, comparison)
                        : head_text(layer) + "\n" + table_text(comparison, colour) + "\n" +
                              bars_text(comparison) + "\n" + software_text(comparison) +
-                             checks_text(comparison),
+                             usual.left_out + checks_text(comparison),
         arguments.output);
 }
 

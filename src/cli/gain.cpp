@@ -10,35 +10,47 @@
 #include <moehub/compare.hpp>
 #include <moehub/error.hpp>
 
+#include <algorithm>
 #include <memory>
 
 namespace moehub {
 namespace {
 
 constexpr std::string_view kExplanation =
-    "host: kernels follow one another in a graph; activation: fused into the first GEMM; overlap: "
-    "from there to the best of today's software, with a graph and fused, too; hub: from there to "
-    "the system. Below 0: a step that loses. published: as the baseline is published; equal: both "
-    "with a graph and fused.\n";
+    "host: kernels follow one another in a graph; activation: fused into the first GEMM;\n"
+    "overlap: from there to the best of today's software, with a graph and fused, too;\n"
+    "hub: from there to the system. Below 0: a step that loses.\n"
+    "published: over the baseline as it is published; equal: both with a graph and fused.\n";
 
 struct Request {
     LayerArguments layer;
     std::string models = "mixtral-8x7b,phi-3.5-moe,qwen2-moe-2.7b-moehub,deepseek-v3";
-    GainOptions gain;
+    std::string system = "moe-hub";
+    std::string baseline = "megatron-te";
 };
+
+/// The system, the baseline, and today's software, each once.
+std::vector<std::string> names_of(const Request& request) {
+    std::vector<std::string> names{request.system, request.baseline};
+    for (const std::string& name : todays_systems())
+        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    return names;
+}
 
 std::vector<GainCase> explain(const Request& request) {
     const std::vector<std::string> models = listed(request.models);
+    const std::vector<SystemSpec> systems = load_systems(request.layer, names_of(request));
+    GainOptions options;
+    options.todays.assign(systems.begin() + 1, systems.end());
+    options.fp8 = request.layer.fp8;
     Progress progress("simulating");
     std::vector<GainCase> cases;
     for (const std::string& model : models) {
         LayerArguments arguments = request.layer;
         arguments.model = model;
         GainCase one{load_layer(arguments), {}};
-        GainOptions options = request.gain;
         options.layer = one.layer.options;
-        options.fp8 = arguments.fp8;
-        one.gain = explain_gain(one.layer.input(), options);
+        one.gain = explain_gain(one.layer.input(), systems[0], systems[1], options);
         cases.push_back(std::move(one));
         progress.update(cases.size(), models.size());
     }
@@ -47,8 +59,7 @@ std::vector<GainCase> explain(const Request& request) {
 
 void execute(const Request& request) {
     require_writable(request.layer.output);
-    check_systems({request.gain.system});
-    check_systems({request.gain.baseline});
+    check_systems({request.system, request.baseline});
     const std::vector<GainCase> cases = explain(request);
     const bool colour = request.layer.output.empty() && wants_colour(stdout);
     std::string heads;
@@ -65,12 +76,14 @@ Command gain_command() {
     const auto request = std::make_shared<Request>();
     std::vector<Option> options{
         {"--models", &request->models, "names or TOML files with commas between", "A,B"},
-        {"--system", &request->gain.system, "whose lead is explained", "S"},
-        {"--over", &request->gain.baseline, "over whom", "S"},
+        {"--system", &request->system, "whose lead is explained", "S"},
+        {"--over", &request->baseline, "over whom", "S"},
         {"--machine", &request->layer.machine, "preset or TOML file (moehub list machines)", "M"},
         {"--gpus", &request->layer.gpus, "how many take part; without it all", "N"},
         {"--tokens", &request->layer.tokens, "over all GPUs; without it 8192", "N"},
-        {"--set", &request->layer.settings, "change a machine's value; repeatable", "KEY=VALUE"},
+        {"--set", &request->layer.settings,
+         "change a machine's, a model's or a system's value, as compare does; repeatable",
+         "KEY=VALUE"},
         {"--routing", &request->layer.routing, "as compare takes it", "R"},
         {"--seed", &request->layer.seed, "of a generated routing; without it 1", "N"},
         {"--grain", &request->layer.grain, "packet or row", "packet|row"},

@@ -123,20 +123,28 @@ std::string software_text(const Comparison& comparison) {
         return std::any_of(comparison.rows.begin(), comparison.rows.end(), property);
     };
     std::string out =
-        "Software: a host issues operators one by one (eager) or kernels follow one another by "
+        "Software: a host issues operators one by one (eager) or kernels follow one another by\n"
         "themselves (graph)";
     if (any([](const ComparisonRow& row) { return row.system.fused_activation; }))
         out += "; fused: no kernel for the activation";
     if (any([](const ComparisonRow& row) { return row.result.host_waits; }))
-        out += "; waits: the host must know counts of rows before it goes on";
-    return out + ".\n";
+        out += ";\nwaits: the host must know counts of rows before it goes on";
+    if (any([](const ComparisonRow& row) {
+            return row.system.dispatch_element <= 1 && !row.system.fp8_experts;
+        }))
+        out += "; FP8 rows: sent in FP8, computed in BF16";
+    out += ".\n";
+    if (comparison.other_ideal)
+        out += fmt::format("Systems in FP8 stand beside an ideal in FP8: {} µs.\n",
+                           tenths(to_us(*comparison.other_ideal)));
+    return out;
 }
 
 std::string checks_text(const Comparison& comparison) {
     const LayerResult& first = comparison.rows.front().result;
     std::string out = fmt::format(
-        "Checked{}: each of {} rows reached its expert once and its result came back once; regions "
-        "of hubs have no holes.\n",
+        "Checked{}: each of {} rows reached its expert once and its result came back "
+        "once;\nregions of hubs have no holes.\n",
         comparison.rows.size() > 1 ? " in every system" : "", grouped(first.rows));
     if (!first.verified) return out;
     double error = 0;

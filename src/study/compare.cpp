@@ -118,6 +118,9 @@ Comparison compare_systems(const LayerInput& input, const std::vector<SystemSpec
                                       [](const auto& a, const auto& b) { return a.time < b.time; });
     Comparison comparison;
     comparison.baseline = baseline->system;
+    if (ideal.bf16 && ideal.fp8)
+        comparison.other_ideal =
+            find(results, kIdeal)->time == *ideal.bf16 ? ideal.fp8 : ideal.bf16;
     for (std::size_t i = 0; i < systems.size(); ++i) {
         const LayerResult& result = results[i];
         ComparisonRow row{systems[i], result, ratio(baseline->time, result.time), {}};

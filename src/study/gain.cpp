@@ -9,11 +9,6 @@
 namespace moehub {
 namespace {
 
-/// Today's software: all systems but the bound and the proposals.
-bool is_todays(const std::string& name) {
-    return name != "ideal" && name != "moe-hub" && !name.starts_with("mh-");
-}
-
 bool can_run(const LayerInput& input, const SystemSpec& system, const LayerOptions& options) {
     try {
         check_layer(input, system, options);
@@ -30,18 +25,26 @@ Software equal_software(const GainOptions& options) {
 
 std::vector<SystemSpec> candidates(const LayerInput& input, const GainOptions& options) {
     std::vector<SystemSpec> list;
-    for (const SystemInfo& info : all_systems()) {
-        SystemSpec system = with_software(load_system(info.name), equal_software(options));
-        if (is_todays(info.name) && can_run(input, system, options.layer))
-            list.push_back(std::move(system));
+    for (const SystemSpec& one : options.todays) {
+        SystemSpec system = with_software(one, equal_software(options));
+        if (can_run(input, system, options.layer)) list.push_back(std::move(system));
     }
     return list;
 }
 
 }  // namespace
 
-Gain explain_gain(const LayerInput& input, const GainOptions& options) {
-    const SystemSpec published = load_system(options.baseline);
+std::vector<std::string> todays_systems() {
+    std::vector<std::string> names;
+    for (const SystemInfo& info : all_systems()) {
+        const bool proposed = info.name == "moe-hub" || info.name.starts_with("mh-");
+        if (info.name != "ideal" && !proposed) names.push_back(info.name);
+    }
+    return names;
+}
+
+Gain explain_gain(const LayerInput& input, const SystemSpec& system, const SystemSpec& published,
+                  const GainOptions& options) {
     const SystemSpec baseline = with_software(published, {{}, {}, options.fp8});
     const auto step = [](const char* name, SystemSpec spec) {
         GainStep made{name, spec.name, std::move(spec)};
@@ -51,7 +54,7 @@ Gain explain_gain(const LayerInput& input, const GainOptions& options) {
         step("published", baseline),
         step("host", with_software(baseline, {HostMode::graph, {}, {}})),
         step("activation", with_software(baseline, equal_software(options))),
-        step("hub", with_software(load_system(options.system), equal_software(options))),
+        step("hub", with_software(system, equal_software(options))),
         step("ideal", with_software(load_system("ideal"), equal_software(options))),
     };
     const std::size_t fixed = runs.size();

@@ -62,6 +62,7 @@ std::vector<CopyCase> parse_copy(const CsvRow& row) {
         one.measurement.name = fill ? "fill" : "copy";
         for (const auto* column : {"warps", "blocks", "rows", "width"})
             one.measurement.shape.emplace_back(column, row.field(column));
+        one.measurement.shape.emplace_back("way", one.measurement.name);
         one.measurement.value = row.positive(fill ? "fill_us" : "copy_us");
         one.measurement.unit = "us";
         cases.push_back(std::move(one));

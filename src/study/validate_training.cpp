@@ -64,6 +64,7 @@ std::vector<LayerRowCase> parse_long_attention(const CsvRow& row) {
         parsed.measurement = {
             op.op, shape_of(row, {"op", "batch", "heads", "kv_heads", "seq", "head_dim"}),
             row.positive(fmt::format("{}_us", pass)), "us"};
+        parsed.measurement.shape.emplace_back("way", pass);
         cases.push_back(std::move(parsed));
     }
     return cases;
