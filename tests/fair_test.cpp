@@ -20,7 +20,8 @@ Case random_case(std::uint32_t seed, Software& software) {
     const std::vector<std::string> machines = {"dgx-h800", "dgx-h100", "dgx-h200", "gb200-nvl72",
                                                "dgx-b200"};
     Case layer;
-    layer.machine = with_gpus(load_machine(machines[random() % machines.size()]), pick({2, 4, 8}));
+    layer.machine =
+        with_gpus(load_machine(machines[random() % machines.size()]), pick({1, 2, 3, 4, 8}));
     layer.machine.link.bandwidth *= pick({1, 1, 4});
     layer.machine.link.latency /= pick({1, 1, 100});
     if (pick({0, 1, 2}) == 0) layer.machine.gpu.hbm_bandwidth /= pick({2, 10});
@@ -36,7 +37,7 @@ Case random_case(std::uint32_t seed, Software& software) {
     layer.options.pass = pick({0, 1, 2}) == 0 ? Pass::backward : Pass::forward;
     if (pick({0, 1}) == 0) software.host = pick({0, 1}) == 0 ? HostMode::eager : HostMode::graph;
     if (pick({0, 1}) == 0) software.fused_activation = true;
-    software.fp8 = pick({0, 1, 2}) == 0;
+    if (pick({0, 1, 2}) > 0) software.fp8 = pick({0, 1}) == 0;
     return layer;
 }
 
@@ -49,8 +50,11 @@ TEST_P(IdealIsABound, of_every_system) {
     const Routing routing = make_routing(parse_routing(layer.routing), layer.model, layer.tokens);
     const Placement placement = contiguous_placement(layer.model.experts, layer.machine.gpus());
     const LayerInput input{layer.machine, layer.model, routing, placement};
-    const Ps bound =
-        simulate_layer(input, with_software(load_system("ideal"), software), layer.options).time;
+    SystemSpec ideal = with_software(load_system("ideal"), software);
+    ideal.fp8_experts = false;
+    const Ps bf16 = simulate_layer(input, ideal, layer.options).time;
+    ideal.fp8_experts = true;
+    const Ps fp8 = simulate_layer(input, ideal, layer.options).time;
     for (const SystemInfo& info : all_systems()) {
         SystemSpec system = with_software(load_system(info.name), software);
         try {
@@ -59,6 +63,7 @@ TEST_P(IdealIsABound, of_every_system) {
             continue;
         }
         const Ps time = simulate_layer(input, system, layer.options).time;
+        const Ps bound = system.fp8_experts ? fp8 : bf16;
         EXPECT_LE(bound, time) << fmt::format(
             "{}, {}: {} {} GPUs, {} tokens, {} pass, {} of ideal", info.name,
             software_words(system), layer.machine.name, layer.machine.gpus(), layer.tokens,

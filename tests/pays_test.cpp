@@ -4,6 +4,8 @@
 #include <moehub/compare.hpp>
 #include <moehub/gain.hpp>
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 namespace moehub::testing {
@@ -63,8 +65,6 @@ TEST(Pays, rows_pass_the_memory) {
         const LayerResult result = run(system, {"dispatch_element=2"});
         EXPECT_GT(to_seconds(result.dispatch), 0.8 * written) << system;
     }
-    run.options.compute = true;
-    EXPECT_GT(to_seconds(run("moe-hub").time), written);
 }
 
 TEST(Pays, rows_to_the_own_gpu_take_their_time) {
@@ -140,6 +140,34 @@ TEST(Pays, a_slow_host_decides_a_layer_that_never_waits) {
     run.machine.gpu.overheads.eager_launch = 1 * kUs;
     run.tokens = 4096;
     EXPECT_EQ(run("moe-hub", {"host=eager"}).time, run("moe-hub").time) << "a fast one is ahead";
+}
+
+/// Between the two, the time of a layer must not jump: more tokens, more time, whatever the host.
+TEST(Pays, an_eager_host_costs_at_most_what_it_takes_to_issue) {
+    Trial run;
+    run.machine = with_gpus(load_machine("dgx-h200"), 4);
+    const Ps issuing = 8 * run.machine.gpu.overheads.eager_launch;
+    Ps before = 0;
+    for (run.tokens = 256; run.tokens <= 8192; run.tokens *= 2) {
+        const Ps graph = run("moe-hub").time;
+        const Ps eager = run("moe-hub", {"host=eager"}).time;
+        EXPECT_GE(eager, graph) << run.tokens;
+        EXPECT_LE(eager, std::max(graph, issuing) * 102 / 100) << run.tokens;
+        EXPECT_GE(eager, before * 98 / 100) << run.tokens;
+        before = eager;
+    }
+}
+
+TEST(Pays, a_fused_activation_on_the_way_back_reads_what_it_needs) {
+    Trial run;
+    run.options.pass = Pass::backward;
+    run.machine.gpu.hbm_bandwidth /= 10;
+    const double rows = run.rows_of_a_gpu();
+    const double bytes = rows * run.model.expert_ffn * 2 * 4;  // gate and up, and their gradients
+    const Ps fused = run("ideal", {"fused_activation=true"}).time;
+    run.model.gated = false;
+    const Ps plain = run("ideal", {"fused_activation=true"}).time;
+    EXPECT_GT(to_seconds(fused - plain), 0.4 * bytes / run.machine.gpu.hbm_bandwidth);
 }
 
 TEST(Pays, a_fused_activation_saves_its_kernel_and_half_of_the_stores) {

@@ -15,7 +15,9 @@ GemmPlan plan(const MoeLayer& layer, const std::vector<std::int64_t>& rows, bool
     const std::int64_t hidden = layer.input.model.hidden;
     GroupedShape shape{rows, up ? hidden : inner, up ? inner : hidden};
     shape.fp8 = layer.system.fp8_experts;
-    shape.stored = up ? layer.stored_of_up() : 1;
+    const FusedEnd end = up ? layer.end_of_up(layer.inner()) : FusedEnd{};
+    shape.stored = end.stored;
+    shape.beside = end.read;
     shape.cold = true;  // other layers' weights went through L2 since
     return plan_grouped_gemm(layer.input.machine.gpu, shape);
 }

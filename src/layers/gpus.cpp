@@ -67,12 +67,6 @@ Ps Gpus::host_lead_gained() const {
     return std::max<Ps>(0, least);
 }
 
-Ps Gpus::host_lead_kept() const {
-    const Ps gained = host_lead_gained();
-    if (!host_waits_) return gained >= host_lead_ ? host_lead_ : 0;
-    return std::min(gained, end_);
-}
-
 /// Of the GPU that computes longest. What it waits for when it is done itself are rows from others.
 Breakdown Gpus::breakdown() const {
     const auto longest = std::max_element(

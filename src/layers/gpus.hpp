@@ -69,11 +69,8 @@ class Gpus {
         lead_needed_ = std::max(lead_needed_, operators);
     }
     Ps host_lead_gained() const;  ///< from the last operator to the end, on the GPU with least
-    /// In layer after layer: what is gained from the last operator to the end, on the GPU with
-    /// least; of a host that never waits all it had, or nothing if it needs longer than the GPU.
-    Ps host_lead_kept() const;
-    /// To have issued all up to its wait; of a host that never waits, what it started with.
-    Ps host_lead_needed() const { return host_waits_ ? lead_needed_ : host_lead_; }
+    Ps host_lead_needed() const { return lead_needed_; }  ///< to have issued all up to its wait
+    bool host_waits() const { return host_waits_; }
 
     /// Time, breakdown, traffic, links, kernels: all that does not depend on the kind of layer.
     LayerResult measured() const;

@@ -14,12 +14,22 @@ GemmPlan plan(const Gpu& gpu, const GemmShape& shape, const GemmPlan* like) {
     return like == nullptr ? plan_gemm(gpu, shape) : plan_gemm_like(gpu, shape, *like);
 }
 
+/// The part of a card that has so many of its SMs.
+Gpu with_sms(Gpu gpu, int sms) {
+    gpu.bf16_flops *= static_cast<double>(sms) / gpu.sms;
+    gpu.fp8_flops *= static_cast<double>(sms) / gpu.sms;
+    gpu.sms = sms;
+    return gpu;
+}
+
 /// Rows of hidden width to rows of inner width. Backward, these are gradients through the second
 /// matrix, of which there is one.
 GemmShape up_shape(const MoeLayer& layer, std::int64_t rows) {
     const std::int64_t matrices = layer.input.model.gated && !layer.backward() ? 2 : 1;
     GemmShape shape{rows, layer.input.model.hidden, matrices * layer.inner(), kCold};
-    shape.stored = layer.stored_of_up();
+    const FusedEnd end = layer.end_of_up(layer.inner());
+    shape.stored = end.stored;
+    shape.beside = end.read;
     shape.fp8 = layer.system.fp8_experts;
     return shape;
 }
@@ -39,16 +49,21 @@ GemmPlan MoeLayer::plan_up(std::int64_t rows) const {
     return plan(input.machine.gpu, up_shape(*this, rows), nullptr);
 }
 
+GemmPlan MoeLayer::plan_up_on(std::int64_t rows_here, int sms) const {
+    if (!options.compute) return {};
+    return plan(with_sms(input.machine.gpu, sms), up_shape(*this, rows_here), nullptr);
+}
+
 GemmPlan MoeLayer::plan_down(std::int64_t rows) const {
     if (!options.compute) return {};
     return plan(input.machine.gpu, down_shape(*this, rows), nullptr);
 }
 
-GemmPlan MoeLayer::plan_down_part(std::int64_t rows, int parts) const {
+GemmPlan MoeLayer::plan_down_part(std::int64_t rows, int parts, int sms) const {
     if (!options.compute) return {};
     GemmShape shape = down_shape(*this, rows);
     shape.n = (shape.n - 1) / parts + 1;
-    return plan(input.machine.gpu, shape, nullptr);
+    return plan(with_sms(input.machine.gpu, sms), shape, nullptr);
 }
 
 GemmPlan MoeLayer::plan_down_and_send(std::int64_t rows) const {
@@ -69,8 +84,11 @@ GemmPlan MoeLayer::plan_down_like(std::int64_t rows, const GemmPlan& like) const
     return plan(input.machine.gpu, down_shape(*this, rows), &like);
 }
 
-double MoeLayer::stored_of_up() const {
-    return system.fused_activation && input.model.gated && !backward() ? 0.5 : 1;
+FusedEnd MoeLayer::end_of_up(std::int64_t width) const {
+    if (!system.fused_activation) return {};
+    const double inputs = input.model.gated ? 2 : 1;
+    if (!backward()) return {1 / inputs, 0};
+    return {inputs, inputs * 2 * static_cast<double>(width)};
 }
 
 /// Backward, gate, up and the gradient of their product are read, and both their gradients written.
@@ -110,7 +128,10 @@ Process MoeLayer::run_shared(GpuId gpu) {
                   {width, count, model.hidden, kCold},
                   {matrices * width, count, model.hidden, kCold}};
     }
-    if (!backward()) shapes.front().stored = stored_of_up();
+    const FusedEnd end = end_of_up(width);
+    shapes.front().stored = end.stored;
+    shapes.front().beside = end.read;
+    for (GemmShape& shape : shapes) shape.fp8 = system.fp8_experts;
     for (std::size_t i = 0; i < shapes.size(); ++i) {
         co_await host(gpu).launch(1);
         const GemmPlan gemm = plan_gemm(input.machine.gpu, shapes[i]);
@@ -122,18 +143,33 @@ Process MoeLayer::run_shared(GpuId gpu) {
     }
 }
 
+namespace {
+
+Process run_gradient(sim::Card& card, GemmPlan plan, sim::CounterId done) {
+    co_await run_gemm(card, plan, sim::Priority::low);
+    card.endpoint.increase(done);
+}
+
+}  // namespace
+
 /// A weight's gradient is the inputs' transpose times the outputs' gradient: as many operations as
-/// the way forward, behind everything that others wait for.
+/// the way forward, all experts as one grouped kernel, behind everything that others wait for.
 Process MoeLayer::weight_gradients(GpuId gpu) {
     if (backward() && options.compute) {
         const std::int64_t matrices = input.model.gated ? 3 : 2;
+        const sim::CounterId done = endpoint(gpu).add_counter("gradients of an expert");
+        std::int64_t started = 0;
         for (const int expert : experts_of(gpu)) {
             const std::int64_t rows_here = rows_on(rank_of(gpu), expert);
             if (rows_here == 0) continue;
-            const GemmPlan gemm = plan_gemm(
-                input.machine.gpu, {matrices * inner(), rows_here, input.model.hidden, kCold});
-            co_await run_gemm(card(gpu), gemm, sim::Priority::low);
+            GemmShape shape{matrices * inner(), rows_here, input.model.hidden, kCold};
+            shape.fp8 = system.fp8_experts;
+            endpoint(gpu).spawn("gradient of an expert",
+                                run_gradient(card(gpu), plan_gemm(input.machine.gpu, shape), done));
+            ++started;
         }
+        co_await endpoint(gpu).until(done, started);
+        endpoint(gpu).drop_counter(done);
     }
     endpoint(gpu).increase(gradients_);
 }

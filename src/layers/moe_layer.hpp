@@ -21,6 +21,12 @@ struct Row {
     std::uint16_t rank = 0;    ///< that computes it, among those with a copy of the expert
 };
 
+/// Of a GEMM that ends with an activation.
+struct FusedEnd {
+    double stored = 1;  ///< of the columns it computes
+    double read = 0;    ///< bytes a row, further
+};
+
 /// What to simulate. All of it outlives the run.
 struct Job {
     const LayerInput& input;
@@ -79,14 +85,17 @@ class MoeLayer {
     std::int64_t rows_on(GpuId gpu) const;  ///< over all its experts
 
     // Kernels. Plans of 0 rows have no tiles.
-    GemmPlan plan_up(std::int64_t rows) const;  ///< gate and up together where gated
+    GemmPlan plan_up(std::int64_t rows) const;              ///< gate and up together where gated
+    GemmPlan plan_up_on(std::int64_t rows, int sms) const;  ///< on so many SMs
     GemmPlan plan_down(std::int64_t rows) const;
-    GemmPlan plan_down_part(std::int64_t rows, int parts) const;  ///< one of so many, by columns
+    /// One of so many parts, by columns, on so many SMs.
+    GemmPlan plan_down_part(std::int64_t rows, int parts, int sms) const;
     GemmPlan plan_down_and_send(std::int64_t rows) const;  ///< tiles for results that are sent away
     GemmPlan plan_up_like(std::int64_t rows, const GemmPlan& like) const;
     GemmPlan plan_down_like(std::int64_t rows, const GemmPlan& like) const;
-    /// Of the first GEMM's columns, what is stored: a fused activation makes one of gate and up.
-    double stored_of_up() const;
+    /// What a fused activation of rows of `width` elements makes of the first GEMM's end: of gate
+    /// and up one column; on the way back it reads them and stores both their gradients.
+    FusedEnd end_of_up(std::int64_t width) const;
     /// The activation as a kernel of its own, on rows of `width` elements.
     Traffic activation(std::int64_t rows, std::int64_t width) const;
     Process route(GpuId gpu);       ///< router GEMM, top-k, softmax; nothing in the backward pass

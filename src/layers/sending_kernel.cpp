@@ -76,4 +76,36 @@ Process run_sending(MoeLayer& layer, GpuId gpu, Sending sending,
     endpoint.drop_counter(done);
 }
 
+Process send_messages(MoeLayer& layer, Mail& mail, GpuId gpu, std::vector<Outgoing> messages) {
+    std::vector<std::size_t> ends;  // by message: behind its last row
+    double bytes = 0;
+    for (const Outgoing& one : messages) {
+        ends.push_back((ends.empty() ? 0 : ends.back()) + one.rows.size());
+        bytes += static_cast<double>(one.bytes);
+    }
+    const std::size_t rows = ends.empty() ? 0 : ends.back();
+    Sending sending;
+    sending.sms = layer.system.sending_sms;
+    sending.rows = static_cast<std::int64_t>(rows);
+    sending.read = rows == 0 ? 0 : bytes / static_cast<double>(rows);
+    sending.stored = sending.read;
+    sending.table = static_cast<double>(layer.tokens(gpu) * layer.row_bytes());
+    std::size_t next = 0;  // message
+    const auto send_up_to = [&](std::size_t row) {
+        int told = 0;
+        for (; next < messages.size() && ends[next] <= row; ++next, ++told) {
+            Outgoing& one = messages[next];
+            mail.store_told(gpu, one.to, one.channel, std::move(one.rows), one.bytes);
+        }
+        return told;
+    };
+    if (rows == 0) {  // flags alone: no kernel waits for them
+        for (Outgoing& one : messages) mail.store(gpu, one.to, one.channel, {}, one.bytes);
+        co_return;
+    }
+    std::size_t stored = 0;  // rows
+    std::function<int(std::int64_t)> store = [&](std::int64_t) { return send_up_to(++stored); };
+    co_await run_sending(layer, gpu, sending, store);
+}
+
 }  // namespace moehub::layers

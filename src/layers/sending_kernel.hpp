@@ -2,10 +2,11 @@
 /// fast as an SM does, and stay until the hub has taken in what they stored. A row that lies in L2
 /// is read faster; what was evicted since the router read it comes from HBM.
 #pragma once
-#include "layers/moe_layer.hpp"
+#include "layers/mail.hpp"
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 namespace moehub::layers {
 
@@ -21,5 +22,17 @@ struct Sending {
 /// posts tell when they are taken in (Transfer::told). Ends when all are.
 Process run_sending(MoeLayer& layer, GpuId gpu, Sending sending,
                     std::function<int(std::int64_t)> store);
+
+/// A message, and its rows as they are sent.
+struct Outgoing {
+    GpuId to = 0;
+    std::size_t channel = 0;
+    Rows rows;
+    Bytes bytes = 0;
+};
+
+/// The system's `sending_sms` read the GPU's rows and store them, message after message; a message
+/// goes with its last row. One without rows is a flag, which an SM stores beside the others.
+Process send_messages(MoeLayer& layer, Mail& mail, GpuId gpu, std::vector<Outgoing> messages);
 
 }  // namespace moehub::layers

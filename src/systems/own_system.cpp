@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -67,7 +68,8 @@ class OwnGpu final : public GpuProgram {
             throw InputError(fmt::format("send: found {} B for {} rows", bytes, rows.size()));
         }
         waiting_.push_back({static_cast<GpuId>(to), checked(channel), std::move(rows), bytes});
-        if (waiting_.size() == 1) layer_.endpoint(gpu_).spawn("sending kernel", send_waiting());
+        if (!sending_ && waiting_.size() == 1)
+            layer_.endpoint(gpu_).spawn("sending kernel", send_waiting());
     }
     Process received(int channel, std::int64_t messages) override {
         if (messages < 0) {
@@ -79,32 +81,14 @@ class OwnGpu final : public GpuProgram {
     Rows take(int channel) override { return mail_.take(gpu_, checked(channel)); }
 
   private:
-    struct Waiting {
-        GpuId to = 0;
-        std::size_t channel = 0;
-        Rows rows;
-        Bytes bytes = 0;
-    };
-
-    /// One message after the other: SMs read its rows and store them, the message is there with the
-    /// last.
+    /// What was sent meanwhile goes with the next kernel.
     Process send_waiting() {
+        sending_ = true;
         while (!waiting_.empty()) {
-            Waiting& next = waiting_.front();
-            Sending sending;
-            sending.sms = layer_.system.sending_sms;
-            sending.rows = std::max<std::int64_t>(1, std::ssize(next.rows));
-            sending.read = static_cast<double>(next.bytes) / static_cast<double>(sending.rows);
-            sending.stored = sending.read;
-            sending.table = static_cast<double>(layer_.tokens(gpu_) * layer_.row_bytes());
-            std::function<int(std::int64_t)> store = [&](std::int64_t row) {
-                if (row + 1 < sending.rows) return 0;
-                mail_.store_told(gpu_, next.to, next.channel, std::move(next.rows), next.bytes);
-                return 1;
-            };
-            co_await run_sending(layer_, gpu_, sending, store);
-            waiting_.pop_front();
+            std::vector<Outgoing> messages = std::exchange(waiting_, {});
+            co_await send_messages(layer_, mail_, gpu_, std::move(messages));
         }
+        sending_ = false;
     }
     void check_token(std::uint32_t token) const {
         if (token < layer_.input.routing.tokens) return;
@@ -135,7 +119,8 @@ class OwnGpu final : public GpuProgram {
     MoeLayer& layer_;
     Mail& mail_;
     GpuId gpu_;
-    std::deque<Waiting> waiting_;  ///< the first is being sent
+    std::vector<Outgoing> waiting_;  ///< for the next kernel that sends
+    bool sending_ = false;
 };
 
 struct Own {

@@ -56,7 +56,7 @@ GemmPlan cut(const Gpu& gpu, const GemmShape& shape, const Tile& tile, std::int6
     const double area = static_cast<double>(tile.first) * static_cast<double>(tile.second);
     const double in = shape.fp8 ? 1 : 2;  // bytes of an element of weights and inputs
     const double out = 2 * shape.stored;  // bytes that an element of the result leaves behind
-    const double footprint = in * k * n + rows * (in * k + out * n);
+    const double footprint = in * k * n + rows * (in * k + out * n + shape.beside);
 
     GemmPlan plan;
     plan.tile_rows = tile.first;
@@ -75,7 +75,7 @@ GemmPlan cut(const Gpu& gpu, const GemmShape& shape, const Tile& tile, std::int6
           .store_bytes = out * area,
           .sms = 1}}};
     plan.weight_bytes = in * depth * n / across;
-    plan.row_bytes = rows * (in * k + out * n) / tiles;
+    plan.row_bytes = rows * (in * k + out * n + shape.beside) / tiles;
     plan.start = to_seconds(gpu.kernels.gemm_start);
     if (split > 1)
         plan.finish =

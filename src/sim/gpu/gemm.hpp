@@ -12,6 +12,7 @@ struct GemmShape {
     bool cold = false;    ///< nothing of it is in L2: it is not replayed, other work went before
     double send_row = 0;  ///< seconds to send a row of the result away, from when it is done
     bool fp8 = false;     ///< weights and inputs of one byte; the result stays bf16
+    double beside = 0;    ///< bytes a row that its end reads further
     double stored = 1;    ///< of the result's columns: 1/2 where gate and up become one at the end
 };
 

@@ -40,8 +40,10 @@ TileRun group_tiles(const GroupedShape& shape, std::size_t group, const GemmPlan
             static_cast<std::int64_t>(group),
             {.flops = cost.work * kCluster * 2 * tile_rows * tile_cols * k,
              .load_bytes = cost.element * k * (tile_cols + valid),
-             .hbm_bytes = cost.miss *
-                          (cost.element * k * n + rows * (cost.element * k + cost.out * n)) / pairs,
+             .hbm_bytes =
+                 cost.miss *
+                 (cost.element * k * n + rows * (cost.element * k + cost.out * n + shape.beside)) /
+                 pairs,
              .store_bytes = cost.out * tile_rows * tile_cols,
              .sms = kCluster}};
 }
@@ -59,8 +61,9 @@ GemmPlan plan_grouped_gemm(const Gpu& gpu, const GroupedShape& shape) {
     Cost cost;
     if (shape.fp8) cost = {1, 1, fp8_work(gpu, gpu.kernels.fp8_grouped_efficiency), 2};
     cost.out = 2 * shape.stored;
-    const double footprint = cost.element * static_cast<double>(used) * k * n +
-                             static_cast<double>(rows) * (cost.element * k + cost.out * n);
+    const double footprint =
+        cost.element * static_cast<double>(used) * k * n +
+        static_cast<double>(rows) * (cost.element * k + cost.out * n + shape.beside);
     cost.miss = shape.cold ? 1 : 1 - l2_hit(gpu, footprint);
 
     const bool small = rows / std::max<std::int64_t>(groups, 1) <= kSmall || shape.n <= kSmall;

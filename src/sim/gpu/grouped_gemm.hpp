@@ -10,6 +10,7 @@ struct GroupedShape {
     std::int64_t k = 0;
     std::int64_t n = 0;
     bool fp8 = false;   ///< weights and inputs of one byte; the result stays bf16
+    double beside = 0;  ///< as of GemmShape
     double stored = 1;  ///< as of GemmShape
     bool cold = false;  ///< nothing of it is in L2: it is not replayed, other work went before
 };

@@ -101,14 +101,6 @@ double stream_seconds(const Gpu& gpu, const Traffic& traffic) {
     return seconds(gpu, traffic, 1);
 }
 
-Traffic of_recent(const Gpu& gpu, Traffic traffic) {
-    const double kept = l2_hit(gpu, traffic.read + traffic.written);
-    traffic.again += kept * (traffic.read + traffic.written);
-    traffic.read *= 1 - kept;
-    traffic.written *= 1 - kept;
-    return traffic;
-}
-
 double replayed_stream_seconds(const Gpu& gpu, const Traffic& traffic) {
     return seconds(gpu, traffic, 1 - l2_hit(gpu, traffic.read + traffic.written));
 }

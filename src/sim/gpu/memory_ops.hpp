@@ -42,10 +42,6 @@ struct StreamPlan {
 StreamPlan plan_stream(const Gpu& gpu, const Traffic& traffic);
 double stream_seconds(const Gpu& gpu, const Traffic& traffic);
 
-/// The kernel's input was written just before, and L2 writes back late: what of input and output it
-/// holds is not HBM's.
-Traffic of_recent(const Gpu& gpu, Traffic traffic);
-
 /// Replayed alone: L2 may still hold what the previous replay moved.
 double replayed_stream_seconds(const Gpu& gpu, const Traffic& traffic);
 

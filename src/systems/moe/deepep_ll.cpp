@@ -124,7 +124,7 @@ Process dispatch(LowLatency& ll, GpuId gpu, Rows& received) {
     co_await wait(layer, ll.dispatch, gpu, layer.experts_of(gpu).size() * layer.gpus.count());
     received = ll.dispatch.take(gpu, kRows);
     const double packed = static_cast<double>(received.size()) * static_cast<double>(bytes);
-    const Traffic packing = of_recent(layer.card(gpu).gpu, {.read = packed, .written = packed});
+    const Traffic packing{.read = packed, .written = packed};
     if (packed > 0) co_await run_stream(layer.card(gpu), packing);
 }
 
@@ -143,8 +143,7 @@ Process combine(LowLatency& ll, GpuId gpu, const std::vector<Rows>& results) {
     const auto rows = static_cast<std::int64_t>(layer.rows_of(gpu).size());
     const Traffic sum =
         sum_traffic(rows, layer.top_k(), static_cast<double>(layer.combine_bytes()));
-    const Traffic arrived = of_recent(layer.card(gpu).gpu, sum);
-    co_await run_stream(layer.card(gpu), arrived);
+    co_await run_stream(layer.card(gpu), sum);
 }
 
 Process run_layer(LowLatency& ll, GpuId gpu) {

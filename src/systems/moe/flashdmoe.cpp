@@ -91,15 +91,8 @@ std::int64_t blocks_of(std::int64_t rows, std::int64_t block_rows) {
     return (rows + block_rows - 1) / block_rows;
 }
 
-/// All rows of a source for an expert.
-struct Packet {
-    GpuId to = 0;
-    std::size_t expert = 0;  ///< among the receiver's
-    Rows rows;
-};
-
 /// Those for everyone's first expert first.
-std::vector<Packet> packets_of(FlashDmoe& f, GpuId gpu) {
+std::vector<Outgoing> packets_of(FlashDmoe& f, GpuId gpu) {
     MoeLayer& layer = f.layer;
     std::vector<std::vector<Rows>> packets(layer.gpus.count(), std::vector<Rows>(f.most_experts));
     for (const Row& row : layer.rows_of(gpu)) {
@@ -108,50 +101,25 @@ std::vector<Packet> packets_of(FlashDmoe& f, GpuId gpu) {
         packets[row.rank][static_cast<std::size_t>(found - experts.begin())].push_back(
             carried(layer, row));
     }
-    std::vector<Packet> list;
+    std::vector<Outgoing> list;
     for (std::size_t expert = 0; expert < f.most_experts; ++expert) {
         for (std::uint32_t turn = 0; turn < layer.gpus.count(); ++turn) {
             const auto to = static_cast<GpuId>((gpu + turn) % layer.gpus.count());
             if (expert >= layer.experts_of(to).size()) continue;
-            list.push_back({to, expert, std::move(packets[to][expert])});
+            Rows& rows = packets[to][expert];
+            const Bytes bytes = static_cast<Bytes>(rows.size()) * layer.dispatch_bytes();
+            list.push_back({to, f.channel(expert, gpu), std::move(rows), bytes});
         }
     }
     return list;
 }
 
-/// SMs read and store row after row, and a signal with the last of each packet. An empty packet is
-/// its signal alone.
-Process send_packets(FlashDmoe& f, GpuId gpu, std::vector<Packet>& packets) {
-    MoeLayer& layer = f.layer;
-    std::vector<std::size_t> of_row;  // by row: its packet, where it is the last
-    for (std::size_t i = 0; i < packets.size(); ++i) {
-        of_row.resize(of_row.size() + std::max<std::size_t>(1, packets[i].rows.size()),
-                      packets.size());
-        of_row.back() = i;
-    }
-    Sending sending;
-    sending.sms = layer.system.sending_sms;
-    sending.rows = static_cast<std::int64_t>(of_row.size());
-    sending.read = static_cast<double>(layer.dispatch_bytes());
-    sending.stored = static_cast<double>(layer.dispatch_bytes());
-    sending.table = sending.read * layer.tokens(gpu);
-    std::function<int(std::int64_t)> store = [&](std::int64_t row) {
-        const std::size_t number = of_row[static_cast<std::size_t>(row)];
-        if (number == packets.size()) return 0;
-        Packet& packet = packets[number];
-        const Bytes bytes = static_cast<Bytes>(packet.rows.size()) * layer.dispatch_bytes();
-        f.dispatch.store_told(gpu, packet.to, f.channel(packet.expert, gpu), std::move(packet.rows),
-                              bytes);
-        return 1;
-    };
-    co_await run_sending(layer, gpu, sending, store);
-}
-
 /// Messages that will come back.
-std::int64_t results_of(const FlashDmoe& f, const std::vector<Packet>& packets) {
+std::int64_t results_of(const FlashDmoe& f, const std::vector<Outgoing>& packets) {
     std::int64_t results = 0;
-    for (const Packet& packet : packets) {
-        const sim::RowGemm& gemm = *f.experts[packet.to][packet.expert].up;
+    for (const Outgoing& packet : packets) {
+        const std::size_t expert = packet.channel / f.layer.gpus.count();
+        const sim::RowGemm& gemm = *f.experts[packet.to][expert].up;
         results += blocks_of(static_cast<std::int64_t>(packet.rows.size()), gemm.block_rows());
     }
     return results;
@@ -205,9 +173,9 @@ Process run_layer(FlashDmoe& f, GpuId gpu) {
     co_await layer.host(gpu).launch(1);
     {
         const Communicating communicating(layer.card(gpu));
-        std::vector<Packet> packets = packets_of(f, gpu);
+        std::vector<Outgoing> packets = packets_of(f, gpu);
         const std::int64_t results = results_of(f, packets);
-        co_await send_packets(f, gpu, packets);
+        co_await send_messages(layer, f.dispatch, gpu, std::move(packets));
         co_await f.combine.arrived(gpu, 0, results);
     }
     take_back(layer, gpu, f.combine.take(gpu, 0));

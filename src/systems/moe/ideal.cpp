@@ -15,15 +15,20 @@ enum class Way {
     own_tiles,       ///< a GEMM for each expert, with the tiles that suit its rows
     expected_tiles,  ///< with those that suit the rows expected: experts fill the card otherwise
     by_columns,      ///< as moe-hub
+    by_rows,         ///< the same, with tiles of the second GEMM that suit its rows alone
     by_blocks,       ///< as flashdmoe: a row block's second GEMM follows its first
+    small_blocks,    ///< as mega-moe: the same, with the smallest block that holds an expert's rows
+    one_by_one,      ///< as own_tiles, one expert after the other
     grouped,         ///< grouped GEMMs
 };
-constexpr std::array kWays = {Way::own_tiles, Way::expected_tiles, Way::by_columns, Way::by_blocks,
+constexpr std::array kWays = {Way::own_tiles, Way::expected_tiles, Way::by_columns,
+                              Way::by_blocks, Way::small_blocks,   Way::one_by_one,
                               Way::grouped};
 
 struct Ideal {
     MoeLayer& layer;
     Way way;
+    bool shared_first;  ///< shared experts before the others, or beside them with low priority
 };
 
 /// One of the experts of a GPU.
@@ -35,7 +40,7 @@ struct One {
 
 Process run_whole(Ideal& ideal, One one) {
     MoeLayer& layer = ideal.layer;
-    const bool own = ideal.way == Way::own_tiles;
+    const bool own = ideal.way != Way::expected_tiles;
     const std::int64_t expected = own ? one.rows : layer.tiling_rows(one.expert);
     GemmPlan up = layer.plan_up_like(one.rows, layer.plan_up(expected));
     const GemmPlan down = layer.plan_down_like(one.rows, layer.plan_down(expected));
@@ -51,8 +56,9 @@ Process run_by_columns(Ideal& ideal, One one) {
     const std::int64_t expected = layer.tiling_rows(one.expert);
     sim::RowGemm up(layer.card(one.gpu), layer.plan_up_like(one.rows, layer.plan_up(expected)),
                     sim::TileOrder::by_columns);
-    sim::RowGemm down(layer.card(one.gpu),
-                      layer.plan_down_like(one.rows, layer.plan_down_and_send(expected)),
+    const GemmPlan like =
+        ideal.way == Way::by_rows ? layer.plan_down(one.rows) : layer.plan_down_and_send(expected);
+    sim::RowGemm down(layer.card(one.gpu), layer.plan_down_like(one.rows, like),
                       sim::TileOrder::by_rows);
     up.start_all(one.rows);
     co_await up.finish(one.rows);
@@ -61,14 +67,24 @@ Process run_by_columns(Ideal& ideal, One one) {
     co_await down.run(one.rows);
 }
 
+/// A tile of 128 columns.
+GemmPlan small_block(std::int64_t rows) {
+    GemmPlan like;
+    for (like.tile_rows = 16; like.tile_rows < std::min<std::int64_t>(rows, 128);)
+        like.tile_rows *= 2;
+    like.tile_cols = 128;
+    return like;
+}
+
 Process run_by_blocks(Ideal& ideal, One one) {
     MoeLayer& layer = ideal.layer;
-    GemmPlan like = layer.plan_up(layer.tiling_rows(one.expert));
+    const bool small = ideal.way == Way::small_blocks;
+    GemmPlan like = small ? small_block(one.rows) : layer.plan_up(layer.tiling_rows(one.expert));
     like.split = 1;
     sim::RowGemm down(layer.card(one.gpu), layer.plan_down_like(one.rows, like),
                       sim::TileOrder::by_rows);
     sim::RowGemm up(layer.card(one.gpu), layer.plan_up_like(one.rows, like),
-                    sim::TileOrder::by_columns,
+                    small ? sim::TileOrder::by_rows : sim::TileOrder::by_columns,
                     [&down](std::uint32_t block) { down.start(block, 1); });
     up.start_all(one.rows);
     co_await up.finish(one.rows);
@@ -79,9 +95,9 @@ Process run_by_blocks(Ideal& ideal, One one) {
 Process run_expert(Ideal& ideal, One one, sim::CounterId done) {
     if (one.rows == 0) {
         ideal.layer.gpus.first_gemm_ended(one.gpu);
-    } else if (ideal.way == Way::by_columns) {
+    } else if (ideal.way == Way::by_columns || ideal.way == Way::by_rows) {
         co_await run_by_columns(ideal, one);
-    } else if (ideal.way == Way::by_blocks) {
+    } else if (ideal.way == Way::by_blocks || ideal.way == Way::small_blocks) {
         co_await run_by_blocks(ideal, one);
     } else {
         co_await run_whole(ideal, one);
@@ -103,6 +119,8 @@ Process run_experts_here(Ideal& ideal, GpuId gpu) {
     for (std::size_t i = 0; i < experts.size(); ++i) {
         const One one{gpu, experts[i], rows[i]};
         endpoint.spawn("expert", run_expert(ideal, one, done));
+        const auto ended = static_cast<std::int64_t>(i) + 1;
+        if (ideal.way == Way::one_by_one) co_await endpoint.until(done, ended);
     }
     co_await endpoint.until(done, static_cast<std::int64_t>(experts.size()));
 }
@@ -113,6 +131,7 @@ Process run_layer(Ideal& ideal, GpuId gpu) {
     const sim::CounterId shared = endpoint.add_counter("shared experts");
     co_await layer.route(gpu);
     endpoint.spawn("shared experts", run_shared_beside(layer, gpu, shared));
+    if (ideal.shared_first) co_await endpoint.until(shared, 1);
     co_await run_experts_here(ideal, gpu);
     layer.experts_ended(gpu);
     co_await endpoint.until(shared, 1);
@@ -120,9 +139,9 @@ Process run_layer(Ideal& ideal, GpuId gpu) {
     co_await layer.finish(gpu);
 }
 
-LayerResult run(const Job& job, Way way) {
+LayerResult run(const Job& job, Way way, bool shared_first) {
     MoeLayer layer(job);
-    Ideal ideal{layer, way};
+    Ideal ideal{layer, way, shared_first};
     layer.gpus.run("ideal layer", [&](GpuId gpu) { return run_layer(ideal, gpu); });
     layer.deliver_all_locally();
     return layer.result();
@@ -131,12 +150,16 @@ LayerResult run(const Job& job, Way way) {
 }  // namespace
 
 LayerResult run_ideal(const Job& job) {
-    LayerResult best = run(job, kWays.front());
+    const bool shares = job.input.model.shared_experts > 0;
+    LayerResult best = run(job, kWays.front(), false);
     for (const Way way : kWays) {
-        const bool has_activation = !job.system.fused_activation;
-        if (way == kWays.front() || (way == Way::by_blocks && has_activation)) continue;
-        LayerResult other = run(job, way);
-        if (other.time < best.time) best = std::move(other);
+        const bool in_blocks = way == Way::by_blocks || way == Way::small_blocks;
+        if (in_blocks && !job.system.fused_activation) continue;
+        for (const bool shared_first : {false, true}) {
+            if (shared_first && !shares) continue;
+            LayerResult other = run(job, way, shared_first);
+            if (other.time < best.time) best = std::move(other);
+        }
     }
     return best;
 }
