@@ -51,9 +51,10 @@ TEST_F(Cli, DoesEveryCommandHelpWithAnExample) {
 }
 
 TEST_F(Cli, IsAMisspeltNameAnsweredWithTheNearest) {
-    expect_refused("vaildate x.csv",
-                   "unknown command \"vaildate\", allowed: compare, run, gain, model, lines, list, show, "
-                   "collective, validate, reproduce, profile, place; did you mean \"validate\"?");
+    expect_refused(
+        "vaildate x.csv",
+        "unknown command \"vaildate\", allowed: compare, run, gain, model, lines, list, show, "
+        "collective, validate, reproduce, profile, place; did you mean \"validate\"?");
     expect_refused("collective --grian packet",
                    "collective: unknown option \"--grian\"; did you mean \"--grain\"?");
     expect_refused("--zzzzzzzz", "unknown option \"--zzzzzzzz\"; see moehub --help");

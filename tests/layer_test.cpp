@@ -221,6 +221,7 @@ TEST_P(EverySystem, breaks_its_time_down_into_parts_that_add_up) {
     EXPECT_LT(result.first_gemm, result.time);
 }
 
+#ifndef MOEHUB_SANITIZED  // fair_test.cpp runs smaller ones there
 TEST(Layer, nothing_beats_ideal) {
     for (const char* model : {"mixtral-8x7b", "qwen2-moe-2.7b", "deepseek-v2-lite"}) {
         for (const int tokens : {64, 512, 4096}) {
@@ -228,16 +229,16 @@ TEST(Layer, nothing_beats_ideal) {
             layer.machine = with_gpus(load_machine("dgx-h800"), 8);
             layer.model = load_model(model);
             layer.tokens = tokens;
-            const auto ideal = static_cast<double>(layer.run("ideal").time);
+            const Ps ideal = layer.run("ideal").time;
             for (const std::string& system : system_names()) {
                 if (!layer.allowed(system) || load_system(system).fp8_experts) continue;
-                // How tiles of several experts fall together differs a little.
-                EXPECT_GE(static_cast<double>(layer.run(system).time), 0.99 * ideal)
+                EXPECT_GE(layer.run(system).time, ideal)
                     << system << ", " << model << ", " << tokens << " tokens";
             }
         }
     }
 }
+#endif
 
 TEST_P(EverySystem, cannot_read_weights_faster_than_hbm) {
     Case layer;

@@ -122,8 +122,7 @@ TEST(MoeComm, a_host_that_waits_for_counts_delays_the_layer) {
     const LayerResult waits = run("deepep");
     const LayerResult worst_case = run("deepep", {"host_waits=false"});
     const Gpu gpu = load_machine("dgx-h800").gpu;
-    EXPECT_EQ(waits.time - worst_case.time,
-              gpu.overheads.host_sync + gpu.kernels.graph_replay);
+    EXPECT_EQ(waits.time - worst_case.time, gpu.overheads.host_sync + gpu.kernels.graph_replay);
     EXPECT_EQ(waits.dispatch, worst_case.dispatch);
 }
 

@@ -45,8 +45,7 @@ std::vector<std::string> todays_systems() {
 
 Gain explain_gain(const LayerInput& input, const SystemSpec& system, const SystemSpec& published,
                   const GainOptions& options) {
-    const SystemSpec baseline =
-        options.fp8 ? with_software(published, {{}, {}, true}) : published;
+    const SystemSpec baseline = options.fp8 ? with_software(published, {{}, {}, true}) : published;
     const auto step = [](const char* name, SystemSpec spec) {
         GainStep made{name, spec.name, std::move(spec)};
         return made;
