@@ -21,9 +21,8 @@ enum class Way {
     one_by_one,      ///< as own_tiles, one expert after the other
     grouped,         ///< grouped GEMMs
 };
-constexpr std::array kWays = {Way::own_tiles, Way::expected_tiles, Way::by_columns,
-                              Way::by_blocks, Way::small_blocks,   Way::one_by_one,
-                              Way::grouped};
+constexpr std::array kWays = {Way::own_tiles, Way::expected_tiles, Way::by_columns, Way::by_rows,
+                              Way::by_blocks, Way::small_blocks,   Way::one_by_one, Way::grouped};
 
 struct Ideal {
     MoeLayer& layer;
