@@ -60,6 +60,23 @@ struct MoeHubSpec {
     Ps ready_latency = 166 * kNs;  ///< from an acknowledgement to the thread-block scheduler
 };
 
+/// The units that DySHARP adds to SMs, hubs and switches (docs/dysharp.md).
+struct DysharpSpec {
+    int multimem_entries = 32;   ///< MultimemQ: instructions of a GPU that wait for their lists
+    Ps list_fetch = 20 * kNs;    ///< a list of targets, from shared memory to the MultimemQ
+    int flit_targets = 8;        ///< targets that one extension flit names
+    Ps replicate = kNs;          ///< that trimmed lists add to a packet's way through a switch
+    int sum_packets = 512;       ///< partial sums that a switch's port holds (64 KB)
+    bool reduce_locally = true;  ///< a GPU adds up what several of its experts made of a token;
+                                 ///< false: each result goes to the switch by itself
+    int tlb_entries = 512;       ///< of the AL TLB
+    int tlb_banks = 16;          ///< likewise
+    Ps tlb_lookup = kNs;         ///< for which a packet occupies a bank
+    int ts_entries = 1024;       ///< tiles that the TS table tracks; further ones lie in memory
+    int or_entries = 1024;       ///< tokens whose results the OR table counts; likewise
+    Ps poll = 332 * kNs;         ///< from a tracker's update to the SM that polls it
+};
+
 /// What a collective library costs around the wire (NCCL's own tuning constants).
 struct CollectiveCosts {
     Ps launch = 0;              ///< from the call to the first byte, and the final completion
@@ -80,6 +97,7 @@ struct Machine {
     int max_gpus = 0;  ///< largest size a user may ask for; 0: nodes * gpus_per_node
     NodeTopology topology = NodeTopology::switched;
     int switches = 1;        ///< per node
+    int switches_down = 0;   ///< of those out of service, and every GPU's links to them
     bool in_switch = false;  ///< switches multicast and reduce (NVLS)
     SwitchSpec switch_spec;
     std::string gpu_name;  ///< preset the gpu came from
@@ -87,6 +105,7 @@ struct Machine {
     LinkSpec link;  ///< inside a node
     HubSpec hub;
     MoeHubSpec moe_hub;
+    DysharpSpec dysharp;
     LinkSpec nic;          ///< between nodes; bandwidth 0: the machine is one node
     int spines = 0;        ///< spine switches between the rails' leaf switches
     Ps spine_latency = 0;  ///< leaf to spine, one way

@@ -25,6 +25,12 @@ enum class HostMode {
     eager,  ///< a framework, operator by operator
 };
 
+/// Whose units find addresses and count rows in the hubs.
+enum class HubUnits {
+    moe_hub,  ///< AAU and DAM
+    dysharp,  ///< AL table and TLB, TS table
+};
+
 /// A program reads only what concerns it; docs/systems.md says which.
 struct SystemSpec {
     std::string name;
@@ -35,8 +41,10 @@ struct SystemSpec {
     bool fused_activation = false;  ///< at the end of the first GEMM; false: a kernel of its own
 
     StoreQueue stores = StoreQueue::per_peer;
+    HubUnits hub = HubUnits::moe_hub;
     int communication_sms = 0;    ///< SMs that communication holds while it runs
     int sending_sms = 0;          ///< SMs that read rows and store them away
+    int combining_sms = 0;        ///< SMs that load sums of results
     double sm_copy = 0;           ///< bytes/s that one of those moves; 0: no limit
     double link_share = 1;        ///< of a GPU's link that its stores fill, for their flow control
     int chunk_rows = 1;           ///< rows that one store to a peer's queue holds
@@ -49,6 +57,7 @@ struct SystemSpec {
     double combine_element = 2;   ///< bytes of an element on its way back
     Ps dispatch_start = 0;        ///< of the dispatch, from launch to the first packet
     Ps combine_start = 0;         ///< of the combine, from launch to the first packet
+    bool overlap_passes = false;  ///< training: a micro-batch's forward beside another's backward
     Ps barrier = 0;               ///< of all GPUs inside a kernel, beyond its packets' way
 
     std::shared_ptr<const OwnProgram> own;  ///< instead of `program`: a user's (program.hpp)

@@ -89,6 +89,25 @@ Fields fields_of(MoeHubSpec& hub) {
     });
 }
 
+Fields fields_of(DysharpSpec& d) {
+    constexpr Limits kTable = {1, 1 << 28};
+    constexpr Limits kTime = {0, kLongest};
+    return optional_fields({
+        {"multimem_entries", &d.multimem_entries, Kind::count, kTable, "wait for their lists"},
+        {"list_fetch", &d.list_fetch, Kind::time, kTime, "a list of targets, to the MultimemQ"},
+        {"flit_targets", &d.flit_targets, Kind::count, {1, 1024}, "that an extension flit names"},
+        {"replicate", &d.replicate, Kind::time, kTime, "that trimmed lists add in a switch"},
+        {"sum_packets", &d.sum_packets, Kind::count, {1, 1 << 20}, "partial sums at a port"},
+        {"reduce_locally", &d.reduce_locally, Kind::flag, {}, "before results leave their GPU"},
+        {"tlb_entries", &d.tlb_entries, Kind::count, kTable, "of the AL TLB"},
+        {"tlb_banks", &d.tlb_banks, Kind::count, {1, 1024}, "of the AL TLB"},
+        {"tlb_lookup", &d.tlb_lookup, Kind::time, kTime, "of one packet in its bank"},
+        {"ts_entries", &d.ts_entries, Kind::count, kTable, "tiles that are tracked"},
+        {"or_entries", &d.or_entries, Kind::count, kTable, "tokens whose results are counted"},
+        {"poll", &d.poll, Kind::time, kTime, "from a tracker's update to an SM"},
+    });
+}
+
 Fields fields_of(SwitchSpec& spec) {
     return {{"sum_packets",
              &spec.sum_packets,
@@ -179,6 +198,7 @@ Fields fields_of(Machine& m) {
          "switched or mesh (no switches)",
          optional},
         {"switches", &m.switches, Kind::count, {0, 255}, "per node", optional},
+        {"switches_down", &m.switches_down, Kind::count, {0, 254}, "out of service", optional},
         {"in_switch", &m.in_switch, Kind::flag, {}, "switches multicast and reduce", optional},
         {"spines", &m.spines, Kind::count, {0, 65536}, "between the rails' leaves", optional},
         {"spine_latency", &m.spine_latency, Kind::time, {0, kLongest}, "leaf to spine", optional},
@@ -189,6 +209,7 @@ Fields fields_of(Machine& m) {
     nest(fields, "switch.", fields_of(m.switch_spec));
     nest(fields, "hub.", fields_of(m.hub));
     nest(fields, "moe_hub.", fields_of(m.moe_hub));
+    nest(fields, "dysharp.", fields_of(m.dysharp));
     nest(fields, "nic.", fields_of(m.nic, {0, kFastest}, Need::optional));
     nest(fields, "collective.", fields_of(m.collective));
     return fields;

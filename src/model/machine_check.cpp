@@ -72,6 +72,11 @@ void check_nodes(const Machine& m, const Given& given) {
         refuse(given, "switches",
                fmt::format("found {}, allowed 0 with {}", m.switches,
                            named(given, "topology", "mesh")));
+    if (m.switches_down > 0 && m.switches_down >= m.switches)
+        refuse(given, "switches_down",
+               fmt::format("found {}, allowed at most {} of {}", m.switches_down,
+                           std::max(0, m.switches - 1),
+                           named(given, "switches", fmt::format("{}", m.switches))));
     if (mesh && m.in_switch)
         refuse(given, "in_switch",
                fmt::format("found true, allowed false with {}", named(given, "topology", "mesh")));

@@ -23,8 +23,10 @@ Fields fields_of(SystemSpec& s) {
          Kind::choice,
          {},
          "how they wait"},
+        {"hub", moehub::choice(s.hub, {"moe-hub", "dysharp"}), Kind::choice, {}, "its units"},
         {"communication_sms", &s.communication_sms, count, {0, 4096}, "held by communication"},
         {"sending_sms", &s.sending_sms, count, {0, 4096}, "that read rows and store them"},
+        {"combining_sms", &s.combining_sms, count, {0, 4096}, "that load sums of results"},
         {"sm_copy", &s.sm_copy, rate, {0, 1e15}, "that one of those moves; 0: no limit"},
         {"link_share", &s.link_share, number, {0.01, 1}, "of a link that stores fill"},
         {"chunk_rows", &s.chunk_rows, count, {1, 65536}, "in one store to a peer's queue"},
@@ -37,6 +39,7 @@ Fields fields_of(SystemSpec& s) {
         {"combine_element", &s.combine_element, number, kElement, "bytes on the way back"},
         {"dispatch_start", &s.dispatch_start, time, kTime, "launch to first packet"},
         {"combine_start", &s.combine_start, time, kTime, "launch to first packet"},
+        {"overlap_passes", &s.overlap_passes, flag, {}, "forward beside backward, training"},
         {"barrier", &s.barrier, time, kTime, "of all GPUs, beyond its packets"},
     };
     for (Field& field : fields)
