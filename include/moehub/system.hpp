@@ -42,6 +42,7 @@ struct SystemSpec {
 
     StoreQueue stores = StoreQueue::per_peer;
     HubUnits hub = HubUnits::moe_hub;
+    bool switch_copies = true;    ///< switches copy rows and add results; false: one by one
     int communication_sms = 0;    ///< SMs that communication holds while it runs
     int sending_sms = 0;          ///< SMs that read rows and store them away
     int combining_sms = 0;        ///< SMs that load sums of results

@@ -24,6 +24,7 @@ Fields fields_of(SystemSpec& s) {
          {},
          "how they wait"},
         {"hub", moehub::choice(s.hub, {"moe-hub", "dysharp"}), Kind::choice, {}, "its units"},
+        {"switch_copies", &s.switch_copies, flag, {}, "rows, and add results; false: one by one"},
         {"communication_sms", &s.communication_sms, count, {0, 4096}, "held by communication"},
         {"sending_sms", &s.sending_sms, count, {0, 4096}, "that read rows and store them"},
         {"combining_sms", &s.combining_sms, count, {0, 4096}, "that load sums of results"},

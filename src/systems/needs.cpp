@@ -42,6 +42,11 @@ void check_needs(const LayerInput& in, const SystemSpec& system, const Needs& ne
                         "experts and an uneven placement",
                         in.placement.ranks, in.model.experts));
     if (needs.sends && system.sending_sms < 1) fail("sending_sms: found 0, allowed: 1 or more");
+    if (needs.combines && system.combining_sms < 1)
+        fail("combining_sms: found 0, allowed: 1 or more");
+    if (needs.combines && system.sending_sms + system.combining_sms >= in.machine.gpu.sms)
+        fail(fmt::format("{} SMs send and {} combine, and a GPU of {} has {}", system.sending_sms,
+                         system.combining_sms, in.machine.name, in.machine.gpu.sms));
     if (needs.spare_sms && system.communication_sms < 1)
         fail("communication_sms: found 0, allowed: 1 or more");
     if (needs.spare_sms && system.communication_sms >= in.machine.gpu.sms)

@@ -104,6 +104,38 @@ const std::vector<Program>& programs() {
           .one_kernel = true,
           .as_sent = true},
          {"tensor_share", "combine_element", "barrier", "dispatch_start"}},
+        {"dysharp",
+         "dysharp.cpp",
+         run_dysharp,
+         {.in_switch = true,
+          .whole_experts = true,
+          .computes = true,
+          .sends = true,
+          .combines = true,
+          .one_kernel = true,
+          .as_sent = true},
+         {"hub", "switch_copies", "sending_sms", "combining_sms"}},
+        {"dysharp-basic",
+         "dysharp_basic.cpp",
+         run_dysharp_basic,
+         {.one_node = true,
+          .in_switch = true,
+          .whole_experts = true,
+          .sends = true,
+          .combines = true},
+         {"hub", "sending_sms", "combining_sms"}},
+        {"moe-hub+dysharp",
+         "moe_hub_dysharp.cpp",
+         run_moe_hub_dysharp,
+         {.one_node = true,
+          .in_switch = true,
+          .whole_experts = true,
+          .computes = true,
+          .sends = true,
+          .combines = true,
+          .one_kernel = true,
+          .as_sent = true},
+         {"hub", "sending_sms", "combining_sms"}},
         {"moe-hub",
          "moe_hub.cpp",
          run_moe_hub,
@@ -124,9 +156,10 @@ constexpr std::string_view kEveryones[] = {"host", "fused_activation", "fp8_expe
 
 /// In the order in which they are listed; presets/systems has one of each.
 constexpr std::string_view kSystems[] = {
-    "ideal", "torch",   "megatron-te", "fastermoe", "tutel",     "ccfuser",
-    "comet", "deepep",  "deepep-ll",   "one-sided", "flashdmoe", "mega-moe",
-    "nvls",  "moe-hub", "mh-base",     "mh-pkt",    "mh-dep"};
+    "ideal",   "torch",   "megatron-te",   "fastermoe",   "tutel",           "ccfuser",
+    "comet",   "deepep",  "deepep-ll",     "one-sided",   "flashdmoe",       "mega-moe",
+    "nvls",    "dysharp", "dysharp-basic", "fusion-only", "moe-hub+dysharp", "moe-hub",
+    "mh-base", "mh-pkt",  "mh-dep"};
 
 const Program& program_of(const SystemSpec& system) {
     std::vector<std::string> names;
