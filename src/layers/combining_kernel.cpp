@@ -6,14 +6,6 @@
 #include <cmath>
 
 namespace moehub::layers {
-namespace {
-
-/// Bytes of loads that an SM keeps in flight, in its registers. NCCL's in-switch kernels fill a
-/// GPU's links with 4 to 6 blocks, which takes 100 KiB of each; this is a quarter of an SM's
-/// registers.
-constexpr Bytes kInFlight = 65536;
-
-}  // namespace
 
 CombiningKernel::CombiningKernel(MultimemLayer& rows, Collected collected)
     : rows_(rows),
@@ -50,7 +42,8 @@ Process CombiningKernel::run_sm(GpuId gpu) {
         const Item item = queue.items[static_cast<std::size_t>(ticket)];
         const RowCopy copy{0, 0, static_cast<double>(item.part.bytes)};
         co_await endpoint.delay(std::llround(1e12 * row_copy_seconds(kernels, copy)));
-        const std::int64_t most = std::max<Bytes>(1, kInFlight / item.part.bytes);
+        const std::int64_t most =
+            std::max<Bytes>(1, rows_.layer.system.load_window / item.part.bytes);
         co_await endpoint.until(arrived, posted - most + 1);
         posted += rows_.load(gpu, rows_.token_on(gpu, item.token), item.part, arrived);
         if (item.last) underway.push_back(item.token);

@@ -235,8 +235,7 @@ void MultimemLayer::write_results(GpuId gpu, const MultimemExpert& expert, std::
 }
 
 void MultimemLayer::add_crossed(GpuId home, std::uint32_t token, GpuId from) {
-    const sim::RowStretch row{token, 0, layer.combine_bytes()};
-    layer.gpus.hub(home).sums(crossed_[home]).add(row, sums(from).read(row), 1);
+    layer.gpus.hub(home).sums(crossed_[home]).add_sums_of(token, sums(from), 1);
 }
 
 void MultimemLayer::close_books(GpuId gpu) {
@@ -255,8 +254,7 @@ void MultimemLayer::close_books(GpuId gpu) {
             other_nodes += n != node && !nodes[n].empty();
         if (!collected(gpu, token_on(gpu, token)) || !crossed.complete(token, other_nodes))
             continue;
-        const sim::RowStretch row{token, 0, layer.combine_bytes()};
-        sums(gpu).add(row, crossed.read(row), other_nodes);
+        sums(gpu).add_sums_of(token, crossed, other_nodes);
         layer.books.returned_sum(token, sums(gpu).identity(token), sums(gpu).lines(),
                                  sums(gpu).numbers(token));
     }

@@ -1,7 +1,6 @@
 #include "layers/token_fusion.hpp"
 
-#include "layers/rows.hpp"
-#include "layers/sending_kernel.hpp"
+#include "layers/multimem_dispatch.hpp"
 #include "sim/gpu/row_copy.hpp"
 
 #include <algorithm>
@@ -12,6 +11,12 @@ namespace moehub::layers {
 namespace {
 
 constexpr Bytes kToken = 4;  ///< bytes of a token's number in a notice
+
+/// Row block after row block, so that tokens are through early; where one fills the card by itself,
+/// column after column, so that those that wait read the weights together.
+sim::TileOrder order_of(const sim::Card& card, const GemmPlan& plan) {
+    return plan.tiles_across >= card.gpu.sms ? sim::TileOrder::by_columns : sim::TileOrder::by_rows;
+}
 
 }  // namespace
 
@@ -30,7 +35,9 @@ TokenFusion::TokenFusion(MultimemLayer& rows)
         const auto gpu = static_cast<GpuId>(i);
         gemms_[gpu].resize(rows_.experts(gpu).size());
         for (std::size_t expert = 0; expert < gemms_[gpu].size(); ++expert) add_gemms(gpu, expert);
-        layer_.gpus.hub(gpu).listen(starters_.emplace_back(*this, gpu));
+        layer_.gpus.hub(gpu).listen(starters_.emplace_back(
+            rows_, gpu,
+            [this, gpu](std::size_t expert) -> sim::RowGemm& { return *gemms_[gpu][expert].up; }));
         sim::Endpoint& endpoint = layer_.endpoint(gpu);
         endpoint.spawn_unit("OR table", watch_notices(gpu));
         if (relay_.several_nodes()) endpoint.spawn_unit("relay", watch_crossings(gpu));
@@ -47,12 +54,13 @@ void TokenFusion::add_gemms(GpuId gpu, std::size_t expert) {
     like.split = 1;
     sim::Card& card = layer_.card(gpu);
     Gemms& made = gemms_[gpu][expert];
+    const GemmPlan down = layer_.plan_down_like(rows, like);
     made.down = std::make_unique<sim::RowGemm>(
-        card, layer_.plan_down_like(rows, like), sim::TileOrder::by_rows,
+        card, down, order_of(card, down),
         [this, gpu, expert](std::uint32_t block) { tell_collectors(gpu, expert, block); });
+    const GemmPlan up = layer_.plan_up_like(rows, like);
     made.up = std::make_unique<sim::RowGemm>(
-        card, layer_.plan_up_like(rows, like), sim::TileOrder::by_columns,
-        [this, gpu, expert](std::uint32_t block) {
+        card, up, order_of(card, up), [this, gpu, expert](std::uint32_t block) {
             layer_.endpoint(gpu).spawn("row block", start_second(gpu, expert, block));
         });
 }
@@ -65,39 +73,23 @@ Ps TokenFusion::ready_latency() const {
 
 // Out.
 
-void TokenFusion::add_tokens(GpuId gpu) {
-    const std::uint32_t first = layer_.first_token(gpu);
-    const std::uint32_t node = layer_.gpus.fabric.topology().node(gpu);
-    for (std::uint32_t token = first; token < first + layer_.tokens(gpu); ++token) {
-        expect(gpu, rows_.add_token(gpu, token, rows_.rows_by_node(token)[node]));
+std::int64_t TokenFusion::add_tokens(GpuId gpu) {
+    const std::int64_t stores = layers::add_tokens(rows_, gpu);
+    for (std::uint32_t i = 0; i < layer_.tokens(gpu); ++i) {
+        expect(gpu, rows_.token_on(gpu, layer_.first_token(gpu) + i));
     }
+    return stores;
 }
 
 Process TokenFusion::dispatch(GpuId gpu, sim::CounterId answered) {
-    const std::uint32_t first = layer_.first_token(gpu);
-    const std::int64_t stores_in_all = stores(gpu) + relay_.crossings(gpu);
-    Sending sending;
-    sending.sms = layer_.system.sending_sms;
-    sending.rows = layer_.tokens(gpu);
-    sending.read = static_cast<double>(layer_.dispatch_bytes());
-    sending.stored = sending.read * static_cast<double>(stores_in_all) /
-                     static_cast<double>(std::max<std::int64_t>(1, sending.rows));
-    sending.table = sending.read * static_cast<double>(sending.rows);
-    std::function<int(std::int64_t)> store = [this, gpu, first, answered](std::int64_t i) {
-        const auto token = first + static_cast<std::uint32_t>(i);
-        const int here = rows_.store(gpu, rows_.token_on(gpu, token), {answered, true});
-        return here + (relay_.several_nodes() ? relay_.cross(gpu, rows_.rows_by_node(token)) : 0);
-    };
-    co_await run_sending(layer_, gpu, sending, store);
-}
-
-std::int64_t TokenFusion::stores(GpuId gpu) const {
-    const std::uint32_t first = layer_.first_token(gpu);
-    std::int64_t sum = 0;
-    for (std::uint32_t i = 0; i < layer_.tokens(gpu); ++i) {
-        sum += rows_.stores_of(rows_.token_on(gpu, first + i));
+    Crossings crossings;
+    if (relay_.several_nodes()) {
+        crossings.stores = relay_.crossings(gpu);
+        crossings.store = [this, gpu](std::uint32_t token) {
+            return relay_.cross(gpu, rows_.rows_by_node(token));
+        };
     }
-    return sum;
+    return send_tokens(rows_, gpu, answered, std::move(crossings));
 }
 
 /// A token from another node goes on to its experts in this one.
@@ -120,18 +112,6 @@ Process TokenFusion::watch_crossings(GpuId gpu) {
 }
 
 // Through the experts.
-
-void TokenFusion::Starter::rows_ready(sim::RegionId region, std::uint32_t tile) {
-    const auto& experts = fusion.rows_.experts(gpu);
-    const auto expert = std::find_if(experts.begin(), experts.end(),
-                                     [&](const auto& one) { return one.input == region; });
-    sim::RowGemm& up = *fusion.gemms_[gpu][static_cast<std::size_t>(expert - experts.begin())].up;
-    const std::uint32_t in_tile = fusion.layer_.gpus.hub(gpu).space(region).block_rows;
-    const std::uint32_t rows =
-        std::min(in_tile, fusion.rows_.rows_in(gpu, *expert) - tile * in_tile);
-    const std::uint32_t size = up.block_rows();
-    up.start(tile * (in_tile / size), (rows - 1) / size + 1);
-}
 
 Process TokenFusion::start_second(GpuId gpu, std::size_t expert, std::uint32_t block) {
     co_await layer_.endpoint(gpu).delay(ready_latency());

@@ -10,7 +10,7 @@
 #include "layers/mail.hpp"
 #include "layers/multimem_layer.hpp"
 #include "layers/relay.hpp"
-#include "sim/gpu/row_gemm.hpp"
+#include "layers/tile_starter.hpp"
 #include "sim/hub/or_table.hpp"
 
 #include <deque>
@@ -22,12 +22,12 @@ class TokenFusion {
   public:
     explicit TokenFusion(MultimemLayer& rows);
 
-    /// What a GPU knows of its own tokens once they are routed; before they are sent.
-    void add_tokens(GpuId gpu);
-    /// The role of `sending_sms` SMs: sends the GPU's tokens out. `answered` counts their stores'
-    /// acknowledgements, as many as `stores` says.
+    /// What a GPU knows of its own tokens once they are routed, before they are sent; returns how
+    /// many stores they take in its node.
+    std::int64_t add_tokens(GpuId gpu);
+    /// The role of `sending_sms` SMs: sends the GPU's tokens out. `answered` counts
+    /// acknowledgements of those stores.
     Process dispatch(GpuId gpu, sim::CounterId answered);
-    std::int64_t stores(GpuId gpu) const;
     /// The tiles of one expert, of which so many rows will have come.
     Process run_expert(GpuId gpu, std::size_t expert, std::int64_t rows);
     std::size_t experts(GpuId gpu) const { return gemms_[gpu].size(); }
@@ -43,12 +43,6 @@ class TokenFusion {
         std::unique_ptr<sim::RowGemm> up;
         std::unique_ptr<sim::RowGemm> down;
     };
-    struct Starter final : sim::ReadyListener {
-        TokenFusion& fusion;
-        GpuId gpu;
-        Starter(TokenFusion& of, GpuId on) : fusion(of), gpu(on) {}
-        void rows_ready(sim::RegionId region, std::uint32_t tile) override;
-    };
     void add_gemms(GpuId gpu, std::size_t expert);
     void tell_collectors(GpuId gpu, std::size_t expert, std::uint32_t block);
     void expect(GpuId gpu, const NodeToken& token);
@@ -63,7 +57,7 @@ class TokenFusion {
     MultimemLayer& rows_;
     MoeLayer& layer_;
     std::vector<std::vector<Gemms>> gemms_;  ///< [gpu][expert]
-    std::deque<Starter> starters_;
+    std::deque<TileStarter> starters_;
     Mail notices_;
     Relay relay_;
     CombiningKernel kernel_;

@@ -28,6 +28,7 @@ Fields fields_of(SystemSpec& s) {
         {"communication_sms", &s.communication_sms, count, {0, 4096}, "held by communication"},
         {"sending_sms", &s.sending_sms, count, {0, 4096}, "that read rows and store them"},
         {"combining_sms", &s.combining_sms, count, {0, 4096}, "that load sums of results"},
+        {"load_window", &s.load_window, bytes, {128, 1 << 24}, "that such an SM has in flight"},
         {"sm_copy", &s.sm_copy, rate, {0, 1e15}, "that one of those moves; 0: no limit"},
         {"link_share", &s.link_share, number, {0.01, 1}, "of a link that stores fill"},
         {"chunk_rows", &s.chunk_rows, count, {1, 65536}, "in one store to a peer's queue"},

@@ -114,7 +114,7 @@ const std::vector<Program>& programs() {
           .combines = true,
           .one_kernel = true,
           .as_sent = true},
-         {"hub", "switch_copies", "sending_sms", "combining_sms"}},
+         {"hub", "switch_copies", "sending_sms", "combining_sms", "load_window"}},
         {"dysharp-basic",
          "dysharp_basic.cpp",
          run_dysharp_basic,
@@ -123,7 +123,18 @@ const std::vector<Program>& programs() {
           .whole_experts = true,
           .sends = true,
           .combines = true},
-         {"hub", "sending_sms", "combining_sms"}},
+         {"hub", "sending_sms", "combining_sms", "load_window"}},
+        {"dysharp-comet",
+         "dysharp_comet.cpp",
+         run_dysharp_comet,
+         {.one_node = true,
+          .in_switch = true,
+          .whole_experts = true,
+          .computes = true,
+          .sends = true,
+          .combines = true,
+          .as_sent = true},
+         {"hub", "chunks", "sending_sms", "combining_sms", "load_window"}},
         {"moe-hub+dysharp",
          "moe_hub_dysharp.cpp",
          run_moe_hub_dysharp,
@@ -135,7 +146,7 @@ const std::vector<Program>& programs() {
           .combines = true,
           .one_kernel = true,
           .as_sent = true},
-         {"hub", "sending_sms", "combining_sms"}},
+         {"hub", "sending_sms", "combining_sms", "load_window"}},
         {"moe-hub",
          "moe_hub.cpp",
          run_moe_hub,
@@ -156,10 +167,10 @@ constexpr std::string_view kEveryones[] = {"host", "fused_activation", "fp8_expe
 
 /// In the order in which they are listed; presets/systems has one of each.
 constexpr std::string_view kSystems[] = {
-    "ideal",   "torch",   "megatron-te",   "fastermoe",   "tutel",           "ccfuser",
-    "comet",   "deepep",  "deepep-ll",     "one-sided",   "flashdmoe",       "mega-moe",
-    "nvls",    "dysharp", "dysharp-basic", "fusion-only", "moe-hub+dysharp", "moe-hub",
-    "mh-base", "mh-pkt",  "mh-dep"};
+    "ideal",   "torch",   "megatron-te",   "fastermoe",     "tutel",       "ccfuser",
+    "comet",   "deepep",  "deepep-ll",     "one-sided",     "flashdmoe",   "mega-moe",
+    "nvls",    "dysharp", "dysharp-basic", "dysharp-comet", "fusion-only", "moe-hub+dysharp",
+    "moe-hub", "mh-base", "mh-pkt",        "mh-dep"};
 
 const Program& program_of(const SystemSpec& system) {
     std::vector<std::string> names;

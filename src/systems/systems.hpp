@@ -21,6 +21,7 @@ LayerResult run_mega_moe(const Job& job);
 LayerResult run_nvls(const Job& job);
 LayerResult run_dysharp(const Job& job);
 LayerResult run_dysharp_basic(const Job& job);
+LayerResult run_dysharp_comet(const Job& job);
 LayerResult run_moe_hub_dysharp(const Job& job);
 LayerResult run_moe_hub(const Job& job);
 LayerResult run_mh_base(const Job& job);

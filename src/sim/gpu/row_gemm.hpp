@@ -64,6 +64,7 @@ class RowGemm final : private BlockOwner {
     int running_ = 0;                          ///< tiles submitted and not done
     CounterId ended_;                          ///< row blocks
     std::vector<std::uint32_t> left_;          ///< tiles of each row block
+    std::uint32_t underway_ = 0;               ///< row blocks that have started and not ended
 };
 
 }  // namespace moehub::sim

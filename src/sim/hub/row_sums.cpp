@@ -48,4 +48,13 @@ void RowSums::add(const RowStretch& stretch, const Sum& sum, std::uint32_t answe
              });
 }
 
+void RowSums::add_sums_of(std::uint32_t row, const RowSums& other, std::uint32_t answers) {
+    Row& to = rows_.at(row - first_);
+    to.identity += other.identity(row);
+    to.lines += lines_ * answers;
+    if (!with_numbers_) return;
+    double* own = numbers_.data() + (row - first_) * lines_;
+    for (std::uint64_t i = 0; i < lines_; ++i) own[i] += other.numbers(row)[i];
+}
+
 }  // namespace moehub::sim

@@ -51,6 +51,9 @@ class RowSums {
     /// What came for a stretch, for `answers` GPUs.
     void add(const RowStretch& stretch, const Sum& sum, std::uint32_t answers);
 
+    /// All of a row of another GPU's sums, as `answers` GPUs'.
+    void add_sums_of(std::uint32_t row, const RowSums& other, std::uint32_t answers);
+
     /// Whether every line of the row has come from so many GPUs.
     bool complete(std::uint32_t row, std::uint32_t answers) const {
         return rows_[row - first_].lines == lines_ * answers;

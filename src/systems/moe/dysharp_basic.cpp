@@ -4,7 +4,7 @@
 #include "layers/combining_kernel.hpp"
 #include "layers/expert_kernels.hpp"
 #include "layers/mail.hpp"
-#include "layers/sending_kernel.hpp"
+#include "layers/multimem_dispatch.hpp"
 #include "systems/systems.hpp"
 
 namespace moehub::systems {
@@ -36,22 +36,8 @@ Process dispatch(Basic& b, GpuId gpu) {
     const Communicating communicating(layer.card(gpu));
     co_await layer.host(gpu).launch(1);
     layer.gpus.dispatch_began(gpu);
-    const std::uint32_t first = layer.first_token(gpu);
-    std::int64_t stores = 0;
-    for (std::uint32_t token = first; token < first + layer.tokens(gpu); ++token) {
-        stores += b.rows.stores_of(b.rows.add_token(gpu, token, b.rows.rows_by_node(token)[0]));
-    }
-    Sending sending;
-    sending.sms = layer.system.sending_sms;
-    sending.rows = layer.tokens(gpu);
-    sending.read = static_cast<double>(layer.dispatch_bytes());
-    sending.stored = sending.read * static_cast<double>(stores) / static_cast<double>(sending.rows);
-    sending.table = sending.read * static_cast<double>(sending.rows);
-    std::function<int(std::int64_t)> store = [&b, gpu, first](std::int64_t i) {
-        const auto token = first + static_cast<std::uint32_t>(i);
-        return b.rows.store(gpu, b.rows.token_on(gpu, token), {b.acknowledged, true});
-    };
-    co_await run_sending(layer, gpu, sending, store);
+    const std::int64_t stores = add_tokens(b.rows, gpu);
+    co_await send_tokens(b.rows, gpu, b.acknowledged);
     co_await layer.endpoint(gpu).until(b.acknowledged, stores);
     co_await meet(layer.gpus, b.flags, gpu, 0, kFlag);
     layer.gpus.dispatch_ended(gpu);
@@ -60,9 +46,7 @@ Process dispatch(Basic& b, GpuId gpu) {
 Process run_experts_here(Basic& b, GpuId gpu) {
     const std::vector<std::int64_t> rows = b.rows.rows_by_expert(gpu);
     co_await run_grouped_experts(b.layer, gpu, rows);
-    for (const MultimemExpert& expert : b.rows.experts(gpu)) {
-        b.rows.write_results(gpu, expert, 0, b.rows.rows_in(gpu, expert));
-    }
+    write_all_results(b.rows, gpu);
     b.layer.experts_ended(gpu);
 }
 

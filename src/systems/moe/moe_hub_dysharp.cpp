@@ -25,8 +25,7 @@ struct Both {
 };
 
 Process produce(Both& b, GpuId gpu) {
-    b.fusion.add_tokens(gpu);
-    b.all_ready.start(gpu, b.fusion.stores(gpu));
+    b.all_ready.start(gpu, b.fusion.add_tokens(gpu));
     co_await b.fusion.dispatch(gpu, b.all_ready.acknowledged());
 }
 
