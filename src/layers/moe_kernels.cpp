@@ -66,8 +66,9 @@ GemmPlan MoeLayer::plan_down_part(std::int64_t rows, int parts, int sms) const {
     return plan(with_sms(input.machine.gpu, sms), shape, nullptr);
 }
 
-GemmPlan MoeLayer::plan_down_and_send(std::int64_t rows) const {
+GemmPlan MoeLayer::plan_down_and_send(std::int64_t rows, std::int64_t tile_rows) const {
     GemmShape shape = down_shape(*this, rows);
+    shape.tile_rows = tile_rows;
     const double away = static_cast<double>(gpus.count() - 1) / gpus.count();
     // Of a GPU's experts only the last has nothing behind which its results could be sent.
     const double last = static_cast<double>(experts_.size()) / input.model.experts;

@@ -1,6 +1,6 @@
 #include "layers/multimem_layer.hpp"
 
-#include "sim/gpu/gemm.hpp"
+#include "sim/gpu/row_gemm.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -42,10 +42,12 @@ void MultimemLayer::add_expert(GpuId gpu, int expert) {
     space.name = fmt::format("input of expert {} on gpu {}", expert, gpu);
     space.rows = layer.input.routing.tokens;
     space.data_bytes = sent_bytes();
-    if (options_.tiles) {
+    if (options_.tiles != Tiles::none) {
         const GemmPlan plan = layer.plan_up(layer.tiling_rows(expert));
         const auto rows = static_cast<std::uint32_t>(std::max<std::int64_t>(1, plan.tile_rows));
-        space.block_rows = (kTile + rows - 1) / rows * rows;
+        space.block_rows = options_.tiles == Tiles::fixed
+                               ? (kTile + rows - 1) / rows * rows
+                               : rows * sim::blocks_at_once(layer.input.machine.gpu, plan);
     }
     MultimemExpert made{expert, hub.add_region(space), hub.add_sums({}, layer.combine_bytes())};
     hub.set_results(made.input, made.results);

@@ -32,9 +32,15 @@ struct NodeToken {
 
 class MultimemLayer {
   public:
+    /// Of which the hubs tell when they have come.
+    enum class Tiles {
+        none,
+        fixed,    ///< 128 rows: entries of the TS table (DySHARP paper)
+        by_need,  ///< as many row blocks as should start together (MoE-Hub's dependency table)
+    };
     struct Options {
         bool in_switch = true;  ///< by lists that switches act on; false: each copy by itself
-        bool tiles = true;      ///< the hubs tell when a tile of rows has come
+        Tiles tiles = Tiles::fixed;
     };
     MultimemLayer(MoeLayer& layer, const Options& options);
 

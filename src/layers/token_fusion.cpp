@@ -50,11 +50,12 @@ TokenFusion::TokenFusion(MultimemLayer& rows)
 void TokenFusion::add_gemms(GpuId gpu, std::size_t expert) {
     const int number = rows_.experts(gpu)[expert].expert;
     const std::int64_t rows = layer_.rows_on(layer_.rank_of(gpu), number);
-    GemmPlan like = layer_.plan_up(layer_.tiling_rows(number));
-    like.split = 1;
+    const std::int64_t expected = layer_.tiling_rows(number);
+    const GemmPlan like = layer_.plan_up(expected);
     sim::Card& card = layer_.card(gpu);
     Gemms& made = gemms_[gpu][expert];
-    const GemmPlan down = layer_.plan_down_like(rows, like);
+    const GemmPlan down =
+        layer_.plan_down_like(rows, layer_.plan_down_and_send(expected, like.tile_rows));
     made.down = std::make_unique<sim::RowGemm>(
         card, down, order_of(card, down),
         [this, gpu, expert](std::uint32_t block) { tell_collectors(gpu, expert, block); });

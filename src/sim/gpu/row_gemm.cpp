@@ -13,11 +13,11 @@ RowGemm::RowGemm(Card& card, GemmPlan plan, TileOrder order, BlockDone done)
       columns_(static_cast<std::uint32_t>(plan_.tiles_across * plan_.split)),
       ended_(card.endpoint.add_counter("row blocks of an expert's GEMM")) {}
 
-std::uint32_t RowGemm::blocks_at_once() const {
-    if (plan_.runs.empty()) return 1;
-    const double reading = plan_.weight_bytes * card_.gpu.sms / plan_.rates.hbm;
-    const double multiplying = plan_.runs.front().work.flops * card_.gpu.sms /
-                               (card_.gpu.kernels.tensor_efficiency * card_.gpu.bf16_flops);
+std::uint32_t blocks_at_once(const Gpu& gpu, const GemmPlan& plan) {
+    if (plan.runs.empty()) return 1;
+    const double reading = plan.weight_bytes * gpu.sms / plan.rates.hbm;
+    const double multiplying =
+        plan.runs.front().work.flops * gpu.sms / (gpu.kernels.tensor_efficiency * gpu.bf16_flops);
     return std::max(1u, static_cast<std::uint32_t>(std::ceil(reading / multiplying)));
 }
 

@@ -17,7 +17,7 @@ constexpr Bytes kCount = 4;  ///< bytes of a count of rows
 struct Dysharp {
     explicit Dysharp(MoeLayer& of)
         : layer(of),
-          rows(of, {.in_switch = of.system.switch_copies, .tiles = true}),
+          rows(of, {.in_switch = of.system.switch_copies}),
           fusion(rows),
           counts(of),
           shared(of.gpus.add_counter("shared experts")) {}

@@ -15,7 +15,7 @@ constexpr Bytes kFlag = 16;
 struct Basic {
     explicit Basic(MoeLayer& of)
         : layer(of),
-          rows(of, {.in_switch = true, .tiles = false}),
+          rows(of, {.tiles = MultimemLayer::Tiles::none}),
           flags(of.gpus, "GPUs that have come so far", 2),
           kernel(rows,
                  [this](GpuId gpu, std::uint32_t) { layer.endpoint(gpu).increase(collected); }),

@@ -34,7 +34,7 @@ struct DysharpComet {
 
 DysharpComet::DysharpComet(MoeLayer& of)
     : layer(of),
-      rows(of, {.in_switch = true, .tiles = true}),
+      rows(of, {}),
       counts(of),
       flags(of.gpus, "GPUs that have computed a chunk", static_cast<std::size_t>(of.system.chunks)),
       kernel(rows, [this](GpuId gpu, std::uint32_t) { layer.endpoint(gpu).increase(collected); }),

@@ -12,7 +12,7 @@ namespace {
 struct Both {
     explicit Both(MoeLayer& of)
         : layer(of),
-          rows(of, {.in_switch = true, .tiles = true}),
+          rows(of, {.tiles = MultimemLayer::Tiles::by_need}),
           fusion(rows),
           all_ready(of.gpus.fabric),
           shared(of.gpus.add_counter("shared experts")) {}
