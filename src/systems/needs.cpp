@@ -26,6 +26,10 @@ void check_needs(const LayerInput& in, const SystemSpec& system, const Needs& ne
     const auto fail = [&](const std::string& why) {
         throw InputError(fmt::format("{} cannot run this: {}", system.name, why));
     };
+    if (system.overlap_passes)
+        fail(
+            "it overlaps a forward with a backward pass: whole models in training (moehub model "
+            "--training)");
     if (needs.one_gpu && in.machine.gpus() > 1)
         fail(fmt::format("it runs on one GPU, found {}", in.machine.gpus()));
     if (needs.one_node && in.machine.nodes > 1)

@@ -30,4 +30,7 @@ LayerResult run_own(const Job& job);  ///< a user's program (own_system.cpp)
 /// Runs a system's program, without checks; for simulate_layer and tests.
 LayerResult run_job(const Job& job);
 
+/// Throws InputError when a parameter is set that the system's program does not have.
+void check_parameters(const SystemSpec& system);
+
 }  // namespace moehub::systems
