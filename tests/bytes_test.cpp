@@ -17,6 +17,8 @@ constexpr int kLocal = kExperts / kGpus;
 constexpr int kTopK = 2;
 constexpr Bytes kRow = 512;  ///< of bf16: four whole packets, so that rows add up in any order
 constexpr std::int64_t kTokens = 64;  ///< of a GPU
+/// Where experts tell of row blocks: so few that an expert's rows are one, whatever their order.
+constexpr std::int64_t kFewTokens = 4;
 
 /// Flits on every GPU's link, both ways; 16 B each, packets of 128 B with a header of one.
 struct Wires {
@@ -70,14 +72,17 @@ struct Wires {
 /// Who chose whom.
 struct Chosen {
     explicit Chosen(const Routing& routing) {
-        for (std::int64_t token = 0; token < kGpus * kTokens; ++token) {
-            const int home = static_cast<int>(token / kTokens);
+        const std::int64_t each = routing.tokens / kGpus;
+        for (std::int64_t token = 0; token < routing.tokens; ++token) {
+            const int home = static_cast<int>(token / each);
             std::map<int, int> gpus;
             for (const int expert : routing.chosen_by(0, token)) {
                 ++rows[home][expert];
                 ++gpus[expert / kLocal];
             }
-            for (const auto& [gpu, count] : gpus) tokens[home][gpu].push_back(token % kTokens);
+            for (const auto& [gpu, count] : gpus) tokens[home][gpu].push_back(token % each);
+            gpus.erase(home);
+            others[home].push_back(gpus);
         }
     }
     Bytes rows_to(int home, int gpu) const {
@@ -89,6 +94,7 @@ struct Chosen {
 
     Bytes rows[kGpus][kExperts] = {};
     std::vector<std::int64_t> tokens[kGpus][kGpus];  ///< [home][GPU]: those with an expert there
+    std::vector<std::map<int, int>> others[kGpus];   ///< [home][token]: rows on each other GPU
 };
 
 template <class Pair>
@@ -245,6 +251,80 @@ void mh_base(const Chosen& chosen, Wires& wires) {
     wires.all_to_all(16);
 }
 
+/// A row and its weights up once with the list of experts, eight in a flit; down to each GPU with
+/// its own part of it. The sum is asked for in the same way and comes down once.
+void by_lists(const Chosen& chosen, Wires& wires) {
+    constexpr Bytes kSent = kRow + 4 * kTopK;
+    const auto list = [](int rows) { return (rows + 7) / 8; };
+    for (int home = 0; home < kGpus; ++home) {
+        for (const auto& gpus : chosen.others[home]) {
+            if (gpus.empty()) continue;
+            int rows = 0;
+            for (const auto& [gpu, here] : gpus) {
+                rows += here;
+                wires.down[gpu] += Wires::flits(kSent) + Wires::packets(kSent) * list(here);
+                wires.up[gpu] += Wires::packets(kSent);
+                wires.down[gpu] += Wires::packets(kRow) * (1 + list(here));
+                wires.up[gpu] += Wires::flits(kRow);
+            }
+            wires.up[home] += Wires::flits(kSent) + Wires::packets(kSent) * list(rows);
+            wires.down[home] += Wires::packets(kSent);
+            wires.up[home] += Wires::packets(kRow) * (1 + list(rows));
+            wires.down[home] += Wires::flits(kRow);
+        }
+    }
+}
+
+/// Every expert tells every home which of its tokens it is through with.
+void notices(const Chosen& chosen, Wires& wires) {
+    each_pair([&](int home, int gpu) {
+        for (int expert = gpu * kLocal; expert < (gpu + 1) * kLocal; ++expert) {
+            const Bytes rows = chosen.rows[home][expert];
+            if (rows > 0) wires.store(gpu, home, 4 * rows);
+        }
+    });
+}
+
+void dysharp(const Chosen& chosen, Wires& wires) {
+    wires.all_to_all(4 * kLocal);
+    by_lists(chosen, wires);
+    notices(chosen, wires);
+}
+
+void dysharp_basic(const Chosen& chosen, Wires& wires) {
+    by_lists(chosen, wires);
+    wires.all_to_all(16);
+    wires.all_to_all(16);
+}
+
+/// Four chunks of columns, a packet each, and a flag of everyone for each.
+void dysharp_comet(const Chosen& chosen, Wires& wires) {
+    wires.all_to_all(4 * kLocal);
+    by_lists(chosen, wires);
+    for (int chunk = 0; chunk < 4; ++chunk) wires.all_to_all(16);
+}
+
+void moe_hub_dysharp(const Chosen& chosen, Wires& wires) {
+    by_lists(chosen, wires);
+    notices(chosen, wires);
+    wires.all_to_all(16);
+}
+
+/// A copy to every GPU, and every result by itself.
+void fusion_only(const Chosen& chosen, Wires& wires) {
+    wires.all_to_all(4 * kLocal);
+    notices(chosen, wires);
+    each_pair([&](int home, int gpu) {
+        for (Bytes copy = 0; copy < chosen.copies(home, gpu); ++copy)
+            wires.store(home, gpu, kRow + 4 * kTopK);
+        for (Bytes row = 0; row < chosen.rows_to(home, gpu); ++row) wires.load(home, gpu, kRow);
+    });
+}
+
+bool tells_of_row_blocks(const std::string& system) {
+    return system.find("dysharp") != std::string::npos || system == "fusion-only";
+}
+
 using Formula = void (*)(const Chosen&, Wires&);
 const std::map<std::string, Formula> kFormulas = {
     {"ideal", [](const Chosen&, Wires&) {}},
@@ -259,6 +339,11 @@ const std::map<std::string, Formula> kFormulas = {
     {"flashdmoe", flashdmoe},
     {"mega-moe", mega_moe},
     {"nvls", nvls},
+    {"dysharp", dysharp},
+    {"dysharp-basic", dysharp_basic},
+    {"dysharp-comet", dysharp_comet},
+    {"fusion-only", fusion_only},
+    {"moe-hub+dysharp", moe_hub_dysharp},
     {"moe-hub", moe_hub},
     {"mh-dep", moe_hub},
     {"mh-base", mh_base},
@@ -279,7 +364,7 @@ TEST_P(BytesOfEverySystem, are_the_closed_form) {
     Case layer;
     layer.machine = small_gpus(kGpus);
     layer.model = small_model(kExperts, kTopK, kRow / 2);
-    layer.tokens = kGpus * kTokens;
+    layer.tokens = kGpus * (tells_of_row_blocks(GetParam()) ? kFewTokens : kTokens);
     const Placement placement = contiguous_placement(kExperts, kGpus);
     if (!layer.allowed(GetParam(), placement)) GTEST_SKIP() << "not on four GPUs";
     ASSERT_TRUE(kFormulas.contains(GetParam())) << "every system has one";

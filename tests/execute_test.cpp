@@ -43,7 +43,7 @@ class Execute : public ::testing::Test {
 };
 
 TEST_F(Execute, a_gemm_alone_takes_what_its_plan_predicts) {
-    for (const GemmShape shape :
+    for (const GemmShape& shape :
          {GemmShape{4096, 7168, 4096}, GemmShape{128, 4096, 14336}, GemmShape{2048, 2048, 1536}}) {
         const GemmPlan plan = plan_gemm(gpu_, shape);
         Fabric fabric(testing::small_machine(2), {});

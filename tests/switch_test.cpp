@@ -257,7 +257,7 @@ TEST(GroupTable, knows_a_list_by_its_gpus_in_any_order) {
 
 TEST(RowSums, a_stretch_over_rows_of_odd_size_reads_and_adds_each_line_once) {
     // Rows of 200 B: lines of 128 B and 72 B; packets of 128 B cut them anywhere.
-    sim::RowSums from(4, 200, 128, true), to(4, 200, 128, true);
+    sim::RowSums from({0, 4}, 200, 128, true), to({0, 4}, 200, 128, true);
     for (std::uint32_t row = 0; row < 4; ++row) {
         const double numbers[] = {row + 1.0, row + 101.0};
         from.add_row(row, identity(0, row), numbers);

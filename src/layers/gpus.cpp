@@ -23,8 +23,8 @@ Gpus::Gpus(const Machine& machine, const GpusOptions& options)
     for (std::uint32_t gpu = 0; gpu < gpus; ++gpu) {
         cards_.emplace_back(fabric.gpu(gpu), machine.gpu);
         hubs_.emplace_back(fabric.gpu(gpu), machine,
-                           sim::Hub::Options{options.units, options.page_pool, options.numbers,
-                                             fabric.link().payload});
+                           sim::Hub::Options{options.page_pool, options.numbers,
+                                             fabric.link().payload, options.units});
     }
     const Kernels& kernels = machine.gpu.kernels;
     for (std::uint32_t gpu = 0; gpu < gpus; ++gpu) {

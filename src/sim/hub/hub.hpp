@@ -51,10 +51,10 @@ struct HubArrival {
 class Hub final : private Alarm {
   public:
     struct Options {
-        HubUnits units = HubUnits::moe_hub;
         Bytes page_pool = 0;      ///< for all paged regions; 0: no limit
         std::size_t numbers = 0;  ///< that a row carries
         Bytes line = 128;         ///< of the rows' packets
+        HubUnits units = HubUnits::moe_hub;
     };
     Hub(Endpoint& gpu, const Machine& machine, const Options& options);
     Hub(const Hub&) = delete;
