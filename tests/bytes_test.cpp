@@ -17,8 +17,6 @@ constexpr int kLocal = kExperts / kGpus;
 constexpr int kTopK = 2;
 constexpr Bytes kRow = 512;  ///< of bf16: four whole packets, so that rows add up in any order
 constexpr std::int64_t kTokens = 64;  ///< of a GPU
-/// Where experts tell of row blocks: so few that an expert's rows are one, whatever their order.
-constexpr std::int64_t kFewTokens = 4;
 
 /// Flits on every GPU's link, both ways; 16 B each, packets of 128 B with a header of one.
 struct Wires {
@@ -275,13 +273,10 @@ void by_lists(const Chosen& chosen, Wires& wires) {
     }
 }
 
-/// Every expert tells every home which of its tokens it is through with.
+/// Of every result its token's home is told.
 void notices(const Chosen& chosen, Wires& wires) {
     each_pair([&](int home, int gpu) {
-        for (int expert = gpu * kLocal; expert < (gpu + 1) * kLocal; ++expert) {
-            const Bytes rows = chosen.rows[home][expert];
-            if (rows > 0) wires.store(gpu, home, 4 * rows);
-        }
+        for (Bytes row = 0; row < chosen.rows_to(home, gpu); ++row) wires.store(gpu, home, 16);
     });
 }
 
@@ -319,10 +314,6 @@ void fusion_only(const Chosen& chosen, Wires& wires) {
             wires.store(home, gpu, kRow + 4 * kTopK);
         for (Bytes row = 0; row < chosen.rows_to(home, gpu); ++row) wires.load(home, gpu, kRow);
     });
-}
-
-bool tells_of_row_blocks(const std::string& system) {
-    return system.find("dysharp") != std::string::npos || system == "fusion-only";
 }
 
 using Formula = void (*)(const Chosen&, Wires&);
@@ -364,7 +355,7 @@ TEST_P(BytesOfEverySystem, are_the_closed_form) {
     Case layer;
     layer.machine = small_gpus(kGpus);
     layer.model = small_model(kExperts, kTopK, kRow / 2);
-    layer.tokens = kGpus * (tells_of_row_blocks(GetParam()) ? kFewTokens : kTokens);
+    layer.tokens = kGpus * kTokens;
     const Placement placement = contiguous_placement(kExperts, kGpus);
     if (!layer.allowed(GetParam(), placement)) GTEST_SKIP() << "not on four GPUs";
     ASSERT_TRUE(kFormulas.contains(GetParam())) << "every system has one";

@@ -29,7 +29,7 @@ class EverySystemWithFaults : public ::testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Systems, EverySystemWithFaults, ::testing::ValuesIn(system_names()),
                          [](const auto& system) {
                              std::string name = system.param;
-                             std::replace(name.begin(), name.end(), '-', '_');
+                             for (char& c : name) c = c == '-' || c == '+' ? '_' : c;
                              return name;
                          });
 

@@ -23,7 +23,7 @@ class EverySystem : public ::testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Systems, EverySystem, ::testing::ValuesIn(system_names()),
                          [](const auto& system) {
                              std::string name = system.param;
-                             std::replace(name.begin(), name.end(), '-', '_');
+                             for (char& c : name) c = c == '-' || c == '+' ? '_' : c;
                              return name;
                          });
 

@@ -79,7 +79,7 @@ void expect_total(Bench& bench, GpuId gpu, const std::vector<GpuId>& members, st
         factor += member + 1.0;
     }
     ASSERT_TRUE(totals.complete(row, static_cast<std::uint32_t>(members.size())));
-    EXPECT_EQ(totals.identity(row), totals.lines() * all);
+    EXPECT_EQ(totals.identity(row), totals.whole() * all);
     for (std::size_t l = 0; l < totals.lines(); ++l) {
         const double want = factor * (row + 1.0) + static_cast<double>(l * members.size());
         EXPECT_EQ(totals.numbers(row)[l], want);
@@ -268,7 +268,7 @@ TEST(RowSums, a_stretch_over_rows_of_odd_size_reads_and_adds_each_line_once) {
     }
     for (std::uint32_t row = 0; row < 4; ++row) {
         EXPECT_TRUE(to.complete(row, 1));
-        EXPECT_EQ(to.identity(row), 2 * identity(0, row));
+        EXPECT_EQ(to.identity(row), to.whole() * identity(0, row));
         EXPECT_EQ(to.numbers(row)[0], row + 1.0);
         EXPECT_EQ(to.numbers(row)[1], row + 101.0);
     }

@@ -69,7 +69,7 @@ const double* Books::weighted(std::uint32_t token, std::uint32_t choice, const d
     return out.data();
 }
 
-void Books::returned_sum(std::uint32_t token, std::uint64_t identity_sum, std::uint64_t lines,
+void Books::returned_sum(std::uint32_t token, std::uint64_t identity_sum, std::uint64_t times,
                          const double* numbers) {
     std::uint64_t all = 0;
     const auto top_k = static_cast<std::uint32_t>(routing_.top_k);
@@ -77,7 +77,7 @@ void Books::returned_sum(std::uint32_t token, std::uint64_t identity_sum, std::u
         all += identity(token, choice);
         enter(returned_, index(token, choice, 0), "returned");
     }
-    if (identity_sum != lines * all) {
+    if (identity_sum != times * all) {
         throw std::logic_error(
             fmt::format("the sum of token {} is not of all its results, each once", token));
     }

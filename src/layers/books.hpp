@@ -20,9 +20,9 @@ class Books {
     // Each row is reported once when it lies with its expert, and once when it is back.
     void delivered(std::uint32_t token, std::uint32_t choice, int shard);
     void returned(std::uint32_t token, std::uint32_t choice, int shard, const double* numbers);
-    /// The sum of all of a token's weighted results, made on the way: `identity` is the sum over
-    /// `lines` lines of who is in it. Throws std::logic_error when that is not all of them, once.
-    void returned_sum(std::uint32_t token, std::uint64_t identity, std::uint64_t lines,
+    /// The sum of all of a token's weighted results, made on the way: `identity` says who is in it,
+    /// each `times` (RowSums). Throws std::logic_error when that is not all of them, once.
+    void returned_sum(std::uint32_t token, std::uint64_t identity, std::uint64_t times,
                       const double* numbers);
     /// Stands for a row in sums: 64 bits, well mixed.
     std::uint64_t identity(std::uint32_t token, std::uint32_t choice) const;

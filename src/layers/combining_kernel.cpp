@@ -30,29 +30,30 @@ Process CombiningKernel::run_sm(GpuId gpu) {
     Queue& queue = queues_[gpu];
     const Kernels& kernels = rows_.layer.input.machine.gpu.kernels;
     const sim::CounterId arrived = endpoint.add_counter("sums for an SM");
-    std::int64_t posted = 0;              // loads
-    std::vector<std::uint32_t> underway;  // tokens
+    std::int64_t posted = 0;  // loads
     for (;;) {
         const auto ticket = static_cast<std::int64_t>(queue.next++);
-        while (endpoint.value(ready_) <= ticket && !underway.empty()) {
+        while (endpoint.value(ready_) <= ticket && endpoint.value(arrived) < posted) {
             co_await endpoint.until(arrived, endpoint.value(arrived) + 1);
-            take_collected(gpu, underway);
+            take_collected(gpu);
         }
         co_await endpoint.until(ready_, ticket + 1);
         const Item item = queue.items[static_cast<std::size_t>(ticket)];
-        const RowCopy copy{0, 0, static_cast<double>(item.part.bytes)};
+        const NodeToken& token = rows_.token_on(gpu, item.token);
+        const auto bytes = static_cast<double>(item.part.bytes);
+        const RowCopy copy{bytes * rows_.own_rows(token), 0, bytes};
         co_await endpoint.delay(std::llround(1e12 * row_copy_seconds(kernels, copy)));
         const std::int64_t most =
             std::max<Bytes>(1, rows_.layer.system.load_window / item.part.bytes);
         co_await endpoint.until(arrived, posted - most + 1);
-        posted += rows_.load(gpu, rows_.token_on(gpu, item.token), item.part, arrived);
-        if (item.last) underway.push_back(item.token);
-        take_collected(gpu, underway);
+        posted += rows_.load(gpu, token, item.part, arrived);
+        if (item.last) queue.underway.push_back(item.token);
+        take_collected(gpu);
     }
 }
 
-void CombiningKernel::take_collected(GpuId gpu, std::vector<std::uint32_t>& underway) {
-    std::erase_if(underway, [&](std::uint32_t token) {
+void CombiningKernel::take_collected(GpuId gpu) {
+    std::erase_if(queues_[gpu].underway, [&](std::uint32_t token) {
         if (!rows_.collected(gpu, rows_.token_on(gpu, token))) return false;
         collected_(gpu, token);
         return true;

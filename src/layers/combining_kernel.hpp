@@ -30,12 +30,13 @@ class CombiningKernel {
 
   private:
     struct Queue {
-        std::vector<Item> items;  ///< in the order in which they were ready
-        std::size_t next = 0;     ///< that an SM takes
+        std::vector<Item> items;              ///< in the order in which they were ready
+        std::size_t next = 0;                 ///< that an SM takes
+        std::vector<std::uint32_t> underway;  ///< tokens whose last part is asked for
     };
     int sms() const { return rows_.layer.system.combining_sms; }
     Process run_sm(GpuId gpu);
-    void take_collected(GpuId gpu, std::vector<std::uint32_t>& underway);
+    void take_collected(GpuId gpu);
 
     MultimemLayer& rows_;
     Collected collected_;

@@ -128,13 +128,15 @@ int MultimemLayer::stores_of(const NodeToken& token) const {
            (options_.in_switch ? 1 : static_cast<int>(groups.members(token.others).size()));
 }
 
+std::uint32_t MultimemLayer::own_rows(const NodeToken& token) const {
+    if (token.own == sim::kNoGroup) return 0;
+    return static_cast<std::uint32_t>(layer.gpus.fabric.groups().goals(token.own));
+}
+
 std::uint32_t MultimemLayer::rows_in_node(const NodeToken& token) const {
-    const sim::GroupTable& groups = layer.gpus.fabric.groups();
-    std::size_t rows = 0;
-    for (const sim::GroupId list : {token.others, token.own}) {
-        if (list != sim::kNoGroup) rows += groups.goals(list);
-    }
-    return static_cast<std::uint32_t>(rows);
+    if (token.others == sim::kNoGroup) return own_rows(token);
+    const std::size_t others = layer.gpus.fabric.groups().goals(token.others);
+    return own_rows(token) + static_cast<std::uint32_t>(others);
 }
 
 int MultimemLayer::store(GpuId gpu, const NodeToken& token, const Told& told) {
@@ -257,7 +259,7 @@ void MultimemLayer::close_books(GpuId gpu) {
         if (!collected(gpu, token_on(gpu, token)) || !crossed.complete(token, other_nodes))
             continue;
         sums(gpu).add_sums_of(token, crossed, other_nodes);
-        layer.books.returned_sum(token, sums(gpu).identity(token), sums(gpu).lines(),
+        layer.books.returned_sum(token, sums(gpu).identity(token), sums(gpu).whole(),
                                  sums(gpu).numbers(token));
     }
 }

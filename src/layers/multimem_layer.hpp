@@ -71,6 +71,7 @@ class MultimemLayer {
     int store(GpuId gpu, const NodeToken& token, const Told& told);
     int stores_of(const NodeToken& token) const;
     std::uint32_t rows_in_node(const NodeToken& token) const;
+    std::uint32_t own_rows(const NodeToken& token) const;  ///< on the GPU that sends it on
     /// `dymultimem.ld_reduce`: part of what experts made of a token into the GPU's sums; returns
     /// how many loads that takes, each of which increases `arrived` here.
     struct Part {

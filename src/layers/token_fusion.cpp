@@ -5,12 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 namespace moehub::layers {
 namespace {
 
-constexpr Bytes kToken = 4;  ///< bytes of a token's number in a notice
+constexpr Bytes kNotice = 16;  ///< bytes: a token's number, in one flit
 
 /// Row block after row block, so that tokens are through early; where one fills the card by itself,
 /// column after column, so that those that wait read the weights together.
@@ -119,18 +118,13 @@ Process TokenFusion::start_second(GpuId gpu, std::size_t expert, std::uint32_t b
     gemms_[gpu][expert].down->start(block, 1);
 }
 
-/// One notice to each of those who collect tokens of a row block.
+/// A notice of each row to who collects its token.
 void TokenFusion::tell_collectors(GpuId gpu, std::size_t expert, std::uint32_t block) {
     const MultimemExpert& of = rows_.experts(gpu)[expert];
     const std::uint32_t size = gemms_[gpu][expert].down->block_rows();
     rows_.write_results(gpu, of, block * size, (block + 1) * size);
-    std::map<GpuId, Rows> notices;
     for (const CarriedRow& row : rows_.rows_of(gpu, of, block * size, (block + 1) * size)) {
-        notices[relay_.collector(gpu, row.token)].push_back(row);
-    }
-    for (auto& [to, rows] : notices) {
-        const Bytes bytes = kToken * static_cast<Bytes>(rows.size());
-        notices_.store(gpu, to, 0, std::move(rows), bytes);
+        notices_.store(gpu, relay_.collector(gpu, row.token), 0, {row}, kNotice);
     }
 }
 

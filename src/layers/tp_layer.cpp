@@ -64,7 +64,7 @@ void TpLayer::check_sums(GpuId gpu) {
         for (std::uint32_t other = 0; other < gpus.count(); ++other) {
             all += identity(static_cast<GpuId>(other), token);
         }
-        if (!sums.complete(token, gpus.count()) || sums.identity(token) != sums.lines() * all) {
+        if (!sums.complete(token, gpus.count()) || sums.identity(token) != sums.whole() * all) {
             throw std::logic_error(
                 fmt::format("the sum of token {} is not of all GPUs, each once", token));
         }

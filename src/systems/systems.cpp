@@ -31,7 +31,7 @@ struct Program {
 
 const std::vector<Program>& programs() {
     static const std::vector<Program> kPrograms = {
-        {"ideal", "ideal.cpp", run_ideal, {.computes = true}, {}},
+        {"ideal", "ideal.cpp", run_ideal, {.computes = true}, {"switch_copies"}},
         {"torch",
          "torch.cpp",
          run_torch,

@@ -77,7 +77,7 @@ Hub::Found Hub::read_list(const ListArrival& list) {
     const Bytes offset = target.offset + list.arrival.offset;
     Found found;
     for (const RegionId id : list.regions) {
-        const Aau::Located located = aau_.locate(regions_[id].aau, target.row, offset,
+        const Aau::Located located = aau_.locate(regions_[id].aau, target.row, 0,
                                                  list.arrival.train.packets, list.arrival.now);
         if (located.first) throw std::logic_error("results are asked for of a row that never came");
         found.ready = std::max(found.ready, located.ready);

@@ -40,7 +40,8 @@ void RowSums::add(const RowStretch& stretch, const Sum& sum, std::uint32_t answe
     each_row(stretch, row_bytes_, line_,
              [&](std::uint32_t row, std::uint64_t first, std::uint64_t lines) {
                  Row& to = rows_.at(row - first_);
-                 to.identity += lines * sum.identities[row_of_sum++];
+                 const std::uint64_t end = first + lines;
+                 to.identity += (end * end - first * first) * sum.identities[row_of_sum++];
                  to.lines += lines * answers;
                  if (!with_numbers_) return;
                  double* own = numbers_.data() + (row - first_) * lines_ + first;

@@ -1,6 +1,7 @@
-// The bound: routing, experts and scaling, with every row where it is needed. The experts run in
-// each of the ways in which systems run them, and the fastest counts. There is no host to wait for:
-// the first GEMMs were launched while the router ran.
+// The bound: routing and experts, with every row where it is needed; results add up on their way, as
+// switches can do (with `switch_copies = false` GPUs do it, as the MoE-Hub paper has its bound). The
+// experts run in each of the ways in which systems run them, and the fastest counts. There is no
+// host to wait for: the first GEMMs were launched while the router ran.
 #include "layers/expert_kernels.hpp"
 #include "layers/rows.hpp"
 #include "sim/gpu/row_gemm.hpp"
@@ -134,7 +135,7 @@ Process run_layer(Ideal& ideal, GpuId gpu) {
     co_await run_experts_here(ideal, gpu);
     layer.experts_ended(gpu);
     co_await endpoint.until(shared, 1);
-    co_await layer.scale(gpu);
+    if (!layer.system.switch_copies) co_await layer.scale(gpu);
     co_await layer.finish(gpu);
 }
 

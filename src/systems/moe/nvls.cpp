@@ -133,7 +133,7 @@ void take_sums(Nvls& n, GpuId gpu) {
     for (std::uint32_t i = 0; i < n.layer.tokens(gpu); ++i) {
         const std::uint32_t token = n.layer.first_token(gpu) + i;
         if (!sums.complete(token, n.layer.gpus.count())) continue;
-        n.layer.books.returned_sum(token, sums.identity(token), sums.lines(), sums.numbers(token));
+        n.layer.books.returned_sum(token, sums.identity(token), sums.whole(), sums.numbers(token));
     }
 }
 
