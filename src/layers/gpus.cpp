@@ -120,6 +120,10 @@ LayerResult Gpus::measured() const {
 /// Of links and switches; hubs have their own (hub_statistics.cpp).
 std::vector<Statistic> Gpus::statistics() const {
     std::vector<Statistic> list;
+    for (const Counted& counted : counted_) {
+        const std::vector<Statistic> some = counted();
+        list.insert(list.end(), some.begin(), some.end());
+    }
     const auto number = [](auto value) { return static_cast<double>(value); };
     const std::int64_t packets = fabric.packets_received();
     if (packets > 0) {
@@ -139,7 +143,6 @@ std::vector<Statistic> Gpus::statistics() const {
         list.push_back({"switch", "deepest", number(gather.deepest),
                         "packets of partial sums at one port, at most"});
     }
-    list.insert(list.end(), reported_.begin(), reported_.end());
     return list;
 }
 

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
 #include <vector>
 
 namespace moehub::layers {
@@ -73,8 +74,10 @@ class Gpus {
     Ps host_lead_needed() const { return lead_needed_; }  ///< to have issued all up to its wait
     bool host_waits() const { return host_waits_; }
 
-    /// What a unit of the layer's own counted.
-    void report(Statistic statistic) { reported_.push_back(std::move(statistic)); }
+    /// What units of the layer's own counted, asked for when all is over.
+    using Counted = std::function<std::vector<Statistic>()>;
+    void add_statistics(Counted counted) { counted_.push_back(std::move(counted)); }
+    std::vector<Statistic> hub_statistics(HubUnits units);
 
     /// Time, breakdown, traffic, links, kernels: all that does not depend on the kind of layer.
     LayerResult measured() const;
@@ -105,7 +108,7 @@ class Gpus {
     std::vector<Ps> issued_;  ///< by GPU: when its host was last done issuing
     Ps end_ = 0;              ///< of the last GPU
     std::vector<Ps> ended_;   ///< by GPU
-    std::vector<Statistic> reported_;
+    std::vector<Counted> counted_;
 };
 
 }  // namespace moehub::layers

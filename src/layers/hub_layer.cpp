@@ -18,6 +18,8 @@ std::uint64_t source_column(GpuId gpu, std::uint32_t result) {
 
 HubLayer::HubLayer(MoeLayer& of)
     : layer(of), all_ready(of.gpus.fabric), inputs_(of.input.placement.hosts.size()) {
+    layer.gpus.add_statistics(
+        [&gpus = layer.gpus] { return gpus.hub_statistics(HubUnits::moe_hub); });
     const bool whole_packets = layer.dispatch_bytes() % layer.gpus.fabric.link().payload == 0;
     const bool one_node = layer.input.machine.nodes == 1;
     if (layer.options.grain == Grain::row && whole_packets && one_node) stores_per_row_ = 1;
@@ -249,10 +251,7 @@ LayerResult run_hub(const Job& job, void (*spawn)(HubLayer&, GpuId)) {
         }
         layer.gpus.fabric.run();
         hub.close_books();
-        LayerResult result = layer.result();
-        const std::vector<Statistic> units = hub.statistics();
-        result.statistics.insert(result.statistics.begin(), units.begin(), units.end());
-        return result;
+        return layer.result();
     });
 }
 

@@ -77,7 +77,6 @@ class HubLayer {
 
     /// Reads memory when all is over and reports every row.
     void close_books();
-    std::vector<Statistic> statistics() const;
 
     sim::AllReady all_ready;
 

@@ -1,5 +1,5 @@
 // What the units of all hubs counted.
-#include "layers/hub_layer.hpp"
+#include "layers/gpus.hpp"
 
 #include <algorithm>
 
@@ -21,12 +21,12 @@ void add(Stats& sum, const Stats& part, Members... members) {
     ((sum.*members += part.*members), ...);
 }
 
-Totals add_up(MoeLayer& layer) {
+Totals add_up(Gpus& gpus) {
     Totals sum;
-    for (std::uint32_t i = 0; i < layer.gpus.count(); ++i) {
-        const sim::Hub& hub = layer.gpus.hub(static_cast<GpuId>(i));
+    for (std::uint32_t i = 0; i < gpus.count(); ++i) {
+        const sim::Hub& hub = gpus.hub(static_cast<GpuId>(i));
         using Rpm = sim::RpmStats;
-        if (const Rpm* rpm = layer.gpus.fabric.egress(i).rpm_stats()) {
+        if (const Rpm* rpm = gpus.fabric.egress(i).rpm_stats()) {
             add(sum.rpm, *rpm, &Rpm::stores, &Rpm::merged, &Rpm::packets, &Rpm::full,
                 &Rpm::timed_out);
             sum.rpm.deepest = std::max(sum.rpm.deepest, rpm->deepest);
@@ -53,10 +53,27 @@ double share(std::int64_t part, std::int64_t whole) {
     return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
+/// DySHARP's AL table and TS table.
+std::vector<Statistic> dysharp_statistics(const Totals& sum) {
+    const auto number = [](auto value) { return static_cast<double>(value); };
+    return {
+        {"al", "lookups", number(sum.aau.lookups), "packets, for each expert in their lists"},
+        {"al", "tlb_hits", number(sum.aau.hits), "found in the TLB"},
+        {"al", "rows", number(sum.aau.allocated), "given a layout index"},
+        {"al", "table_bytes", number(sum.aau.spill_bytes), "of the table, read and written"},
+        {"al", "bank_wait_us", to_us(sum.aau.bank_wait), "sum over packets"},
+        {"ts", "counter_updates", number(sum.dam.updates), "acknowledgements counted"},
+        {"ts", "ready", number(sum.dam.ready), "tiles that were complete"},
+        {"ts", "restored", number(sum.dam.restored), "entries read back from memory"},
+    };
+}
+
 }  // namespace
 
-std::vector<Statistic> HubLayer::statistics() const {
-    const Totals sum = add_up(layer);
+std::vector<Statistic> Gpus::hub_statistics(HubUnits units) {
+    const Totals sum = add_up(*this);
+    if (sum.aau.lookups == 0) return {};
+    if (units == HubUnits::dysharp) return dysharp_statistics(sum);
     const auto number = [](auto value) { return static_cast<double>(value); };
     std::vector<Statistic> list;
     if (sum.rpm.packets > 0) {

@@ -22,6 +22,8 @@ MultimemLayer::MultimemLayer(MoeLayer& of, const Options& options)
                  std::vector<sim::RegionId>(static_cast<std::size_t>(of.input.model.experts))),
       gpu_of_(static_cast<std::size_t>(of.rows())),
       tokens_(of.gpus.count()) {
+    layer.gpus.add_statistics(
+        [&gpus = layer.gpus, units = layer.system.hub] { return gpus.hub_statistics(units); });
     const bool one_node = layer.input.machine.nodes == 1;
     for (std::uint32_t i = 0; i < layer.gpus.count(); ++i) {
         const auto gpu = static_cast<GpuId>(i);

@@ -30,6 +30,7 @@ TokenFusion::TokenFusion(MultimemLayer& rows)
                                                        rows.layer.input.machine.hub.read_latency)),
       collected_(rows.layer.gpus.add_counter("sums of results")),
       experts_done_(rows.layer.gpus.add_counter("experts that are done")) {
+    layer_.gpus.add_statistics([this] { return statistics(); });
     for (std::uint32_t i = 0; i < layer_.gpus.count(); ++i) {
         const auto gpu = static_cast<GpuId>(i);
         gemms_[gpu].resize(rows_.experts(gpu).size());
@@ -199,15 +200,15 @@ Process TokenFusion::combine(GpuId gpu, bool from_the_start) {
     kernel_.stop(gpu);
 }
 
-void TokenFusion::report_statistics() {
+std::vector<Statistic> TokenFusion::statistics() const {
     sim::OrStats sum;
     for (const sim::OrTable& one : or_tables_) {
         sum.updates += one.stats().updates;
         sum.restored += one.stats().restored;
     }
     const auto number = [](auto value) { return static_cast<double>(value); };
-    layer_.gpus.report({"or", "updates", number(sum.updates), "experts through with a token"});
-    layer_.gpus.report({"or", "restored", number(sum.restored), "counts read back from memory"});
+    return {{"or", "updates", number(sum.updates), "experts through with a token"},
+            {"or", "restored", number(sum.restored), "counts read back from memory"}};
 }
 
 }  // namespace moehub::layers

@@ -36,7 +36,6 @@ class TokenFusion {
     /// The role of `combining_sms` SMs: collects tokens as their results are there; ends when all
     /// of the GPU's own are. Held from the start on, or from the first token on.
     Process combine(GpuId gpu, bool from_the_start);
-    void report_statistics();
 
   private:
     struct Gemms {
@@ -53,6 +52,7 @@ class TokenFusion {
     void collected(GpuId gpu, std::uint32_t token);
     Process watch_homecoming(GpuId gpu);
     Ps ready_latency() const;
+    std::vector<Statistic> statistics() const;
 
     MultimemLayer& rows_;
     MoeLayer& layer_;

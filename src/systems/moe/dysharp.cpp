@@ -66,7 +66,6 @@ Process run_layer(Dysharp& d, GpuId gpu) {
     co_await endpoint.until(d.shared, 1);
     co_await layer.finish(gpu);
     d.rows.close_books(gpu);
-    if (gpu == 0) d.fusion.report_statistics();
 }
 
 }  // namespace
