@@ -10,6 +10,7 @@
 #include <moehub/error.hpp>
 #include <moehub/presets.hpp>
 
+#include <algorithm>
 #include <memory>
 
 #include <fmt/format.h>
@@ -29,16 +30,24 @@ struct Usual {
     std::string left_out;  ///< a sentence; empty: nothing
 };
 
-/// Without a list: all systems that can run the layer, but for moe-hub's ablations and those that
-/// compute in FP8, which the others do not.
+constexpr std::string_view kAblations[] = {"mh-base",       "mh-pkt",        "mh-dep",
+                                           "dysharp-basic", "dysharp-comet", "fusion-only"};
+
+/// Without a list: all systems that can run the layer, but for the proposals' ablations and those
+/// that compute in FP8, which the others do not.
 Usual usual_systems(const LayerCase& layer) {
     Usual usual;
     std::vector<std::string> out;
     const bool fp8 = layer.software.fp8.value_or(false);
     for (const SystemInfo& system : all_systems()) {
         const SystemSpec published = load_system(system.name);
-        if (published.name.starts_with("mh-")) continue;
-        if (published.overlap_passes) continue;  // it has no layer by itself
+        if (std::find(std::begin(kAblations), std::end(kAblations), system.name) !=
+            std::end(kAblations))
+            continue;
+        if (published.overlap_passes) {
+            out.push_back(published.name + " (whole models: moehub model --training)");
+            continue;
+        }
         if (published.fp8_experts && !fp8) {
             out.push_back(published.name + " (computes in FP8: --fp8)");
             continue;
@@ -50,7 +59,7 @@ Usual usual_systems(const LayerCase& layer) {
             out.push_back(published.name + " (asked for by name, it says why)");
         }
     }
-    out.push_back("moe-hub's ablations mh-base, mh-pkt, mh-dep");
+    out.push_back(fmt::format("ablations {}", fmt::join(kAblations, ", ")));
     usual.left_out = fmt::format("Left out: {}.\n", fmt::join(out, ", "));
     return usual;
 }

@@ -19,6 +19,9 @@ constexpr struct {
     {"rpm", "Runtime Packet Manager, producer's hub: shapes stores into packets"},
     {"aau", "Address Allocation Unit, consumer's hub: gives each row its row number"},
     {"dam", "Data Availability Manager, consumer's hub: releases thread blocks"},
+    {"al", "AL table and TLB, consumer's hub: where each token's row lies"},
+    {"ts", "TS table, consumer's hub: tiles of rows that have come"},
+    {"or", "OR table, at home: tokens whose experts are through"},
     {"memory", "regions that receive rows"},
 };
 
