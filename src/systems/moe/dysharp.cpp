@@ -18,15 +18,15 @@ struct Dysharp {
     explicit Dysharp(MoeLayer& of)
         : layer(of),
           rows(of, {.in_switch = of.system.switch_copies}),
-          fusion(rows),
           counts(of),
-          shared(of.gpus.add_counter("shared experts")) {}
+          shared(of.gpus.add_counter("shared experts")),
+          fusion(rows) {}
 
     MoeLayer& layer;
     MultimemLayer rows;
-    TokenFusion fusion;
     RowCounts counts;
     sim::CounterId shared;
+    TokenFusion fusion;  ///< last: GPUs with more experts add more counters
 };
 
 /// The runtime binds: every hub learns how many rows its experts will get.

@@ -13,15 +13,15 @@ struct Both {
     explicit Both(MoeLayer& of)
         : layer(of),
           rows(of, {.tiles = MultimemLayer::Tiles::by_need}),
-          fusion(rows),
           all_ready(of.gpus.fabric),
-          shared(of.gpus.add_counter("shared experts")) {}
+          shared(of.gpus.add_counter("shared experts")),
+          fusion(rows) {}
 
     MoeLayer& layer;
     MultimemLayer rows;
-    TokenFusion fusion;
     sim::AllReady all_ready;
     sim::CounterId shared;
+    TokenFusion fusion;  ///< last: GPUs with more experts add more counters
 };
 
 Process produce(Both& b, GpuId gpu) {
