@@ -71,13 +71,14 @@ Ps Hub::take_in_list(const ListArrival& list) {
     return visible;
 }
 
-/// A row's number is looked up as it was when the row came; one that never came is a defect.
+/// A row's number is looked up as it was when the row came; one that never came is a defect. Where
+/// in the row the bytes lie is no matter: results may be wider than what came.
 Hub::Found Hub::read_list(const ListArrival& list) {
     const RowTarget& target = list.arrival.transfer.target;
     const Bytes offset = target.offset + list.arrival.offset;
     Found found;
     for (const RegionId id : list.regions) {
-        const Aau::Located located = aau_.locate(regions_[id].aau, target.row, offset,
+        const Aau::Located located = aau_.locate(regions_[id].aau, target.row, 0,
                                                  list.arrival.train.packets, list.arrival.now);
         if (located.first) throw std::logic_error("results are asked for of a row that never came");
         found.ready = std::max(found.ready, located.ready);
