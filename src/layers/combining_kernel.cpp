@@ -34,9 +34,13 @@ Process CombiningKernel::run_sm(GpuId gpu) {
     std::vector<std::uint32_t> underway;  // tokens
     for (;;) {
         const auto ticket = static_cast<std::int64_t>(queue.next++);
-        while (endpoint.value(ready_) <= ticket && !underway.empty()) {
+        while (endpoint.value(ready_) <= ticket && endpoint.value(arrived) < posted) {
             co_await endpoint.until(arrived, endpoint.value(arrived) + 1);
             take_collected(gpu, underway);
+        }
+        if (endpoint.value(arrived) == posted) {  // others will see the last parts come
+            queue.late.insert(queue.late.end(), underway.begin(), underway.end());
+            underway.clear();
         }
         co_await endpoint.until(ready_, ticket + 1);
         const Item item = queue.items[static_cast<std::size_t>(ticket)];
@@ -52,11 +56,13 @@ Process CombiningKernel::run_sm(GpuId gpu) {
 }
 
 void CombiningKernel::take_collected(GpuId gpu, std::vector<std::uint32_t>& underway) {
-    std::erase_if(underway, [&](std::uint32_t token) {
-        if (!rows_.collected(gpu, rows_.token_on(gpu, token))) return false;
-        collected_(gpu, token);
-        return true;
-    });
+    for (std::vector<std::uint32_t>* tokens : {&underway, &queues_[gpu].late}) {
+        std::erase_if(*tokens, [&](std::uint32_t token) {
+            if (!rows_.collected(gpu, rows_.token_on(gpu, token))) return false;
+            collected_(gpu, token);
+            return true;
+        });
+    }
 }
 
 }  // namespace moehub::layers

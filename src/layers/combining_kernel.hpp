@@ -30,8 +30,9 @@ class CombiningKernel {
 
   private:
     struct Queue {
-        std::vector<Item> items;  ///< in the order in which they were ready
-        std::size_t next = 0;     ///< that an SM takes
+        std::vector<Item> items;          ///< in the order in which they were ready
+        std::size_t next = 0;             ///< that an SM takes
+        std::vector<std::uint32_t> late;  ///< tokens that wait for parts that other SMs load
     };
     int sms() const { return rows_.layer.system.combining_sms; }
     Process run_sm(GpuId gpu);
