@@ -89,6 +89,27 @@ TEST(AlTable, packets_that_follow_during_the_read_wait_for_it_and_not_longer) {
     EXPECT_EQ(table.stats().spill_bytes, 2 * kEntry) << "one read for all of them";
 }
 
+/// A RAT's packets wait where they are; every new row of an AL table would stop the link.
+TEST(AlTable, packets_that_wait_for_a_read_do_not_stop_those_behind) {
+    Aau table(table_of(64));
+    const RegionId expert = table.add_region({"expert 0", 100, 4096, 0});
+    const auto miss = table.locate(expert, 5, 0, 1, 0);
+    EXPECT_EQ(miss.passed, kLookup);
+    EXPECT_EQ(miss.ready, kLookup + kRestore);
+    const auto behind = table.locate(expert, 5, 128, 1, kLookup);
+    EXPECT_EQ(behind.passed, 2 * kLookup);
+    EXPECT_EQ(behind.ready, kLookup + kRestore);
+    AauSpec rat = table_of(1);
+    rat.in_memory = false;
+    Aau aau(rat);
+    const RegionId region = aau.add_region({"expert 0", 100, 4096, 0});
+    aau.locate(region, 5, 0, 1, 0);
+    aau.locate(region, 6, 0, 1, kLong);
+    const auto back = aau.locate(region, 5, 128, 1, 2 * kLong);
+    EXPECT_EQ(back.passed, 2 * kLong + kLookup + kRestore);
+    EXPECT_EQ(back.passed, back.ready);
+}
+
 TEST(AlTable, a_train_misses_once) {
     Aau table(table_of(64));
     const RegionId expert = table.add_region({"expert 0", 100, 14336, 0});
