@@ -94,13 +94,14 @@ void Endpoint::store(const Train& train) {
     const Ps written =
         memory_writes(static_cast<double>(train.bytes) * static_cast<double>(copies));
     const Ps write_latency = fabric_->machine().hub.write_latency;
-    Ps visible = written + write_latency;
+    Hub::TakenIn taken{now_, now_};
     if (list != kNoGroup) {
-        visible = std::max(visible, hub_->take_in_list({arrival_of(train), regions}));
+        taken = hub_->take_in_list({arrival_of(train), regions});
     } else if (transfer.target.region != kNoRegion) {
-        visible = std::max(visible, hub_->take_in(arrival_of(train)));
+        taken = hub_->take_in(arrival_of(train));
     }
-    fabric_->release(train.hold, visible - write_latency, train.flits);
+    const Ps visible = std::max(written + write_latency, taken.visible);
+    fabric_->release(train.hold, std::max(written, taken.passed), train.flits);
     if (!to_self(train)) received_ += train.bytes;
     deliver(train, visible);
     respond(train, Kind::ack, visible - now_, train.packets, kNoSum);

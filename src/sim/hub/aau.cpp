@@ -29,12 +29,14 @@ Aau::Located Aau::locate(RegionId region, std::uint32_t row_id, Bytes offset, st
         memory_.address(region, located.local_row) + static_cast<std::uint64_t>(offset);
 
     located.ready = occupy_bank(region, row_id, packets, now);
+    located.passed = located.ready;
     const std::uint64_t row = row_key(region, row_id);
     if (held) {
         if (located.ready < last_read_) located.ready = read_until(row, located.ready);
     } else if (must_read) {
         located.ready = read(row, located.ready);
     }
+    if (!spec_.in_memory) located.passed = located.ready;
 
     stats_.lookups += packets;
     stats_.hits += held ? packets : packets - 1;

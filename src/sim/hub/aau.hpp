@@ -40,7 +40,9 @@ struct AauSpec {
     Ps restore = 0;   ///< to read one entry or bit from device memory
     Bytes entry = 8;  ///< of a RAT entry in device memory
     /// DySHARP's AL table: all entries lie in device memory, written when they are made, and what
-    /// is on chip is a TLB in front of it. Every miss reads; what falls out costs nothing.
+    /// is on chip is a TLB in front of it. Every miss reads; what falls out costs nothing. Every
+    /// new row misses, so that packets which wait for a read must not stop those behind: they stand
+    /// aside.
     bool in_memory = false;
 };
 
@@ -63,6 +65,7 @@ class Aau {
         std::uint32_t page_first_row = 0;  ///< local row
         std::uint32_t page_rows = 0;       ///< that the region may use
         Ps ready = 0;                      ///< when the address is known, not before the arrival
+        Ps passed = 0;                     ///< when the packet no longer stops those behind it
     };
     /// A packet, or the last of a train of `packets` packets of one row, arrives. The train's
     /// others came before, a lookup apart or more; it is ready when the bank has looked up all of

@@ -58,20 +58,22 @@ RegionId Hub::add_sums(RowSums::Extent extent, Bytes row_bytes) {
     return static_cast<RegionId>(sums_.size() - 1);
 }
 
-Ps Hub::take_in(const Arrival& arrival) {
+Hub::TakenIn Hub::take_in(const Arrival& arrival) {
     return arrival.transfer.target.allocate ? take_in_row(arrival, arrival.transfer.target.region)
                                             : take_in_plain(arrival);
 }
 
-Ps Hub::take_in_list(const ListArrival& list) {
-    Ps visible = 0;
+Hub::TakenIn Hub::take_in_list(const ListArrival& list) {
+    TakenIn all;
     for (const RegionId region : list.regions) {
-        visible = std::max(visible, take_in_row(list.arrival, region));
+        const TakenIn one = take_in_row(list.arrival, region);
+        all = {std::max(all.passed, one.passed), std::max(all.visible, one.visible)};
     }
-    return visible;
+    return all;
 }
 
-/// A row's number is looked up as it was when the row came; one that never came is a defect.
+/// A row's number is looked up as it was when the row came; one that never came is a defect. Where
+/// in the row the bytes lie is no matter: results may be wider than what came.
 Hub::Found Hub::read_list(const ListArrival& list) {
     const RowTarget& target = list.arrival.transfer.target;
     const Bytes offset = target.offset + list.arrival.offset;
@@ -97,7 +99,7 @@ Sum Hub::read_results(std::span<const RegionId> regions, const RowStretch& stret
     return sum;
 }
 
-Ps Hub::take_in_row(const Arrival& arrival, RegionId id) {
+Hub::TakenIn Hub::take_in_row(const Arrival& arrival, RegionId id) {
     const RowTarget& target = arrival.transfer.target;
     Region& region = regions_[id];
     const Bytes offset = target.offset + arrival.offset;
@@ -116,11 +118,11 @@ Ps Hub::take_in_row(const Arrival& arrival, RegionId id) {
         write({id, {located.local_row, target.row, 0, 0, nullptr}, true, target.tag},
               arrival.fault);
     }
-    return visible;
+    return {located.passed, visible};
 }
 
 /// Conventional stores know where their rows lie, and may go on into the next.
-Ps Hub::take_in_plain(const Arrival& arrival) {
+Hub::TakenIn Hub::take_in_plain(const Arrival& arrival) {
     const RowTarget& target = arrival.transfer.target;
     const Bytes row_bytes = regions_[target.region].space.data_bytes;
     const RowStretch stretch{target.row, target.offset + arrival.offset,
@@ -135,7 +137,7 @@ Ps Hub::take_in_plain(const Arrival& arrival) {
                          static_cast<Bytes>(lines) * line_, numbers}},
                        arrival.fault);
              });
-    return arrival.now + plain_.write_latency;
+    return {arrival.now, arrival.now + plain_.write_latency};
 }
 
 void Hub::write(const Written& what, const Fault& fault) {

@@ -66,14 +66,18 @@ class Hub final : private Alarm {
     void listen(ReadyListener& listener) { listener_ = &listener; }
 
     using Arrival = HubArrival;
-    /// A train of a row; returns when it is in memory and acknowledged.
-    Ps take_in(const Arrival& arrival);
+    struct TakenIn {
+        Ps passed = 0;   ///< when it has left the ingress
+        Ps visible = 0;  ///< when it is in memory and acknowledged
+    };
+    /// A train of a row.
+    TakenIn take_in(const Arrival& arrival);
     /// … of a row that goes to several regions, or is read from what experts made of it there.
     struct ListArrival {
         Arrival arrival;
         std::span<const RegionId> regions;
     };
-    Ps take_in_list(const ListArrival& list);
+    TakenIn take_in_list(const ListArrival& list);
     struct Found {
         Ps ready = 0;  ///< when its rows' numbers are known
         Sum sum;       ///< over all of them
@@ -142,8 +146,8 @@ class Hub final : private Alarm {
     };
 
     void ring() override;
-    Ps take_in_row(const Arrival& arrival, RegionId region);
-    Ps take_in_plain(const Arrival& arrival);
+    TakenIn take_in_row(const Arrival& arrival, RegionId region);
+    TakenIn take_in_plain(const Arrival& arrival);
     void write(const Written& what, const Fault& fault);
     void put_down(const Written& what);
     void add_blocks(RegionId region, const Aau::Located& located);

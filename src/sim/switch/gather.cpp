@@ -6,6 +6,16 @@
 #include <stdexcept>
 
 namespace moehub::sim {
+namespace {
+
+/// How the end of a sum goes on: behind its first packet where that went by itself, as the first
+/// answer's did. Whoever comes last may have come in one piece where others did not: a GPU's answer
+/// of several packets, one for each of its results, and another's of one.
+Phase last_phase(const Train& first) {
+    return first.phase == Phase::head ? Phase::tail : Phase::whole;
+}
+
+}  // namespace
 
 Gather::Key Gather::key_of(const Fabric& fabric, const Train& train) const {
     const Transfer& transfer = fabric.transfer(train.transfer);
@@ -133,7 +143,7 @@ void Gather::end(Fabric& fabric, EntryId id, std::size_t member, const Event& an
     }
     ++batch.ended;
     if (batch.closed && batch.ended == batch.train.answers) {
-        pass(batch, answer.train.phase, answer.time);
+        pass(batch, last_phase(batch.train), answer.time);
     }
     const auto through = [](const Batch& one) {
         return one.closed && one.ended == one.train.answers;
@@ -186,9 +196,7 @@ void Gather::make_room(Ps now) {
         waiting_packets_ -= batch->train.packets;
         stats_.evicted += batch->train.packets;
         close(*batch, now);
-        if (batch->train.phase != Phase::head || batch->ended == batch->train.answers) {
-            pass(*batch, batch->train.phase == Phase::head ? Phase::tail : Phase::whole, now);
-        }
+        if (batch->ended == batch->train.answers) pass(*batch, last_phase(batch->train), now);
     }
     stats_.deepest = std::max(stats_.deepest, std::min(charged, room_));
 }
