@@ -250,8 +250,9 @@ TEST_F(CompareCli, AreFilesTakenForMachineAndModel) {
 
 TEST_F(CompareCli, AreSystemsThatDoNotFitRefused) {
     const std::string allowed =
-        "allowed: ideal, torch, megatron-te, fastermoe, tutel, ccfuser, comet, deepep, deepep-ll, "
-        "one-sided, flashdmoe, mega-moe, nvls, moe-hub, mh-base, mh-pkt, mh-dep, dualpipe";
+        "allowed: ideal, torch, megatron-te, fastermoe, tutel, ccfuser, comet, deepep, dualpipe, "
+        "deepep-ll, one-sided, flashdmoe, mega-moe, nvls, dysharp, dysharp-basic, dysharp-comet, "
+        "fusion-only, moe-hub, mh-base, mh-pkt, mh-dep, moe-hub+dysharp";
     expect_refused("compare --systems ideal,moehub",
                    "unknown system \"moehub\", " + allowed + "; did you mean \"moe-hub\"?");
     expect_refused("compare --systems ideal,,moe-hub", "unknown system \"\", " + allowed);
@@ -353,7 +354,7 @@ TEST_F(CompareCli, IsAnOutputFileReplacedWholeOrNotAtAll) {
     const auto outcome = moehub("compare --json -o " + path + " " + kSmall);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(outcome.out, "");
-    EXPECT_EQ(json::parse(text_of(path))["results"].size(), 12u);
+    EXPECT_EQ(json::parse(text_of(path))["results"].size(), 14u);
     expect_refused("run -o /no/such/out",
                    "/no/such/out: cannot be written: No such file or "
                    "directory");

@@ -47,7 +47,7 @@ struct Bench {
         : fabric(machine, options), row_bytes(row), lines(static_cast<std::size_t>(row / kLine)) {
         for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(machine.gpus()); ++i) {
             sim::Hub& hub = hubs.emplace_back(
-                fabric.gpu(i), machine, sim::Hub::Options{HubUnits::dysharp, 0, lines, kLine});
+                fabric.gpu(i), machine, sim::Hub::Options{0, lines, kLine, HubUnits::dysharp});
             for (std::uint32_t expert = 0; expert < kExperts; ++expert) {
                 sim::RowSpace space;
                 space.name = "expert";
@@ -170,7 +170,7 @@ void expect_sums(Bench& bench, const std::vector<Token>& tokens) {
             for (std::size_t l = 0; l < numbers.size(); ++l) numbers[l] += number(goal, i, l);
         }
         EXPECT_TRUE(totals.complete(i, gpus_of(tokens[i]))) << "token " << i;
-        EXPECT_EQ(totals.identity(i), totals.lines() * all) << "token " << i;
+        EXPECT_EQ(totals.identity(i), totals.whole() * all) << "token " << i;
         for (std::size_t l = 0; l < numbers.size(); ++l) {
             EXPECT_EQ(totals.numbers(i)[l], numbers[l]) << "line " << l << " of token " << i;
         }

@@ -72,6 +72,7 @@ struct DysharpSpec {
     int tlb_entries = 512;       ///< of the AL TLB
     int tlb_banks = 16;          ///< likewise
     Ps tlb_lookup = kNs;         ///< for which a packet occupies a bank
+    int tlb_reads = 64;          ///< of the AL table, for misses, at a time
     int ts_entries = 1024;       ///< tiles that the TS table tracks; further ones lie in memory
     int or_entries = 1024;       ///< tokens whose results the OR table counts; likewise
     Ps poll = 332 * kNs;         ///< from a tracker's update to the SM that polls it

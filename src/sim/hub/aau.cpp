@@ -34,7 +34,8 @@ Aau::Located Aau::locate(RegionId region, std::uint32_t row_id, Bytes offset, st
     if (held) {
         if (located.ready < last_read_) located.ready = read_until(row, located.ready);
     } else if (must_read) {
-        located.ready = read(row, located.ready);
+        located.passed = free_read(located.ready);
+        located.ready = read(row, located.passed);
     }
     if (!spec_.in_memory) located.passed = located.ready;
 
@@ -75,6 +76,16 @@ Ps Aau::occupy_bank(RegionId region, std::uint32_t row_id, std::uint32_t packets
     stats_.bank_wait += start - first;
     free_at = start + spec_.lookup * packets;
     return free_at;
+}
+
+/// Reads last equally long, so that they end in the order in which they began.
+Ps Aau::free_read(Ps time) {
+    if (!spec_.in_memory) return time;
+    if (read_slots_.empty()) read_slots_.resize(static_cast<std::size_t>(spec_.reads));
+    Ps& slot = read_slots_[next_slot_++ % read_slots_.size()];
+    const Ps start = std::max(time, slot);
+    slot = start + spec_.restore;
+    return start;
 }
 
 Ps Aau::read(std::uint64_t row, Ps start) {

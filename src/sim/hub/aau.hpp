@@ -42,8 +42,9 @@ struct AauSpec {
     /// DySHARP's AL table: all entries lie in device memory, written when they are made, and what
     /// is on chip is a TLB in front of it. Every miss reads; what falls out costs nothing. Every
     /// new row misses, so that packets which wait for a read must not stop those behind: they stand
-    /// aside.
+    /// aside, while no more than `reads` are underway.
     bool in_memory = false;
+    int reads = 64;  ///< of such a table, at a time
 };
 
 class Aau {
@@ -91,6 +92,7 @@ class Aau {
     void enter(RegionId region, std::uint32_t row_id, std::uint32_t local_row);
     Ps occupy_bank(RegionId region, std::uint32_t row_id, std::uint32_t packets, Ps now);
     Ps read(std::uint64_t row, Ps start);
+    Ps free_read(Ps time);
     Ps read_until(std::uint64_t row, Ps time);
 
     AauSpec spec_;
@@ -99,8 +101,10 @@ class Aau {
     std::vector<Pointer> apt_;
     std::vector<Ps> bank_free_;
     std::unordered_map<std::uint64_t, Ps> reads_;  ///< by row: until when its entry is being read
-    Ps last_read_ = 0;                             ///< when all reads will have ended
-    std::size_t prune_at_ = 64;                    ///< reads, when those that ended are dropped
+    std::vector<Ps> read_slots_;                   ///< until when each is taken, in turn
+    std::size_t next_slot_ = 0;
+    Ps last_read_ = 0;           ///< when all reads will have ended
+    std::size_t prune_at_ = 64;  ///< reads, when those that ended are dropped
     AauStats stats_;
 };
 
