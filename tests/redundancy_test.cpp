@@ -110,14 +110,14 @@ TEST(Redundancy, dysharp_moves_each_copy_down_and_one_of_each_token_up) {
     // What comes to GPUs: copies of tokens, one sum each, notices of rows, counts.
     const double dispatch = small.counts.gpus * static_cast<double>(sent);
     const double combine = small.counts.leaving * static_cast<double>(small.row);
-    const double notices = 4 * small.counts.rows;
+    const double notices = 16 * small.counts.rows;
     const double counts = 4.0 * small.spread.local * 4 * 3;
     EXPECT_EQ(static_cast<double>(result.payload), dispatch + combine + notices + counts);
     // And against the expectation alone.
     const double t = small.counts.tokens;
     const double expected = t * (small.spread.remote_gpus() * static_cast<double>(sent) +
                                  (1 - small.spread.stays()) * static_cast<double>(small.row) +
-                                 4 * small.spread.remote_rows());
+                                 16 * small.spread.remote_rows());
     EXPECT_NEAR(static_cast<double>(result.payload), expected, 0.02 * expected);
 }
 
