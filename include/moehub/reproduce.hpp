@@ -6,6 +6,7 @@
 ///
 /// Same bytes on any number of threads.
 #pragma once
+#include <moehub/collective.hpp>
 #include <moehub/units.hpp>
 
 #include <cstddef>
@@ -31,6 +32,14 @@ enum class NumberKind {
     ratio,  ///< of two times or throughputs
     share,  ///< of a whole, printed in percent
     time,   ///< µs
+    size,   ///< GB
+};
+
+/// What a paper's means are.
+enum class Means {
+    none,        ///< it publishes numbers of single cells
+    arithmetic,  ///< taken to be; the geometric mean stands beside
+    geometric,   ///< as it says
 };
 
 /// One way to read what a paper leaves open, as changes to its machine.
@@ -45,7 +54,7 @@ struct PublishedNumber {
     std::string what;
     NumberKind kind = NumberKind::ratio;
     double paper = 0;
-    double ours = 0;       ///< arithmetic mean over the figure's cells, where there are several
+    double ours = 0;       ///< over the figure's cells, where there are several: the paper's mean
     double geometric = 0;  ///< geometric mean of the same
     std::string reason;    ///< why it differs; empty where it is as published
     std::vector<double> otherwise = {};  ///< ours by the other readings, in their order
@@ -89,6 +98,14 @@ struct FigureTable {
     std::vector<std::string> notes;
 };
 
+/// What of a cell is simulated.
+enum class CellWork {
+    layer,          ///< one MoE layer
+    communication,  ///< its rows alone: routing and experts take no time
+    model,          ///< and the model around it, forward
+    training,       ///< forward and backward
+};
+
 /// One layer as it was simulated.
 struct ReproducedCell {
     std::string model;
@@ -98,9 +115,17 @@ struct ReproducedCell {
     std::string system;
     Ps time = 0;               ///< of the layer
     Ps first_gemm = 0;         ///< from the start to the end of the last GEMM-1
-    Ps model_time = 0;         ///< of the whole model, forward
+    Ps model_time = 0;         ///< of the whole model; 0 where only the layer ran
     std::string refusal;       ///< why it could not run; then there are no times
     std::string reading = {};  ///< by name
+    CellWork work = CellWork::model;
+    std::vector<std::string> changes = {};  ///< beyond the paper's, as --set takes them
+    Grain grain = Grain::row;
+    Ps communication = 0;  ///< of the layer: exposed, on the GPU that computes longest
+    Ps busier_way = 0;     ///< in which the busiest GPU's wires carried something, counting at any
+                           ///< time the direction that carried more
+    Bytes bytes_up = 0;    ///< of the layer, on the wire, from GPUs to switches
+    Bytes bytes_down = 0;  ///< back
 };
 
 struct Reproduction {
@@ -111,7 +136,7 @@ struct Reproduction {
     std::vector<std::string> setup;  ///< what all cells have in common, a sentence each
     /// Tables, claims and reasons are the first's. One or none: there is nothing to choose.
     std::vector<Reading> readings;
-    bool means = true;   ///< numbers are means over cells, and have a geometric mean beside
+    Means means = Means::arithmetic;
     std::string figure;  ///< the only one that ran; empty: all
     bool quick = false;
     std::vector<PublishedNumber> numbers;

@@ -126,6 +126,7 @@ std::string number_text(NumberKind kind, const std::optional<double>& value) {
         case NumberKind::share:
             return percent(*value);
         case NumberKind::time:
+        case NumberKind::size:
             return tenths(*value);
         case NumberKind::ratio:
             break;
