@@ -163,6 +163,11 @@ std::vector<NamedFigure> moe_hub_figures();
 /// Throws InputError for an unknown figure.
 Reproduction reproduce_moe_hub(const ReproduceOptions& options = {});
 
+/// The same of the DySHARP paper; whether its experts compute in FP8 is open.
+const std::vector<Reading>& dysharp_readings();
+std::vector<NamedFigure> dysharp_figures();
+Reproduction reproduce_dysharp(const ReproduceOptions& options = {});
+
 /// The same of the MoETuner paper.
 std::vector<NamedFigure> moetuner_figures();
 Reproduction reproduce_moetuner(const ReproduceOptions& options = {});
