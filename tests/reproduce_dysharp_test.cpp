@@ -234,7 +234,7 @@ TEST(DysharpCells, AreFewWhereItIsQuick) {
 
 TEST(DysharpCells, AreLayersUnderTheSameSoftware) {
     const CellKey key =
-        DysharpPoint{{"", "dysharp-s", 16, 4}, 32, "uniform"}.under("deepep", CellWork::layer);
+        DysharpPoint{{"", "dysharp-s", 64, 16, 4}, 32, "uniform"}.under("deepep", CellWork::layer);
     const ReproducedCell cell = simulate_cell(dysharp_setup(), key);
     const Machine machine = load_machine("gh200-nvl32", dysharp_readings().front().changes);
     EXPECT_DOUBLE_EQ(machine.gpu.bf16_flops, machine.gpu.fp8_flops);
@@ -254,7 +254,7 @@ TEST(DysharpCells, AreLayersUnderTheSameSoftware) {
 }
 
 TEST(DysharpCells, HaveTrainingAndRowsAlone) {
-    const DysharpPoint point{{"", "dysharp-s", 8, 4}, 4, "uniform"};
+    const DysharpPoint point{{"", "dysharp-s", 64, 8, 4}, 4, "uniform"};
     const PaperSetup setup = dysharp_setup();
     const ReproducedCell layer = simulate_cell(setup, point.under("deepep", CellWork::layer));
     const ReproducedCell whole = simulate_cell(setup, point.under("deepep", CellWork::training));
@@ -266,7 +266,7 @@ TEST(DysharpCells, HaveTrainingAndRowsAlone) {
 }
 
 TEST(DysharpCells, SixtyFourGpusAreOneNode) {
-    const DysharpPoint point{{"", "dysharp-s", 8, 2}, 64, "uniform"};
+    const DysharpPoint point{{"", "dysharp-s", 64, 8, 2}, 64, "uniform"};
     const ReproducedCell cell =
         simulate_cell(dysharp_setup(), point.under("deepep", CellWork::layer));
     EXPECT_EQ(cell.refusal, "");
@@ -274,15 +274,19 @@ TEST(DysharpCells, SixtyFourGpusAreOneNode) {
 }
 
 TEST(DysharpCells, IsASystemThatThereIsNotRefused) {
-    const DysharpPoint point{{"", "dysharp-s", 8, 2}, 4, "uniform"};
+    const DysharpPoint point{{"", "dysharp-s", 64, 8, 2}, 4, "uniform"};
     const ReproducedCell cell =
         simulate_cell(dysharp_setup(), point.under("no-such-system", CellWork::layer));
     EXPECT_NE(cell.refusal.find("no-such-system"), std::string::npos) << cell.refusal;
 }
 
-TEST(DysharpRouting, IsADeviationOfTheShareOfTokens) {
-    EXPECT_EQ(dysharp_routing({"", "dysharp-s", 8, 1}, 0.032), "normal:0.004");
-    EXPECT_EQ(dysharp_routing({"", "dysharp-s", 32, 1}, 0.032), "normal:0.001");
+TEST(DysharpRouting, IsADeviationOfWhatItIsSaidToBeOf) {
+    const DysharpConfig config{"", "dysharp-s", 64, 8, 1};
+    EXPECT_EQ(dysharp_routing(config, 0.032), "normal:0.0005") << "of 1/64";
+    EXPECT_EQ(dysharp_routing(config, 0.032, DeviationOf::tokens), "normal:0.004") << "of 8/64";
+    EXPECT_EQ(dysharp_routing(config, 0.032, DeviationOf::choices), "normal:0.032");
+    for (const DysharpConfig& one : whole_dysharp().configs)
+        EXPECT_EQ(load_model(one.model).experts, one.experts) << one.name;
 }
 
 TEST(BusierWay, CountsOneDirectionAtATimeOfTheBusiestGpu) {

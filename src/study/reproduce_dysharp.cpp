@@ -10,13 +10,13 @@ namespace {
 constexpr int kSwitchesOfMore = 18;  ///< the paper's, of 64 GPUs
 
 DysharpConfig small(int top_k) {
-    return {fmt::format("S top-{}", top_k), "dysharp-s", top_k, 2048};
+    return {fmt::format("S top-{}", top_k), "dysharp-s", 64, top_k, 2048};
 }
 DysharpConfig medium(int top_k) {
-    return {fmt::format("M top-{}", top_k), "dysharp-m", top_k, 4096};
+    return {fmt::format("M top-{}", top_k), "dysharp-m", 128, top_k, 4096};
 }
 DysharpConfig large(int top_k) {
-    return {fmt::format("L top-{}", top_k), "dysharp-l", top_k, 8192};
+    return {fmt::format("L top-{}", top_k), "dysharp-l", 256, top_k, 8192};
 }
 
 std::vector<PaperFigure> figures_of(const DysharpScope& scope) {
@@ -51,6 +51,11 @@ std::vector<std::string> setup_sentences(const DysharpScope& scope) {
         "timed by the GPU's model and the same for all. The paper's 16-way pipeline over 16 nodes "
         "makes the time of all that run one forward, one backward longer by the same factor, which "
         "a ratio does not show.",
+        "Experts' shares are drawn with the paper's standard deviation, 0.032, of an even share. "
+        "Of all choices it would be twice to eight times that share, and leave many experts "
+        "without "
+        "tokens; Tutel, which pads every expert to the largest, could then not be near its "
+        "published time. The figure deviation has the other meanings.",
         "64 GPUs have 18 switches. Fewer than 32 keep the 9.",
         fmt::format("Skewed inference: {} tokens of a GPU (512 over all 32: decoding) and {} (a "
                     "prompt each). Units' sizes: {} tokens of a GPU, every packet.",
@@ -68,8 +73,8 @@ DysharpScope whole_dysharp() {
     DysharpScope scope;
     for (const auto of : {small, medium, large})
         for (const int top_k : {8, 16, 32}) scope.configs.push_back(of(top_k));
-    scope.configs.push_back({"GPT-OSS", "gpt-oss-120b-dysharp", 4, 4096});
-    scope.configs.push_back({"Qwen3", "qwen3-235b-a22b", 8, 4096});
+    scope.configs.push_back({"GPT-OSS", "gpt-oss-120b-dysharp", 64, 4, 4096});
+    scope.configs.push_back({"Qwen3", "qwen3-235b-a22b", 128, 8, 4096});
     scope.large = large(8);
     scope.gpus_configs = {small(8), medium(8)};
     scope.gpus = {4, 8, 16, 32, 64};
@@ -122,9 +127,19 @@ DysharpPoint usual_point(const DysharpConfig& config) {
     return {config, kDysharpGpus, dysharp_routing(config, kDysharpDeviation)};
 }
 
-/// The share is of the tokens, k / experts on average, while a routing's shares add up to 1.
-std::string dysharp_routing(const DysharpConfig& config, double deviation) {
-    return fmt::format("normal:{:g}", deviation / config.top_k);
+/// A routing's shares are of all choices.
+std::string dysharp_routing(const DysharpConfig& config, double deviation, DeviationOf of) {
+    switch (of) {
+        case DeviationOf::even_share:
+            deviation /= config.experts;
+            break;
+        case DeviationOf::tokens:
+            deviation /= config.top_k;
+            break;
+        case DeviationOf::choices:
+            break;
+    }
+    return fmt::format("normal:{:g}", deviation);
 }
 
 const std::vector<Reading>& dysharp_readings() {

@@ -17,6 +17,7 @@ namespace moehub {
 struct DysharpConfig {
     std::string name;
     std::string model;  ///< a preset
+    int experts = 0;    ///< its
     int top_k = 0;
     int sequence = 0;  ///< tokens of a GPU
 };
@@ -51,8 +52,15 @@ struct DysharpPoint {
 };
 /// As the paper runs everything that it does not vary: 32 GPUs, its standard deviation.
 DysharpPoint usual_point(const DysharpConfig& config);
-/// Share of an expert among tokens drawn from a normal distribution of this deviation.
-std::string dysharp_routing(const DysharpConfig& config, double deviation);
+
+/// What the paper's standard deviation of the experts' shares is a part of; it does not say.
+enum class DeviationOf {
+    even_share,  ///< what each expert has if all are alike
+    tokens,      ///< each with top-k choices: an even share is top-k / experts of them
+    choices,     ///< of all tokens: an even share is 1 / experts of them
+};
+std::string dysharp_routing(const DysharpConfig& config, double deviation,
+                            DeviationOf of = DeviationOf::even_share);
 
 FigureResult dysharp_layer_figure(const DysharpScope& scope, const Lookup& cell);
 FigureResult dysharp_training_figure(const DysharpScope& scope, const Lookup& cell);

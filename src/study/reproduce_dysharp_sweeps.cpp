@@ -1,10 +1,19 @@
 // Over GPUs, over the length of a sequence, and over how unevenly tokens choose experts.
 #include "study/reproduce_dysharp_leads.hpp"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 namespace moehub {
 namespace {
+
+/// From even to uneven.
+constexpr std::pair<DeviationOf, const char*> kDeviations[] = {
+    {DeviationOf::even_share, "an even share"},
+    {DeviationOf::tokens, "the tokens"},
+    {DeviationOf::choices, "all choices"},
+};
 
 void add_point(std::vector<std::string> labels, const DysharpPoint& point, const Lookup& cell,
                FigureTable& table) {
@@ -61,12 +70,13 @@ FigureResult dysharp_deviation_figure(const DysharpScope& scope, const Lookup& c
                                     fmt::format("{}, by the standard deviation of the experts' "
                                                 "shares: time of the baseline / dysharp's",
                                                 scope.usual.name),
-                                    {"deviation"}, kDysharpBaselines);
-    for (const double deviation : scope.deviations) {
-        DysharpPoint point = usual_point(scope.usual);
-        point.routing = dysharp_routing(scope.usual, deviation);
-        add_point({fmt::format("{}", deviation)}, point, cell, table);
-    }
+                                    {"of", "deviation"}, kDysharpBaselines);
+    for (const auto& [of, name] : kDeviations)
+        for (const double deviation : scope.deviations) {
+            DysharpPoint point = usual_point(scope.usual);
+            point.routing = dysharp_routing(scope.usual, deviation, of);
+            add_point({name, fmt::format("{}", deviation)}, point, cell, table);
+        }
     PublishedClaim claim = always_ahead(table, "the lead stays however uneven experts are");
     return figure_of(std::move(table), std::move(claim));
 }
