@@ -214,6 +214,9 @@ TEST(DysharpCells, AreThePapersConfigurations) {
         EXPECT_EQ(key.tokens, std::int64_t{model.sequence} * 32) << key.model;
         EXPECT_EQ(key.gpus, 32);
     }
+    const auto layers = cells_asked([&](const Lookup& cell) { dysharp_layer_figure(scope, cell); });
+    EXPECT_EQ(layers.size(), 11u * 7u);
+    for (const CellKey& key : layers) EXPECT_EQ(key.work, CellWork::layer) << "nothing backward";
     const CellKey more = DysharpPoint{scope.usual, 64, "uniform"}.under(kDysharp, CellWork::layer);
     EXPECT_EQ(more.changes, (std::vector<std::string>{"model.top_k=8", "switches=18"}));
 }
@@ -263,6 +266,18 @@ TEST(DysharpCells, HaveTrainingAndRowsAlone) {
     const ReproducedCell rows =
         simulate_cell(setup, point.under("deepep", CellWork::communication));
     EXPECT_LT(rows.time, layer.time);
+}
+
+TEST(DysharpCells, IsALayerFoundInTraining) {
+    ReproducedCell cell{"a", 32, 64, "uniform", "dysharp", 5, 0, 9, ""};
+    cell.reading = "one";
+    cell.work = CellWork::training;
+    const std::vector<ReproducedCell> cells{cell};
+    CellKey key{"a", 32, 64, "uniform", "dysharp"};
+    key.work = CellWork::layer;
+    EXPECT_EQ(lookup_in(cells, "one")(key).time, 5);
+    key.work = CellWork::communication;
+    EXPECT_THROW(lookup_in(cells, "one")(key), std::logic_error);
 }
 
 TEST(DysharpCells, SixtyFourGpusAreOneNode) {
@@ -334,6 +349,26 @@ TEST(DysharpPage, SaysThatMeansAreGeometric) {
               std::string::npos);
     const auto json = nlohmann::json::parse(reproduction_json(all));
     EXPECT_EQ(json["numbers"][0]["geometric_mean"], 1.8);
+}
+
+TEST(DysharpPage, LeavesOutWhatAReadingDidNotRun) {
+    Reproduction all;
+    all.readings = {{"a", "A.", {}}, {"b", "B.", {}}};
+    all.numbers = {{"layer", "over comet", NumberKind::ratio, 1.78, 1.8, 1.8, ""},
+                   {"training", "over comet", NumberKind::ratio, 1.59, 1.6, 1.6, ""}};
+    all.numbers[0].otherwise = {1.2};
+    EXPECT_EQ(explained_by(all, 0).numbers, 2u);
+    EXPECT_EQ(explained_by(all, 1).of, 1u);
+    const std::string page = reproduction_page(all);
+    EXPECT_NE(
+        page.find("| training | over comet | 1.590 | 1.600 | 1.01 | yes | 1.600 | – | – | – |"),
+        std::string::npos)
+        << page;
+    EXPECT_NE(page.find("| b | B. | none | 0 of 1 | – |"), std::string::npos) << page;
+    EXPECT_NE(
+        reproduction_text(all, false).find("training  over comet  1.590  1.600        1.01      –"),
+        std::string::npos)
+        << reproduction_text(all, false);
 }
 
 TEST(DysharpJson, HasWhatTellsCellsApart) {

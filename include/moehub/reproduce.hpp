@@ -57,15 +57,17 @@ struct PublishedNumber {
     double ours = 0;       ///< over the figure's cells, where there are several: the paper's mean
     double geometric = 0;  ///< geometric mean of the same
     std::string reason;    ///< why it differs; empty where it is as published
-    std::vector<double> otherwise = {};  ///< ours by the other readings, in their order
+    /// Ours by the other readings, in their order; empty where they did not run it.
+    std::vector<double> otherwise = {};
 
     double ratio() const { return ours / paper; }
     bool as_published() const;  ///< within 10 %
-    /// The same by any reading, 0 being the first.
+    /// The same by any reading that ran it, 0 being the first.
+    bool is_read(std::size_t reading) const { return reading <= otherwise.size(); }
     double read(std::size_t reading) const {
         return reading == 0 ? ours : otherwise.at(reading - 1);
     }
-    bool as_published(std::size_t reading) const;
+    bool as_published(std::size_t reading) const;  ///< false where it did not run
 };
 
 /// What the paper states without a number.

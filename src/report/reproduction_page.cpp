@@ -68,7 +68,11 @@ std::string numbers(const Reproduction& all) {
                                        fmt::format("{:.2f}", one.ratio()),
                                        one.as_published() ? "yes" : "**no**"};
         if (beside) cells.push_back(published_text(one.kind, one.geometric));
-        for (std::size_t i = 1; i <= one.otherwise.size(); ++i) {
+        for (std::size_t i = 1; i < all.readings.size(); ++i) {
+            if (!one.is_read(i)) {
+                cells.insert(cells.end(), {"–", "–", "–"});
+                continue;
+            }
             cells.push_back(published_text(one.kind, one.read(i)));
             cells.push_back(fmt::format("{:.2f}", one.read(i) / one.paper));
             cells.push_back(one.as_published(i) ? "yes" : "**no**");
@@ -99,7 +103,7 @@ std::string readings(const Reproduction& all) {
         out += line(
             {one.name, one.what,
              one.changes.empty() ? "none" : fmt::format("{}", fmt::join(one.changes, "; ")),
-             fmt::format("{} of {}", explained.numbers, all.numbers.size()),
+             fmt::format("{} of {}", explained.numbers, explained.of),
              explained.alone.empty() ? "–" : fmt::format("{}", fmt::join(explained.alone, "; "))});
     }
     std::vector<std::string> by_none;

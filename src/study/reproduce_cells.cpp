@@ -87,6 +87,13 @@ std::optional<SystemSpec> runnable(const PaperSetup& setup, const LayerInput& in
     }
 }
 
+/// The cell that has this layer's result, too.
+std::optional<CellKey> with_layer(CellKey key) {
+    if (key.work != CellWork::layer) return std::nullopt;
+    key.work = CellWork::training;
+    return key;
+}
+
 void note(const LayerResult& layer, ReproducedCell& cell) {
     cell.time = layer.time;
     cell.first_gemm = layer.first_gemm;
@@ -110,7 +117,12 @@ std::vector<CellKey> cells_asked(const std::function<void(const Lookup&)>& ask) 
         keys.insert(key);
         return empty;
     });
-    return {keys.begin(), keys.end()};
+    std::vector<CellKey> needed;
+    for (const CellKey& key : keys) {
+        const std::optional<CellKey> training = with_layer(key);
+        if (!training || !keys.contains(*training)) needed.push_back(key);
+    }
+    return needed;
 }
 
 ReproducedCell simulate_cell(const PaperSetup& setup, const CellKey& key) {
@@ -160,7 +172,9 @@ Lookup lookup_in(const std::vector<ReproducedCell>& cells, const std::string& re
     for (const ReproducedCell& cell : cells) by_key[key_of(cell)] = &cell;
     return [by_key = std::move(by_key), reading](CellKey key) -> const ReproducedCell& {
         key.reading = reading;
-        const auto found = by_key.find(key);
+        auto found = by_key.find(key);
+        const std::optional<CellKey> training = with_layer(key);
+        if (found == by_key.end() && training) found = by_key.find(*training);
         if (found == by_key.end())
             throw std::logic_error(fmt::format(
                 "a figure asks for {} under {}, which was not simulated", key.model, key.system));

@@ -43,8 +43,9 @@ using Lookup = std::function<const ReproducedCell&(const CellKey&)>;
 
 CellKey key_of(const ReproducedCell& cell);
 
-/// The cells that `ask` looks up, each once, in order of their keys. What it looks up must not
-/// depend on what it is told: it gets empty cells.
+/// The cells that `ask` looks up, each once, in order of their keys; a layer that is also asked for
+/// in training comes with that. What it looks up must not depend on what it is told: it gets empty
+/// cells.
 std::vector<CellKey> cells_asked(const std::function<void(const Lookup&)>& ask);
 
 /// A layer of the paper's machine as it is read, and what the key asks for around it. A system that
@@ -56,8 +57,8 @@ std::vector<ReproducedCell> simulate_cells(const PaperSetup& setup,
                                            const std::vector<CellKey>& keys,
                                            const ParallelOptions& options);
 
-/// Among these, found by key and reading; one that is not there is a defect (std::logic_error).
-/// Refers to the cells.
+/// Among these, found by key and reading, a layer also in training; one that is not there is a
+/// defect (std::logic_error). Refers to the cells.
 Lookup lookup_in(const std::vector<ReproducedCell>& cells, const std::string& reading);
 
 }  // namespace moehub

@@ -25,7 +25,8 @@ std::vector<PaperFigure> figures_of(const DysharpScope& scope) {
     };
     return {
         {"layer", "one MoE layer of 11 configurations", of(dysharp_layer_figure)},
-        {"training", "whole models, forward and backward, the same", of(dysharp_training_figure)},
+        {"training", "whole models, forward and backward, the same", of(dysharp_training_figure),
+         false},
         {"traffic", "bytes on the links, the same", of(dysharp_traffic_figure)},
         {"wire", "communication in a layer, and how well it uses the links",
          of(dysharp_wire_figure)},

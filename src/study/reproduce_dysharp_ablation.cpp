@@ -24,12 +24,6 @@ constexpr Part kParts[] = {
     {kDeepEp, "as published"},
 };
 
-/// The layer figure has those that run there, too.
-CellWork work_of(std::string_view system) {
-    const bool shared = system == kDysharp || system == kComet || system == kDeepEp;
-    return shared ? CellWork::training : CellWork::layer;
-}
-
 double bytes_of(const ReproducedCell& cell) {
     return static_cast<double>(cell.bytes_up + cell.bytes_down);
 }
@@ -43,7 +37,7 @@ std::string times_as_fast(std::string_view system, std::string_view other, doubl
 FigureResult dysharp_ablation_figure(const DysharpScope& scope, const Lookup& cell) {
     const DysharpPoint point = usual_point(scope.large);
     const auto under = [&](std::string_view system) -> const ReproducedCell& {
-        return cell(point.under(system, work_of(system)));
+        return cell(point.under(system, CellWork::layer));
     };
     const ReproducedCell& deepep = under(kDeepEp);
     FigureTable table{"ablation",

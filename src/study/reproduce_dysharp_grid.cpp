@@ -39,13 +39,15 @@ std::vector<std::string_view> baselines_of(std::span<const Published> published)
     return names;
 }
 
-FigureResult grid_figure(FigureTable table, std::span<const Published> paper,
-                         Ps ReproducedCell::*time, const DysharpScope& scope, const Lookup& cell) {
+FigureResult grid_figure(FigureTable table, std::span<const Published> paper, CellWork work,
+                         const DysharpScope& scope, const Lookup& cell) {
+    const auto time =
+        work == CellWork::training ? &ReproducedCell::model_time : &ReproducedCell::time;
     for (const DysharpConfig& config : scope.configs)
         add_leads(
             {config.name}, baselines_of(paper), time,
             [&](std::string_view system) -> const ReproducedCell& {
-                return cell(usual_point(config).under(system, CellWork::training));
+                return cell(usual_point(config).under(system, work));
             },
             table);
     FigureResult result;
@@ -68,7 +70,7 @@ FigureResult grid_figure(FigureTable table, std::span<const Published> paper,
 FigureResult dysharp_layer_figure(const DysharpScope& scope, const Lookup& cell) {
     return grid_figure(leads_table("layer", "One MoE layer: time of the baseline / dysharp's",
                                    {"configuration"}, baselines_of(kLayer)),
-                       kLayer, &ReproducedCell::time, scope, cell);
+                       kLayer, CellWork::layer, scope, cell);
 }
 
 FigureResult dysharp_training_figure(const DysharpScope& scope, const Lookup& cell) {
@@ -76,7 +78,7 @@ FigureResult dysharp_training_figure(const DysharpScope& scope, const Lookup& ce
         leads_table("training",
                     "The whole model, forward and backward: time of the baseline / dysharp's",
                     {"configuration"}, baselines_of(kTraining)),
-        kTraining, &ReproducedCell::model_time, scope, cell);
+        kTraining, CellWork::training, scope, cell);
 }
 
 }  // namespace moehub

@@ -25,7 +25,7 @@ std::optional<double> over(double part, double whole, bool ran) {
 
 FigureTable::Row traffic_row(const DysharpConfig& config, const Lookup& cell, FigureTable& table) {
     const auto under = [&](std::string_view system) -> const ReproducedCell& {
-        const ReproducedCell& one = cell(usual_point(config).under(system, CellWork::training));
+        const ReproducedCell& one = cell(usual_point(config).under(system, CellWork::layer));
         note_refusal({config.name}, one, table);
         return one;
     };
@@ -102,7 +102,7 @@ FigureResult dysharp_wire_figure(const DysharpScope& scope, const Lookup& cell) 
                        {"wire in use", NumberKind::share}},
                       {},
                       {}};
-    const ReproducedCell& layer = cell(point.under(kDeepEp, CellWork::training));
+    const ReproducedCell& layer = cell(point.under(kDeepEp, CellWork::layer));
     table.rows.push_back({{std::string(kDeepEp), "the layer"},
                           {to_us(layer.time),
                            over(static_cast<double>(layer.communication),

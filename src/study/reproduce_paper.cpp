@@ -13,7 +13,7 @@ std::vector<PaperFigure> figures_wanted(const std::vector<PaperFigure>& figures,
 }
 
 bool is_read(const PaperFigure& figure, std::size_t reading) {
-    return reading == 0 || figure.numbers;
+    return reading == 0 || figure.every_reading;
 }
 
 std::vector<CellKey> keys_of(const std::vector<PaperFigure>& figures,

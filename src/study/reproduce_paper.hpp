@@ -14,9 +14,7 @@ struct PaperFigure {
     std::string name;
     std::string title;
     std::function<FigureResult(const Lookup&)> make;
-    /// It publishes some. Readings after the first are asked only for such figures: others hold or
-    /// not by a claim.
-    bool numbers = true;
+    bool every_reading = true;  ///< false: only the first is asked
 };
 
 std::vector<NamedFigure> names_of(const std::vector<PaperFigure>& figures);
