@@ -118,7 +118,7 @@ Explained explained_by(const Reproduction& all, std::size_t reading) {
         if (one.is_read(reading)) ++explained.of;
         if (!one.as_published(reading)) continue;
         ++explained.numbers;
-        bool alone = true;
+        bool alone = one.otherwise.size() + 1 >= all.readings.size();  // all have read it
         for (std::size_t other = 0; other <= one.otherwise.size(); ++other)
             alone = alone && (other == reading || !one.as_published(other));
         if (alone) explained.alone.push_back(fmt::format("{}, {}", one.figure, one.what));

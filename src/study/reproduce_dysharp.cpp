@@ -102,7 +102,7 @@ DysharpScope quick_dysharp() {
     scope.sequences = {128, 256};
     scope.deviations = {0.032};
     scope.skews = {1.5};
-    scope.skew_sequences = {16};
+    scope.skew_sequences = {16, 256};
     scope.tlb_entries = {64, 512};
     scope.sum_packets = {64, 512};
     scope.unit_sequence = 16;
