@@ -41,8 +41,8 @@ TEST_F(Cli, IsTheVersionThatOfTheBuild) {
 }
 
 TEST_F(Cli, DoesEveryCommandHelpWithAnExample) {
-    for (const auto* command : {"compare", "run", "model", "lines", "list", "show", "collective",
-                                "validate", "profile", "place"}) {
+    for (const auto* command : {"compare", "run", "model", "area", "lines", "list", "show",
+                                "collective", "validate", "profile", "place"}) {
         const auto outcome = moehub(std::string(command) + " --help");
         EXPECT_EQ(outcome.code, 0);
         EXPECT_NE(outcome.out.find("Example:\n  moehub " + std::string(command)), std::string::npos)
@@ -51,10 +51,10 @@ TEST_F(Cli, DoesEveryCommandHelpWithAnExample) {
 }
 
 TEST_F(Cli, IsAMisspeltNameAnsweredWithTheNearest) {
-    expect_refused(
-        "vaildate x.csv",
-        "unknown command \"vaildate\", allowed: compare, run, gain, model, lines, list, show, "
-        "collective, validate, reproduce, profile, place; did you mean \"validate\"?");
+    expect_refused("vaildate x.csv",
+                   "unknown command \"vaildate\", allowed: compare, run, gain, model, area, lines, "
+                   "list, show, "
+                   "collective, validate, reproduce, profile, place; did you mean \"validate\"?");
     expect_refused("collective --grian packet",
                    "collective: unknown option \"--grian\"; did you mean \"--grain\"?");
     expect_refused("--zzzzzzzz", "unknown option \"--zzzzzzzz\"; see moehub --help");

@@ -251,7 +251,7 @@ TEST_F(CompareCli, AreFilesTakenForMachineAndModel) {
 TEST_F(CompareCli, AreSystemsThatDoNotFitRefused) {
     const std::string allowed =
         "allowed: ideal, torch, megatron-te, fastermoe, tutel, ccfuser, comet, deepep, deepep-ll, "
-        "one-sided, flashdmoe, mega-moe, nvls, moe-hub, mh-base, mh-pkt, mh-dep";
+        "one-sided, flashdmoe, mega-moe, nvls, moe-hub, mh-base, mh-pkt, mh-dep, dualpipe";
     expect_refused("compare --systems ideal,moehub",
                    "unknown system \"moehub\", " + allowed + "; did you mean \"moe-hub\"?");
     expect_refused("compare --systems ideal,,moe-hub", "unknown system \"\", " + allowed);

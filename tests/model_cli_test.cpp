@@ -133,6 +133,27 @@ TEST_F(ModelCli, IsWhatDoesNotFitRefused) {
     expect_refused_about("model --set model.nonsense=1", "nonsense");
 }
 
+TEST_F(ModelCli, AreOverlappedPassesOnePart) {
+    const std::string arguments = "model --training --systems deepep,dualpipe " + kSmall;
+    const Outcome text = moehub(arguments);
+    EXPECT_EQ(text.code, 0) << text.err;
+    EXPECT_NE(text.out.find("beside it"), std::string::npos) << text.out;
+    EXPECT_NE(text.out.find("A layer forward beside one backward: "), std::string::npos);
+    const json all = json_of(arguments);
+    const json& dualpipe = all["results"][1];
+    double sum = 0;
+    for (const json& part : dualpipe["parts"]) sum += part["total_us"].get<double>();
+    EXPECT_NEAR(dualpipe["time_us"].get<double>(), sum, 1e-3);
+    EXPECT_EQ(dualpipe["parts"][0]["name"], "attention, MoE layers");
+    EXPECT_EQ(dualpipe["parts"][0]["beside_us"], dualpipe["overlapped"]["period_us"]);
+    EXPECT_FALSE(all["results"][0].contains("overlapped"));
+    for (const auto* alone :
+         {"model --systems dualpipe", "compare --systems dualpipe", "run --system dualpipe"})
+        expect_refused(alone,
+                       "dualpipe cannot run this: it overlaps a forward with a backward pass: "
+                       "whole models in training (moehub model --training)");
+}
+
 TEST_F(ModelCli, IsAnOutputFileReplacedWholeOrNotAtAll) {
     const auto path = saved("out.txt", "old");
     EXPECT_EQ(moehub("model --tokens 0 -o " + path).code, 2);

@@ -23,8 +23,8 @@ struct Bench {
         for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(machine.gpus()); ++i) {
             hubs.emplace_back(fabric.gpu(i), machine,
                               sim::Hub::Options{0, static_cast<std::size_t>(kRow / kLine), kLine});
-            partials = hubs.back().add_sums(machine.gpus(), kRow);
-            totals = hubs.back().add_sums(machine.gpus(), kRow);
+            partials = hubs.back().add_sums({0, machine.gpus()}, kRow);
+            totals = hubs.back().add_sums({0, machine.gpus()}, kRow);
             done = fabric.gpu(i).add_counter("done");
             arrived = fabric.gpu(i).add_counter("arrived");
         }

@@ -38,8 +38,18 @@ struct LayerTypeTime {
     int count = 0;
     Ps forward = 0;
     Ps backward = 0;  ///< 0 without training
+    Ps beside = 0;    ///< of a forward pass beside a backward one, instead of both
 
-    Ps total() const { return count * (forward + backward); }
+    Ps total() const { return count * (forward + backward + beside); }
+};
+
+/// A layer of one micro-batch forward beside a layer of another backward, attention and all.
+struct OverlappedTime {
+    Ps period = 0;         ///< from one such pair to the next
+    Ps busy = 0;           ///< of that, kernels run
+    Ps compute = 0;        ///< what kernels would take with all SMs
+    Ps communication = 0;  ///< in which rows are underway, and hold some SMs
+    Ps host = 0;           ///< that attention waits for its eager host
 };
 
 struct ModelTime {
@@ -48,9 +58,10 @@ struct ModelTime {
     /// In the order of the model; only what it has. The last, "host", is what the GPU waits for
     /// its eager host outside the MoE layers, over the whole model; the others are kernels.
     std::vector<LayerTypeTime> parts;
-    LayerResult moe;  ///< one MoE layer, forward
+    LayerResult moe;  ///< one MoE layer by itself, forward
     std::optional<LayerResult> moe_backward;
-    Ps total = 0;      ///< of the parts
+    std::optional<OverlappedTime> overlapped;  ///< of systems that overlap passes
+    Ps total = 0;                              ///< of the parts
     double flops = 0;  ///< of the model's mathematics over all GPUs: no padding, causal attention
     double tokens_per_second = 0;
     double mfu = 0;  ///< model flop utilisation: of the GPUs' bf16 peak

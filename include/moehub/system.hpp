@@ -42,9 +42,11 @@ struct SystemSpec {
 
     StoreQueue stores = StoreQueue::per_peer;
     HubUnits hub = HubUnits::moe_hub;
+    bool switch_copies = true;    ///< switches copy rows and add results; false: one by one
     int communication_sms = 0;    ///< SMs that communication holds while it runs
     int sending_sms = 0;          ///< SMs that read rows and store them away
     int combining_sms = 0;        ///< SMs that load sums of results
+    Bytes load_window = 32768;    ///< of loads that one of those keeps in flight
     double sm_copy = 0;           ///< bytes/s that one of those moves; 0: no limit
     double link_share = 1;        ///< of a GPU's link that its stores fill, for their flow control
     int chunk_rows = 1;           ///< rows that one store to a peer's queue holds

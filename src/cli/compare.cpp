@@ -38,6 +38,7 @@ Usual usual_systems(const LayerCase& layer) {
     for (const SystemInfo& system : all_systems()) {
         const SystemSpec published = load_system(system.name);
         if (published.name.starts_with("mh-")) continue;
+        if (published.overlap_passes) continue;  // it has no layer by itself
         if (published.fp8_experts && !fp8) {
             out.push_back(published.name + " (computes in FP8: --fp8)");
             continue;

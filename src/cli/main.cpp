@@ -33,6 +33,7 @@ constexpr const char* kOverview =
   moehub run                   one of them, with what its hardware units counted
   moehub gain                  where a system's lead comes from: host, fusion, overlap, hardware
   moehub model                 a whole model under several systems, end to end
+  moehub area                  silicon that the proposals' tables take
   moehub lines                 the systems, and how long their programs are
   moehub list                  what there is: machines, GPUs, models, systems
   moehub show dgx-h100         everything known about one of them
@@ -58,8 +59,8 @@ Program program() {
         "moehub: Mixture-of-Experts on multi-GPU machines, simulated packet by packet",
         kVersion,
         "Example:\n  moehub compare --systems ideal,megatron-te,moe-hub",
-        {compare_command(), run_command(), gain_command(), model_command(), lines_command(),
-         list_command(), show_command(), collective_command(), validate_command(),
+        {compare_command(), run_command(), gain_command(), model_command(), area_command(),
+         lines_command(), list_command(), show_command(), collective_command(), validate_command(),
          reproduce_command(), profile_command(), place_command()},
     };
 }

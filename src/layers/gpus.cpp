@@ -22,9 +22,9 @@ Gpus::Gpus(const Machine& machine, const GpusOptions& options)
     const auto gpus = static_cast<std::uint32_t>(machine.gpus());
     for (std::uint32_t gpu = 0; gpu < gpus; ++gpu) {
         cards_.emplace_back(fabric.gpu(gpu), machine.gpu);
-        hubs_.emplace_back(
-            fabric.gpu(gpu), machine,
-            sim::Hub::Options{options.page_pool, options.numbers, fabric.link().payload});
+        hubs_.emplace_back(fabric.gpu(gpu), machine,
+                           sim::Hub::Options{options.units, options.page_pool, options.numbers,
+                                             fabric.link().payload});
     }
     const Kernels& kernels = machine.gpu.kernels;
     for (std::uint32_t gpu = 0; gpu < gpus; ++gpu) {
@@ -139,6 +139,7 @@ std::vector<Statistic> Gpus::statistics() const {
         list.push_back({"switch", "deepest", number(gather.deepest),
                         "packets of partial sums at one port, at most"});
     }
+    list.insert(list.end(), reported_.begin(), reported_.end());
     return list;
 }
 

@@ -20,6 +20,7 @@ using sim::Process;
 struct GpusOptions {
     Grain grain = Grain::row;
     sim::Queueing queueing = sim::Queueing::per_peer;
+    HubUnits units = HubUnits::moe_hub;
     std::size_t numbers = 0;  ///< that a row carries
     Bytes page_pool = 0;      ///< of each hub
     Ps host_lead = 0;         ///< by which an eager host is ahead when the layer starts (host.hpp)
@@ -72,6 +73,9 @@ class Gpus {
     Ps host_lead_needed() const { return lead_needed_; }  ///< to have issued all up to its wait
     bool host_waits() const { return host_waits_; }
 
+    /// What a unit of the layer's own counted.
+    void report(Statistic statistic) { reported_.push_back(std::move(statistic)); }
+
     /// Time, breakdown, traffic, links, kernels: all that does not depend on the kind of layer.
     LayerResult measured() const;
 
@@ -101,6 +105,7 @@ class Gpus {
     std::vector<Ps> issued_;  ///< by GPU: when its host was last done issuing
     Ps end_ = 0;              ///< of the last GPU
     std::vector<Ps> ended_;   ///< by GPU
+    std::vector<Statistic> reported_;
 };
 
 }  // namespace moehub::layers

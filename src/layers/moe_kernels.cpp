@@ -1,6 +1,7 @@
 // The kernels that every system runs.
 #include "layers/moe_layer.hpp"
 #include "sim/gpu/gemm.hpp"
+#include "sim/gpu/part_of_gpu.hpp"
 
 #include <algorithm>
 
@@ -12,14 +13,6 @@ constexpr bool kCold = true;  ///< the other experts' weights went through L2 be
 GemmPlan plan(const Gpu& gpu, const GemmShape& shape, const GemmPlan* like) {
     if (shape.rows == 0) return {};
     return like == nullptr ? plan_gemm(gpu, shape) : plan_gemm_like(gpu, shape, *like);
-}
-
-/// The part of a card that has so many of its SMs.
-Gpu with_sms(Gpu gpu, int sms) {
-    gpu.bf16_flops *= static_cast<double>(sms) / gpu.sms;
-    gpu.fp8_flops *= static_cast<double>(sms) / gpu.sms;
-    gpu.sms = sms;
-    return gpu;
 }
 
 /// Rows of hidden width to rows of inner width. Backward, these are gradients through the second
@@ -66,8 +59,9 @@ GemmPlan MoeLayer::plan_down_part(std::int64_t rows, int parts, int sms) const {
     return plan(with_sms(input.machine.gpu, sms), shape, nullptr);
 }
 
-GemmPlan MoeLayer::plan_down_and_send(std::int64_t rows) const {
+GemmPlan MoeLayer::plan_down_and_send(std::int64_t rows, std::int64_t tile_rows) const {
     GemmShape shape = down_shape(*this, rows);
+    shape.tile_rows = tile_rows;
     const double away = static_cast<double>(gpus.count() - 1) / gpus.count();
     // Of a GPU's experts only the last has nothing behind which its results could be sent.
     const double last = static_cast<double>(experts_.size()) / input.model.experts;

@@ -37,6 +37,7 @@ GpusOptions gpus_options(const Job& job) {
     GpusOptions made;
     made.grain = job.options.grain;
     made.queueing = kQueueing[static_cast<std::size_t>(job.system.stores)];
+    made.units = job.system.hub;
     made.numbers = static_cast<std::size_t>(
         numbers_of_row(job.input, job.options, sim::line_bytes(job.input.machine, made.queueing)));
     made.page_pool = job.options.page_pool;

@@ -90,7 +90,8 @@ class MoeLayer {
     GemmPlan plan_down(std::int64_t rows) const;
     /// One of so many parts, by columns, on so many SMs.
     GemmPlan plan_down_part(std::int64_t rows, int parts, int sms) const;
-    GemmPlan plan_down_and_send(std::int64_t rows) const;  ///< tiles for results that are sent away
+    /// Tiles for results that are sent away; of so many rows each, 0: as is best.
+    GemmPlan plan_down_and_send(std::int64_t rows, std::int64_t tile_rows = 0) const;
     GemmPlan plan_up_like(std::int64_t rows, const GemmPlan& like) const;
     GemmPlan plan_down_like(std::int64_t rows, const GemmPlan& like) const;
     /// What a fused activation of rows of `width` elements makes of the first GEMM's end: of gate

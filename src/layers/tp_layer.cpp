@@ -20,8 +20,8 @@ TpLayer::TpLayer(const TpJob& job) : gpus(job.machine, job.options), job_(job) {
     }
     for (std::uint32_t gpu = 0; gpu < gpus.count(); ++gpu) {
         sim::Hub& hub = gpus.hub(static_cast<GpuId>(gpu));
-        partials = hub.add_sums(job.tokens, row_bytes());
-        totals = hub.add_sums(job.tokens, row_bytes());
+        partials = hub.add_sums({0, job.tokens}, row_bytes());
+        totals = hub.add_sums({0, job.tokens}, row_bytes());
         sim::RowSpace space;
         space.name = "outputs";
         space.rows = job.tokens;

@@ -13,6 +13,7 @@ Json part_json(const LayerTypeTime& part) {
             {"count", part.count},
             {"forward_us", to_us(part.forward)},
             {"backward_us", to_us(part.backward)},
+            {"beside_us", to_us(part.beside)},
             {"total_us", to_us(part.total())}};
 }
 
@@ -25,6 +26,12 @@ Json time_json(const ModelTime& time, const ModelTime& baseline) {
     json["mfu"] = time.mfu;
     json["parts"] = Json::array();
     for (const LayerTypeTime& part : time.parts) json["parts"].push_back(part_json(part));
+    if (time.overlapped)
+        json["overlapped"] = {{"period_us", to_us(time.overlapped->period)},
+                              {"busy_us", to_us(time.overlapped->busy)},
+                              {"compute_us", to_us(time.overlapped->compute)},
+                              {"communication_us", to_us(time.overlapped->communication)},
+                              {"host_us", to_us(time.overlapped->host)}};
     return json;
 }
 

@@ -34,12 +34,26 @@ const ModelTime* find(const std::vector<ModelTime>& times, std::string_view syst
 std::vector<std::string> cells_of(const LayerTypeTime& part, const ModelTime& time, bool training) {
     const bool counted = part.name != "host";
     std::vector<std::string> cells{part.name, counted ? grouped(part.count) : ""};
-    cells.push_back(counted ? tenths(to_us(part.forward)) : "");
-    if (training) cells.push_back(counted ? tenths(to_us(part.backward)) : "");
+    cells.push_back(counted ? tenths(to_us(part.forward + part.beside)) : "");
+    const std::string backward = part.beside > 0 ? "beside it" : tenths(to_us(part.backward));
+    if (training) cells.push_back(counted ? backward : "");
     const double share = ratio(part.total(), time.total);
     cells.insert(cells.end(),
                  {milliseconds(part.total()), percent(share), bar(share, kShareWidth)});
     return cells;
+}
+
+/// What lies under the period of a system that overlaps passes.
+std::string overlap_text(const ModelTime& time) {
+    if (!time.overlapped) return "";
+    const OverlappedTime& pair = *time.overlapped;
+    return fmt::format(
+        "A layer forward beside one backward: {} µs of kernels on all SMs{}, {} µs of rows "
+        "underway.\n",
+        tenths(to_us(pair.compute)),
+        pair.host > 0 ? fmt::format(" and {} µs of waiting for the host", tenths(to_us(pair.host)))
+                      : "",
+        tenths(to_us(pair.communication)));
 }
 
 std::string parts_of_one(const ModelTime& time, bool training, bool bold) {
@@ -58,7 +72,7 @@ std::string parts_of_one(const ModelTime& time, bool training, bool bold) {
     sum.push_back(milliseconds(time.total));
     sum.push_back(percent(1));
     table.add(std::move(sum));
-    return table.text(bold);
+    return table.text(bold) + overlap_text(time);
 }
 
 /// Where the time of the whole model went.
@@ -67,6 +81,11 @@ Breakdown breakdown_of(const ModelTime& time) {
     for (const LayerTypeTime& part : time.parts) {
         if (part.name == "host") {
             sum.host += part.total();
+        } else if (part.beside > 0) {
+            const OverlappedTime& pair = *time.overlapped;
+            sum.compute += part.count * pair.busy;
+            sum.host += part.count * pair.host;
+            sum.communication += part.count * (pair.period - pair.busy - pair.host);
         } else if (part.name != "MoE layers") {
             sum.compute += part.total();
         } else {

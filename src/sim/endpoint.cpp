@@ -17,6 +17,11 @@ void Endpoint::spawn(std::string name, Process process) {
     programs_.push_back({std::move(name), std::move(process)});
 }
 
+void Endpoint::spawn_unit(std::string name, Process process) {
+    spawn(std::move(name), std::move(process));
+    programs_.back().unit = true;
+}
+
 CounterId Endpoint::add_counter(std::string name) {
     if (free_counters_.empty()) {
         free_counters_.push_back(static_cast<CounterId>(counters_.size()));
@@ -56,7 +61,11 @@ void Endpoint::increase(CounterId id) {
 TransferId Endpoint::post(const Transfer& wanted) {
     Transfer transfer = wanted;
     transfer.src = id_;
-    if (transfer.multicast()) transfer.dst = id_;
+    Ps issued = now_;
+    if (transfer.multicast()) {
+        transfer.dst = id_;
+        if (transfer.target.list != kNoGroup) issued = issue_list(transfer);
+    }
     const TransferId id = fabric_->add_transfer(transfer);
     if (transfer.dst == id_ && !transfer.multicast() && transfer.kind == Kind::store) {
         post_to_self(id);
@@ -66,8 +75,21 @@ TransferId Endpoint::post(const Transfer& wanted) {
     train.kind = Kind::post;
     train.transfer = id;
     fabric_->push(fabric_->topology().egress(id_), train,
-                  now_ + fabric_->machine().hub.store_latency, fabric_->topology().gpu(id_));
+                  issued + fabric_->machine().hub.store_latency, fabric_->topology().gpu(id_));
     return id;
+}
+
+/// Loads by list do not wait behind stores by list: each kind has a queue, as if a peer's.
+Ps Endpoint::issue_list(Transfer& transfer) {
+    const Topology& topology = fabric_->topology();
+    if (transfer.kind == Kind::load) {
+        const std::uint32_t first = topology.node(id_) * topology.gpus_per_node;
+        const std::uint32_t next = (topology.rail(id_) + 1) % topology.gpus_per_node;
+        transfer.dst = static_cast<GpuId>(first + next);
+    }
+    const Bytes payload = fabric_->link().payload;
+    return multimem_.pass(fabric_->machine().dysharp, (transfer.bytes + payload - 1) / payload,
+                          now_);
 }
 
 TransferId Endpoint::post(const Transfer& wanted, Message message) {
@@ -157,11 +179,13 @@ void Endpoint::fire(const Timer& timer) {
 }
 
 bool Endpoint::idle() const {
-    return programs_.empty();
+    return std::all_of(programs_.begin(), programs_.end(),
+                       [](const Program& program) { return program.unit; });
 }
 
 void Endpoint::describe_waiters(std::string& text) const {
     for (const Program& program : programs_) {
+        if (program.unit) continue;
         text += fmt::format("\n  gpu {}: {}", id_, program.name);
     }
     for (const Counter& counter : counters_) {

@@ -2,6 +2,7 @@
 #pragma once
 #include "sim/event.hpp"
 #include "sim/fault.hpp"
+#include "sim/hub/multimem_queue.hpp"
 #include "sim/transfer.hpp"
 
 #include <moehub/process.hpp>
@@ -19,6 +20,7 @@ using moehub::Process;
 class Fabric;
 class Hub;
 class SharedRate;
+struct HubArrival;
 struct RowStretch;
 
 /// Something on a GPU that wants to be called at a time. Slow path only.
@@ -43,6 +45,8 @@ class Endpoint {
 
     // For programs.
     void spawn(std::string name, Process process);
+    /// Something that waits for work as long as the run lasts: nobody waits for its end.
+    void spawn_unit(std::string name, Process process);
     CounterId add_counter(std::string name);
     /// So many that follow one another; the first is returned.
     CounterId add_counters(const std::string& name, std::size_t count);
@@ -131,6 +135,7 @@ class Endpoint {
     struct Program {
         std::string name;
         Process process;
+        bool unit = false;
     };
 
     void add_timer(Timer timer);
@@ -147,9 +152,12 @@ class Endpoint {
     RowStretch stretch_of(const Train& train) const;
     void add_sum(const Train& train);
     void complete(const Train& train);
-    void respond(const Train& request, Kind kind, Ps latency);
+    HubArrival arrival_of(const Train& train) const;
+    void answer_list(const Train& request);
+    void respond(const Train& request, Kind kind, Ps latency, std::uint16_t packets, SumId sum);
     Ps memory_reads(double bytes);
     Ps memory_writes(double bytes);
+    Ps issue_list(Transfer& transfer);
     void post_to_self(TransferId id);
     bool to_self(const Train& train) const;
     Bytes largest_to_self() const;
@@ -159,6 +167,7 @@ class Endpoint {
     SharedRate* memory_ = nullptr;
     double write_cost_ = 1;
     CounterId stores_ = kNoCounter;
+    MultimemQueue multimem_;
     GpuId id_;
     Ps now_ = 0;
     Bytes received_ = 0;

@@ -62,7 +62,12 @@ void Endpoint::receive(const Train& train) {
             break;
         case Kind::load:
         case Kind::atomic:
-            respond(train, Kind::data, memory_reads(train.bytes) - now_ + hub.read_latency);
+            if (fabric_->transfer(train.transfer).target.list != kNoGroup) {
+                answer_list(train);
+            } else {
+                const Ps latency = memory_reads(train.bytes) - now_ + hub.read_latency;
+                respond(train, Kind::data, latency, train.packets, read(train));
+            }
             break;
         case Kind::data:
             received_ += train.bytes;
@@ -81,20 +86,44 @@ void Endpoint::receive(const Train& train) {
 
 /// What the hub cannot pass on yet occupies its ingress, and so its credits.
 void Endpoint::store(const Train& train) {
-    const Ps written = memory_writes(train.bytes);
+    const Transfer& transfer = fabric_->transfer(train.transfer);
+    const GroupId list = transfer.target.list;
+    const auto regions =
+        list != kNoGroup ? fabric_->groups().regions_on(list, id_) : std::span<const RegionId>{};
+    const std::size_t copies = std::max<std::size_t>(1, regions.size());
+    const Ps written =
+        memory_writes(static_cast<double>(train.bytes) * static_cast<double>(copies));
     const Ps write_latency = fabric_->machine().hub.write_latency;
     Ps visible = written + write_latency;
-    const Transfer& transfer = fabric_->transfer(train.transfer);
-    if (transfer.target.region != kNoRegion) {
-        const Wire& wire = fabric_->wire_of_uplink(train.plane);
-        const Bytes size = to_self(train) ? largest_to_self() : fabric_->train_bytes(wire);
-        visible = std::max(visible, hub_->take_in({transfer, train, train.index * size, now_,
-                                                   fault_of(transfer)}));
+    if (list != kNoGroup) {
+        visible = std::max(visible, hub_->take_in_list({arrival_of(train), regions}));
+    } else if (transfer.target.region != kNoRegion) {
+        visible = std::max(visible, hub_->take_in(arrival_of(train)));
     }
     fabric_->release(train.hold, visible - write_latency, train.flits);
     if (!to_self(train)) received_ += train.bytes;
     deliver(train, visible);
-    respond(train, Kind::ack, visible - now_);
+    respond(train, Kind::ack, visible - now_, train.packets, kNoSum);
+}
+
+HubArrival Endpoint::arrival_of(const Train& train) const {
+    const Transfer& transfer = fabric_->transfer(train.transfer);
+    const Wire& wire = fabric_->wire_of_uplink(train.plane);
+    const Bytes size = to_self(train) ? largest_to_self() : fabric_->train_bytes(wire);
+    return {transfer, train, train.index * size, now_, fault_of(transfer)};
+}
+
+/// What this GPU's experts made of a row: their sum, or each by itself for the switch to add.
+void Endpoint::answer_list(const Train& request) {
+    const GroupId list = fabric_->transfer(request.transfer).target.list;
+    const auto regions = fabric_->groups().regions_on(list, id_);
+    const auto rows = static_cast<std::uint16_t>(regions.size());
+    Hub::Found found = hub_->read_list({arrival_of(request), regions});
+    const Ps read = std::max(found.ready, memory_reads(static_cast<double>(request.bytes) * rows));
+    const bool together = fabric_->machine().dysharp.reduce_locally;
+    const auto packets = static_cast<std::uint16_t>(request.packets * (together ? 1 : rows));
+    respond(request, Kind::data, read - now_ + fabric_->machine().hub.read_latency, packets,
+            fabric_->sums().add(std::move(found.sum)));
 }
 
 /// Whether all of a transfer's bytes are here, once this train is; of a multicast this GPU's copy,
@@ -186,7 +215,8 @@ RowStretch Endpoint::stretch_of(const Train& train) const {
     return {target.row, target.offset + train.index * size, Bytes{train.bytes}};
 }
 
-void Endpoint::respond(const Train& request, Kind kind, Ps latency) {
+void Endpoint::respond(const Train& request, Kind kind, Ps latency, std::uint16_t packets,
+                       SumId sum) {
     const Topology& topology = fabric_->topology();
     if (to_self(request)) {
         Train& answer =
@@ -198,8 +228,8 @@ void Endpoint::respond(const Train& request, Kind kind, Ps latency) {
                                      ? topology.uplink(id_, request.src, 0)
                                      : request.plane;
     const Wire& wire = fabric_->wire_of_uplink(uplink);
-    const SumId sum = kind == Kind::data ? read(request) : kNoSum;
-    const std::uint16_t flits = wire.flits(kind, request.bytes, request.packets, false);
+    const Bytes bytes = Bytes{request.bytes} * (packets / request.packets);
+    const std::uint16_t flits = wire.flits(kind, bytes, packets, 0);
     // An acknowledgement that costs nothing on the wire goes straight to whom it concerns.
     const bool free = flits == 0;
     const bool multicast = request.multicast;
@@ -211,7 +241,7 @@ void Endpoint::respond(const Train& request, Kind kind, Ps latency) {
     answer.bytes = request.bytes;
     answer.hold = kNoPool;
     answer.flits = flits;
-    answer.packets = request.packets;
+    answer.packets = packets;
     answer.src = id_;
     answer.dst = request.src;
     answer.plane = static_cast<std::uint8_t>(uplink);

@@ -36,7 +36,18 @@ Bytes largest_train_of(const Machine& machine, const FabricOptions& options, con
     return std::max<Bytes>(most / link.payload, 1) * link.payload;
 }
 
-Machine with_lines(Machine machine, const FabricOptions& options) {
+/// A switch that is out of service takes its share of every GPU's links along.
+Machine in_service(Machine machine) {
+    const int left = machine.switches - machine.switches_down;
+    if (machine.switches_down > 0)
+        machine.link.bandwidth *= static_cast<double>(left) / machine.switches;
+    machine.switches = left;
+    machine.switches_down = 0;
+    return machine;
+}
+
+Machine with_lines(const Machine& whole, const FabricOptions& options) {
+    Machine machine = in_service(whole);
     machine.link.payload = line_bytes(machine, options.queueing);
     return machine;
 }
@@ -60,7 +71,7 @@ Bytes line_bytes(const Machine& machine, Queueing queueing) {
 Fabric::Fabric(const Machine& machine, const FabricOptions& options)
     : machine_(with_lines(machine, options)),
       options_(options),
-      topology_(machine, options.grain == Grain::row),
+      topology_(machine_, options.grain == Grain::row),
       link_(link_wire(machine_, topology_)),
       train_(largest_train_of(machine, options, link_)),
       nic_(nic_wire(machine, topology_, 1.0, machine.nic.latency)),
@@ -91,19 +102,19 @@ PoolId Fabric::add_pool(ComponentId owner, const Wire& wire) {
     return static_cast<PoolId>(pools_.size() - 1);
 }
 
-PoolId Fabric::share_hold(PoolId hold, std::uint32_t copies) {
-    if (hold == kNoPool) return hold;
+PoolId Fabric::share_hold(const Train& train, std::uint32_t copies) {
+    if (train.hold == kNoPool) return train.hold;
     if (free_shared_.empty()) {
         free_shared_.push_back(static_cast<PoolId>(shared_.size()));
         shared_.emplace_back();
     }
     const PoolId id = free_shared_.back();
     free_shared_.pop_back();
-    shared_[id] = {hold, copies, 0};
+    shared_[id] = {train.hold, copies, 0, train.flits};
     return id | kSharedBit;
 }
 
-bool Fabric::release_shared(PoolId& hold, Ps& left) {
+bool Fabric::release_shared(PoolId& hold, Ps& left, std::int64_t& flits) {
     const PoolId id = hold & ~kSharedBit;
     Shared& shared = shared_[id];
     shared.latest = std::max(shared.latest, left);
@@ -111,7 +122,30 @@ bool Fabric::release_shared(PoolId& hold, Ps& left) {
     free_shared_.push_back(id);
     hold = shared.pool;
     left = shared.latest;
+    flits = shared.flits;
     return true;
+}
+
+/// A list and its train must be such that flits can be counted, and one packet fits into a buffer.
+void Fabric::check_list(const Transfer& transfer) const {
+    const GroupId list = transfer.target.list;
+    if (list == kNoGroup) return;
+    constexpr std::size_t kMostGoals = 0x7fff;  // the target count has 15 bits
+    const std::uint64_t packet = link_.full_packet_flits + list_flits(groups_.goals(list));
+    const auto bytes = std::min(transfer.bytes, train_bytes(link_));
+    std::uint64_t most = packet;
+    for (std::size_t i = 0; i < groups_.members(list).size(); ++i) {
+        most = std::max<std::uint64_t>(most,
+                                       link_.full_packet_flits * groups_.regions(list, i).size());
+    }
+    if (groups_.goals(list) <= kMostGoals && most * link_.packets(bytes) <= 0xffff &&
+        packet <= static_cast<std::uint64_t>(link_.buffer_flits)) {
+        return;
+    }
+    throw InputError(fmt::format(
+        "a row goes to a list of {} experts: its packets of {} flits are more than the link's "
+        "format or its buffers of {} flits allow",
+        groups_.goals(list), packet, link_.buffer_flits));
 }
 
 TransferId Fabric::add_transfer(const Transfer& transfer) {
@@ -126,8 +160,9 @@ TransferId Fabric::add_transfer(const Transfer& transfer) {
             }
         }
     }
+    check_list(transfer);
     const TransferId id = transfers_.add(transfer);
-    const bool carries = transfer.target.region != kNoRegion ||
+    const bool carries = transfer.target.region != kNoRegion || transfer.target.list != kNoGroup ||
                          (transfer.message != kNoMessage && messages_.has_rows(transfer.message));
     if (!carries) return id;
     const Fault& fault = options_.fault;
@@ -162,7 +197,8 @@ void Fabric::cut(Train& train, TransferId id, const Wire& wire, std::uint32_t in
     train.gather = false;
     train.sum = kNoSum;
     train.answers = 1;
-    train.flits = wire.flits(train.kind, bytes, train.packets, train.multicast);
+    const std::uint32_t more = train.multicast ? multicast_flits(transfer.group) : 0;
+    train.flits = wire.flits(train.kind, bytes, train.packets, more);
 }
 
 void Fabric::send_train(ComponentId target, const Train& train, PoolId hold, const Flight& flight) {

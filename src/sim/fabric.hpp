@@ -96,9 +96,25 @@ class Fabric {
     const FabricOptions& options() const { return options_; }
     const Topology& topology() const { return topology_; }
     std::uint32_t request_channels(std::uint32_t uplink) const;
-    /// Packets of partial sums that a switch's port has room for.
-    std::int64_t sum_packets() const {
-        return std::int64_t{machine_.switch_spec.sum_packets} * link_.fold;
+    /// Packets of partial sums that a switch's port has room for, of a group's kind.
+    std::int64_t sum_packets(GroupId group) const {
+        const int packets = groups_.is_list(group) ? machine_.dysharp.sum_packets
+                                                   : machine_.switch_spec.sum_packets;
+        return std::int64_t{packets} * link_.fold;
+    }
+    /// What each packet of an in-switch request has beyond its header: an address flit, or those of
+    /// its list.
+    std::uint32_t multicast_flits(GroupId group) const {
+        return groups_.is_list(group) ? list_flits(groups_.goals(group)) : link_.multicast_flits;
+    }
+    std::uint32_t list_flits(std::size_t goals) const {
+        const auto each = static_cast<std::size_t>(machine_.dysharp.flit_targets);
+        return static_cast<std::uint32_t>((goals + each - 1) / each);
+    }
+    /// Beyond the way of other packets, through a switch that trims its list.
+    Ps replication(const Train& train) const {
+        const bool list = train.multicast && groups_.is_list(transfers_[train.transfer].group);
+        return list ? machine_.dysharp.replicate : 0;
     }
     const Wire& wire_of_uplink(std::uint32_t uplink) const {
         return topology_.is_nic(uplink) ? nic_ : link_;
@@ -116,11 +132,11 @@ class Fabric {
     PoolId add_pool(ComponentId owner, const Wire& wire);
     CreditPool& pool(PoolId id) { return pools_[id]; }
     /// Lets `copies` replicas of a train hold its credits together, until the last one leaves.
-    PoolId share_hold(PoolId hold, std::uint32_t copies);
+    PoolId share_hold(const Train& train, std::uint32_t copies);
     /// A train left the buffer whose credits it held.
     void release(PoolId hold, Ps left, std::int64_t flits) {
         if (hold == kNoPool) return;
-        if ((hold & kSharedBit) != 0 && !release_shared(hold, left)) return;
+        if ((hold & kSharedBit) != 0 && !release_shared(hold, left, flits)) return;
         CreditPool& pool = pools_[hold];
         const Ps usable = pool.give(left, flits);
         if (pool.wanted()) engine_.wake(pool.owner(), usable);
@@ -180,11 +196,13 @@ class Fabric {
         PoolId pool;
         std::uint32_t copies;
         Ps latest;
+        std::int64_t flits;  ///< that they hold, however long each is
     };
     static constexpr PoolId kSharedBit = 0x80000000;
 
     /// True when the last replica left; then `hold` is the pool and `left` the latest departure.
-    bool release_shared(PoolId& hold, Ps& left);
+    void check_list(const Transfer& transfer) const;
+    bool release_shared(PoolId& hold, Ps& left, std::int64_t& flits);
 
     Machine machine_;
     FabricOptions options_;

@@ -6,6 +6,10 @@
 namespace moehub::sim {
 
 void Sum::add(const Sum& other) {
+    if (identities.empty()) {
+        *this = other;
+        return;
+    }
     if (identities.size() != other.identities.size() || numbers.size() != other.numbers.size()) {
         throw std::logic_error("sums of different rows were to be added");
     }

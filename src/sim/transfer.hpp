@@ -26,6 +26,7 @@ struct RowTarget {
                                 ///< `row` on, 0: all
     const double* numbers = nullptr;  ///< store: one per line, where rows carry numbers
     RegionId into = kNoRegion;        ///< load: sums at the asker that take in what comes back
+    GroupId list = kNoGroup;  ///< the regions that it goes to, or reads from, instead of one
 };
 
 /// Millions wait at once, so what sending needs lies together, in the first cache line.

@@ -21,7 +21,7 @@ Wire::Wire(const LinkSpec& spec, double share, std::uint32_t folded)
     const double flit_ps = lane_flit_ps / folded / (1.0 - updates);
     flit_time = static_cast<std::uint64_t>(std::llround(flit_ps * 65536.0));
     if (flit_time == 0) flit_time = 1;
-    full_packet_flits = flits(Kind::store, payload, 1, false);
+    full_packet_flits = flits(Kind::store, payload, 1, 0);
     const std::uint32_t longest = std::max(full_packet_flits + multicast_flits, ack_flits);
     largest_train = 65535 / std::max(longest, 1u) * payload;
     // A buffer holds what a full-rate sender has in flight until the first credit is back.

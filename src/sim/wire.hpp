@@ -37,10 +37,11 @@ struct Wire {
         if (bytes == payload) return 1;
         return static_cast<std::uint16_t>((bytes + payload - 1) / payload);
     }
-    /// Flits of a train of `packets` packets that carries (or, for a load, asks for) `bytes`.
-    std::uint16_t flits(Kind kind, Bytes bytes, std::uint32_t packets, bool multicast) const {
+    /// Flits of a train of `packets` packets that carries (or, for a load, asks for) `bytes`;
+    /// `more`: of each packet, beyond its header.
+    std::uint16_t flits(Kind kind, Bytes bytes, std::uint32_t packets, std::uint32_t more) const {
         if (kind == Kind::ack) return static_cast<std::uint16_t>(packets * ack_flits);
-        const std::uint32_t header = packets * (header_flits + (multicast ? multicast_flits : 0));
+        const std::uint32_t header = packets * (header_flits + more);
         // Where packets have no headers, a request is still something: a flit.
         if (kind == Kind::load) return static_cast<std::uint16_t>(header > 0 ? header : 1);
         // All packets but the last are full, and a full one is whole flits.

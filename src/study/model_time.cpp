@@ -3,9 +3,12 @@
 //     layers · (attention block) + MoE layers · (simulated layer) + dense layers · (dense FFN)
 //         + head,
 //
-// each block from its start, when its host starts to issue, to its last kernel.
+// each block from its start, when its host starts to issue, to its last kernel. Where a system
+// overlaps passes, attention and MoE layers are one part, forward beside backward.
 #include "base/quantity.hpp"
-#include "sim/gpu/transformer_time.hpp"
+#include "study/model_rest.hpp"
+#include "study/overlapped_layer.hpp"
+#include "systems/systems.hpp"
 
 #include <moehub/compare.hpp>
 #include <moehub/error.hpp>
@@ -28,59 +31,6 @@ void check_whole(const Model& model) {
     if (model.vocab <= 0) refuse("vocabulary");
 }
 
-/// A block that occurs `count` times, both ways.
-struct Block {
-    int count = 0;
-    BlockTime forward;
-    BlockTime backward;
-
-    LayerTypeTime part(std::string name, Part which) const {
-        return {std::move(name), count, forward.of(which), backward.of(which)};
-    }
-};
-
-/// Everything but the MoE layers.
-struct Rest {
-    Block attention;
-    Block windowed;
-    Block dense;
-    Block head;
-};
-
-Block block_of(const Gpu& gpu, const Operations& operations, int count,
-               const ModelOptions& options) {
-    Block block{count, block_time(gpu, operations, Pass::forward, options.eager), {}};
-    if (options.training)
-        block.backward = block_time(gpu, operations, Pass::backward, options.eager);
-    return block;
-}
-
-Rest rest_of(const LayerInput& input, const Sequences& sequences, const ModelOptions& options) {
-    const Model& model = input.model;
-    const Gpu& gpu = input.machine.gpu;
-    const Attention& attention = model.attention;
-    const int windowed = attention.window > 0 ? attention.window_layers : 0;
-    Rest rest;
-    rest.attention =
-        block_of(gpu, attention_block(model, sequences, 0), model.layers - windowed, options);
-    if (windowed > 0)
-        rest.windowed =
-            block_of(gpu, attention_block(model, sequences, attention.window), windowed, options);
-    if (model.dense_layers > 0)
-        rest.dense = block_of(gpu, dense_ffn(model, sequences.tokens), model.dense_layers, options);
-    rest.head = block_of(gpu, head(model, sequences.tokens, options.training), 1, options);
-    return rest;
-}
-
-LayerTypeTime host_of(const Rest& rest) {
-    LayerTypeTime host{"host", 1, 0, 0};
-    for (const Block* block : {&rest.attention, &rest.windowed, &rest.dense, &rest.head}) {
-        host.forward += block->count * block->forward.host;
-        host.backward += block->count * block->backward.host;
-    }
-    return host;
-}
-
 std::vector<LayerTypeTime> parts_of(const Model& model, const Rest& rest, LayerTypeTime moe) {
     std::vector<LayerTypeTime> parts;
     if (rest.attention.count > 0)
@@ -89,8 +39,8 @@ std::vector<LayerTypeTime> parts_of(const Model& model, const Rest& rest, LayerT
         parts.push_back(rest.windowed.part(
             fmt::format("attention, window {}", model.attention.window), Part::attention));
     LayerTypeTime norms = rest.attention.part("norms and residuals", Part::norms);
-    norms.count = model.layers;  // the same kernels, windowed or not
-    parts.push_back(std::move(norms));
+    norms.count += rest.windowed.count;  // the same kernels, windowed or not
+    if (norms.count > 0) parts.push_back(std::move(norms));
     parts.push_back(std::move(moe));
     if (rest.dense.count > 0) parts.push_back(rest.dense.part("dense FFNs", Part::dense));
     parts.push_back(rest.head.part("LM head", Part::head));
@@ -122,6 +72,17 @@ void sum_up(ModelTime& time, const LayerInput& input) {
     time.mfu = time.flops / (seconds * input.machine.gpus() * input.machine.gpu.bf16_flops);
 }
 
+/// Systems as their layers are simulated. In training, those that overlap passes have a layer, too:
+/// one pass after the other.
+std::vector<SystemSpec> as_layers(std::vector<SystemSpec> systems, const ModelOptions& options) {
+    if (!options.training) return systems;
+    for (SystemSpec& system : systems) {
+        if (system.overlap_passes) systems::check_parameters(system);
+        system = without_overlap(std::move(system));
+    }
+    return systems;
+}
+
 }  // namespace
 
 std::vector<ModelTime> simulate_models(const LayerInput& input,
@@ -129,13 +90,14 @@ std::vector<ModelTime> simulate_models(const LayerInput& input,
                                        const ModelOptions& options) {
     const Model& model = input.model;
     check_whole(model);
-    const Comparison forward = simulate_pass(input, systems, options, Pass::forward);
+    const std::vector<SystemSpec> layers = as_layers(systems, options);
+    const Comparison forward = simulate_pass(input, layers, options, Pass::forward);
     std::optional<Comparison> backward;
-    if (options.training) backward = simulate_pass(input, systems, options, Pass::backward);
+    if (options.training) backward = simulate_pass(input, layers, options, Pass::backward);
 
     const Sequences sequences =
         sequences_of(model, input.routing.tokens, input.machine.gpus(), options.sequence);
-    const Rest rest = rest_of(input, sequences, options);
+    const Rest rest = rest_of(model, input.machine.gpu, sequences, options);
     std::vector<ModelTime> times;
     for (std::size_t i = 0; i < systems.size(); ++i) {
         ModelTime time;
@@ -147,7 +109,12 @@ std::vector<ModelTime> simulate_models(const LayerInput& input,
             time.moe_backward = backward->rows[i].result;
             moe.backward = time.moe_backward->time;
         }
-        time.parts = parts_of(model, rest, std::move(moe));
+        if (systems[i].overlap_passes) {
+            time.overlapped = overlapped_time(input, systems[i], sequences, options);
+            moe = {"attention, MoE layers", model.moe_layers(), 0, 0, time.overlapped->period};
+        }
+        time.parts =
+            parts_of(model, time.overlapped ? apart_from_moe(model, rest) : rest, std::move(moe));
         time.flops = (options.training ? 3 : 1) * static_cast<double>(input.routing.tokens) *
                      flops_per_token(model, sequences);
         sum_up(time, input);

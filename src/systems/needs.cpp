@@ -26,6 +26,10 @@ void check_needs(const LayerInput& in, const SystemSpec& system, const Needs& ne
     const auto fail = [&](const std::string& why) {
         throw InputError(fmt::format("{} cannot run this: {}", system.name, why));
     };
+    if (system.overlap_passes)
+        fail(
+            "it overlaps a forward with a backward pass: whole models in training (moehub model "
+            "--training)");
     if (needs.one_gpu && in.machine.gpus() > 1)
         fail(fmt::format("it runs on one GPU, found {}", in.machine.gpus()));
     if (needs.one_node && in.machine.nodes > 1)
@@ -42,6 +46,11 @@ void check_needs(const LayerInput& in, const SystemSpec& system, const Needs& ne
                         "experts and an uneven placement",
                         in.placement.ranks, in.model.experts));
     if (needs.sends && system.sending_sms < 1) fail("sending_sms: found 0, allowed: 1 or more");
+    if (needs.combines && system.combining_sms < 1)
+        fail("combining_sms: found 0, allowed: 1 or more");
+    if (needs.combines && system.sending_sms + system.combining_sms >= in.machine.gpu.sms)
+        fail(fmt::format("{} SMs send and {} combine, and a GPU of {} has {}", system.sending_sms,
+                         system.combining_sms, in.machine.name, in.machine.gpu.sms));
     if (needs.spare_sms && system.communication_sms < 1)
         fail("communication_sms: found 0, allowed: 1 or more");
     if (needs.spare_sms && system.communication_sms >= in.machine.gpu.sms)

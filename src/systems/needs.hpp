@@ -13,6 +13,7 @@ struct Needs {
     bool even_experts = false;   ///< the same number of experts on every GPU
     bool computes = false;       ///< rows do not move in steps of their own
     bool sends = false;          ///< SMs that read rows and store them
+    bool combines = false;       ///< SMs that load sums of results
     bool spare_sms = false;      ///< SMs beside those that communication holds
     bool one_kernel = false;     ///< all of it, so there is none between the GEMMs
     bool as_sent = false;        ///< experts read rows as they were sent

@@ -84,7 +84,7 @@ const std::vector<Program>& programs() {
          {.one_node = true, .whole_experts = true, .even_experts = true, .spare_sms = true},
          {"communication_sms", "sm_copy", "link_share", "chunk_rows", "host_waits", "barrier",
           "dispatch_element", "combine_element", "dispatch_start", "combine_start", "fp8_experts",
-          "stores"}},
+          "stores", "overlap_passes"}},
         {"deepep-ll",
          "deepep_ll.cpp",
          run_deepep_ll,
@@ -104,6 +104,49 @@ const std::vector<Program>& programs() {
           .one_kernel = true,
           .as_sent = true},
          {"tensor_share", "combine_element", "barrier", "dispatch_start"}},
+        {"dysharp",
+         "dysharp.cpp",
+         run_dysharp,
+         {.in_switch = true,
+          .whole_experts = true,
+          .computes = true,
+          .sends = true,
+          .combines = true,
+          .one_kernel = true,
+          .as_sent = true},
+         {"hub", "switch_copies", "sending_sms", "combining_sms", "load_window"}},
+        {"dysharp-basic",
+         "dysharp_basic.cpp",
+         run_dysharp_basic,
+         {.one_node = true,
+          .in_switch = true,
+          .whole_experts = true,
+          .sends = true,
+          .combines = true},
+         {"hub", "sending_sms", "combining_sms", "load_window"}},
+        {"dysharp-comet",
+         "dysharp_comet.cpp",
+         run_dysharp_comet,
+         {.one_node = true,
+          .in_switch = true,
+          .whole_experts = true,
+          .computes = true,
+          .sends = true,
+          .combines = true,
+          .as_sent = true},
+         {"hub", "chunks", "sending_sms", "combining_sms", "load_window"}},
+        {"moe-hub+dysharp",
+         "moe_hub_dysharp.cpp",
+         run_moe_hub_dysharp,
+         {.one_node = true,
+          .in_switch = true,
+          .whole_experts = true,
+          .computes = true,
+          .sends = true,
+          .combines = true,
+          .one_kernel = true,
+          .as_sent = true},
+         {"hub", "sending_sms", "combining_sms", "load_window"}},
         {"moe-hub",
          "moe_hub.cpp",
          run_moe_hub,
@@ -124,9 +167,10 @@ constexpr std::string_view kEveryones[] = {"host", "fused_activation", "fp8_expe
 
 /// In the order in which they are listed; presets/systems has one of each.
 constexpr std::string_view kSystems[] = {
-    "ideal", "torch",   "megatron-te", "fastermoe", "tutel",     "ccfuser",
-    "comet", "deepep",  "deepep-ll",   "one-sided", "flashdmoe", "mega-moe",
-    "nvls",  "moe-hub", "mh-base",     "mh-pkt",    "mh-dep"};
+    "ideal",    "torch",   "megatron-te", "fastermoe",     "tutel",          "ccfuser",
+    "comet",    "deepep",  "dualpipe",    "deepep-ll",     "one-sided",      "flashdmoe",
+    "mega-moe", "nvls",    "dysharp",     "dysharp-basic", "dysharp-comet",  "fusion-only",
+    "moe-hub",  "mh-base", "mh-pkt",      "mh-dep",        "moe-hub+dysharp"};
 
 const Program& program_of(const SystemSpec& system) {
     std::vector<std::string> names;
@@ -173,12 +217,16 @@ std::vector<SystemInfo> all_systems() {
     return list;
 }
 
-void check_layer(const LayerInput& input, const SystemSpec& system, const LayerOptions& options) {
+void systems::check_parameters(const SystemSpec& system) {
     if (!system.own) {
         check_keys(system, program_of(system));
     } else {
         check_keys(system, {"of one's own", "", run_own, {}, {"sending_sms"}});
     }
+}
+
+void check_layer(const LayerInput& input, const SystemSpec& system, const LayerOptions& options) {
+    check_parameters(system);
     check(input.machine);
     check(system);
     check_input(input, options);

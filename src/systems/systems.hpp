@@ -19,11 +19,18 @@ LayerResult run_one_sided(const Job& job);
 LayerResult run_flashdmoe(const Job& job);
 LayerResult run_mega_moe(const Job& job);
 LayerResult run_nvls(const Job& job);
+LayerResult run_dysharp(const Job& job);
+LayerResult run_dysharp_basic(const Job& job);
+LayerResult run_dysharp_comet(const Job& job);
+LayerResult run_moe_hub_dysharp(const Job& job);
 LayerResult run_moe_hub(const Job& job);
 LayerResult run_mh_base(const Job& job);
 LayerResult run_own(const Job& job);  ///< a user's program (own_system.cpp)
 
 /// Runs a system's program, without checks; for simulate_layer and tests.
 LayerResult run_job(const Job& job);
+
+/// Throws InputError when a parameter is set that the system's program does not have.
+void check_parameters(const SystemSpec& system);
 
 }  // namespace moehub::systems

@@ -92,7 +92,9 @@ double sending(const GemmShape& shape, const GemmPlan& plan) {
 }
 
 bool sensible(const Gpu& gpu, const GemmShape& shape, const Tile& tile, std::int64_t split) {
-    if (tile.first >= 2 * std::max(kLeastRows, shape.rows)) return false;
+    if (shape.tile_rows > 0 ? tile.first != shape.tile_rows
+                            : tile.first >= 2 * std::max(kLeastRows, shape.rows))
+        return false;
     if (split == 1) return true;
     const double tiles = static_cast<double>(pieces(shape.rows, tile.first)) *
                          static_cast<double>(pieces(shape.n, tile.second));

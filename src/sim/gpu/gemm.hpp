@@ -13,7 +13,8 @@ struct GemmShape {
     double send_row = 0;  ///< seconds to send a row of the result away, from when it is done
     bool fp8 = false;     ///< weights and inputs of one byte; the result stays bf16
     double beside = 0;    ///< bytes a row that its end reads further
-    double stored = 1;    ///< of the result's columns: 1/2 where gate and up become one at the end
+    std::int64_t tile_rows = 0;  ///< of its tiles; 0: whatever is best
+    double stored = 1;  ///< of the result's columns: 1/2 where gate and up become one at the end
 };
 
 /// The fastest of the library's tile shapes and split-K factors by this model.

@@ -13,11 +13,11 @@ RowGemm::RowGemm(Card& card, GemmPlan plan, TileOrder order, BlockDone done)
       columns_(static_cast<std::uint32_t>(plan_.tiles_across * plan_.split)),
       ended_(card.endpoint.add_counter("row blocks of an expert's GEMM")) {}
 
-std::uint32_t RowGemm::blocks_at_once() const {
-    if (plan_.runs.empty()) return 1;
-    const double reading = plan_.weight_bytes * card_.gpu.sms / plan_.rates.hbm;
-    const double multiplying = plan_.runs.front().work.flops * card_.gpu.sms /
-                               (card_.gpu.kernels.tensor_efficiency * card_.gpu.bf16_flops);
+std::uint32_t blocks_at_once(const Gpu& gpu, const GemmPlan& plan) {
+    if (plan.runs.empty()) return 1;
+    const double reading = plan.weight_bytes * gpu.sms / plan.rates.hbm;
+    const double multiplying =
+        plan.runs.front().work.flops * gpu.sms / (gpu.kernels.tensor_efficiency * gpu.bf16_flops);
     return std::max(1u, static_cast<std::uint32_t>(std::ceil(reading / multiplying)));
 }
 
@@ -28,6 +28,7 @@ std::uint32_t RowGemm::blocks_of(std::int64_t rows) const {
 void RowGemm::start(std::uint32_t first_block, std::uint32_t blocks) {
     const std::uint32_t end = first_block + blocks;
     if (end > left_.size()) left_.resize(end);
+    underway_ += blocks;
     for (std::uint32_t block = first_block; block < end; ++block) {
         left_[block] = columns_;
         for (std::uint32_t column = 0; column < columns_; ++column) {
@@ -56,7 +57,7 @@ void RowGemm::submit_next() {
 std::uint32_t RowGemm::sharing(const Tile& tile) {
     if (order_ == TileOrder::by_rows) {
         const auto at_once = static_cast<std::uint32_t>(card_.gpu.sms) / columns_;
-        return std::clamp(at_once, 1u, std::max(1u, static_cast<std::uint32_t>(left_.size())));
+        return std::clamp(at_once, 1u, std::max(1u, underway_));
     }
     if (tile.major != last_.major || running_ == 0) {
         const auto end = ready_.lower_bound({tile.major + 1, 0});
@@ -87,6 +88,7 @@ void RowGemm::block_done(std::uint32_t row_block) {
     --running_;
     submit_next();
     if (--left_[row_block] > 0) return;
+    --underway_;
     card_.endpoint.increase(ended_);
     if (done_ && plan_.split == 1) done_(row_block);
 }

@@ -19,6 +19,10 @@ namespace moehub::sim {
 
 enum class TileOrder { by_columns, by_rows };
 
+/// Row blocks that should start together: with fewer, reading weights takes longer than
+/// multiplying.
+std::uint32_t blocks_at_once(const Gpu& gpu, const GemmPlan& plan);
+
 class RowGemm final : private BlockOwner {
   public:
     using BlockDone = std::function<void(std::uint32_t row_block)>;
@@ -28,10 +32,8 @@ class RowGemm final : private BlockOwner {
     RowGemm(Card& card, GemmPlan plan, TileOrder order, BlockDone done = {});
     RowGemm(const RowGemm&) = delete;
 
+    std::uint32_t blocks_at_once() const { return sim::blocks_at_once(card_.gpu, plan_); }
     std::uint32_t block_rows() const { return static_cast<std::uint32_t>(plan_.tile_rows); }
-    /// Row blocks that should start together: with fewer, reading weights takes longer than
-    /// multiplying.
-    std::uint32_t blocks_at_once() const;
     void start(std::uint32_t first_block, std::uint32_t blocks);
     void start_all(std::int64_t rows);
     /// Ends when the blocks of this many rows, all started by then or later, are done.
@@ -64,6 +66,7 @@ class RowGemm final : private BlockOwner {
     int running_ = 0;                          ///< tiles submitted and not done
     CounterId ended_;                          ///< row blocks
     std::vector<std::uint32_t> left_;          ///< tiles of each row block
+    std::uint32_t underway_ = 0;               ///< row blocks that have started and not ended
 };
 
 }  // namespace moehub::sim

@@ -64,6 +64,16 @@ double kernel_seconds(const Gpu& gpu, const Kernel& kernel) {
     return std::visit([&](const auto& one) { return seconds(gpu, one); }, kernel);
 }
 
+Ps weight_gradients_time(const Gpu& gpu, const Operations& operations) {
+    Ps sum = 0;
+    for (const Operation& one : operations) {
+        const bool matrix =
+            one.backward.size() == 2 && std::holds_alternative<GemmShape>(one.backward[1]);
+        if (matrix) sum += std::llround(kernel_seconds(gpu, one.backward[1]) * 1e12);
+    }
+    return sum;
+}
+
 BlockTime block_time(const Gpu& gpu, const Operations& operations, Pass pass, bool eager) {
     Pipeline pipeline(gpu, eager);
     if (pass == Pass::forward) {

@@ -20,7 +20,7 @@ Aau::Located Aau::locate(RegionId region, std::uint32_t row_id, Bytes offset, st
     }
     Located located;
     const auto held = rat_.find(region, row_id);
-    const bool must_read = !held && apt_[region].spilled;
+    const bool must_read = !held && (spec_.in_memory || apt_[region].spilled);
     const auto restored = must_read ? rat_.take_spilled(region, row_id) : std::nullopt;
     located.first = !held && !restored;
     located.local_row = held ? *held : restored ? *restored : apt_[region].next;
@@ -47,6 +47,7 @@ Aau::Located Aau::locate(RegionId region, std::uint32_t row_id, Bytes offset, st
 void Aau::allocate(RegionId region, Located& located) {
     ++apt_[region].next;
     ++stats_.allocated;
+    if (spec_.in_memory) stats_.spill_bytes += spec_.entry;
     const Page page = memory_.page(region, located.local_row);
     if (page.first_row != located.local_row) return;
     located.new_page = true;
@@ -60,7 +61,7 @@ void Aau::enter(RegionId region, std::uint32_t row_id, std::uint32_t local_row) 
     if (!inserted.evicted) return;
     apt_[inserted.victim_region].spilled = true;
     ++stats_.evictions;
-    stats_.spill_bytes += spec_.entry;
+    if (!spec_.in_memory) stats_.spill_bytes += spec_.entry;
 }
 
 /// Returns when the last packet has been looked up. A train's packets came one after the other, so

@@ -39,6 +39,9 @@ struct AauSpec {
     Ps lookup = 0;    ///< of one RAT bank, occupied so long by a packet
     Ps restore = 0;   ///< to read one entry or bit from device memory
     Bytes entry = 8;  ///< of a RAT entry in device memory
+    /// DySHARP's AL table: all entries lie in device memory, written when they are made, and what
+    /// is on chip is a TLB in front of it. Every miss reads; what falls out costs nothing.
+    bool in_memory = false;
 };
 
 class Aau {

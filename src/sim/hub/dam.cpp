@@ -65,6 +65,18 @@ std::optional<Dam::Ready> Dam::count(BlockGroup number, Bytes bytes, Ps visible)
     return Ready{number, group.latest};
 }
 
+std::optional<Dam::Ready> Dam::expect(BlockGroup number, Bytes data) {
+    Group& group = groups_[number];
+    if (data > group.threshold || data < group.counted) {
+        throw std::logic_error("DAM: a group has more than it is to get");
+    }
+    if (data == group.threshold) return std::nullopt;  // as it was
+    group.threshold = data;
+    if (group.counted != data) return std::nullopt;
+    ++stats_.ready;
+    return Ready{number, group.latest};
+}
+
 /// Makes room for a group's counter; returns when it can count. Those that are full need none.
 Ps Dam::hold(BlockGroup number, Ps now) {
     Group& group = groups_[number];

@@ -59,6 +59,9 @@ class Dam {
     std::optional<Ready> acknowledged(std::uint64_t address, Bytes bytes, std::uint32_t packets,
                                       Ps visible);
 
+    /// A group will get no more than this much data; returns it when it has all of it already.
+    std::optional<Ready> expect(BlockGroup group, Bytes data);
+
     /// AllReady: everything has arrived. Groups that have some data but not all are returned, in
     /// their order; those that have none are deallocated. To be called once.
     std::vector<BlockGroup> all_ready();

@@ -7,24 +7,38 @@
 namespace moehub::sim {
 namespace {
 
-AauSpec aau_spec(const Machine& machine) {
+AauSpec aau_spec(const Machine& machine, HubUnits units) {
     AauSpec spec;
+    if (units == HubUnits::dysharp) {
+        spec.rat = {machine.dysharp.tlb_entries, machine.dysharp.tlb_banks};
+        spec.lookup = machine.dysharp.tlb_lookup;
+        spec.restore = machine.hub.read_latency;
+        spec.entry = 4;  // a bit and 31 of a row's number
+        spec.in_memory = true;
+        return spec;
+    }
     spec.rat = {machine.moe_hub.rat_entries, machine.moe_hub.rat_banks};
     spec.lookup = machine.moe_hub.rat_lookup;
     spec.restore = machine.hub.read_latency;
     return spec;
 }
 
+DamSpec dam_spec(const Machine& machine, HubUnits units) {
+    return {units == HubUnits::dysharp ? machine.dysharp.ts_entries : machine.moe_hub.dam_entries,
+            machine.hub.read_latency};
+}
+
 }  // namespace
 
 Hub::Hub(Endpoint& gpu, const Machine& machine, const Options& options)
     : gpu_(gpu),
-      spec_(machine.moe_hub),
+      ready_latency_(options.units == HubUnits::dysharp ? machine.dysharp.poll
+                                                        : machine.moe_hub.ready_latency),
       plain_(machine.hub),
       line_(options.line),
       numbers_(options.numbers),
-      aau_(aau_spec(machine)),
-      dam_({machine.moe_hub.dam_entries, machine.hub.read_latency}) {
+      aau_(aau_spec(machine, options.units)),
+      dam_(dam_spec(machine, options.units)) {
     aau_.memory().set_pool(options.page_pool);
     gpu.attach(*this);
 }
@@ -39,33 +53,67 @@ RegionId Hub::add_region(const RowSpace& space) {
     return static_cast<RegionId>(regions_.size() - 1);
 }
 
-RegionId Hub::add_sums(std::int64_t rows, Bytes row_bytes) {
-    sums_.emplace_back(rows, row_bytes, line_, numbers_ > 0);
+RegionId Hub::add_sums(RowSums::Extent extent, Bytes row_bytes) {
+    sums_.emplace_back(extent, row_bytes, line_, numbers_ > 0);
     return static_cast<RegionId>(sums_.size() - 1);
 }
 
 Ps Hub::take_in(const Arrival& arrival) {
-    return arrival.transfer.target.allocate ? take_in_row(arrival) : take_in_plain(arrival);
+    return arrival.transfer.target.allocate ? take_in_row(arrival, arrival.transfer.target.region)
+                                            : take_in_plain(arrival);
 }
 
-Ps Hub::take_in_row(const Arrival& arrival) {
+Ps Hub::take_in_list(const ListArrival& list) {
+    Ps visible = 0;
+    for (const RegionId region : list.regions) {
+        visible = std::max(visible, take_in_row(list.arrival, region));
+    }
+    return visible;
+}
+
+/// A row's number is looked up as it was when the row came; one that never came is a defect.
+Hub::Found Hub::read_list(const ListArrival& list) {
+    const RowTarget& target = list.arrival.transfer.target;
+    const Bytes offset = target.offset + list.arrival.offset;
+    Found found;
+    for (const RegionId id : list.regions) {
+        const Aau::Located located = aau_.locate(regions_[id].aau, target.row, offset,
+                                                 list.arrival.train.packets, list.arrival.now);
+        if (located.first) throw std::logic_error("results are asked for of a row that never came");
+        found.ready = std::max(found.ready, located.ready);
+        found.sum.add(sums_[regions_[id].results].read(
+            {located.local_row, offset, Bytes{list.arrival.train.bytes}}));
+    }
+    return found;
+}
+
+Sum Hub::read_results(std::span<const RegionId> regions, const RowStretch& stretch) {
+    Sum sum;
+    for (const RegionId id : regions) {
+        const Aau::Located located = aau_.locate(regions_[id].aau, stretch.row, 0, 1, gpu_.now());
+        sum.add(
+            sums_[regions_[id].results].read({located.local_row, stretch.offset, stretch.bytes}));
+    }
+    return sum;
+}
+
+Ps Hub::take_in_row(const Arrival& arrival, RegionId id) {
     const RowTarget& target = arrival.transfer.target;
-    Region& region = regions_[target.region];
+    Region& region = regions_[id];
     const Bytes offset = target.offset + arrival.offset;
     const Aau::Located located =
         aau_.locate(region.aau, target.row, offset, arrival.train.packets, arrival.now);
     const Ps visible = located.ready + plain_.write_latency;
-    if (located.new_page && region.space.block_rows > 0) add_blocks(target.region, located);
+    if (located.new_page && region.space.block_rows > 0) add_blocks(id, located);
     const Bytes end = offset + arrival.train.bytes;
     const Bytes data = std::min(end, region.space.data_bytes) - offset;
     const bool source = end > region.space.data_bytes;
     if (data > 0) {
-        write({target.region, {located.local_row, target.row, offset, data, target.numbers}},
-              arrival.fault);
+        write({id, {located.local_row, target.row, offset, data, target.numbers}}, arrival.fault);
         count({located.address, data, arrival.train.packets - (source ? 1u : 0u), visible});
     }
     if (source) {
-        write({target.region, {located.local_row, target.row, 0, 0, nullptr}, true, target.tag},
+        write({id, {located.local_row, target.row, 0, 0, nullptr}, true, target.tag},
               arrival.fault);
     }
     return visible;
@@ -129,13 +177,37 @@ void Hub::add_blocks(RegionId id, const Aau::Located& located) {
     const std::uint32_t blocks = (located.page_rows - 1) / space.block_rows + 1;
     blocks_.resize(group + blocks);
     for (std::uint32_t i = 0; i < blocks; ++i) blocks_[group + i] = {id, first + i};
+    regions_[id].first_block = group - first;
+    expect_last(id);
+}
+
+void Hub::expect(RegionId id, std::int64_t rows) {
+    regions_[id].expected = rows;
+    if (this->rows(id) > 0) expect_last(id);
+}
+
+/// Regions in one piece only: their blocks are known at once.
+void Hub::expect_last(RegionId id) {
+    const Region& region = regions_[id];
+    if (region.expected < 0) return;
+    const std::int64_t size = region.space.block_rows;
+    const std::int64_t left = region.expected % size;
+    if (left == 0) return;
+    const auto last = static_cast<BlockGroup>(region.expected / size);
+    if (const auto ready = dam_.expect(region.first_block + last, left * region.space.data_bytes)) {
+        tell(*ready);
+    }
 }
 
 void Hub::count(const Counted& what) {
     const auto ready = dam_.acknowledged(what.address, what.bytes, what.packets, what.visible);
-    if (!ready || listener_ == nullptr) return;
-    const Ps time = ready->time + spec_.ready_latency;
-    due_.push_back({time, ready->group});
+    if (ready) tell(*ready);
+}
+
+void Hub::tell(const Dam::Ready& ready) {
+    if (listener_ == nullptr) return;
+    const Ps time = std::max(ready.time, gpu_.now()) + ready_latency_;
+    due_.push_back({time, ready.group});
     std::push_heap(due_.begin(), due_.end(), std::greater<>());
     gpu_.call_at(time, *this);
 }

@@ -39,9 +39,19 @@ struct RowSpace {
     bool allocated = true;  ///< by the AAU (`rowspMalloc`); false: a plain buffer
 };
 
+/// A train of a row at a hub.
+struct HubArrival {
+    const Transfer& transfer;
+    const Train& train;
+    Bytes offset = 0;  ///< of the train within its transfer
+    Ps now = 0;
+    Fault fault;
+};
+
 class Hub final : private Alarm {
   public:
     struct Options {
+        HubUnits units = HubUnits::moe_hub;
         Bytes page_pool = 0;      ///< for all paged regions; 0: no limit
         std::size_t numbers = 0;  ///< that a row carries
         Bytes line = 128;         ///< of the rows' packets
@@ -51,19 +61,30 @@ class Hub final : private Alarm {
 
     RegionId add_region(const RowSpace& space);
     /// Rows that are sums; a region of its own kind, with its own numbers.
-    RegionId add_sums(std::int64_t rows, Bytes row_bytes);
+    RegionId add_sums(RowSums::Extent extent, Bytes row_bytes);
     RowSums& sums(RegionId region) { return sums_[region]; }
     void listen(ReadyListener& listener) { listener_ = &listener; }
 
-    struct Arrival {
-        const Transfer& transfer;
-        const Train& train;
-        Bytes offset = 0;  ///< of the train within its transfer
-        Ps now = 0;
-        Fault fault;
-    };
+    using Arrival = HubArrival;
     /// A train of a row; returns when it is in memory and acknowledged.
     Ps take_in(const Arrival& arrival);
+    /// … of a row that goes to several regions, or is read from what experts made of it there.
+    struct ListArrival {
+        Arrival arrival;
+        std::span<const RegionId> regions;
+    };
+    Ps take_in_list(const ListArrival& list);
+    struct Found {
+        Ps ready = 0;  ///< when its rows' numbers are known
+        Sum sum;       ///< over all of them
+    };
+    Found read_list(const ListArrival& list);
+    /// Where what experts make of a region's rows lies, in sums of the same numbers.
+    void set_results(RegionId region, RegionId sums) { regions_[region].results = sums; }
+    /// The sum over several regions, read by this GPU; `stretch` names the row by its RowID.
+    Sum read_results(std::span<const RegionId> regions, const RowStretch& stretch);
+    /// A region will get so many rows in all: the last row block will not fill up.
+    void expect(RegionId region, std::int64_t rows);
     /// A load of sums: what it finds here, and what one of this GPU's own brought.
     Sum read_sum(RegionId region, const RowStretch& stretch) const {
         return sums_[region].read(stretch);
@@ -93,6 +114,9 @@ class Hub final : private Alarm {
         RowSpace space;
         RowMemory memory;
         RegionId aau = kNoRegion;
+        RegionId results = kNoRegion;
+        std::int64_t expected = -1;  ///< rows; -1: not known
+        BlockGroup first_block = 0;  ///< once there are blocks
     };
     struct BlockOf {  // by group of the DAM
         RegionId region;
@@ -118,7 +142,7 @@ class Hub final : private Alarm {
     };
 
     void ring() override;
-    Ps take_in_row(const Arrival& arrival);
+    Ps take_in_row(const Arrival& arrival, RegionId region);
     Ps take_in_plain(const Arrival& arrival);
     void write(const Written& what, const Fault& fault);
     void put_down(const Written& what);
@@ -130,9 +154,11 @@ class Hub final : private Alarm {
         Ps visible;
     };
     void count(const Counted& what);
+    void expect_last(RegionId region);
+    void tell(const Dam::Ready& ready);
 
     Endpoint& gpu_;
-    MoeHubSpec spec_;
+    Ps ready_latency_;
     HubSpec plain_;
     Bytes line_;
     std::size_t numbers_;

@@ -73,6 +73,8 @@ void PacketManager::open_head(Fabric& fabric, Partition& partition) const {
     line.low_priority = transfer.target.low_priority;
     line.kind = transfer.kind;
     line.multicast = transfer.multicast();
+    line.more =
+        static_cast<std::uint16_t>(line.multicast ? fabric.multicast_flits(transfer.group) : 0);
     line.plane = static_cast<std::uint8_t>(
         fabric.topology().uplink(transfer.src, transfer.dst, partition.number));
     shape_next(fabric, partition);
@@ -187,7 +189,7 @@ void PacketManager::stage_line(Uplinks& uplinks, Uplinks::Uplink& uplink, const 
     train.gather = false;
     train.sum = kNoSum;
     train.answers = 1;
-    train.flits = uplink.wire->flits(line.kind, line.bytes, line.packets, line.multicast);
+    train.flits = uplink.wire->flits(line.kind, line.bytes, line.packets, line.more);
     uplink.channels[number].packets += train.packets;
 }
 

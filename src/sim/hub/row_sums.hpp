@@ -36,7 +36,12 @@ void each_row(const RowStretch& stretch, Bytes row_bytes, Bytes line, Part part)
 
 class RowSums {
   public:
-    RowSums(std::int64_t rows, Bytes row_bytes, Bytes line, bool numbers);
+    /// Rows [first, first + rows); a row of one's own that lies behind makes room for itself.
+    struct Extent {
+        std::uint32_t first = 0;
+        std::int64_t rows = 0;
+    };
+    RowSums(Extent extent, Bytes row_bytes, Bytes line, bool numbers);
 
     std::uint64_t lines() const { return lines_; }  ///< of a row
     /// Adds a row of this GPU's own; `numbers` has one for each line, or is null.
@@ -46,14 +51,17 @@ class RowSums {
     /// What came for a stretch, for `answers` GPUs.
     void add(const RowStretch& stretch, const Sum& sum, std::uint32_t answers);
 
+    /// All of a row of another GPU's sums, as `answers` GPUs'.
+    void add_sums_of(std::uint32_t row, const RowSums& other, std::uint32_t answers);
+
     /// Whether every line of the row has come from so many GPUs.
     bool complete(std::uint32_t row, std::uint32_t answers) const {
-        return rows_[row].lines == lines_ * answers;
+        return rows_[row - first_].lines == lines_ * answers;
     }
     /// Sum over the row's lines of who is in them.
-    std::uint64_t identity(std::uint32_t row) const { return rows_[row].identity; }
+    std::uint64_t identity(std::uint32_t row) const { return rows_[row - first_].identity; }
     const double* numbers(std::uint32_t row) const {
-        return with_numbers_ ? numbers_.data() + row * lines_ : nullptr;
+        return with_numbers_ ? numbers_.data() + (row - first_) * lines_ : nullptr;
     }
 
   private:
@@ -61,6 +69,7 @@ class RowSums {
         std::uint64_t identity = 0;
         std::uint64_t lines = 0;  ///< that came, times the GPUs they stand for
     };
+    std::uint32_t first_;
     std::uint64_t lines_;
     Bytes row_bytes_;
     Bytes line_;

@@ -42,8 +42,9 @@ struct RpmLine {
     bool low_priority = false;
     Kind kind = Kind::store;
     bool multicast = false;
-    Ps since = 0;  ///< first store
-    Ps last = 0;   ///< latest store: it cannot leave before
+    std::uint16_t more = 0;  ///< flits of each packet, beyond its header
+    Ps since = 0;            ///< first store
+    Ps last = 0;             ///< latest store: it cannot leave before
 };
 
 class RpmPartition {

@@ -97,6 +97,10 @@ void Gather::begin(EntryId id, std::size_t member, const Event& answer) {
         made.train.hold = kNoPool;
         made.train.answers = 0;
         made.train.sum = kNoSum;
+        if (entry.key.data) {  // of what several of a GPU's own sent, too, one sum goes on
+            made.train.packets = wire_->packets(made.train.bytes);
+            made.train.flits = wire_->flits(Kind::data, made.train.bytes, made.train.packets, 0);
+        }
         made.since = answer.time;
     }
     Batch& batch = entry.batches.back();

@@ -1,7 +1,9 @@
-/// Groups of GPUs that switches copy to and gather from: any list of GPUs of one node. A packet
-/// names its group; equal lists are one group.
+/// Whom switches copy to and gather from, inside one node. A packet names its group:
+/// - a fixed list of GPUs, as NVLS has them; equal ones are one group;
+/// - a list of targets that travels with the packet (DySHARP): regions of rows on GPUs, several on
+///   one GPU perhaps. A GPU's copy has the list of its own targets alone.
 #pragma once
-#include "sim/event.hpp"
+#include "sim/transfer.hpp"
 
 #include <map>
 #include <span>
@@ -9,15 +11,47 @@
 
 namespace moehub::sim {
 
+/// Where a row goes by a list: a region of rows on a GPU.
+struct RowGoal {
+    GpuId gpu = 0;
+    RegionId region = kNoRegion;
+    auto operator<=>(const RowGoal&) const = default;
+};
+
 class GroupTable {
   public:
     /// The group of these GPUs. Throws std::logic_error when there are none, or one twice.
     GroupId add(std::vector<GpuId> gpus);
-    /// Ascending.
-    std::span<const GpuId> members(GroupId group) const { return groups_[group]; }
+    /// A list of its own, in any order. Throws likewise, for a region that is there twice.
+    GroupId add_list(std::vector<RowGoal> goals);
+
+    /// GPUs, ascending.
+    std::span<const GpuId> members(GroupId group) const {
+        const Group& one = groups_[group];
+        return {gpus_.data() + one.first, one.count};
+    }
+    bool is_list(GroupId group) const { return groups_[group].list; }
+    /// Of a list: the regions of its member-th GPU, ascending.
+    std::span<const RegionId> regions(GroupId group, std::size_t member) const {
+        const std::size_t at = groups_[group].first + member;
+        return {regions_.data() + first_region_[at], first_region_[at + 1] - first_region_[at]};
+    }
+    /// … of a GPU that is in it.
+    std::span<const RegionId> regions_on(GroupId group, GpuId gpu) const;
+    std::size_t goals(GroupId group) const;  ///< in all
 
   private:
-    std::vector<std::vector<GpuId>> groups_;
+    struct Group {
+        std::size_t first = 0;  ///< in gpus_
+        std::uint32_t count = 0;
+        bool list = false;
+    };
+    GroupId append(std::span<const GpuId> gpus);
+
+    std::vector<Group> groups_;
+    std::vector<GpuId> gpus_;
+    std::vector<std::size_t> first_region_{0};  ///< by gpus_, and one behind
+    std::vector<RegionId> regions_;
     std::map<std::vector<GpuId>, GroupId> known_;
 };
 

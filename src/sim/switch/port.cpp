@@ -19,7 +19,10 @@ void Port::take(Fabric& fabric, const Event& event) {
     if (event.train.phase != Phase::tail) {
         fabric.release(event.train.hold, event.time, event.train.flits);
     }
-    if (!gather_) gather_ = std::make_unique<Gather>(spec_.sums, *spec_.wire);
+    if (!gather_) {
+        const GroupId group = fabric.transfer(event.train.transfer).group;
+        gather_ = std::make_unique<Gather>(fabric.sum_packets(group), *spec_.wire);
+    }
     for (const Event& passed : gather_->take(fabric, event)) accept(fabric, passed);
 }
 
@@ -63,7 +66,8 @@ void Port::depart(Fabric& fabric, Fifo& fifo, Ps start) {
     busy_.add(start, free_at_, train.flits);
     fabric.release(train.hold, free_at_, train.flits);
     if (fifo.pool != kNoPool) fabric.pool(fifo.pool).take(train.flits);
-    fabric.push(spec_.behind, train, free_at_ + spec_.wire->latency, spec_.self).hold = fifo.pool;
+    const Ps arrival = free_at_ + spec_.wire->latency + fabric.replication(train);
+    fabric.push(spec_.behind, train, arrival, spec_.self).hold = fifo.pool;
     fifo.trains.drop();
 }
 
@@ -89,7 +93,8 @@ void Port::flow(Fabric& fabric, const Event& event) {
     if (train.phase != Phase::tail) fabric.release(train.hold, departure, train.flits);
     if (train.phase == Phase::head) return;  // only the tail's arrival counts at a GPU
     busy_.add(departure - spec_.wire->serialise(train.flits), departure, train.flits);
-    Train& sent = fabric.push(spec_.behind, train, departure + spec_.wire->latency, spec_.self);
+    const Ps arrival = departure + spec_.wire->latency + fabric.replication(train);
+    Train& sent = fabric.push(spec_.behind, train, arrival, spec_.self);
     sent.hold = kNoPool;
     sent.phase = Phase::whole;
 }

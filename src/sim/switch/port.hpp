@@ -28,7 +28,6 @@ class Port {
         ComponentId behind = 0;  ///< who is at the other end
         bool packets = true;     ///< single ones: packet grain, and every link between nodes
         bool credits = false;    ///< the buffer at the other end is finite
-        std::int64_t sums = 0;   ///< packets of partial sums it has room for
     };
     Port(Fabric& fabric, const Spec& spec);
 

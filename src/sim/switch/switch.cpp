@@ -21,7 +21,6 @@ Switch::Switch(Fabric& fabric, SwitchId number)
         spec.packets = packets_;
         spec.credits =
             !topology.leads_to_gpu(number, i) || (packets_ && fabric.options().slow_ingress);
-        spec.sums = fabric.sum_packets();
         ports_.emplace_back(fabric, spec);
     }
     waiting_.resize(ports);
@@ -50,17 +49,23 @@ std::uint32_t Switch::lookup(const Fabric& fabric, const Train& train) const {
     return of_node_ ? train.dst - first_gpu_ : fabric.topology().port_towards(number_, train);
 }
 
-/// The copies hold the credits together, from the head on.
+/// The copies hold the credits together, from the head on. Each has its own GPU's part of a list.
 void Switch::replicate(Fabric& fabric, const Event& event) {
-    const auto members = fabric.groups().members(fabric.transfer(event.train.transfer).group);
+    const GroupId group = fabric.transfer(event.train.transfer).group;
+    const auto members = fabric.groups().members(group);
+    const bool list = fabric.groups().is_list(group);
     Event copy = event;
-    copy.train.hold =
-        event.train.phase == Phase::tail
-            ? kNoPool
-            : fabric.share_hold(event.train.hold, static_cast<std::uint32_t>(members.size()));
-    for (const GpuId member : members) {
-        copy.train.dst = member;
-        hand_over(fabric, member - first_gpu_, copy);
+    Train& train = copy.train;
+    train.hold = train.phase == Phase::tail
+                     ? kNoPool
+                     : fabric.share_hold(train, static_cast<std::uint32_t>(members.size()));
+    for (std::size_t i = 0; i < members.size(); ++i) {
+        train.dst = members[i];
+        if (list) {
+            const std::uint32_t more = fabric.list_flits(fabric.groups().regions(group, i).size());
+            train.flits = fabric.link().flits(train.kind, train.bytes, train.packets, more);
+        }
+        hand_over(fabric, members[i] - first_gpu_, copy);
     }
 }
 

@@ -37,8 +37,8 @@ Nvls::Nvls(MoeLayer& of) : layer(of), all(of.gpus.fabric, "an in-switch collecti
         space.data_bytes = gathered_bytes(of);
         space.allocated = false;
         tokens = hub.add_region(space);
-        partials = hub.add_sums(space.rows, of.combine_bytes());
-        totals = hub.add_sums(space.rows, of.combine_bytes());
+        partials = hub.add_sums({0, space.rows}, of.combine_bytes());
+        totals = hub.add_sums({0, space.rows}, of.combine_bytes());
     }
 }
 

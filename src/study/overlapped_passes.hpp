@@ -1,0 +1,51 @@
+/// DualPipe's overlap: a layer of one micro-batch forward beside a layer of another backward, so
+/// that rows of one travel while the other computes.
+///
+/// Two lanes, compute and communication, each with one step at a time; a step runs to its end.
+///
+///     forward    attention → dispatch → experts → combine → attention of the next layer
+///     backward   dispatch → experts → combine → attention → dispatch of the next layer
+///                              └→ experts' weights   └→ attention's weights
+///
+/// Communication holds some SMs while rows are underway, which slows the step that computes. The
+/// weights' gradients may wait, up to the same step of the next layer. Neither pass is more than a
+/// layer ahead of the other. DualPipe's own order is tuned by hand and not published; here it is
+/// the best of three lists: of the steps that are ready, inputs' gradients before weights', and
+/// then first come, or forward, or backward first. What a pair of layers takes, once layers follow
+/// one another steadily, is what comes out.
+#pragma once
+#include <moehub/units.hpp>
+
+namespace moehub {
+
+struct KernelTime {
+    Ps alone = 0;   ///< with all SMs
+    Ps beside = 0;  ///< with those that communication leaves; not less
+};
+
+/// Of one layer, one way. Backward, the dispatch brings gradients of the outputs to the experts.
+struct PassSteps {
+    KernelTime attention = {};
+    Ps dispatch = 0;
+    KernelTime experts = {};
+    Ps combine = 0;
+    KernelTime expert_weights = {};  ///< backward alone
+    KernelTime attention_weights = {};
+};
+
+struct OverlappedSteps {
+    PassSteps forward;
+    PassSteps backward;
+
+    Ps compute() const;  ///< with all SMs
+    Ps communication() const;
+};
+
+/// Of one layer forward and one backward.
+struct OverlappedPair {
+    Ps period = 0;  ///< at least either lane, at most both
+    Ps busy = 0;    ///< of that, kernels run
+};
+OverlappedPair overlap(const OverlappedSteps& steps);
+
+}  // namespace moehub

@@ -1,0 +1,87 @@
+// DySHARP's primitives without its fusion: dispatch, experts and combine one after the other, with
+// barriers of flags between. Less traffic, but each step uses one direction of the links: dispatch
+// saves where tokens go up and waits where they come down.
+#include "layers/combining_kernel.hpp"
+#include "layers/expert_kernels.hpp"
+#include "layers/mail.hpp"
+#include "layers/multimem_dispatch.hpp"
+#include "systems/systems.hpp"
+
+namespace moehub::systems {
+namespace {
+
+constexpr Bytes kFlag = 16;
+
+struct Basic {
+    explicit Basic(MoeLayer& of)
+        : layer(of),
+          rows(of, {.tiles = MultimemLayer::Tiles::none}),
+          flags(of.gpus, "GPUs that have come so far", 2),
+          kernel(rows,
+                 [this](GpuId gpu, std::uint32_t) { layer.endpoint(gpu).increase(collected); }),
+          acknowledged(of.gpus.add_counter("acknowledged tokens")),
+          collected(of.gpus.add_counter("sums of results")) {}
+
+    MoeLayer& layer;
+    MultimemLayer rows;
+    Mail flags;
+    CombiningKernel kernel;
+    sim::CounterId acknowledged;
+    sim::CounterId collected;
+};
+
+/// Until all rows of all GPUs are where they belong.
+Process dispatch(Basic& b, GpuId gpu) {
+    MoeLayer& layer = b.layer;
+    const Communicating communicating(layer.card(gpu));
+    co_await layer.host(gpu).launch(1);
+    layer.gpus.dispatch_began(gpu);
+    const std::int64_t stores = add_tokens(b.rows, gpu);
+    co_await send_tokens(b.rows, gpu, b.acknowledged);
+    co_await layer.endpoint(gpu).until(b.acknowledged, stores);
+    co_await meet(layer.gpus, b.flags, gpu, 0, kFlag);
+    layer.gpus.dispatch_ended(gpu);
+}
+
+Process run_experts_here(Basic& b, GpuId gpu) {
+    const std::vector<std::int64_t> rows = b.rows.rows_by_expert(gpu);
+    co_await run_grouped_experts(b.layer, gpu, rows);
+    write_all_results(b.rows, gpu);
+    b.layer.experts_ended(gpu);
+}
+
+/// When all GPUs have results.
+Process combine(Basic& b, GpuId gpu) {
+    MoeLayer& layer = b.layer;
+    const Communicating communicating(layer.card(gpu));
+    co_await layer.host(gpu).launch(1);
+    layer.gpus.combine_began(gpu);
+    co_await meet(layer.gpus, b.flags, gpu, 1, kFlag);
+    for (std::uint32_t i = 0; i < layer.tokens(gpu); ++i) {
+        b.kernel.add(gpu, {layer.first_token(gpu) + i, {0, layer.combine_bytes()}, true});
+    }
+    b.kernel.start(gpu);
+    co_await layer.endpoint(gpu).until(b.collected, layer.tokens(gpu));
+    b.kernel.stop(gpu);
+    layer.gpus.combine_ended(gpu);
+}
+
+Process run_layer(Basic& b, GpuId gpu) {
+    MoeLayer& layer = b.layer;
+    co_await layer.route(gpu);
+    co_await quantise_tokens(layer, gpu);
+    co_await dispatch(b, gpu);
+    co_await convert_rows(layer, gpu, layer.rows_on(gpu));
+    co_await run_experts_here(b, gpu);
+    co_await combine(b, gpu);
+    co_await finish_with_shared(layer, gpu);
+    b.rows.close_books(gpu);
+}
+
+}  // namespace
+
+LayerResult run_dysharp_basic(const Job& job) {
+    return run_program<Basic>(job, "dysharp-basic layer", run_layer);
+}
+
+}  // namespace moehub::systems

@@ -1,0 +1,65 @@
+// MoE-Hub and DySHARP together: the switch copies tokens and adds up results, the hub finds their
+// rows and starts what can run, and nobody counts. Tiles start by the DAM, the last of them by
+// AllReady; loads of sums start when the hub has heard of all of a token's results.
+#include "layers/expert_kernels.hpp"
+#include "layers/token_fusion.hpp"
+#include "sim/hub/all_ready.hpp"
+#include "systems/systems.hpp"
+
+namespace moehub::systems {
+namespace {
+
+struct Both {
+    explicit Both(MoeLayer& of)
+        : layer(of),
+          rows(of, {.tiles = MultimemLayer::Tiles::by_need}),
+          fusion(rows),
+          all_ready(of.gpus.fabric),
+          shared(of.gpus.add_counter("shared experts")) {}
+
+    MoeLayer& layer;
+    MultimemLayer rows;
+    TokenFusion fusion;
+    sim::AllReady all_ready;
+    sim::CounterId shared;
+};
+
+Process produce(Both& b, GpuId gpu) {
+    b.all_ready.start(gpu, b.fusion.add_tokens(gpu));
+    co_await b.fusion.dispatch(gpu, b.all_ready.acknowledged());
+}
+
+Process run_experts_here(Both& b, GpuId gpu) {
+    co_await b.all_ready.reached(gpu);
+    const std::vector<std::int64_t> rows = b.rows.rows_by_expert(gpu);
+    for (std::size_t expert = 0; expert < rows.size(); ++expert) {
+        b.layer.endpoint(gpu).spawn("expert", b.fusion.run_expert(gpu, expert, rows[expert]));
+    }
+}
+
+Process run_layer(Both& b, GpuId gpu) {
+    MoeLayer& layer = b.layer;
+    sim::Endpoint& endpoint = layer.endpoint(gpu);
+    endpoint.spawn("end of the experts", b.fusion.experts_ended(gpu));
+    co_await layer.route(gpu);
+    co_await quantise_tokens(layer, gpu);
+    co_await layer.host(gpu).launch(3);  // the experts' GEMMs, which wait for rows; the stores
+    endpoint.spawn("shared experts", run_shared_beside(layer, gpu, b.shared));
+    {
+        const Communicating communicating(layer.card(gpu));
+        endpoint.spawn("producer", produce(b, gpu));
+        endpoint.spawn("experts", run_experts_here(b, gpu));
+        co_await b.fusion.combine(gpu, false);
+    }
+    co_await endpoint.until(b.shared, 1);
+    co_await layer.finish(gpu);
+    b.rows.close_books(gpu);
+}
+
+}  // namespace
+
+LayerResult run_moe_hub_dysharp(const Job& job) {
+    return run_program<Both>(job, "moe-hub+dysharp layer", run_layer);
+}
+
+}  // namespace moehub::systems
