@@ -74,19 +74,6 @@ std::vector<std::size_t> largest_first(const PaperSetup& setup, const std::vecto
     return order;
 }
 
-/// The system with the paper's software; nothing when it cannot run this, and why.
-std::optional<SystemSpec> runnable(const PaperSetup& setup, const LayerInput& input,
-                                   const LayerOptions& options, ReproducedCell& cell) {
-    try {
-        SystemSpec system = with_software(load_system(cell.system), setup.software);
-        check_layer(input, system, options);
-        return system;
-    } catch (const InputError& error) {
-        cell.refusal = error.what();
-        return std::nullopt;
-    }
-}
-
 /// The cell that has this layer's result, too.
 std::optional<CellKey> with_layer(CellKey key) {
     if (key.work != CellWork::layer) return std::nullopt;
@@ -101,6 +88,17 @@ void note(const LayerResult& layer, ReproducedCell& cell) {
     cell.busier_way = busier_way(layer.links);
     cell.bytes_up = layer.bytes_up;
     cell.bytes_down = layer.bytes_down;
+}
+
+void run_under(const SystemSpec& system, const LayerInput& input, const ModelOptions& options,
+               ReproducedCell& cell) {
+    if (cell.work == CellWork::layer || cell.work == CellWork::communication) {
+        note(simulate_layer(input, system, options.layer), cell);
+        return;
+    }
+    const ModelTime whole = simulate_models(input, {system}, options).front();
+    note(whole.moe, cell);
+    cell.model_time = whole.total;
 }
 
 }  // namespace
@@ -144,15 +142,11 @@ ReproducedCell simulate_cell(const PaperSetup& setup, const CellKey& key) {
     const Placement placement =
         contiguous_placement(model.experts, key.gpus / options.layer.tensor_parallel);
     const LayerInput input{machine, model, routing, placement};
-    const std::optional<SystemSpec> system = runnable(setup, input, options.layer, cell);
-    if (!system) return cell;
-    if (key.work == CellWork::layer || key.work == CellWork::communication) {
-        note(simulate_layer(input, *system, options.layer), cell);
-        return cell;
+    try {
+        run_under(with_software(load_system(key.system), setup.software), input, options, cell);
+    } catch (const InputError& error) {
+        cell.refusal = error.what();
     }
-    const ModelTime whole = simulate_models(input, {*system}, options).front();
-    note(whole.moe, cell);
-    cell.model_time = whole.total;
     return cell;
 }
 
