@@ -94,7 +94,7 @@ TEST_F(ReproduceCli, ArePapersListed) {
 
 TEST_F(ReproduceCli, AreWordsThatDoNotFitRefused) {
     expect_refused("reproduce moehub",
-                   "reproduce: found \"moehub\", allowed: moe-hub, moetuner; did you mean "
+                   "reproduce: found \"moehub\", allowed: moe-hub, dysharp, moetuner; did you mean "
                    "\"moe-hub\"?");
     expect_refused(
         "reproduce moe-hub --figure ablaton",

@@ -158,7 +158,8 @@ TEST(MoeHubFigures, IsEachCellAskedForOnce) {
 }
 
 TEST(MoeHubFigures, IsACellTheLayerThatCompareSimulates) {
-    const ReproducedCell cell = simulate_cell({"mixtral-8x7b", 4, 128, "uniform", "moe-hub"});
+    const ReproducedCell cell =
+        simulate_cell(moe_hub_setup(), {"mixtral-8x7b", 4, 128, "uniform", "moe-hub"});
     const Machine machine = with_gpus(load_machine("dgx-h800"), 4);
     const Model model = load_model("mixtral-8x7b", {"gated=false"});
     const Routing routing = make_routing(parse_routing("uniform"), model, 128);
@@ -174,11 +175,11 @@ TEST(MoeHubReadings, AreMachinesThatACellIsSimulatedOn) {
     ASSERT_EQ(readings.size(), 2u);
     EXPECT_TRUE(readings[0].changes.empty()) << "the machine as it is";
     CellKey key{"mixtral-8x7b", 4, 128, "uniform", "moe-hub"};
-    const Ps usual = simulate_cell(key).time;
+    const Ps usual = simulate_cell(moe_hub_setup(), key).time;
     key.reading = readings[0].name;
-    EXPECT_EQ(simulate_cell(key).time, usual);
+    EXPECT_EQ(simulate_cell(moe_hub_setup(), key).time, usual);
     key.reading = readings[1].name;
-    const ReproducedCell other = simulate_cell(key);
+    const ReproducedCell other = simulate_cell(moe_hub_setup(), key);
     EXPECT_EQ(other.reading, readings[1].name);
     const Machine machine = with_gpus(load_machine("dgx-h800", readings[1].changes), 4);
     EXPECT_EQ(machine.link.bandwidth, 400e9);
@@ -207,8 +208,10 @@ TEST(MoeHubReadings, StandBesideEveryNumber) {
 }
 
 TEST(MoeHubFigures, DoGpusShareExpertsWhereThereAreMore) {
-    EXPECT_GT(simulate_cell({"mixtral-8x7b", 16, 64, "uniform", "moe-hub"}).time, 0);
-    const auto refused = simulate_cell({"mixtral-8x7b", 16, 64, "uniform", "comet"});
+    EXPECT_GT(simulate_cell(moe_hub_setup(), {"mixtral-8x7b", 16, 64, "uniform", "moe-hub"}).time,
+              0);
+    const auto refused =
+        simulate_cell(moe_hub_setup(), {"mixtral-8x7b", 16, 64, "uniform", "comet"});
     EXPECT_EQ(refused.time, 0);
     EXPECT_NE(refused.refusal.find("comet cannot run this"), std::string::npos);
 }

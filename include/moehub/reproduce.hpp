@@ -6,6 +6,7 @@
 ///
 /// Same bytes on any number of threads.
 #pragma once
+#include <moehub/collective.hpp>
 #include <moehub/units.hpp>
 
 #include <cstddef>
@@ -31,6 +32,14 @@ enum class NumberKind {
     ratio,  ///< of two times or throughputs
     share,  ///< of a whole, printed in percent
     time,   ///< µs
+    size,   ///< GB
+};
+
+/// What a paper's means are.
+enum class Means {
+    none,        ///< it publishes numbers of single cells
+    arithmetic,  ///< taken to be; the geometric mean stands beside
+    geometric,   ///< as it says
 };
 
 /// One way to read what a paper leaves open, as changes to its machine.
@@ -45,18 +54,20 @@ struct PublishedNumber {
     std::string what;
     NumberKind kind = NumberKind::ratio;
     double paper = 0;
-    double ours = 0;       ///< arithmetic mean over the figure's cells, where there are several
+    double ours = 0;       ///< over the figure's cells, where there are several: the paper's mean
     double geometric = 0;  ///< geometric mean of the same
     std::string reason;    ///< why it differs; empty where it is as published
-    std::vector<double> otherwise = {};  ///< ours by the other readings, in their order
+    /// Ours by the other readings, in their order; empty where they did not run it.
+    std::vector<double> otherwise = {};
 
     double ratio() const { return ours / paper; }
     bool as_published() const;  ///< within 10 %
-    /// The same by any reading, 0 being the first.
+    /// The same by any reading that ran it, 0 being the first.
+    bool is_read(std::size_t reading) const { return reading <= otherwise.size(); }
     double read(std::size_t reading) const {
         return reading == 0 ? ours : otherwise.at(reading - 1);
     }
-    bool as_published(std::size_t reading) const;
+    bool as_published(std::size_t reading) const;  ///< false where it did not run
 };
 
 /// What the paper states without a number.
@@ -89,6 +100,14 @@ struct FigureTable {
     std::vector<std::string> notes;
 };
 
+/// What of a cell is simulated.
+enum class CellWork {
+    layer,          ///< one MoE layer
+    communication,  ///< its rows alone: routing and experts take no time
+    model,          ///< and the model around it, forward
+    training,       ///< forward and backward
+};
+
 /// One layer as it was simulated.
 struct ReproducedCell {
     std::string model;
@@ -98,9 +117,17 @@ struct ReproducedCell {
     std::string system;
     Ps time = 0;               ///< of the layer
     Ps first_gemm = 0;         ///< from the start to the end of the last GEMM-1
-    Ps model_time = 0;         ///< of the whole model, forward
+    Ps model_time = 0;         ///< of the whole model; 0 where only the layer ran
     std::string refusal;       ///< why it could not run; then there are no times
     std::string reading = {};  ///< by name
+    CellWork work = CellWork::model;
+    std::vector<std::string> changes = {};  ///< beyond the paper's, as --set takes them
+    Grain grain = Grain::row;
+    Ps communication = 0;  ///< of the layer: exposed, on the GPU that computes longest
+    Ps busier_way = 0;     ///< in which the busiest GPU's wires carried something, counting at any
+                           ///< time the direction that carried more
+    Bytes bytes_up = 0;    ///< of the layer, on the wire, from GPUs to switches
+    Bytes bytes_down = 0;  ///< back
 };
 
 struct Reproduction {
@@ -111,7 +138,7 @@ struct Reproduction {
     std::vector<std::string> setup;  ///< what all cells have in common, a sentence each
     /// Tables, claims and reasons are the first's. One or none: there is nothing to choose.
     std::vector<Reading> readings;
-    bool means = true;   ///< numbers are means over cells, and have a geometric mean beside
+    Means means = Means::arithmetic;
     std::string figure;  ///< the only one that ran; empty: all
     bool quick = false;
     std::vector<PublishedNumber> numbers;
@@ -137,6 +164,11 @@ std::vector<NamedFigure> moe_hub_figures();
 
 /// Throws InputError for an unknown figure.
 Reproduction reproduce_moe_hub(const ReproduceOptions& options = {});
+
+/// The same of the DySHARP paper; whether its experts compute in FP8 is open.
+const std::vector<Reading>& dysharp_readings();
+std::vector<NamedFigure> dysharp_figures();
+Reproduction reproduce_dysharp(const ReproduceOptions& options = {});
 
 /// The same of the MoETuner paper.
 std::vector<NamedFigure> moetuner_figures();

@@ -31,6 +31,8 @@ struct Paper {
 constexpr Paper kPapers[] = {
     {"moe-hub", "MoE-Hub, destination-agnostic communication (arXiv 2605.05888, ISCA 2026)",
      "docs/reproduction/moe-hub.md", moe_hub_figures, reproduce_moe_hub},
+    {"dysharp", "DySHARP, in-switch multicast and reduction for MoE (arXiv 2605.05607, ISCA 2026)",
+     "docs/reproduction/dysharp.md", dysharp_figures, reproduce_dysharp},
     {"moetuner", "MoETuner, balanced expert placement (arXiv 2502.06643)",
      "docs/reproduction/moetuner.md", moetuner_figures, reproduce_moetuner},
 };

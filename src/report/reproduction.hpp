@@ -21,6 +21,7 @@ std::string reproduction_json(const Reproduction& all);
 /// Of the published numbers, what a reading explains: those it comes within 10 % of.
 struct Explained {
     std::size_t numbers = 0;
+    std::size_t of = 0;              ///< that it was asked for
     std::vector<std::string> alone;  ///< "figure, what": by no other reading
 };
 Explained explained_by(const Reproduction& all, std::size_t reading);

@@ -39,7 +39,7 @@ Json number_json(const PublishedNumber& one, const Reproduction& all) {
             {"paper", one.paper},
             {"ours", one.ours},
             {"ratio", one.ratio()},
-            {"geometric_mean", all.means ? Json(one.geometric) : Json(nullptr)},
+            {"geometric_mean", all.means == Means::none ? Json(nullptr) : Json(one.geometric)},
             {"as_published", one.as_published()},
             {"otherwise", otherwise_json(one, all.readings)},
             {"reason", text_or_null(one.reason)}};
@@ -54,17 +54,45 @@ Json claim_json(const PublishedClaim& one, const Reproduction& all) {
             {"reason", text_or_null(one.reason)}};
 }
 
+const char* work_name(CellWork work) {
+    switch (work) {
+        case CellWork::layer:
+            return "layer";
+        case CellWork::communication:
+            return "communication";
+        case CellWork::training:
+            return "training";
+        case CellWork::model:
+            break;
+    }
+    return "model";
+}
+
+/// Only what a cell has beyond a row-grain layer in a model that is run forward.
+void add_particulars(const ReproducedCell& one, Json& json) {
+    if (one.work == CellWork::model) return;
+    json["work"] = work_name(one.work);
+    json["changes"] = one.changes;
+    json["grain"] = one.grain == Grain::packet ? "packet" : "row";
+    json["communication_us"] = time_or_null(one, one.communication);
+    json["busier_way_us"] = time_or_null(one, one.busier_way);
+    json["bytes_up"] = one.refusal.empty() ? Json(one.bytes_up) : Json(nullptr);
+    json["bytes_down"] = one.refusal.empty() ? Json(one.bytes_down) : Json(nullptr);
+}
+
 Json cell_json(const ReproducedCell& one) {
-    return {{"model", one.model},
-            {"gpus", one.gpus},
-            {"tokens", one.tokens},
-            {"routing", one.routing},
-            {"system", one.system},
-            {"reading", text_or_null(one.reading)},
-            {"time_us", time_or_null(one, one.time)},
-            {"first_gemm_us", time_or_null(one, one.first_gemm)},
-            {"model_us", time_or_null(one, one.model_time)},
-            {"refusal", text_or_null(one.refusal)}};
+    Json json{{"model", one.model},
+              {"gpus", one.gpus},
+              {"tokens", one.tokens},
+              {"routing", one.routing},
+              {"system", one.system},
+              {"reading", text_or_null(one.reading)},
+              {"time_us", time_or_null(one, one.time)},
+              {"first_gemm_us", time_or_null(one, one.first_gemm)},
+              {"model_us", time_or_null(one, one.model_time)},
+              {"refusal", text_or_null(one.refusal)}};
+    add_particulars(one, json);
+    return json;
 }
 
 Json table_json(const FigureTable& table) {

@@ -37,24 +37,27 @@ std::string head(const Reproduction& all) {
             "**This is the quick subset: a few cells of each figure. Its means are not comparable "
             "with the paper's.**\n\n";
     for (const std::string& sentence : all.setup) out += fmt::format("- {}\n", sentence);
-    if (all.means)
+    if (all.means == Means::arithmetic)
         out +=
             "- Published means are taken to be arithmetic means of the cells' ratios; the "
             "geometric mean stands beside.\n";
+    if (all.means == Means::geometric)
+        out += "- Means are geometric means of the cells' ratios, as the paper's.\n";
     return out;
 }
 
 std::string numbers(const Reproduction& all) {
     if (all.numbers.empty()) return "";
+    const bool beside = all.means == Means::arithmetic;
     const auto close = std::count_if(all.numbers.begin(), all.numbers.end(),
                                      [](const auto& one) { return one.as_published(); });
     std::string out = fmt::format(
         "\n## Published numbers\nOf {} numbers {} are within 10 %.\n\n"
         "| figure | {} | paper | ours | ours / paper | within 10 % |{}",
-        all.numbers.size(), close, all.paper, all.means ? " geometric mean |" : "");
+        all.numbers.size(), close, all.paper, beside ? " geometric mean |" : "");
     for (std::size_t i = 1; i < all.readings.size(); ++i)
         out += fmt::format(" {} | / paper | within 10 % |", all.readings[i].name);
-    out += fmt::format("\n|---|---|---:|---:|---:|---|{}", all.means ? "---:|" : "");
+    out += fmt::format("\n|---|---|---:|---:|---:|---|{}", beside ? "---:|" : "");
     for (std::size_t i = 1; i < all.readings.size(); ++i) out += "---:|---:|---|";
     out += "\n";
     for (const PublishedNumber& one : all.numbers) {
@@ -64,8 +67,12 @@ std::string numbers(const Reproduction& all) {
                                        published_text(one.kind, one.ours),
                                        fmt::format("{:.2f}", one.ratio()),
                                        one.as_published() ? "yes" : "**no**"};
-        if (all.means) cells.push_back(published_text(one.kind, one.geometric));
-        for (std::size_t i = 1; i <= one.otherwise.size(); ++i) {
+        if (beside) cells.push_back(published_text(one.kind, one.geometric));
+        for (std::size_t i = 1; i < all.readings.size(); ++i) {
+            if (!one.is_read(i)) {
+                cells.insert(cells.end(), {"–", "–", "–"});
+                continue;
+            }
             cells.push_back(published_text(one.kind, one.read(i)));
             cells.push_back(fmt::format("{:.2f}", one.read(i) / one.paper));
             cells.push_back(one.as_published(i) ? "yes" : "**no**");
@@ -96,7 +103,7 @@ std::string readings(const Reproduction& all) {
         out += line(
             {one.name, one.what,
              one.changes.empty() ? "none" : fmt::format("{}", fmt::join(one.changes, "; ")),
-             fmt::format("{} of {}", explained.numbers, all.numbers.size()),
+             fmt::format("{} of {}", explained.numbers, explained.of),
              explained.alone.empty() ? "–" : fmt::format("{}", fmt::join(explained.alone, "; "))});
     }
     std::vector<std::string> by_none;

@@ -41,7 +41,11 @@ std::string numbers_text(const Reproduction& all, bool bold) {
     const double most = largest_ratio(all.numbers);
     for (const PublishedNumber& one : all.numbers) {
         std::vector<std::string> cells{one.figure, one.what, published_text(one.kind, one.paper)};
-        for (std::size_t i = 0; i <= one.otherwise.size(); ++i) {
+        for (std::size_t i = 0; i == 0 || i < all.readings.size(); ++i) {
+            if (!one.is_read(i)) {
+                cells.insert(cells.end(), {"–", "–"});
+                continue;
+            }
             cells.push_back(published_text(one.kind, one.read(i)));
             cells.push_back(fmt::format("{:.2f}", one.read(i) / one.paper));
         }
@@ -57,7 +61,8 @@ std::string readings_text(const Reproduction& all) {
     std::string out = "What the paper leaves open, read in several ways; \"here\" is the first\n";
     for (std::size_t i = 0; i < all.readings.size(); ++i)
         out += fmt::format("  {}: {}\n      {} of {} numbers within 10 %\n", all.readings[i].name,
-                           all.readings[i].what, explained_by(all, i).numbers, all.numbers.size());
+                           all.readings[i].what, explained_by(all, i).numbers,
+                           explained_by(all, i).of);
     return out;
 }
 
@@ -110,9 +115,10 @@ std::string head_text(const Reproduction& all) {
 Explained explained_by(const Reproduction& all, std::size_t reading) {
     Explained explained;
     for (const PublishedNumber& one : all.numbers) {
+        if (one.is_read(reading)) ++explained.of;
         if (!one.as_published(reading)) continue;
         ++explained.numbers;
-        bool alone = true;
+        bool alone = one.otherwise.size() + 1 >= all.readings.size();  // all have read it
         for (std::size_t other = 0; other <= one.otherwise.size(); ++other)
             alone = alone && (other == reading || !one.as_published(other));
         if (alone) explained.alone.push_back(fmt::format("{}, {}", one.figure, one.what));
@@ -126,6 +132,7 @@ std::string number_text(NumberKind kind, const std::optional<double>& value) {
         case NumberKind::share:
             return percent(*value);
         case NumberKind::time:
+        case NumberKind::size:
             return tenths(*value);
         case NumberKind::ratio:
             break;

@@ -29,7 +29,7 @@ bool PublishedNumber::as_published() const {
 }
 
 bool PublishedNumber::as_published(std::size_t reading) const {
-    return std::abs(read(reading) / paper - 1) <= kTolerance;
+    return is_read(reading) && std::abs(read(reading) / paper - 1) <= kTolerance;
 }
 
 std::string reason_among(std::span<const Reason> reasons, std::string_view figure,

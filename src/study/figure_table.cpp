@@ -20,14 +20,30 @@ std::optional<double> mean_by(const Values& values, Of of) {
     return count > 0 ? std::optional(sum / count) : std::nullopt;
 }
 
+bool has_mean(NumberKind kind) {
+    return kind == NumberKind::ratio || kind == NumberKind::share;
+}
+
 FigureTable::Row row_of_means(const FigureTable& table, std::string name,
                               std::optional<double> (*mean)(const Values&)) {
     FigureTable::Row row{{std::move(name)}, {}, true};
     row.labels.resize(table.labels.size());
     for (std::size_t i = 0; i < table.columns.size(); ++i)
-        row.values.push_back(table.columns[i].kind == NumberKind::time ? std::nullopt
-                                                                       : mean(column_of(table, i)));
+        row.values.push_back(has_mean(table.columns[i].kind) ? mean(column_of(table, i))
+                                                             : std::nullopt);
     return row;
+}
+
+std::optional<double> (*taken_over(Over over))(const Values&) {
+    switch (over) {
+        case Over::geometric_mean:
+            return geometric_mean_of;
+        case Over::largest:
+            return largest_of;
+        case Over::mean:
+            break;
+    }
+    return mean_of;
 }
 
 }  // namespace
@@ -46,6 +62,13 @@ std::optional<double> geometric_mean_of(const Values& values) {
     return mean ? std::optional(portable_exp(*mean)) : std::nullopt;
 }
 
+std::optional<double> largest_of(const Values& values) {
+    std::optional<double> most;
+    for (const std::optional<double>& value : values)
+        if (value && (!most || *value > *most)) most = value;
+    return most;
+}
+
 Values column_of(const FigureTable& table, std::size_t column) {
     Values values;
     for (const FigureTable::Row& row : table.rows)
@@ -60,13 +83,20 @@ void add_means(FigureTable& table) {
     table.rows.push_back(std::move(geometric));
 }
 
+void add_geometric_and_largest(FigureTable& table) {
+    FigureTable::Row geometric = row_of_means(table, "geometric mean", geometric_mean_of);
+    FigureTable::Row largest = row_of_means(table, "largest", largest_of);
+    table.rows.push_back(std::move(geometric));
+    table.rows.push_back(std::move(largest));
+}
+
 PublishedNumber published(const FigureTable& table, std::string what, double paper,
-                          const Values& values) {
+                          const Values& values, Over over) {
     PublishedNumber number;
     number.figure = table.figure;
     number.what = std::move(what);
     number.paper = paper;
-    number.ours = mean_of(values).value_or(0);
+    number.ours = taken_over(over)(values).value_or(0);
     number.geometric = geometric_mean_of(values).value_or(0);
     return number;
 }

@@ -16,16 +16,20 @@ std::optional<double> faster(Ps slow, Ps fast);
 /// Of what there is; nothing when that is nothing.
 std::optional<double> mean_of(const Values& values);
 std::optional<double> geometric_mean_of(const Values& values);
+std::optional<double> largest_of(const Values& values);
 
 /// One column, rows of means aside.
 Values column_of(const FigureTable& table, std::size_t column);
 
-/// Two rows at the end, arithmetic and geometric, of every column that is no time.
+/// Two rows at the end, arithmetic and geometric, of every column that is neither time nor size.
 void add_means(FigureTable& table);
+/// The same with the geometric mean and the largest.
+void add_geometric_and_largest(FigureTable& table);
 
-/// The mean of these values as a published number.
+/// What a published number says of a figure's cells.
+enum class Over { mean, geometric_mean, largest };
 PublishedNumber published(const FigureTable& table, std::string what, double paper,
-                          const Values& values);
+                          const Values& values, Over over = Over::mean);
 
 /// The smallest ratio of a table, rows of means and values that are not there aside.
 struct SmallestRatio {

@@ -3,6 +3,7 @@
 #include "base/parallel.hpp"
 
 #include <moehub/reproduce.hpp>
+#include <moehub/system.hpp>
 
 #include <compare>
 #include <cstdint>
@@ -12,7 +13,17 @@
 
 namespace moehub {
 
-/// What tells one simulation from another.
+/// What all simulations of a paper have in common.
+struct PaperSetup {
+    std::string machine;               ///< a preset
+    std::vector<std::string> changes;  ///< as --set takes them; as model.KEY of every model
+    std::vector<Reading> readings;     ///< at least one
+    Software software = {};            ///< around every system; what is not set is its own
+    bool eager = true;                 ///< whole models: outside the MoE layers a host issues
+                                       ///< operators one by one; false: graphs
+};
+
+/// What tells one simulation of a paper from another.
 struct CellKey {
     std::string model;
     int gpus = 0;
@@ -20,6 +31,9 @@ struct CellKey {
     std::string routing;
     std::string system;
     std::string reading = {};  ///< by name; empty: the first
+    CellWork work = CellWork::model;
+    std::vector<std::string> changes = {};  ///< beyond the paper's, in the same words
+    Grain grain = Grain::row;
 
     auto operator<=>(const CellKey&) const = default;
 };
@@ -29,20 +43,22 @@ using Lookup = std::function<const ReproducedCell&(const CellKey&)>;
 
 CellKey key_of(const ReproducedCell& cell);
 
-/// The cells that `ask` looks up, each once, in order of their keys. What it looks up must not
-/// depend on what it is told: it gets empty cells.
+/// The cells that `ask` looks up, each once, in order of their keys; a layer that is also asked for
+/// in training comes with that. What it looks up must not depend on what it is told: it gets empty
+/// cells.
 std::vector<CellKey> cells_asked(const std::function<void(const Lookup&)>& ask);
 
-/// A layer of the paper's machine as it is read, and the model around it, forward under an eager
-/// host. A system that cannot run it leaves a refusal.
-ReproducedCell simulate_cell(const CellKey& key);
+/// A layer of the paper's machine as it is read, and what the key asks for around it. A system that
+/// cannot run it, or that there is not, leaves a refusal.
+ReproducedCell simulate_cell(const PaperSetup& setup, const CellKey& key);
 
 /// All of them, in the order given.
-std::vector<ReproducedCell> simulate_cells(const std::vector<CellKey>& keys,
+std::vector<ReproducedCell> simulate_cells(const PaperSetup& setup,
+                                           const std::vector<CellKey>& keys,
                                            const ParallelOptions& options);
 
-/// Among these, found by key and reading; one that is not there is a defect (std::logic_error).
-/// Refers to the cells.
+/// Among these, found by key and reading, a layer also in training; one that is not there is a
+/// defect (std::logic_error). Refers to the cells.
 Lookup lookup_in(const std::vector<ReproducedCell>& cells, const std::string& reading);
 
 }  // namespace moehub

@@ -1,66 +1,23 @@
 #include "study/reproduce_moe_hub.hpp"
 
+#include "study/reproduce_paper.hpp"
+
 namespace moehub {
 namespace {
 
-struct Figure {
-    const char* name;
-    const char* title;
-    FigureResult (*make)(const MoeHubScope&, const Lookup&);
-    bool numbers = true;  ///< it publishes some
-};
-constexpr Figure kFigures[] = {
-    {"layer", "one MoE layer: 3 models, 4 and 8 GPUs, 4096 and 8192 tokens", layer_figure},
-    {"end-to-end", "the whole model, the same cells", end_to_end_figure},
-    {"tokens", "Mixtral on 8 GPUs, 128 to 32768 tokens", tokens_figure},
-    {"imbalance", "Mixtral on 8 GPUs, experts more and less in demand", imbalance_figure, false},
-    {"ablation", "RPM and DAM taken away, up to the end of GEMM-1", ablation_figure},
-    {"scaling", "2 to 16 GPUs, 8192 tokens", scaling_figure, false},
-};
-
-std::vector<Figure> figures_wanted(const std::optional<std::string>& name) {
-    check_figure(name, moe_hub_figures());
-    std::vector<Figure> wanted;
-    for (const Figure& figure : kFigures)
-        if (!name || *name == figure.name) wanted.push_back(figure);
-    return wanted;
-}
-
-/// Readings after the first are asked only for figures that publish numbers: others hold or not
-/// by a claim.
-bool is_read(const Figure& figure, std::size_t reading) {
-    return reading == 0 || figure.numbers;
-}
-
-std::vector<CellKey> keys_of(const std::vector<Figure>& figures, const MoeHubScope& scope,
-                             const std::vector<Reading>& readings) {
-    std::vector<CellKey> keys;
-    for (std::size_t reading = 0; reading < readings.size(); ++reading) {
-        const std::vector<CellKey> asked = cells_asked([&](const Lookup& cell) {
-            for (const Figure& figure : figures)
-                if (is_read(figure, reading)) figure.make(scope, cell);
-        });
-        for (CellKey key : asked) {
-            key.reading = readings[reading].name;
-            keys.push_back(std::move(key));
-        }
-    }
-    return keys;
-}
-
-/// The figure by the first reading, with what the others make of its numbers and claims beside.
-FigureResult read_all(const Figure& figure, const MoeHubScope& scope, const Reproduction& all) {
-    FigureResult first = figure.make(scope, lookup_in(all.cells, all.readings.front().name));
-    for (std::size_t reading = 1; reading < all.readings.size(); ++reading) {
-        if (!is_read(figure, reading)) continue;
-        const FigureResult other =
-            figure.make(scope, lookup_in(all.cells, all.readings[reading].name));
-        for (std::size_t i = 0; i < first.numbers.size(); ++i)
-            first.numbers[i].otherwise.push_back(other.numbers[i].ours);
-        for (std::size_t i = 0; i < first.claims.size(); ++i)
-            first.claims[i].otherwise.push_back(other.claims[i].holds);
-    }
-    return first;
+std::vector<PaperFigure> figures_of(const MoeHubScope& scope) {
+    const auto of = [&scope](FigureResult (*make)(const MoeHubScope&, const Lookup&)) {
+        return [scope, make](const Lookup& cell) { return make(scope, cell); };
+    };
+    return {
+        {"layer", "one MoE layer: 3 models, 4 and 8 GPUs, 4096 and 8192 tokens", of(layer_figure)},
+        {"end-to-end", "the whole model, the same cells", of(end_to_end_figure)},
+        {"tokens", "Mixtral on 8 GPUs, 128 to 32768 tokens", of(tokens_figure)},
+        {"imbalance", "Mixtral on 8 GPUs, experts more and less in demand", of(imbalance_figure),
+         false},
+        {"ablation", "RPM and DAM taken away, up to the end of GEMM-1", of(ablation_figure)},
+        {"scaling", "2 to 16 GPUs, 8192 tokens", of(scaling_figure), false},
+    };
 }
 
 std::vector<std::string> setup() {
@@ -80,9 +37,13 @@ std::vector<std::string> setup() {
 }  // namespace
 
 std::vector<NamedFigure> moe_hub_figures() {
-    std::vector<NamedFigure> list;
-    for (const Figure& figure : kFigures) list.push_back({figure.name, figure.title});
-    return list;
+    return names_of(figures_of(whole_moe_hub()));
+}
+
+/// The paper goes on to 16 GPUs: the same links and switches with more ports, still one node.
+/// Experts have two matrices, as it describes them.
+PaperSetup moe_hub_setup() {
+    return {"dgx-h800", {"max_gpus=16", "model.gated=false"}, moe_hub_readings()};
 }
 
 MoeHubScope whole_moe_hub() {
@@ -127,22 +88,15 @@ const std::vector<Reading>& moe_hub_readings() {
 }
 
 Reproduction reproduce_moe_hub(const ReproduceOptions& options) {
-    const std::vector<Figure> figures = figures_wanted(options.figure);
-    const MoeHubScope scope = options.quick ? quick_moe_hub() : whole_moe_hub();
     Reproduction all;
     all.paper = "moe-hub";
     all.title = "MoE-Hub";
     all.arxiv = "2605.05888";
     all.venue = "ISCA 2026";
     all.setup = setup();
-    all.figure = options.figure.value_or("");
-    all.quick = options.quick;
-    all.readings = moe_hub_readings();
-    all.cells =
-        simulate_cells(keys_of(figures, scope, all.readings), {options.threads, options.progress});
-    for (const Figure& figure : figures)
-        add_explained(read_all(figure, scope, all), moe_hub_reason, all);
-    return all;
+    return reproduce_paper(std::move(all), moe_hub_setup(),
+                           figures_of(options.quick ? quick_moe_hub() : whole_moe_hub()),
+                           moe_hub_reason, options);
 }
 
 }  // namespace moehub

@@ -28,6 +28,8 @@ struct MoeHubScope {
 MoeHubScope whole_moe_hub();
 MoeHubScope quick_moe_hub();
 
+PaperSetup moe_hub_setup();
+
 FigureResult layer_figure(const MoeHubScope& scope, const Lookup& cell);
 FigureResult end_to_end_figure(const MoeHubScope& scope, const Lookup& cell);
 FigureResult tokens_figure(const MoeHubScope& scope, const Lookup& cell);

@@ -109,7 +109,7 @@ Reproduction reproduce_moetuner(const ReproduceOptions& options) {
     all.title = "MoETuner";
     all.arxiv = "2502.06643";
     all.setup = setup_sentences(scope);
-    all.means = false;
+    all.means = Means::none;
     all.figure = options.figure.value_or("");
     all.quick = options.quick;
 
