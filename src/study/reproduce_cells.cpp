@@ -143,7 +143,9 @@ ReproducedCell simulate_cell(const PaperSetup& setup, const CellKey& key) {
         contiguous_placement(model.experts, key.gpus / options.layer.tensor_parallel);
     const LayerInput input{machine, model, routing, placement};
     try {
-        run_under(with_software(load_system(key.system), setup.software), input, options, cell);
+        SystemSpec system = with_software(load_system(key.system), setup.software);
+        if (system.program == "ideal") system.switch_copies = !setup.bound_scales;
+        run_under(system, input, options, cell);
     } catch (const InputError& error) {
         cell.refusal = error.what();
     }

@@ -21,6 +21,7 @@ struct PaperSetup {
     Software software = {};            ///< around every system; what is not set is its own
     bool eager = true;                 ///< whole models: outside the MoE layers a host issues
                                        ///< operators one by one; false: graphs
+    bool bound_scales = false;         ///< its ideal adds up results on GPUs
 };
 
 /// What tells one simulation of a paper from another.

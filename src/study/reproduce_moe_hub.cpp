@@ -43,7 +43,9 @@ std::vector<NamedFigure> moe_hub_figures() {
 /// The paper goes on to 16 GPUs: the same links and switches with more ports, still one node.
 /// Experts have two matrices, as it describes them.
 PaperSetup moe_hub_setup() {
-    return {"dgx-h800", {"max_gpus=16", "model.gated=false"}, moe_hub_readings()};
+    PaperSetup setup{"dgx-h800", {"max_gpus=16", "model.gated=false"}, moe_hub_readings()};
+    setup.bound_scales = true;
+    return setup;
 }
 
 MoeHubScope whole_moe_hub() {
