@@ -405,7 +405,9 @@ TEST_P(Multimem, results_that_a_gpu_does_not_add_up_go_to_the_switch_each_by_its
 TEST_P(Multimem, answers_of_one_and_of_several_packets_are_added_in_any_order) {
     Machine machine = small_machine();
     machine.dysharp.reduce_locally = false;
-    for (const bool several_first : {false, true}) {
+    for (const auto& [several_first, room] :
+         {std::pair{false, 512}, {true, 512}, {false, 1}, {true, 1}}) {
+        machine.dysharp.sum_packets = room;
         Bench bench(machine, options(), kLine);
         // One of the two has something else to send first.
         sim::Transfer other;
