@@ -305,15 +305,26 @@ void moe_hub_dysharp(const Chosen& chosen, Wires& wires) {
     wires.all_to_all(16);
 }
 
-/// A copy to every GPU, and every result by itself.
-void fusion_only(const Chosen& chosen, Wires& wires) {
-    wires.all_to_all(4 * kLocal);
-    notices(chosen, wires);
+/// A copy to every GPU, and so many loads back.
+void one_by_one(const Chosen& chosen, Wires& wires, bool each_row) {
     each_pair([&](int home, int gpu) {
         for (Bytes copy = 0; copy < chosen.copies(home, gpu); ++copy)
             wires.store(home, gpu, kRow + 4 * kTopK);
-        for (Bytes row = 0; row < chosen.rows_to(home, gpu); ++row) wires.load(home, gpu, kRow);
+        const Bytes loads = each_row ? chosen.rows_to(home, gpu) : chosen.copies(home, gpu);
+        for (Bytes load = 0; load < loads; ++load) wires.load(home, gpu, kRow);
     });
+}
+
+void fusion_only(const Chosen& chosen, Wires& wires) {
+    wires.all_to_all(4 * kLocal);
+    notices(chosen, wires);
+    one_by_one(chosen, wires, true);
+}
+
+void steps_only(const Chosen& chosen, Wires& wires) {
+    one_by_one(chosen, wires, false);
+    wires.all_to_all(16);
+    wires.all_to_all(16);
 }
 
 using Formula = void (*)(const Chosen&, Wires&);
@@ -334,6 +345,7 @@ const std::map<std::string, Formula> kFormulas = {
     {"dysharp-basic", dysharp_basic},
     {"dysharp-comet", dysharp_comet},
     {"fusion-only", fusion_only},
+    {"steps-only", steps_only},
     {"moe-hub+dysharp", moe_hub_dysharp},
     {"moe-hub", moe_hub},
     {"mh-dep", moe_hub},

@@ -252,7 +252,7 @@ TEST_F(CompareCli, AreSystemsThatDoNotFitRefused) {
     const std::string allowed =
         "allowed: ideal, torch, megatron-te, fastermoe, tutel, ccfuser, comet, deepep, dualpipe, "
         "deepep-ll, one-sided, flashdmoe, mega-moe, nvls, dysharp, dysharp-basic, dysharp-comet, "
-        "fusion-only, moe-hub, mh-base, mh-pkt, mh-dep, moe-hub+dysharp";
+        "fusion-only, steps-only, moe-hub, mh-base, mh-pkt, mh-dep, moe-hub+dysharp";
     expect_refused("compare --systems ideal,moehub",
                    "unknown system \"moehub\", " + allowed + "; did you mean \"moe-hub\"?");
     expect_refused("compare --systems ideal,,moe-hub", "unknown system \"\", " + allowed);

@@ -644,7 +644,7 @@ TEST_P(Multimem, one_of_four_switches_down_leaves_three_quarters_of_the_bandwidt
 TEST_P(Multimem, lists_pass_the_switches_that_are_left) {
     Machine machine = small_machine();
     machine.dysharp.multimem_entries = 4096;  // not what limits, nor are lookups
-    machine.dysharp.tlb_reads = 4096;
+    machine.dysharp.tlb_entries = 4096;
     machine.dysharp.tlb_lookup = 10;
     constexpr std::uint32_t kTokens = 512;
     std::vector<Token> tokens;

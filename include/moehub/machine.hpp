@@ -62,7 +62,7 @@ struct MoeHubSpec {
 
 /// The units that DySHARP adds to SMs, hubs and switches (docs/dysharp.md).
 struct DysharpSpec {
-    int multimem_entries = 32;   ///< MultimemQ: instructions of a GPU that wait for their lists
+    int multimem_entries = 32;   ///< MultimemQ: instructions (512 B each) that wait for their lists
     Ps list_fetch = 20 * kNs;    ///< a list of targets, from shared memory to the MultimemQ
     int flit_targets = 8;        ///< targets that one extension flit names
     Ps replicate = kNs;          ///< that trimmed lists add to a packet's way through a switch
@@ -72,7 +72,6 @@ struct DysharpSpec {
     int tlb_entries = 512;       ///< of the AL TLB
     int tlb_banks = 16;          ///< likewise
     Ps tlb_lookup = kNs;         ///< for which a packet occupies a bank
-    int tlb_reads = 64;          ///< of the AL table, for misses, at a time
     int ts_entries = 1024;       ///< tiles that the TS table tracks; further ones lie in memory
     int or_entries = 1024;       ///< tokens whose results the OR table counts; likewise
     Ps poll = 332 * kNs;         ///< from a tracker's update to the SM that polls it

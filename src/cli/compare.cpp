@@ -30,8 +30,8 @@ struct Usual {
     std::string left_out;  ///< a sentence; empty: nothing
 };
 
-constexpr std::string_view kAblations[] = {"mh-base",       "mh-pkt",        "mh-dep",
-                                           "dysharp-basic", "dysharp-comet", "fusion-only"};
+constexpr std::string_view kAblations[] = {
+    "mh-base", "mh-pkt", "mh-dep", "dysharp-basic", "dysharp-comet", "fusion-only", "steps-only"};
 
 /// Without a list: all systems that can run the layer, but for the proposals' ablations and those
 /// that compute in FP8, which the others do not.

@@ -67,6 +67,17 @@ std::vector<std::int64_t> MultimemLayer::rows_by_expert(GpuId gpu) const {
     return rows;
 }
 
+std::int64_t MultimemLayer::tokens_on(GpuId gpu) const {
+    std::vector<std::uint32_t> tokens;
+    for (const MultimemExpert& expert : experts_[gpu]) {
+        const sim::RowMemory& memory = layer.gpus.hub(gpu).memory(expert.input);
+        for (std::uint32_t row = 0; row < memory.rows(); ++row)
+            tokens.push_back(memory.row_id(row));
+    }
+    std::sort(tokens.begin(), tokens.end());
+    return std::unique(tokens.begin(), tokens.end()) - tokens.begin();
+}
+
 // Lists.
 
 std::vector<Rows> MultimemLayer::rows_by_node(std::uint32_t token) const {
@@ -94,7 +105,7 @@ const NodeToken& MultimemLayer::add_token(GpuId gpu, std::uint32_t token, const 
     return tokens_[gpu][token] = made;
 }
 
-/// To all GPUs of a list at once, or to each by itself; a load by itself is of one row.
+/// To all GPUs of a list at once, or to each by itself.
 int MultimemLayer::post(GpuId gpu, sim::Transfer transfer, sim::GroupId list) {
     sim::Endpoint& endpoint = layer.endpoint(gpu);
     sim::GroupTable& groups = layer.gpus.fabric.groups();
@@ -103,7 +114,7 @@ int MultimemLayer::post(GpuId gpu, sim::Transfer transfer, sim::GroupId list) {
         endpoint.post(transfer);
         return 1;
     }
-    const bool by_row = transfer.kind == sim::Kind::load;
+    const bool by_row = transfer.kind == sim::Kind::load && options_.rows_apart;
     int posted = 0;
     const std::vector<GpuId> members(groups.members(list).begin(), groups.members(list).end());
     for (std::size_t i = 0; i < members.size(); ++i) {
@@ -189,8 +200,9 @@ std::uint32_t MultimemLayer::answers(const NodeToken& token) const {
     const sim::GroupTable& groups = layer.gpus.fabric.groups();
     const std::uint32_t own = token.own != sim::kNoGroup ? 1 : 0;
     if (token.others == sim::kNoGroup) return own;
-    const std::size_t others =
-        options_.in_switch ? groups.members(token.others).size() : groups.goals(token.others);
+    const std::size_t others = options_.in_switch || !options_.rows_apart
+                                   ? groups.members(token.others).size()
+                                   : groups.goals(token.others);
     return own + static_cast<std::uint32_t>(others);
 }
 

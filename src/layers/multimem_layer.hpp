@@ -41,6 +41,8 @@ class MultimemLayer {
     struct Options {
         bool in_switch = true;  ///< by lists that switches act on; false: each copy by itself
         Tiles tiles = Tiles::fixed;
+        bool rows_apart = true;  ///< without the switch every result is loaded by itself; false: a
+                                 ///< GPU's SMs have added up their own
     };
     MultimemLayer(MoeLayer& layer, const Options& options);
 
@@ -52,6 +54,7 @@ class MultimemLayer {
         return layer.gpus.hub(gpu).rows(expert.input);
     }
     std::vector<std::int64_t> rows_by_expert(GpuId gpu) const;  ///< that came
+    std::int64_t tokens_on(GpuId gpu) const;                    ///< distinct ones among those
 
     /// A token that a GPU is to send on and to collect: its rows in the GPU's node.
     const NodeToken& add_token(GpuId gpu, std::uint32_t token, const Rows& rows);

@@ -14,7 +14,8 @@ constexpr Bytes kNotice = 16;  ///< bytes: a token's number, in one flit
 /// Row block after row block, so that tokens are through early; where one fills the card by itself,
 /// column after column, so that those that wait read the weights together.
 sim::TileOrder order_of(const sim::Card& card, const GemmPlan& plan) {
-    return plan.tiles_across >= card.gpu.sms ? sim::TileOrder::by_columns : sim::TileOrder::by_rows;
+    return plan.tiles_across >= card.gpu.sms ? sim::TileOrder::by_columns
+                                             : sim::TileOrder::by_rows_that_come;
 }
 
 }  // namespace

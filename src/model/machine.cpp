@@ -102,7 +102,6 @@ Fields fields_of(DysharpSpec& d) {
         {"tlb_entries", &d.tlb_entries, Kind::count, kTable, "of the AL TLB"},
         {"tlb_banks", &d.tlb_banks, Kind::count, {1, 1024}, "of the AL TLB"},
         {"tlb_lookup", &d.tlb_lookup, Kind::time, kTime, "of one packet in its bank"},
-        {"tlb_reads", &d.tlb_reads, Kind::count, kTable, "of the AL table at a time"},
         {"ts_entries", &d.ts_entries, Kind::count, kTable, "tiles that are tracked"},
         {"or_entries", &d.or_entries, Kind::count, kTable, "tokens whose results are counted"},
         {"poll", &d.poll, Kind::time, kTime, "from a tracker's update to an SM"},

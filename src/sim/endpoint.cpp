@@ -10,6 +10,11 @@
 #include <fmt/format.h>
 
 namespace moehub::sim {
+namespace {
+
+constexpr Bytes kInstruction = 512;  ///< of a warp: 32 threads of 16 B
+
+}  // namespace
 
 void Endpoint::spawn(std::string name, Process process) {
     process.count_end_in(finished_);
@@ -87,9 +92,8 @@ Ps Endpoint::issue_list(Transfer& transfer) {
         const std::uint32_t next = (topology.rail(id_) + 1) % topology.gpus_per_node;
         transfer.dst = static_cast<GpuId>(first + next);
     }
-    const Bytes payload = fabric_->link().payload;
-    return multimem_.pass(fabric_->machine().dysharp, (transfer.bytes + payload - 1) / payload,
-                          now_);
+    return multimem_.pass(fabric_->machine().dysharp,
+                          (transfer.bytes + kInstruction - 1) / kInstruction, now_);
 }
 
 TransferId Endpoint::post(const Transfer& wanted, Message message) {

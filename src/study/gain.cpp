@@ -37,7 +37,9 @@ std::vector<SystemSpec> candidates(const LayerInput& input, const GainOptions& o
 std::vector<std::string> todays_systems() {
     std::vector<std::string> names;
     for (const SystemInfo& info : all_systems()) {
-        const bool proposed = info.name == "moe-hub" || info.name.starts_with("mh-");
+        const bool proposed = info.name.starts_with("moe-hub") || info.name.starts_with("mh-") ||
+                              info.name.starts_with("dysharp") || info.name.ends_with("-only") ||
+                              info.name == "dualpipe";
         if (info.name != "ideal" && !proposed) names.push_back(info.name);
     }
     return names;

@@ -80,6 +80,7 @@ std::string dysharp_reason(std::string_view figure, std::string_view what, Side 
 inline constexpr std::string_view kDysharp = "dysharp";
 inline constexpr std::string_view kPrimitivesAlone = "dysharp-basic";
 inline constexpr std::string_view kFusionAlone = "fusion-only";
+inline constexpr std::string_view kNeither = "steps-only";
 inline constexpr std::string_view kPrimitivesUnderComet = "dysharp-comet";
 inline constexpr std::string_view kDualPipe = "dualpipe";
 inline constexpr std::string_view kDeepEp = "deepep";

@@ -123,7 +123,7 @@ const std::vector<Program>& programs() {
           .whole_experts = true,
           .sends = true,
           .combines = true},
-         {"hub", "sending_sms", "combining_sms", "load_window"}},
+         {"hub", "switch_copies", "sending_sms", "combining_sms", "load_window"}},
         {"dysharp-comet",
          "dysharp_comet.cpp",
          run_dysharp_comet,
@@ -167,10 +167,10 @@ constexpr std::string_view kEveryones[] = {"host", "fused_activation", "fp8_expe
 
 /// In the order in which they are listed; presets/systems has one of each.
 constexpr std::string_view kSystems[] = {
-    "ideal",    "torch",   "megatron-te", "fastermoe",     "tutel",          "ccfuser",
-    "comet",    "deepep",  "dualpipe",    "deepep-ll",     "one-sided",      "flashdmoe",
-    "mega-moe", "nvls",    "dysharp",     "dysharp-basic", "dysharp-comet",  "fusion-only",
-    "moe-hub",  "mh-base", "mh-pkt",      "mh-dep",        "moe-hub+dysharp"};
+    "ideal",      "torch",   "megatron-te", "fastermoe",     "tutel",         "ccfuser",
+    "comet",      "deepep",  "dualpipe",    "deepep-ll",     "one-sided",     "flashdmoe",
+    "mega-moe",   "nvls",    "dysharp",     "dysharp-basic", "dysharp-comet", "fusion-only",
+    "steps-only", "moe-hub", "mh-base",     "mh-pkt",        "mh-dep",        "moe-hub+dysharp"};
 
 const Program& program_of(const SystemSpec& system) {
     std::vector<std::string> names;

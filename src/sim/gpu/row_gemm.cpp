@@ -32,7 +32,8 @@ void RowGemm::start(std::uint32_t first_block, std::uint32_t blocks) {
     for (std::uint32_t block = first_block; block < end; ++block) {
         left_[block] = columns_;
         for (std::uint32_t column = 0; column < columns_; ++column) {
-            ready_.insert(order_ == TileOrder::by_rows ? Tile{block, column} : Tile{column, block});
+            ready_.insert(order_ == TileOrder::by_columns ? Tile{column, block}
+                                                          : Tile{block, column});
         }
     }
     submit_next();
@@ -48,16 +49,19 @@ void RowGemm::submit_next() {
         ready_.erase(next);
         last_ = tile;
         ++running_;
-        const std::uint32_t block = order_ == TileOrder::by_rows ? tile.major : tile.minor;
+        const std::uint32_t block = order_ == TileOrder::by_columns ? tile.minor : tile.major;
         card_.blocks.submit({&work, &plan_.rates, this, block}, Priority::normal);
     }
 }
 
 /// How many row blocks divide the weights of the tile's column.
 std::uint32_t RowGemm::sharing(const Tile& tile) {
-    if (order_ == TileOrder::by_rows) {
+    if (order_ != TileOrder::by_columns) {
         const auto at_once = static_cast<std::uint32_t>(card_.gpu.sms) / columns_;
-        return std::clamp(at_once, 1u, std::max(1u, underway_));
+        const auto together = order_ == TileOrder::by_rows_that_come
+                                  ? underway_
+                                  : static_cast<std::uint32_t>(left_.size());
+        return std::clamp(at_once, 1u, std::max(1u, together));
     }
     if (tile.major != last_.major || running_ == 0) {
         const auto end = ready_.lower_bound({tile.major + 1, 0});

@@ -5,8 +5,9 @@
 /// - by columns: all row blocks that are ready at one column, then at the next, round and round.
 ///   Weights are read once a round, results are final late: for a first GEMM.
 /// - by rows: a row block at all its columns, then the next. Weights are read for as many row
-/// blocks
-///   as run at once, results are final early: for a GEMM that sends them away.
+///   blocks as run at once, results are final early: for a GEMM that sends them away.
+/// - by rows that come: the same, where row blocks come one by one over a long time: they share
+///   weights only with those that have started and not ended.
 #pragma once
 #include "sim/gpu/execute.hpp"
 
@@ -17,7 +18,7 @@
 
 namespace moehub::sim {
 
-enum class TileOrder { by_columns, by_rows };
+enum class TileOrder { by_columns, by_rows, by_rows_that_come };
 
 /// Row blocks that should start together: with fewer, reading weights takes longer than
 /// multiplying.

@@ -15,7 +15,7 @@ AauSpec aau_spec(const Machine& machine, HubUnits units) {
         spec.restore = machine.hub.read_latency;
         spec.entry = 4;  // a bit and 31 of a row's number
         spec.in_memory = true;
-        spec.reads = machine.dysharp.tlb_reads;
+        spec.reads = machine.dysharp.tlb_entries;  // a miss takes its entry at once
         return spec;
     }
     spec.rat = {machine.moe_hub.rat_entries, machine.moe_hub.rat_banks};

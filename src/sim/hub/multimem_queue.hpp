@@ -1,6 +1,6 @@
 /// MultimemQ, beside a GPU's load/store queue (DySHARP): an instruction with a list of targets
 /// stays in one of its entries until the list has been fetched, so that
-///     packets per second = entries / time of a fetch.
+///     instructions per second = entries / time of a fetch.
 #pragma once
 #include <moehub/machine.hpp>
 
@@ -11,12 +11,11 @@ namespace moehub::sim {
 
 class MultimemQueue {
   public:
-    /// A row of so many packets, an instruction each, at `now`; returns when the last one's list is
-    /// there.
-    Ps pass(const DysharpSpec& spec, std::int64_t packets, Ps now) {
-        const Ps rounds = (packets - 1) / spec.multimem_entries;
+    /// So many instructions of one row, at `now`; returns when the last one's list is there.
+    Ps pass(const DysharpSpec& spec, std::int64_t instructions, Ps now) {
+        const Ps rounds = (instructions - 1) / spec.multimem_entries;
         const Ps start = std::max(now, free_at_);
-        free_at_ = start + packets * spec.list_fetch / spec.multimem_entries;
+        free_at_ = start + instructions * spec.list_fetch / spec.multimem_entries;
         return start + (rounds + 1) * spec.list_fetch;
     }
 

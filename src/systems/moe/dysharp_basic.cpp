@@ -1,6 +1,8 @@
 // DySHARP's primitives without its fusion: dispatch, experts and combine one after the other, with
 // barriers of flags between. Less traffic, but each step uses one direction of the links: dispatch
-// saves where tokens go up and waits where they come down.
+// saves where tokens go up and waits where they come down. With `switch_copies = false`
+// (steps-only) the same steps move every copy by itself, and a pass adds up a GPU's results of a
+// token.
 #include "layers/combining_kernel.hpp"
 #include "layers/expert_kernels.hpp"
 #include "layers/mail.hpp"
@@ -15,7 +17,7 @@ constexpr Bytes kFlag = 16;
 struct Basic {
     explicit Basic(MoeLayer& of)
         : layer(of),
-          rows(of, {.tiles = MultimemLayer::Tiles::none}),
+          rows(of, {of.system.switch_copies, MultimemLayer::Tiles::none, false}),
           flags(of.gpus, "GPUs that have come so far", 2),
           kernel(rows,
                  [this](GpuId gpu, std::uint32_t) { layer.endpoint(gpu).increase(collected); }),
@@ -43,10 +45,24 @@ Process dispatch(Basic& b, GpuId gpu) {
     layer.gpus.dispatch_ended(gpu);
 }
 
+/// Without the switch a pass adds up what this GPU's experts made of a token.
+Process add_up(Basic& b, GpuId gpu) {
+    MoeLayer& layer = b.layer;
+    if (!layer.options.compute) co_return;
+    co_await layer.host(gpu).launch(1);
+    const std::int64_t rows = layer.rows_on(gpu);
+    if (rows == 0) co_return;
+    const auto width = static_cast<double>(layer.combine_bytes());
+    const Traffic traffic{static_cast<double>(rows) * width,
+                          static_cast<double>(b.rows.tokens_on(gpu)) * width, Access::narrow};
+    co_await run_stream(layer.card(gpu), traffic);
+}
+
 Process run_experts_here(Basic& b, GpuId gpu) {
     const std::vector<std::int64_t> rows = b.rows.rows_by_expert(gpu);
     co_await run_grouped_experts(b.layer, gpu, rows);
     write_all_results(b.rows, gpu);
+    if (!b.layer.system.switch_copies) co_await add_up(b, gpu);
     b.layer.experts_ended(gpu);
 }
 
