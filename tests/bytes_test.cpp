@@ -322,6 +322,7 @@ void fusion_only(const Chosen& chosen, Wires& wires) {
 }
 
 void steps_only(const Chosen& chosen, Wires& wires) {
+    wires.all_to_all(4 * kLocal);
     one_by_one(chosen, wires, false);
     wires.all_to_all(16);
     wires.all_to_all(16);

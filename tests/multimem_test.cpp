@@ -551,13 +551,14 @@ TEST_P(Multimem, lists_that_the_format_does_not_allow_are_refused_in_one_line) {
     };
     // The count of targets has 15 bits.
     EXPECT_EQ(post_to(small_machine(), 0x7fff), "accepted");
-    EXPECT_NE(post_to(small_machine(), 0x8000).find("list of 32768 experts"), std::string::npos);
+    EXPECT_NE(post_to(small_machine(), 0x8000).find("goes to 32768 experts"), std::string::npos);
     // A packet must fit into a buffer.
     Machine near = small_machine();
     near.link.latency = kNs;
     near.link.buffer_flits = 11;
     EXPECT_EQ(post_to(near, 8), "accepted");
-    EXPECT_NE(post_to(near, 2000).find("a row goes to a list of 2000 experts"), std::string::npos);
+    EXPECT_NE(post_to(near, 2000).find("a token goes to 2000 experts of a node by one list"),
+              std::string::npos);
 }
 
 TEST_P(Multimem, a_list_reaches_into_no_other_node) {

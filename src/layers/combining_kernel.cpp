@@ -45,7 +45,8 @@ Process CombiningKernel::run_sm(GpuId gpu) {
         co_await endpoint.delay(std::llround(1e12 * row_copy_seconds(kernels, copy)));
         const std::int64_t most =
             std::max<Bytes>(1, rows_.layer.system.load_window / item.part.bytes);
-        co_await endpoint.until(arrived, posted - most + 1);
+        const std::int64_t loads = rows_.loads_of(token);
+        co_await endpoint.until(arrived, posted + loads - std::max(most, loads));
         posted += rows_.load(gpu, token, item.part, arrived);
         if (item.last) queue.underway.push_back(item.token);
         take_collected(gpu);

@@ -140,8 +140,9 @@ std::vector<Statistic> Gpus::statistics() const {
         list.push_back({"switch", "gathered", number(gather.gathered), "packets made of them"});
         list.push_back({"switch", "evicted", number(gather.evicted),
                         "partial sums that went on before they were complete"});
-        list.push_back({"switch", "deepest", number(gather.deepest),
-                        "packets of partial sums at one port, at most"});
+        list.push_back(
+            {"switch", "deepest", number(gather.deepest),
+             "packets of partial sums at a port, at most; row grain: at a GPU's ports together"});
     }
     return list;
 }

@@ -206,6 +206,13 @@ std::uint32_t MultimemLayer::answers(const NodeToken& token) const {
     return own + static_cast<std::uint32_t>(others);
 }
 
+int MultimemLayer::loads_of(const NodeToken& token) const {
+    if (token.others == sim::kNoGroup) return 0;
+    return options_.in_switch
+               ? 1
+               : static_cast<int>(answers(token)) - (token.own != sim::kNoGroup ? 1 : 0);
+}
+
 bool MultimemLayer::collected(GpuId gpu, const NodeToken& token) const {
     return sums(gpu).complete(token.token, answers(token));
 }

@@ -82,6 +82,7 @@ class MultimemLayer {
         Bytes bytes = 0;
     };
     int load(GpuId gpu, const NodeToken& token, const Part& part, sim::CounterId arrived);
+    int loads_of(const NodeToken& token) const;
     /// Whether all of a token's results in the node have come.
     bool collected(GpuId gpu, const NodeToken& token) const;
     sim::RowSums& sums(GpuId gpu) const { return layer.gpus.hub(gpu).sums(sums_[gpu]); }

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 namespace moehub::layers {
 namespace {
 
+constexpr Bytes kTid = 4;      ///< bytes of an entry of the TID table
 constexpr Bytes kNotice = 16;  ///< bytes: a token's number, in one flit
 
 /// Row block after row block, so that tokens are through early; where one fills the card by itself,
@@ -29,6 +31,7 @@ TokenFusion::TokenFusion(MultimemLayer& rows)
       kernel_(rows, [this](GpuId gpu, std::uint32_t token) { collected(gpu, token); }),
       or_tables_(rows.layer.gpus.count(), sim::OrTable(rows.layer.input.machine.dysharp.or_entries,
                                                        rows.layer.input.machine.hub.read_latency)),
+      told_(static_cast<std::size_t>(rows.layer.rows())),
       collected_(rows.layer.gpus.add_counter("sums of results")),
       experts_done_(rows.layer.gpus.add_counter("experts that are done")) {
     layer_.gpus.add_statistics([this] { return statistics(); });
@@ -58,8 +61,9 @@ void TokenFusion::add_gemms(GpuId gpu, std::size_t expert) {
     const GemmPlan down =
         layer_.plan_down_like(rows, layer_.plan_down_and_send(expected, like.tile_rows));
     made.down = std::make_unique<sim::RowGemm>(
-        card, down, order_of(card, down),
-        [this, gpu, expert](std::uint32_t block) { tell_collectors(gpu, expert, block); });
+        card, down, order_of(card, down), [this, gpu, expert](std::uint32_t block) {
+            layer_.endpoint(gpu).spawn("results", tell_collectors(gpu, expert, block));
+        });
     const GemmPlan up = layer_.plan_up_like(rows, like);
     made.up = std::make_unique<sim::RowGemm>(
         card, up, order_of(card, up), [this, gpu, expert](std::uint32_t block) {
@@ -120,12 +124,18 @@ Process TokenFusion::start_second(GpuId gpu, std::size_t expert, std::uint32_t b
     gemms_[gpu][expert].down->start(block, 1);
 }
 
-/// A notice of each row to who collects its token.
-void TokenFusion::tell_collectors(GpuId gpu, std::size_t expert, std::uint32_t block) {
+/// When its results are in memory, the TS table reads whose rows they are (TID table, in memory),
+/// and who collects a token is told of it.
+Process TokenFusion::tell_collectors(GpuId gpu, std::size_t expert, std::uint32_t block) {
     const MultimemExpert& of = rows_.experts(gpu)[expert];
-    const std::uint32_t size = gemms_[gpu][expert].down->block_rows();
-    rows_.write_results(gpu, of, block * size, (block + 1) * size);
-    for (const CarriedRow& row : rows_.rows_of(gpu, of, block * size, (block + 1) * size)) {
+    const std::uint32_t first = block * gemms_[gpu][expert].down->block_rows();
+    const std::uint32_t last = first + gemms_[gpu][expert].down->block_rows();
+    const HubSpec& hub = layer_.input.machine.hub;
+    rows_.write_results(gpu, of, first, last);
+    co_await layer_.endpoint(gpu).delay(hub.write_latency + hub.read_latency);
+    const Rows rows = rows_.rows_of(gpu, of, first, last);
+    layer_.card(gpu).hbm.take(static_cast<double>(kTid * static_cast<Bytes>(rows.size())));
+    for (const CarriedRow& row : rows) {
         notices_.store(gpu, relay_.collector(gpu, row.token), 0, {row}, kNotice);
     }
 }
@@ -156,6 +166,10 @@ Process TokenFusion::watch_notices(GpuId gpu) {
         for (const sim::Received& notice : notices_.take_messages(gpu, 0)) {
             ++seen;
             for (const CarriedRow& row : notice.message.rows) {
+                std::vector<bool>::reference told =
+                    told_[std::size_t{row.token} * layer_.top_k() + row.choice];
+                if (told) throw std::logic_error("a collector was told of one result twice");
+                told = true;
                 const auto ready = or_tables_[gpu].add(row.token, endpoint.now());
                 if (ready) endpoint.spawn("token", release(gpu, row.token, *ready));
             }

@@ -43,7 +43,7 @@ class TokenFusion {
         std::unique_ptr<sim::RowGemm> down;
     };
     void add_gemms(GpuId gpu, std::size_t expert);
-    void tell_collectors(GpuId gpu, std::size_t expert, std::uint32_t block);
+    Process tell_collectors(GpuId gpu, std::size_t expert, std::uint32_t block);
     void expect(GpuId gpu, const NodeToken& token);
     Process start_second(GpuId gpu, std::size_t expert, std::uint32_t block);
     Process watch_notices(GpuId gpu);
@@ -62,6 +62,7 @@ class TokenFusion {
     Relay relay_;
     CombiningKernel kernel_;
     std::vector<sim::OrTable> or_tables_;  ///< by GPU
+    std::vector<bool> told_;               ///< [token][choice]: its collector, of the result
     sim::CounterId collected_;             ///< parts of a GPU's own tokens, one of each node
     sim::CounterId experts_done_;
 };

@@ -128,24 +128,29 @@ bool Fabric::release_shared(PoolId& hold, Ps& left, std::int64_t& flits) {
 
 /// A list and its train must be such that flits can be counted, and one packet fits into a buffer.
 void Fabric::check_list(const Transfer& transfer) const {
-    const GroupId list = transfer.target.list;
-    if (list == kNoGroup) return;
-    constexpr std::size_t kMostGoals = 0x7fff;  // the target count has 15 bits
-    const std::uint64_t packet = link_.full_packet_flits + list_flits(groups_.goals(list));
-    const auto bytes = std::min(transfer.bytes, train_bytes(link_));
-    std::uint64_t most = packet;
-    for (std::size_t i = 0; i < groups_.members(list).size(); ++i) {
-        most = std::max<std::uint64_t>(most,
-                                       link_.full_packet_flits * groups_.regions(list, i).size());
+    if (!transfer.multicast() || !groups_.is_list(transfer.group)) return;
+    constexpr std::uint64_t kMostGoals = 0x7fff;  // the target count has 15 bits
+    constexpr std::uint64_t kMostFlits = 0xffff;
+    const std::uint64_t goals = groups_.goals(transfer.group);
+    const std::uint64_t packet = link_.full_packet_flits + list_flits(goals);
+    const auto buffer = static_cast<std::uint64_t>(link_.buffer_flits);
+    std::uint64_t most = packet;  // of one packet, or of a GPU's answers to one
+    for (std::size_t i = 0; i < groups_.members(transfer.group).size(); ++i) {
+        const std::uint64_t rows = groups_.regions(transfer.group, i).size();
+        most = std::max<std::uint64_t>(most, link_.full_packet_flits * rows);
     }
-    if (groups_.goals(list) <= kMostGoals && most * link_.packets(bytes) <= 0xffff &&
-        packet <= static_cast<std::uint64_t>(link_.buffer_flits)) {
-        return;
-    }
-    throw InputError(fmt::format(
-        "a row goes to a list of {} experts: its packets of {} flits are more than the link's "
-        "format or its buffers of {} flits allow",
-        groups_.goals(list), packet, link_.buffer_flits));
+    const std::uint64_t train = most * link_.packets(std::min(transfer.bytes, train_bytes(link_)));
+    const std::string list =
+        fmt::format("a token goes to {} experts of a node by one list: ", goals);
+    if (goals > kMostGoals) throw InputError(list + fmt::format("allowed at most {}", kMostGoals));
+    if (packet > buffer)
+        throw InputError(list +
+                         fmt::format("a packet has {} flits, and buffers hold {}", packet, buffer));
+    if (train > kMostFlits)
+        throw InputError(
+            list + fmt::format("its packets have {} flits together, allowed at most {}{}", train,
+                               kMostFlits,
+                               options_.grain == Grain::row ? "; --grain packet has room" : ""));
 }
 
 TransferId Fabric::add_transfer(const Transfer& transfer) {

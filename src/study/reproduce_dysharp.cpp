@@ -89,7 +89,7 @@ DysharpScope whole_dysharp() {
     scope.skew_sequences = {16, 2048};
     scope.tlb_entries = {64, 128, 256, 512, 1024, 2048};
     scope.sum_packets = {64, 128, 256, 512, 1024, 2048};
-    scope.unit_sequence = 128;
+    scope.unit_sequence = 256;
     return scope;
 }
 

@@ -34,9 +34,10 @@ void check_needs(const LayerInput& in, const SystemSpec& system, const Needs& ne
         fail(fmt::format("it runs on one GPU, found {}", in.machine.gpus()));
     if (needs.one_node && in.machine.nodes > 1)
         fail(fmt::format("it works inside one node, found {} nodes", in.machine.nodes));
-    if (needs.in_switch && !(in.machine.in_switch && in.machine.topology == NodeTopology::switched))
+    const bool in_switch = needs.in_switch && system.switch_copies;
+    if (in_switch && !(in.machine.in_switch && in.machine.topology == NodeTopology::switched))
         fail(fmt::format("the switches of {} do not multicast and reduce", in.machine.name));
-    if (needs.in_switch && in.machine.link.ack_flits == 0)
+    if (in_switch && in.machine.link.ack_flits == 0)
         fail("link.ack_flits: found 0, allowed 1 or more: switches merge acknowledgements");
     if (needs.whole_experts && options.tensor_parallel > 1)
         fail(fmt::format("experts are whole, found {} GPUs for each", options.tensor_parallel));
@@ -72,6 +73,9 @@ void check_needs(const LayerInput& in, const SystemSpec& system, const Needs& ne
             fmt::format("moe_hub.rpm_entries: found {}, allowed {} or more in row grain, where "
                         "fewer do not act; packet grain has them",
                         lines, kLeastLines));
+    if (needs.one_piece &&
+        (options.region_rows > 0 || options.page_rows > 0 || options.page_pool > 0))
+        fail("its regions have room for every token, in one piece: no --region-rows, no pages");
     if (needs.computes && !options.compute) fail("its rows do not move in a step of their own");
 }
 

@@ -17,6 +17,7 @@ struct Needs {
     bool spare_sms = false;      ///< SMs beside those that communication holds
     bool one_kernel = false;     ///< all of it, so there is none between the GEMMs
     bool as_sent = false;        ///< experts read rows as they were sent
+    bool one_piece = false;      ///< regions have room for every token, in one piece
     bool plain = false;          ///< BF16, and no kernel that does two things
 };
 

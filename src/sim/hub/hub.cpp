@@ -94,6 +94,7 @@ Sum Hub::read_results(std::span<const RegionId> regions, const RowStretch& stret
     Sum sum;
     for (const RegionId id : regions) {
         const Aau::Located located = aau_.locate(regions_[id].aau, stretch.row, 0, 1, gpu_.now());
+        if (located.first) throw std::logic_error("results are read of a row that never came");
         sum.add(
             sums_[regions_[id].results].read({located.local_row, stretch.offset, stretch.bytes}));
     }

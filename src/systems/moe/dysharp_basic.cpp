@@ -7,17 +7,20 @@
 #include "layers/expert_kernels.hpp"
 #include "layers/mail.hpp"
 #include "layers/multimem_dispatch.hpp"
+#include "layers/rows.hpp"
 #include "systems/systems.hpp"
 
 namespace moehub::systems {
 namespace {
 
+constexpr Bytes kCount = 4;  ///< bytes of a count of rows
 constexpr Bytes kFlag = 16;
 
 struct Basic {
     explicit Basic(MoeLayer& of)
         : layer(of),
           rows(of, {of.system.switch_copies, MultimemLayer::Tiles::none, false}),
+          counts(of),
           flags(of.gpus, "GPUs that have come so far", 2),
           kernel(rows,
                  [this](GpuId gpu, std::uint32_t) { layer.endpoint(gpu).increase(collected); }),
@@ -26,6 +29,7 @@ struct Basic {
 
     MoeLayer& layer;
     MultimemLayer rows;
+    RowCounts counts;
     Mail flags;
     CombiningKernel kernel;
     sim::CounterId acknowledged;
@@ -38,6 +42,11 @@ Process dispatch(Basic& b, GpuId gpu) {
     const Communicating communicating(layer.card(gpu));
     co_await layer.host(gpu).launch(1);
     layer.gpus.dispatch_began(gpu);
+    if (!layer.system.switch_copies && !layer.backward()) {  // rows have no address otherwise
+        const std::size_t experts = std::max<std::size_t>(1, b.rows.experts(gpu).size());
+        co_await b.counts.exchange(gpu, kCount * static_cast<Bytes>(experts));
+        if (layer.options.compute) co_await small_kernels(layer, gpu, 1);
+    }
     const std::int64_t stores = add_tokens(b.rows, gpu);
     co_await send_tokens(b.rows, gpu, b.acknowledged);
     co_await layer.endpoint(gpu).until(b.acknowledged, stores);

@@ -43,7 +43,7 @@ Process run_layer(Both& b, GpuId gpu) {
     endpoint.spawn("end of the experts", b.fusion.experts_ended(gpu));
     co_await layer.route(gpu);
     co_await quantise_tokens(layer, gpu);
-    co_await layer.host(gpu).launch(3);  // the experts' GEMMs, which wait for rows; the stores
+    co_await layer.host(gpu).launch(4);  // GEMMs and loads, which wait for rows; the stores
     endpoint.spawn("shared experts", run_shared_beside(layer, gpu, b.shared));
     {
         const Communicating communicating(layer.card(gpu));
