@@ -4,33 +4,31 @@ namespace moehub {
 namespace {
 
 constexpr std::string_view kDeepEpLong =
-    "DeepEP's few sending SMs copy less than a link carries, as its authors measured, and rows are "
-    "copied to experts and added up by passes of their own. With link_share=1 and sm_copy=60 GB/s "
-    "it is 7 to 11 % faster.";
+    "DeepEP's few sending SMs copy less than a link carries, as its authors measured, and "
+    "rows are copied to experts and added up by passes of their own. With its links filled "
+    "it is faster by about a tenth (docs/dysharp.md, experiments).";
 constexpr std::string_view kTutelLong =
-    "Tutel pads every pair of a GPU and an expert to the largest count anywhere, sends all of it "
-    "and computes it. With routing that gives every expert the same (balanced) M top-8 comes to "
-    "2.01 instead of 2.64, near the published mean; with chunks=4 to 2.41. The paper does not say "
-    "what Tutel's capacity was.";
+    "Tutel pads every pair of a GPU and an expert to the largest count anywhere, sends all "
+    "of it and computes it. With routing that gives every expert the same its lead is the "
+    "published one (docs/dysharp.md, experiments). The paper does not say what Tutel's "
+    "capacity was.";
 constexpr std::string_view kCometShort =
     "Comet sends one copy of a token to a GPU and hides it under GEMMs. In the largest "
-    "configurations its layer is little longer than the experts' GEMMs alone, which no system can "
-    "be faster than: of L top-8 DySHARP's 5.0 ms are within a fifth of ideal, and the published "
-    "lead would be below it. Where the wire binds, on S and M top-16 and top-32, the lead is as "
-    "published.";
+    "configurations its layer is little longer than the experts' GEMMs alone, which no "
+    "system can be faster than; where the wire binds, on M with many experts a token, the "
+    "lead is as published.";
 constexpr std::string_view kFasterLong =
-    "FasterMoE sends a row for each expert where others send one for each GPU: with top-32 of 64 "
-    "or 128 experts that is half as many again, and its lead grows with top-k here.";
+    "It sends a row for each expert where others send one for each GPU: with many experts a "
+    "token that is half as many again, and its lead grows with them here.";
 constexpr std::string_view kRestLong =
-    "What lies outside the MoE layers takes as long as DySHARP's MoE layers here (M top-8: 130 of "
-    "254 ms), the same for all, so that a lead of 2.1 over DeepEP in the layers, forward and "
-    "backward, becomes 1.54. The published pair, 2.26 in the layer and 1.93 in training, asks for "
-    "a third of that outside. Backward, the experts' weight gradients hide half of what a baseline "
-    "exposes, too.";
+    "What lies outside the MoE layers, the same for all, takes as long as DySHARP's MoE "
+    "layers here; the published pair of leads, in the layer and in training, asks for a "
+    "third of that (docs/dysharp.md, experiments). Backward, the experts' weight gradients "
+    "hide part of what a baseline exposes, too.";
 constexpr std::string_view kDualPipeShort =
-    "DualPipe hides rows under the other micro-batch's attention and experts; the longer those "
-    "take, the more, and here attention takes as long as DySHARP's MoE layers. Its larger memory "
-    "and smaller bubble are left out.";
+    "DualPipe hides rows under the other micro-batch's attention and experts; the longer "
+    "those take, the more, and here attention takes as long as DySHARP's MoE layers. Its "
+    "larger memory and smaller bubble are left out.";
 
 /// No entry, no excuse: a number that leaves the paper's by another side must be looked into.
 constexpr Reason kReasons[] = {
@@ -54,30 +52,29 @@ constexpr Reason kReasons[] = {
     {"training", "over dualpipe", Side::below, kDualPipeShort},
     {"training", "over dualpipe, largest", Side::below, kDualPipeShort},
     {"traffic", "nvls, useless over useful, L top-8", Side::above,
-     "Counted here in bytes on the links, with the address flit of every multicast packet and "
-     "without the copy for the own GPU. By copies it is (32 - 7.16) / 7.16, 347 %, as published "
-     "(tests/redundancy_test.cpp)."},
+     "Counted here in bytes on the links, with the address flit of every multicast packet "
+     "and without the copy for the own GPU. By copies it is as published (docs/dysharp.md, "
+     "experiments)."},
     {"traffic", "nearly halves deepep's traffic", Side::below,
-     "Of rows alone it is 57 %, (d + 1) of 2 d for d copies. Every packet has a flit more for its "
-     "list, and loads have requests."},
+     "Of rows alone it is (d + 1) of 2 d for d copies, which is near. Every packet has a "
+     "flit more for its list, and loads have requests."},
     {"wire", "communication in deepep's layer", Side::below,
      "Rows on the wire and experts at their FP8 rate take about as long as each other here, and "
      "passes over rows come on top. The published share would need experts beyond the tensor "
      "cores' peak, or a dispatch that fills less than half of a link."},
     {"ablation", "primitives without fusion gain no time", Side::below,
-     "Of the 1.0 ms between the two the wire saves 0.25 (4.65 of exposed communication against "
-     "4.90): dispatch still comes down once for each GPU, and combine still goes up so. The "
-     "rest is what steps-only pays beside: counts, and a pass that adds up a GPU's results, "
-     "which here the hub does on the way."},
+     "On the wire they gain a twentieth: dispatch still comes down once for each GPU, and "
+     "combine still goes up so. The rest is what steps-only pays beside: counts, and a pass "
+     "that adds up a GPU's results, which here the hub does on the way (docs/dysharp.md, "
+     "experiments)."},
     {"buffer", "less than 64 KB costs time", Side::below,
-     "SMs keep no more loads in flight than buffers of 64 KB take in. With 8 KB sums overflow "
-     "and cost traffic (S top-8, 8,192 tokens in all: 73,029 packets of them, 429 MB down "
-     "instead of 418), which the layer has time for."},
+     "SMs keep no more loads in flight than the buffers take in. In smaller ones sums "
+     "overflow and cost traffic, which the layer has time for (docs/dysharp.md, "
+     "experiments)."},
     {"ablation", "fusion without primitives does not beat comet", Side::below,
-     "Comet's two kernels hide dispatch under the first GEMM and combine under the second alone, "
-     "and leave 1.2 ms of L top-8 exposed; fused by token, both use the links all the time and "
-     "0.3 ms is left. Trackers in hardware are part of it here: nothing waits for a whole source "
-     "or chunk."},
+     "Comet's two kernels hide dispatch under the first GEMM and combine under the second "
+     "alone; fused by token, both use the links all the time. Trackers in hardware are part "
+     "of it here: nothing waits for a whole source or chunk (docs/dysharp.md, experiments)."},
     {"sequence", "the lead grows with the sequence", Side::below,
      "Few tokens cost baselines more here: barriers and passes that start and end. The longer the "
      "sequence, the nearer all come to their rates on wire and tensor cores, and so does the lead "

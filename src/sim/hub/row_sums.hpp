@@ -58,8 +58,8 @@ class RowSums {
     bool complete(std::uint32_t row, std::uint32_t answers) const {
         return rows_[row - first_].lines == lines_ * answers;
     }
-    /// Sum over the row's lines of who is in them, the n-th line counted as the n-th odd number: one
-    /// line twice and another not at all gives another sum. Of a whole row that is lines²
+    /// Sum over the row's lines of who is in them, the n-th line counted as the n-th odd number:
+    /// one line twice and another not at all gives another sum. Of a whole row that is lines²
     /// identities.
     std::uint64_t whole() const { return lines_ * lines_; }
     std::uint64_t identity(std::uint32_t row) const { return rows_[row - first_].identity; }
