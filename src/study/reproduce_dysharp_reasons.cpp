@@ -63,10 +63,10 @@ constexpr Reason kReasons[] = {
      "passes over rows come on top. The published share would need experts beyond the tensor "
      "cores' peak, or a dispatch that fills less than half of a link."},
     {"ablation", "primitives without fusion gain no time", Side::below,
-     "On the wire they gain a twentieth: dispatch still comes down once for each GPU, and "
-     "combine still goes up so. The rest is what steps-only pays beside: counts, and a pass "
-     "that adds up a GPU's results, which here the hub does on the way (docs/dysharp.md, "
-     "experiments)."},
+     "Bytes down in dispatch and up in combine stay one for each GPU, so that the wire "
+     "hardly gains. The rest is what steps-only pays beside: counts, loads one by one of "
+     "which an SM has few in flight, and a pass that adds up a GPU's results, which here "
+     "the hub does on the way (docs/dysharp.md, experiments)."},
     {"buffer", "less than 64 KB costs time", Side::below,
      "SMs keep no more loads in flight than the buffers take in. In smaller ones sums "
      "overflow and cost traffic, which the layer has time for (docs/dysharp.md, "
