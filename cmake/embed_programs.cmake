@@ -4,8 +4,7 @@ list(SORT files)
 set(rows "")
 foreach(file IN LISTS files)
   file(READ ${DIR}/${file} text)
-  get_filename_component(name ${file} NAME)  # known without its folder
-  string(APPEND rows "    if (file == \"${name}\") return R\"_cpp_(${text})_cpp_\";\n")
+  string(APPEND rows "    if (file == \"${file}\") return R\"_cpp_(${text})_cpp_\";\n")
 endforeach()
 file(WRITE ${OUT} "#include \"systems/programs.hpp\"
 

@@ -102,6 +102,7 @@ struct Machine {
     SwitchSpec switch_spec;
     std::string gpu_name;  ///< preset the gpu came from
     Gpu gpu;
+    double gpu_spread = 0;  ///< of their clock: by so much the last GPU is slower than the first
     LinkSpec link;  ///< inside a node
     HubSpec hub;
     MoeHubSpec moe_hub;

@@ -11,8 +11,17 @@ sim::FabricOptions fabric_options(const GpusOptions& options) {
     made.queueing = options.queueing;
     made.scheme = options.scheme;
     made.slow_ingress = true;
+    made.train = options.train;
+    made.separate_loads = options.separate_loads;
     made.fault = options.fault;
     return made;
+}
+
+/// The first GPU runs at the full clock, the last at `gpu_spread` less.
+Gpu card_of(const Machine& machine, std::uint32_t gpu) {
+    if (machine.gpu_spread == 0) return machine.gpu;
+    const double place = gpu / std::max(1.0, machine.gpus() - 1.0);
+    return at_clock(machine.gpu, 1 - machine.gpu_spread * place);
 }
 
 }  // namespace
@@ -21,7 +30,7 @@ Gpus::Gpus(const Machine& machine, const GpusOptions& options)
     : fabric(machine, fabric_options(options)), machine_(machine), host_lead_(options.host_lead) {
     const auto gpus = static_cast<std::uint32_t>(machine.gpus());
     for (std::uint32_t gpu = 0; gpu < gpus; ++gpu) {
-        cards_.emplace_back(fabric.gpu(gpu), machine.gpu);
+        cards_.emplace_back(fabric.gpu(gpu), card_of(machine, gpu));
         hubs_.emplace_back(fabric.gpu(gpu), machine,
                            sim::Hub::Options{options.page_pool, options.numbers,
                                              fabric.link().payload, options.units});

@@ -2,87 +2,136 @@
 
 #include "sim/gpu/gemm.hpp"
 
-#include <moehub/error.hpp>
+#include <stdexcept>
 
 #include <fmt/format.h>
 
 namespace moehub::layers {
+namespace {
 
-TpLayer::TpLayer(const TpJob& job) : gpus(job.machine, job.options), job_(job) {
-    if (job.options.numbers) throw std::logic_error("a TpLayer's rows carry no numbers yet");
-    if (job.model.dense_ffn < 1 || job.model.dense_ffn % job.machine.gpus() != 0) {
-        throw InputError(fmt::format("{}: dense_ffn: found {}, allowed multiples of the {} GPUs",
-                                     job.model.name, job.model.dense_ffn, job.machine.gpus()));
-    }
-    if (job.tokens < job.machine.gpus()) {
-        throw InputError(fmt::format("tokens: found {}, allowed {} or more: one for each GPU",
-                                     job.tokens, job.machine.gpus()));
-    }
-    for (std::uint32_t gpu = 0; gpu < gpus.count(); ++gpu) {
-        sim::Hub& hub = gpus.hub(static_cast<GpuId>(gpu));
-        partials = hub.add_sums({0, job.tokens}, row_bytes());
-        totals = hub.add_sums({0, job.tokens}, row_bytes());
-        sim::RowSpace space;
-        space.name = "outputs";
-        space.rows = job.tokens;
-        space.data_bytes = row_bytes();
-        space.allocated = false;
-        outputs = hub.add_region(space);
-    }
+constexpr double kLargestRounding = 1e-9;  ///< sums are added in another order than the reference's
+constexpr Bytes kTrain = 16384;  ///< row grain: finer than a collective's, since switches merge them
+
+GpusOptions options_of(const TpJob& job) {
+    const Bytes line = job.input.machine.link.payload;
+    GpusOptions made;
+    made.grain = job.options.grain;
+    made.scheme = job.scheme;
+    made.fault = job.fault;
+    made.train = kTrain;
+    made.separate_loads = job.system.separate_channels;
+    made.numbers =
+        job.options.verify
+            ? static_cast<std::size_t>((2 * Bytes{job.input.model.hidden} + line - 1) / line)
+            : 0;
+    return made;
 }
 
-std::uint32_t TpLayer::first_token(GpuId gpu) const {
-    return static_cast<std::uint32_t>(job_.tokens * gpu / job_.machine.gpus());
+}  // namespace
+
+TpLayer::TpLayer(const TpJob& job, Homes homes)
+    : input(job.input),
+      system(job.system),
+      options(job.options),
+      shape(tp_shape(job.input.model, job.input.part)),
+      gpus(job.input.machine, options_of(job)),
+      pieces(job.input.tokens, gpus.count(), homes),
+      numbers(gpus.count(), job.input.tokens, options_of(job).numbers),
+      read_(gpus.count(), std::vector<bool>(rows())) {
+    for (std::uint32_t gpu = 0; gpu < gpus.count(); ++gpu) add_regions(static_cast<GpuId>(gpu));
 }
 
-std::uint64_t TpLayer::identity(GpuId gpu, std::uint32_t token) const {
-    return sim::identity_of((std::uint64_t{token} << 16) + gpu + 1);
+void TpLayer::add_regions(GpuId gpu) {
+    sim::Hub& hub = gpus.hub(gpu);
+    for (sim::RegionId* region : {&partials, &totals, &passed, &shared, &gathered})
+        *region = hub.add_sums({0, input.tokens}, row_bytes());
+    sim::RowSpace space;
+    space.name = "outputs";
+    space.rows = input.tokens;
+    space.data_bytes = row_bytes();
+    space.allocated = false;
+    outputs = hub.add_region(space);
 }
 
-Process TpLayer::run_ffn(GpuId gpu) {
-    const std::int64_t inner = job_.model.dense_ffn / job_.machine.gpus();
-    const std::int64_t matrices = job_.model.gated ? 2 : 1;
-    sim::Card& card = gpus.card(gpu);
-    const GemmPlan up =
-        plan_gemm(card.gpu, {job_.tokens, job_.model.hidden, matrices * inner, true});
-    const GemmPlan down = plan_gemm(card.gpu, {job_.tokens, inner, job_.model.hidden, true});
-    co_await run_gemm(card, up);
+// Kernels.
+
+GemmPlan TpLayer::plan_first(GpuId gpu, const Gpu& card) const {
+    return plan_gemm(
+        card, {input.tokens, share_of(shape.before, gpu, gpus.count()), shape.hidden, true});
+}
+
+GemmPlan TpLayer::plan_second(GpuId gpu, const Gpu& card) const {
+    const std::int64_t columns =
+        shape.after_whole ? shape.after : share_of(shape.after, gpu, gpus.count());
+    return plan_gemm(card, {input.tokens, shape.hidden, columns, true});
+}
+
+/// Forward the residual is read beside the sum, and written; backward the norm's input and the
+/// residual's gradient are read, and the gradient is written once.
+Traffic TpLayer::norm_traffic(std::int64_t count, int addends) const {
+    Traffic traffic =
+        moehub::norm_traffic(input.machine.gpu, count, shape.hidden, Norm::rms);
+    const double bytes = static_cast<double>(count) * static_cast<double>(row_bytes());
+    traffic.read += (addends + (shape.backward ? 2 : 1)) * bytes;
+    if (!shape.backward) traffic.written += bytes;
+    return traffic;
+}
+
+Process TpLayer::run_first(GpuId gpu) {
+    if (!has_first()) co_return;
+    const GemmPlan plan = plan_first(gpu, gpus.card(gpu).gpu);
+    co_await run_gemm(gpus.card(gpu), plan);
     gpus.first_gemm_ended(gpu);
-    co_await run_stream(card, activation_traffic(static_cast<double>(job_.tokens * inner)));
-    co_await run_gemm(card, down);
-    sim::RowSums& sums = gpus.hub(gpu).sums(partials);
-    for (std::uint32_t token = 0; token < job_.tokens; ++token) {
-        sums.add_row(token, identity(gpu, token), nullptr);
-    }
+    for (std::uint32_t piece = 0; piece < pieces.count(); ++piece) made_partials(gpu, piece);
 }
 
-void TpLayer::check_sums(GpuId gpu) {
-    const sim::RowSums& sums = gpus.hub(gpu).sums(totals);
-    for (std::uint32_t i = 0; i < tokens(gpu); ++i) {
-        const std::uint32_t token = first_token(gpu) + i;
-        std::uint64_t all = 0;
-        for (std::uint32_t other = 0; other < gpus.count(); ++other) {
-            all += identity(static_cast<GpuId>(other), token);
-        }
-        if (!sums.complete(token, gpus.count()) || sums.identity(token) != sums.whole() * all) {
-            throw std::logic_error(
-                fmt::format("the sum of token {} is not of all GPUs, each once", token));
-        }
-    }
+Process TpLayer::run_second(GpuId gpu) {
+    if (!has_second()) co_return;
+    for (std::uint32_t piece = 0; piece < pieces.count(); ++piece) read(gpu, piece);
+    const GemmPlan plan = plan_second(gpu, gpus.card(gpu).gpu);
+    co_await run_gemm(gpus.card(gpu), plan);
 }
 
-void TpLayer::finish(GpuId gpu) {
-    gpus.ended(gpu);
-    const sim::RowMemory& rows = gpus.hub(gpu).memory(outputs);
-    for (std::uint32_t token = 0; token < job_.tokens; ++token) {
-        if (token < rows.rows() && rows.complete(token)) continue;
-        throw std::logic_error(fmt::format("gpu {} has no output of token {}", gpu, token));
-    }
+// Transfers.
+
+sim::Transfer TpLayer::reduction(GpuId to, std::uint32_t piece, sim::RegionId into) const {
+    sim::Transfer transfer;
+    transfer.kind = sim::Kind::reduce;
+    transfer.dst = to;
+    transfer.bytes = piece_bytes(piece);
+    transfer.address = static_cast<std::uint64_t>(pieces.begin(piece) * row_bytes());
+    transfer.target.region = partials;
+    transfer.target.row = pieces.begin(piece);
+    transfer.target.into = into;
+    return transfer;
+}
+
+sim::Transfer TpLayer::load(std::uint32_t piece) const {
+    sim::Transfer transfer = reduction(pieces.home(piece), piece, gathered);
+    transfer.kind = sim::Kind::load;
+    transfer.target.region = shared;
+    return transfer;
+}
+
+sim::Transfer TpLayer::store(GpuId to, std::uint32_t piece) {
+    sim::Transfer transfer = reduction(to, piece, sim::kNoRegion);
+    transfer.kind = sim::Kind::store;
+    transfer.target.region = outputs;
+    transfer.target.numbers =
+        gpus.hub(pieces.home(piece)).sums(shared).numbers(pieces.begin(piece));
+    return transfer;
 }
 
 LayerResult TpLayer::result() {
     LayerResult made = gpus.measured();
-    made.rows = job_.tokens;
+    made.system = system.name;
+    made.rows = input.tokens;
+    made.verified = options.verify;
+    if (!numbers.any() || !has_second()) return made;
+    made.largest_error = numbers.largest_error();
+    if (!(made.largest_error <= kLargestRounding))
+        throw std::logic_error(fmt::format("outputs differ from the reference by {:.3g}",
+                                           made.largest_error));
     return made;
 }
 

@@ -1,48 +1,104 @@
-/// A dense FFN under tensor parallelism, as a workload beside the MoE layer: every GPU has a slice
-/// of both matrices' inner width, all tokens pass all GPUs, and each GPU's outputs are partial
-/// sums.
+/// A tensor-parallel sub-layer being simulated: what all systems share. Every GPU computes partial
+/// sums of all rows; a row's home adds them up and normalises the row; every GPU then reads it.
 ///
-/// In the end every GPU must hold, for every token, the sum of all GPUs' partial sums, each once.
+/// Where rows are:
+///     partials  on every GPU, its own share of every row's sum
+///     totals    at a row's home, what others' partial sums add up to there
+///     passed    at a GPU of a ring, what the one before it has added up so far
+///     shared    at a row's home, what all are to read: the sum, or the normalised row
+///     gathered  on every GPU, rows that it loaded; outputs: rows that were stored to it
+/// All are followed row by row; what is missing, double or wrong throws std::logic_error.
 #pragma once
 #include "layers/gpus.hpp"
-
-#include <moehub/model.hpp>
+#include "layers/pieces.hpp"
+#include "layers/tp_numbers.hpp"
+#include "layers/tp_shape.hpp"
 
 namespace moehub::layers {
 
+/// What to simulate. All of it outlives the run.
 struct TpJob {
-    const Machine& machine;
-    const Model& model;
-    std::int64_t tokens = 0;  ///< at least one for each GPU
-    GpusOptions options = {};
+    const TpInput& input;
+    const SystemSpec& system;
+    const TpOptions& options;
+    sim::Scheme scheme = sim::Scheme::windows;
+    sim::Fault fault = {};  ///< for tests
 };
 
 class TpLayer {
   public:
-    /// Throws InputError when the model's dense FFN cannot be cut so.
-    explicit TpLayer(const TpJob& job);
+    TpLayer(const TpJob& job, Homes homes);
+    TpLayer(const TpLayer&) = delete;
 
-    Bytes row_bytes() const { return 2 * Bytes{job_.model.hidden}; }
-    std::uint32_t first_token(GpuId gpu) const;  ///< of those that the GPU adds up
-    std::uint32_t tokens(GpuId gpu) const { return first_token(gpu + 1) - first_token(gpu); }
+    std::uint32_t rows() const { return static_cast<std::uint32_t>(input.tokens); }
+    Bytes row_bytes() const { return 2 * Bytes{shape.hidden}; }
+    Bytes piece_bytes(std::uint32_t piece) const { return pieces.rows(piece) * row_bytes(); }
+    bool home_here(GpuId gpu, std::uint32_t piece) const { return pieces.home(piece) == gpu; }
+    std::uint32_t others() const { return gpus.count() - 1; }
+    bool has_first() const { return shape.before > 0; }
+    bool has_second() const { return shape.after > 0; }
 
-    /// Both GEMMs and the activation on the GPU's slice; its partial sums lie in `partials` then.
-    Process run_ffn(GpuId gpu);
-    /// Who goes on with its tokens' sums must have them, and the GPU's program is through when it
-    /// has all outputs: both throw std::logic_error when one is missing or wrong.
-    void check_sums(GpuId gpu);
+    // Kernels. `card` may be a part of the GPU (part_of_gpu.hpp).
+    GemmPlan plan_first(GpuId gpu, const Gpu& card) const;
+    GemmPlan plan_second(GpuId gpu, const Gpu& card) const;
+    /// Residual add and norm of so many rows, with `addends` further rows to be added to each.
+    Traffic norm_traffic(std::int64_t count, int addends) const;
+    /// As kernels of their own on the whole card; the books are kept.
+    Process run_first(GpuId gpu);
+    Process run_second(GpuId gpu);
+
+    // What happens to rows, told by programs as they do it.
+    void made_partials(GpuId gpu, std::uint32_t piece);
+    /// Into the GPU's own partial sums goes what a ring has passed on to it, from `from`.
+    void absorb(GpuId gpu, std::uint32_t piece, GpuId from);
+    /// Where a home finds the sum of a piece.
+    enum class Sum {
+        all_in_totals,     ///< the switch added up everyone's
+        others_in_totals,  ///< … and its own lies in its partial sums
+        in_partials,       ///< a ring came to its end
+        given,             ///< there is no first GEMM
+    };
+    /// Checks the sum, and has the home share it, normalised or as it is.
+    void share(GpuId gpu, std::uint32_t piece, Sum sum, bool normalised);
+    /// The second GEMM reads the rows of a piece: they must be there.
+    void read(GpuId gpu, std::uint32_t piece);
+    /// Of the bound: all rows are there, nobody sent them.
+    void come_by_themselves(GpuId gpu);
     void finish(GpuId gpu);
     LayerResult result();
 
+    // Transfers of a piece, to be completed by who posts them: `arrived`, `answered`, `from_sm`.
+    /// Adds the GPU's partial sums of the piece at `to`.
+    sim::Transfer reduction(GpuId to, std::uint32_t piece, sim::RegionId into) const;
+    /// Loads the piece from its home.
+    sim::Transfer load(std::uint32_t piece) const;
+    /// Stores the shared rows of the piece to `to`.
+    sim::Transfer store(GpuId to, std::uint32_t piece);
+
+    const TpInput input;
+    const SystemSpec& system;
+    const TpOptions options;
+    const TpShape shape;
     Gpus gpus;
-    sim::RegionId partials = 0;  ///< on every GPU: of all tokens
-    sim::RegionId totals = 0;    ///< on every GPU: of its own tokens, over all GPUs
-    sim::RegionId outputs = 0;   ///< on every GPU: rows of all tokens
+    const Pieces pieces;
+    TpNumbers numbers;
+    sim::RegionId partials = 0;
+    sim::RegionId totals = 0;
+    sim::RegionId passed = 0;
+    sim::RegionId shared = 0;
+    sim::RegionId gathered = 0;
+    sim::RegionId outputs = 0;
 
   private:
-    std::uint64_t identity(GpuId gpu, std::uint32_t token) const;
+    std::uint64_t identity(GpuId gpu, std::uint32_t row) const;
+    std::uint64_t shared_identity(std::uint32_t row) const;
+    void add_regions(GpuId gpu);
+    void check_total(GpuId gpu, std::uint32_t row, Sum sum) const;
+    std::vector<double> summed(GpuId gpu, std::uint32_t row, Sum sum) const;
+    const double* found(GpuId gpu, std::uint32_t row);
 
-    TpJob job_;
+    std::vector<std::vector<bool>> read_;  ///< [gpu][row]
+    bool normalised_ = true;               ///< what is shared
 };
 
 }  // namespace moehub::layers

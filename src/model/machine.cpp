@@ -200,6 +200,7 @@ Fields fields_of(Machine& m) {
         {"switches", &m.switches, Kind::count, {0, 255}, "per node", optional},
         {"switches_down", &m.switches_down, Kind::count, {0, 254}, "out of service", optional},
         {"in_switch", &m.in_switch, Kind::flag, {}, "switches multicast and reduce", optional},
+        {"gpu_spread", &m.gpu_spread, Kind::number, {0, 0.9}, "last GPU's clock behind", optional},
         {"spines", &m.spines, Kind::count, {0, 65536}, "between the rails' leaves", optional},
         {"spine_latency", &m.spine_latency, Kind::time, {0, kLongest}, "leaf to spine", optional},
         {"gpu.preset", &m.gpu_name, Kind::text, {}, "where the GPU's figures start", optional},

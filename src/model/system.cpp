@@ -42,6 +42,9 @@ Fields fields_of(SystemSpec& s) {
         {"dispatch_start", &s.dispatch_start, time, kTime, "launch to first packet"},
         {"combine_start", &s.combine_start, time, kTime, "launch to first packet"},
         {"overlap_passes", &s.overlap_passes, flag, {}, "forward beside backward, training"},
+        {"coordinate", &s.coordinate, flag, {}, "thread blocks of all GPUs, by switches"},
+        {"fuse_blocks", &s.fuse_blocks, flag, {}, "kernels that depend on each other by blocks"},
+        {"separate_channels", &s.separate_channels, flag, {}, "for loads, of virtual channels"},
         {"barrier", &s.barrier, time, kTime, "of all GPUs, beyond its packets"},
     };
     for (Field& field : fields)

@@ -214,7 +214,7 @@ std::vector<SystemInfo> all_systems() {
         SystemInfo info;
         info.name = system.name;
         info.title = system.title;
-        info.program = program_text(program_of(system).file);
+        info.program = program_text(std::string("moe/") + program_of(system).file);
         info.lines = lines_of_code(info.program);
         list.push_back(std::move(info));
     }

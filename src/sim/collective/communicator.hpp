@@ -114,6 +114,9 @@ struct Slice {
 };
 Process multicast_slice(Communicator& all, GpuId gpu, Slice slice);
 Process reduce_slice(Communicator& all, GpuId gpu, Slice slice);
+/// … one after the other, chunk by chunk, as NCCL's all-reduce: sums of the slice go to all of
+/// them, to `stored`.
+Process all_reduce_slice(Communicator& all, GpuId gpu, Slice slice, RowTarget stored);
 
 /// The same for a few bytes, such as counts, where nobody waits for acknowledgements.
 Process tell(Communicator& all, GpuId gpu, std::vector<Parcel> parcels);

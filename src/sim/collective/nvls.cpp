@@ -95,6 +95,19 @@ Process reduce_slice(Communicator& all, GpuId gpu, Slice slice) {
     co_await load(all, gpu, slice, Count::loaded);
 }
 
+Process all_reduce_slice(Communicator& all, GpuId gpu, Slice slice, RowTarget stored) {
+    Slice result = slice;
+    result.target = stored;
+    all.begin(gpu);
+    co_await all.endpoint(gpu).delay(all.costs().switch_launch);
+    if (all.meets()) co_await barrier(all, gpu);
+    all.endpoint(gpu).spawn("reduction loads", load(all, gpu, slice, Count::stored, true));
+    co_await store(all, gpu, result, true);
+    if (all.meets()) co_await barrier(all, gpu, 2);  // everyone's stores are here
+    const Bytes last = std::min(Chunks(all.machine()).size, slice.bytes);
+    co_await all.endpoint(gpu).delay(copy_time(all, last));
+}
+
 Process in_switch(Communicator& all, GpuId gpu, Collective::Op op, Bytes bytes) {
     const std::uint32_t rank = all.rank(gpu);
     Slice slice;
@@ -105,14 +118,7 @@ Process in_switch(Communicator& all, GpuId gpu, Collective::Op op, Bytes bytes) 
     } else if (op == Collective::Op::reduce_scatter) {
         co_await reduce_slice(all, gpu, slice);
     } else {
-        all.begin(gpu);
-        co_await all.endpoint(gpu).delay(all.costs().switch_launch);
-        if (all.meets()) co_await barrier(all, gpu);
-        all.endpoint(gpu).spawn("reduction loads", load(all, gpu, slice, Count::stored, true));
-        co_await store(all, gpu, slice, true);
-        if (all.meets()) co_await barrier(all, gpu, 2);  // everyone's stores are here
-        const Bytes last = std::min(Chunks(all.machine()).size, slice.bytes);
-        co_await all.endpoint(gpu).delay(copy_time(all, last));
+        co_await all_reduce_slice(all, gpu, slice, {});
     }
 }
 

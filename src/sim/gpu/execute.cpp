@@ -53,11 +53,15 @@ Process run_gemm(Card& card, const GemmPlan& plan, Priority priority) {
 }
 
 Process run_stream(Card& card, Traffic traffic) {
+    co_await run_for(card, plan_stream(card.gpu, traffic).start);
+    co_await run_stream_blocks(card, traffic, Priority::normal);
+}
+
+Process run_stream_blocks(Card& card, Traffic traffic, Priority priority) {
     const StreamPlan plan = plan_stream(card.gpu, traffic);
-    co_await run_for(card, plan.start);
     Finished finished(card.endpoint);
     for (int i = 0; i < plan.blocks; ++i) {
-        card.blocks.submit({&plan.work, &plan.rates, &finished, 0}, Priority::normal);
+        card.blocks.submit({&plan.work, &plan.rates, &finished, 0}, priority);
     }
     co_await card.endpoint.until(finished.done, plan.blocks);
 }

@@ -32,6 +32,8 @@ Process run_gemm(Card& card, const GemmPlan& plan, Priority priority = Priority:
 
 /// Runs a memory-bound kernel on all SMs: its blocks take their time there and draw on HBM.
 Process run_stream(Card& card, Traffic traffic);
+/// Its thread blocks alone, as part of a kernel that runs already.
+Process run_stream_blocks(Card& card, Traffic traffic, Priority priority);
 
 /// Has the card busy for so long with something that is not modelled block by block.
 Process run_for(Card& card, double seconds);

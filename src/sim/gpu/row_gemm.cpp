@@ -10,6 +10,7 @@ RowGemm::RowGemm(Card& card, GemmPlan plan, TileOrder order, BlockDone done)
       plan_(std::move(plan)),
       order_(order),
       done_(std::move(done)),
+      sms_(card.gpu.sms),
       columns_(static_cast<std::uint32_t>(plan_.tiles_across * plan_.split)),
       ended_(card.endpoint.add_counter("row blocks of an expert's GEMM")) {}
 
@@ -23,6 +24,16 @@ std::uint32_t blocks_at_once(const Gpu& gpu, const GemmPlan& plan) {
 
 std::uint32_t RowGemm::blocks_of(std::int64_t rows) const {
     return rows == 0 ? 0 : static_cast<std::uint32_t>((rows - 1) / plan_.tile_rows + 1);
+}
+
+void RowGemm::use_sms(int sms) {
+    sms_ = sms;
+    submit_next();
+}
+
+/// As if the block before it had just been submitted.
+void RowGemm::begin_with(std::uint32_t row_block) {
+    if (row_block > 0) last_ = {row_block - 1, columns_};
 }
 
 void RowGemm::start(std::uint32_t first_block, std::uint32_t blocks) {
@@ -41,7 +52,7 @@ void RowGemm::start(std::uint32_t first_block, std::uint32_t blocks) {
 
 /// Keeps as many tiles with the scheduler as the card can run, and so chooses late what is next.
 void RowGemm::submit_next() {
-    while (!ready_.empty() && running_ < card_.gpu.sms) {
+    while (!ready_.empty() && running_ < sms_) {
         auto next = ready_.upper_bound(last_);
         if (next == ready_.end()) next = ready_.begin();
         const Tile tile = *next;
@@ -57,7 +68,7 @@ void RowGemm::submit_next() {
 /// How many row blocks divide the weights of the tile's column.
 std::uint32_t RowGemm::sharing(const Tile& tile) {
     if (order_ != TileOrder::by_columns) {
-        const auto at_once = static_cast<std::uint32_t>(card_.gpu.sms) / columns_;
+        const auto at_once = static_cast<std::uint32_t>(sms_) / columns_;
         const auto together = order_ == TileOrder::by_rows_that_come
                                   ? underway_
                                   : static_cast<std::uint32_t>(left_.size());

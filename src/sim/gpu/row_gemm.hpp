@@ -35,6 +35,10 @@ class RowGemm final : private BlockOwner {
 
     std::uint32_t blocks_at_once() const { return sim::blocks_at_once(card_.gpu, plan_); }
     std::uint32_t block_rows() const { return static_cast<std::uint32_t>(plan_.tile_rows); }
+    /// Has at most so many SMs from now on.
+    void use_sms(int sms);
+    /// Goes from this row block on, and around; before any is started.
+    void begin_with(std::uint32_t row_block);
     void start(std::uint32_t first_block, std::uint32_t blocks);
     void start_all(std::int64_t rows);
     /// Ends when the blocks of this many rows, all started by then or later, are done.
@@ -59,6 +63,7 @@ class RowGemm final : private BlockOwner {
     GemmPlan plan_;
     TileOrder order_;
     BlockDone done_;
+    int sms_;                ///< that it may use
     std::uint32_t columns_;  ///< tiles of a row block, parts of a split sum included
     std::map<std::uint32_t, TileWork> works_;  ///< by how many row blocks share the weights
     std::set<Tile> ready_;                     ///< started and not yet submitted

@@ -1,45 +1,43 @@
-// GEMMs, then a reduce-scatter and an all-gather through the switch, one after the other: each GPU
-// adds up its share of the tokens by in-switch loads and multicasts the sums.
-#include "sim/collective/communicator.hpp"
+// Megatron's sequence parallelism through the switch: a GEMM, a reduce-scatter by in-switch loads,
+// a norm of one's own rows, an all-gather by multicast, a GEMM, one after the other.
+#include "layers/run_tp.hpp"
+#include "layers/tp_slices.hpp"
 #include "systems/tp/tp.hpp"
 
 namespace moehub::systems {
 namespace {
 
-using layers::GpuId;
-using layers::TpLayer;
+using namespace layers;
 
-sim::Slice own_tokens(const TpLayer& layer, GpuId gpu) {
-    sim::Slice slice;
-    slice.begin = layer.first_token(gpu) * layer.row_bytes();
-    slice.bytes = layer.tokens(gpu) * layer.row_bytes();
-    slice.target.row = layer.first_token(gpu);
-    return slice;
-}
+struct Shared {
+    explicit Shared(TpLayer& of) : layer(of), all(of.gpus.fabric, "an in-switch collective") {}
+    TpLayer& layer;
+    sim::Communicator all;
+};
 
-Process run_layer(TpLayer& layer, sim::Communicator& all, GpuId gpu) {
-    co_await layer.run_ffn(gpu);
-    sim::Slice slice = own_tokens(layer, gpu);
-    slice.target.region = layer.partials;
-    slice.target.into = layer.totals;
+Process program(Shared& shared, GpuId gpu) {
+    TpLayer& layer = shared.layer;
+    const sim::Slice own = own_rows(layer, gpu);
+    co_await layer.run_first(gpu);
     layer.gpus.combine_began(gpu);
-    co_await reduce_slice(all, gpu, slice);
-    layer.check_sums(gpu);
-    slice.target.region = layer.outputs;
-    co_await multicast_slice(all, gpu, slice);
+    if (layer.has_first()) co_await reduce_slice(shared.all, gpu, own_sums(layer, gpu));
     layer.gpus.combine_ended(gpu);
+    co_await run_stream(layer.gpus.card(gpu),
+                        layer.norm_traffic(own.bytes / layer.row_bytes(), 0));
+    share_own(layer, gpu, layer.has_first() ? TpLayer::Sum::all_in_totals : TpLayer::Sum::given,
+              true);
+    layer.gpus.dispatch_began(gpu);
+    if (layer.has_second())
+        co_await multicast_slice(shared.all, gpu, own_outputs(layer, gpu, layer.shared));
+    layer.gpus.dispatch_ended(gpu);
+    co_await layer.run_second(gpu);
     layer.finish(gpu);
 }
 
 }  // namespace
 
-LayerResult run_sp_nvls(const layers::TpJob& job) {
-    TpLayer layer(job);
-    sim::Communicator all(layer.gpus.fabric, "an in-switch collective");
-    layer.gpus.run("sp-nvls layer", [&](GpuId gpu) { return run_layer(layer, all, gpu); });
-    LayerResult result = layer.result();
-    result.system = "sp-nvls";
-    return result;
+LayerResult run_sp_nvls(const TpJob& job) {
+    return run_tp(job, Homes::blockwise, program);
 }
 
 }  // namespace moehub::systems

@@ -1,0 +1,139 @@
+// What is checked of a tensor-parallel sub-layer's rows, and what they carry.
+#include "layers/tp_layer.hpp"
+
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+namespace moehub::layers {
+namespace {
+
+const double* data(const std::vector<double>& numbers) {
+    return numbers.empty() ? nullptr : numbers.data();
+}
+
+}  // namespace
+
+std::uint64_t TpLayer::identity(GpuId gpu, std::uint32_t row) const {
+    return sim::identity_of((std::uint64_t{row} << 16) + gpu + 1);
+}
+
+std::uint64_t TpLayer::shared_identity(std::uint32_t row) const {
+    return sim::identity_of((std::uint64_t{row} << 16) + 0xffff);
+}
+
+void TpLayer::made_partials(GpuId gpu, std::uint32_t piece) {
+    sim::RowSums& sums = gpus.hub(gpu).sums(partials);
+    for (std::uint32_t row = pieces.begin(piece); row < pieces.end(piece); ++row) {
+        const std::vector<double> made =
+            numbers.any() ? numbers.partial(gpu, row) : std::vector<double>();
+        sums.add_row(row, identity(gpu, row), data(made));
+    }
+}
+
+void TpLayer::absorb(GpuId gpu, std::uint32_t piece, GpuId from) {
+    const sim::RowSums& came = gpus.hub(gpu).sums(passed);
+    const sim::RowSums& sent = gpus.hub(from).sums(partials);
+    sim::RowSums& own = gpus.hub(gpu).sums(partials);
+    for (std::uint32_t row = pieces.begin(piece); row < pieces.end(piece); ++row) {
+        if (!came.complete(row, 1) || came.identity(row) != came.whole() * sent.identity(row))
+            throw std::logic_error(
+                fmt::format("gpu {} goes on with row {} before it has come", gpu, row));
+        own.add_row(row, sent.identity(row), came.numbers(row));
+    }
+}
+
+void TpLayer::check_total(GpuId gpu, std::uint32_t row, Sum sum) const {
+    Gpus& all = const_cast<TpLayer*>(this)->gpus;
+    std::uint64_t wanted = 0;
+    for (std::uint32_t other = 0; other < all.count(); ++other) {
+        if (sum == Sum::others_in_totals && other == gpu) continue;
+        wanted += identity(static_cast<GpuId>(other), row);
+    }
+    bool right = true;
+    if (sum == Sum::in_partials) {
+        right = all.hub(gpu).sums(partials).identity(row) == wanted;
+    } else if (sum != Sum::given) {
+        const sim::RowSums& sums = all.hub(gpu).sums(totals);
+        const std::uint32_t parts = sum == Sum::all_in_totals ? all.count() : others();
+        right = sums.complete(row, parts) && sums.identity(row) == sums.whole() * wanted;
+    }
+    if (sum == Sum::others_in_totals)
+        right = right && all.hub(gpu).sums(partials).identity(row) == identity(gpu, row);
+    if (!right)
+        throw std::logic_error(fmt::format("the sum of row {} is not of all GPUs, each once", row));
+}
+
+std::vector<double> TpLayer::summed(GpuId gpu, std::uint32_t row, Sum sum) const {
+    if (sum == Sum::given) return numbers.sum(row);
+    Gpus& all = const_cast<TpLayer*>(this)->gpus;
+    const double* own = all.hub(gpu).sums(partials).numbers(row);
+    const double* others = all.hub(gpu).sums(totals).numbers(row);
+    std::vector<double> made(numbers.width());
+    for (std::size_t i = 0; i < made.size(); ++i) {
+        if (sum != Sum::all_in_totals) made[i] += own[i];
+        if (sum != Sum::in_partials) made[i] += others[i];
+    }
+    return made;
+}
+
+void TpLayer::share(GpuId gpu, std::uint32_t piece, Sum sum, bool normalised) {
+    normalised_ = normalised;
+    sim::RowSums& rows_of_home = gpus.hub(gpu).sums(shared);
+    for (std::uint32_t row = pieces.begin(piece); row < pieces.end(piece); ++row) {
+        check_total(gpu, row, sum);
+        std::vector<double> made;
+        if (numbers.any()) {
+            made = summed(gpu, row, sum);
+            if (normalised) made = numbers.normalised(made.data());
+        }
+        rows_of_home.add_row(row, shared_identity(row), data(made));
+    }
+}
+
+/// What a GPU has of a row that it reads; throws when that is not the row.
+const double* TpLayer::found(GpuId gpu, std::uint32_t row) {
+    sim::Hub& hub = gpus.hub(gpu);
+    if (hub.sums(shared).identity(row) == shared_identity(row)) return hub.sums(shared).numbers(row);
+    const sim::RowSums& loaded = hub.sums(gathered);
+    if (loaded.complete(row, 1) &&
+        loaded.identity(row) == loaded.whole() * shared_identity(row))
+        return loaded.numbers(row);
+    const sim::RowMemory& stored = hub.memory(outputs);
+    if (row < stored.rows() && stored.complete(row)) return stored.numbers(row);
+    throw std::logic_error(fmt::format("gpu {} reads row {}, which has not come", gpu, row));
+}
+
+void TpLayer::read(GpuId gpu, std::uint32_t piece) {
+    for (std::uint32_t row = pieces.begin(piece); row < pieces.end(piece); ++row) {
+        const double* came = found(gpu, row);
+        read_[gpu][row] = true;
+        if (!numbers.any()) continue;
+        if (normalised_) {
+            numbers.multiply(gpu, row, came);
+        } else {
+            numbers.multiply(gpu, row, numbers.normalised(came).data());
+        }
+    }
+}
+
+void TpLayer::come_by_themselves(GpuId gpu) {
+    for (std::uint32_t piece = 0; piece < pieces.count(); ++piece) {
+        share(gpu, piece, Sum::given, true);
+        read(gpu, piece);
+    }
+}
+
+/// Without a second GEMM a row ends at its home.
+void TpLayer::finish(GpuId gpu) {
+    gpus.ended(gpu);
+    for (std::uint32_t row = 0; row < rows(); ++row) {
+        if (!has_second() && !home_here(gpu, pieces.piece_of(row))) continue;
+        const bool there =
+            has_second() ? read_[gpu][row]
+                         : gpus.hub(gpu).sums(shared).identity(row) == shared_identity(row);
+        if (!there) throw std::logic_error(fmt::format("gpu {} never had row {}", gpu, row));
+    }
+}
+
+}  // namespace moehub::layers

@@ -1,0 +1,91 @@
+#include "layers/tp_shape.hpp"
+
+#include <array>
+#include <tuple>
+#include <utility>
+
+namespace moehub {
+namespace {
+
+struct Named {
+    SubLayer part;
+    std::string_view name;
+    std::string_view words;
+};
+constexpr std::array<Named, 6> kParts = {{
+    {SubLayer::l1, "L1", "attention's output, norm, FFN's first"},
+    {SubLayer::l2, "L2", "FFN's second, norm, attention's input"},
+    {SubLayer::l3, "L3", "gradients: FFN's first, norm, attention's output"},
+    {SubLayer::l4, "L4", "gradients: attention's input, norm, FFN's second"},
+    {SubLayer::attention_out, "attention-out", "attention's output, norm"},
+    {SubLayer::attention_in, "attention-in", "norm, attention's input"},
+}};
+
+const Named& named(SubLayer part) {
+    return kParts[static_cast<std::size_t>(part)];
+}
+
+}  // namespace
+
+std::string_view name_of(SubLayer part) {
+    return named(part).name;
+}
+
+std::string words_of(SubLayer part) {
+    return std::string(named(part).words);
+}
+
+std::optional<SubLayer> sub_layer_named(std::string_view name) {
+    for (const Named& one : kParts)
+        if (one.name == name) return one.part;
+    return {};
+}
+
+std::vector<std::string> sub_layer_names() {
+    std::vector<std::string> names;
+    for (const Named& one : kParts) names.emplace_back(one.name);
+    return names;
+}
+
+namespace layers {
+
+/// Latent attention's input is a projection to ranks that all heads share, which every GPU computes
+/// whole; what is cut by heads follows behind it (sim/gpu/transformer.cpp).
+TpShape tp_shape(const Model& model, SubLayer part) {
+    const Attention& a = model.attention;
+    const bool latent = a.kind == Attention::Kind::mla;
+    const std::int64_t out = std::int64_t{a.heads} * (latent ? a.v_head_dim : a.head_dim);
+    const std::int64_t ranks = std::int64_t{a.q_lora_rank} + a.kv_lora_rank + a.qk_rope_head_dim;
+    const std::int64_t in =
+        latent ? ranks : (std::int64_t{a.heads} + 2 * std::int64_t{a.kv_heads}) * a.head_dim;
+    const std::int64_t ffn = model.dense_ffn;
+    const std::int64_t up = (model.gated ? 2 : 1) * ffn;
+    TpShape shape;
+    shape.hidden = model.hidden;
+    shape.after_whole = latent && (part == SubLayer::l2 || part == SubLayer::attention_in);
+    switch (part) {
+        case SubLayer::l1:
+            std::tie(shape.before, shape.after) = std::pair(out, up);
+            break;
+        case SubLayer::l2:
+            std::tie(shape.before, shape.after) = std::pair(ffn, in);
+            break;
+        case SubLayer::l3:
+            std::tie(shape.before, shape.after) = std::pair(up, out);
+            break;
+        case SubLayer::l4:
+            std::tie(shape.before, shape.after) = std::pair(in, ffn);
+            break;
+        case SubLayer::attention_out:
+            shape.before = out;
+            break;
+        case SubLayer::attention_in:
+            shape.after = in;
+            break;
+    }
+    shape.backward = part == SubLayer::l3 || part == SubLayer::l4;
+    return shape;
+}
+
+}  // namespace layers
+}  // namespace moehub
