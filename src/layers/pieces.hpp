@@ -1,6 +1,6 @@
 /// Rows of a tensor-parallel layer in pieces: one GPU, a piece's home, adds up its rows, normalises
-/// them, and is asked for them. All homes have as many pieces; with fewer rows than GPUs some have
-/// none.
+/// them, and is asked for them. All are as long, but for the last; homes have as many, but for those
+/// at the end, which may have one less or none.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -15,21 +15,21 @@ enum class Homes {
 
 class Pieces {
   public:
-    static constexpr std::int64_t kMostRows = 128;  ///< a tile's
+    static constexpr std::uint32_t kMostRows = 128;  ///< a tile's
 
     Pieces(std::int64_t rows, std::uint32_t gpus, Homes homes)
-        : rows_(rows),
+        : rows_(static_cast<std::uint32_t>(rows)),
           gpus_(gpus),
-          each_(static_cast<std::uint32_t>((rows - 1) / (kMostRows * gpus) + 1)),
-          count_(static_cast<std::uint32_t>(std::min<std::int64_t>(rows, each_ * gpus))),
+          each_((rows_ - 1) / (kMostRows * gpus) + 1),
+          size_((rows_ - 1) / (each_ * gpus) + 1),
+          count_((rows_ - 1) / size_ + 1),
           homes_(homes) {}
 
     std::uint32_t count() const { return count_; }
     std::uint32_t each() const { return each_; }  ///< of a GPU, at most
-    std::uint32_t begin(std::uint32_t piece) const {
-        return static_cast<std::uint32_t>(rows_ * piece / count_);
-    }
-    std::uint32_t end(std::uint32_t piece) const { return begin(piece + 1); }
+    std::uint32_t size() const { return size_; }  ///< rows of each but the last
+    std::uint32_t begin(std::uint32_t piece) const { return piece * size_; }
+    std::uint32_t end(std::uint32_t piece) const { return std::min(rows_, begin(piece + 1)); }
     std::uint32_t rows(std::uint32_t piece) const { return end(piece) - begin(piece); }
     std::uint16_t home(std::uint32_t piece) const {
         return static_cast<std::uint16_t>(homes_ == Homes::in_turn ? piece % gpus_ : piece / each_);
@@ -38,18 +38,13 @@ class Pieces {
     std::uint32_t of(std::uint32_t home, std::uint32_t i) const {
         return homes_ == Homes::in_turn ? i * gpus_ + home : home * each_ + i;
     }
-    /// Which piece a row is in.
-    std::uint32_t piece_of(std::uint32_t row) const {
-        auto piece = static_cast<std::uint32_t>(std::int64_t{row} * count_ / rows_);
-        while (end(piece) <= row) ++piece;
-        while (begin(piece) > row) --piece;
-        return piece;
-    }
+    std::uint32_t piece_of(std::uint32_t row) const { return row / size_; }
 
   private:
-    std::int64_t rows_;
+    std::uint32_t rows_;
     std::uint32_t gpus_;
     std::uint32_t each_;
+    std::uint32_t size_;
     std::uint32_t count_;
     Homes homes_;
 };

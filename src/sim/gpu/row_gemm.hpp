@@ -43,6 +43,8 @@ class RowGemm final : private BlockOwner {
     void start_all(std::int64_t rows);
     /// Ends when the blocks of this many rows, all started by then or later, are done.
     Process finish(std::int64_t rows);
+    /// `co_await gemm.ended(n);` goes on when so many row blocks are done.
+    Endpoint::Until ended(std::int64_t blocks) { return card_.endpoint.until(ended_, blocks); }
     /// As a kernel of its own: launch, all row blocks, end.
     Process run(std::int64_t rows);
 

@@ -1,0 +1,58 @@
+/// What thread blocks do under CAIS: they meet their like on all GPUs, reduce pieces into their
+/// homes and load them from there with instructions whose requests switches merge.
+///
+/// Meetings (`coordinate`): before a row block of the first GEMM starts, before a piece is reduced,
+/// and before it is loaded; the last one is also how others learn that its home has normalised it,
+/// since the home comes only then. Without coordination the home tells them by a multicast flag. A
+/// coordinated GPU has a bounded number of bytes in flight; as reductions are acknowledged when
+/// they have left the switch's table, one that runs ahead pauses.
+#pragma once
+#include "layers/tp_gemms.hpp"
+
+namespace moehub::layers {
+
+class CaisKernels {
+  public:
+    /// `sms`: of the kernel that loads, to bound what is in flight.
+    explicit CaisKernels(TpLayer& layer);
+
+    /// Starts the row blocks of the first GEMM in order, each when its group has met.
+    Process start_blocks(GpuId gpu, FirstGemm& gemm);
+    /// The GPU's partial sums of a piece are made: sends them home.
+    Process reduce(GpuId gpu, std::uint32_t piece);
+    /// At a piece's home: waits for its sum, and normalises it as blocks of the running kernel.
+    Process norm(GpuId gpu, std::uint32_t piece);
+    /// The piece is normalised, and its home shares it.
+    void normalised(GpuId gpu, std::uint32_t piece);
+    /// All pieces, in order, a bounded number at a time; returns when the last is with `gemm`.
+    Process load_all(GpuId gpu, SecondGemm& gemm);
+
+    /// `co_await kernels.summed(gpu, piece);` at a home.
+    sim::Endpoint::Until summed(GpuId gpu, std::uint32_t piece);
+    sim::Endpoint::Until own_made(GpuId gpu, std::uint32_t piece);
+    /// Waits until all of the GPU's own reductions are acknowledged.
+    sim::Endpoint::Until all_acknowledged(GpuId gpu);
+    /// Waits until all pieces of the GPU are shared.
+    sim::Endpoint::Until all_shared(GpuId gpu, std::int64_t pieces);
+
+  private:
+    enum class For : std::uint32_t { launch, reduction, load };
+    Process meet(GpuId gpu, For what, std::uint32_t number);
+    Process load(GpuId gpu, std::uint32_t piece, SecondGemm& gemm);
+    std::int64_t at_once() const;  ///< pieces in flight
+
+    TpLayer& layer_;
+    bool coordinate_;
+    sim::CounterId met_[3];     ///< by what for: the first of so many
+    sim::CounterId sums_;       ///< by piece: at its home, others' are all there
+    sim::CounterId made_;       ///< by piece: the GPU's own
+    sim::CounterId ready_;      ///< by piece: normalised at its home
+    sim::CounterId shared_;     ///< pieces of one's own that are normalised
+    sim::CounterId reduced_;    ///< pieces that are acknowledged
+    sim::CounterId answered_;   ///< by piece: loaded
+    sim::CounterId loaded_;     ///< pieces that are there
+    sim::GroupId everyone_ = sim::kNoGroup;
+    std::vector<std::int64_t> posted_;  ///< by GPU: reductions
+};
+
+}  // namespace moehub::layers
