@@ -6,11 +6,36 @@ namespace moehub::layers {
 namespace {
 
 constexpr Bytes kFlag = 16;
+constexpr Bytes kPart = 16384;   ///< at most, unless a row is longer
+constexpr int kPartsAtOnce = 5;  ///< at least as many fit, unless rows are too long
+
+/// Bytes that a GPU has in flight to a home. Coordinated, loads and reductions each take up to half
+/// of the tables in front of it, and no more than keeps the GPU's links busy over a round trip;
+/// what else bounds them is what a GPU has outstanding.
+Bytes in_flight(const TpLayer& layer, bool coordinate) {
+    const Machine& machine = layer.input.machine;
+    const Bytes outstanding = machine.collective.outstanding_loads * machine.link.payload;
+    if (!coordinate) return outstanding;
+    const Ps trip = machine.hub.store_latency + machine.hub.read_latency + 4 * machine.link.latency;
+    const double busy = machine.link.bandwidth * to_seconds(trip) / layer.others();
+    const Bytes tables = Bytes{machine.cais.merge_entries} * machine.link.payload *
+                         (machine.switches - machine.switches_down);
+    return std::min({outstanding, tables / 2, static_cast<Bytes>(busy)});
+}
+
+std::uint32_t part_rows(const TpLayer& layer, bool coordinate) {
+    const Bytes part = std::min(kPart, in_flight(layer, coordinate) / kPartsAtOnce);
+    return static_cast<std::uint32_t>(std::max<Bytes>(1, part / layer.row_bytes()));
+}
+
 }  // namespace
 
 CaisKernels::CaisKernels(TpLayer& layer)
     : layer_(layer),
       coordinate_(layer.system.coordinate && layer.others() > 0),
+      part_rows_(part_rows(layer, coordinate_)),
+      parts_in_flight_(std::max<std::int64_t>(
+          1, in_flight(layer, coordinate_) / (part_rows_ * layer.row_bytes()))),
       sums_(layer.gpus.add_counters("sums of a piece", layer.pieces.count())),
       made_(layer.gpus.add_counters("own partial sums of a piece", layer.pieces.count())),
       ready_(layer.gpus.add_counters("a normalised piece", layer.pieces.count())),
@@ -54,23 +79,12 @@ CaisKernels::Window CaisKernels::add_window(const char* name) const {
             std::vector<std::vector<std::int64_t>>(gpus, std::vector<std::int64_t>(gpus))};
 }
 
-/// Coordinated, loads and reductions each take half of the tables in front of a home; otherwise
-/// what a GPU has outstanding is all that bounds loads, and nothing bounds reductions.
-std::int64_t CaisKernels::parts_in_flight() const {
-    const Machine& machine = layer_.input.machine;
-    const std::int64_t tables =
-        std::int64_t{machine.cais.merge_entries} * (machine.switches - machine.switches_down);
-    const std::int64_t lines = coordinate_ ? tables / 2 : machine.collective.outstanding_loads;
-    const Bytes part = layer_.parts_of(0).front().count * layer_.row_bytes();
-    return std::max<std::int64_t>(1, lines * machine.link.payload / part);
-}
-
 Process CaisKernels::enter(GpuId gpu, GpuId home, Of what) {
     sim::Endpoint& endpoint = layer_.gpus.endpoint(gpu);
     const sim::CounterId through = window(what).through + home;
     std::int64_t& posted = window(what).posted[gpu][home];
-    while (posted - endpoint.value(through) >= parts_in_flight()) {
-        const std::int64_t enough = posted - parts_in_flight() + 1;
+    while (posted - endpoint.value(through) >= parts_in_flight_) {
+        const std::int64_t enough = posted - parts_in_flight_ + 1;
         co_await endpoint.until(through, enough);
     }
     ++posted;
@@ -93,7 +107,7 @@ Process CaisKernels::reduce(GpuId gpu, std::uint32_t piece) {
         co_return;
     }
     co_await meet(gpu, For::reduction, piece);
-    for (const TpLayer::Stretch& part : layer_.parts_of(piece)) {
+    for (const TpLayer::Stretch& part : layer_.parts_of(piece, part_rows_)) {
         if (coordinate_)
             co_await enter(gpu, part.home, Of::reductions);
         else
@@ -170,7 +184,7 @@ Process CaisKernels::load(GpuId gpu, std::uint32_t piece, SecondGemm& gemm) {
 
 Process CaisKernels::load_parts(GpuId gpu, std::uint32_t piece) {
     sim::Endpoint& endpoint = layer_.gpus.endpoint(gpu);
-    const std::vector<TpLayer::Stretch> parts = layer_.parts_of(piece);
+    const std::vector<TpLayer::Stretch> parts = layer_.parts_of(piece, part_rows_);
     for (const TpLayer::Stretch& part : parts) {
         co_await enter(gpu, part.home, Of::loads);
         sim::Transfer transfer = layer_.load(part);

@@ -55,19 +55,20 @@ class CaisKernels {
     Window add_window(const char* name) const;
     /// Waits until one more part may be in flight, and counts it.
     Process enter(GpuId gpu, GpuId home, Of what);
-    std::int64_t parts_in_flight() const;  ///< for one home
     std::int64_t pieces_at_once() const { return 2 * layer_.gpus.count(); }
 
     TpLayer& layer_;
     bool coordinate_;
-    sim::CounterId met_[3];    ///< by what for: the first of so many
-    sim::CounterId sums_;      ///< by piece: at its home, others' are all there
-    sim::CounterId made_;      ///< by piece: the GPU's own
-    sim::CounterId ready_;     ///< by piece: normalised at its home
-    sim::CounterId shared_;    ///< pieces of one's own that are normalised
-    Window windows_[2];        ///< reductions that are acknowledged, loads that have come
-    sim::CounterId answered_;  ///< by piece: parts that have come
-    sim::CounterId loaded_;    ///< pieces that are there
+    std::uint32_t part_rows_;       ///< rows of a part
+    std::int64_t parts_in_flight_;  ///< for one home
+    sim::CounterId met_[3];         ///< by what for: the first of so many
+    sim::CounterId sums_;           ///< by piece: at its home, others' are all there
+    sim::CounterId made_;           ///< by piece: the GPU's own
+    sim::CounterId ready_;          ///< by piece: normalised at its home
+    sim::CounterId shared_;         ///< pieces of one's own that are normalised
+    Window windows_[2];             ///< reductions that are acknowledged, loads that have come
+    sim::CounterId answered_;       ///< by piece: parts that have come
+    sim::CounterId loaded_;         ///< pieces that are there
     sim::GroupId everyone_ = sim::kNoGroup;
 };
 

@@ -94,11 +94,12 @@ Process TpLayer::run_second(GpuId gpu) {
 
 // Transfers.
 
-std::vector<TpLayer::Stretch> TpLayer::parts_of(std::uint32_t piece) const {
-    const auto rows = static_cast<std::uint32_t>(std::max<Bytes>(1, kTrain / row_bytes()));
+std::vector<TpLayer::Stretch> TpLayer::parts_of(std::uint32_t piece,
+                                                std::uint32_t rows_of_part) const {
     std::vector<Stretch> parts;
-    for (std::uint32_t row = pieces.begin(piece); row < pieces.end(piece); row += rows)
-        parts.push_back({row, std::min(rows, pieces.end(piece) - row), pieces.home(piece)});
+    const std::uint32_t end = pieces.end(piece);
+    for (std::uint32_t row = pieces.begin(piece); row < end; row += rows_of_part)
+        parts.push_back({row, std::min(rows_of_part, end - row), pieces.home(piece)});
     return parts;
 }
 
