@@ -102,6 +102,34 @@ TEST(TpBaselines, run_all_sub_layers) {
     }
 }
 
+TEST(TpBaselines, wait_for_slower_gpus_and_do_with_other_links) {
+    for (const char* system : kBaselines) {
+        for (const Grain grain : kGrains) {
+            TpCase one = odd_case(4, 900, grain);
+            one.machine.gpu_spread = 0.3;  // so that merge units' entries time out
+            one.machine.cais.merge_timeout = 2 * kUs;
+            one.machine.cais.merge_entries = 16;
+            EXPECT_LE(one.run(system).largest_error, 1e-9) << system;
+            const bool switched = std::string_view(system).find("nvls") != std::string_view::npos;
+            if (switched) continue;
+            one.machine.topology = NodeTopology::mesh;
+            one.machine.switches = 0;
+            one.machine.in_switch = false;
+            EXPECT_LE(one.run(system).largest_error, 1e-9) << system;
+        }
+    }
+}
+
+TEST(TpBaselines, load_a_packet_at_a_time_where_the_window_is_no_larger) {
+    const TpCase one = odd_case(4, 100, Grain::packet);
+    for (const char* system : {"coconet-nvls", "fuselib-nvls", "ladm"}) {
+        SystemSpec spec = load_system(system);
+        const Ps time = simulate_tp(one.input(), spec, one.options).time;
+        spec.load_window = 128;
+        EXPECT_GT(simulate_tp(one.input(), spec, one.options).time, time) << system;
+    }
+}
+
 /// Flits on all links, both ways.
 struct Flits {
     std::int64_t up = 0;
