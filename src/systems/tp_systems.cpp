@@ -49,7 +49,7 @@ const std::vector<TpProgram>& programs() {
          true,
          {"communication_sms", "load_window"}},
         {"t3-nvls", "t3_nvls.cpp", run_t3_nvls, true},
-        {"ladm", "ladm.cpp", run_ladm},
+        {"ladm", "ladm.cpp", run_ladm, false, false, {"load_window"}},
         {"cais",
          "cais.cpp",
          run_cais,
