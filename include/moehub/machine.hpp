@@ -77,6 +77,12 @@ struct DysharpSpec {
     Ps poll = 332 * kNs;         ///< from a tracker's update to the SM that polls it
 };
 
+/// The units that CAIS adds to switches (docs/cais.md).
+struct CaisSpec {
+    int merge_entries = 320;          ///< packets of requests that a port's merge unit holds
+    Ps merge_timeout = 20'000 * kNs;  ///< after which an entry goes as it is
+};
+
 /// What a collective library costs around the wire (NCCL's own tuning constants).
 struct CollectiveCosts {
     Ps launch = 0;              ///< from the call to the first byte, and the final completion
@@ -107,6 +113,7 @@ struct Machine {
     HubSpec hub;
     MoeHubSpec moe_hub;
     DysharpSpec dysharp;
+    CaisSpec cais;
     LinkSpec nic;          ///< between nodes; bandwidth 0: the machine is one node
     int spines = 0;        ///< spine switches between the rails' leaf switches
     Ps spine_latency = 0;  ///< leaf to spine, one way

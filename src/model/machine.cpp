@@ -108,6 +108,13 @@ Fields fields_of(DysharpSpec& d) {
     });
 }
 
+Fields fields_of(CaisSpec& cais) {
+    return optional_fields({
+        {"merge_entries", &cais.merge_entries, Kind::count, {1, 1'000'000}, "packets at a port"},
+        {"merge_timeout", &cais.merge_timeout, Kind::time, {0, kLongest}, "an entry goes after"},
+    });
+}
+
 Fields fields_of(SwitchSpec& spec) {
     return {{"sum_packets",
              &spec.sum_packets,
@@ -211,6 +218,7 @@ Fields fields_of(Machine& m) {
     nest(fields, "hub.", fields_of(m.hub));
     nest(fields, "moe_hub.", fields_of(m.moe_hub));
     nest(fields, "dysharp.", fields_of(m.dysharp));
+    nest(fields, "cais.", fields_of(m.cais));
     nest(fields, "nic.", fields_of(m.nic, {0, kFastest}, Need::optional));
     nest(fields, "collective.", fields_of(m.collective));
     return fields;

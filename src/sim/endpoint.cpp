@@ -67,12 +67,14 @@ TransferId Endpoint::post(const Transfer& wanted) {
     Transfer transfer = wanted;
     transfer.src = id_;
     Ps issued = now_;
+    if (transfer.kind == Kind::meet) transfer.dst = id_;
     if (transfer.multicast()) {
         transfer.dst = id_;
         if (transfer.target.list != kNoGroup) issued = issue_list(transfer);
     }
     const TransferId id = fabric_->add_transfer(transfer);
-    if (transfer.dst == id_ && !transfer.multicast() && transfer.kind == Kind::store) {
+    const bool writes = transfer.kind == Kind::store || transfer.kind == Kind::reduce;
+    if (transfer.dst == id_ && !transfer.multicast() && writes) {
         post_to_self(id);
         return id;
     }

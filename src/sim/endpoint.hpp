@@ -64,6 +64,8 @@ class Endpoint {
 
     /// Resumes a suspended coroutine at the present time, after what is already due.
     void resume(std::coroutine_handle<> waiting) { present_.push_back({now_, order_++, waiting}); }
+    /// One more at that time.
+    void increase_at(Ps time, CounterId counter) { add_timer({time, 0, nullptr, counter}); }
     /// The alarm must outlive the call.
     void call_at(Ps time, Alarm& alarm) { add_timer({time, 0, nullptr, kNoCounter, &alarm}); }
 
@@ -144,13 +146,14 @@ class Endpoint {
     void fire(const Timer& timer);
     void receive(const Train& train);
     void store(const Train& train);
+    void reduce(const Train& train);
     void deliver(const Train& train, Ps visible);
     bool all_of_it(Transfer& transfer, const Train& train);
     void receive_message(TransferId carrier);
     Fault fault_of(const Transfer& transfer) const;
     SumId read(const Train& request);
     RowStretch stretch_of(const Train& train) const;
-    void add_sum(const Train& train);
+    void add_sum(const Train& train, Ps visible);
     void complete(const Train& train);
     HubArrival arrival_of(const Train& train) const;
     void answer_list(const Train& request);

@@ -28,6 +28,7 @@ void Endpoint::post_to_self(TransferId id) {
     Train train;
     train.transfer = id;
     train.src = train.dst = id_;
+    train.kind = fabric_->transfer(id).kind;
     const ComponentId self = fabric_->topology().gpu(id_);
     const Bytes largest = largest_to_self();
     Bytes left = fabric_->transfer(id).bytes;
@@ -35,6 +36,7 @@ void Endpoint::post_to_self(TransferId id) {
         train.bytes = static_cast<std::uint32_t>(std::min(left, largest));
         train.packets = fabric_->link().packets(train.bytes);
         left -= train.bytes;
+        if (train.kind == Kind::reduce) train.sum = read(train);
         fabric_->push(self, train, now_ + fabric_->machine().hub.store_latency, self);
     }
 }
@@ -53,12 +55,17 @@ Ps Endpoint::copy_in_memory(Bytes bytes) {
 }
 
 void Endpoint::receive(const Train& train) {
-    if (train.kind != Kind::store) fabric_->release(train.hold, now_, train.flits);
+    if (train.kind != Kind::store && train.kind != Kind::reduce) {
+        fabric_->release(train.hold, now_, train.flits);
+    }
     if (train.kind != Kind::ack && !to_self(train)) packets_ += train.packets;
     const HubSpec& hub = fabric_->machine().hub;
     switch (train.kind) {
         case Kind::store:
             store(train);
+            break;
+        case Kind::reduce:
+            reduce(train);
             break;
         case Kind::load:
         case Kind::atomic:
@@ -69,18 +76,22 @@ void Endpoint::receive(const Train& train) {
                 respond(train, Kind::data, latency, train.packets, read(train));
             }
             break;
-        case Kind::data:
+        case Kind::data: {
             received_ += train.bytes;
-            add_sum(train);
-            deliver(train, memory_writes(train.bytes));
+            const Ps written = memory_writes(train.bytes);
+            add_sum(train, written);
+            deliver(train, written);
             complete(train);
             break;
+        }
         case Kind::ack:
             complete(train);
             break;
         case Kind::post:  // the hub has taken in a store
             increase(stores_);
             break;
+        case Kind::meet:
+            throw std::logic_error("a meet came through its switch");
     }
 }
 
@@ -104,6 +115,19 @@ void Endpoint::store(const Train& train) {
     fabric_->release(train.hold, std::max(written, taken.passed), train.flits);
     if (!to_self(train)) received_ += train.bytes;
     deliver(train, visible);
+    respond(train, Kind::ack, visible - now_, train.packets, kNoSum);
+}
+
+/// Sums in memory are read, added to and written. What switches merge stands for several transfers:
+/// the home is told of all of it together (Hub::watch_sums).
+void Endpoint::reduce(const Train& train) {
+    memory_reads(train.bytes);
+    const Ps written = memory_writes(train.bytes);
+    const Ps visible = written + fabric_->machine().hub.write_latency;
+    add_sum(train, visible);
+    fabric_->release(train.hold, written, train.flits);
+    if (!to_self(train)) received_ += train.bytes;
+    if (fabric_->transfer(train.transfer).target.merge == 0) deliver(train, visible);
     respond(train, Kind::ack, visible - now_, train.packets, kNoSum);
 }
 
@@ -178,18 +202,18 @@ void Endpoint::receive_message(TransferId carrier) {
     inbox.push_back({from, carrier, std::move(message)});
 }
 
-/// What a load of sums brought.
-void Endpoint::add_sum(const Train& train) {
+/// What a load of sums, or a reduce, brought.
+void Endpoint::add_sum(const Train& train, Ps visible) {
     if (train.sum == kNoSum) return;
     const Transfer& transfer = fabric_->transfer(train.transfer);
-    hub_->add_sum(transfer, stretch_of(train), fabric_->sums().take(train.sum), train.answers,
-                  fault_of(transfer));
+    hub_->add_sum({transfer.target.into, stretch_of(train), train.answers, visible},
+                  fabric_->sums().take(train.sum), fault_of(transfer));
 }
 
 void Endpoint::complete(const Train& train) {
     Transfer& transfer = fabric_->transfer(train.transfer);
     transfer.completed += Bytes{train.answers} * train.bytes;
-    if (train.kind == Kind::ack && !transfer.from_sm) {
+    if (train.kind == Kind::ack && !transfer.from_sm && transfer.kind != Kind::meet) {
         memory_reads(static_cast<double>(train.bytes) * train.answers / fabric_->answers(transfer));
     }
     if (transfer.completed != transfer.bytes * fabric_->answers(transfer)) return;
@@ -212,7 +236,9 @@ SumId Endpoint::read(const Train& request) {
 /// Which bytes of its target's region a train is about.
 RowStretch Endpoint::stretch_of(const Train& train) const {
     const RowTarget& target = fabric_->transfer(train.transfer).target;
-    const Bytes size = fabric_->train_bytes(fabric_->wire_of_uplink(train.plane));
+    const bool stays = train.kind == Kind::reduce && to_self(train);
+    const Bytes size =
+        stays ? largest_to_self() : fabric_->train_bytes(fabric_->wire_of_uplink(train.plane));
     return {target.row, target.offset + train.index * size, Bytes{train.bytes}};
 }
 
@@ -223,6 +249,7 @@ void Endpoint::respond(const Train& request, Kind kind, Ps latency, std::uint16_
         Train& answer =
             fabric_->push(topology.gpu(id_), request, now_ + latency, topology.gpu(id_));
         answer.kind = kind;
+        answer.sum = sum;
         return;
     }
     const std::uint32_t uplink = topology.mesh && topology.same_node(id_, request.src)
@@ -233,7 +260,9 @@ void Endpoint::respond(const Train& request, Kind kind, Ps latency, std::uint16_
     const std::uint16_t flits = wire.flits(kind, bytes, packets, 0);
     // An acknowledgement that costs nothing on the wire goes straight to whom it concerns.
     const bool free = flits == 0;
+    if (free && request.merge) return;  // the switch has answered them all
     const bool multicast = request.multicast;
+    const bool merge = request.merge;
     Train& answer = free ? fabric_->push(topology.gpu(request.src), request,
                                          now_ + latency + 2 * wire.latency, topology.gpu(id_))
                          : fabric_->answer(id_, uplink, now_ + latency);
@@ -250,6 +279,7 @@ void Endpoint::respond(const Train& request, Kind kind, Ps latency, std::uint16_
     answer.phase = Phase::whole;
     answer.multicast = false;
     answer.gather = multicast;
+    answer.merge = merge;
     answer.sum = sum;
     answer.answers = 1;
 }

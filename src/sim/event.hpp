@@ -29,6 +29,8 @@ enum class Kind : std::uint8_t {
     atomic,  ///< request with payload, answered by data
     ack,     ///< response without payload
     data,    ///< response with payload
+    reduce,  ///< request with payload that is added to sums at its target, answered by an ack
+    meet,    ///< request without payload to the switch itself, answered by an ack when all came
 };
 constexpr bool is_response(Kind kind) {
     return kind == Kind::ack || kind == Kind::data;
@@ -57,12 +59,13 @@ struct alignas(16) Train {
     GpuId src = 0;              ///< sender of this train
     GpuId dst = 0;              ///< of a multicast: its sender
     SumId sum = kNoSum;         ///< what it says of rows that are added up
-    std::uint16_t answers = 1;  ///< of a response: GPUs whose answers it stands for
+    std::uint16_t answers = 1;  ///< GPUs whose answers, or of a reduce: sums, it stands for
     std::uint8_t plane = 0;     ///< uplink it takes: its switch, or the NIC
-    Kind kind : 4 = Kind::store;
+    Kind kind : 3 = Kind::store;
     Phase phase : 2 = Phase::whole;
     bool multicast : 1 = false;  ///< to the GPUs of its transfer's group, replicated by the switch
     bool gather : 1 = false;     ///< response that the switch merges with its peers'
+    bool merge : 1 = false;      ///< of the home's merge unit in the switch (switch/merge_unit.hpp)
 };
 
 inline std::uint32_t first_packet_flits(const Train& train) {

@@ -1,5 +1,7 @@
 #include "sim/fabric.hpp"
 
+#include "sim/hub/hub.hpp"
+
 #include <moehub/error.hpp>
 
 #include <algorithm>
@@ -153,6 +155,32 @@ void Fabric::check_list(const Transfer& transfer) const {
                                options_.grain == Grain::row ? "; --grain packet has room" : ""));
 }
 
+/// Whether a switch can do with a transfer what `target.merge` asks for: it lies between two GPUs
+/// of its node, or is met at. Elsewhere requests go one by one.
+bool Fabric::merged(const Transfer& transfer) const {
+    if (transfer.kind == Kind::meet) return true;
+    return transfer.target.merge > 0 && !topology_.mesh && transfer.src != transfer.dst &&
+           topology_.same_node(transfer.src, transfer.dst);
+}
+
+void Fabric::check_merging(const Transfer& transfer) const {
+    const bool meets = transfer.kind == Kind::meet;
+    const bool reduces = transfer.kind == Kind::reduce;
+    if (!meets && !reduces && transfer.target.merge == 0) return;
+    if (options_.queueing == Queueing::rpm) {
+        throw std::logic_error("what a switch merges does not pass an RPM");
+    }
+    if (transfer.multicast() || transfer.kind == Kind::store || transfer.kind == Kind::atomic) {
+        throw std::logic_error("a switch merges loads and reductions between two GPUs only");
+    }
+    if (meets && (topology_.mesh || transfer.target.merge == 0)) {
+        throw std::logic_error("GPUs meet at a switch, and as many as are told");
+    }
+    if (reduces && merged(transfer) && transfer.arrived != kNoCounter) {
+        throw std::logic_error("the home of merged reductions learns of them by Hub::watch_sums");
+    }
+}
+
 TransferId Fabric::add_transfer(const Transfer& transfer) {
     const Bytes most = link_.payload * Bytes{0xffffffff};
     if (transfer.bytes <= 0 || transfer.bytes > most) {
@@ -166,7 +194,9 @@ TransferId Fabric::add_transfer(const Transfer& transfer) {
         }
     }
     check_list(transfer);
+    check_merging(transfer);
     const TransferId id = transfers_.add(transfer);
+    if (!merged(transfer)) transfers_[id].target.merge = 0;
     const bool carries = transfer.target.region != kNoRegion || transfer.target.list != kNoGroup ||
                          (transfer.message != kNoMessage && messages_.has_rows(transfer.message));
     if (!carries) return id;
@@ -186,7 +216,7 @@ void Fabric::tell_taken_in(TransferId id, Ps now) {
     push(topology_.gpu(gpu), told, now + machine_.hub.store_latency, topology_.egress(gpu));
 }
 
-void Fabric::cut(Train& train, TransferId id, const Wire& wire, std::uint32_t index) const {
+void Fabric::cut(Train& train, TransferId id, const Wire& wire, std::uint32_t index) {
     const Transfer& transfer = transfers_[id];
     const Bytes size = train_bytes(wire);
     const Bytes bytes = std::min(transfer.bytes - index * size, size);
@@ -200,8 +230,14 @@ void Fabric::cut(Train& train, TransferId id, const Wire& wire, std::uint32_t in
     train.dst = transfer.dst;
     train.multicast = transfer.multicast();
     train.gather = false;
+    train.merge = transfer.target.merge > 0;
     train.sum = kNoSum;
     train.answers = 1;
+    const RowTarget& target = transfer.target;
+    if (train.kind == Kind::reduce && target.region != kNoRegion) {
+        train.sum = sums_.add(endpoints_[transfer.src].hub()->read_sum(
+            target.region, {target.row, target.offset + index * size, bytes}));
+    }
     const std::uint32_t more = train.multicast ? multicast_flits(transfer.group) : 0;
     train.flits = wire.flits(train.kind, bytes, train.packets, more);
 }

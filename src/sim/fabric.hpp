@@ -41,8 +41,9 @@ struct FabricOptions {
     Bytes train = 65536;  ///< row grain: largest payload of one train
     Queueing queueing = Queueing::per_peer;
     Scheme scheme = Scheme::windows;
-    bool slow_ingress = false;  ///< what arrives may have to wait at a hub, for its memory or AAU
-    Fault fault;                ///< for tests
+    bool slow_ingress = false;    ///< what arrives may have to wait at a hub, for its memory or AAU
+    bool separate_loads = false;  ///< per_peer: loads have queues and virtual channels of their own
+    Fault fault;                  ///< for tests
 };
 
 /// Payload of a packet inside a node: without an RPM to merge them, stores travel as they leave the
@@ -82,7 +83,9 @@ class Fabric {
 
     /// Every direction of every link.
     std::vector<LinkUse> links() const;
-    GatherStats gather_stats() const;  ///< of all switches
+    GatherStats gather_stats() const;         ///< of all switches
+    MergeStats merge_stats() const;           ///< likewise
+    GroupSyncStats group_sync_stats() const;  ///< likewise
 
     // Totals over the machine.
     Bytes wire_bytes_up() const;    ///< GPUs to switches inside nodes, and into NICs
@@ -101,6 +104,10 @@ class Fabric {
         const int packets = groups_.is_list(group) ? machine_.dysharp.sum_packets
                                                    : machine_.switch_spec.sum_packets;
         return std::int64_t{packets} * link_.fold;
+    }
+    /// Packets of requests that a port's merge unit has room for.
+    std::int64_t merge_packets() const {
+        return std::int64_t{machine_.cais.merge_entries} * link_.fold;
     }
     /// What each packet of an in-switch request has beyond its header: an address flit, or those of
     /// its list.
@@ -173,7 +180,8 @@ class Fabric {
     std::uint64_t first_line(const Transfer& transfer, const Wire& wire) const {
         return transfer.address / static_cast<std::uint64_t>(wire.payload);
     }
-    void cut(Train& train, TransferId id, const Wire& wire, std::uint32_t index) const;
+    /// Of a reduce it reads what its sender's sums say then.
+    void cut(Train& train, TransferId id, const Wire& wire, std::uint32_t index);
 
     Train& push(ComponentId target, const Train& train, Ps time, ComponentId source) {
         return engine_.push(target, time, source, train);
@@ -200,8 +208,10 @@ class Fabric {
     };
     static constexpr PoolId kSharedBit = 0x80000000;
 
-    /// True when the last replica left; then `hold` is the pool and `left` the latest departure.
     void check_list(const Transfer& transfer) const;
+    void check_merging(const Transfer& transfer) const;
+    bool merged(const Transfer& transfer) const;
+    /// True when the last replica left; then `hold` is the pool and `left` the latest departure.
     bool release_shared(PoolId& hold, Ps& left, std::int64_t& flits);
 
     Machine machine_;

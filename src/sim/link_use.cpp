@@ -80,4 +80,24 @@ GatherStats Fabric::gather_stats() const {
     return sum;
 }
 
+MergeStats Fabric::merge_stats() const {
+    MergeStats sum;
+    for (const Switch& one : switches_) {
+        for (std::size_t port = 0; port < one.ports().size(); ++port) {
+            if (const MergeUnit* unit = one.merge_unit(port)) sum.add(unit->stats());
+        }
+    }
+    return sum;
+}
+
+GroupSyncStats Fabric::group_sync_stats() const {
+    GroupSyncStats sum;
+    for (const Switch& one : switches_) {
+        if (one.group_sync() == nullptr) continue;
+        sum.meetings += one.group_sync()->stats().meetings;
+        sum.deepest = std::max(sum.deepest, one.group_sync()->stats().deepest);
+    }
+    return sum;
+}
+
 }  // namespace moehub::sim

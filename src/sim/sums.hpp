@@ -32,6 +32,7 @@ class SumStore {
     /// Adds `part` to `sum` and forgets it.
     void merge(SumId sum, SumId part);
     Sum take(SumId id);
+    SumId copy(SumId id) { return add(sums_[id]); }
 
   private:
     std::vector<Sum> sums_;

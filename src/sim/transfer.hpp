@@ -15,26 +15,35 @@ using RegionId = std::uint32_t;
 inline constexpr RegionId kNoRegion = 0xffffffff;
 
 /// Which row of a region in dst's memory a transfer writes or reads. A conventional transfer may go
-/// on into the rows that follow.
+/// on into the rows that follow. A reduce reads `region`, sums at its sender that do not change any
+/// more, and adds to `into`, sums at dst: the same row and offset in both.
 struct RowTarget {
     RegionId region = kNoRegion;
     std::uint32_t row = 0;      ///< RowID where dst's AAU allocates, else the row's number
     std::uint32_t offset = 0;   ///< of its first byte within the row
     bool allocate = false;      ///< `st.rowsp`; false: a conventional store
     bool low_priority = false;  ///< `.nop`
+    std::uint16_t merge = 0;    ///< ld.cais, red.cais: requests for each line that a switch merges;
+                                ///< of a meet: GPUs that must come; 0: an ordinary one
     std::uint64_t tag = 0;      ///< what the source column says; of a load of rows: how many, from
                                 ///< `row` on, 0: all
     const double* numbers = nullptr;  ///< store: one per line, where rows carry numbers
-    RegionId into = kNoRegion;        ///< load: sums at the asker that take in what comes back
+    RegionId into = kNoRegion;        ///< load: sums at the asker that take in what comes back;
+                                      ///< reduce: sums at dst
     GroupId list = kNoGroup;  ///< the regions that it goes to, or reads from, instead of one
 };
 
+/// A meet is for nobody's memory: its dst is its sender, and the switches that its lines lie on
+/// answer it, each when as many GPUs as `target.merge` says have met at the line's address. So many
+/// bytes as there are switches times a packet's payload, at a multiple of that, visit each switch
+/// once.
+///
 /// Millions wait at once, so what sending needs lies together, in the first cache line.
 struct alignas(64) Transfer {
-    Kind kind = Kind::store;  ///< store, load or atomic
+    Kind kind = Kind::store;  ///< any request
     bool faulty = false;      ///< its contents do not arrive as they should (FabricOptions::fault)
     GpuId src = 0;            ///< who asks
-    GpuId dst = 0;            ///< whose memory; ignored for a group
+    GpuId dst = 0;            ///< whose memory; ignored for a group, and of a meet
     bool from_sm = false;     ///< an SM has what is stored: its sender's memory reads nothing more
     bool told = false;        ///< its sender is told when the hub has taken it in from the SM
     Bytes bytes = 0;

@@ -43,7 +43,9 @@ struct Wire {
         if (kind == Kind::ack) return static_cast<std::uint16_t>(packets * ack_flits);
         const std::uint32_t header = packets * (header_flits + more);
         // Where packets have no headers, a request is still something: a flit.
-        if (kind == Kind::load) return static_cast<std::uint16_t>(header > 0 ? header : 1);
+        if (kind == Kind::load || kind == Kind::meet) {
+            return static_cast<std::uint16_t>(header > 0 ? header : 1);
+        }
         // All packets but the last are full, and a full one is whole flits.
         return static_cast<std::uint16_t>(header + (bytes + flit - 1) / flit);
     }

@@ -163,12 +163,20 @@ void Hub::put_down(const Written& what) {
     memory.write_source(what.piece.number, what.piece.row_id, what.tag);
 }
 
-void Hub::add_sum(const Transfer& transfer, const RowStretch& stretch, const Sum& sum,
-                  std::uint32_t answers, const Fault& fault) {
+/// A fault is in the contents alone: who watches counts what came.
+void Hub::add_sum(const SumArrival& arrival, const Sum& sum, const Fault& fault) {
+    if (arrival.into < watchers_.size()) {
+        watchers_[arrival.into].count(gpu_, arrival.stretch, arrival.answers, arrival.visible);
+    }
     if (fault.what == Fault::What::drop || fault.what == Fault::What::delay) return;
-    RowSums& into = sums_[transfer.target.into];
-    into.add(stretch, sum, answers);
-    if (fault.what == Fault::What::duplicate) into.add(stretch, sum, answers);
+    RowSums& into = sums_[arrival.into];
+    into.add(arrival.stretch, sum, arrival.answers);
+    if (fault.what == Fault::What::duplicate) into.add(arrival.stretch, sum, arrival.answers);
+}
+
+void Hub::watch_sums(RegionId region, const SumsWatch& watch) {
+    if (watchers_.size() <= region) watchers_.resize(region + 1);
+    watchers_[region] = SumsWatcher(sums_[region], watch);
 }
 
 /// The dependency table learns of a page when it is handed out.

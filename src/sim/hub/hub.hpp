@@ -8,6 +8,7 @@
 #include "sim/hub/replicas.hpp"
 #include "sim/hub/row_memory.hpp"
 #include "sim/hub/row_sums.hpp"
+#include "sim/hub/sums_watch.hpp"
 
 #include <moehub/machine.hpp>
 
@@ -93,8 +94,16 @@ class Hub final : private Alarm {
     Sum read_sum(RegionId region, const RowStretch& stretch) const {
         return sums_[region].read(stretch);
     }
-    void add_sum(const Transfer& transfer, const RowStretch& stretch, const Sum& sum,
-                 std::uint32_t answers, const Fault& fault);
+    struct SumArrival {
+        RegionId into = kNoRegion;
+        RowStretch stretch;
+        std::uint32_t answers = 1;  ///< GPUs whose contributions it is
+        Ps visible = 0;             ///< when it is in memory
+    };
+    void add_sum(const SumArrival& arrival, const Sum& sum, const Fault& fault);
+    /// Has counters of this GPU tell when sums are complete: `watch.first` + p goes up by one when
+    /// all of the region's p-th piece is in memory. Once for a region, before anything comes.
+    void watch_sums(RegionId region, const SumsWatch& watch);
     /// AllReady: nothing more will come.
     void all_ready();
 
@@ -171,6 +180,7 @@ class Hub final : private Alarm {
     ReplicaTable replicas_{ReplicaPolicy::round_robin};
     std::vector<Region> regions_;
     std::deque<RowSums> sums_;
+    std::vector<SumsWatcher> watchers_;  ///< by region of sums, where any is watched
     std::vector<BlockOf> blocks_;
     std::vector<Due> due_;  ///< min-heap
     std::vector<Late> late_;

@@ -187,6 +187,7 @@ void PacketManager::stage_line(Uplinks& uplinks, Uplinks::Uplink& uplink, const 
     train.plane = line.plane;
     train.multicast = line.multicast;
     train.gather = false;
+    train.merge = false;
     train.sum = kNoSum;
     train.answers = 1;
     train.flits = uplink.wire->flits(line.kind, line.bytes, line.packets, line.more);

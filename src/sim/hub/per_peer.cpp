@@ -14,6 +14,22 @@ bool spread(const Fabric& fabric, const Uplinks::Uplink& uplink) {
     return topology.planes > 1 && !topology.mesh && !topology.is_nic(uplink.number);
 }
 
+constexpr std::uint32_t kLoads = 0x10000;  // beyond all GPUs
+
+bool separate(const Fabric& fabric, const Transfer& transfer) {
+    return fabric.options().separate_loads && transfer.kind == Kind::load;
+}
+
+std::uint32_t peer_of(const Fabric& fabric, const Transfer& transfer) {
+    return transfer.dst + (separate(fabric, transfer) ? kLoads : 0);
+}
+
+std::uint32_t channel_of(const Fabric& fabric, const Uplinks::Uplink& uplink,
+                         const Transfer& transfer) {
+    if (!fabric.options().separate_loads) return Uplinks::channel_of(uplink, transfer.dst);
+    return Uplinks::separate_channel_of(uplink, transfer.dst, separate(fabric, transfer));
+}
+
 }  // namespace
 
 PerPeerQueues::PerPeerQueues(const Uplinks& uplinks) {
@@ -24,12 +40,13 @@ PerPeerQueues::PerPeerQueues(const Uplinks& uplinks) {
 
 void PerPeerQueues::post(Fabric& fabric, Uplinks& uplinks, TransferId id) {
     const Transfer& transfer = fabric.transfer(id);
-    const auto [last, first_ever] = last_.try_emplace(transfer.dst, id);
+    const Peer peer = peer_of(fabric, transfer);
+    const auto [last, first_ever] = last_.try_emplace(peer, id);
     if (!first_ever) fabric.transfer(std::exchange(last->second, id)).next = id;
     for (Uplinks::Uplink& uplink : uplinks.all()) {
         if (!fabric.topology().connects(uplink.number, transfer.src, transfer.dst)) continue;
         Link& link = links_[uplink.number];
-        const auto [found, idle] = link.cursors.try_emplace(transfer.dst);
+        const auto [found, idle] = link.cursors.try_emplace(peer);
         if (!idle) continue;  // it will come to this transfer
         Cursor& cursor = found->second;
         open(fabric, uplink, cursor, id);
@@ -37,7 +54,7 @@ void PerPeerQueues::post(Fabric& fabric, Uplinks& uplinks, TransferId id) {
             link.cursors.erase(found);
             continue;
         }
-        const std::uint32_t number = Uplinks::channel_of(uplink, transfer.dst);
+        const std::uint32_t number = channel_of(fabric, uplink, transfer);
         link.queues[number].peers.push_back(&cursor);
         if (uplinks.empty(uplink, number)) refill(fabric, uplinks, uplink, number);
     }
@@ -68,7 +85,7 @@ void PerPeerQueues::refill(Fabric& fabric, Uplinks& uplinks, Uplinks::Uplink& up
     if (queue.peers.empty()) return;
     if (queue.turn >= queue.peers.size()) queue.turn = 0;
     Cursor& cursor = *queue.peers[queue.turn];
-    const GpuId peer = fabric.transfer(cursor.transfer).dst;
+    const Peer peer = peer_of(fabric, fabric.transfer(cursor.transfer));
     Train& train = uplinks.stage(uplink, number, fabric.transfer(cursor.transfer).ready);
     fabric.cut(train, cursor.transfer, *uplink.wire, cursor.index);
     train.plane = static_cast<std::uint8_t>(uplink.number);

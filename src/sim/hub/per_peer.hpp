@@ -1,6 +1,7 @@
 /// Requests in a queue per peer without limit: a library that paces each peer's channel. Each
 /// uplink cuts its own part of the transfers, peers in turn; nothing but missing credit of its own
-/// channel can hold a peer's packet up.
+/// channel can hold a peer's packet up. Where loads are separate (FabricOptions), a peer has a
+/// queue for them and one for the rest.
 #pragma once
 #include "sim/hub/uplinks.hpp"
 #include "sim/transfer.hpp"
@@ -20,7 +21,8 @@ class PerPeerQueues {
     static constexpr bool kEachByItself = false;
 
   private:
-    struct Cursor {  // where an uplink is in the list of transfers to one peer
+    using Peer = std::uint32_t;  ///< a GPU, or loads from it where they are separate
+    struct Cursor {              // where an uplink is in the list of transfers to one peer
         TransferId transfer = kNoTransfer;
         std::uint32_t index = 0;  ///< of the transfer's train that is next on this uplink
         std::uint32_t count = 0;  ///< of the transfer's trains
@@ -33,8 +35,8 @@ class PerPeerQueues {
         std::size_t turn = 0;        ///< whose is next
     };
     struct Link {
-        std::vector<Queue> queues;                  ///< by channel
-        std::unordered_map<GpuId, Cursor> cursors;  ///< by peer: those that send
+        std::vector<Queue> queues;                 ///< by channel
+        std::unordered_map<Peer, Cursor> cursors;  ///< by peer: those that send
     };
 
     Ps run_uplink(Fabric& fabric, Uplinks& uplinks, Uplinks::Uplink& uplink, Ps until);
@@ -42,8 +44,8 @@ class PerPeerQueues {
     void open(Fabric& fabric, const Uplinks::Uplink& uplink, Cursor& cursor, TransferId id) const;
     bool settle(Fabric& fabric, const Uplinks::Uplink& uplink, Cursor& cursor) const;
 
-    std::vector<Link> links_;                     ///< by uplink
-    std::unordered_map<GpuId, TransferId> last_;  ///< by peer: end of the list of its transfers
+    std::vector<Link> links_;                    ///< by uplink
+    std::unordered_map<Peer, TransferId> last_;  ///< by peer: end of the list of its transfers
 };
 
 }  // namespace moehub::sim

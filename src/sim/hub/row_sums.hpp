@@ -44,6 +44,8 @@ class RowSums {
     RowSums(Extent extent, Bytes row_bytes, Bytes line, bool numbers);
 
     std::uint64_t lines() const { return lines_; }  ///< of a row
+    Extent extent() const { return {first_, static_cast<std::int64_t>(rows_.size())}; }
+    Bytes row_bytes() const { return row_bytes_; }
     /// Adds a row of this GPU's own; `numbers` has one for each line, or is null.
     void add_row(std::uint32_t row, std::uint64_t identity, const double* numbers);
 

@@ -24,11 +24,16 @@ Switch::Switch(Fabric& fabric, SwitchId number)
         ports_.emplace_back(fabric, spec);
     }
     waiting_.resize(ports);
+    merging_.resize(ports);
 }
 
 Ps Switch::run(Fabric& fabric, std::span<const Event> events, Ps until) {
-    for (const Event& event : events) enter(fabric, event);
-    if (!packets_) return kNever;
+    for (const Event& event : events) {
+        if (next_expiry_ <= event.time) expire(fabric, event.time + 1);
+        enter(fabric, event);
+    }
+    if (next_expiry_ < until) expire(fabric, until);
+    if (!packets_) return next_wake(kNever, until);
     Ps next = kNever;
     for (std::size_t i = 0; i < ports_.size(); ++i) {
         if (!waiting_[i]) continue;
@@ -37,11 +42,22 @@ Ps Switch::run(Fabric& fabric, std::span<const Event> events, Ps until) {
         next = std::min(next, start);
         if (start == kNever && port.idle()) waiting_[i] = false;
     }
-    return next;
+    return next_wake(next, until);
+}
+
+/// When to run next, for the ports or what times out. One wake for the latter is enough at a time:
+/// what is asked for by then comes after it.
+Ps Switch::next_wake(Ps ports, Ps until) {
+    const bool asked = woken_ >= until && woken_ <= next_expiry_;
+    if (asked || next_expiry_ >= ports) return ports;
+    return woken_ = next_expiry_;
 }
 
 void Switch::enter(Fabric& fabric, const Event& event) {
     if (event.train.multicast) return replicate(fabric, event);
+    if (event.train.merge && of_node_) {
+        return event.train.kind == Kind::meet ? meet(fabric, event) : merge(fabric, event);
+    }
     hand_over(fabric, lookup(fabric, event.train), event);
 }
 
@@ -66,6 +82,52 @@ void Switch::replicate(Fabric& fabric, const Event& event) {
             train.flits = fabric.link().flits(train.kind, train.bytes, train.packets, more);
         }
         hand_over(fabric, members[i] - first_gpu_, copy);
+    }
+}
+
+void Switch::merge(Fabric& fabric, const Event& event) {
+    const Train& train = event.train;
+    const std::uint32_t home = (is_response(train.kind) ? train.src : train.dst) - first_gpu_;
+    std::unique_ptr<MergeUnit>& unit = merging_[home];
+    if (!unit) {
+        const MergeUnit::Spec spec{fabric.merge_packets(), fabric.machine().cais.merge_timeout};
+        unit = std::make_unique<MergeUnit>(spec, fabric.link());
+    }
+    send_on(fabric, unit->take(fabric, event));
+    next_expiry_ = std::min(next_expiry_, unit->next_expiry());
+}
+
+void Switch::meet(Fabric& fabric, const Event& event) {
+    if (!group_sync_) group_sync_ = std::make_unique<GroupSync>(fabric.link());
+    send_on(fabric, group_sync_->take(fabric, event));
+}
+
+/// What a unit made. An acknowledgement that costs nothing on the wire goes straight to its GPU.
+void Switch::send_on(Fabric& fabric, std::span<const Event> made) {
+    for (const Event& event : made) {
+        const std::uint32_t port = lookup(fabric, event.train);
+        if (event.train.flits > 0) {
+            hand_over(fabric, port, event);
+            continue;
+        }
+        const Topology& topology = fabric.topology();
+        fabric.push(topology.behind_port(number_, port), event.train,
+                    event.time + fabric.link().latency, topology.of_switch(number_));
+    }
+}
+
+/// What times out before `before`, in the order of time over all units.
+void Switch::expire(Fabric& fabric, Ps before) {
+    for (;;) {
+        MergeUnit* first = nullptr;
+        next_expiry_ = kNever;
+        for (const std::unique_ptr<MergeUnit>& unit : merging_) {
+            if (!unit || unit->next_expiry() >= next_expiry_) continue;
+            first = unit.get();
+            next_expiry_ = unit->next_expiry();
+        }
+        if (next_expiry_ >= before) return;
+        send_on(fabric, first->expire(fabric));
     }
 }
 

@@ -4,9 +4,12 @@
 /// A unit that is to act on packets in a switch is a class of its own beside Gather: it is asked in
 /// `enter`, before the ports, or in `Port::take`, on the way to one GPU.
 #pragma once
+#include "sim/switch/group_sync.hpp"
+#include "sim/switch/merge_unit.hpp"
 #include "sim/switch/port.hpp"
 #include "sim/topology.hpp"
 
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -19,19 +22,32 @@ class Switch {
     Ps run(Fabric& fabric, std::span<const Event> events, Ps until);
 
     std::span<const Port> ports() const { return ports_; }
+    /// Of the port's GPU as a home; null where nothing was ever merged.
+    const MergeUnit* merge_unit(std::size_t port) const { return merging_[port].get(); }
+    /// Null where nobody ever met.
+    const GroupSync* group_sync() const { return group_sync_.get(); }
 
   private:
     void enter(Fabric& fabric, const Event& event);
     void replicate(Fabric& fabric, const Event& event);
     std::uint32_t lookup(const Fabric& fabric, const Train& train) const;
     void hand_over(Fabric& fabric, std::uint32_t port, const Event& event);
+    void merge(Fabric& fabric, const Event& event);
+    void meet(Fabric& fabric, const Event& event);
+    void send_on(Fabric& fabric, std::span<const Event> made);
+    void expire(Fabric& fabric, Ps before);
+    Ps next_wake(Ps ports, Ps until);
 
     SwitchId number_;
     bool of_node_;
     std::uint32_t first_gpu_ = 0;  ///< of its node
     bool packets_ = true;
     std::vector<Port> ports_;
-    std::vector<bool> waiting_;  ///< ports with packets
+    std::vector<bool> waiting_;                        ///< ports with packets
+    std::vector<std::unique_ptr<MergeUnit>> merging_;  ///< by port, of a node's switch
+    std::unique_ptr<GroupSync> group_sync_;
+    Ps next_expiry_ = kNever;  ///< in the merge units; none is earlier
+    Ps woken_ = -1;            ///< when it last asked to be run for that
 };
 
 }  // namespace moehub::sim

@@ -1,0 +1,99 @@
+/// CAIS's merge unit of a switch's port: requests of several GPUs for the same line of one home,
+/// the GPU behind the port, become one. Equal addresses meet here because the address decides the
+/// switch. (`ld.cais`, `red.cais`: RowTarget::merge says how many requests a line gets.)
+///
+/// - Load: the first one goes home, and those that come until its data is back wait for it. The
+///   data is kept until as many have asked as will.
+/// - Reduction: added up until all contributions are there; then one sum goes home, which says how
+///   many it stands for. A contributor is acknowledged when what it sent has left for home; what
+///   the home itself acknowledges ends here.
+///
+/// An entry is a packet, or in row grain a train of several, which acts when its last packet is
+/// here. A full table gives up what was touched least recently, as it is: a partial sum goes home,
+/// data is dropped. Loads that wait for data stay, and where there are only those a request goes on
+/// as an ordinary one. So does what hits an entry that still waits when its time is up; all others
+/// then go as they are. Later requests for the line start anew: the home counts contributions.
+///
+/// A train's packets come and go one after another, so the table is charged as a gathering unit's
+/// buffer is:
+///     min(packets of the train, 1 + time since its first request / time of a packet).
+#pragma once
+#include "sim/event.hpp"
+#include "sim/switch/merge_table.hpp"
+#include "sim/wire.hpp"
+
+#include <span>
+#include <vector>
+
+namespace moehub::sim {
+
+class Fabric;
+
+/// In packets. What goes home and what does not are all requests, once the run is over.
+struct MergeStats {
+    std::int64_t requests = 0;
+    std::int64_t merged = 0;     ///< that the home never saw by themselves
+    std::int64_t sent_home = 0;  ///< requests and sums
+    std::int64_t evicted = 0;    ///< entries that made room for others
+    std::int64_t timed_out = 0;  ///< entries
+    std::int64_t bypassed = 0;   ///< requests that found no room, or their line's time up
+    std::int64_t deepest = 0;    ///< at once in one port's table
+    std::int64_t entries = 0;    ///< that were made
+    double waited = 0;           ///< ps from an entry's first request to its last, over entries
+    Ps longest_wait = 0;         ///< of an entry
+
+    void add(const MergeStats& other);
+};
+
+class MergeUnit {
+  public:
+    struct Spec {
+        std::int64_t room = 0;  ///< packets
+        Ps timeout = 0;         ///< of an entry, from its first request on
+    };
+    MergeUnit(const Spec& spec, const Wire& wire) : spec_(spec), wire_(&wire) {}
+
+    /// Takes in a request for the home or an answer of it; returns what goes on now, to wherever
+    /// it says. Valid until the next call.
+    std::span<const Event> take(Fabric& fabric, const Event& event);
+
+    /// When the next entry's time is up; kNever: there is none.
+    Ps next_expiry() const {
+        const MergeTable::Id first = table_.first_made();
+        return first == MergeTable::kNone ? kNever : table_[first].first + spec_.timeout;
+    }
+    /// Its time is up; returns what goes on then.
+    std::span<const Event> expire(Fabric& fabric);
+
+    const MergeStats& stats() const { return stats_; }
+
+  private:
+    using Id = MergeTable::Id;
+    using Entry = MergeTable::Entry;
+    using State = MergeTable::State;
+
+    void load(Fabric& fabric, const Event& event);
+    void reduce(Fabric& fabric, const Event& event);
+    void answer(Fabric& fabric, const Event& event);
+    MergeTable::Key key_of(const Fabric& fabric, const Train& train, bool reduction) const;
+    Id add_entry(const MergeTable::Key& key, const Event& event, State state);
+    void join(Entry& entry, const Event& event);
+    void remember(Entry& entry, const Train& train);
+    void pass(const Event& event, bool merge);
+    void send_home(Fabric& fabric, Id id, Ps now);
+    void give_data(Fabric& fabric, Entry& entry, const MergeTable::Requester& to, Ps now);
+    void remove(Fabric& fabric, Id id);
+    bool make_room(Fabric& fabric, Ps now, std::int64_t need);
+    std::int64_t charge(const Entry& entry, Ps now) const;
+    std::int64_t charged(Ps now) const;
+
+    Spec spec_;
+    const Wire* wire_;
+    MergeTable table_;
+    std::int64_t packets_ = 0;  ///< of all entries: at least what they are charged
+    bool trains_ = false;       ///< of several packets: row grain
+    std::vector<Event> out_;
+    MergeStats stats_;
+};
+
+}  // namespace moehub::sim
