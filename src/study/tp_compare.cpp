@@ -88,15 +88,14 @@ std::vector<Comparison> compare_tp_parts(const TpInput& input, const std::vector
         for (const SubLayer part : parts) check_tp(with_part(input, part), system, options.layer);
     std::vector<std::vector<LayerResult>> results(parts.size(),
                                                   std::vector<LayerResult>(systems.size()));
-    run_parallel(
-        parts.size() * systems.size(),
-        [&](std::size_t i) {
-            const std::size_t part = i / systems.size();
-            const std::size_t system = i % systems.size();
-            results[part][system] =
-                simulate_tp(with_part(input, parts[part]), systems[system], options.layer);
-        },
-        {options.threads, options.progress});
+    run_parallel(parts.size() * systems.size(),
+                 [&](std::size_t i) {
+                     const std::size_t part = i / systems.size();
+                     const std::size_t system = i % systems.size();
+                     results[part][system] =
+                         simulate_tp(with_part(input, parts[part]), systems[system], options.layer);
+                 },
+                 {options.threads, options.progress});
     std::vector<Comparison> made;
     for (const auto& one : results) made.push_back(tp_rows(systems, one));
     return made;
