@@ -16,10 +16,10 @@ CaisKernels::CaisKernels(TpLayer& layer)
       made_(layer.gpus.add_counters("own partial sums of a piece", layer.pieces.count())),
       ready_(layer.gpus.add_counters("a normalised piece", layer.pieces.count())),
       shared_(layer.gpus.add_counter("own pieces that are normalised")),
-      reduced_(layer.gpus.add_counter("acknowledged reductions")),
+      reductions_(add_window("acknowledged reductions")),
+      loads_(add_window("loads that came")),
       answered_(layer.gpus.add_counters("a loaded piece", layer.pieces.count())),
-      loaded_(layer.gpus.add_counter("pieces that the second GEMM has")),
-      posted_(layer.gpus.count()) {
+      loaded_(layer.gpus.add_counter("pieces that the second GEMM has")) {
     const std::size_t most = std::max<std::size_t>(layer.pieces.count(), layer.rows());
     for (const For what : {For::launch, For::reduction, For::load})
         met_[static_cast<std::size_t>(what)] =
@@ -49,10 +49,31 @@ Process CaisKernels::meet(GpuId gpu, For what, std::uint32_t number) {
     co_await layer_.gpus.endpoint(gpu).until(transfer.answered, 1);
 }
 
-/// What its SMs' windows hold, and at least as much as keeps the links busy: a piece for each home.
-std::int64_t CaisKernels::at_once() const {
-    const Bytes window = layer_.system.load_window * layer_.input.machine.gpu.sms;
-    return std::max<std::int64_t>(2, window / layer_.piece_bytes(0));
+CaisKernels::Window CaisKernels::add_window(const char* name) const {
+    const std::size_t gpus = layer_.gpus.count();
+    return {layer_.gpus.add_counters(name, gpus),
+            std::vector<std::vector<std::int64_t>>(gpus, std::vector<std::int64_t>(gpus))};
+}
+
+/// Coordinated, loads and reductions each take half of the tables in front of a home; otherwise
+/// what a GPU has outstanding is all that bounds them.
+std::int64_t CaisKernels::parts_in_flight() const {
+    const Machine& machine = layer_.input.machine;
+    const std::int64_t tables = std::int64_t{machine.cais.merge_entries} *
+                                (machine.switches - machine.switches_down);
+    const std::int64_t lines = coordinate_ ? tables / 2 : machine.collective.outstanding_loads;
+    const Bytes part = layer_.parts_of(0).front().count * layer_.row_bytes();
+    return std::max<std::int64_t>(1, lines * machine.link.payload / part);
+}
+
+Process CaisKernels::enter(GpuId gpu, GpuId home, Window& window) {
+    sim::Endpoint& endpoint = layer_.gpus.endpoint(gpu);
+    std::int64_t& posted = window.posted[gpu][home];
+    while (posted - endpoint.value(window.through + home) >= parts_in_flight()) {
+        const std::int64_t enough = posted - parts_in_flight() + 1;
+        co_await endpoint.until(window.through + home, enough);
+    }
+    ++posted;
 }
 
 Process CaisKernels::start_blocks(GpuId gpu, FirstGemm& gemm) {
@@ -72,16 +93,17 @@ Process CaisKernels::reduce(GpuId gpu, std::uint32_t piece) {
         co_return;
     }
     co_await meet(gpu, For::reduction, piece);
-    while (coordinate_ && posted_[gpu] - endpoint.value(reduced_) >= at_once()) {
-        const std::int64_t enough = posted_[gpu] - at_once() + 1;
-        co_await endpoint.until(reduced_, enough);
+    for (const TpLayer::Stretch& part : layer_.parts_of(piece)) {
+        if (coordinate_)
+            co_await enter(gpu, part.home, reductions_);
+        else
+            ++reductions_.posted[gpu][part.home];
+        sim::Transfer transfer = layer_.reduction(part.home, part, layer_.totals);
+        transfer.target.merge = static_cast<std::uint16_t>(layer_.others());
+        transfer.from_sm = true;
+        transfer.answered = reductions_.through + part.home;
+        endpoint.post(transfer);
     }
-    ++posted_[gpu];
-    sim::Transfer transfer = layer_.reduction(layer_.pieces.home(piece), piece, layer_.totals);
-    transfer.target.merge = static_cast<std::uint16_t>(layer_.others());
-    transfer.from_sm = true;
-    transfer.answered = reduced_;
-    endpoint.post(transfer);
 }
 
 sim::Endpoint::Until CaisKernels::summed(GpuId gpu, std::uint32_t piece) {
@@ -93,8 +115,11 @@ sim::Endpoint::Until CaisKernels::own_made(GpuId gpu, std::uint32_t piece) {
     return layer_.gpus.endpoint(gpu).until(made_ + piece, layer_.has_first() ? 1 : 0);
 }
 
-sim::Endpoint::Until CaisKernels::all_acknowledged(GpuId gpu) {
-    return layer_.gpus.endpoint(gpu).until(reduced_, posted_[gpu]);
+Process CaisKernels::all_acknowledged(GpuId gpu) {
+    for (std::uint32_t home = 0; home < layer_.gpus.count(); ++home) {
+        const std::int64_t all = reductions_.posted[gpu][home];
+        co_await layer_.gpus.endpoint(gpu).until(reductions_.through + home, all);
+    }
 }
 
 sim::Endpoint::Until CaisKernels::all_shared(GpuId gpu, std::int64_t pieces) {
@@ -137,21 +162,29 @@ Process CaisKernels::load(GpuId gpu, std::uint32_t piece, SecondGemm& gemm) {
     const bool told = !coordinate_ && layer_.system.fuse_blocks;
     if (home || told) co_await endpoint.until(ready_ + piece, 1);
     co_await meet(gpu, For::load, piece);
-    if (!home) {
-        sim::Transfer transfer = layer_.load(piece);
-        transfer.target.merge = static_cast<std::uint16_t>(layer_.others());
-        transfer.answered = answered_ + piece;
-        endpoint.post(transfer);
-        co_await endpoint.until(transfer.answered, 1);
-    }
+    if (!home) co_await load_parts(gpu, piece);
     gemm.came(piece);
     endpoint.increase(loaded_);
+}
+
+Process CaisKernels::load_parts(GpuId gpu, std::uint32_t piece) {
+    sim::Endpoint& endpoint = layer_.gpus.endpoint(gpu);
+    const std::vector<TpLayer::Stretch> parts = layer_.parts_of(piece);
+    for (const TpLayer::Stretch& part : parts) {
+        co_await enter(gpu, part.home, loads_);
+        sim::Transfer transfer = layer_.load(part);
+        transfer.target.merge = static_cast<std::uint16_t>(layer_.others());
+        transfer.arrived = answered_ + piece;
+        transfer.answered = loads_.through + part.home;
+        endpoint.post(transfer);
+    }
+    co_await endpoint.until(answered_ + piece, static_cast<std::int64_t>(parts.size()));
 }
 
 Process CaisKernels::load_all(GpuId gpu, SecondGemm& gemm) {
     sim::Endpoint& endpoint = layer_.gpus.endpoint(gpu);
     for (std::uint32_t piece = 0; piece < layer_.pieces.count(); ++piece) {
-        co_await endpoint.until(loaded_, piece - at_once() + 1);
+        co_await endpoint.until(loaded_, piece - pieces_at_once() + 1);
         endpoint.spawn("load of a piece", load(gpu, piece, gemm));
     }
     co_await endpoint.until(loaded_, layer_.pieces.count());

@@ -31,7 +31,11 @@ class CaisKernels {
     sim::Endpoint::Until summed(GpuId gpu, std::uint32_t piece);
     sim::Endpoint::Until own_made(GpuId gpu, std::uint32_t piece);
     /// Waits until all of the GPU's own reductions are acknowledged.
-    sim::Endpoint::Until all_acknowledged(GpuId gpu);
+    Process all_acknowledged(GpuId gpu);
+    /// Waits until the second GEMM has a piece.
+    sim::Endpoint::Until first_loaded(GpuId gpu) {
+        return layer_.gpus.endpoint(gpu).until(loaded_, 1);
+    }
     /// Waits until all pieces of the GPU are shared.
     sim::Endpoint::Until all_shared(GpuId gpu, std::int64_t pieces);
 
@@ -39,7 +43,17 @@ class CaisKernels {
     enum class For : std::uint32_t { launch, reduction, load };
     Process meet(GpuId gpu, For what, std::uint32_t number);
     Process load(GpuId gpu, std::uint32_t piece, SecondGemm& gemm);
-    std::int64_t at_once() const;  ///< pieces in flight
+    Process load_parts(GpuId gpu, std::uint32_t piece);
+    /// Parts in flight, by the home that they are for.
+    struct Window {
+        sim::CounterId through = 0;                     ///< by home: parts
+        std::vector<std::vector<std::int64_t>> posted;  ///< [gpu][home]
+    };
+    Window add_window(const char* name) const;
+    /// Waits until one more part may be in flight, and counts it.
+    Process enter(GpuId gpu, GpuId home, Window& window);
+    std::int64_t parts_in_flight() const;  ///< for one home
+    std::int64_t pieces_at_once() const { return 2 * layer_.gpus.count(); }
 
     TpLayer& layer_;
     bool coordinate_;
@@ -48,11 +62,11 @@ class CaisKernels {
     sim::CounterId made_;       ///< by piece: the GPU's own
     sim::CounterId ready_;      ///< by piece: normalised at its home
     sim::CounterId shared_;     ///< pieces of one's own that are normalised
-    sim::CounterId reduced_;    ///< pieces that are acknowledged
-    sim::CounterId answered_;   ///< by piece: loaded
+    Window reductions_;         ///< parts that are acknowledged
+    Window loads_;              ///< parts that have come
+    sim::CounterId answered_;   ///< by piece: parts that have come
     sim::CounterId loaded_;     ///< pieces that are there
     sim::GroupId everyone_ = sim::kNoGroup;
-    std::vector<std::int64_t> posted_;  ///< by GPU: reductions
 };
 
 }  // namespace moehub::layers

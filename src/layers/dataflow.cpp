@@ -14,8 +14,12 @@ namespace {
 
 using Kind = Operator::Kind;
 
-double gemm_seconds(const TpInput& in, std::int64_t k, std::int64_t n) {
-    return kernel_seconds(in.machine.gpu, GemmShape{in.tokens, k, n, true});
+Operator gemm(const TpInput& in, Kind kind, const char* name, std::int64_t k, std::int64_t n) {
+    const Gpu& gpu = in.machine.gpu;
+    const GemmPlan plan = plan_gemm(gpu, {in.tokens, k, n, true});
+    const double active = static_cast<double>(std::min(plan.slots, plan.tiles()));
+    return {kind, name, tiles_seconds(gpu, plan),
+            tile_seconds(gpu, plan.rates, plan.runs.front().work, active)};
 }
 
 /// Whether a block of the operator needs only its own rows of the one before.
@@ -35,7 +39,8 @@ void divide_sms(const std::vector<Operator>& operators, const Gpu& gpu, Fused& f
     fused.first_sms = first != nullptr ? gpu.sms : 0;
     fused.second_sms = second != nullptr ? gpu.sms : 0;
     if (first == nullptr || second == nullptr || gpu.sms < 2) return;
-    const double share = first->seconds / (first->seconds + second->seconds);
+    const double all = first->seconds + second->seconds;
+    const double share = first->seconds / std::max(first->seconds, all - 2 * second->tile);
     fused.first_sms =
         std::clamp(static_cast<int>(std::lround(share * gpu.sms)), 1, gpu.sms - 1);
     fused.second_sms = gpu.sms - fused.first_sms;
@@ -62,17 +67,17 @@ std::vector<Operator> operators_of(const TpInput& in) {
     const std::string words = words_of(in.part);
     std::vector<Operator> made;
     if (shape.before > 0) {
-        made.push_back({Kind::multiply_partial, "GEMM (partial sums)",
-                        gemm_seconds(in, share_of(shape.before, 0, gpus), shape.hidden)});
-        made.push_back({Kind::reduce, "reduce-scatter", 0});
+        made.push_back(gemm(in, Kind::multiply_partial, "GEMM (partial sums)",
+                            share_of(shape.before, 0, gpus), shape.hidden));
+        made.push_back({Kind::reduce, "reduce-scatter"});
     }
     const Traffic norm =
         norm_traffic(in.machine.gpu, (in.tokens - 1) / gpus + 1, shape.hidden, Norm::rms);
     made.push_back({Kind::norm, "norm", kernel_seconds(in.machine.gpu, norm)});
     if (shape.after > 0) {
         const std::int64_t columns = shape.after_whole ? shape.after : share_of(shape.after, 0, gpus);
-        made.push_back({Kind::gather, "all-gather", 0});
-        made.push_back({Kind::multiply, "GEMM", gemm_seconds(in, shape.hidden, columns)});
+        made.push_back({Kind::gather, "all-gather"});
+        made.push_back(gemm(in, Kind::multiply, "GEMM", shape.hidden, columns));
     }
     return made;
 }
@@ -87,9 +92,9 @@ std::vector<Operator> layer_operators(const TpInput& in) {
         }
     };
     add(SubLayer::l2, "FFN down", "attention input");
-    made.push_back({Kind::mixing, "attention", 0});
+    made.push_back({Kind::mixing, "attention"});
     add(SubLayer::l1, "attention output", "FFN up");
-    made.push_back({Kind::rowwise, "activation", 0});
+    made.push_back({Kind::rowwise, "activation"});
     return made;
 }
 

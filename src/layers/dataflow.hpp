@@ -25,6 +25,7 @@ struct Operator {
     Kind kind = Kind::rowwise;
     std::string name;
     double seconds = 0;  ///< of its kernel on the whole card; what moves rows has none
+    double tile = 0;     ///< seconds of one tile of a GEMM
 };
 
 /// Operators [first, end) as one schedule.
@@ -42,8 +43,8 @@ std::vector<Operator> operators_of(const TpInput& input);
 std::vector<Operator> layer_operators(const TpInput& input);
 
 /// The pass. With `fuse` false every GEMM is a schedule of its own, with what moves its rows.
-/// A fused pair divides the SMs as its GEMMs' times, so that both last as long and rows flow all
-/// the time: reductions up to the switch, loads down from it.
+/// A fused pair divides the SMs so that both GEMMs run, and rows flow both ways, nearly all the
+/// time: the first ends two of the second's tiles before all is over, so that these fill the card.
 std::vector<Fused> optimise(const std::vector<Operator>& operators, const Gpu& gpu, bool fuse);
 
 /// What the pass did, a line for each schedule.

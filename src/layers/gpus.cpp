@@ -143,6 +143,21 @@ std::vector<Statistic> Gpus::statistics() const {
                         "bytes, between nodes longer ones among them"});
         list.push_back({"link", "busiest_us", to_us(busiest), "in which one link carried flits"});
     }
+    const sim::MergeStats merge = fabric.merge_stats();
+    if (merge.requests > 0) {
+        const double entries = std::max(1.0, number(merge.entries));
+        list.push_back({"merge", "requests", number(merge.requests), "packets that a unit took"});
+        list.push_back({"merge", "merged", number(merge.merged), "of those, that home never saw"});
+        list.push_back({"merge", "sent_home", number(merge.sent_home), "packets"});
+        list.push_back({"merge", "evicted", number(merge.evicted), "lines, for want of room"});
+        list.push_back({"merge", "timed_out", number(merge.timed_out), "lines"});
+        list.push_back({"merge", "bypassed", number(merge.bypassed), "packets: no room, all wait"});
+        list.push_back({"merge", "deepest", number(merge.deepest),
+                        "lines in one table, at most; row grain: in a GPU's tables together"});
+        list.push_back({"merge", "spread_us", merge.waited / 1e6 / entries,
+                        "from a line's first request to its last, mean"});
+        list.push_back({"merge", "longest_us", to_us(merge.longest_wait), "… at most"});
+    }
     const sim::GatherStats gather = fabric.gather_stats();
     if (gather.answers > 0) {
         list.push_back({"switch", "answers", number(gather.answers), "packets to be gathered"});

@@ -62,6 +62,7 @@ class FirstGemm {
     // Block by block, for who decides when.
     const GemmPlan& plan() const { return plan_; }
     const Overlaps& overlaps() const { return overlaps_; }
+    void use_sms(int sms) { gemm_.use_sms(sms); }
     Process launch() { return run_for(layer_.gpus.card(gpu_), plan_.start); }
     void start(std::uint32_t block) { gemm_.start(block, 1); }
     Process finish() { return gemm_.finish(layer_.rows()); }

@@ -94,20 +94,28 @@ Process TpLayer::run_second(GpuId gpu) {
 
 // Transfers.
 
-sim::Transfer TpLayer::reduction(GpuId to, std::uint32_t piece, sim::RegionId into) const {
+std::vector<TpLayer::Stretch> TpLayer::parts_of(std::uint32_t piece) const {
+    const auto rows = static_cast<std::uint32_t>(std::max<Bytes>(1, kTrain / row_bytes()));
+    std::vector<Stretch> parts;
+    for (std::uint32_t row = pieces.begin(piece); row < pieces.end(piece); row += rows)
+        parts.push_back({row, std::min(rows, pieces.end(piece) - row), pieces.home(piece)});
+    return parts;
+}
+
+sim::Transfer TpLayer::reduction(GpuId to, const Stretch& of, sim::RegionId into) const {
     sim::Transfer transfer;
     transfer.kind = sim::Kind::reduce;
     transfer.dst = to;
-    transfer.bytes = piece_bytes(piece);
-    transfer.address = static_cast<std::uint64_t>(pieces.begin(piece) * row_bytes());
+    transfer.bytes = of.count * row_bytes();
+    transfer.address = static_cast<std::uint64_t>(of.begin * row_bytes());
     transfer.target.region = partials;
-    transfer.target.row = pieces.begin(piece);
+    transfer.target.row = of.begin;
     transfer.target.into = into;
     return transfer;
 }
 
-sim::Transfer TpLayer::load(std::uint32_t piece) const {
-    sim::Transfer transfer = reduction(pieces.home(piece), piece, gathered);
+sim::Transfer TpLayer::load(const Stretch& of) const {
+    sim::Transfer transfer = reduction(of.home, of, gathered);
     transfer.kind = sim::Kind::load;
     transfer.target.region = shared;
     return transfer;

@@ -67,11 +67,26 @@ class TpLayer {
     void finish(GpuId gpu);
     LayerResult result();
 
+    /// Rows [begin, begin + count), whole pieces or parts of one.
+    struct Stretch {
+        std::uint32_t begin = 0;
+        std::uint32_t count = 0;
+        GpuId home = 0;
+    };
+    Stretch whole(std::uint32_t piece) const {
+        return {pieces.begin(piece), pieces.rows(piece), pieces.home(piece)};
+    }
+    /// In parts of some KB, which end alike on all GPUs, so that switches can merge them.
+    std::vector<Stretch> parts_of(std::uint32_t piece) const;
+
     // Transfers of a piece, to be completed by who posts them: `arrived`, `answered`, `from_sm`.
     /// Adds the GPU's partial sums of the piece at `to`.
-    sim::Transfer reduction(GpuId to, std::uint32_t piece, sim::RegionId into) const;
-    /// Loads the piece from its home.
-    sim::Transfer load(std::uint32_t piece) const;
+    sim::Transfer reduction(GpuId to, std::uint32_t piece, sim::RegionId into) const {
+        return reduction(to, whole(piece), into);
+    }
+    sim::Transfer reduction(GpuId to, const Stretch& rows, sim::RegionId into) const;
+    /// Loads the rows from their home.
+    sim::Transfer load(const Stretch& rows) const;
     /// Stores the shared rows of the piece to `to`.
     sim::Transfer store(GpuId to, std::uint32_t piece);
 

@@ -18,9 +18,31 @@ inline std::uint64_t identity_of(std::uint64_t x) {  // splitmix64
     return x ^ (x >> 31);
 }
 
+/// Of the rows that a train touches. Nearly always that is one, which takes no memory of its own:
+/// millions of packets have one each.
+class Identities {
+  public:
+    bool empty() const { return size_ == 0; }
+    std::size_t size() const { return size_; }
+    std::uint64_t& operator[](std::size_t at) { return at == 0 ? first_ : more_[at - 1]; }
+    std::uint64_t operator[](std::size_t at) const { return at == 0 ? first_ : more_[at - 1]; }
+    void push_back(std::uint64_t identity) {
+        if (size_++ == 0) {
+            first_ = identity;
+        } else {
+            more_.push_back(identity);
+        }
+    }
+
+  private:
+    std::size_t size_ = 0;
+    std::uint64_t first_ = 0;
+    std::vector<std::uint64_t> more_;
+};
+
 struct Sum {
-    std::vector<std::uint64_t> identities;  ///< of the rows that it touches, in their order
-    std::vector<double> numbers;            ///< one for each line; none where rows carry none
+    Identities identities;        ///< of the rows that it touches, in their order
+    std::vector<double> numbers;  ///< one for each line; none where rows carry none
 
     void add(const Sum& other);
 };

@@ -45,7 +45,7 @@ const std::vector<TpProgram>& programs() {
          run_cais,
          true,
          false,
-         {"coordinate", "fuse_blocks", "separate_channels", "load_window"}},
+         {"coordinate", "fuse_blocks", "separate_channels"}},
     };
     return kPrograms;
 }

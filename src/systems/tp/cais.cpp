@@ -47,6 +47,13 @@ std::vector<std::uint32_t> own_pieces(const TpLayer& layer, GpuId gpu) {
     return own;
 }
 
+/// The first GEMM has all SMs until the second has rows; then each has its group.
+Process divide_sms(Shared& shared, GpuId gpu) {
+    shared.first[gpu].use_sms(shared.layer.gpus.card(gpu).gpu.sms);
+    co_await shared.kernels.first_loaded(gpu);
+    shared.first[gpu].use_sms(shared.schedules.front().first_sms);
+}
+
 /// All of it as one kernel: blocks start as their rows come.
 Process run_fused(Shared& shared, GpuId gpu) {
     TpLayer& layer = shared.layer;
@@ -56,6 +63,7 @@ Process run_fused(Shared& shared, GpuId gpu) {
     if (layer.has_first()) {
         co_await shared.first[gpu].launch();
         endpoint.spawn("blocks", shared.kernels.start_blocks(gpu, shared.first[gpu]));
+        if (layer.has_second()) endpoint.spawn("SM groups", divide_sms(shared, gpu));
     }
     if (layer.has_second()) {
         if (!layer.has_first()) co_await shared.second[gpu].launch();
