@@ -92,9 +92,12 @@ std::vector<ModelTime> simulate_models(const LayerInput& input,
                                        const ModelOptions& options) {
     const Model& model = input.model;
     check_whole(model);
-    std::optional<SharedAttention> shared;
-    if (options.attention_gpus > 0) shared = shared_attention(input, options);
     const std::vector<SystemSpec> layers = as_layers(systems, options);
+    std::optional<SharedAttention> shared;
+    if (options.attention_gpus > 0) {
+        for (const SystemSpec& system : layers) check_layer(input, system, options.layer);
+        shared = shared_attention(input, options);
+    }
     const Comparison forward = simulate_pass(input, layers, options, Pass::forward);
     std::optional<Comparison> backward;
     if (options.training) backward = simulate_pass(input, layers, options, Pass::backward);
