@@ -125,9 +125,6 @@ TEST_F(ModelCli, IsWhatDoesNotFitRefused) {
                    "--threads: found \"0\", allowed: a whole number from 1 to 4096");
     expect_refused("model --tokens 4",
                    "--tokens: found 4, allowed: at least one for each of the 8 GPUs");
-    expect_refused("model --model llama-7b",
-                   "--model: found \"llama-7b\", which has no experts, allowed: a model with "
-                   "experts");
     expect_refused("model --trainign",
                    "model: unknown option \"--trainign\"; did you mean \"--training\"?");
     expect_refused_about("model --set model.nonsense=1", "nonsense");

@@ -157,7 +157,7 @@ TEST_F(ModelTimes, DoesTrainingTakeMoreThanTwiceTheForwardPass) {
     for (std::size_t i = 0; i < both.size(); ++i) {
         EXPECT_GT(both[i].total, 2 * forward[i].total) << both[i].system;
         EXPECT_EQ(both[i].flops, 3 * forward[i].flops);
-        EXPECT_EQ(both[i].moe.time, forward[i].moe.time);
+        EXPECT_EQ(both[i].moe->time, forward[i].moe->time);
         ASSERT_TRUE(both[i].moe_backward.has_value());
         for (const LayerTypeTime& one : both[i].parts)
             EXPECT_GT(one.backward, one.forward) << one.name;

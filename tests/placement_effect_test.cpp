@@ -169,7 +169,7 @@ TEST(PlacementEffect, IsTheWholeModelItsLayersAndTheRest) {
     const ModelTime whole =
         simulate_models({small.machine, small.model, routing, placement}, small.systems, {})
             .front();
-    EXPECT_EQ(one.model - 3 * one.layer.mean, whole.total - 3 * whole.moe.time);
+    EXPECT_EQ(one.model - 3 * one.layer.mean, whole.total - 3 * whole.moe->time);
 }
 
 TEST(PlacementEffect, AreSystemsThatOverlapToldApart) {

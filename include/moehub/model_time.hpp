@@ -1,16 +1,19 @@
-/// A whole model, forward or forward and backward: its MoE layers simulated under each of several
-/// systems, everything else timed by the GPU's model and the same for all of them.
+/// A whole model, forward or forward and backward: its MoE layers, or of a dense model its
+/// tensor-parallel sub-layers, simulated under each of several systems; everything else timed by
+/// the GPU's model and the same for all of them.
 ///
 ///     ModelOptions options;
 ///     options.training = true;
 ///     for (const ModelTime& one : simulate_models(input, {"megatron-te", "moe-hub"}, options))
 ///         fmt::print("{} {:.1f} ms\n", one.system, to_us(one.total) / 1000);
 ///
-/// Tokens are data parallel outside the experts: every GPU holds its share of them in whole
-/// sequences, and all weights but the experts'. docs/end-to-end.md says what runs and what is left
+/// Beside experts tokens are data parallel: every GPU holds its share of them in whole sequences,
+/// and all weights but the experts'; with `attention_gpus` groups of GPUs share them and
+/// attention's weights. A dense model is under tensor parallelism: every GPU computes all tokens,
+/// on its share of heads, FFN and vocabulary. docs/end-to-end.md says what runs and what is left
 /// out.
 #pragma once
-#include <moehub/layer.hpp>
+#include <moehub/tp.hpp>
 
 #include <cstddef>
 #include <functional>
@@ -21,12 +24,19 @@
 namespace moehub {
 
 struct ModelOptions {
-    LayerOptions layer;     ///< its pass is set here
-    bool training = false;  ///< backward as well
-    int sequence = 0;       ///< tokens of a sequence; 0: the model's. At most a GPU's tokens
-    bool eager = true;      ///< outside the MoE layers a host issues operators one by one; false:
-                            ///< CUDA graphs, kernels back to back
-    int threads = 0;        ///< systems simulated at a time; 0: as many as there are cores
+    LayerOptions layer;      ///< its pass is set here
+    bool training = false;   ///< backward as well
+    int sequence = 0;        ///< tokens of a sequence; 0: the model's. At most a GPU's tokens
+    bool eager = true;       ///< outside what is simulated a host issues operators one by one;
+                             ///< false: CUDA graphs, kernels back to back
+    int attention_gpus = 0;  ///< beside experts: GPUs that share attention, a divisor of a node's;
+                             ///< 0: data parallel. Forward only
+    std::optional<SystemSpec> attention_system;  ///< that they share it by; without it tp-nvls
+    /// Dense models in training: while the rows of a sub-layer travel and nothing else runs, the
+    /// gradient of its first matrix is computed, as Megatron does; false: it waits for the
+    /// sub-layer.
+    bool overlap_gradients = false;
+    int threads = 0;  ///< systems simulated at a time; 0: as many as there are cores
     /// Called after each simulated layer with (layers done, layers in all), by one thread at a
     /// time. May be empty.
     std::function<void(std::size_t, std::size_t)> progress;
@@ -37,8 +47,9 @@ struct LayerTypeTime {
     std::string name;
     int count = 0;
     Ps forward = 0;
-    Ps backward = 0;  ///< 0 without training
-    Ps beside = 0;    ///< of a forward pass beside a backward one, instead of both
+    Ps backward = 0;           ///< 0 without training
+    Ps beside = 0;             ///< of a forward pass beside a backward one, instead of both
+    Breakdown simulated = {};  ///< of both ways, where the part was simulated; else all 0
 
     Ps total() const { return count * (forward + backward + beside); }
 };
@@ -52,14 +63,21 @@ struct OverlappedTime {
     Ps host = 0;           ///< that attention waits for its eager host
 };
 
+/// One sub-layer that was simulated.
+struct SubLayerResult {
+    SubLayer part = SubLayer::l1;
+    LayerResult result;
+};
+
 struct ModelTime {
     std::string system;
     SystemSpec spec;  ///< of that name, with its software
     /// In the order of the model; only what it has. The last, "host", is what the GPU waits for
-    /// its eager host outside the MoE layers, over the whole model; the others are kernels.
+    /// its eager host outside what is simulated, over the whole model; the others are kernels.
     std::vector<LayerTypeTime> parts;
-    LayerResult moe;  ///< one MoE layer by itself, forward
+    std::optional<LayerResult> moe;  ///< one MoE layer by itself, forward
     std::optional<LayerResult> moe_backward;
+    std::vector<SubLayerResult> sub_layers;    ///< of a dense model, or of attention that is shared
     std::optional<OverlappedTime> overlapped;  ///< of systems that overlap passes
     Ps total = 0;                              ///< of the parts
     double flops = 0;  ///< of the model's mathematics over all GPUs: no padding, causal attention
@@ -73,7 +91,20 @@ std::vector<ModelTime> simulate_models(const LayerInput& input,
                                        const std::vector<SystemSpec>& systems,
                                        const ModelOptions& options = {});
 
-/// The system that others are measured against: megatron-te where it ran, otherwise the slowest.
+struct DenseInput {
+    Machine machine;  ///< one node; all of its GPUs share the model
+    Model model;      ///< without experts
+    std::int64_t tokens = 0;
+};
+
+/// Throws InputError for a model with experts, or one that its GPUs cannot share, and as check_tp
+/// does; then as simulate_tp does.
+std::vector<ModelTime> simulate_dense_models(const DenseInput& input,
+                                             const std::vector<SystemSpec>& systems,
+                                             const ModelOptions& options = {});
+
+/// The system that others are measured against: megatron-te, or of dense models tp-nvls, where it
+/// ran, otherwise the slowest.
 const ModelTime& baseline_of(const std::vector<ModelTime>& times);
 
 }  // namespace moehub

@@ -1,6 +1,7 @@
 #include "cli/commands.hpp"
 #include "cli/layer_arguments.hpp"
 #include "cli/output.hpp"
+#include "cli/tp_commands.hpp"
 #include "cli/values.hpp"
 #include "report/comparison.hpp"
 #include "report/progress.hpp"
@@ -78,9 +79,10 @@ Comparison run(const LayerCase& layer, const std::vector<SystemSpec>& systems, i
 void execute(const Request& request) {
     const LayerArguments& arguments = request.layer;
     require_writable(arguments.output);
-    if (request.systems) check_systems(listed(*request.systems));
     const int threads =
         request.threads ? static_cast<int>(count_of("--threads", *request.threads, {1, 4096})) : 0;
+    if (wants_tp(arguments)) return compare_tp_command(arguments, request.systems, threads);
+    if (request.systems) check_systems(listed(*request.systems));
     const LayerCase layer = load_layer(arguments);
     const Usual usual =
         request.systems ? Usual{listed(*request.systems), ""} : usual_systems(layer);
@@ -102,6 +104,7 @@ Command compare_command() {
          "names or TOML files with commas between (moehub list systems); without it all that can "
          "run this",
          "A,B"}};
+    add_layer_type_options(options, request->layer);
     add_layer_options(options, request->layer);
     add_pass_option(options, request->layer);
     add_software_options(options, request->layer);
@@ -110,10 +113,11 @@ Command compare_command() {
                        "N"});
     return {
         "compare",
-        "Simulate a MoE layer under several systems: time, speed-up, traffic",
+        "Simulate a MoE or tensor-parallel layer under several systems: time, speed-up, traffic",
         std::move(options),
         "Example:\n  moehub compare --machine dgx-h800 --model mixtral-8x7b --gpus 8 --tokens 8192 "
-        "\\\n      --systems ideal,megatron-te,moe-hub --routing normal:0.032",
+        "\\\n      --systems ideal,megatron-te,moe-hub --routing normal:0.032\n"
+        "  moehub compare --layer-type tp --sublayer all --systems ideal,tp-nvls,cais",
         [request] { execute(*request); },
     };
 }

@@ -2,26 +2,51 @@
 
 namespace moehub {
 
+void add_layer_type_options(std::vector<Option>& options, LayerArguments& arguments) {
+    options.push_back(
+        {"--layer-type", &arguments.layer_type,
+         "moe: a MoE layer; tp: a tensor-parallel sub-layer of a transformer; without "
+         "it moe",
+         "moe|tp"});
+    options.push_back({"--sublayer", &arguments.sub_layer,
+                       "with --layer-type tp: L1, L2 (forward), L3, L4 (backward), attention-out, "
+                       "attention-in, in compare also all: L1 to L4; without it L1",
+                       "L"});
+}
+
 void add_layer_options(std::vector<Option>& options, LayerArguments& arguments) {
     const std::vector<Option> layer{
-        {"--machine", &arguments.machine, "preset or TOML file (moehub list machines)", "M"},
-        {"--model", &arguments.model, "preset or TOML file (moehub list models)", "M"},
+        {"--machine", &arguments.machine,
+         "preset or TOML file (moehub list machines); without it dgx-h800, for tensor parallelism "
+         "dgx-h100",
+         "M"},
+        {"--model", &arguments.model,
+         "preset or TOML file (moehub list models); without it mixtral-8x7b, of --layer-type tp "
+         "llama-7b",
+         "M"},
         {"--gpus", &arguments.gpus, "how many take part; without it all", "N"},
-        {"--tokens", &arguments.tokens, "over all GPUs; without it 8192, or all of a trace", "N"},
+        {"--tokens", &arguments.tokens,
+         "over all GPUs; without it 8192, or all of a trace, or for tensor parallelism the model's "
+         "batch",
+         "N"},
         {"--set", &arguments.settings,
          "change a machine's value; as model.KEY a model's, as system.NAME.KEY a system's; "
          "repeatable",
          "KEY=VALUE"},
         {"--routing", &arguments.routing,
-         "uniform, normal:STD, zipf:S, lognormal:SIGMA, balanced, or a trace, FILE.npy", "R"},
+         "uniform, normal:STD, zipf:S, lognormal:SIGMA, balanced, or a trace, FILE.npy; without it "
+         "uniform",
+         "R"},
         {"--seed", &arguments.seed, "of a generated routing; without it 1", "N"},
         {"--layer", &arguments.layer, "of a trace or of generated layers, from 0; without it 0",
          "N"},
-        {"--tp", &arguments.tensor_parallel, "tensor parallel: GPUs that share each expert", "N"},
-        {"--replicas", &arguments.replicas, "redundant copies of busy experts", "N"},
+        {"--tp", &arguments.tensor_parallel,
+         "tensor parallel: GPUs that share each expert; without it 1", "N"},
+        {"--replicas", &arguments.replicas, "redundant copies of busy experts; without it none",
+         "N"},
         {"--replica-policy",
          &arguments.replica_policy,
-         "which copy a row goes to: round-robin, least-loaded",
+         "which copy a row goes to: round-robin, least-loaded; without it round-robin",
          "P",
          {.needs = "--replicas"}},
         {"--region-rows", &arguments.region_rows,
@@ -56,7 +81,9 @@ void add_software_options(std::vector<Option>& options, LayerArguments& argument
 
 void add_pass_option(std::vector<Option>& options, LayerArguments& arguments) {
     options.push_back({"--pass", &arguments.pass,
-                       "forward, or backward through the layer in training", "forward|backward"});
+
+                       "forward, or backward through the layer in training; without it forward",
+                       "forward|backward"});
 }
 
 }  // namespace moehub

@@ -13,7 +13,9 @@ namespace moehub {
 namespace {
 
 constexpr std::int64_t kUsualTokens = 8192;
-constexpr std::int64_t kMostTokens = 1 << 24;  ///< far more than a layer is ever run on at once
+constexpr const char* kUsualMachine = "dgx-h800";
+constexpr const char* kUsualModel = "mixtral-8x7b";
+constexpr const char* kUsualRouting = "uniform";
 constexpr std::int64_t kMostInt = std::numeric_limits<int>::max();
 constexpr std::int64_t kMostCount = std::numeric_limits<std::int64_t>::max();
 constexpr std::string_view kModelPrefix = "model.";
@@ -27,49 +29,36 @@ int int_of(std::string_view option, const std::string& text, Range allowed) {
     return static_cast<int>(count_of(option, text, allowed));
 }
 
-Machine machine_of(const LayerArguments& arguments) {
-    Overrides settings;
-    for (const std::string& one : arguments.settings)
-        if (!one.starts_with(kModelPrefix) && !one.starts_with(kSystemPrefix))
-            settings.push_back(one);
-    const Machine machine = load_machine(arguments.machine, settings);
-    if (!arguments.gpus) return machine;
-    const int most = machine.max_gpus > 0 ? machine.max_gpus : machine.gpus();
-    return with_gpus(machine, int_of("--gpus", *arguments.gpus, {1, most}));
-}
-
-Model model_of(const LayerArguments& arguments) {
-    Overrides settings;
-    for (const std::string& one : arguments.settings)
-        if (one.starts_with(kModelPrefix)) settings.push_back(one.substr(kModelPrefix.size()));
-    Model model = load_model(arguments.model, settings);
+Model model_with_experts(const LayerArguments& arguments) {
+    const std::string name = arguments.model.value_or(kUsualModel);
+    Model model = model_of(arguments, name);
     if (model.experts == 0)
         throw InputError(
             fmt::format("--model: found {}, which has no experts, allowed: a model "
                         "with experts",
-                        moehub::quoted(arguments.model)));
+                        moehub::quoted(name)));
     return model;
 }
 
 /// A trace gives all its tokens unless asked for another number.
 void read_trace(const LayerArguments& arguments, LayerCase& made) {
     if (arguments.seed) throw InputError("--seed: a trace has none, allowed: with a generator");
-    const Routing trace = read_routing(arguments.routing, made.model.experts);
+    const std::string& file = *arguments.routing;
+    const Routing trace = read_routing(file, made.model.experts);
     if (trace.top_k != made.model.top_k)
         throw InputError(fmt::format("--routing: found top-{} in {}, allowed: the model's top-{}",
-                                     trace.top_k, moehub::quoted(arguments.routing),
-                                     made.model.top_k));
+                                     trace.top_k, moehub::quoted(file), made.model.top_k));
     made.trace_layer = int_of("--layer", arguments.layer.value_or("0"), {0, trace.layers - 1});
     const std::int64_t tokens =
         arguments.tokens ? count_of("--tokens", *arguments.tokens, {1, kMostTokens}) : trace.tokens;
-    made.routing_name = arguments.routing;
+    made.routing_name = file;
     made.routing = one_layer(trace, *made.trace_layer, tokens);
 }
 
 void generate(const LayerArguments& arguments, LayerCase& made) {
     constexpr int kMostLayers = 1000;
     const int layer = int_of("--layer", arguments.layer.value_or("0"), {0, kMostLayers - 1});
-    RoutingSpec spec = parse_routing(arguments.routing);
+    RoutingSpec spec = parse_routing(arguments.routing.value_or(kUsualRouting));
     spec.seed = static_cast<std::uint64_t>(
         count_of("--seed", arguments.seed.value_or("1"), {0, kMostCount}));
     const std::int64_t tokens =
@@ -119,22 +108,44 @@ std::string setting_for(const std::string& name, std::string_view setting) {
 LayerOptions options_of(const LayerArguments& arguments, int gpus) {
     LayerOptions options;
     options.grain = named("--grain", arguments.grain, grain_named(arguments.grain), grain_names());
-    options.tensor_parallel = int_of("--tp", arguments.tensor_parallel, {1, gpus});
+    options.tensor_parallel = int_of("--tp", arguments.tensor_parallel.value_or("1"), {1, gpus});
     if (gpus % options.tensor_parallel != 0)
         throw InputError(fmt::format("--tp: found {}, allowed: divisors of the {} GPUs",
                                      options.tensor_parallel, gpus));
-    options.replicas = policy_of(arguments.replica_policy);
+    options.replicas = policy_of(arguments.replica_policy.value_or("round-robin"));
     if (arguments.region_rows)
         options.region_rows = count_of("--region-rows", *arguments.region_rows, {1, kMostTokens});
     if (arguments.page_rows)
         options.page_rows = int_of("--page-rows", *arguments.page_rows, {1, kMostTokens});
     if (arguments.page_pool) options.page_pool = size_of("--page-pool", *arguments.page_pool);
-    options.pass = pass_of(arguments.pass);
+    options.pass = pass_of(arguments.pass.value_or("forward"));
     options.verify = arguments.verify;
     return options;
 }
 
 }  // namespace
+
+Machine machine_of(const LayerArguments& arguments, const std::string& name) {
+    Overrides settings;
+    for (const std::string& one : arguments.settings)
+        if (!one.starts_with(kModelPrefix) && !one.starts_with(kSystemPrefix))
+            settings.push_back(one);
+    const Machine machine = load_machine(name, settings);
+    if (!arguments.gpus) return machine;
+    const int most = machine.max_gpus > 0 ? machine.max_gpus : machine.gpus();
+    return with_gpus(machine, int_of("--gpus", *arguments.gpus, {1, most}));
+}
+
+Model model_of(const LayerArguments& arguments, const std::string& name) {
+    Overrides settings;
+    for (const std::string& one : arguments.settings)
+        if (one.starts_with(kModelPrefix)) settings.push_back(one.substr(kModelPrefix.size()));
+    return load_model(name, settings);
+}
+
+bool is_dense(const LayerArguments& arguments) {
+    return model_of(arguments, arguments.model.value_or(kUsualModel)).experts == 0;
+}
 
 Software software_of(const LayerArguments& arguments) {
     Software software;
@@ -177,15 +188,15 @@ std::vector<SystemSpec> load_systems(const LayerArguments& arguments,
 
 LayerCase load_layer(const LayerArguments& arguments) {
     LayerCase made;
-    made.machine_name = arguments.machine;
-    made.model_name = arguments.model;
+    made.machine_name = arguments.machine.value_or(kUsualMachine);
+    made.model_name = arguments.model.value_or(kUsualModel);
     made.settings = arguments.settings;
-    made.machine = machine_of(arguments);
-    made.model = model_of(arguments);
+    made.machine = machine_of(arguments, made.machine_name);
+    made.model = model_with_experts(arguments);
     made.options = options_of(arguments, made.machine.gpus());
     made.software = software_of(arguments);
-    made.replicas = int_of("--replicas", arguments.replicas, {0, kMostInt});
-    if (is_trace(arguments.routing))
+    made.replicas = int_of("--replicas", arguments.replicas.value_or("0"), {0, kMostInt});
+    if (is_trace(arguments.routing.value_or(kUsualRouting)))
         read_trace(arguments, made);
     else
         generate(arguments, made);

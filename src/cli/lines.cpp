@@ -3,7 +3,7 @@
 #include "cli/output.hpp"
 #include "report/table.hpp"
 
-#include <moehub/compare.hpp>
+#include <moehub/tp_compare.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -43,17 +43,21 @@ std::string shared_with(const std::vector<SystemInfo>& systems, const SystemInfo
     return first->name == one.name ? "" : first->name;
 }
 
-std::string programs_text(bool bold) {
-    const auto systems = all_systems();
+std::string table_of(const std::vector<SystemInfo>& systems, bool bold) {
     Table table({{"system", Table::Align::left}, {"lines"}, {"", Table::Align::left}});
     for (const SystemInfo& one : systems) {
         const std::string other = shared_with(systems, one);
         table.add({one.name, grouped(one.lines),
                    one.title + (other.empty() ? "" : fmt::format(" (program of {})", other))});
     }
+    return table.text(bold);
+}
+
+std::string programs_text(bool bold) {
     return "Lines of each system's program here: what its GPUs run, on top of what all share.\n"
            "Blank lines, comments and includes aside; moehub lines SYSTEM prints it.\n\n" +
-           table.text(bold);
+           table_of(all_systems(), bold) + "\nTensor-parallel sub-layers:\n\n" +
+           table_of(all_tp_systems(), bold);
 }
 
 std::string published_text(bool bold) {
@@ -79,6 +83,8 @@ std::string all_json() {
     Json json;
     json["systems"] = Json::array();
     for (const SystemInfo& one : all_systems()) json["systems"].push_back(system_json(one));
+    json["tp_systems"] = Json::array();
+    for (const SystemInfo& one : all_tp_systems()) json["tp_systems"].push_back(system_json(one));
     json["counted_by_paper"] = Json::array();
     for (const Published& one : kPublished)
         json["counted_by_paper"].push_back(
@@ -90,11 +96,13 @@ std::string all_json() {
     return json.dump(2) + "\n";
 }
 
+/// Of a name that both kinds of layers have, the MoE layers' program.
 std::string one_text(const std::string& name, bool json) {
-    check_systems({name});
-    const auto systems = all_systems();
+    std::vector<SystemInfo> systems = all_systems();
+    for (SystemInfo& one : all_tp_systems()) systems.push_back(std::move(one));
     const auto one = std::find_if(systems.begin(), systems.end(),
                                   [&](const auto& system) { return system.name == name; });
+    if (one == systems.end()) check_systems({name});
     if (!json) return one->program;
     Json object = system_json(*one);
     object["program"] = one->program;

@@ -6,6 +6,7 @@
 
 #include <moehub/error.hpp>
 #include <moehub/presets.hpp>
+#include <moehub/tp.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -29,13 +30,51 @@ std::size_t widest_name() {
     return width;
 }
 
+struct Group {
+    std::string title;
+    std::string key;  ///< in JSON
+    std::string kind;
+    std::vector<std::string> names;
+};
+
+bool has(const std::vector<SystemInfo>& systems, const std::string& name) {
+    return std::any_of(systems.begin(), systems.end(),
+                       [&](const SystemInfo& one) { return one.name == name; });
+}
+
+/// Systems by what they run; some run both.
+void add_systems(std::vector<Group>& groups) {
+    const std::vector<SystemInfo> moe = all_systems();
+    const std::vector<SystemInfo> tp = all_tp_systems();
+    Group layers{"systems", "systems", "systems", {}};
+    Group sub_layers{
+        "systems of tensor-parallel sub-layers (--layer-type tp)", "tp_systems", "systems", {}};
+    for (const std::string& name : preset_names("systems")) {
+        if (has(tp, name)) sub_layers.names.push_back(name);
+        if (has(moe, name) || !has(tp, name)) layers.names.push_back(name);
+    }
+    groups.push_back(std::move(layers));
+    groups.push_back(std::move(sub_layers));
+}
+
+std::vector<Group> groups_of(const std::vector<std::string>& kinds) {
+    std::vector<Group> groups;
+    for (const std::string& kind : kinds) {
+        if (kind == "systems")
+            add_systems(groups);
+        else
+            groups.push_back({kind, kind, kind, preset_names(kind)});
+    }
+    return groups;
+}
+
 std::string list_text(const std::vector<std::string>& wanted) {
     const std::size_t width = widest_name();
     std::string text;
-    for (const std::string& kind : wanted) {
-        text += fmt::format("{}{}\n", text.empty() ? "" : "\n", kind);
-        for (const std::string& name : preset_names(kind))
-            text += fmt::format("  {:<{}}  {}\n", name, width, preset_title(kind, name));
+    for (const Group& group : groups_of(wanted)) {
+        text += fmt::format("{}{}\n", text.empty() ? "" : "\n", group.title);
+        for (const std::string& name : group.names)
+            text += fmt::format("  {:<{}}  {}\n", name, width, preset_title(group.kind, name));
     }
     return text;
 }
@@ -43,10 +82,10 @@ std::string list_text(const std::vector<std::string>& wanted) {
 /// {"machines": [{"name", "title"}, …], …}
 std::string list_json(const std::vector<std::string>& wanted) {
     Json json;
-    for (const std::string& kind : wanted) {
-        json[kind] = Json::array();
-        for (const std::string& name : preset_names(kind)) {
-            json[kind].push_back({{"name", name}, {"title", preset_title(kind, name)}});
+    for (const Group& group : groups_of(wanted)) {
+        json[group.key] = Json::array();
+        for (const std::string& name : group.names) {
+            json[group.key].push_back({{"name", name}, {"title", preset_title(group.kind, name)}});
         }
     }
     return json.dump(2) + "\n";

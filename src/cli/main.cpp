@@ -29,7 +29,7 @@ constexpr const char* kVersion = "moehub 0.1.0";  // as in CMakeLists.txt; a tes
 constexpr const char* kOverview =
     R"(moehub simulates Mixture-of-Experts layers on multi-GPU machines, packet by packet.
 
-  moehub compare               a MoE layer under several systems, side by side
+  moehub compare               a MoE or tensor-parallel layer under several systems, side by side
   moehub run                   one of them, with what its hardware units counted
   moehub gain                  where a system's lead comes from: host, fusion, overlap, hardware
   moehub model                 a whole model under several systems, end to end
@@ -45,6 +45,7 @@ constexpr const char* kOverview =
 
 Start with:
   moehub compare
+  moehub compare --layer-type tp
   moehub COMMAND --help
 )";
 

@@ -1,6 +1,7 @@
 #include "cli/commands.hpp"
 #include "cli/layer_arguments.hpp"
 #include "cli/output.hpp"
+#include "cli/tp_commands.hpp"
 #include "report/comparison.hpp"
 #include "report/table.hpp"
 
@@ -13,18 +14,20 @@ namespace {
 
 struct Request {
     LayerArguments layer;
-    std::string system = "moe-hub";
+    std::optional<std::string> system;
 };
 
 void execute(const Request& request) {
     const LayerArguments& arguments = request.layer;
     require_writable(arguments.output);
-    check_systems({request.system});
+    if (wants_tp(arguments)) return run_tp_command(arguments, request.system);
+    const std::string system = request.system.value_or("moe-hub");
+    check_systems({system});
     const LayerCase layer = load_layer(arguments);
     CompareOptions options;
     options.layer = layer.options;
     const Comparison one =
-        compare_systems(layer.input(), load_systems(arguments, {request.system}), options);
+        compare_systems(layer.input(), load_systems(arguments, {system}), options);
     const bool colour = arguments.output.empty() && wants_colour(stdout);
     put(arguments.json
             ? to_json(layer, one)
@@ -38,15 +41,19 @@ void execute(const Request& request) {
 Command run_command() {
     const auto request = std::make_shared<Request>();
     std::vector<Option> options{
-        {"--system", &request->system, "preset or TOML file (moehub list systems)", "S"}};
+        {"--system", &request->system,
+         "preset or TOML file (moehub list systems); without it moe-hub, of --layer-type tp cais",
+         "S"}};
+    add_layer_type_options(options, request->layer);
     add_layer_options(options, request->layer);
     add_pass_option(options, request->layer);
     add_software_options(options, request->layer);
     return {
         "run",
-        "Simulate a MoE layer under one system, with what its units counted",
+        "Simulate a MoE or tensor-parallel layer under one system, with what its units counted",
         std::move(options),
-        "Example:\n  moehub run --system moe-hub --set moe_hub.rat_entries=16 --grain packet",
+        "Example:\n  moehub run --system moe-hub --set moe_hub.rat_entries=16 --grain packet\n"
+        "  moehub run --layer-type tp --system cais --sublayer L2",
         [request] { execute(*request); },
     };
 }

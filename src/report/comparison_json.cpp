@@ -1,4 +1,5 @@
-#include "base/json.hpp"
+#include "report/comparison_json.hpp"
+
 #include "report/comparison.hpp"
 #include "study/collective_names.hpp"
 
@@ -16,15 +17,18 @@ Json statistics_json(const std::vector<Statistic>& statistics) {
     return json;
 }
 
-Json row_json(const ComparisonRow& row) {
+}  // namespace
+
+Json row_json(const ComparisonRow& row, bool with_software) {
     const LayerResult& result = row.result;
     Json json;
     json["system"] = result.system;
-    json["software"] = {{"host", row.system.host == HostMode::eager ? "eager" : "graph"},
-                        {"host_waits", result.host_waits},
-                        {"fused_activation", row.system.fused_activation},
-                        {"fp8_experts", row.system.fp8_experts},
-                        {"dispatch_element", row.system.dispatch_element}};
+    if (with_software)
+        json["software"] = {{"host", row.system.host == HostMode::eager ? "eager" : "graph"},
+                            {"host_waits", result.host_waits},
+                            {"fused_activation", row.system.fused_activation},
+                            {"fp8_experts", row.system.fp8_experts},
+                            {"dispatch_element", row.system.dispatch_element}};
     json["time_us"] = to_us(result.time);
     json["speedup"] = row.speedup;
     json["share_of_ideal"] = or_null(row.share_of_ideal);
@@ -44,8 +48,6 @@ Json row_json(const ComparisonRow& row) {
     json["statistics"] = statistics_json(result.statistics);
     return json;
 }
-
-}  // namespace
 
 std::string to_json(const LayerCase& layer, const Comparison& comparison) {
     const LayerOptions& options = layer.options;
@@ -72,7 +74,7 @@ std::string to_json(const LayerCase& layer, const Comparison& comparison) {
     json["page_pool"] = options.page_pool;
     json["baseline"] = comparison.baseline;
     json["results"] = Json::array();
-    for (const ComparisonRow& row : comparison.rows) json["results"].push_back(row_json(row));
+    for (const ComparisonRow& row : comparison.rows) json["results"].push_back(row_json(row, true));
     return json.dump(2) + "\n";
 }
 

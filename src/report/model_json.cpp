@@ -1,7 +1,9 @@
 #include "base/json.hpp"
 #include "report/comparison.hpp"
-#include "report/model_report.hpp"
-#include "sim/gpu/transformer.hpp"
+#include "report/comparison_json.hpp"
+#include "report/model_head.hpp"
+#include "report/tp_comparison.hpp"
+#include "study/tp_rows.hpp"
 
 #include <algorithm>
 
@@ -38,7 +40,7 @@ Json time_json(const ModelTime& time, const ModelTime& baseline) {
 /// One pass of the MoE layer as a comparison of its own, with the model's baseline.
 Json layer_json(const ModelCase& model, Pass pass) {
     const auto result = [pass](const ModelTime& time) -> const LayerResult& {
-        return pass == Pass::forward ? time.moe : *time.moe_backward;
+        return pass == Pass::forward ? *time.moe : *time.moe_backward;
     };
     const ModelTime& baseline = baseline_of(model.times);
     const auto ideal = std::find_if(model.times.begin(), model.times.end(),
@@ -56,29 +58,65 @@ Json layer_json(const ModelCase& model, Pass pass) {
     return Json::parse(to_json(model.layer, comparison));
 }
 
-}  // namespace
-
-std::string to_json(const ModelCase& model) {
-    const LayerCase& layer = model.layer;
+/// What was asked for, of either kind of model.
+template <class Case>
+Json head_json(const Case& model, std::int64_t tokens, std::int64_t sequence) {
     const ModelTime& baseline = baseline_of(model.times);
     Json json;
-    json["machine"] = layer.machine_name;
-    json["model"] = layer.model_name;
-    json["set"] = layer.settings;
-    json["gpus"] = layer.machine.gpus();
-    json["tokens"] = layer.routing.tokens;
-    json["sequence"] = sequences_of(layer.model, layer.routing.tokens, layer.machine.gpus(),
-                                    model.options.sequence)
-                           .length;
-    json["layers"] = layer.model.layers;
+    json["machine"] = model.layer.machine_name;
+    json["model"] = model.layer.model_name;
+    json["set"] = model.layer.settings;
+    json["gpus"] = model.layer.machine.gpus();
+    json["tokens"] = tokens;
+    json["sequence"] = sequence;
+    json["layers"] = model.layer.model.layers;
     json["training"] = model.options.training;
     json["eager"] = model.options.eager;
     json["model_flops"] = baseline.flops;
     json["baseline"] = baseline.system;
     json["results"] = Json::array();
     for (const ModelTime& time : model.times) json["results"].push_back(time_json(time, baseline));
+    return json;
+}
+
+/// Attention's halves, the same for all systems.
+Json attention_json(const ModelCase& model) {
+    const ModelTime& any = model.times.front();
+    Json json;
+    json["gpus"] = model.options.attention_gpus;
+    json["system"] = any.sub_layers.front().result.system;
+    json["sub_layers"] = Json::object();
+    for (const SubLayerResult& one : any.sub_layers)
+        json["sub_layers"][std::string(name_of(one.part))] =
+            row_json({{}, one.result, 1, {}}, false);
+    return json;
+}
+
+}  // namespace
+
+std::string to_json(const ModelCase& model) {
+    const std::int64_t tokens = model.layer.routing.tokens;
+    Json json = head_json(model, tokens, sequences_of(model).length);
+    if (model.options.attention_gpus > 0) json["attention_tp"] = attention_json(model);
     json["moe_layer"] = layer_json(model, Pass::forward);
     if (model.options.training) json["moe_layer_backward"] = layer_json(model, Pass::backward);
+    return json.dump(2) + "\n";
+}
+
+std::string to_json(const DenseCase& model) {
+    const std::int64_t tokens = model.layer.tokens;
+    Json json = head_json(model, tokens, sequences_of(model).length);
+    json["overlap_gradients"] = model.options.overlap_gradients;
+    json["sub_layers"] = Json::array();
+    std::vector<SystemSpec> systems;
+    for (const ModelTime& time : model.times) systems.push_back(time.spec);
+    for (std::size_t i = 0; i < model.times.front().sub_layers.size(); ++i) {
+        std::vector<LayerResult> results;
+        for (const ModelTime& time : model.times) results.push_back(time.sub_layers[i].result);
+        TpCase one = model.layer;
+        one.parts = {model.times.front().sub_layers[i].part};
+        json["sub_layers"].push_back(Json::parse(to_json(one, {tp_rows(systems, results)})));
+    }
     return json.dump(2) + "\n";
 }
 

@@ -1,6 +1,7 @@
 /// Times of whole models for people and for programs.
 #pragma once
 #include "study/layer_case.hpp"
+#include "study/tp_case.hpp"
 
 #include <moehub/model_time.hpp>
 
@@ -16,20 +17,34 @@ struct ModelCase {
     std::vector<ModelTime> times;
 };
 
+/// A dense model that was.
+struct DenseCase {
+    TpCase layer;
+    ModelOptions options;
+    std::vector<ModelTime> times;
+};
+
 /// What was simulated: the layer, the model around it, and what differs from the usual.
 std::string head_text(const ModelCase& model);
+std::string head_text(const DenseCase& model);
 
 /// A table per system: its parts, how often, how long, and their shares as bars.
-std::string parts_text(const ModelCase& model, bool bold);
+std::string parts_text(const std::vector<ModelTime>& times, bool training, bool bold);
 
 /// The systems side by side, end to end.
-std::string table_text(const ModelCase& model, bool bold);
+std::string table_text(const std::vector<ModelTime>& times, bool bold);
 
 /// Each system's time as a bar divided into compute, exposed communication and host.
-std::string bars_text(const ModelCase& model);
+std::string bars_text(const std::vector<ModelTime>& times);
+
+/// What was checked in the simulated layers, forward.
+std::string checks_text(const ModelCase& model);
+std::string checks_text(const DenseCase& model);
 
 /// The model, "results", one per system, and under "moe_layer" what the simulations of the layer
-/// gave, as `moehub compare` prints it; times in µs, sizes in bytes.
+/// gave, as `moehub compare` prints it; times in µs, sizes in bytes. Of dense models "sub_layers"
+/// is what `moehub compare --layer-type tp` prints.
 std::string to_json(const ModelCase& model);
+std::string to_json(const DenseCase& model);
 
 }  // namespace moehub

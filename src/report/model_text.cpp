@@ -1,8 +1,6 @@
 #include "report/bar.hpp"
-#include "report/comparison.hpp"
 #include "report/model_report.hpp"
 #include "report/table.hpp"
-#include "sim/gpu/transformer.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -86,16 +84,11 @@ Breakdown breakdown_of(const ModelTime& time) {
             sum.compute += part.count * pair.busy;
             sum.host += part.count * pair.host;
             sum.communication += part.count * (pair.period - pair.busy - pair.host);
-        } else if (part.name != "MoE layers") {
-            sum.compute += part.total();
         } else {
-            const auto add = [&](const Breakdown& one) {
-                sum.compute += part.count * one.compute;
-                sum.communication += part.count * one.communication;
-                sum.host += part.count * one.host;
-            };
-            add(time.moe.breakdown);
-            if (time.moe_backward) add(time.moe_backward->breakdown);
+            const Breakdown& one = part.simulated;
+            sum.communication += part.count * one.communication;
+            sum.host += part.count * one.host;
+            sum.compute += part.total() - part.count * (one.communication + one.host);
         }
     }
     return sum;
@@ -103,40 +96,26 @@ Breakdown breakdown_of(const ModelTime& time) {
 
 }  // namespace
 
-std::string head_text(const ModelCase& model) {
-    const Sequences sequences = sequences_of(model.layer.model, model.layer.routing.tokens,
-                                             model.layer.machine.gpus(), model.options.sequence);
-    const Ps launch = model.layer.machine.gpu.overheads.eager_launch;
-    return head_text(model.layer) +
-           fmt::format("{} layers, {}, sequences of {} token{}; outside MoE layers {}\n",
-                       model.layer.model.layers,
-                       model.options.training ? "forward and backward" : "forward",
-                       grouped(sequences.length), sequences.length == 1 ? "" : "s",
-                       model.options.eager ? fmt::format("an eager host, one operator every {}",
-                                                         duration(to_seconds(launch)))
-                                           : "CUDA graphs");
-}
-
-std::string parts_text(const ModelCase& model, bool bold) {
+std::string parts_text(const std::vector<ModelTime>& times, bool training, bool bold) {
     std::string out;
-    for (const ModelTime& time : model.times) {
+    for (const ModelTime& time : times) {
         if (!out.empty()) out += '\n';
-        out += parts_of_one(time, model.options.training, bold);
+        out += parts_of_one(time, training, bold);
     }
     return out;
 }
 
-std::string table_text(const ModelCase& model, bool bold) {
-    const bool several = model.times.size() > 1;
-    const ModelTime& baseline = baseline_of(model.times);
-    const ModelTime* const ideal = several ? find(model.times, "ideal") : nullptr;
+std::string table_text(const std::vector<ModelTime>& times, bool bold) {
+    const bool several = times.size() > 1;
+    const ModelTime& baseline = baseline_of(times);
+    const ModelTime* const ideal = several ? find(times, "ideal") : nullptr;
     std::vector<Table::Column> columns{{"system", Table::Align::left}, {"time ms"}};
     if (several) columns.push_back({fmt::format("vs {}", baseline.system)});
     if (ideal != nullptr) columns.push_back({"of ideal"});
     columns.push_back({"tokens/s"});
     columns.push_back({"MFU"});
     Table table(columns);
-    for (const ModelTime& time : model.times) {
+    for (const ModelTime& time : times) {
         std::vector<std::string> cells{time.system, milliseconds(time.total)};
         if (several) cells.push_back(fmt::format("{:.2f}×", ratio(baseline.total, time.total)));
         if (ideal != nullptr) cells.push_back(percent(ratio(ideal->total, time.total)));
@@ -147,17 +126,17 @@ std::string table_text(const ModelCase& model, bool bold) {
     return table.text(bold);
 }
 
-std::string bars_text(const ModelCase& model) {
+std::string bars_text(const std::vector<ModelTime>& times) {
     std::size_t name_width = 0;
     Ps slowest = 0;
-    for (const ModelTime& time : model.times) {
+    for (const ModelTime& time : times) {
         name_width = std::max(name_width, time.system.size());
         slowest = std::max(slowest, time.total);
     }
     std::string out = fmt::format(
         "{:{}}  █ compute  ▒ exposed communication  · host (launches, synchronisation)\n", "time",
         name_width);
-    for (const ModelTime& time : model.times) {
+    for (const ModelTime& time : times) {
         const Breakdown parts = breakdown_of(time);
         const BarPart bar[] = {{static_cast<double>(parts.compute), "█"},
                                {static_cast<double>(parts.communication), "▒"},

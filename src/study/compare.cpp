@@ -1,28 +1,17 @@
-#include "base/nearest.hpp"
 #include "base/parallel.hpp"
-#include "base/quantity.hpp"
+#include "study/system_names.hpp"
 
 #include <moehub/compare.hpp>
 #include <moehub/error.hpp>
 #include <moehub/presets.hpp>
 
 #include <algorithm>
-#include <stdexcept>
-
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace moehub {
 namespace {
 
 constexpr std::string_view kIdeal = "ideal";
 constexpr std::string_view kUsualBaseline = "megatron-te";
-
-std::vector<std::string> system_names() {
-    std::vector<std::string> names;
-    for (const SystemInfo& system : all_systems()) names.push_back(system.name);
-    return names;
-}
 
 std::vector<LayerResult> simulate_all(const LayerInput& input,
                                       const std::vector<SystemSpec>& systems,
@@ -78,19 +67,7 @@ std::vector<SystemSpec> load_systems(const std::vector<std::string>& names) {
 }
 
 void check_systems(const std::vector<std::string>& systems) {
-    const std::vector<std::string> known = system_names();
-    if (systems.empty())
-        throw InputError(fmt::format("no system is named, allowed: {}", fmt::join(known, ", ")));
-    for (auto name = systems.begin(); name != systems.end(); ++name) {
-        const bool file = name->ends_with(".toml") || name->find('/') != name->npos;
-        if (file)
-            load_system(*name);
-        else if (std::find(known.begin(), known.end(), *name) == known.end())
-            throw InputError(fmt::format("unknown system {}, allowed: {}{}", moehub::quoted(*name),
-                                         fmt::join(known, ", "), did_you_mean(*name, known)));
-        if (std::find(systems.begin(), name, *name) != name)
-            throw InputError(fmt::format("system {} is named twice, allowed: once", quoted(*name)));
-    }
+    check_names(systems, moe_systems(), tp_systems());
 }
 
 Comparison compare(const LayerInput& input, const std::vector<std::string>& systems,
@@ -100,15 +77,8 @@ Comparison compare(const LayerInput& input, const std::vector<std::string>& syst
 
 Comparison compare_systems(const LayerInput& input, const std::vector<SystemSpec>& systems,
                            const CompareOptions& options) {
-    for (auto system = systems.begin(); system != systems.end(); ++system) {
-        const bool twice = std::any_of(systems.begin(), system, [&](const SystemSpec& other) {
-            return other.name == system->name;
-        });
-        if (twice)
-            throw InputError(fmt::format("two systems are named {}, allowed: one of a name",
-                                         moehub::quoted(system->name)));
-        check_layer(input, *system, options.layer);
-    }
+    check_unlike(systems);
+    for (const SystemSpec& system : systems) check_layer(input, system, options.layer);
     std::vector<LayerResult> results = simulate_all(input, systems, options);
 
     const IdealTimes ideal = ideal_times(input, systems, results, options.layer);

@@ -12,12 +12,35 @@ Block block_of(const Gpu& gpu, const Operations& operations, int count,
     return block;
 }
 
+int windowed_layers(const Model& model) {
+    return model.attention.window > 0 ? model.attention.window_layers : 0;
+}
+
 }  // namespace
+
+void share_attention(Rest& rest, const Model& slice, const Gpu& gpu, const Sequences& sequences,
+                     const ModelOptions& options) {
+    const int windowed = windowed_layers(slice);
+    rest.attention =
+        block_of(gpu, attention_core(slice, sequences, 0), slice.layers - windowed, options);
+    if (windowed > 0)
+        rest.windowed = block_of(gpu, attention_core(slice, sequences, slice.attention.window),
+                                 windowed, options);
+}
+
+Rest rest_of_slice(const Model& slice, const Gpu& gpu, const Sequences& sequences,
+                   const ModelOptions& options) {
+    Rest rest;
+    share_attention(rest, slice, gpu, sequences, options);
+    rest.dense = block_of(gpu, activation_alone(slice, sequences.tokens), slice.layers, options);
+    rest.head = block_of(gpu, head(slice, sequences.tokens, options.training), 1, options);
+    return rest;
+}
 
 Rest rest_of(const Model& model, const Gpu& gpu, const Sequences& sequences,
              const ModelOptions& options) {
     const Attention& attention = model.attention;
-    const int windowed = attention.window > 0 ? attention.window_layers : 0;
+    const int windowed = windowed_layers(model);
     Rest rest;
     rest.attention =
         block_of(gpu, attention_block(model, sequences, 0), model.layers - windowed, options);

@@ -1,4 +1,4 @@
-/// Everything of a model but its MoE layers: blocks of operators, timed by the GPU's model.
+/// Everything of a model but what is simulated: blocks of operators, timed by the GPU's model.
 #pragma once
 #include "sim/gpu/transformer_time.hpp"
 
@@ -23,12 +23,20 @@ struct Block {
 struct Rest {
     Block attention;
     Block windowed;
-    Block dense;
+    Block dense;  ///< FFNs; of a model that GPUs share, their activations
     Block head;
 };
 
 Rest rest_of(const Model& model, const Gpu& gpu, const Sequences& sequences,
              const ModelOptions& options);
+
+/// Attention between its matrices instead of all of it, on a share of the heads.
+void share_attention(Rest& rest, const Model& slice, const Gpu& gpu, const Sequences& sequences,
+                     const ModelOptions& options);
+
+/// Of a dense model: what one GPU runs between the matrices, and its share of the head.
+Rest rest_of_slice(const Model& slice, const Gpu& gpu, const Sequences& sequences,
+                   const ModelOptions& options);
 
 /// What all of it waits for its eager host.
 LayerTypeTime host_of(const Rest& rest);

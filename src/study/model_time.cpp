@@ -4,9 +4,11 @@
 //         + head,
 //
 // each block from its start, when its host starts to issue, to its last kernel. Where a system
-// overlaps passes, attention and MoE layers are one part, forward beside backward.
+// overlaps passes, attention and MoE layers are one part, forward beside backward. Dense models:
+// model_dense.cpp.
 #include "base/quantity.hpp"
-#include "study/model_rest.hpp"
+#include "study/model_attention.hpp"
+#include "study/model_sum.hpp"
 #include "study/overlapped_layer.hpp"
 #include "systems/systems.hpp"
 
@@ -31,16 +33,24 @@ void check_whole(const Model& model) {
     if (model.vocab <= 0) refuse("vocabulary");
 }
 
-std::vector<LayerTypeTime> parts_of(const Model& model, const Rest& rest, LayerTypeTime moe) {
+std::vector<LayerTypeTime> parts_of(const Model& model, const Rest& rest,
+                                    const std::vector<SubLayerResult>& halves, LayerTypeTime moe) {
+    const auto half = [&](std::size_t i) {
+        const LayerResult& result = halves[i].result;
+        return LayerTypeTime{std::string(name_of(halves[i].part)),
+                             model.layers,
+                             result.time,
+                             0,
+                             0,
+                             result.breakdown};
+    };
     std::vector<LayerTypeTime> parts;
-    if (rest.attention.count > 0)
-        parts.push_back(rest.attention.part("attention", Part::attention));
-    if (rest.windowed.count > 0)
-        parts.push_back(rest.windowed.part(
-            fmt::format("attention, window {}", model.attention.window), Part::attention));
+    if (!halves.empty()) parts.push_back(half(0));
+    add_attention(parts, model, rest);
+    if (!halves.empty()) parts.push_back(half(1));
     LayerTypeTime norms = rest.attention.part("norms and residuals", Part::norms);
     norms.count += rest.windowed.count;  // the same kernels, windowed or not
-    if (norms.count > 0) parts.push_back(std::move(norms));
+    if (norms.total() > 0) parts.push_back(std::move(norms));
     parts.push_back(std::move(moe));
     if (rest.dense.count > 0) parts.push_back(rest.dense.part("dense FFNs", Part::dense));
     parts.push_back(rest.head.part("LM head", Part::head));
@@ -64,14 +74,6 @@ Comparison simulate_pass(const LayerInput& input, const std::vector<SystemSpec>&
     return compare_systems(input, systems, one_way);
 }
 
-/// What follows from the parts.
-void sum_up(ModelTime& time, const LayerInput& input) {
-    for (const LayerTypeTime& part : time.parts) time.total += part.total();
-    const double seconds = to_seconds(time.total);
-    time.tokens_per_second = static_cast<double>(input.routing.tokens) / seconds;
-    time.mfu = time.flops / (seconds * input.machine.gpus() * input.machine.gpu.bf16_flops);
-}
-
 /// Systems as their layers are simulated. In training, those that overlap passes have a layer, too:
 /// one pass after the other.
 std::vector<SystemSpec> as_layers(std::vector<SystemSpec> systems, const ModelOptions& options) {
@@ -91,41 +93,54 @@ std::vector<ModelTime> simulate_models(const LayerInput& input,
     const Model& model = input.model;
     check_whole(model);
     const std::vector<SystemSpec> layers = as_layers(systems, options);
+    std::optional<SharedAttention> shared;
+    if (options.attention_gpus > 0) {
+        for (const SystemSpec& system : layers) check_layer(input, system, options.layer);
+        shared = shared_attention(input, options);
+    }
     const Comparison forward = simulate_pass(input, layers, options, Pass::forward);
     std::optional<Comparison> backward;
     if (options.training) backward = simulate_pass(input, layers, options, Pass::backward);
 
-    const Sequences sequences =
+    Sequences sequences =
         sequences_of(model, input.routing.tokens, input.machine.gpus(), options.sequence);
-    const Rest rest = rest_of(model, input.machine.gpu, sequences, options);
+    Rest rest = rest_of(model, input.machine.gpu, sequences, options);
+    if (shared) {
+        sequences = shared->sequences;
+        share_attention(rest, shared->slice, input.machine.gpu, sequences, options);
+    }
     std::vector<ModelTime> times;
     for (std::size_t i = 0; i < systems.size(); ++i) {
         ModelTime time;
         time.system = systems[i].name;
         time.spec = systems[i];
         time.moe = forward.rows[i].result;
-        LayerTypeTime moe{"MoE layers", model.moe_layers(), time.moe.time, 0};
+        if (shared) time.sub_layers = shared->halves;
+        LayerTypeTime moe{"MoE layers",       model.moe_layers(), time.moe->time, 0, 0,
+                          time.moe->breakdown};
         if (backward) {
             time.moe_backward = backward->rows[i].result;
             moe.backward = time.moe_backward->time;
+            add(moe.simulated, time.moe_backward->breakdown);
         }
         if (systems[i].overlap_passes) {
             time.overlapped = overlapped_time(input, systems[i], sequences, options);
             moe = {"attention, MoE layers", model.moe_layers(), 0, 0, time.overlapped->period};
         }
-        time.parts =
-            parts_of(model, time.overlapped ? apart_from_moe(model, rest) : rest, std::move(moe));
+        time.parts = parts_of(model, time.overlapped ? apart_from_moe(model, rest) : rest,
+                              time.sub_layers, std::move(moe));
         time.flops = (options.training ? 3 : 1) * static_cast<double>(input.routing.tokens) *
                      flops_per_token(model, sequences);
-        sum_up(time, input);
+        sum_up(time, input.machine, input.routing.tokens);
         times.push_back(std::move(time));
     }
     return times;
 }
 
 const ModelTime& baseline_of(const std::vector<ModelTime>& times) {
-    const auto usual = std::find_if(times.begin(), times.end(),
-                                    [](const auto& one) { return one.system == "megatron-te"; });
+    const auto usual = std::find_if(times.begin(), times.end(), [](const auto& one) {
+        return one.system == "megatron-te" || one.system == "tp-nvls";
+    });
     if (usual != times.end()) return *usual;
     return *std::max_element(times.begin(), times.end(),
                              [](const auto& a, const auto& b) { return a.total < b.total; });

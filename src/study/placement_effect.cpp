@@ -117,7 +117,7 @@ Ps rest_of_model(const EffectInput& input, const EffectOptions& options,
     const ModelTime one = simulate_models({input.machine, input.model, routing, placement},
                                           {input.systems.front()}, model_options)
                               .front();
-    return one.total - input.model.moe_layers() * one.moe.time;
+    return one.total - input.model.moe_layers() * one.moe->time;
 }
 
 double ratio(Ps time, Ps of) {

@@ -97,7 +97,7 @@ void run_under(const SystemSpec& system, const LayerInput& input, const ModelOpt
         return;
     }
     const ModelTime whole = simulate_models(input, {system}, options).front();
-    note(whole.moe, cell);
+    note(*whole.moe, cell);
     cell.model_time = whole.total;
 }
 

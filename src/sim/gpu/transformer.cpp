@@ -59,12 +59,11 @@ Operation activation(const Model& model, std::int64_t tokens) {
             {Traffic{3 * kElement * out, 2 * kElement * out}}};
 }
 
-void project_gqa(const Model& model, std::int64_t tokens, Operations& list) {
+/// What lies between the matrix of queries, keys and values and attention.
+void split_gqa(const Model& model, std::int64_t tokens, Operations& list) {
     const Attention& a = model.attention;
     const std::int64_t query = std::int64_t{a.heads} * a.head_dim;
     const std::int64_t key = std::int64_t{a.kv_heads} * a.head_dim;
-    list.push_back(
-        linear("query, key, value", Part::attention, tokens, {model.hidden, query + 2 * key}));
     // Split and reshape are views, but grouped queries lie between their keys and are copied out;
     // backward, the three gradients are put side by side again.
     const double all = bytes(tokens, query + 2 * key);
@@ -78,23 +77,30 @@ void project_gqa(const Model& model, std::int64_t tokens, Operations& list) {
     list.push_back(pass_over("rope of keys", bytes(tokens, key)));
 }
 
-void project_mla(const Model& model, std::int64_t tokens, Operations& list) {
+void project_gqa(const Model& model, std::int64_t tokens, Operations& list) {
     const Attention& a = model.attention;
-    const std::int64_t heads = a.heads;
-    const std::int64_t query = heads * (a.qk_nope_head_dim + a.qk_rope_head_dim);
-    // Two matrices read the same rows; backward, their gradients are added.
-    const double rows = bytes(tokens, model.hidden);
-    list.push_back({"shared input", Part::attention, {}, {Traffic{2 * rows, rows}}});
+    const std::int64_t heads = std::int64_t{a.heads} + 2 * std::int64_t{a.kv_heads};
+    list.push_back(
+        linear("query, key, value", Part::attention, tokens, {model.hidden, heads * a.head_dim}));
+    split_gqa(model, tokens, list);
+}
+
+/// Queries of all heads from their latent, or without one from the rows themselves.
+void expand_queries(const Model& model, std::int64_t tokens, Operations& list) {
+    const Attention& a = model.attention;
+    const std::int64_t query = std::int64_t{a.heads} * (a.qk_nope_head_dim + a.qk_rope_head_dim);
     if (a.q_lora_rank > 0) {
-        list.push_back(
-            linear("query, down", Part::attention, tokens, {model.hidden, a.q_lora_rank}));
         list.push_back(norm("norm of the query's latent", tokens, a.q_lora_rank));
         list.push_back(linear("query, up", Part::attention, tokens, {a.q_lora_rank, query}));
     } else {
         list.push_back(linear("query", Part::attention, tokens, {model.hidden, query}));
     }
-    list.push_back(linear("key and value, down", Part::attention, tokens,
-                          {model.hidden, a.kv_lora_rank + a.qk_rope_head_dim}));
+}
+
+/// Keys and values of all heads from their latent.
+void expand_keys(const Model& model, std::int64_t tokens, Operations& list) {
+    const Attention& a = model.attention;
+    const std::int64_t heads = a.heads;
     list.push_back(norm("norm of the latent", tokens, a.kv_lora_rank));
     const std::int64_t expanded = heads * (a.qk_nope_head_dim + a.v_head_dim);
     list.push_back(
@@ -104,6 +110,28 @@ void project_mla(const Model& model, std::int64_t tokens, Operations& list) {
     const double from = bytes(tokens, expanded + a.qk_rope_head_dim);
     const double to = bytes(tokens, expanded + heads * a.qk_rope_head_dim);
     list.push_back({"rope of keys", Part::attention, {Traffic{from, to}}, {Traffic{to, from}}});
+}
+
+void project_mla(const Model& model, std::int64_t tokens, Operations& list) {
+    const Attention& a = model.attention;
+    // Two matrices read the same rows; backward, their gradients are added.
+    const double rows = bytes(tokens, model.hidden);
+    list.push_back({"shared input", Part::attention, {}, {Traffic{2 * rows, rows}}});
+    if (a.q_lora_rank > 0)
+        list.push_back(
+            linear("query, down", Part::attention, tokens, {model.hidden, a.q_lora_rank}));
+    expand_queries(model, tokens, list);
+    list.push_back(linear("key and value, down", Part::attention, tokens,
+                          {model.hidden, a.kv_lora_rank + a.qk_rope_head_dim}));
+    expand_keys(model, tokens, list);
+}
+
+void attend(const Model& model, const Sequences& sequences, int window, Operations& list) {
+    for (const AttentionShape& shape : attention_shapes(model, sequences, window))
+        list.push_back({"attention",
+                        Part::attention,
+                        {AttentionCall{shape, false}},
+                        {AttentionCall{shape, true}}});
 }
 
 }  // namespace
@@ -125,16 +153,29 @@ Operations attention_block(const Model& model, const Sequences& sequences, int w
         project_mla(model, tokens, list);
     else
         project_gqa(model, tokens, list);
-    for (const AttentionShape& shape : attention_shapes(model, sequences, window))
-        list.push_back({"attention",
-                        Part::attention,
-                        {AttentionCall{shape, false}},
-                        {AttentionCall{shape, true}}});
+    attend(model, sequences, window, list);
     const std::int64_t out = std::int64_t{a.heads} * (mla ? a.v_head_dim : a.head_dim);
     list.push_back(linear("output", Part::attention, tokens, {out, model.hidden}));
     list.push_back(residual("residual add of attention", model, tokens));
     list.push_back(norm("norm before the FFN", tokens, model.hidden));
     return list;
+}
+
+Operations attention_core(const Model& model, const Sequences& sequences, int window) {
+    Operations list;
+    if (model.attention.kind == Attention::Kind::mla) {
+        expand_queries(model, sequences.tokens, list);
+        expand_keys(model, sequences.tokens, list);
+    } else {
+        split_gqa(model, sequences.tokens, list);
+    }
+    attend(model, sequences, window, list);
+    for (Operation& one : list) one.part = Part::attention;
+    return list;
+}
+
+Operations activation_alone(const Model& model, std::int64_t tokens) {
+    return {activation(model, tokens)};
 }
 
 Operations dense_ffn(const Model& model, std::int64_t tokens) {

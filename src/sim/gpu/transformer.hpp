@@ -59,6 +59,13 @@ Sequences sequences_of(const Model& model, std::int64_t tokens, int gpus, int as
 /// norm. `window`: tokens a query looks back, 0: all.
 Operations attention_block(const Model& model, const Sequences& sequences, int window);
 
+/// Of that, what lies between attention's input matrix (of latent attention: the matrices down to
+/// its latents) and its output matrix; all of it counts as attention.
+Operations attention_core(const Model& model, const Sequences& sequences, int window);
+
+/// Of a dense layer's FFN, what lies between its matrices.
+Operations activation_alone(const Model& model, std::int64_t tokens);
+
 /// The FFN of a dense layer, its norm and residual add aside.
 Operations dense_ffn(const Model& model, std::int64_t tokens);
 

@@ -1,0 +1,81 @@
+#include "report/model_head.hpp"
+
+#include "report/comparison.hpp"
+#include "report/table.hpp"
+#include "report/tp_comparison.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace moehub {
+namespace {
+
+std::string model_words(const Model& model, const ModelOptions& options,
+                        const Sequences& sequences) {
+    return fmt::format("{} layers, {}, sequences of {} token{}", model.layers,
+                       options.training ? "forward and backward" : "forward",
+                       grouped(sequences.length), sequences.length == 1 ? "" : "s");
+}
+
+std::string host_words(const Machine& machine, const ModelOptions& options) {
+    if (!options.eager) return "CUDA graphs";
+    return fmt::format("an eager host, one operator every {}",
+                       duration(to_seconds(machine.gpu.overheads.eager_launch)));
+}
+
+}  // namespace
+
+Sequences sequences_of(const ModelCase& model) {
+    const LayerCase& layer = model.layer;
+    const int gpus = layer.machine.gpus();
+    const int group = std::max(1, model.options.attention_gpus);
+    const std::int64_t share = (layer.routing.tokens - 1) / gpus + 1;
+    return sequences_of(layer.model, share * group, 1, model.options.sequence);
+}
+
+Sequences sequences_of(const DenseCase& model) {
+    return sequences_of(model.layer.model, model.layer.tokens, 1, model.options.sequence);
+}
+
+std::string head_text(const ModelCase& model) {
+    std::string out =
+        head_text(model.layer) +
+        fmt::format("{}; outside MoE layers {}\n",
+                    model_words(model.layer.model, model.options, sequences_of(model)),
+                    host_words(model.layer.machine, model.options));
+    if (model.options.attention_gpus == 0) return out;
+    return out + fmt::format("attention under tensor parallelism in groups of {} GPU{}: {}\n",
+                             model.options.attention_gpus,
+                             model.options.attention_gpus == 1 ? "" : "s",
+                             model.times.front().sub_layers.front().result.system);
+}
+
+std::string head_text(const DenseCase& model) {
+    return head_text(model.layer) +
+           fmt::format("{}; outside sub-layers {}{}\n",
+                       model_words(model.layer.model, model.options, sequences_of(model)),
+                       host_words(model.layer.machine, model.options),
+                       model.options.training && model.options.overlap_gradients
+                           ? "; weights' gradients while rows travel"
+                           : "");
+}
+
+std::string checks_text(const ModelCase& model) {
+    Comparison layers;
+    for (const ModelTime& time : model.times) layers.rows.push_back({time.spec, *time.moe, 1, {}});
+    return checks_text(layers);
+}
+
+std::string checks_text(const DenseCase& model) {
+    Comparison layers;
+    for (const ModelTime& time : model.times) {
+        layers.rows.push_back({time.spec, time.sub_layers.front().result, 1, {}});
+        LayerResult& sum = layers.rows.back().result;
+        for (const SubLayerResult& one : time.sub_layers)
+            sum.largest_error = std::max(sum.largest_error, one.result.largest_error);
+    }
+    return tp_checks_text(model.layer, layers);
+}
+
+}  // namespace moehub

@@ -1,0 +1,214 @@
+// Runs `moehub compare --layer-type tp` and `run --layer-type tp`, `list` and `lines`: what they
+// print of tensor-parallel sub-layers, and the line for every kind of bad input.
+#include "cli_fixture.hpp"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace {
+
+using cli_test::Cli;
+using cli_test::Outcome;
+using cli_test::text_of;
+using nlohmann::json;
+
+const std::string kTp = " --layer-type tp ";
+const std::string kSmall =
+    " --layer-type tp --gpus 4 --tokens 256 --set model.hidden=512 --set model.dense_ffn=1024 ";
+const std::string kSystems = " --systems ideal,tp-nvls,cais ";
+
+class TpCli : public Cli {
+  protected:
+    json json_of(const std::string& arguments) const {
+        const Outcome outcome = moehub(arguments + " --json");
+        EXPECT_EQ(outcome.code, 0) << arguments << ": " << outcome.err;
+        return json::parse(outcome.out);
+    }
+    void expect_text(const Outcome& outcome, const std::string& part) const {
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        EXPECT_NE(outcome.out.find(part), std::string::npos) << outcome.out;
+    }
+};
+
+TEST_F(TpCli, DoesATableSayWhatWasSimulated) {
+    const Outcome outcome = moehub("compare" + kSmall + kSystems);
+    expect_text(outcome,
+                "llama-7b on dgx-h100: 4 GPUs, 256 tokens, sub-layer L1 (attention's output, norm, "
+                "FFN's first), row grain\nwith model.hidden=512, model.dense_ffn=1024\n");
+    expect_text(outcome, "vs tp-nvls");
+    expect_text(outcome, "of ideal");
+    for (const auto* title : {"time µs", "exposed µs", "up MB", "down MB", "SM busy", "█ compute"})
+        expect_text(outcome, title);
+    expect_text(outcome,
+                "Checked in every system: each GPU read each of 256 rows once, as the sum of all "
+                "GPUs' partial sums, each once.\n");
+}
+
+TEST_F(TpCli, HasJsonAllThatIsAsked) {
+    const json all = json_of("compare --sublayer L2" + kSmall + kSystems);
+    EXPECT_EQ(all["layer_type"], "tp");
+    EXPECT_EQ(all["machine"], "dgx-h100");
+    EXPECT_EQ(all["model"], "llama-7b");
+    EXPECT_EQ(all["gpus"], 4);
+    EXPECT_EQ(all["tokens"], 256);
+    EXPECT_EQ(all["sub_layer"], "L2");
+    EXPECT_EQ(all["grain"], "row");
+    EXPECT_EQ(all["baseline"], "tp-nvls");
+    ASSERT_EQ(all["results"].size(), 3u);
+    const double ideal = all["results"][0]["time_us"];
+    const double baseline = all["results"][1]["time_us"];
+    for (const json& one : all["results"]) {
+        const double time = one["time_us"];
+        EXPECT_NEAR(one["speedup"], baseline / time, 1e-9);
+        EXPECT_NEAR(one["share_of_ideal"], ideal / time, 1e-9);
+        EXPECT_EQ(one["rows"], 256);
+        EXPECT_FALSE(one.contains("software"));
+        EXPECT_EQ(one["verified"], false);
+    }
+}
+
+TEST_F(TpCli, AreAllSubLayersASum) {
+    const std::string arguments = "compare --sublayer all" + kSmall + kSystems;
+    const json all = json_of(arguments);
+    ASSERT_EQ(all["sub_layers"].size(), 4u);
+    for (std::size_t system = 0; system < 3; ++system) {
+        double sum = 0;
+        for (const json& part : all["sub_layers"])
+            sum += part["results"][system]["time_us"].get<double>();
+        EXPECT_NEAR(all["results"][system]["time_us"], sum, 1e-6);
+    }
+    EXPECT_EQ(all["sub_layers"][2]["sub_layer"], "L3");
+    json alone = json_of("compare --sublayer L3" + kSmall + kSystems);
+    EXPECT_EQ(all["sub_layers"][2]["results"], alone["results"]);
+    const Outcome text = moehub(arguments);
+    for (const auto* title : {"sub-layers L1, L2, L3, L4", "L1 µs", "L4 µs", "sum µs"})
+        expect_text(text, title);
+}
+
+TEST_F(TpCli, AreHalvesOfAttentionSimulatedOfModelsWithExperts) {
+    const std::string arguments =
+        " --layer-type tp --model mixtral-8x7b --gpus 4 --tokens 128 --set model.hidden=512 ";
+    expect_text(moehub("compare --sublayer attention-in" + arguments + kSystems),
+                "each GPU read each of 128 rows once.\n");
+    expect_text(moehub("compare --sublayer attention-out" + arguments + kSystems),
+                "each of 128 rows came to its GPU as the sum of all GPUs' partial sums, each once");
+    expect_refused_about("compare" + arguments, "found no dense FFN");
+}
+
+TEST_F(TpCli, IsWhatIsLeftOutSaid) {
+    const Outcome outcome = moehub("compare --machine single-switch" + kSmall);
+    expect_text(outcome, "Left out: ");
+    expect_text(outcome, "tp-nvls (asked for by name, it says why)");
+    expect_text(outcome, "ablations cais-base, cais-partial.\n");
+    const json all = json_of("compare --machine single-switch" + kSmall);
+    for (const json& one : all["results"]) EXPECT_NE(one["system"], "cais-base");
+}
+
+TEST_F(TpCli, DoesARunShowUnitsAndTheDataflow) {
+    const Outcome cais = moehub("run" + kSmall);
+    expect_text(cais,
+                "Dataflow optimizer:\n  GEMM (partial sums) + reduce-scatter + norm + "
+                "all-gather + GEMM: fused by thread blocks, ");
+    expect_text(cais, "\nlink ");
+    expect_text(cais, "\nChecked: each GPU read each of 256 rows once");
+    expect_text(moehub("run --system cais-base" + kSmall), "Dataflow optimizer:\n");
+    const Outcome plain = moehub("run --system tp-nvls" + kSmall);
+    EXPECT_EQ(plain.out.find("Dataflow"), std::string::npos);
+    json one = json_of("run --system cais" + kSmall)["results"][0];
+    json row = json_of("compare --systems tp-nvls,cais" + kSmall)["results"][1];
+    one.erase("speedup");
+    row.erase("speedup");
+    EXPECT_EQ(one, row);
+}
+
+TEST_F(TpCli, AreOutputsThoseOfTheReference) {
+    const std::string arguments = "compare --verify --gpus 4 --tokens 64" + kTp +
+                                  "--set model.hidden=256 --set model.dense_ffn=512" + kSystems;
+    expect_text(moehub(arguments), "\nVerified: outputs equal the reference's");
+    for (const json& one : json_of(arguments)["results"]) EXPECT_EQ(one["verified"], true);
+}
+
+TEST_F(TpCli, AreTokensTheModelsBatch) {
+    const json all = json_of("run --system ideal --gpus 2" + kTp +
+                             "--set model.sequence=48 --set model.batch=3 --set model.hidden=256");
+    EXPECT_EQ(all["tokens"], 144);
+}
+
+TEST_F(TpCli, RunsOneGpu) {
+    for (const json& one : json_of("compare --layer-type tp --gpus 1 --tokens 64 --set "
+                                   "model.hidden=256" +
+                                   kSystems)["results"])
+        EXPECT_GT(one["time_us"], 0) << one["system"];
+}
+
+TEST_F(TpCli, GrainThreadsAndSettingsWork) {
+    const auto one = moehub("compare --threads 1 --json" + kSmall + kSystems);
+    EXPECT_EQ(one.code, 0) << one.err;
+    EXPECT_EQ(one.out, moehub("compare --threads 4 --json" + kSmall + kSystems).out);
+    const std::string tiny = "run --gpus 2 --tokens 32 --grain packet --set model.hidden=256" + kTp;
+    EXPECT_EQ(json_of(tiny)["grain"], "packet");
+    const json plain = json_of("run" + kSmall);
+    const json changed = json_of("run" + kSmall + "--set system.cais.fuse_blocks=false");
+    EXPECT_NE(plain["results"][0]["time_us"], changed["results"][0]["time_us"]);
+    const auto path = saved("out.json", "old");
+    EXPECT_EQ(moehub("run --tokens 0" + kTp + "-o " + path).code, 2);
+    EXPECT_EQ(text_of(path), "old");
+    EXPECT_EQ(moehub("run --json" + kSmall + "-o " + path).out, "");
+    EXPECT_EQ(json::parse(text_of(path)), plain);
+}
+
+TEST_F(TpCli, AreOptionsOfMoeLayersRefused) {
+    for (const std::string option :
+         {"--routing uniform", "--seed 2", "--layer 1", "--pass forward", "--tp 2", "--replicas 1",
+          "--region-rows 10", "--page-rows 64", "--host graph", "--fp8", "--fused-activation"})
+        expect_refused("compare" + kTp + option, option.substr(0, option.find(' ')) +
+                                                     ": found with --layer-type tp, allowed: with "
+                                                     "MoE layers");
+    expect_refused("run --sublayer L1",
+                   "--sublayer: found with a MoE layer, allowed: with --layer-type tp");
+}
+
+TEST_F(TpCli, AreWordsThatDoNotFitRefused) {
+    expect_refused("compare --layer-type pp", "--layer-type: found \"pp\", allowed: moe, tp");
+    expect_refused("run --sublayer all" + kTp,
+                   "--sublayer: found \"all\", allowed: L1, L2, L3, L4, attention-out, "
+                   "attention-in");
+    expect_refused_about("compare --sublayer L5" + kTp, "attention-in, all");
+    expect_refused_about("compare --systems ideal,moe-hub" + kTp,
+                         "system \"moe-hub\" runs MoE layers, allowed for tensor-parallel "
+                         "sub-layers: ideal, tp-nvls, sp-nvls");
+    expect_refused_about("compare --systems cais",
+                         "system \"cais\" runs tensor-parallel sub-layers, allowed for MoE layers: "
+                         "ideal, torch");
+    expect_refused_about("compare --systems cias" + kTp, "did you mean \"cais\"?");
+    expect_refused_about("compare --systems cais,cais" + kTp, "named twice");
+    expect_refused_about("compare --systems ''" + kTp, "no system is named");
+    expect_refused_about("run --system cais --set system.cais.chunks=2" + kTp,
+                         "chunks is not a parameter of the program cais");
+    expect_refused("compare --tokens 0" + kTp,
+                   "--tokens: found \"0\", allowed: a whole number from 1 to 16777216");
+    expect_refused_about("compare --machine h100-cluster --gpus 16" + kTp + kSystems,
+                         "tensor parallelism works inside one node, found 2 nodes");
+    expect_refused_about("compare --machine h100-cluster --gpus 16" + kTp,
+                         "tensor parallelism works inside one node, found 2 nodes");
+}
+
+TEST_F(TpCli, AreSystemsListedAndCounted) {
+    const Outcome list = moehub("list systems");
+    const auto second = list.out.find("\nsystems of tensor-parallel sub-layers");
+    ASSERT_NE(second, std::string::npos) << list.out;
+    EXPECT_GT(list.out.find("  cais "), second);
+    EXPECT_LT(list.out.find("  moe-hub "), second);
+    EXPECT_EQ(list.out.find("  moe-hub ", second), std::string::npos);
+    const json all = json_of("list systems");
+    EXPECT_GT(all["systems"].size(), 20u);
+    EXPECT_EQ(all["tp_systems"].size(), 13u);
+
+    expect_text(moehub("lines"), "\nTensor-parallel sub-layers:\n");
+    expect_text(moehub("lines"), "(program of cais-base)");
+    EXPECT_EQ(json_of("lines")["tp_systems"].size(), 13u);
+    EXPECT_EQ(moehub("lines tp-nvls").out,
+              text_of(MOEHUB_SOURCE_DIR "/src/systems/tp/tp_nvls.cpp"));
+}
+
+}  // namespace
