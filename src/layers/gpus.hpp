@@ -40,6 +40,7 @@ class Gpus {
     std::uint32_t count() const { return static_cast<std::uint32_t>(cards_.size()); }
     const Machine& machine() const { return machine_; }
     sim::Card& card(GpuId gpu) { return cards_[gpu]; }
+    const sim::Card& card(GpuId gpu) const { return cards_[gpu]; }
     sim::Endpoint& endpoint(GpuId gpu) { return fabric.gpu(gpu); }
     sim::Hub& hub(GpuId gpu) { return hubs_[gpu]; }
 

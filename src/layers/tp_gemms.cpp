@@ -1,7 +1,5 @@
 #include "layers/tp_gemms.hpp"
 
-#include "sim/gpu/part_of_gpu.hpp"
-
 namespace moehub::layers {
 namespace {
 
@@ -28,7 +26,7 @@ FirstGemm::FirstGemm(TpLayer& layer, GpuId gpu, int sms, Made made, std::uint32_
     : layer_(layer),
       gpu_(gpu),
       made_(std::move(made)),
-      plan_(layer.plan_first(gpu, with_sms(layer.gpus.card(gpu).gpu, sms))),
+      plan_(layer.plan_first(gpu, sms)),
       overlaps_(layer.pieces, layer.rows(), block_rows(plan_)),
       gemm_(layer.gpus.card(gpu), plan_, sim::TileOrder::by_rows,
             [this](std::uint32_t block) { block_done(block); }) {
@@ -51,7 +49,7 @@ Process FirstGemm::run() {
 SecondGemm::SecondGemm(TpLayer& layer, GpuId gpu, int sms)
     : layer_(layer),
       gpu_(gpu),
-      plan_(layer.plan_second(gpu, with_sms(layer.gpus.card(gpu).gpu, sms))),
+      plan_(layer.plan_second(gpu, sms)),
       overlaps_(layer.pieces, layer.rows(), block_rows(plan_)),
       gemm_(layer.gpus.card(gpu), plan_, sim::TileOrder::by_rows_that_come) {
     gemm_.use_sms(sms);

@@ -1,6 +1,7 @@
 #include "layers/tp_layer.hpp"
 
 #include "sim/gpu/gemm.hpp"
+#include "sim/gpu/part_of_gpu.hpp"
 
 #include <stdexcept>
 
@@ -56,30 +57,43 @@ void TpLayer::add_regions(GpuId gpu) {
 
 // Kernels.
 
-GemmPlan TpLayer::plan_first(GpuId gpu, const Gpu& card) const {
-    return plan_gemm(card,
-                     {input.tokens, share_of(shape.before, gpu, gpus.count()), shape.hidden, true});
+GemmPlan TpLayer::plan_first(GpuId gpu, int sms) const {
+    const auto of = [&](std::uint32_t share) {
+        return GemmShape{input.tokens, share_of(shape.before, share, gpus.count()), shape.hidden,
+                         true};
+    };
+    return plan_on(gpu, sms, of(0), of(gpu));
 }
 
-GemmPlan TpLayer::plan_second(GpuId gpu, const Gpu& card) const {
-    const std::int64_t columns =
-        shape.after_whole ? shape.after : share_of(shape.after, gpu, gpus.count());
-    return plan_gemm(card, {input.tokens, shape.hidden, columns, true});
+GemmPlan TpLayer::plan_second(GpuId gpu, int sms) const {
+    const auto of = [&](std::uint32_t share) {
+        const std::int64_t columns =
+            shape.after_whole ? shape.after : share_of(shape.after, share, gpus.count());
+        return GemmShape{input.tokens, shape.hidden, columns, true};
+    };
+    return plan_on(gpu, sms, of(0), of(gpu));
 }
 
-/// Forward the residual is read beside the sum, and written; backward the norm's input and the
-/// residual's gradient are read, and the gradient is written once.
+/// All GPUs run the same kernel, whatever their clocks and shares: that of the first.
+GemmPlan TpLayer::plan_on(GpuId gpu, int sms, const GemmShape& firsts, const GemmShape& own) const {
+    const GemmPlan like = plan_gemm(with_sms(input.machine.gpu, sms), firsts);
+    return plan_gemm_like(with_sms(gpus.card(gpu).gpu, sms), own, like);
+}
+
+/// Forward the residual is read beside the sum, and written; backward its gradient is read beside
+/// the sum and the norm's input.
 Traffic TpLayer::norm_traffic(std::int64_t count, int addends) const {
     Traffic traffic = moehub::norm_traffic(input.machine.gpu, count, shape.hidden, Norm::rms);
     const double bytes = static_cast<double>(count) * static_cast<double>(row_bytes());
-    traffic.read += (addends + (shape.backward ? 2 : 1)) * bytes;
-    if (!shape.backward) traffic.written += bytes;
+    const int residuals = options.residual ? 1 : 0;
+    traffic.read += (addends + residuals + (shape.backward ? 1 : 0)) * bytes;
+    if (!shape.backward) traffic.written += residuals * bytes;
     return traffic;
 }
 
 Process TpLayer::run_first(GpuId gpu) {
     if (!has_first()) co_return;
-    const GemmPlan plan = plan_first(gpu, gpus.card(gpu).gpu);
+    const GemmPlan plan = plan_first(gpu, gpus.card(gpu).gpu.sms);
     co_await run_gemm(gpus.card(gpu), plan);
     gpus.first_gemm_ended(gpu);
     for (std::uint32_t piece = 0; piece < pieces.count(); ++piece) made_partials(gpu, piece);
@@ -88,7 +102,7 @@ Process TpLayer::run_first(GpuId gpu) {
 Process TpLayer::run_second(GpuId gpu) {
     if (!has_second()) co_return;
     for (std::uint32_t piece = 0; piece < pieces.count(); ++piece) read(gpu, piece);
-    const GemmPlan plan = plan_second(gpu, gpus.card(gpu).gpu);
+    const GemmPlan plan = plan_second(gpu, gpus.card(gpu).gpu.sms);
     co_await run_gemm(gpus.card(gpu), plan);
 }
 

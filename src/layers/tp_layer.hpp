@@ -13,6 +13,7 @@
 #include "layers/pieces.hpp"
 #include "layers/tp_numbers.hpp"
 #include "layers/tp_shape.hpp"
+#include "sim/gpu/gemm.hpp"
 
 namespace moehub::layers {
 
@@ -38,9 +39,9 @@ class TpLayer {
     bool has_first() const { return shape.before > 0; }
     bool has_second() const { return shape.after > 0; }
 
-    // Kernels. `card` may be a part of the GPU (part_of_gpu.hpp).
-    GemmPlan plan_first(GpuId gpu, const Gpu& card) const;
-    GemmPlan plan_second(GpuId gpu, const Gpu& card) const;
+    // Kernels, on so many of a GPU's SMs.
+    GemmPlan plan_first(GpuId gpu, int sms) const;
+    GemmPlan plan_second(GpuId gpu, int sms) const;
     /// Residual add and norm of so many rows, with `addends` further rows to be added to each.
     Traffic norm_traffic(std::int64_t count, int addends) const;
     /// As kernels of their own on the whole card; the books are kept.
@@ -109,6 +110,7 @@ class TpLayer {
     std::uint64_t identity(GpuId gpu, std::uint32_t row) const;
     std::uint64_t shared_identity(std::uint32_t row) const;
     void add_regions(GpuId gpu);
+    GemmPlan plan_on(GpuId gpu, int sms, const GemmShape& firsts, const GemmShape& own) const;
     void check_total(GpuId gpu, std::uint32_t row, Sum sum) const;
     std::vector<double> summed(GpuId gpu, std::uint32_t row, Sum sum) const;
     const double* found(GpuId gpu, std::uint32_t row);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -189,16 +190,16 @@ bool Endpoint::idle() const {
 }
 
 void Endpoint::describe_waiters(std::string& text) const {
-    for (const Program& program : programs_) {
-        if (program.unit) continue;
-        text += fmt::format("\n  gpu {}: {}", id_, program.name);
-    }
-    for (const Counter& counter : counters_) {
-        for (const Waiter& waiter : counter.waiters) {
-            text += fmt::format("\n  gpu {}: waits for {}, has {} of {}", id_, counter.name,
-                                counter.value, waiter.value);
-        }
-    }
+    std::map<std::string, int> lines;  // many of a kind may wait for the same
+    for (const Program& program : programs_)
+        if (!program.unit) ++lines[program.name];
+    for (const Counter& counter : counters_)
+        for (const Waiter& waiter : counter.waiters)
+            ++lines[fmt::format("waits for {}, has {} of {}", counter.name, counter.value,
+                                waiter.value)];
+    for (const auto& [line, times] : lines)
+        text += fmt::format("\n  gpu {}: {}{}", id_, line,
+                            times > 1 ? fmt::format(" ({} times)", times) : "");
 }
 
 }  // namespace moehub::sim

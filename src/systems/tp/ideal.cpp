@@ -19,8 +19,8 @@ struct Shared {
 Process program(Shared& shared, GpuId gpu) {
     TpLayer& layer = shared.layer;
     sim::Card& card = layer.gpus.card(gpu);
-    const GemmPlan first = layer.has_first() ? layer.plan_first(gpu, card.gpu) : GemmPlan{};
-    const GemmPlan second = layer.has_second() ? layer.plan_second(gpu, card.gpu) : GemmPlan{};
+    const GemmPlan first = layer.has_first() ? layer.plan_first(gpu, card.gpu.sms) : GemmPlan{};
+    const GemmPlan second = layer.has_second() ? layer.plan_second(gpu, card.gpu.sms) : GemmPlan{};
     const sim::CounterId done = card.endpoint.add_counter("kernels of the bound");
     const auto run = [&](const GemmPlan& plan) -> Process {
         if (!plan.runs.empty()) co_await run_gemm(card, plan);
