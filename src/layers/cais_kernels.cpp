@@ -6,24 +6,47 @@ namespace moehub::layers {
 namespace {
 
 constexpr Bytes kFlag = 16;
+constexpr Bytes kPart = 16384;   ///< at most, unless a row is longer
+constexpr int kPartsAtOnce = 5;  ///< at least as many fit, unless rows are too long
+
+/// Bytes that a GPU has in flight to a home. Coordinated, loads and reductions each take up to half
+/// of the tables in front of it, and no more than keeps the GPU's links busy over a round trip;
+/// what else bounds them is what a GPU has outstanding.
+Bytes in_flight(const TpLayer& layer, bool coordinate) {
+    const Machine& machine = layer.input.machine;
+    const Bytes outstanding = machine.collective.outstanding_loads * machine.link.payload;
+    if (!coordinate) return outstanding;
+    const Ps trip = machine.hub.store_latency + machine.hub.read_latency + 4 * machine.link.latency;
+    const double busy = machine.link.bandwidth * to_seconds(trip) / layer.others();
+    const Bytes tables = Bytes{machine.cais.merge_entries} * machine.link.payload *
+                         (machine.switches - machine.switches_down);
+    return std::min({outstanding, tables / 2, static_cast<Bytes>(busy)});
+}
+
+std::uint32_t part_rows(const TpLayer& layer, bool coordinate) {
+    const Bytes part = std::min(kPart, in_flight(layer, coordinate) / kPartsAtOnce);
+    return static_cast<std::uint32_t>(std::max<Bytes>(1, part / layer.row_bytes()));
+}
 
 }  // namespace
 
 CaisKernels::CaisKernels(TpLayer& layer)
     : layer_(layer),
       coordinate_(layer.system.coordinate && layer.others() > 0),
+      part_rows_(part_rows(layer, coordinate_)),
+      parts_in_flight_(std::max<std::int64_t>(
+          1, in_flight(layer, coordinate_) / (part_rows_ * layer.row_bytes()))),
       sums_(layer.gpus.add_counters("sums of a piece", layer.pieces.count())),
       made_(layer.gpus.add_counters("own partial sums of a piece", layer.pieces.count())),
       ready_(layer.gpus.add_counters("a normalised piece", layer.pieces.count())),
       shared_(layer.gpus.add_counter("own pieces that are normalised")),
-      reductions_(add_window("acknowledged reductions")),
-      loads_(add_window("loads that came")),
+      windows_{add_window("acknowledged reductions"), add_window("loads that came")},
       answered_(layer.gpus.add_counters("a loaded piece", layer.pieces.count())),
       loaded_(layer.gpus.add_counter("pieces that the second GEMM has")) {
-    const std::size_t most = std::max<std::size_t>(layer.pieces.count(), layer.rows());
-    for (const For what : {For::launch, For::reduction, For::load})
-        met_[static_cast<std::size_t>(what)] =
-            layer.gpus.add_counters("thread blocks of all GPUs", what == For::launch ? most : layer.pieces.count());
+    const std::size_t pieces = layer.pieces.count();
+    const std::size_t sizes[] = {layer.rows(), pieces, pieces};
+    for (std::size_t i = 0; i < 3; ++i)
+        met_[i] = layer.gpus.add_counters("thread blocks of all GPUs", sizes[i]);
     if (layer.others() == 0) return;
     const sim::SumsWatch watch{layer.piece_bytes(0), layer.others(), sums_};
     std::vector<GpuId> all(layer.gpus.count());
@@ -42,7 +65,8 @@ Process CaisKernels::meet(GpuId gpu, For what, std::uint32_t number) {
     transfer.kind = sim::Kind::meet;
     transfer.dst = static_cast<GpuId>((gpu + 1) % layer_.gpus.count());
     transfer.bytes = switches * fabric.link().payload;
-    transfer.address = ((std::uint64_t{number} << 2) + kind) * static_cast<std::uint64_t>(transfer.bytes);
+    transfer.address =
+        ((std::uint64_t{number} << 2) + kind) * static_cast<std::uint64_t>(transfer.bytes);
     transfer.target.merge = static_cast<std::uint16_t>(layer_.gpus.count());
     transfer.answered = met_[kind] + number;
     layer_.gpus.endpoint(gpu).post(transfer);
@@ -55,23 +79,13 @@ CaisKernels::Window CaisKernels::add_window(const char* name) const {
             std::vector<std::vector<std::int64_t>>(gpus, std::vector<std::int64_t>(gpus))};
 }
 
-/// Coordinated, loads and reductions each take half of the tables in front of a home; otherwise
-/// what a GPU has outstanding is all that bounds them.
-std::int64_t CaisKernels::parts_in_flight() const {
-    const Machine& machine = layer_.input.machine;
-    const std::int64_t tables = std::int64_t{machine.cais.merge_entries} *
-                                (machine.switches - machine.switches_down);
-    const std::int64_t lines = coordinate_ ? tables / 2 : machine.collective.outstanding_loads;
-    const Bytes part = layer_.parts_of(0).front().count * layer_.row_bytes();
-    return std::max<std::int64_t>(1, lines * machine.link.payload / part);
-}
-
-Process CaisKernels::enter(GpuId gpu, GpuId home, Window& window) {
+Process CaisKernels::enter(GpuId gpu, GpuId home, Of what) {
     sim::Endpoint& endpoint = layer_.gpus.endpoint(gpu);
-    std::int64_t& posted = window.posted[gpu][home];
-    while (posted - endpoint.value(window.through + home) >= parts_in_flight()) {
-        const std::int64_t enough = posted - parts_in_flight() + 1;
-        co_await endpoint.until(window.through + home, enough);
+    const sim::CounterId through = window(what).through + home;
+    std::int64_t& posted = window(what).posted[gpu][home];
+    while (posted - endpoint.value(through) >= parts_in_flight_) {
+        const std::int64_t enough = posted - parts_in_flight_ + 1;
+        co_await endpoint.until(through, enough);
     }
     ++posted;
 }
@@ -93,15 +107,15 @@ Process CaisKernels::reduce(GpuId gpu, std::uint32_t piece) {
         co_return;
     }
     co_await meet(gpu, For::reduction, piece);
-    for (const TpLayer::Stretch& part : layer_.parts_of(piece)) {
+    for (const TpLayer::Stretch& part : layer_.parts_of(piece, part_rows_)) {
         if (coordinate_)
-            co_await enter(gpu, part.home, reductions_);
+            co_await enter(gpu, part.home, Of::reductions);
         else
-            ++reductions_.posted[gpu][part.home];
+            ++window(Of::reductions).posted[gpu][part.home];
         sim::Transfer transfer = layer_.reduction(part.home, part, layer_.totals);
         transfer.target.merge = static_cast<std::uint16_t>(layer_.others());
         transfer.from_sm = true;
-        transfer.answered = reductions_.through + part.home;
+        transfer.answered = window(Of::reductions).through + part.home;
         endpoint.post(transfer);
     }
 }
@@ -117,8 +131,8 @@ sim::Endpoint::Until CaisKernels::own_made(GpuId gpu, std::uint32_t piece) {
 
 Process CaisKernels::all_acknowledged(GpuId gpu) {
     for (std::uint32_t home = 0; home < layer_.gpus.count(); ++home) {
-        const std::int64_t all = reductions_.posted[gpu][home];
-        co_await layer_.gpus.endpoint(gpu).until(reductions_.through + home, all);
+        const std::int64_t all = window(Of::reductions).posted[gpu][home];
+        co_await layer_.gpus.endpoint(gpu).until(window(Of::reductions).through + home, all);
     }
 }
 
@@ -149,7 +163,8 @@ void CaisKernels::normalised(GpuId gpu, std::uint32_t piece) {
     sim::Transfer flag;
     flag.group = everyone_;
     flag.bytes = kFlag;
-    flag.address = std::uint64_t{piece} * static_cast<std::uint64_t>(layer_.gpus.fabric.link().payload);
+    flag.address =
+        std::uint64_t{piece} * static_cast<std::uint64_t>(layer_.gpus.fabric.link().payload);
     flag.from_sm = true;
     flag.arrived = ready_ + piece;
     endpoint.post(flag);
@@ -169,13 +184,13 @@ Process CaisKernels::load(GpuId gpu, std::uint32_t piece, SecondGemm& gemm) {
 
 Process CaisKernels::load_parts(GpuId gpu, std::uint32_t piece) {
     sim::Endpoint& endpoint = layer_.gpus.endpoint(gpu);
-    const std::vector<TpLayer::Stretch> parts = layer_.parts_of(piece);
+    const std::vector<TpLayer::Stretch> parts = layer_.parts_of(piece, part_rows_);
     for (const TpLayer::Stretch& part : parts) {
-        co_await enter(gpu, part.home, loads_);
+        co_await enter(gpu, part.home, Of::loads);
         sim::Transfer transfer = layer_.load(part);
         transfer.target.merge = static_cast<std::uint16_t>(layer_.others());
         transfer.arrived = answered_ + piece;
-        transfer.answered = loads_.through + part.home;
+        transfer.answered = window(Of::loads).through + part.home;
         endpoint.post(transfer);
     }
     co_await endpoint.until(answered_ + piece, static_cast<std::int64_t>(parts.size()));

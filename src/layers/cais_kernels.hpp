@@ -2,10 +2,11 @@
 /// homes and load them from there with instructions whose requests switches merge.
 ///
 /// Meetings (`coordinate`): before a row block of the first GEMM starts, before a piece is reduced,
-/// and before it is loaded; the last one is also how others learn that its home has normalised it,
-/// since the home comes only then. Without coordination the home tells them by a multicast flag. A
-/// coordinated GPU has a bounded number of bytes in flight; as reductions are acknowledged when
-/// they have left the switch's table, one that runs ahead pauses.
+/// and before it is loaded. The last one is also how others learn that its home has normalised it,
+/// since the home comes only then. Without coordination the home tells them by a multicast flag.
+///
+/// Throttling: a coordinated GPU has no more in flight to a home than the switches' tables hold.
+/// Reductions are acknowledged when they have left the table, so one that runs ahead pauses.
 #pragma once
 #include "layers/tp_gemms.hpp"
 
@@ -44,28 +45,30 @@ class CaisKernels {
     Process meet(GpuId gpu, For what, std::uint32_t number);
     Process load(GpuId gpu, std::uint32_t piece, SecondGemm& gemm);
     Process load_parts(GpuId gpu, std::uint32_t piece);
+    enum class Of { reductions, loads };
     /// Parts in flight, by the home that they are for.
     struct Window {
         sim::CounterId through = 0;                     ///< by home: parts
         std::vector<std::vector<std::int64_t>> posted;  ///< [gpu][home]
     };
+    Window& window(Of what) { return windows_[static_cast<std::size_t>(what)]; }
     Window add_window(const char* name) const;
     /// Waits until one more part may be in flight, and counts it.
-    Process enter(GpuId gpu, GpuId home, Window& window);
-    std::int64_t parts_in_flight() const;  ///< for one home
+    Process enter(GpuId gpu, GpuId home, Of what);
     std::int64_t pieces_at_once() const { return 2 * layer_.gpus.count(); }
 
     TpLayer& layer_;
     bool coordinate_;
-    sim::CounterId met_[3];     ///< by what for: the first of so many
-    sim::CounterId sums_;       ///< by piece: at its home, others' are all there
-    sim::CounterId made_;       ///< by piece: the GPU's own
-    sim::CounterId ready_;      ///< by piece: normalised at its home
-    sim::CounterId shared_;     ///< pieces of one's own that are normalised
-    Window reductions_;         ///< parts that are acknowledged
-    Window loads_;              ///< parts that have come
-    sim::CounterId answered_;   ///< by piece: parts that have come
-    sim::CounterId loaded_;     ///< pieces that are there
+    std::uint32_t part_rows_;       ///< rows of a part
+    std::int64_t parts_in_flight_;  ///< for one home
+    sim::CounterId met_[3];         ///< by what for: the first of so many
+    sim::CounterId sums_;           ///< by piece: at its home, others' are all there
+    sim::CounterId made_;           ///< by piece: the GPU's own
+    sim::CounterId ready_;          ///< by piece: normalised at its home
+    sim::CounterId shared_;         ///< pieces of one's own that are normalised
+    Window windows_[2];             ///< reductions that are acknowledged, loads that have come
+    sim::CounterId answered_;       ///< by piece: parts that have come
+    sim::CounterId loaded_;         ///< pieces that are there
     sim::GroupId everyone_ = sim::kNoGroup;
 };
 

@@ -41,8 +41,7 @@ void divide_sms(const std::vector<Operator>& operators, const Gpu& gpu, Fused& f
     if (first == nullptr || second == nullptr || gpu.sms < 2) return;
     const double all = first->seconds + second->seconds;
     const double share = first->seconds / std::max(first->seconds, all - 2 * second->tile);
-    fused.first_sms =
-        std::clamp(static_cast<int>(std::lround(share * gpu.sms)), 1, gpu.sms - 1);
+    fused.first_sms = std::clamp(static_cast<int>(std::lround(share * gpu.sms)), 1, gpu.sms - 1);
     fused.second_sms = gpu.sms - fused.first_sms;
 }
 
@@ -75,7 +74,8 @@ std::vector<Operator> operators_of(const TpInput& in) {
         norm_traffic(in.machine.gpu, (in.tokens - 1) / gpus + 1, shape.hidden, Norm::rms);
     made.push_back({Kind::norm, "norm", kernel_seconds(in.machine.gpu, norm)});
     if (shape.after > 0) {
-        const std::int64_t columns = shape.after_whole ? shape.after : share_of(shape.after, 0, gpus);
+        const std::int64_t columns =
+            shape.after_whole ? shape.after : share_of(shape.after, 0, gpus);
         made.push_back({Kind::gather, "all-gather"});
         made.push_back(gemm(in, Kind::multiply, "GEMM", shape.hidden, columns));
     }

@@ -32,8 +32,8 @@ struct Operator {
 struct Fused {
     std::size_t first = 0;
     std::size_t end = 0;
-    int first_sms = 0;   ///< of the GEMM that makes partial sums; 0: there is none
-    int second_sms = 0;  ///< of the GEMM that reads gathered rows; 0: there is none
+    int first_sms = 0;       ///< of the GEMM that makes partial sums; 0: there is none
+    int second_sms = 0;      ///< of the GEMM that reads gathered rows; 0: there is none
     bool by_blocks = false;  ///< blocks start as their rows come; false: a kernel after the other
 };
 

@@ -1,6 +1,6 @@
 /// Rows of a tensor-parallel layer in pieces: one GPU, a piece's home, adds up its rows, normalises
-/// them, and is asked for them. All are as long, but for the last; homes have as many, but for those
-/// at the end, which may have one less or none.
+/// them, and is asked for them. All are as long, but for the last; homes have as many, but for
+/// those at the end, which may have one less or none.
 #pragma once
 #include <algorithm>
 #include <cstdint>

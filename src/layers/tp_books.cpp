@@ -94,10 +94,10 @@ void TpLayer::share(GpuId gpu, std::uint32_t piece, Sum sum, bool normalised) {
 /// What a GPU has of a row that it reads; throws when that is not the row.
 const double* TpLayer::found(GpuId gpu, std::uint32_t row) {
     sim::Hub& hub = gpus.hub(gpu);
-    if (hub.sums(shared).identity(row) == shared_identity(row)) return hub.sums(shared).numbers(row);
+    if (hub.sums(shared).identity(row) == shared_identity(row))
+        return hub.sums(shared).numbers(row);
     const sim::RowSums& loaded = hub.sums(gathered);
-    if (loaded.complete(row, 1) &&
-        loaded.identity(row) == loaded.whole() * shared_identity(row))
+    if (loaded.complete(row, 1) && loaded.identity(row) == loaded.whole() * shared_identity(row))
         return loaded.numbers(row);
     const sim::RowMemory& stored = hub.memory(outputs);
     if (row < stored.rows() && stored.complete(row)) return stored.numbers(row);
@@ -138,9 +138,9 @@ void TpLayer::finish(GpuId gpu) {
     gpus.ended(gpu);
     for (std::uint32_t row = 0; row < rows(); ++row) {
         if (!has_second() && !home_here(gpu, pieces.piece_of(row))) continue;
-        const bool there =
-            has_second() ? read_[gpu][row]
-                         : gpus.hub(gpu).sums(shared).identity(row) == shared_identity(row);
+        const bool there = has_second()
+                               ? read_[gpu][row]
+                               : gpus.hub(gpu).sums(shared).identity(row) == shared_identity(row);
         if (!there) throw std::logic_error(fmt::format("gpu {} never had row {}", gpu, row));
     }
 }

@@ -66,10 +66,10 @@ class FirstGemm {
     Process launch() { return run_for(layer_.gpus.card(gpu_), plan_.start); }
     void start(std::uint32_t block) { gemm_.start(block, 1); }
     Process finish() { return gemm_.finish(layer_.rows()); }
-    /// Row blocks that fill its SMs.
+    /// Row blocks that fill the card.
     std::int64_t blocks_at_once() const {
         const std::int64_t columns = plan_.tiles_across * plan_.split;
-        return (plan_.slots - 1) / columns + 1;
+        return (layer_.gpus.card(gpu_).gpu.sms - 1) / columns + 1;
     }
     /// `co_await gemm.ended(n);` goes on when so many row blocks are done.
     sim::Endpoint::Until ended(std::int64_t blocks) { return gemm_.ended(blocks); }

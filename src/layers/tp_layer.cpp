@@ -10,7 +10,8 @@ namespace moehub::layers {
 namespace {
 
 constexpr double kLargestRounding = 1e-9;  ///< sums are added in another order than the reference's
-constexpr Bytes kTrain = 16384;  ///< row grain: finer than a collective's, since switches merge them
+constexpr Bytes kTrain =
+    16384;  ///< row grain: finer than a collective's, since switches merge them
 
 GpusOptions options_of(const TpJob& job) {
     const Bytes line = job.input.machine.link.payload;
@@ -56,8 +57,8 @@ void TpLayer::add_regions(GpuId gpu) {
 // Kernels.
 
 GemmPlan TpLayer::plan_first(GpuId gpu, const Gpu& card) const {
-    return plan_gemm(
-        card, {input.tokens, share_of(shape.before, gpu, gpus.count()), shape.hidden, true});
+    return plan_gemm(card,
+                     {input.tokens, share_of(shape.before, gpu, gpus.count()), shape.hidden, true});
 }
 
 GemmPlan TpLayer::plan_second(GpuId gpu, const Gpu& card) const {
@@ -69,8 +70,7 @@ GemmPlan TpLayer::plan_second(GpuId gpu, const Gpu& card) const {
 /// Forward the residual is read beside the sum, and written; backward the norm's input and the
 /// residual's gradient are read, and the gradient is written once.
 Traffic TpLayer::norm_traffic(std::int64_t count, int addends) const {
-    Traffic traffic =
-        moehub::norm_traffic(input.machine.gpu, count, shape.hidden, Norm::rms);
+    Traffic traffic = moehub::norm_traffic(input.machine.gpu, count, shape.hidden, Norm::rms);
     const double bytes = static_cast<double>(count) * static_cast<double>(row_bytes());
     traffic.read += (addends + (shape.backward ? 2 : 1)) * bytes;
     if (!shape.backward) traffic.written += bytes;
@@ -94,11 +94,12 @@ Process TpLayer::run_second(GpuId gpu) {
 
 // Transfers.
 
-std::vector<TpLayer::Stretch> TpLayer::parts_of(std::uint32_t piece) const {
-    const auto rows = static_cast<std::uint32_t>(std::max<Bytes>(1, kTrain / row_bytes()));
+std::vector<TpLayer::Stretch> TpLayer::parts_of(std::uint32_t piece,
+                                                std::uint32_t rows_of_part) const {
     std::vector<Stretch> parts;
-    for (std::uint32_t row = pieces.begin(piece); row < pieces.end(piece); row += rows)
-        parts.push_back({row, std::min(rows, pieces.end(piece) - row), pieces.home(piece)});
+    const std::uint32_t end = pieces.end(piece);
+    for (std::uint32_t row = pieces.begin(piece); row < end; row += rows_of_part)
+        parts.push_back({row, std::min(rows_of_part, end - row), pieces.home(piece)});
     return parts;
 }
 
@@ -138,8 +139,8 @@ LayerResult TpLayer::result() {
     if (!numbers.any() || !has_second()) return made;
     made.largest_error = numbers.largest_error();
     if (!(made.largest_error <= kLargestRounding))
-        throw std::logic_error(fmt::format("outputs differ from the reference by {:.3g}",
-                                           made.largest_error));
+        throw std::logic_error(
+            fmt::format("outputs differ from the reference by {:.3g}", made.largest_error));
     return made;
 }
 

@@ -79,8 +79,8 @@ class TpLayer {
     Stretch whole(std::uint32_t piece) const {
         return {pieces.begin(piece), pieces.rows(piece), pieces.home(piece)};
     }
-    /// In parts of some KB, which end alike on all GPUs, so that switches can merge them.
-    std::vector<Stretch> parts_of(std::uint32_t piece) const;
+    /// In parts of so many rows, which end alike on all GPUs, so that switches can merge them.
+    std::vector<Stretch> parts_of(std::uint32_t piece, std::uint32_t rows_of_part) const;
 
     // Transfers of a piece, to be completed by who posts them: `arrived`, `answered`, `from_sm`.
     /// Adds the GPU's partial sums of the piece at `to`.

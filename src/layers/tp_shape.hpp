@@ -6,8 +6,8 @@ namespace moehub::layers {
 
 struct TpShape {
     std::int64_t hidden = 0;
-    std::int64_t before = 0;  ///< inner width of the first GEMM, over all GPUs; 0: there is none
-    std::int64_t after = 0;   ///< columns of the second, over all GPUs; 0: there is none
+    std::int64_t before = 0;   ///< inner width of the first GEMM, over all GPUs; 0: there is none
+    std::int64_t after = 0;    ///< columns of the second, over all GPUs; 0: there is none
     bool after_whole = false;  ///< every GPU computes all of these columns
     bool backward = false;
 };

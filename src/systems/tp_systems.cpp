@@ -23,8 +23,8 @@ struct TpProgram {
     std::string_view name;
     const char* file;  ///< in src/systems/tp
     LayerResult (*run)(const layers::TpJob&);
-    bool in_switch = false;  ///< switches multicast and reduce
-    bool spare_sms = false;  ///< communication holds some, and some are left
+    bool in_switch = false;                   ///< switches multicast and reduce
+    bool spare_sms = false;                   ///< communication holds some, and some are left
     std::vector<std::string_view> keys = {};  ///< parameters it reads
 };
 
@@ -36,10 +36,20 @@ const std::vector<TpProgram>& programs() {
         {"coconet", "coconet.cpp", run_coconet, false, true, {"communication_sms"}},
         {"fuselib", "fuselib.cpp", run_fuselib, false, true, {"communication_sms"}},
         {"t3", "t3.cpp", run_t3},
-        {"coconet-nvls", "coconet_nvls.cpp", run_coconet_nvls, true, true, {"communication_sms", "load_window"}},
-        {"fuselib-nvls", "fuselib_nvls.cpp", run_fuselib_nvls, true, true, {"communication_sms", "load_window"}},
+        {"coconet-nvls",
+         "coconet_nvls.cpp",
+         run_coconet_nvls,
+         true,
+         true,
+         {"communication_sms", "load_window"}},
+        {"fuselib-nvls",
+         "fuselib_nvls.cpp",
+         run_fuselib_nvls,
+         true,
+         true,
+         {"communication_sms", "load_window"}},
         {"t3-nvls", "t3_nvls.cpp", run_t3_nvls, true},
-        {"ladm", "ladm.cpp", run_ladm},
+        {"ladm", "ladm.cpp", run_ladm, false, false, {"load_window"}},
         {"cais",
          "cais.cpp",
          run_cais,

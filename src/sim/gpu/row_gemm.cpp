@@ -31,9 +31,9 @@ void RowGemm::use_sms(int sms) {
     submit_next();
 }
 
-/// As if the block before it had just been submitted.
+/// As if the block before it had just been submitted; before the first comes the last, around.
 void RowGemm::begin_with(std::uint32_t row_block) {
-    if (row_block > 0) last_ = {row_block - 1, columns_};
+    last_ = {row_block - 1, columns_};
 }
 
 void RowGemm::start(std::uint32_t first_block, std::uint32_t blocks) {

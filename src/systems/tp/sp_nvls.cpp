@@ -22,8 +22,7 @@ Process program(Shared& shared, GpuId gpu) {
     layer.gpus.combine_began(gpu);
     if (layer.has_first()) co_await reduce_slice(shared.all, gpu, own_sums(layer, gpu));
     layer.gpus.combine_ended(gpu);
-    co_await run_stream(layer.gpus.card(gpu),
-                        layer.norm_traffic(own.bytes / layer.row_bytes(), 0));
+    co_await run_stream(layer.gpus.card(gpu), layer.norm_traffic(own.bytes / layer.row_bytes(), 0));
     share_own(layer, gpu, layer.has_first() ? TpLayer::Sum::all_in_totals : TpLayer::Sum::given,
               true);
     layer.gpus.dispatch_began(gpu);

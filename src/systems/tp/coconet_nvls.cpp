@@ -1,0 +1,49 @@
+// CoCoNet through the switch: its two kernels at once, with in-switch loads of sums and multicast
+// stores in place of the ring. The CAIS paper says no more than that multimem instructions were
+// extended; read here: the second kernel loads the sum of its GPU's share of every chunk that all
+// GPUs have made, normalises it, and stores it to all. All GPUs make pieces in the same order, and
+// homes take turns, as NCCL's chunks do, so that all of them have work from the start.
+#include "layers/run_tp.hpp"
+#include "layers/switched_kernel.hpp"
+#include "layers/tp_pieces.hpp"
+#include "systems/tp/tp.hpp"
+
+namespace moehub::systems {
+namespace {
+
+using namespace layers;
+
+struct Shared {
+    explicit Shared(TpLayer& of) : layer(of), kernel(of, SwitchedKernel::Norm::own_sms) {}
+    TpLayer& layer;
+    SwitchedKernel kernel;
+};
+
+Process first_gemm(Shared& shared, GpuId gpu) {
+    co_await run_first_by_pieces(
+        shared.layer, gpu, {shared.kernel.other_sms(gpu), 0},
+        [&shared, gpu](std::uint32_t piece) { shared.kernel.made(gpu, piece); });
+    shared.layer.gpus.combine_began(gpu);
+}
+
+Process program(Shared& shared, GpuId gpu) {
+    TpLayer& layer = shared.layer;
+    shared.kernel.hold(gpu);
+    Several gemm(layer.gpus.endpoint(gpu));
+    gemm.spawn("first GEMM", first_gemm(shared, gpu));
+    co_await layer.gpus.endpoint(gpu).delay(layer.input.machine.collective.switch_launch);
+    co_await shared.kernel.run(gpu);
+    co_await gemm.all();
+    layer.gpus.combine_ended(gpu);
+    co_await layer.run_second(gpu);
+    layer.finish(gpu);
+}
+
+}  // namespace
+
+LayerResult run_coconet_nvls(const TpJob& job) {
+    if (job.input.machine.gpus() == 1) return run_tp_alone(job);
+    return run_tp(job, Homes::in_turn, program);
+}
+
+}  // namespace moehub::systems

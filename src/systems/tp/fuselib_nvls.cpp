@@ -1,0 +1,50 @@
+// FuseLib through the switch: one persistent kernel, part of which computes tiles while the rest of
+// its warps wait until all GPUs have made a piece, load its sum through the switch, normalise it
+// and store it to all by multicast. The CAIS paper says no more than that multimem instructions
+// were extended; vLLM's GEMM with an all-reduce is such a kernel. The part that communicates is
+// `communication_sms` of the SMs; the norm is done between tiles, as FuseLib's here. All GPUs make
+// pieces in the same order, and homes take turns, so that all of them have work from the start.
+// Being part of the GEMM's kernel it costs no launch.
+#include "layers/run_tp.hpp"
+#include "layers/switched_kernel.hpp"
+#include "layers/tp_pieces.hpp"
+#include "systems/tp/tp.hpp"
+
+namespace moehub::systems {
+namespace {
+
+using namespace layers;
+
+struct Shared {
+    explicit Shared(TpLayer& of) : layer(of), kernel(of, SwitchedKernel::Norm::between_tiles) {}
+    TpLayer& layer;
+    SwitchedKernel kernel;
+};
+
+Process first_gemm(Shared& shared, GpuId gpu) {
+    co_await run_first_by_pieces(
+        shared.layer, gpu, {shared.kernel.other_sms(gpu), 0},
+        [&shared, gpu](std::uint32_t piece) { shared.kernel.made(gpu, piece); });
+    shared.layer.gpus.combine_began(gpu);
+}
+
+Process program(Shared& shared, GpuId gpu) {
+    TpLayer& layer = shared.layer;
+    shared.kernel.hold(gpu);
+    Several gemm(layer.gpus.endpoint(gpu));
+    gemm.spawn("first GEMM", first_gemm(shared, gpu));
+    co_await shared.kernel.run(gpu);
+    co_await gemm.all();
+    layer.gpus.combine_ended(gpu);
+    co_await layer.run_second(gpu);
+    layer.finish(gpu);
+}
+
+}  // namespace
+
+LayerResult run_fuselib_nvls(const TpJob& job) {
+    if (job.input.machine.gpus() == 1) return run_tp_alone(job);
+    return run_tp(job, Homes::in_turn, program);
+}
+
+}  // namespace moehub::systems
