@@ -337,6 +337,26 @@ TEST_P(Merging, trains_of_many_packets_are_merged_too) {
     EXPECT_GT(made.stats.merged, 0);
 }
 
+/// What packets see of a GPU that is late by 111 of them, and of a table that holds less than that.
+TEST(MergeUnit, is_as_full_in_row_grain_as_packets_make_it) {
+    for (const int entries : {100'000, 50}) {
+        sim::MergeStats stats[2];
+        for (const Grain grain : {Grain::packet, Grain::row}) {
+            sim::FabricOptions options;
+            options.grain = grain;
+            MergeBench bench(merging(4, 1, entries, 20'000 * kNs), options, {1, 65536});
+            stats[grain == Grain::row ? 1 : 0] = run_row(bench, Kind::reduce, {0, 0, 100 * kNs});
+            EXPECT_TRUE(bench.summed(0, 0));
+        }
+        EXPECT_EQ(stats[0].deepest, entries == 50 ? 50 : 112);
+        EXPECT_NEAR(static_cast<double>(stats[1].deepest), static_cast<double>(stats[0].deepest),
+                    1);
+        EXPECT_EQ(stats[0].merged, stats[1].merged);
+        EXPECT_EQ(stats[0].evicted > 0, entries == 50);
+        EXPECT_EQ(stats[1].evicted > 0, entries == 50);
+    }
+}
+
 TEST(MergeUnit, keeps_every_request_whatever_happens) {
     for (unsigned seed = 0; seed < 60; ++seed) {
         std::mt19937 random(seed);

@@ -89,6 +89,7 @@ class TpLayer {
     }
     sim::Transfer reduction(GpuId to, const Stretch& rows, sim::RegionId into) const;
     /// Loads the rows from their home.
+    sim::Transfer load(std::uint32_t piece) const { return load(whole(piece)); }
     sim::Transfer load(const Stretch& rows) const;
     /// Stores the shared rows of the piece to `to`.
     sim::Transfer store(GpuId to, std::uint32_t piece);

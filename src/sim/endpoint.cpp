@@ -73,8 +73,7 @@ TransferId Endpoint::post(const Transfer& wanted) {
         if (transfer.target.list != kNoGroup) issued = issue_list(transfer);
     }
     const TransferId id = fabric_->add_transfer(transfer);
-    const bool writes = transfer.kind == Kind::store || transfer.kind == Kind::reduce;
-    if (transfer.dst == id_ && !transfer.multicast() && writes) {
+    if (transfer.dst == id_ && !transfer.multicast() && is_write(transfer.kind)) {
         post_to_self(id);
         return id;
     }

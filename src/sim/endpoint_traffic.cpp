@@ -55,9 +55,7 @@ Ps Endpoint::copy_in_memory(Bytes bytes) {
 }
 
 void Endpoint::receive(const Train& train) {
-    if (train.kind != Kind::store && train.kind != Kind::reduce) {
-        fabric_->release(train.hold, now_, train.flits);
-    }
+    if (!is_write(train.kind)) fabric_->release(train.hold, now_, train.flits);
     if (train.kind != Kind::ack && !to_self(train)) packets_ += train.packets;
     const HubSpec& hub = fabric_->machine().hub;
     switch (train.kind) {

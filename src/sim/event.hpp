@@ -36,6 +36,11 @@ constexpr bool is_response(Kind kind) {
     return kind == Kind::ack || kind == Kind::data;
 }
 
+/// Requests that bring something into memory, and are acknowledged.
+constexpr bool is_write(Kind kind) {
+    return kind == Kind::store || kind == Kind::reduce;
+}
+
 /// Trains wait by class: 0 responses, 1 requests.
 constexpr std::size_t class_of(Kind kind) {
     return is_response(kind) ? 0 : 1;

@@ -63,8 +63,7 @@ void SharedFifo::feed(Fabric& fabric, Uplinks& uplinks) {
         // Of a train that is leaving, one packet at a time is here; where a link stands for
         // several, their staging holds more of it.
         const bool leaves = !channel.trains.empty() && uplink.wire->fold == 1 &&
-                            channel.trains.front().train.kind == Kind::store &&
-                            transfer.kind == Kind::store;
+                            is_write(channel.trains.front().train.kind) && is_write(transfer.kind);
         const std::int64_t leaving =
             leaves ? std::int64_t{channel.trains.front().train.packets} - 1 : 0;
         if (channel.packets - leaving >= room) return;

@@ -132,8 +132,7 @@ MergeTable::Id MergeUnit::add_entry(const MergeTable::Key& key, const Event& eve
     entry.first = entry.last = event.time;
     packets_ += event.train.packets;
     stats_.entries += event.train.packets;
-    const std::int64_t deep = trains_ ? std::min(charged(event.time), spec_.room) : packets_;
-    stats_.deepest = std::max(stats_.deepest, deep);
+    if (!trains_) stats_.deepest = std::max(stats_.deepest, packets_);
     return id;
 }
 
@@ -234,9 +233,9 @@ std::int64_t MergeUnit::charged(Ps now) const {
 
 /// Gives up entries until `need` packets more fit; false if they do not, for loads that wait.
 bool MergeUnit::make_room(Fabric& fabric, Ps now, std::int64_t need) {
-    if (packets_ + need <= spec_.room) return true;
+    if (!trains_ && packets_ + need <= spec_.room) return true;
     std::int64_t full = charged(now) + need;
-    stats_.deepest = std::max(stats_.deepest, std::min(full - need, spec_.room));
+    stats_.deepest = std::max(stats_.deepest, std::min(full, spec_.room));
     while (full > spec_.room) {
         const Id id = table_.least_used();
         if (id == MergeTable::kNone) return false;

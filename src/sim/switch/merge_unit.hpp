@@ -90,7 +90,7 @@ class MergeUnit {
     Spec spec_;
     const Wire* wire_;
     MergeTable table_;
-    std::int64_t packets_ = 0;  ///< of all entries: at least what they are charged
+    std::int64_t packets_ = 0;  ///< of all entries
     bool trains_ = false;       ///< of several packets: row grain
     std::vector<Event> out_;
     MergeStats stats_;
