@@ -64,7 +64,13 @@ TEST_F(TpCli, HasJsonAllThatIsAsked) {
         EXPECT_EQ(one["rows"], 256);
         EXPECT_FALSE(one.contains("software"));
         EXPECT_EQ(one["verified"], false);
+        const json& parts = one["breakdown"];
+        EXPECT_NEAR(parts["compute_us"].get<double>() + parts["communication_us"].get<double>() +
+                        parts["host_us"].get<double>(),
+                    time, 1e-6);
     }
+    EXPECT_EQ(all["results"][0]["breakdown"]["communication_us"], 0);
+    EXPECT_GT(all["results"][1]["breakdown"]["communication_us"], 0) << "a collective is exposed";
 }
 
 TEST_F(TpCli, AreAllSubLayersASum) {
