@@ -64,7 +64,13 @@ TEST_F(TpCli, HasJsonAllThatIsAsked) {
         EXPECT_EQ(one["rows"], 256);
         EXPECT_FALSE(one.contains("software"));
         EXPECT_EQ(one["verified"], false);
+        const json& parts = one["breakdown"];
+        EXPECT_NEAR(parts["compute_us"].get<double>() + parts["communication_us"].get<double>() +
+                        parts["host_us"].get<double>(),
+                    time, 1e-6);
     }
+    EXPECT_EQ(all["results"][0]["breakdown"]["communication_us"], 0);
+    EXPECT_GT(all["results"][1]["breakdown"]["communication_us"], 0) << "a collective is exposed";
 }
 
 TEST_F(TpCli, AreAllSubLayersASum) {
@@ -109,7 +115,7 @@ TEST_F(TpCli, DoesARunShowUnitsAndTheDataflow) {
     expect_text(cais,
                 "Dataflow optimizer:\n  GEMM (partial sums) + reduce-scatter + norm + "
                 "all-gather + GEMM: fused by thread blocks, ");
-    expect_text(cais, "\nlink ");
+    expect_text(cais, "\nlink\n");
     expect_text(cais, "\nChecked: each GPU read each of 256 rows once");
     expect_text(moehub("run --system cais-base" + kSmall), "Dataflow optimizer:\n");
     const Outcome plain = moehub("run --system tp-nvls" + kSmall);
@@ -169,7 +175,7 @@ TEST_F(TpCli, AreOptionsOfMoeLayersRefused) {
 }
 
 TEST_F(TpCli, AreWordsThatDoNotFitRefused) {
-    expect_refused("compare --layer-type pp", "--layer-type: found \"pp\", allowed: moe, tp");
+    expect_refused("compare --layer-type dense", "--layer-type: found \"dense\", allowed: moe, tp");
     expect_refused("run --sublayer all" + kTp,
                    "--sublayer: found \"all\", allowed: L1, L2, L3, L4, attention-out, "
                    "attention-in");
@@ -180,7 +186,7 @@ TEST_F(TpCli, AreWordsThatDoNotFitRefused) {
     expect_refused_about("compare --systems cais",
                          "system \"cais\" runs tensor-parallel sub-layers, allowed for MoE layers: "
                          "ideal, torch");
-    expect_refused_about("compare --systems cias" + kTp, "did you mean \"cais\"?");
+    expect_refused_about("compare --systems tp-nvsl" + kTp, "did you mean \"tp-nvls\"?");
     expect_refused_about("compare --systems cais,cais" + kTp, "named twice");
     expect_refused_about("compare --systems ''" + kTp, "no system is named");
     expect_refused_about("run --system cais --set system.cais.chunks=2" + kTp,

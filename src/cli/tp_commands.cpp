@@ -96,7 +96,7 @@ void run_tp_command(const LayerArguments& arguments, const std::optional<std::st
     put(arguments.json
             ? to_json(layer, parts)
             : head_text(layer) + "\n" + tp_table_text(one, colour) + "\n" + bars_text(one) + "\n" +
-                  dataflow + statistics_text(row.result, colour) + "\n" +
+                  dataflow + statistics_text(row.result, colour, "tokens") + "\n" +
                   tp_checks_text(layer, one),
         arguments.output);
 }

@@ -5,9 +5,11 @@
 namespace moehub::layers {
 
 /// What its GPUs share is made from the layer; the program is started on every GPU, and the books
-/// are checked when nothing is left to do.
+/// are checked when nothing is left to do. `travel`: rows are underway all the time; the bound has
+/// none.
 template <class Shared>
-LayerResult run_tp(const TpJob& job, Homes homes, Process (*program)(Shared&, GpuId)) {
+LayerResult run_tp(const TpJob& job, Homes homes, Process (*program)(Shared&, GpuId),
+                   bool travel = true) {
     TpLayer layer(job, homes);
     Shared shared(layer);
     // After an error programs still stand somewhere: they go before what they share.
@@ -15,7 +17,10 @@ LayerResult run_tp(const TpJob& job, Homes homes, Process (*program)(Shared&, Gp
         Gpus& gpus;
         ~DropPrograms() { gpus.fabric.drop_programs(); }
     } const drop{layer.gpus};
-    layer.gpus.run("sub-layer", [&](GpuId gpu) { return program(shared, gpu); });
+    layer.gpus.run("sub-layer", [&](GpuId gpu) {
+        if (travel) layer.begin(gpu);
+        return program(shared, gpu);
+    });
     return layer.result();
 }
 

@@ -124,8 +124,17 @@ void TpLayer::come_by_themselves(GpuId gpu) {
     }
 }
 
+void TpLayer::begin(GpuId gpu) {
+    if (others() == 0) return;
+    underway_.resize(gpus.count());
+    underway_[gpu] = true;
+    gpus.card(gpu).activity.communicate(1, gpus.endpoint(gpu).now());
+}
+
 /// Without a second GEMM a row ends at its home.
 void TpLayer::finish(GpuId gpu) {
+    if (!underway_.empty() && underway_[gpu])
+        gpus.card(gpu).activity.communicate(-1, gpus.endpoint(gpu).now());
     gpus.ended(gpu);
     for (std::uint32_t row = 0; row < rows(); ++row) {
         if (!has_second() && !home_here(gpu, pieces.piece_of(row))) continue;

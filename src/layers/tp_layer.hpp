@@ -65,6 +65,9 @@ class TpLayer {
     void read(GpuId gpu, std::uint32_t piece);
     /// Of the bound: all rows are there, nobody sent them.
     void come_by_themselves(GpuId gpu);
+    /// From here until it finishes, the GPU's rows are underway: where no kernel runs meanwhile,
+    /// that is exposed communication.
+    void begin(GpuId gpu);
     void finish(GpuId gpu);
     LayerResult result();
 
@@ -116,6 +119,7 @@ class TpLayer {
     const double* found(GpuId gpu, std::uint32_t row);
 
     std::vector<std::vector<bool>> read_;  ///< [gpu][row]
+    std::vector<bool> underway_;           ///< by GPU: begun
     bool normalised_ = true;               ///< what is shared
 };
 

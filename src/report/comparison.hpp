@@ -17,13 +17,14 @@ std::string table_text(const Comparison& comparison, bool bold);
 /// Each system's time as a bar divided into compute, exposed communication and host.
 std::string bars_text(const Comparison& comparison);
 
-/// What every run checked.
 /// What the words of the software column mean.
 std::string software_text(const Comparison& comparison);
+/// What every run checked.
 std::string checks_text(const Comparison& comparison);
 
-/// What the system's units counted, by unit, each with what it means.
-std::string statistics_text(const LayerResult& result, bool bold);
+/// What the system's units counted, by unit, each with what it means; `rows` is what a row is.
+std::string statistics_text(const LayerResult& result, bool bold,
+                            const std::string& rows = "(token, expert) pairs");
 
 /// The layer and "results", one per system; times in µs, sizes in bytes.
 std::string to_json(const LayerCase& layer, const Comparison& comparison);

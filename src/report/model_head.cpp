@@ -64,7 +64,13 @@ std::string head_text(const DenseCase& model) {
 std::string checks_text(const ModelCase& model) {
     Comparison layers;
     for (const ModelTime& time : model.times) layers.rows.push_back({time.spec, *time.moe, 1, {}});
-    return checks_text(layers);
+    std::string out = checks_text(layers);
+    if (model.options.attention_gpus > 0)
+        out += fmt::format(
+            "Attention: each GPU of a group read each of its {} rows once, and each came back as "
+            "the sum\nof all their partial sums, each once.\n",
+            grouped(model.times.front().sub_layers.front().result.rows));
+    return out;
 }
 
 std::string checks_text(const DenseCase& model) {

@@ -22,6 +22,7 @@ constexpr struct {
     {"al", "AL table and TLB, consumer's hub: where each token's row lies"},
     {"ts", "TS table, consumer's hub: tiles of rows that have come"},
     {"or", "OR table, at home: tokens whose experts are through"},
+    {"merge", "merge unit, switch's port: one request for all GPUs that ask for the same"},
     {"memory", "regions that receive rows"},
 };
 
@@ -55,14 +56,14 @@ Words in_words(const Statistic& one) {
 }
 
 /// What every system counts.
-std::vector<Statistic> of_layer(const LayerResult& result) {
+std::vector<Statistic> of_layer(const LayerResult& result, const std::string& rows) {
     const auto number = [](auto value) { return static_cast<double>(value); };
     return {
         {"layer", "GEMM-1_end_us", to_us(result.first_gemm),
          "from the start until the last GPU is through"},
         {"layer", "compute_us", to_us(result.breakdown.compute),
          "of the GPU that computes longest"},
-        {"layer", "rows", number(result.rows), "(token, expert) pairs"},
+        {"layer", "rows", number(result.rows), rows},
         {"layer", "payload_bytes", number(result.payload), "that crossed between GPUs"},
         {"layer", "packets", number(result.packets), "that reached a GPU, acknowledgements aside"},
         {"layer", "events", number(result.events), "that the simulator handled"},
@@ -71,8 +72,8 @@ std::vector<Statistic> of_layer(const LayerResult& result) {
 
 }  // namespace
 
-std::string statistics_text(const LayerResult& result, bool bold) {
-    std::vector<Statistic> list = of_layer(result);
+std::string statistics_text(const LayerResult& result, bool bold, const std::string& rows) {
+    std::vector<Statistic> list = of_layer(result, rows);
     list.insert(list.end(), result.statistics.begin(), result.statistics.end());
     std::size_t name_width = 0;
     std::size_t value_width = 0;

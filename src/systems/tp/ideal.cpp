@@ -38,7 +38,7 @@ Process program(Shared& shared, GpuId gpu) {
 }  // namespace
 
 LayerResult run_tp_ideal(const TpJob& job) {
-    return run_tp(job, Homes::blockwise, program);
+    return run_tp(job, Homes::blockwise, program, false);
 }
 
 }  // namespace moehub::systems
