@@ -31,6 +31,7 @@ FirstGemm::FirstGemm(TpLayer& layer, GpuId gpu, int sms, Made made, std::uint32_
       gemm_(layer.gpus.card(gpu), plan_, sim::TileOrder::by_rows,
             [this](std::uint32_t block) { block_done(block); }) {
     gemm_.use_sms(sms);
+    gemm_.keep_weights();
     gemm_.begin_with(overlaps_.first_block(first_piece));
 }
 
@@ -53,6 +54,7 @@ SecondGemm::SecondGemm(TpLayer& layer, GpuId gpu, int sms)
       overlaps_(layer.pieces, layer.rows(), block_rows(plan_)),
       gemm_(layer.gpus.card(gpu), plan_, sim::TileOrder::by_rows_that_come) {
     gemm_.use_sms(sms);
+    gemm_.keep_weights();
 }
 
 void SecondGemm::came(std::uint32_t piece) {

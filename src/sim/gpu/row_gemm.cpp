@@ -82,6 +82,7 @@ std::uint32_t RowGemm::sharing(const Tile& tile) {
 }
 
 const TileWork& RowGemm::work_when(std::uint32_t blocks_share) {
+    if (keeps_weights_) return plan_.runs.front().work;
     const auto [found, made] = works_.try_emplace(blocks_share, plan_.runs.front().work);
     if (made) found->second.hbm_bytes = plan_.row_bytes + plan_.weight_bytes / blocks_share;
     return found->second;

@@ -37,6 +37,9 @@ class RowGemm final : private BlockOwner {
     std::uint32_t block_rows() const { return static_cast<std::uint32_t>(plan_.tile_rows); }
     /// Has at most so many SMs from now on.
     void use_sms(int sms);
+    /// Weights are read once for all row blocks, as in a GEMM whose rows are all there: few enough
+    /// for L2 to keep them.
+    void keep_weights() { keeps_weights_ = true; }
     /// Goes from this row block on, and around; before any is started.
     void begin_with(std::uint32_t row_block);
     void start(std::uint32_t first_block, std::uint32_t blocks);
@@ -66,6 +69,7 @@ class RowGemm final : private BlockOwner {
     TileOrder order_;
     BlockDone done_;
     int sms_;                ///< that it may use
+    bool keeps_weights_ = false;
     std::uint32_t columns_;  ///< tiles of a row block, parts of a split sum included
     std::map<std::uint32_t, TileWork> works_;  ///< by how many row blocks share the weights
     std::set<Tile> ready_;                     ///< started and not yet submitted
