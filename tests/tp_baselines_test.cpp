@@ -1,10 +1,7 @@
 // Do the software baselines of tensor-parallel sub-layers move what they say, and nothing wrong?
 #include "sim/gpu/gemm.hpp"
 #include "sim/gpu/part_of_gpu.hpp"
-#include "small_layer.hpp"
-#include "systems/tp/tp.hpp"
-
-#include <moehub/tp.hpp>
+#include "small_tp.hpp"
 
 #include <array>
 
@@ -15,57 +12,6 @@ namespace {
 
 constexpr std::array<const char*, 7> kBaselines = {
     "coconet", "coconet-nvls", "fuselib", "fuselib-nvls", "t3", "t3-nvls", "ladm"};
-constexpr std::array<Grain, 2> kGrains = {Grain::packet, Grain::row};
-
-Model dense_model(int hidden) {
-    Model model = load_model("mega-gpt-4b");
-    model.hidden = hidden;
-    model.dense_ffn = 4096;
-    model.gated = false;
-    model.attention.heads = 16;
-    model.attention.kv_heads = 4;
-    model.attention.head_dim = 64;
-    return model;
-}
-
-/// Widths and rows of which nothing is a multiple of anything.
-Model odd_model() {
-    Model model = dense_model(1000);
-    model.dense_ffn = 1003;
-    model.gated = true;
-    model.attention.heads = 11;
-    model.attention.kv_heads = 11;
-    model.attention.head_dim = 50;
-    return model;
-}
-
-struct TpCase {
-    Machine machine = small_gpus(4);
-    Model model = dense_model(1024);
-    std::int64_t tokens = 1024;
-    SubLayer part = SubLayer::l1;
-    TpOptions options = {};
-
-    TpInput input() const { return {machine, model, tokens, part}; }
-    LayerResult run(const std::string& system) const {
-        return simulate_tp(input(), system, options);
-    }
-    LayerResult run_with(const std::string& system, sim::Fault fault) const {
-        const SystemSpec spec = load_system(system);
-        const TpInput in = input();
-        return systems::run_tp_job({in, spec, options, sim::Scheme::windows, fault});
-    }
-};
-
-TpCase odd_case(int gpus, std::int64_t tokens, Grain grain) {
-    TpCase one;
-    one.machine = small_gpus(gpus);
-    one.model = odd_model();
-    one.tokens = tokens;
-    one.options = {grain, true};
-    return one;
-}
-
 TEST(TpBaselines, sum_and_spread_rows_of_any_size_on_any_number_of_gpus) {
     for (const char* system : kBaselines) {
         for (const Grain grain : kGrains) {

@@ -1,7 +1,7 @@
 #include "report/tp_comparison.hpp"
 
 #include "base/utf8.hpp"
-#include "layers/dataflow.hpp"
+#include "layers/tp/dataflow.hpp"
 #include "report/table.hpp"
 #include "study/collective_names.hpp"
 

@@ -6,7 +6,7 @@
 // are simulated. The first layer's L2 has no FFN before it and the last one's no attention behind
 // it: the two halves are one L2, so that there are as many as layers.
 #include "base/quantity.hpp"
-#include "layers/tp_shape.hpp"
+#include "layers/tp/tp_shape.hpp"
 #include "study/model_slice.hpp"
 #include "study/model_sum.hpp"
 

@@ -111,16 +111,26 @@ void MergeUnit::reduce(Fabric& fabric, const Event& event) {
     } else {
         Entry& entry = table_[id];
         join(entry, event);
-        if (entry.train.sum == kNoSum) {
-            entry.train.sum = event.train.sum;
-        } else if (event.train.sum != kNoSum) {
-            fabric.sums().merge(entry.train.sum, event.train.sum);
-        }
+        add_up(fabric, entry, event.train);
     }
     Entry& entry = table_[id];
     remember(entry, event.train);
     if (entry.count >= entry.wanted) return send_home(fabric, id, event.time);
     table_.use(id);
+}
+
+/// A fault of what joins others strikes here; that of who came first strikes their sum, at home.
+void MergeUnit::add_up(Fabric& fabric, Entry& entry, const Train& train) {
+    if (train.sum == kNoSum) return;
+    const bool faulty = fabric.transfer(train.transfer).faulty;
+    const Fault::What what = faulty ? fabric.options().fault.what : Fault::What::none;
+    if (what == Fault::What::drop || what == Fault::What::delay) {
+        fabric.sums().take(train.sum);
+        return;
+    }
+    if (what == Fault::What::duplicate)
+        fabric.sums().merge(entry.train.sum, fabric.sums().copy(train.sum));
+    fabric.sums().merge(entry.train.sum, train.sum);
 }
 
 MergeTable::Id MergeUnit::add_entry(const MergeTable::Key& key, const Event& event, State state) {

@@ -79,6 +79,7 @@ class MergeUnit {
     Id add_entry(const MergeTable::Key& key, const Event& event, State state);
     void join(Entry& entry, const Event& event);
     void remember(Entry& entry, const Train& train);
+    void add_up(Fabric& fabric, Entry& entry, const Train& train);
     void pass(const Event& event, bool merge);
     void send_home(Fabric& fabric, Id id, Ps now);
     void give_data(Fabric& fabric, Entry& entry, const MergeTable::Requester& to, Ps now);

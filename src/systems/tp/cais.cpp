@@ -1,9 +1,10 @@
 // CAIS: the first GEMM's tiles reduce their partial sums into a row's home, the second GEMM's tiles
 // load rows from there, and switches merge what all GPUs ask for the same. What runs together is
-// what the dataflow optimizer says (layers/dataflow.hpp).
-#include "layers/cais_kernels.hpp"
-#include "layers/dataflow.hpp"
-#include "layers/run_tp.hpp"
+// what the dataflow optimizer says (layers/tp/dataflow.hpp).
+#include "layers/tp/cais_kernels.hpp"
+#include "layers/tp/dataflow.hpp"
+#include "layers/tp/run_tp.hpp"
+#include "layers/tp/tp_pieces.hpp"
 #include "sim/collective/communicator.hpp"
 #include "systems/tp/tp.hpp"
 
@@ -39,13 +40,6 @@ struct Shared {
     std::deque<FirstGemm> first;
     std::deque<SecondGemm> second;
 };
-
-std::vector<std::uint32_t> own_pieces(const TpLayer& layer, GpuId gpu) {
-    std::vector<std::uint32_t> own;
-    for (std::uint32_t piece = 0; piece < layer.pieces.count(); ++piece)
-        if (layer.home_here(gpu, piece)) own.push_back(piece);
-    return own;
-}
 
 /// The first GEMM has all SMs until the second has rows; then each has its group.
 Process divide_sms(Shared& shared, GpuId gpu) {

@@ -7,10 +7,10 @@
 // copies (collective.channel_copy), hand over at NCCL's latency of a hop, its flags included, and
 // stay until the last row is gathered.
 #include "layers/exchange.hpp"
-#include "layers/moving_sms.hpp"
-#include "layers/run_tp.hpp"
-#include "layers/tp_pieces.hpp"
-#include "layers/tp_ring.hpp"
+#include "layers/tp/moving_sms.hpp"
+#include "layers/tp/run_tp.hpp"
+#include "layers/tp/tp_pieces.hpp"
+#include "layers/tp/tp_ring.hpp"
 #include "systems/tp/tp.hpp"
 
 #include <deque>

@@ -3,9 +3,9 @@
 // extended; read here: the second kernel loads the sum of its GPU's share of every chunk that all
 // GPUs have made, normalises it, and stores it to all. All GPUs make pieces in the same order, and
 // homes take turns, as NCCL's chunks do, so that all of them have work from the start.
-#include "layers/run_tp.hpp"
-#include "layers/switched_kernel.hpp"
-#include "layers/tp_pieces.hpp"
+#include "layers/tp/run_tp.hpp"
+#include "layers/tp/switched_kernel.hpp"
+#include "layers/tp/tp_pieces.hpp"
 #include "systems/tp/tp.hpp"
 
 namespace moehub::systems {

@@ -9,10 +9,10 @@
 // fence has it. Memory adds up what arrives and is charged for it, where FuseLib writes it to a
 // place of its own; homes read all of it in any case.
 #include "layers/exchange.hpp"
-#include "layers/moving_sms.hpp"
-#include "layers/run_tp.hpp"
-#include "layers/tp_flags.hpp"
-#include "layers/tp_pieces.hpp"
+#include "layers/tp/moving_sms.hpp"
+#include "layers/tp/run_tp.hpp"
+#include "layers/tp/tp_flags.hpp"
+#include "layers/tp/tp_pieces.hpp"
 #include "systems/tp/tp.hpp"
 
 #include <deque>

@@ -5,9 +5,9 @@
 // `communication_sms` of the SMs; the norm is done between tiles, as FuseLib's here. All GPUs make
 // pieces in the same order, and homes take turns, so that all of them have work from the start.
 // Being part of the GEMM's kernel it costs no launch.
-#include "layers/run_tp.hpp"
-#include "layers/switched_kernel.hpp"
-#include "layers/tp_pieces.hpp"
+#include "layers/tp/run_tp.hpp"
+#include "layers/tp/switched_kernel.hpp"
+#include "layers/tp/tp_pieces.hpp"
 #include "systems/tp/tp.hpp"
 
 namespace moehub::systems {

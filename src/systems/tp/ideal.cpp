@@ -1,7 +1,7 @@
 // The bound: no communication, and no order among the tiles of both GEMMs and the norm. Rows add up
 // and come by themselves.
-#include "layers/run_tp.hpp"
-#include "layers/tp_gemms.hpp"
+#include "layers/tp/run_tp.hpp"
+#include "layers/tp/tp_gemms.hpp"
 #include "systems/tp/tp.hpp"
 
 #include <memory>

@@ -10,11 +10,11 @@
 // that not all GPUs load from one. A tile's loads fill memory's bandwidth at both ends as others
 // do, though the home's L2 would answer most.
 #include "layers/exchange.hpp"
-#include "layers/piece_loads.hpp"
-#include "layers/run_tp.hpp"
-#include "layers/tp_flags.hpp"
-#include "layers/tp_gemms.hpp"
-#include "layers/tp_pieces.hpp"
+#include "layers/tp/piece_loads.hpp"
+#include "layers/tp/run_tp.hpp"
+#include "layers/tp/tp_flags.hpp"
+#include "layers/tp/tp_gemms.hpp"
+#include "layers/tp/tp_pieces.hpp"
 #include "systems/tp/tp.hpp"
 
 #include <deque>

@@ -1,7 +1,7 @@
 // Megatron's sequence parallelism through the switch: a GEMM, a reduce-scatter by in-switch loads,
 // a norm of one's own rows, an all-gather by multicast, a GEMM, one after the other.
-#include "layers/run_tp.hpp"
-#include "layers/tp_slices.hpp"
+#include "layers/tp/run_tp.hpp"
+#include "layers/tp/tp_slices.hpp"
 #include "systems/tp/tp.hpp"
 
 namespace moehub::systems {

@@ -8,10 +8,10 @@
 // top; the first piece is a DMA, too, where T3 stores it remotely tile by tile; communication comes
 // before kernels in HBM, as everywhere here, and T3's arbitration (MCA) is not modelled.
 #include "layers/exchange.hpp"
-#include "layers/run_tp.hpp"
-#include "layers/tp_gemms.hpp"
-#include "layers/tp_pieces.hpp"
-#include "layers/tp_ring.hpp"
+#include "layers/tp/run_tp.hpp"
+#include "layers/tp/tp_gemms.hpp"
+#include "layers/tp/tp_pieces.hpp"
+#include "layers/tp/tp_ring.hpp"
 #include "systems/tp/tp.hpp"
 
 namespace moehub::systems {

@@ -8,10 +8,10 @@
 // them to a home in flight (Klenk), which is less than a port's merge units hold: a GPU that is
 // ahead waits for the others. What waits longer than an entry may goes home as a partial sum.
 #include "layers/exchange.hpp"
-#include "layers/piece_loads.hpp"
-#include "layers/run_tp.hpp"
-#include "layers/tp_gemms.hpp"
-#include "layers/tp_pieces.hpp"
+#include "layers/tp/piece_loads.hpp"
+#include "layers/tp/run_tp.hpp"
+#include "layers/tp/tp_gemms.hpp"
+#include "layers/tp/tp_pieces.hpp"
 #include "systems/tp/tp.hpp"
 
 #include <numeric>
@@ -25,34 +25,24 @@ constexpr Ps kStart = 200 * kNs;  ///< from the tracker to the DMA's first read
 constexpr Bytes kWave = 8192;
 constexpr std::int64_t kWaves = 16;
 
-/// Rows that every piece is a multiple of: homes watch their sums by equal parts.
-std::uint32_t watched_rows(const Pieces& pieces) {
-    std::uint32_t rows = pieces.end(0);
-    for (std::uint32_t piece = 1; piece < pieces.count(); ++piece)
-        rows = std::gcd(rows, pieces.rows(piece));
-    return rows;
-}
-
 struct Shared {
     explicit Shared(TpLayer& of)
         : layer(of),
-          unit(watched_rows(of.pieces)),
           made(of.gpus.add_counters("partial sums of a piece", of.pieces.count())),
           pushed(of.gpus.add_counters("waves to a home", of.gpus.count())),
-          summed(of.gpus.add_counters("sums at their home", of.rows() / unit)),
+          summed(of.gpus.add_counters("sums at their home", of.pieces.count())),
           gathered(of.gpus.add_counters("a piece from its home", of.pieces.count())) {
         std::vector<GpuId> gpus(layer.gpus.count());
         std::iota(gpus.begin(), gpus.end(), GpuId{0});
         all = layer.gpus.fabric.groups().add(gpus);
         for (const GpuId gpu : gpus)
             layer.gpus.hub(gpu).watch_sums(layer.totals,
-                                           {unit * layer.row_bytes(), layer.others(), summed});
+                                           {layer.piece_bytes(0), layer.others(), summed});
     }
     TpLayer& layer;
-    std::uint32_t unit;       ///< rows
     sim::CounterId made;      ///< by piece
     sim::CounterId pushed;    ///< by home: waves that are merged
-    sim::CounterId summed;    ///< by unit
+    sim::CounterId summed;    ///< by piece
     sim::CounterId gathered;  ///< by piece
     sim::GroupId all = 0;
 };
@@ -91,9 +81,7 @@ Process reduce(Shared& shared, GpuId gpu) {
         const Communicating communicating(layer.gpus.card(gpu));
         co_await homes.all();
         for (const std::uint32_t piece : own_pieces(layer, gpu))
-            for (std::uint32_t row = layer.pieces.begin(piece); row < layer.pieces.end(piece);
-                 row += shared.unit)
-                co_await endpoint.until(shared.summed + row / shared.unit, 1);
+            co_await endpoint.until(shared.summed + piece, 1);
     }
     layer.gpus.combine_ended(gpu);
 }

@@ -1,6 +1,6 @@
 /// Programs of tensor-parallel sub-layers: one function per program, in the file of its name.
 #pragma once
-#include "layers/tp_layer.hpp"
+#include "layers/tp/tp_layer.hpp"
 
 namespace moehub::systems {
 

@@ -1,6 +1,6 @@
 /// Work of a tensor-parallel sub-layer's programs on several pieces side by side.
 #pragma once
-#include "layers/tp_layer.hpp"
+#include "layers/tp/tp_layer.hpp"
 
 #include <vector>
 

@@ -1,4 +1,4 @@
-#include "layers/cais_kernels.hpp"
+#include "layers/tp/cais_kernels.hpp"
 
 #include <numeric>
 

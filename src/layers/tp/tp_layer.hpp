@@ -10,9 +10,9 @@
 /// All are followed row by row; what is missing, double or wrong throws std::logic_error.
 #pragma once
 #include "layers/gpus.hpp"
-#include "layers/pieces.hpp"
-#include "layers/tp_numbers.hpp"
-#include "layers/tp_shape.hpp"
+#include "layers/tp/pieces.hpp"
+#include "layers/tp/tp_numbers.hpp"
+#include "layers/tp/tp_shape.hpp"
 #include "sim/gpu/gemm.hpp"
 
 namespace moehub::layers {

@@ -1,4 +1,4 @@
-#include "layers/tp_gemms.hpp"
+#include "layers/tp/tp_gemms.hpp"
 
 namespace moehub::layers {
 namespace {

@@ -1,4 +1,4 @@
-#include "layers/tp_shape.hpp"
+#include "layers/tp/tp_shape.hpp"
 
 #include <array>
 #include <tuple>

@@ -1,4 +1,4 @@
-#include "layers/dataflow.hpp"
+#include "layers/tp/dataflow.hpp"
 
 #include "sim/gpu/gemm.hpp"
 #include "sim/gpu/memory_ops.hpp"

@@ -1,6 +1,6 @@
 /// How a system's program is run on a tensor-parallel sub-layer.
 #pragma once
-#include "layers/tp_layer.hpp"
+#include "layers/tp/tp_layer.hpp"
 
 namespace moehub::layers {
 

@@ -20,16 +20,23 @@ class TpNumbers {
     std::vector<double> normalised(const double* row) const;
     /// The second GEMM on one GPU's share of the columns; kept for the comparison.
     void multiply(std::uint32_t gpu, std::uint32_t row, const double* read);
-    /// Of all that was multiplied, against the plain computation; relative to the largest output.
+    /// A row as it is where there is no second GEMM.
+    void end_with(std::uint32_t row, const double* normalised);
+    /// Of all that was multiplied, or ended so, against the plain computation; relative to the
+    /// largest output.
     double largest_error() const;
 
   private:
     std::vector<double> outputs(std::uint32_t gpu, const double* read) const;
+    /// The largest difference of two rows of numbers, not a number where one is not.
+    static void compare(const double* made, const std::vector<double>& wanted, double& worst,
+                        double& largest);
 
     std::uint32_t gpus_;
     std::int64_t rows_;
     std::size_t width_;
     std::vector<double> made_;  ///< [gpu][row][output]
+    std::vector<double> ends_;  ///< [row][width]; empty where there is a second GEMM
 };
 
 }  // namespace moehub::layers

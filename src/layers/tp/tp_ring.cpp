@@ -1,4 +1,4 @@
-#include "layers/tp_ring.hpp"
+#include "layers/tp/tp_ring.hpp"
 
 namespace moehub::layers {
 

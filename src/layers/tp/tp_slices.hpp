@@ -1,6 +1,6 @@
 /// In-switch collectives on a tensor-parallel sub-layer's rows, each GPU its own share.
 #pragma once
-#include "layers/tp_layer.hpp"
+#include "layers/tp/tp_layer.hpp"
 #include "sim/collective/communicator.hpp"
 
 namespace moehub::layers {

@@ -1,7 +1,7 @@
-#include "layers/tp_pieces.hpp"
+#include "layers/tp/tp_pieces.hpp"
 
-#include "layers/run_tp.hpp"
-#include "layers/tp_gemms.hpp"
+#include "layers/tp/run_tp.hpp"
+#include "layers/tp/tp_gemms.hpp"
 
 namespace moehub::layers {
 namespace {

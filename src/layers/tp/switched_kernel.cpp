@@ -1,7 +1,7 @@
-#include "layers/switched_kernel.hpp"
+#include "layers/tp/switched_kernel.hpp"
 
 #include "layers/exchange.hpp"
-#include "layers/tp_pieces.hpp"
+#include "layers/tp/tp_pieces.hpp"
 
 #include <numeric>
 

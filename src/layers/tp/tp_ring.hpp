@@ -5,7 +5,7 @@
 /// behind it on and around, as the ring wants them: a piece sets out at the GPU before its home,
 /// whose GEMM begins with it, and ends at its home, which makes its own last.
 #pragma once
-#include "layers/tp_layer.hpp"
+#include "layers/tp/tp_layer.hpp"
 
 #include <functional>
 

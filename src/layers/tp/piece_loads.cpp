@@ -1,4 +1,4 @@
-#include "layers/piece_loads.hpp"
+#include "layers/tp/piece_loads.hpp"
 
 #include <algorithm>
 

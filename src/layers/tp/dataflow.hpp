@@ -3,7 +3,7 @@
 /// fused schedule, in which a block starts when its rows are there; one that needs all rows ends
 /// it.
 #pragma once
-#include "layers/tp_shape.hpp"
+#include "layers/tp/tp_shape.hpp"
 
 #include <moehub/gpu.hpp>
 

@@ -1,7 +1,7 @@
 /// Loads of a tensor-parallel sub-layer's rows by SMs that keep so many bytes in flight and no
 /// more.
 #pragma once
-#include "layers/tp_layer.hpp"
+#include "layers/tp/tp_layer.hpp"
 
 namespace moehub::layers {
 

@@ -8,7 +8,7 @@
 /// Throttling: a coordinated GPU has no more in flight to a home than the switches' tables hold.
 /// Reductions are acknowledged when they have left the table, so one that runs ahead pauses.
 #pragma once
-#include "layers/tp_gemms.hpp"
+#include "layers/tp/tp_gemms.hpp"
 
 namespace moehub::layers {
 

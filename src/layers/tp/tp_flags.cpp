@@ -1,4 +1,4 @@
-#include "layers/tp_flags.hpp"
+#include "layers/tp/tp_flags.hpp"
 
 namespace moehub::layers {
 

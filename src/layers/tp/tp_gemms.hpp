@@ -1,7 +1,7 @@
 /// The two GEMMs of a tensor-parallel sub-layer by row blocks: the first tells of pieces whose
 /// partial sums are made, the second starts on pieces as they come.
 #pragma once
-#include "layers/tp_layer.hpp"
+#include "layers/tp/tp_layer.hpp"
 #include "sim/gpu/row_gemm.hpp"
 
 #include <functional>

@@ -4,9 +4,9 @@
 ///
 /// Every GPU tells a piece's home with a flag that it has made its own.
 #pragma once
-#include "layers/moving_sms.hpp"
-#include "layers/piece_loads.hpp"
-#include "layers/tp_flags.hpp"
+#include "layers/tp/moving_sms.hpp"
+#include "layers/tp/piece_loads.hpp"
+#include "layers/tp/tp_flags.hpp"
 
 #include <deque>
 

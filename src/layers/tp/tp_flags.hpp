@@ -1,7 +1,7 @@
 /// Flags of a tensor-parallel sub-layer's programs: stores of 16 B, each counted where it goes. A
 /// flag may overtake rows: who raises it waits for their acknowledgement first.
 #pragma once
-#include "layers/tp_layer.hpp"
+#include "layers/tp/tp_layer.hpp"
 
 namespace moehub::layers {
 

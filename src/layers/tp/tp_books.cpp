@@ -1,5 +1,5 @@
 // What is checked of a tensor-parallel sub-layer's rows, and what they carry.
-#include "layers/tp_layer.hpp"
+#include "layers/tp/tp_layer.hpp"
 
 #include <stdexcept>
 
@@ -142,6 +142,8 @@ void TpLayer::finish(GpuId gpu) {
                                ? read_[gpu][row]
                                : gpus.hub(gpu).sums(shared).identity(row) == shared_identity(row);
         if (!there) throw std::logic_error(fmt::format("gpu {} never had row {}", gpu, row));
+        if (numbers.any() && !has_second())
+            numbers.end_with(row, gpus.hub(gpu).sums(shared).numbers(row));
     }
 }
 
