@@ -153,8 +153,8 @@ TEST(Cais, goes_on_whatever_its_tables_give_up) {
 
 TEST(Cais, coordinated_gpus_need_a_smaller_table_and_wait_less_in_it) {
     TpCase one;
-    one.tokens = 2048;
-    one.machine.gpu_spread = 0.1;
+    one.tokens = 4096;
+    one.machine.gpu_spread = 0.2;
     one.machine.cais = {1'000'000, 1'000'000 * kUs};
     SystemSpec apart = load_system("cais");
     apart.coordinate = false;

@@ -79,8 +79,9 @@ struct DysharpSpec {
 
 /// The units that CAIS adds to switches (docs/cais.md).
 struct CaisSpec {
-    int merge_entries = 320;          ///< packets of requests that a port's merge unit holds
-    Ps merge_timeout = 20'000 * kNs;  ///< after which an entry goes as it is
+    int merge_entries = 320;     ///< lines (packets) that a port's merging table holds: 40 KB
+    Ps merge_timeout = 5 * kUs;  ///< after which an entry goes as it is; coordinated requests for
+                                 ///< a line come within 4 us
 };
 
 /// What a collective library costs around the wire (NCCL's own tuning constants).
@@ -109,7 +110,7 @@ struct Machine {
     std::string gpu_name;  ///< preset the gpu came from
     Gpu gpu;
     double gpu_spread = 0;  ///< of their clock: by so much the last GPU is slower than the first
-    LinkSpec link;  ///< inside a node
+    LinkSpec link;          ///< inside a node
     HubSpec hub;
     MoeHubSpec moe_hub;
     DysharpSpec dysharp;

@@ -55,7 +55,7 @@ const std::vector<TpProgram>& programs() {
          run_cais,
          true,
          false,
-         {"coordinate", "fuse_blocks", "separate_channels"}},
+         {"coordinate", "fuse_blocks", "separate_channels", "load_window"}},
     };
     return kPrograms;
 }

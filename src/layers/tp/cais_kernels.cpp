@@ -9,12 +9,13 @@ constexpr Bytes kFlag = 16;
 constexpr Bytes kPart = 16384;   ///< at most, unless a row is longer
 constexpr int kPartsAtOnce = 5;  ///< at least as many fit, unless rows are too long
 
-/// Bytes that a GPU has in flight to a home. Coordinated, loads and reductions each take up to half
-/// of the tables in front of it, and no more than keeps the GPU's links busy over a round trip;
-/// what else bounds them is what a GPU has outstanding.
+/// Bytes that a GPU has in flight to a home: its share of what SMs keep in flight. Coordinated,
+/// loads and reductions each take no more than half of the tables in front of it, and than keeps
+/// the GPU's links busy over a round trip.
 Bytes in_flight(const TpLayer& layer, bool coordinate) {
     const Machine& machine = layer.input.machine;
-    const Bytes outstanding = machine.collective.outstanding_loads * machine.link.payload;
+    const Bytes outstanding =
+        layer.system.load_window * machine.gpu.sms / std::max(1u, layer.others());
     if (!coordinate) return outstanding;
     const Ps trip = machine.hub.store_latency + machine.hub.read_latency + 4 * machine.link.latency;
     const double busy = machine.link.bandwidth * to_seconds(trip) / layer.others();
@@ -143,6 +144,8 @@ sim::Endpoint::Until CaisKernels::all_shared(GpuId gpu, std::int64_t pieces) {
 Process CaisKernels::norm(GpuId gpu, std::uint32_t piece) {
     co_await summed(gpu, piece);
     co_await own_made(gpu, piece);
+    // Blocks that wait ask the hub's count of what has come: there and back.
+    co_await layer_.gpus.endpoint(gpu).delay(2 * layer_.input.machine.hub.store_latency);
     const int addends = layer_.has_first() && layer_.others() > 0 ? 1 : 0;
     const Traffic traffic = layer_.norm_traffic(layer_.pieces.rows(piece), addends);
     co_await run_stream_blocks(layer_.gpus.card(gpu), traffic, sim::Priority::high);
