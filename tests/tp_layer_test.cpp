@@ -174,7 +174,8 @@ TEST(Cais, runs_all_gpus_alike_whatever_their_clocks) {
 }
 
 TEST(Dataflow, fuses_what_needs_only_its_own_rows) {
-    const TpCase one;
+    TpCase one;
+    one.tokens = 65536;
     const TpInput in = one.input();
     const auto layer = layers::layer_operators(in);
     const auto fused = layers::optimise(layer, one.machine.gpu, true);
@@ -187,6 +188,13 @@ TEST(Dataflow, fuses_what_needs_only_its_own_rows) {
     }
     EXPECT_NE(text.find("attention: a kernel of its own: a row needs others"), std::string::npos)
         << text;
+    // With few tiles there is nothing to divide.
+    one.tokens = 64;
+    const TpInput few = one.input();
+    const auto whole = layers::optimise(layers::operators_of(few), one.machine.gpu, true);
+    ASSERT_EQ(whole.size(), 1u);
+    EXPECT_EQ(whole[0].first_sms, one.machine.gpu.sms);
+    EXPECT_EQ(whole[0].second_sms, one.machine.gpu.sms);
     const auto apart = layers::optimise(layer, one.machine.gpu, false);
     EXPECT_EQ(apart.size(), 8u) << layers::to_text(layer, apart);
 }

@@ -39,8 +39,9 @@ void divide_sms(const std::vector<Operator>& operators, const Gpu& gpu, Fused& f
     fused.first_sms = first != nullptr ? gpu.sms : 0;
     fused.second_sms = second != nullptr ? gpu.sms : 0;
     if (first == nullptr || second == nullptr || gpu.sms < 2) return;
+    if (second->seconds < 2 * second->tile) return;
     const double all = first->seconds + second->seconds;
-    const double share = first->seconds / std::max(first->seconds, all - 2 * second->tile);
+    const double share = first->seconds / (all - 2 * second->tile);
     fused.first_sms = std::clamp(static_cast<int>(std::lround(share * gpu.sms)), 1, gpu.sms - 1);
     fused.second_sms = gpu.sms - fused.first_sms;
 }
@@ -118,7 +119,10 @@ std::string to_text(const std::vector<Operator>& operators, const std::vector<Fu
         for (std::size_t i = one.first; i < one.end; ++i)
             names += (names.empty() ? "" : " + ") + operators[i].name;
         std::string how = one.by_blocks ? "fused by thread blocks" : "a kernel of its own";
-        if (one.first_sms > 0 && one.second_sms > 0)
+        const bool pair = one.first_sms > 0 && one.second_sms > 0;
+        if (pair && one.first_sms == one.second_sms)
+            how += ", both with all SMs: the second has too few tiles to divide them";
+        else if (pair)
             how += fmt::format(", {} SMs reduce, {} SMs load", one.first_sms, one.second_sms);
         if (operators[one.first].kind == Kind::mixing) how += ": a row needs others";
         text += fmt::format("  {}: {}\n", names, how);

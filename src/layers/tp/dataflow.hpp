@@ -45,6 +45,7 @@ std::vector<Operator> layer_operators(const TpInput& input);
 /// The pass. With `fuse` false every GEMM is a schedule of its own, with what moves its rows.
 /// A fused pair divides the SMs so that both GEMMs run, and rows flow both ways, nearly all the
 /// time: the first ends two of the second's tiles before all is over, so that these fill the card.
+/// Where the second has less than two tiles for every SM there is nothing to divide: both have all.
 std::vector<Fused> optimise(const std::vector<Operator>& operators, const Gpu& gpu, bool fuse);
 
 /// What the pass did, a line for each schedule.
