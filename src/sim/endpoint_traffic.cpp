@@ -205,7 +205,8 @@ void Endpoint::add_sum(const Train& train, Ps visible) {
     if (train.sum == kNoSum) return;
     const Transfer& transfer = fabric_->transfer(train.transfer);
     hub_->add_sum({transfer.target.into, stretch_of(train), train.answers, visible},
-                  fabric_->sums().take(train.sum), fault_of(transfer));
+                  fabric_->sums()[train.sum], fault_of(transfer));
+    fabric_->sums().forget(train.sum);
 }
 
 void Endpoint::complete(const Train& train) {

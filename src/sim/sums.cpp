@@ -30,12 +30,14 @@ SumId SumStore::add(Sum sum) {
 
 void SumStore::merge(SumId sum, SumId part) {
     sums_[sum].add(sums_[part]);
-    take(part);
+    forget(part);
 }
 
-Sum SumStore::take(SumId id) {
+/// What it had room for is kept for the next.
+void SumStore::forget(SumId id) {
+    sums_[id].identities.clear();
+    sums_[id].numbers.clear();
     free_.push_back(id);
-    return std::exchange(sums_[id], {});
 }
 
 }  // namespace moehub::sim

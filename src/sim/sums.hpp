@@ -33,6 +33,10 @@ class Identities {
             more_.push_back(identity);
         }
     }
+    void clear() {
+        size_ = 0;
+        more_.clear();
+    }
 
   private:
     std::size_t size_ = 0;
@@ -53,7 +57,8 @@ class SumStore {
     SumId add(Sum sum);
     /// Adds `part` to `sum` and forgets it.
     void merge(SumId sum, SumId part);
-    Sum take(SumId id);
+    const Sum& operator[](SumId id) const { return sums_[id]; }
+    void forget(SumId id);
     SumId copy(SumId id) { return add(sums_[id]); }
 
   private:

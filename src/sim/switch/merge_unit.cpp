@@ -125,7 +125,7 @@ void MergeUnit::add_up(Fabric& fabric, Entry& entry, const Train& train) {
     const bool faulty = fabric.transfer(train.transfer).faulty;
     const Fault::What what = faulty ? fabric.options().fault.what : Fault::What::none;
     if (what == Fault::What::drop || what == Fault::What::delay) {
-        fabric.sums().take(train.sum);
+        fabric.sums().forget(train.sum);
         return;
     }
     if (what == Fault::What::duplicate)
@@ -199,7 +199,7 @@ void MergeUnit::remove(Fabric& fabric, Id id) {
     stats_.waited += static_cast<double>(wait) * entry.train.packets;
     stats_.longest_wait = std::max(stats_.longest_wait, wait);
     packets_ -= entry.train.packets;
-    if (entry.train.sum != kNoSum) fabric.sums().take(entry.train.sum);
+    if (entry.train.sum != kNoSum) fabric.sums().forget(entry.train.sum);
     table_.remove(id);
 }
 
