@@ -68,7 +68,7 @@ class RowGemm final : private BlockOwner {
     GemmPlan plan_;
     TileOrder order_;
     BlockDone done_;
-    int sms_;                ///< that it may use
+    int sms_;  ///< that it may use
     bool keeps_weights_ = false;
     std::uint32_t columns_;  ///< tiles of a row block, parts of a split sum included
     std::map<std::uint32_t, TileWork> works_;  ///< by how many row blocks share the weights
