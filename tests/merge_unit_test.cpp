@@ -107,7 +107,7 @@ TEST_P(Merging, a_line_that_all_have_is_asked_for_anew) {
     EXPECT_TRUE(bench.hubs[1].sums(3).complete(0, 2)) << "came twice";
 }
 
-TEST_P(Merging, reductions_become_one_sum_and_are_acknowledged_when_it_leaves) {
+TEST_P(Merging, reductions_become_one_sum_and_are_acknowledged_one_by_one) {
     MergeBench bench(merging(4, 1, 320, kSecond), options(), {1, 128});
     bench.watch_rows();
     const Ps last = 300 * kNs;
@@ -120,10 +120,10 @@ TEST_P(Merging, reductions_become_one_sum_and_are_acknowledged_when_it_leaves) {
     EXPECT_EQ(bench.fabric.payload_received(), 128);
     EXPECT_EQ(bench.fabric.wire_bytes_up(), (3 * 9 + 1) * 16);
     EXPECT_EQ(bench.fabric.wire_bytes_down(), (9 + 3) * 16);
-    const Ps at_switch = last + kStore + 9 * kFlit + kHop;
-    for (sim::TransferId id = 0; id < 3; ++id) {
-        EXPECT_EQ(of(bench, id).completed_at, at_switch + kFlit + kHop);
-    }
+    const Ps there_and_back = kStore + 9 * kFlit + kHop + kFlit + kHop;
+    EXPECT_EQ(of(bench, 0).completed_at, there_and_back);
+    EXPECT_EQ(of(bench, 1).completed_at, 100 * kNs + there_and_back);
+    EXPECT_EQ(of(bench, 2).completed_at, last + there_and_back);
     EXPECT_EQ(bench.fabric.gpu(0).value(bench.whole), 1);
 }
 

@@ -62,7 +62,7 @@ struct SystemSpec {
     bool overlap_passes = false;  ///< training: a micro-batch's forward beside another's backward
     bool coordinate = false;      ///< switches have thread blocks of all GPUs start together
     bool fuse_blocks = false;     ///< kernels depend on one another by thread blocks
-    bool separate_channels = false;  ///< loads have virtual channels of their own
+    bool separate_channels = false;  ///< loads do not wait behind reductions
     Ps barrier = 0;                  ///< of all GPUs inside a kernel, beyond its packets' way
 
     std::shared_ptr<const OwnProgram> own;  ///< instead of `program`: a user's (program.hpp)

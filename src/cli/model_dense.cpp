@@ -42,6 +42,8 @@ void dense_model_command(const ModelArguments& arguments) {
     const std::vector<std::string> systems = listed(arguments.systems.value_or(kUsualSystems));
     check_tp_systems(systems);
     model.options = options_of(arguments);
+    if (arguments.overlap_gradients && !arguments.training)
+        throw InputError("--overlap-gradients: found without --training, allowed: with it");
     model.options.overlap_gradients = arguments.overlap_gradients;
     model.options.layer.grain = model.layer.options.grain;
     model.options.layer.verify = model.layer.options.verify;

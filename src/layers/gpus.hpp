@@ -24,7 +24,7 @@ struct GpusOptions {
     HubUnits units = HubUnits::moe_hub;
     std::size_t numbers = 0;      ///< that a row carries
     Bytes train = 65536;          ///< row grain: largest payload of one train
-    bool separate_loads = false;  ///< loads have virtual channels of their own
+    bool separate_loads = false;  ///< loads do not wait behind other requests for the same peer
     Bytes page_pool = 0;          ///< of each hub
     Ps host_lead = 0;  ///< by which an eager host is ahead when the layer starts (host.hpp)
     sim::Scheme scheme = sim::Scheme::windows;

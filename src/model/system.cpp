@@ -44,7 +44,11 @@ Fields fields_of(SystemSpec& s) {
         {"overlap_passes", &s.overlap_passes, flag, {}, "forward beside backward, training"},
         {"coordinate", &s.coordinate, flag, {}, "thread blocks of all GPUs, by switches"},
         {"fuse_blocks", &s.fuse_blocks, flag, {}, "kernels that depend on each other by blocks"},
-        {"separate_channels", &s.separate_channels, flag, {}, "for loads, of virtual channels"},
+        {"separate_channels",
+         &s.separate_channels,
+         flag,
+         {},
+         "loads do not wait behind reductions"},
         {"barrier", &s.barrier, time, kTime, "of all GPUs, beyond its packets"},
     };
     for (Field& field : fields)

@@ -42,8 +42,9 @@ struct FabricOptions {
     Queueing queueing = Queueing::per_peer;
     Scheme scheme = Scheme::windows;
     bool slow_ingress = false;    ///< what arrives may have to wait at a hub, for its memory or AAU
-    bool separate_loads = false;  ///< per_peer: loads have queues and virtual channels of their own
-    Fault fault;                  ///< for tests
+    bool separate_loads = false;  ///< per_peer: a peer's loads and other requests take turns, each
+                                  ///< in a queue of their own
+    Fault fault;  ///< for tests
 };
 
 /// Payload of a packet inside a node: without an RPM to merge them, stores travel as they leave the

@@ -34,7 +34,7 @@ const std::vector<TpProgram>& programs() {
         {"tp-nvls", "tp_nvls.cpp", run_tp_nvls, true},
         {"sp-nvls", "sp_nvls.cpp", run_sp_nvls, true},
         {"coconet", "coconet.cpp", run_coconet, false, true, {"communication_sms"}},
-        {"fuselib", "fuselib.cpp", run_fuselib, false, true, {"communication_sms"}},
+        {"fuselib", "fuselib.cpp", run_fuselib, false, false, {"communication_sms"}},
         {"t3", "t3.cpp", run_t3},
         {"coconet-nvls",
          "coconet_nvls.cpp",
@@ -46,7 +46,7 @@ const std::vector<TpProgram>& programs() {
          "fuselib_nvls.cpp",
          run_fuselib_nvls,
          true,
-         true,
+         false,
          {"communication_sms", "load_window"}},
         {"t3-nvls", "t3_nvls.cpp", run_t3_nvls, true},
         {"ladm", "ladm.cpp", run_ladm, false, false, {"load_window"}},
@@ -106,6 +106,10 @@ void check_shape(const TpInput& in) {
     const bool ffn = in.part != SubLayer::attention_in && in.part != SubLayer::attention_out;
     if (ffn && in.model.dense_ffn < 1)
         fail("found no dense FFN, allowed: attention-out and attention-in");
+    constexpr Bytes kMostShare = Bytes{1} << 32;  // a row's place in a GPU's share has 32 bits
+    const Bytes share = (in.tokens / in.machine.gpus() + 1) * 2 * Bytes{in.model.hidden};
+    if (share >= kMostShare)
+        fail(fmt::format("a GPU's share of the rows has {} B, allowed less than 4 GiB", share));
     for (const std::int64_t width : {shape.before, shape.after_whole ? 0 : shape.after})
         if (width > 0 && width < in.machine.gpus())
             fail(fmt::format("a width of {} cannot be cut over {} GPUs", width, in.machine.gpus()));
@@ -153,7 +157,7 @@ void check_tp(const TpInput& in, const SystemSpec& system, const TpOptions&) {
         fail("link.ack_flits: found 0, allowed 1 or more: switches merge acknowledgements");
     if (program.spare_sms && system.communication_sms < 1)
         fail("communication_sms: found 0, allowed: 1 or more");
-    if (program.spare_sms && system.communication_sms >= in.machine.gpu.sms)
+    if (system.communication_sms >= in.machine.gpu.sms)
         fail(fmt::format("communication holds {} SMs, and a GPU of {} has {}",
                          system.communication_sms, in.machine.name, in.machine.gpu.sms));
     if (system.separate_channels && in.machine.link.request_channels < 2)

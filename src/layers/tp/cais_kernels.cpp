@@ -1,32 +1,28 @@
 #include "layers/tp/cais_kernels.hpp"
 
+#include "layers/tp/tp_flags.hpp"
+
 #include <numeric>
 
 namespace moehub::layers {
 namespace {
 
-constexpr Bytes kFlag = 16;
-constexpr Bytes kPart = 16384;   ///< at most, unless a row is longer
-constexpr int kPartsAtOnce = 5;  ///< at least as many fit, unless rows are too long
+constexpr Bytes kPart = 16384;   ///< of one request, at most
+constexpr Bytes kBlock = 16384;  ///< of what is requested together, at least
 
-/// Bytes that a GPU has in flight to a home: its share of what SMs keep in flight. Coordinated,
-/// loads and reductions each take no more than half of the tables in front of it, and than keeps
-/// the GPU's links busy over a round trip.
-Bytes in_flight(const TpLayer& layer, bool coordinate) {
-    const Machine& machine = layer.input.machine;
-    const Bytes outstanding =
-        layer.system.load_window * machine.gpu.sms / std::max(1u, layer.others());
-    if (!coordinate) return outstanding;
-    const Ps trip = machine.hub.store_latency + machine.hub.read_latency + 4 * machine.link.latency;
-    const double busy = machine.link.bandwidth * to_seconds(trip) / layer.others();
-    const Bytes tables = Bytes{machine.cais.merge_entries} * machine.link.payload *
-                         (machine.switches - machine.switches_down);
-    return std::min({outstanding, tables / 2, static_cast<Bytes>(busy)});
+/// In whole lines for every switch.
+Bytes whole_lines(const Machine& machine, Bytes bytes) {
+    const Bytes lines = machine.link.payload * (machine.switches - machine.switches_down);
+    return std::max<Bytes>(1, (bytes + lines - 1) / lines) * lines;
 }
 
-std::uint32_t part_rows(const TpLayer& layer, bool coordinate) {
-    const Bytes part = std::min(kPart, in_flight(layer, coordinate) / kPartsAtOnce);
-    return static_cast<std::uint32_t>(std::max<Bytes>(1, part / layer.row_bytes()));
+/// Half of the tables in front of a home: GPUs that meet before each block are seldom a whole block
+/// apart. Where tables are tiny blocks overflow them: better than to wait for one another after
+/// every few lines.
+Bytes block_bytes(const Machine& machine) {
+    const Bytes tables = Bytes{machine.cais.merge_entries} * machine.link.payload *
+                         (machine.switches - machine.switches_down);
+    return std::max(kBlock, tables / 2);
 }
 
 }  // namespace
@@ -34,9 +30,6 @@ std::uint32_t part_rows(const TpLayer& layer, bool coordinate) {
 CaisKernels::CaisKernels(TpLayer& layer)
     : layer_(layer),
       coordinate_(layer.system.coordinate && layer.others() > 0),
-      part_rows_(part_rows(layer, coordinate_)),
-      parts_in_flight_(std::max<std::int64_t>(
-          1, in_flight(layer, coordinate_) / (part_rows_ * layer.row_bytes()))),
       sums_(layer.gpus.add_counters("sums of a piece", layer.pieces.count())),
       made_(layer.gpus.add_counters("own partial sums of a piece", layer.pieces.count())),
       ready_(layer.gpus.add_counters("a normalised piece", layer.pieces.count())),
@@ -44,80 +37,121 @@ CaisKernels::CaisKernels(TpLayer& layer)
       windows_{add_window("acknowledged reductions"), add_window("loads that came")},
       answered_(layer.gpus.add_counters("a loaded piece", layer.pieces.count())),
       loaded_(layer.gpus.add_counter("pieces that the second GEMM has")) {
-    const std::size_t pieces = layer.pieces.count();
-    const std::size_t sizes[] = {layer.rows(), pieces, pieces};
-    for (std::size_t i = 0; i < 3; ++i)
-        met_[i] = layer.gpus.add_counters("thread blocks of all GPUs", sizes[i]);
+    const Machine& machine = layer.input.machine;
+    const Bytes block = block_bytes(machine);
+    parts_of_block_ = static_cast<std::uint32_t>((block - 1) / kPart + 1);
+    part_bytes_ = whole_lines(machine, block / parts_of_block_);
+    const std::size_t parts = layer.parts_of(0, part_bytes_).size();
+    blocks_of_piece_ = static_cast<std::uint32_t>((parts - 1) / parts_of_block_ + 1);
+    parts_in_flight_ = std::max<Bytes>(
+        1, layer.system.load_window * machine.gpu.sms / std::max(1u, layer.others()) / part_bytes_);
+    const std::size_t blocks = std::size_t{layer.pieces.count()} * blocks_of_piece_;
+    for (const For what : {For::launch, For::reduction, For::load})
+        met_[static_cast<std::size_t>(what)] = layer.gpus.add_counters(
+            "thread blocks of all GPUs", what == For::launch ? layer.rows() : blocks);
     if (layer.others() == 0) return;
-    const sim::SumsWatch watch{layer.piece_bytes(0), layer.others(), sums_};
     std::vector<GpuId> all(layer.gpus.count());
     std::iota(all.begin(), all.end(), GpuId{0});
-    if (!layer.gpus.fabric.topology().mesh) everyone_ = layer.gpus.fabric.groups().add(all);
-    for (const GpuId gpu : all) layer.gpus.hub(gpu).watch_sums(layer.totals, watch);
-}
-
-/// One empty packet to each switch, and one back from it when all have sent theirs.
-Process CaisKernels::meet(GpuId gpu, For what, std::uint32_t number) {
-    if (!coordinate_) co_return;
-    const sim::Fabric& fabric = layer_.gpus.fabric;
-    const Bytes switches = Bytes{fabric.topology().planes} * fabric.link().fold;
-    const auto kind = static_cast<std::uint32_t>(what);
-    sim::Transfer transfer;
-    transfer.kind = sim::Kind::meet;
-    transfer.dst = static_cast<GpuId>((gpu + 1) % layer_.gpus.count());
-    transfer.bytes = switches * fabric.link().payload;
-    transfer.address =
-        ((std::uint64_t{number} << 2) + kind) * static_cast<std::uint64_t>(transfer.bytes);
-    transfer.target.merge = static_cast<std::uint16_t>(layer_.gpus.count());
-    transfer.answered = met_[kind] + number;
-    layer_.gpus.endpoint(gpu).post(transfer);
-    co_await layer_.gpus.endpoint(gpu).until(transfer.answered, 1);
+    everyone_ = layer.gpus.fabric.groups().add(all);
+    for (const GpuId gpu : all)
+        layer.gpus.hub(gpu).watch_sums(layer.totals, {layer.piece_bytes(0), layer.others(), sums_});
 }
 
 CaisKernels::Window CaisKernels::add_window(const char* name) const {
     const std::size_t gpus = layer_.gpus.count();
     return {layer_.gpus.add_counters(name, gpus),
+            layer_.gpus.add_counters("a home's pieces before", gpus),
             std::vector<std::vector<std::int64_t>>(gpus, std::vector<std::int64_t>(gpus))};
 }
 
-Process CaisKernels::enter(GpuId gpu, GpuId home, Of what) {
+/// One empty packet to each switch, and one back from it when all have sent theirs.
+void CaisKernels::come(GpuId gpu, For what, std::uint32_t number, std::uint32_t gpus) {
+    if (!coordinate_) return;
+    const sim::Fabric& fabric = layer_.gpus.fabric;
+    const Bytes switches = Bytes{fabric.topology().planes} * fabric.link().fold;
+    const auto kind = static_cast<std::uint32_t>(what);
+    sim::Transfer transfer;
+    transfer.kind = sim::Kind::meet;
+    transfer.bytes = switches * fabric.link().payload;
+    transfer.address =
+        ((std::uint64_t{number} << 2) + kind) * static_cast<std::uint64_t>(transfer.bytes);
+    transfer.target.merge = static_cast<std::uint16_t>(gpus);
+    transfer.answered = met_[kind] + number;
+    layer_.gpus.endpoint(gpu).post(transfer);
+}
+
+sim::Endpoint::Until CaisKernels::met(GpuId gpu, For what, std::uint32_t number) {
+    return layer_.gpus.endpoint(gpu).until(met_[static_cast<std::size_t>(what)] + number,
+                                           coordinate_ ? 1 : 0);
+}
+
+/// As many ahead as fill the card, and one more, so that it has met in time.
+Process CaisKernels::come_for_row_blocks(GpuId gpu, FirstGemm& gemm) {
+    const std::int64_t ahead = gemm.blocks_at_once() + 1;
+    for (std::uint32_t block = 0; block < gemm.overlaps().blocks(); ++block) {
+        co_await gemm.ended(block - ahead + 1);
+        come(gpu, For::launch, block, layer_.gpus.count());
+    }
+}
+
+Process CaisKernels::start_blocks(GpuId gpu, FirstGemm& gemm) {
+    if (coordinate_)
+        layer_.gpus.endpoint(gpu).spawn("meetings of row blocks", come_for_row_blocks(gpu, gemm));
+    for (std::uint32_t block = 0; block < gemm.overlaps().blocks(); ++block) {
+        co_await met(gpu, For::launch, block);
+        gemm.start(block);
+    }
+}
+
+Process CaisKernels::enter(GpuId gpu, GpuId home, For what) {
     sim::Endpoint& endpoint = layer_.gpus.endpoint(gpu);
     const sim::CounterId through = window(what).through + home;
     std::int64_t& posted = window(what).posted[gpu][home];
-    while (posted - endpoint.value(through) >= parts_in_flight_) {
+    while (!coordinate_ && posted - endpoint.value(through) >= parts_in_flight_) {
         const std::int64_t enough = posted - parts_in_flight_ + 1;
         co_await endpoint.until(through, enough);
     }
     ++posted;
 }
 
-Process CaisKernels::start_blocks(GpuId gpu, FirstGemm& gemm) {
-    const std::int64_t ahead = gemm.blocks_at_once() + 1;  // so that the next has met in time
-    for (std::uint32_t block = 0; block < gemm.overlaps().blocks(); ++block) {
-        if (coordinate_) co_await gemm.ended(block - ahead + 1);
-        co_await meet(gpu, For::launch, block);
-        gemm.start(block);
+sim::Transfer CaisKernels::request(std::uint32_t piece, const TpLayer::Stretch& part,
+                                   For what) const {
+    sim::Transfer transfer =
+        what == For::load ? layer_.load(part) : layer_.reduction(part.home, part, layer_.totals);
+    transfer.target.merge = static_cast<std::uint16_t>(layer_.others());
+    transfer.answered = window(what).through + part.home;
+    if (what == For::load) transfer.arrived = answered_ + piece;
+    return transfer;
+}
+
+/// Pieces of one home in their order, on all GPUs alike. That its home is ready is what the first
+/// meeting of a load says, so the home comes, too.
+Process CaisKernels::post_all(GpuId gpu, std::uint32_t piece, For what) {
+    sim::Endpoint& endpoint = layer_.gpus.endpoint(gpu);
+    const GpuId home = layer_.pieces.home(piece);
+    const sim::CounterId turn = window(what).turn + home;
+    if (coordinate_) co_await endpoint.until(turn, piece / layer_.gpus.count());
+    const std::uint32_t first = first_block(piece);
+    come(gpu, what, first, what == For::load ? layer_.gpus.count() : layer_.others());
+    const std::vector<TpLayer::Stretch> parts = layer_.parts_of(piece, part_bytes_);
+    for (std::uint32_t i = 0; i < parts.size(); ++i) {
+        if (i % parts_of_block_ == 0) {
+            const std::uint32_t block = i / parts_of_block_;
+            co_await met(gpu, what, first + block);
+            if (i + parts_of_block_ < parts.size())
+                come(gpu, what, first + block + 1, layer_.others());
+        }
+        co_await enter(gpu, home, what);
+        endpoint.post(request(piece, parts[i], what));
     }
+    endpoint.increase(turn);
 }
 
 Process CaisKernels::reduce(GpuId gpu, std::uint32_t piece) {
-    sim::Endpoint& endpoint = layer_.gpus.endpoint(gpu);
     if (layer_.home_here(gpu, piece)) {
-        endpoint.increase(made_ + piece);
-        if (layer_.others() > 0) co_await meet(gpu, For::reduction, piece);
-        co_return;
-    }
-    co_await meet(gpu, For::reduction, piece);
-    for (const TpLayer::Stretch& part : layer_.parts_of(piece, part_rows_)) {
-        if (coordinate_)
-            co_await enter(gpu, part.home, Of::reductions);
-        else
-            ++window(Of::reductions).posted[gpu][part.home];
-        sim::Transfer transfer = layer_.reduction(part.home, part, layer_.totals);
-        transfer.target.merge = static_cast<std::uint16_t>(layer_.others());
-        transfer.from_sm = true;
-        transfer.answered = window(Of::reductions).through + part.home;
-        endpoint.post(transfer);
+        layer_.gpus.endpoint(gpu).increase(made_ + piece);
+    } else {
+        co_await post_all(gpu, piece, For::reduction);
     }
 }
 
@@ -132,8 +166,13 @@ sim::Endpoint::Until CaisKernels::own_made(GpuId gpu, std::uint32_t piece) {
 
 Process CaisKernels::all_acknowledged(GpuId gpu) {
     for (std::uint32_t home = 0; home < layer_.gpus.count(); ++home) {
-        const std::int64_t all = window(Of::reductions).posted[gpu][home];
-        co_await layer_.gpus.endpoint(gpu).until(window(Of::reductions).through + home, all);
+        std::int64_t pieces = 0;
+        for (std::uint32_t i = 0; i < layer_.pieces.each(); ++i)
+            if (home != gpu && layer_.pieces.of(home, i) < layer_.pieces.count()) ++pieces;
+        const Window& reductions = window(For::reduction);
+        co_await layer_.gpus.endpoint(gpu).until(reductions.turn + home, pieces);
+        const std::int64_t all = reductions.posted[gpu][home];
+        co_await layer_.gpus.endpoint(gpu).until(reductions.through + home, all);
     }
 }
 
@@ -165,7 +204,7 @@ void CaisKernels::normalised(GpuId gpu, std::uint32_t piece) {
         return endpoint.increase(ready_ + piece);
     sim::Transfer flag;
     flag.group = everyone_;
-    flag.bytes = kFlag;
+    flag.bytes = TpFlags::kBytes;
     flag.address =
         std::uint64_t{piece} * static_cast<std::uint64_t>(layer_.gpus.fabric.link().payload);
     flag.from_sm = true;
@@ -179,24 +218,15 @@ Process CaisKernels::load(GpuId gpu, std::uint32_t piece, SecondGemm& gemm) {
     // Of kernels one by one all pieces are ready when the second starts; others' homes say so here.
     const bool told = !coordinate_ && layer_.system.fuse_blocks;
     if (home || told) co_await endpoint.until(ready_ + piece, 1);
-    co_await meet(gpu, For::load, piece);
-    if (!home) co_await load_parts(gpu, piece);
+    if (home) {
+        come(gpu, For::load, first_block(piece), layer_.gpus.count());
+    } else {
+        co_await post_all(gpu, piece, For::load);
+        const std::size_t parts = layer_.parts_of(piece, part_bytes_).size();
+        co_await endpoint.until(answered_ + piece, static_cast<std::int64_t>(parts));
+    }
     gemm.came(piece);
     endpoint.increase(loaded_);
-}
-
-Process CaisKernels::load_parts(GpuId gpu, std::uint32_t piece) {
-    sim::Endpoint& endpoint = layer_.gpus.endpoint(gpu);
-    const std::vector<TpLayer::Stretch> parts = layer_.parts_of(piece, part_rows_);
-    for (const TpLayer::Stretch& part : parts) {
-        co_await enter(gpu, part.home, Of::loads);
-        sim::Transfer transfer = layer_.load(part);
-        transfer.target.merge = static_cast<std::uint16_t>(layer_.others());
-        transfer.arrived = answered_ + piece;
-        transfer.answered = window(Of::loads).through + part.home;
-        endpoint.post(transfer);
-    }
-    co_await endpoint.until(answered_ + piece, static_cast<std::int64_t>(parts.size()));
 }
 
 Process CaisKernels::load_all(GpuId gpu, SecondGemm& gemm) {

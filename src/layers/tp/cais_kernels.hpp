@@ -1,12 +1,14 @@
 /// What thread blocks do under CAIS: they meet their like on all GPUs, reduce pieces into their
 /// homes and load them from there with instructions whose requests switches merge.
 ///
-/// Meetings (`coordinate`): before a row block of the first GEMM starts, before a piece is reduced,
-/// and before it is loaded. The last one is also how others learn that its home has normalised it,
-/// since the home comes only then. Without coordination the home tells them by a multicast flag.
+/// Meetings (`coordinate`): before a row block of the first GEMM starts, and before each block of
+/// requests, reductions or loads, to a home. The one before a piece is loaded is also how others
+/// learn that its home has normalised it, since the home comes only then. Without coordination the
+/// home tells them by a multicast flag.
 ///
-/// Throttling: a coordinated GPU has no more in flight to a home than the switches' tables hold.
-/// Reductions are acknowledged when they have left the table, so one that runs ahead pauses.
+/// Throttling: a GPU comes to the next meeting when it starts on a block, so nobody is further
+/// ahead than two blocks, each half of what the tables in front of a home hold. Uncoordinated, SMs
+/// have a bounded number of bytes in flight.
 #pragma once
 #include "layers/tp/tp_gemms.hpp"
 
@@ -14,7 +16,6 @@ namespace moehub::layers {
 
 class CaisKernels {
   public:
-    /// `sms`: of the kernel that loads, to bound what is in flight.
     explicit CaisKernels(TpLayer& layer);
 
     /// Starts the row blocks of the first GEMM in order, each when its group has met.
@@ -42,33 +43,46 @@ class CaisKernels {
 
   private:
     enum class For : std::uint32_t { launch, reduction, load };
-    Process meet(GpuId gpu, For what, std::uint32_t number);
+    /// Comes to a meeting of so many GPUs; `met` waits until all have come. Nobody meets
+    /// uncoordinated.
+    void come(GpuId gpu, For what, std::uint32_t number, std::uint32_t gpus);
+    sim::Endpoint::Until met(GpuId gpu, For what, std::uint32_t number);
+    Process come_for_row_blocks(GpuId gpu, FirstGemm& gemm);
+
+    /// Requests for all of a piece, block by block, when those of its home before it are posted.
+    Process post_all(GpuId gpu, std::uint32_t piece, For what);
+    sim::Transfer request(std::uint32_t piece, const TpLayer::Stretch& part, For what) const;
     Process load(GpuId gpu, std::uint32_t piece, SecondGemm& gemm);
-    Process load_parts(GpuId gpu, std::uint32_t piece);
-    enum class Of { reductions, loads };
+    /// The first block of a piece, among all.
+    std::uint32_t first_block(std::uint32_t piece) const { return piece * blocks_of_piece_; }
+
     /// Parts in flight, by the home that they are for.
     struct Window {
         sim::CounterId through = 0;                     ///< by home: parts
+        sim::CounterId turn = 0;                        ///< by home: pieces that are all posted
         std::vector<std::vector<std::int64_t>> posted;  ///< [gpu][home]
     };
-    Window& window(Of what) { return windows_[static_cast<std::size_t>(what)]; }
     Window add_window(const char* name) const;
-    /// Waits until one more part may be in flight, and counts it.
-    Process enter(GpuId gpu, GpuId home, Of what);
+    Window& window(For what) { return windows_[what == For::load ? 1 : 0]; }
+    const Window& window(For what) const { return windows_[what == For::load ? 1 : 0]; }
+    /// Uncoordinated, waits until one more part may be in flight; and counts it.
+    Process enter(GpuId gpu, GpuId home, For what);
     std::int64_t pieces_at_once() const { return 2 * layer_.gpus.count(); }
 
     TpLayer& layer_;
     bool coordinate_;
-    std::uint32_t part_rows_;       ///< rows of a part
-    std::int64_t parts_in_flight_;  ///< for one home
-    sim::CounterId met_[3];         ///< by what for: the first of so many
-    sim::CounterId sums_;           ///< by piece: at its home, others' are all there
-    sim::CounterId made_;           ///< by piece: the GPU's own
-    sim::CounterId ready_;          ///< by piece: normalised at its home
-    sim::CounterId shared_;         ///< pieces of one's own that are normalised
-    Window windows_[2];             ///< reductions that are acknowledged, loads that have come
-    sim::CounterId answered_;       ///< by piece: parts that have come
-    sim::CounterId loaded_;         ///< pieces that are there
+    Bytes part_bytes_;
+    std::uint32_t parts_of_block_;
+    std::uint32_t blocks_of_piece_;  ///< at most
+    std::int64_t parts_in_flight_;   ///< for one home, uncoordinated
+    sim::CounterId met_[3];          ///< by what for: the first of so many
+    sim::CounterId sums_;            ///< by piece: at its home, others' are all there
+    sim::CounterId made_;            ///< by piece: the GPU's own
+    sim::CounterId ready_;           ///< by piece: normalised at its home
+    sim::CounterId shared_;          ///< pieces of one's own that are normalised
+    Window windows_[2];              ///< reductions that are acknowledged, loads that have come
+    sim::CounterId answered_;        ///< by piece: parts that have come
+    sim::CounterId loaded_;          ///< pieces that are there
     sim::GroupId everyone_ = sim::kNoGroup;
 };
 

@@ -64,7 +64,6 @@ bool ends_behind(const std::vector<Operator>& operators, std::size_t i, bool fus
 std::vector<Operator> operators_of(const TpInput& in) {
     const TpShape shape = tp_shape(in.model, in.part);
     const std::uint32_t gpus = static_cast<std::uint32_t>(in.machine.gpus());
-    const std::string words = words_of(in.part);
     std::vector<Operator> made;
     if (shape.before > 0) {
         made.push_back(gemm(in, Kind::multiply_partial, "GEMM (partial sums)",

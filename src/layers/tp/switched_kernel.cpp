@@ -24,7 +24,7 @@ SwitchedKernel::SwitchedKernel(TpLayer& layer, Norm norm)
       met_(layer, "GPUs whose rows are stored", 1),
       loaded_(layer.gpus.add_counters("sums of a piece", layer.pieces.count())),
       stored_(layer.gpus.add_counters("acknowledged rows of a piece", layer.pieces.count())) {
-    const int sms = layer.system.communication_sms;
+    const int sms = lost_sms(layer);
     for (std::uint32_t i = 0; i < layer.gpus.count(); ++i) {
         const auto gpu = static_cast<GpuId>(i);
         sms_.emplace_back(layer.gpus.card(gpu), sms);
@@ -67,7 +67,7 @@ Process SwitchedKernel::share(GpuId gpu, std::uint32_t piece) {
     const Traffic norm = layer_.norm_traffic(layer_.pieces.rows(piece), 0);
     if (norm_ == Norm::own_sms) co_await sms_[gpu].pass(norm);
     if (norm_ == Norm::between_tiles)
-        co_await run_stream_blocks(layer_.gpus.card(gpu), norm, sim::Priority::normal);
+        co_await run_stream_blocks(layer_.gpus.card(gpu), norm, sim::Priority::high);
     layer_.share(gpu, piece, layer_.has_first() ? TpLayer::Sum::all_in_totals : TpLayer::Sum::given,
                  true);
     if (!layer_.has_second()) co_return;

@@ -107,6 +107,8 @@ const double* TpLayer::found(GpuId gpu, std::uint32_t row) {
 void TpLayer::read(GpuId gpu, std::uint32_t piece) {
     for (std::uint32_t row = pieces.begin(piece); row < pieces.end(piece); ++row) {
         const double* came = found(gpu, row);
+        if (read_[gpu][row])
+            throw std::logic_error(fmt::format("gpu {} reads row {} twice", gpu, row));
         read_[gpu][row] = true;
         if (!numbers.any()) continue;
         if (normalised_) {
@@ -118,10 +120,8 @@ void TpLayer::read(GpuId gpu, std::uint32_t piece) {
 }
 
 void TpLayer::come_by_themselves(GpuId gpu) {
-    for (std::uint32_t piece = 0; piece < pieces.count(); ++piece) {
+    for (std::uint32_t piece = 0; piece < pieces.count(); ++piece)
         share(gpu, piece, Sum::given, true);
-        read(gpu, piece);
-    }
 }
 
 void TpLayer::begin(GpuId gpu) {

@@ -108,12 +108,11 @@ Process TpLayer::run_second(GpuId gpu) {
 
 // Transfers.
 
-std::vector<TpLayer::Stretch> TpLayer::parts_of(std::uint32_t piece,
-                                                std::uint32_t rows_of_part) const {
+std::vector<TpLayer::Stretch> TpLayer::parts_of(std::uint32_t piece, Bytes part) const {
+    const Stretch all = whole(piece);
     std::vector<Stretch> parts;
-    const std::uint32_t end = pieces.end(piece);
-    for (std::uint32_t row = pieces.begin(piece); row < end; row += rows_of_part)
-        parts.push_back({row, std::min(rows_of_part, end - row), pieces.home(piece)});
+    for (Bytes offset = 0; offset < all.bytes; offset += part)
+        parts.push_back({all.begin + offset, std::min(part, all.bytes - offset), all.home});
     return parts;
 }
 
@@ -121,10 +120,11 @@ sim::Transfer TpLayer::reduction(GpuId to, const Stretch& of, sim::RegionId into
     sim::Transfer transfer;
     transfer.kind = sim::Kind::reduce;
     transfer.dst = to;
-    transfer.bytes = of.count * row_bytes();
-    transfer.address = static_cast<std::uint64_t>(of.begin * row_bytes());
+    transfer.bytes = of.bytes;
+    transfer.address = static_cast<std::uint64_t>(of.begin);
     transfer.target.region = partials;
-    transfer.target.row = of.begin;
+    transfer.target.row = static_cast<std::uint32_t>(of.begin / row_bytes());
+    transfer.target.offset = static_cast<std::uint32_t>(of.begin % row_bytes());
     transfer.target.into = into;
     return transfer;
 }

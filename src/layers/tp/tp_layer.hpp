@@ -71,17 +71,17 @@ class TpLayer {
     void finish(GpuId gpu);
     LayerResult result();
 
-    /// Rows [begin, begin + count), whole pieces or parts of one.
+    /// Bytes of rows from `begin` on, counted from the first row: a piece or a part of one.
     struct Stretch {
-        std::uint32_t begin = 0;
-        std::uint32_t count = 0;
+        Bytes begin = 0;
+        Bytes bytes = 0;
         GpuId home = 0;
     };
     Stretch whole(std::uint32_t piece) const {
-        return {pieces.begin(piece), pieces.rows(piece), pieces.home(piece)};
+        return {pieces.begin(piece) * row_bytes(), piece_bytes(piece), pieces.home(piece)};
     }
-    /// In parts of so many rows, which end alike on all GPUs, so that switches can merge them.
-    std::vector<Stretch> parts_of(std::uint32_t piece, std::uint32_t rows_of_part) const;
+    /// In parts of so many bytes, which end alike on all GPUs, so that switches can merge them.
+    std::vector<Stretch> parts_of(std::uint32_t piece, Bytes part) const;
 
     // Transfers of a piece, to be completed by who posts them: `arrived`, `answered`, `from_sm`.
     /// Adds the GPU's partial sums of the piece at `to`.

@@ -13,6 +13,13 @@ std::int64_t rows_at_home(const TpLayer& layer, GpuId gpu);
 /// The first piece of the home behind this GPU: from there on, and around, its own come last.
 std::uint32_t piece_behind(const TpLayer& layer, GpuId gpu);
 
+/// SMs that a kernel gives to communication: `communication_sms`, or, where that is 0, the eighth
+/// of the card's that FuseLib's kernel loses in occupancy.
+inline int lost_sms(const TpLayer& layer) {
+    const int asked = layer.system.communication_sms;
+    return asked > 0 ? asked : (layer.input.machine.gpu.sms + 7) / 8;
+}
+
 /// Processes of a GPU that run side by side: `co_await several.all()` ends when all have ended.
 class Several {
   public:

@@ -37,8 +37,7 @@ class RowGemm final : private BlockOwner {
     std::uint32_t block_rows() const { return static_cast<std::uint32_t>(plan_.tile_rows); }
     /// Has at most so many SMs from now on.
     void use_sms(int sms);
-    /// Weights are read once for all row blocks, as in a GEMM whose rows are all there: few enough
-    /// for L2 to keep them.
+    /// Weights are read once for all row blocks, as in a GEMM whose rows are all there (run_gemm).
     void keep_weights() { keeps_weights_ = true; }
     /// Goes from this row block on, and around; before any is started.
     void begin_with(std::uint32_t row_block);

@@ -24,12 +24,6 @@ std::uint32_t peer_of(const Fabric& fabric, const Transfer& transfer) {
     return transfer.dst + (separate(fabric, transfer) ? kLoads : 0);
 }
 
-std::uint32_t channel_of(const Fabric& fabric, const Uplinks::Uplink& uplink,
-                         const Transfer& transfer) {
-    if (!fabric.options().separate_loads) return Uplinks::channel_of(uplink, transfer.dst);
-    return Uplinks::separate_channel_of(uplink, transfer.dst, separate(fabric, transfer));
-}
-
 }  // namespace
 
 PerPeerQueues::PerPeerQueues(const Uplinks& uplinks) {
@@ -54,7 +48,7 @@ void PerPeerQueues::post(Fabric& fabric, Uplinks& uplinks, TransferId id) {
             link.cursors.erase(found);
             continue;
         }
-        const std::uint32_t number = channel_of(fabric, uplink, transfer);
+        const std::uint32_t number = Uplinks::channel_of(uplink, transfer.dst);
         link.queues[number].peers.push_back(&cursor);
         if (uplinks.empty(uplink, number)) refill(fabric, uplinks, uplink, number);
     }

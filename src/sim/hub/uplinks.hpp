@@ -43,13 +43,6 @@ class Uplinks {
     static std::uint32_t channel_of(const Uplink& uplink, GpuId dst) {
         return 1 + dst % uplink.requests;
     }
-    /// … where loads have the first half of the channels, and other requests the rest.
-    static std::uint32_t separate_channel_of(const Uplink& uplink, GpuId dst, bool load) {
-        const std::uint32_t loads = uplink.requests / 2;
-        if (loads == 0) return 1;
-        return load ? 1 + dst % loads : 1 + loads + dst % (uplink.requests - loads);
-    }
-
     GpuId gpu() const { return gpu_; }
     std::size_t size() const { return uplinks_.size(); }
     Uplink& operator[](std::size_t number) { return uplinks_[number]; }

@@ -113,9 +113,8 @@ void MergeUnit::reduce(Fabric& fabric, const Event& event) {
         join(entry, event);
         add_up(fabric, entry, event.train);
     }
-    Entry& entry = table_[id];
-    remember(entry, event.train);
-    if (entry.count >= entry.wanted) return send_home(fabric, id, event.time);
+    acknowledge(event);
+    if (table_[id].count >= table_[id].wanted) return send_home(fabric, id, event.time);
     table_.use(id);
 }
 
@@ -169,28 +168,26 @@ void MergeUnit::pass(const Event& event, bool merge) {
     stats_.sent_home += train.packets;
 }
 
-/// A sum, complete or not, leaves for home, and all who are in it are told.
+/// A sum, complete or not, leaves for home.
 void MergeUnit::send_home(Fabric& fabric, Id id, Ps now) {
     Entry& entry = table_[id];
     entry.train.answers = entry.count;
     pass({entry.train, now, 0}, true);
     entry.train.sum = kNoSum;
-    Train ack = entry.train;
+    remove(fabric, id);
+}
+
+/// Who sent it need not wait for the others: the switch has it.
+void MergeUnit::acknowledge(const Event& event) {
+    Train& ack = out_.emplace_back(event).train;
+    std::swap(ack.src, ack.dst);
     ack.kind = Kind::ack;
     ack.phase = Phase::whole;
     ack.hold = kNoPool;
     ack.merge = false;
+    ack.sum = kNoSum;
     ack.answers = 1;
     ack.flits = wire_->flits(Kind::ack, ack.bytes, ack.packets, 0);
-    ack.src = entry.train.dst;
-    for (Id to = entry.requester; to != MergeTable::kNone; to = table_.requester(to).next) {
-        const MergeTable::Requester& requester = table_.requester(to);
-        ack.transfer = requester.transfer;
-        ack.index = requester.index;
-        ack.dst = requester.gpu;
-        out_.push_back({ack, now, 0});
-    }
-    remove(fabric, id);
 }
 
 void MergeUnit::remove(Fabric& fabric, Id id) {

@@ -5,8 +5,8 @@
 /// - Load: the first one goes home, and those that come until its data is back wait for it. The
 ///   data is kept until as many have asked as will.
 /// - Reduction: added up until all contributions are there; then one sum goes home, which says how
-///   many it stands for. A contributor is acknowledged when what it sent has left for home; what
-///   the home itself acknowledges ends here.
+///   many it stands for. A contributor is acknowledged when the switch has what it sent; what the
+///   home itself acknowledges ends here.
 ///
 /// An entry is a packet, or in row grain a train of several, which acts when its last packet is
 /// here. A full table gives up what was touched least recently, as it is: a partial sum goes home,
@@ -82,6 +82,7 @@ class MergeUnit {
     void add_up(Fabric& fabric, Entry& entry, const Train& train);
     void pass(const Event& event, bool merge);
     void send_home(Fabric& fabric, Id id, Ps now);
+    void acknowledge(const Event& event);
     void give_data(Fabric& fabric, Entry& entry, const MergeTable::Requester& to, Ps now);
     void remove(Fabric& fabric, Id id);
     bool make_room(Fabric& fabric, Ps now, std::int64_t need);

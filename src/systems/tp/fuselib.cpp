@@ -4,7 +4,7 @@
 // GEMM waits for all of it.
 //
 // Left open, and chosen: the occupancy that the fused kernel loses, an eighth, is so many SMs
-// (`communication_sms`), at whose rate homes store their rows; adding up and the norm are done
+// (or `communication_sms`), at whose rate homes store their rows; adding up and the norm are done
 // between tiles by the work-groups of the others. A flag follows when rows are acknowledged, as a
 // fence has it. Memory adds up what arrives and is charged for it, where FuseLib writes it to a
 // place of its own; homes read all of it in any case.
@@ -30,8 +30,7 @@ struct Shared {
           summed(of, "partial sums at a piece's home", of.pieces.count()),
           gathered(of, "pieces from their homes", 1) {
         for (std::uint32_t gpu = 0; gpu < layer.gpus.count(); ++gpu)
-            sms.emplace_back(layer.gpus.card(static_cast<GpuId>(gpu)),
-                             layer.system.communication_sms);
+            sms.emplace_back(layer.gpus.card(static_cast<GpuId>(gpu)), lost_sms(layer));
     }
     TpLayer& layer;
     sim::CounterId made;    ///< by piece
@@ -71,15 +70,15 @@ Process send_to_all(Shared& shared, GpuId gpu, std::uint32_t piece) {
 
 Process at_home(Shared& shared, GpuId gpu, std::uint32_t piece) {
     TpLayer& layer = shared.layer;
-    int addends = 0;
+    // What comes is read and written where it comes; the home then reads its own beside the sum.
+    const int addends = layer.has_first() ? 1 : 0;
     if (layer.has_first()) {
-        addends = static_cast<int>(layer.others());
         co_await layer.gpus.endpoint(gpu).until(shared.made + piece, 1);
-        co_await shared.summed.until(gpu, addends, piece);
+        co_await shared.summed.until(gpu, layer.others(), piece);
     }
     co_await run_stream_blocks(layer.gpus.card(gpu),
                                layer.norm_traffic(layer.pieces.rows(piece), addends),
-                               sim::Priority::normal);
+                               sim::Priority::high);
     layer.share(gpu, piece,
                 layer.has_first() ? TpLayer::Sum::others_in_totals : TpLayer::Sum::given, true);
     if (layer.has_second()) co_await send_to_all(shared, gpu, piece);

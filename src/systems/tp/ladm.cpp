@@ -51,9 +51,8 @@ Process norm_when_loaded(Shared& shared, GpuId gpu, std::uint32_t piece) {
     TpLayer& layer = shared.layer;
     const std::int64_t parts = shared.loads[gpu].parts(layer.piece_bytes(piece));
     co_await layer.gpus.endpoint(gpu).until(shared.summed + piece, layer.others() * parts);
-    co_await run_stream_blocks(layer.gpus.card(gpu),
-                               layer.norm_traffic(layer.pieces.rows(piece), 0),
-                               sim::Priority::normal);
+    co_await run_stream_blocks(
+        layer.gpus.card(gpu), layer.norm_traffic(layer.pieces.rows(piece), 0), sim::Priority::high);
     layer.share(gpu, piece, TpLayer::Sum::others_in_totals, true);
 }
 

@@ -2,6 +2,7 @@
 // every GPU repeats on all rows, a GEMM, one after the other. Beside experts, where rows are on one
 // GPU at the other end, Megatron asks for sequence parallelism: so does this.
 #include "layers/tp/run_tp.hpp"
+#include "layers/tp/tp_pieces.hpp"
 #include "layers/tp/tp_slices.hpp"
 #include "systems/tp/tp.hpp"
 
@@ -32,6 +33,7 @@ Process program(Shared& shared, GpuId gpu) {
 }  // namespace
 
 LayerResult run_tp_nvls(const TpJob& job) {
+    if (job.input.machine.gpus() == 1) return run_tp_alone(job);
     const TpShape shape = tp_shape(job.input.model, job.input.part);
     if (shape.before == 0 || shape.after == 0) return run_sp_nvls(job);
     return run_tp(job, Homes::blockwise, program);
