@@ -105,7 +105,7 @@ TEST_F(TpCli, IsWhatIsLeftOutSaid) {
     const Outcome outcome = moehub("compare --machine single-switch" + kSmall);
     expect_text(outcome, "Left out: ");
     expect_text(outcome, "tp-nvls (asked for by name, it says why)");
-    expect_text(outcome, "ablations cais-base, cais-partial.\n");
+    expect_text(outcome, "ablations cais-base, cais-partial, cais-uncoordinated.\n");
     const json all = json_of("compare --machine single-switch" + kSmall);
     for (const json& one : all["results"]) EXPECT_NE(one["system"], "cais-base");
 }
