@@ -13,7 +13,7 @@ namespace {
 constexpr double kEntry = 128;            ///< bytes
 constexpr double kKilobyte = 1024;        ///< 320 entries are the paper's 40 KB
 constexpr double kSeveral = 3;            ///< times
-constexpr double kMatters = 1.02;         ///< a difference in time
+constexpr double kHardly = 1.1;           ///< of the time with all it needs
 constexpr double kPaperNeed = 250;        ///< KB
 constexpr double kPaperNeedLess = 0.87;   ///< share of it that coordination saves
 constexpr double kPaperSpread = 35;       ///< µs
@@ -25,7 +25,13 @@ double need_kb(const ReproducedCell& cell) {
 }
 
 CellKey with_entries(CellKey key, int entries) {
-    key.changes = {fmt::format("cais.merge_entries={}", entries), "cais.merge_timeout=1 ms"};
+    key.changes = {fmt::format("cais.merge_entries={}", entries)};
+    return key;
+}
+
+/// Where entries wait for the last request, however long that takes.
+CellKey patient(CellKey key) {
+    key.changes.emplace_back("cais.merge_timeout=1 ms");
     return key;
 }
 
@@ -52,8 +58,8 @@ Needs add_needs(const CaisScope& scope, const Lookup& cell, FigureTable& table) 
     for (const CaisModel& model : scope.models)
         for (const std::string& part : scope.parts) {
             const auto unlimited = [&](std::string_view system) -> const ReproducedCell& {
-                return cell(
-                    with_entries(cais_cell(model, part, system), scope.merge_entries.back()));
+                return cell(patient(
+                    with_entries(cais_cell(model, part, system), scope.merge_entries.back())));
             };
             const ReproducedCell& apart = unlimited(kCaisUncoordinated);
             const ReproducedCell& together = unlimited(kCais);
@@ -100,16 +106,22 @@ FigureTable curve_of(const CaisScope& scope, const Lookup& cell) {
     return table;
 }
 
-/// With the smallest table; the first sub-layer's.
+/// With the paper's table, the first sub-layer of the curve; the smallest beside.
 PublishedClaim small_costs(const FigureTable& curve) {
-    const FigureTable::Row& least = curve.rows.front();
-    const double apart = least.values[1].value_or(0);
-    const double together = least.values[3].value_or(0);
-    return {curve.figure, "without coordination smaller tables cost time, with it less",
-            apart > kMatters && apart > together,
-            fmt::format("{} with {} entries: {:.2f} of the time without, {:.2f} with",
-                        least.labels[0], least.labels[1], apart, together),
-            ""};
+    PublishedClaim claim{curve.figure, "without coordination 40 KB cost time, with it hardly",
+                         false, "", ""};
+    for (const FigureTable::Row& row : curve.rows) {
+        if (row.labels[0] != curve.rows.front().labels[0]) continue;
+        const double apart = row.values[1].value_or(0);
+        const double together = row.values[3].value_or(0);
+        const bool chosen = row.labels[1] == size_text(kCaisMergeEntries);
+        if (chosen) claim.holds = apart > kHardly && together > 0 && together < kHardly;
+        if (chosen || &row == &curve.rows.front())
+            claim.found +=
+                fmt::format("{}{} entries: {:.2f} of the time without, {:.2f} with",
+                            claim.found.empty() ? "" : "; ", row.labels[1], apart, together);
+    }
+    return claim;
 }
 
 std::vector<PublishedClaim> claims_of(const Needs& needs, const FigureTable& curve) {
