@@ -84,9 +84,10 @@ void add_particulars(const ReproducedCell& one, Json& json) {
     json["bytes_down"] = one.refusal.empty() ? Json(one.bytes_down) : Json(nullptr);
 }
 
-/// Of sub-layers, and of what runs on another machine.
+/// Of dense models, their sub-layers, and of what runs on another machine.
 void add_sub_layer(const ReproducedCell& one, Json& json) {
     if (!one.machine.empty()) json["machine"] = one.machine;
+    if (one.forward_time > 0) json["forward_us"] = to_us(one.forward_time);
     if (one.work != CellWork::sub_layer) return;
     json["part"] = one.part;
     json["compute_us"] = time_or_null(one, one.compute);
