@@ -105,7 +105,7 @@ TEST_F(TpCli, IsWhatIsLeftOutSaid) {
     const Outcome outcome = moehub("compare --machine single-switch" + kSmall);
     expect_text(outcome, "Left out: ");
     expect_text(outcome, "tp-nvls (asked for by name, it says why)");
-    expect_text(outcome, "ablations cais-base, cais-partial.\n");
+    expect_text(outcome, "ablations cais-base, cais-partial, cais-uncoordinated.\n");
     const json all = json_of("compare --machine single-switch" + kSmall);
     for (const json& one : all["results"]) EXPECT_NE(one["system"], "cais-base");
 }
@@ -208,11 +208,11 @@ TEST_F(TpCli, AreSystemsListedAndCounted) {
     EXPECT_EQ(list.out.find("  moe-hub ", second), std::string::npos);
     const json all = json_of("list systems");
     EXPECT_GT(all["systems"].size(), 20u);
-    EXPECT_EQ(all["tp_systems"].size(), 13u);
+    EXPECT_EQ(all["tp_systems"].size(), 14u);
 
     expect_text(moehub("lines"), "\nTensor-parallel sub-layers:\n");
     expect_text(moehub("lines"), "(program of cais-base)");
-    EXPECT_EQ(json_of("lines")["tp_systems"].size(), 13u);
+    EXPECT_EQ(json_of("lines")["tp_systems"].size(), 14u);
     EXPECT_EQ(moehub("lines tp-nvls").out,
               text_of(MOEHUB_SOURCE_DIR "/src/systems/tp/tp_nvls.cpp"));
 }

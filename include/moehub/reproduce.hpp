@@ -32,7 +32,7 @@ enum class NumberKind {
     ratio,  ///< of two times or throughputs
     share,  ///< of a whole, printed in percent
     time,   ///< µs
-    size,   ///< GB
+    size,   ///< GB, unless its name says otherwise
 };
 
 /// What a paper's means are.
@@ -106,6 +106,15 @@ enum class CellWork {
     communication,  ///< its rows alone: routing and experts take no time
     model,          ///< and the model around it, forward
     training,       ///< forward and backward
+    sub_layer,      ///< a tensor-parallel sub-layer of a dense model
+    all_reduce,     ///< NCCL's in the switch, of as many bytes as the cell has tokens
+};
+
+/// What the merge units of switches saw of a sub-layer.
+struct MergeUse {
+    double deepest = 0;     ///< lines that a port's table held at most
+    double spread_us = 0;   ///< from a line's first request to its last, mean
+    double longest_us = 0;  ///< likewise, at most
 };
 
 /// One layer as it was simulated.
@@ -123,11 +132,18 @@ struct ReproducedCell {
     CellWork work = CellWork::model;
     std::vector<std::string> changes = {};  ///< beyond the paper's, as --set takes them
     Grain grain = Grain::row;
-    Ps communication = 0;  ///< of the layer: exposed, on the GPU that computes longest
-    Ps busier_way = 0;     ///< in which the busiest GPU's wires carried something, counting at any
-                           ///< time the direction that carried more
-    Bytes bytes_up = 0;    ///< of the layer, on the wire, from GPUs to switches
-    Bytes bytes_down = 0;  ///< back
+    Ps communication = 0;   ///< of the layer: exposed, on the GPU that computes longest
+    Ps busier_way = 0;      ///< in which the busiest GPU's wires carried something, counting at any
+                            ///< time the direction that carried more
+    Bytes bytes_up = 0;     ///< of the layer, on the wire, from GPUs to switches
+    Bytes bytes_down = 0;   ///< back
+    std::string part = {};  ///< of sub-layers: "L1"
+    std::string machine = {};  ///< a preset as it is; empty: the paper's
+    Ps compute = 0;            ///< of the layer: a kernel ran, on the GPU that computes longest
+    Ps forward_time = 0;       ///< of a whole dense model: forward, where it is trained, too
+    double link_use = 0;       ///< share of the time in which a GPU's links carried flits: mean
+                               ///< over GPUs and both directions
+    MergeUse merge = {};       ///< all 0: nothing was merged
 };
 
 struct Reproduction {
@@ -169,6 +185,11 @@ Reproduction reproduce_moe_hub(const ReproduceOptions& options = {});
 const std::vector<Reading>& dysharp_readings();
 std::vector<NamedFigure> dysharp_figures();
 Reproduction reproduce_dysharp(const ReproduceOptions& options = {});
+
+/// The same of the CAIS paper; how fast its SMs are is open.
+const std::vector<Reading>& cais_readings();
+std::vector<NamedFigure> cais_figures();
+Reproduction reproduce_cais(const ReproduceOptions& options = {});
 
 /// The same of the MoETuner paper.
 std::vector<NamedFigure> moetuner_figures();

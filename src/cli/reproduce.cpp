@@ -33,6 +33,8 @@ constexpr Paper kPapers[] = {
      "docs/reproduction/moe-hub.md", moe_hub_figures, reproduce_moe_hub},
     {"dysharp", "DySHARP, in-switch multicast and reduction for MoE (arXiv 2605.05607, ISCA 2026)",
      "docs/reproduction/dysharp.md", dysharp_figures, reproduce_dysharp},
+    {"cais", "CAIS, compute-aware in-switch computing for TP (arXiv 2605.05628, HPCA 2026)",
+     "docs/reproduction/cais.md", cais_figures, reproduce_cais},
     {"moetuner", "MoETuner, balanced expert placement (arXiv 2502.06643)",
      "docs/reproduction/moetuner.md", moetuner_figures, reproduce_moetuner},
 };

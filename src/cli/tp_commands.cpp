@@ -14,7 +14,7 @@
 namespace moehub {
 namespace {
 
-constexpr std::string_view kAblations[] = {"cais-base", "cais-partial"};
+constexpr std::string_view kAblations[] = {"cais-base", "cais-partial", "cais-uncoordinated"};
 
 struct Usual {
     std::vector<std::string> names;

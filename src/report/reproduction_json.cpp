@@ -62,6 +62,10 @@ const char* work_name(CellWork work) {
             return "communication";
         case CellWork::training:
             return "training";
+        case CellWork::sub_layer:
+            return "sub-layer";
+        case CellWork::all_reduce:
+            return "all-reduce";
         case CellWork::model:
             break;
     }
@@ -80,6 +84,19 @@ void add_particulars(const ReproducedCell& one, Json& json) {
     json["bytes_down"] = one.refusal.empty() ? Json(one.bytes_down) : Json(nullptr);
 }
 
+/// Of dense models, their sub-layers, and of what runs on another machine.
+void add_sub_layer(const ReproducedCell& one, Json& json) {
+    if (!one.machine.empty()) json["machine"] = one.machine;
+    if (one.forward_time > 0) json["forward_us"] = to_us(one.forward_time);
+    if (one.work != CellWork::sub_layer) return;
+    json["part"] = one.part;
+    json["compute_us"] = time_or_null(one, one.compute);
+    json["link_use"] = one.link_use;
+    json["merge"] = {{"deepest", one.merge.deepest},
+                     {"spread_us", one.merge.spread_us},
+                     {"longest_us", one.merge.longest_us}};
+}
+
 Json cell_json(const ReproducedCell& one) {
     Json json{{"model", one.model},
               {"gpus", one.gpus},
@@ -92,6 +109,7 @@ Json cell_json(const ReproducedCell& one) {
               {"model_us", time_or_null(one, one.model_time)},
               {"refusal", text_or_null(one.refusal)}};
     add_particulars(one, json);
+    add_sub_layer(one, json);
     return json;
 }
 

@@ -22,12 +22,25 @@ std::string bar_against(double ours, double paper, double full) {
     return out;
 }
 
-/// One scale for all ratios; shares have their own, from nothing to all.
+/// One scale for all ratios; shares have their own, from nothing to all; of anything else each.
 double largest_ratio(const std::vector<PublishedNumber>& numbers) {
     double most = 1;
     for (const PublishedNumber& one : numbers)
         if (one.kind == NumberKind::ratio) most = std::max({most, one.ours, one.paper});
     return most;
+}
+
+double full_scale(const PublishedNumber& one, double most_ratio) {
+    switch (one.kind) {
+        case NumberKind::ratio:
+            return most_ratio;
+        case NumberKind::share:
+            return 1;
+        case NumberKind::time:
+        case NumberKind::size:
+            break;
+    }
+    return std::max(one.ours, one.paper);
 }
 
 std::string numbers_text(const Reproduction& all, bool bold) {
@@ -49,7 +62,7 @@ std::string numbers_text(const Reproduction& all, bool bold) {
             cells.push_back(published_text(one.kind, one.read(i)));
             cells.push_back(fmt::format("{:.2f}", one.read(i) / one.paper));
         }
-        cells.push_back(bar_against(one.ours, one.paper, one.kind == NumberKind::ratio ? most : 1));
+        cells.push_back(bar_against(one.ours, one.paper, full_scale(one, most)));
         table.add(cells);
     }
     return table.text(bold);

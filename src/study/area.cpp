@@ -17,6 +17,8 @@ constexpr Published kPublished[] = {
     {"MoE-Hub", AreaSide::gpu, 0.49, false},       // arXiv 2605.05888, 7 nm
     {"DySHARP", AreaSide::gpu, 0.198, false},      // arXiv 2605.05607, 12 nm
     {"DySHARP", AreaSide::in_switch, 0.01, true},  // likewise
+    {"CAIS", AreaSide::gpu, 0.019, false},         // arXiv 2605.05628, 12 nm
+    {"CAIS", AreaSide::in_switch, 0.50, false},    // likewise
 };
 
 AreaTotal empty_total(const AreaTable& table) {
@@ -34,7 +36,7 @@ AreaTotal empty_total(const AreaTable& table) {
 std::vector<AreaTable> area_of(const Machine& machine) {
     check(machine);
     std::vector<AreaTable> tables;
-    for (const auto& unit : {moe_hub_tables, dysharp_tables})
+    for (const auto& unit : {moe_hub_tables, dysharp_tables, cais_tables})
         for (AreaTable& table : unit(machine))
             if (table.copies > 0) tables.push_back(with_area(std::move(table)));
     return tables;

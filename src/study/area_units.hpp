@@ -13,6 +13,9 @@ std::vector<AreaTable> moe_hub_tables(const Machine& machine);
 /// MultimemQ, AL TLB and trackers of a GPU; reductions in a switch.
 std::vector<AreaTable> dysharp_tables(const Machine& machine);
 
+/// Blocks of a GPU that wait for others; merge units and the group table in a switch.
+std::vector<AreaTable> cais_tables(const Machine& machine);
+
 /// Bits that tell so many things apart; none for a single one.
 constexpr int bits_for(std::int64_t things) {
     int bits = 0;

@@ -1,6 +1,7 @@
 #include "study/reproduce_cells.hpp"
 
 #include "study/busier_way.hpp"
+#include "study/reproduce_dense_cells.hpp"
 
 #include <moehub/compare.hpp>
 #include <moehub/error.hpp>
@@ -27,25 +28,40 @@ const Reading& reading_of(const PaperSetup& setup, const CellKey& key) {
     return found == all.end() ? all.front() : *found;
 }
 
-/// The paper's changes and the cell's, those of the model or those of the machine.
-Overrides changes_of(const PaperSetup& setup, const CellKey& key, bool model) {
-    Overrides changes;
-    for (const auto* list : {&setup.changes, &key.changes})
-        for (const std::string& one : *list)
-            if (one.starts_with(kModelPrefix) == model)
-                changes.push_back(model ? one.substr(kModelPrefix.size()) : one);
-    return changes;
+Overrides machine_changes(const std::vector<std::string>& changes) {
+    Overrides some;
+    for (const std::string& one : changes)
+        if (!one.starts_with(kModelPrefix)) some.push_back(one);
+    return some;
 }
 
+Overrides model_changes(const std::vector<std::string>& changes) {
+    Overrides some;
+    for (const std::string& one : changes)
+        if (one.starts_with(kModelPrefix)) some.push_back(one.substr(kModelPrefix.size()));
+    return some;
+}
+
+/// The paper's changes, the reading's, and last the cell's.
 Machine machine_of(const PaperSetup& setup, const CellKey& key) {
-    Overrides changes = changes_of(setup, key, false);
-    const Reading& reading = reading_of(setup, key);
-    changes.insert(changes.end(), reading.changes.begin(), reading.changes.end());
-    return with_gpus(load_machine(setup.machine, changes), key.gpus);
+    Overrides changes;
+    const auto add = [&](const Overrides& some) {
+        changes.insert(changes.end(), some.begin(), some.end());
+    };
+    if (key.machine.empty()) {
+        add(machine_changes(setup.changes));
+        add(reading_of(setup, key).changes);
+    }
+    add(machine_changes(key.changes));
+    const std::string& preset = key.machine.empty() ? setup.machine : key.machine;
+    return with_gpus(load_machine(preset, changes), key.gpus);
 }
 
 Model model_of(const PaperSetup& setup, const CellKey& key) {
-    return load_model(key.model, changes_of(setup, key, true));
+    Overrides changes = model_changes(setup.changes);
+    const Overrides own = model_changes(key.changes);
+    changes.insert(changes.end(), own.begin(), own.end());
+    return load_model(key.model, changes);
 }
 
 /// With fewer experts than GPUs, several GPUs share each expert.
@@ -54,11 +70,12 @@ int tensor_parallel_of(const CellKey& key, const Model& model) {
 }
 
 /// In rough proportion to the time a simulation takes: rows, and GPUs that take part; in packet
-/// grain each of a row's packets.
+/// grain each of a row's packets. A collective is nothing beside.
 double work_of(const PaperSetup& setup, const CellKey& key) {
     constexpr double kRowPackets = 32;
+    if (key.work == CellWork::all_reduce) return 0;
     const bool hub = key.system == "moe-hub" || key.system.starts_with("mh-");
-    const double rows = static_cast<double>(key.tokens) * model_of(setup, key).top_k;
+    const double rows = static_cast<double>(key.tokens) * std::max(1, model_of(setup, key).top_k);
     return rows * key.gpus * (hub ? 2 : 1) * (key.work == CellWork::training ? 2 : 1) *
            (key.grain == Grain::packet ? kRowPackets : 1);
 }
@@ -101,11 +118,44 @@ void run_under(const SystemSpec& system, const LayerInput& input, const ModelOpt
     cell.model_time = whole.total;
 }
 
+void run_layer(const Machine& machine, const Model& model, const SystemSpec& system,
+               const PaperSetup& setup, ReproducedCell& cell) {
+    ModelOptions options;
+    options.threads = 1;  // cells run side by side
+    options.training = cell.work == CellWork::training;
+    options.eager = setup.eager;
+    options.layer.grain = cell.grain;
+    options.layer.compute = cell.work != CellWork::communication;
+    options.layer.tensor_parallel = tensor_parallel_of(key_of(cell), model);
+    const Placement placement =
+        contiguous_placement(model.experts, cell.gpus / options.layer.tensor_parallel);
+    const Routing routing = make_routing(parse_routing(cell.routing), model, cell.tokens);
+    run_under(system, {machine, model, routing, placement}, options, cell);
+}
+
+SystemSpec system_of(const PaperSetup& setup, const CellKey& key) {
+    SystemSpec system = with_software(load_system(key.system), setup.software);
+    if (system.program == "ideal") system.switch_copies = !setup.bound_scales;
+    return system;
+}
+
+/// Nothing is simulated yet.
+ReproducedCell cell_of(const CellKey& key) {
+    ReproducedCell cell{key.model, key.gpus, key.tokens, key.routing, key.system, 0, 0, 0, ""};
+    cell.reading = key.reading;
+    cell.work = key.work;
+    cell.changes = key.changes;
+    cell.grain = key.grain;
+    cell.part = key.part;
+    cell.machine = key.machine;
+    return cell;
+}
+
 }  // namespace
 
 CellKey key_of(const ReproducedCell& cell) {
-    return {cell.model,   cell.gpus, cell.tokens,  cell.routing, cell.system,
-            cell.reading, cell.work, cell.changes, cell.grain};
+    return {cell.model, cell.gpus,    cell.tokens, cell.routing, cell.system, cell.reading,
+            cell.work,  cell.changes, cell.grain,  cell.part,    cell.machine};
 }
 
 std::vector<CellKey> cells_asked(const std::function<void(const Lookup&)>& ask) {
@@ -124,28 +174,19 @@ std::vector<CellKey> cells_asked(const std::function<void(const Lookup&)>& ask) 
 }
 
 ReproducedCell simulate_cell(const PaperSetup& setup, const CellKey& key) {
-    ReproducedCell cell{key.model, key.gpus, key.tokens, key.routing, key.system, 0, 0, 0, ""};
-    cell.reading = key.reading;
-    cell.work = key.work;
-    cell.changes = key.changes;
-    cell.grain = key.grain;
+    ReproducedCell cell = cell_of(key);
     const Machine machine = machine_of(setup, key);
-    const Model model = model_of(setup, key);
-    const Routing routing = make_routing(parse_routing(key.routing), model, key.tokens);
-    ModelOptions options;
-    options.threads = 1;  // cells run side by side
-    options.training = key.work == CellWork::training;
-    options.eager = setup.eager;
-    options.layer.grain = key.grain;
-    options.layer.compute = key.work != CellWork::communication;
-    options.layer.tensor_parallel = tensor_parallel_of(key, model);
-    const Placement placement =
-        contiguous_placement(model.experts, key.gpus / options.layer.tensor_parallel);
-    const LayerInput input{machine, model, routing, placement};
     try {
-        SystemSpec system = with_software(load_system(key.system), setup.software);
-        if (system.program == "ideal") system.switch_copies = !setup.bound_scales;
-        run_under(system, input, options, cell);
+        if (key.work == CellWork::all_reduce) {
+            run_all_reduce(machine, cell);
+            return cell;
+        }
+        const Model model = model_of(setup, key);
+        const SystemSpec system = system_of(setup, key);
+        if (model.experts == 0)
+            run_dense({machine, model, key.tokens}, system, setup, cell);
+        else
+            run_layer(machine, model, system, setup, cell);
     } catch (const InputError& error) {
         cell.refusal = error.what();
     }

@@ -22,6 +22,7 @@ struct PaperSetup {
     bool eager = true;                 ///< whole models: outside the MoE layers a host issues
                                        ///< operators one by one; false: graphs
     bool bound_scales = false;         ///< its ideal adds up results on GPUs
+    bool residual = true;              ///< of sub-layers: the norm's kernel adds it, too
 };
 
 /// What tells one simulation of a paper from another.
@@ -35,6 +36,9 @@ struct CellKey {
     CellWork work = CellWork::model;
     std::vector<std::string> changes = {};  ///< beyond the paper's, in the same words
     Grain grain = Grain::row;
+    std::string part = {};     ///< of sub-layers
+    std::string machine = {};  ///< a preset, without the paper's changes and without its readings';
+                               ///< empty: the paper's
 
     auto operator<=>(const CellKey&) const = default;
 };

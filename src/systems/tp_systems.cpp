@@ -64,9 +64,20 @@ const std::vector<TpProgram>& programs() {
 constexpr std::string_view kEveryones[] = {"host", "fused_activation"};
 
 /// In the order in which they are listed; presets/systems has one of each.
-constexpr std::string_view kSystems[] = {
-    "ideal",        "tp-nvls", "sp-nvls", "coconet",   "fuselib",      "t3",  "coconet-nvls",
-    "fuselib-nvls", "t3-nvls", "ladm",    "cais-base", "cais-partial", "cais"};
+constexpr std::string_view kSystems[] = {"ideal",
+                                         "tp-nvls",
+                                         "sp-nvls",
+                                         "coconet",
+                                         "fuselib",
+                                         "t3",
+                                         "coconet-nvls",
+                                         "fuselib-nvls",
+                                         "t3-nvls",
+                                         "ladm",
+                                         "cais-base",
+                                         "cais-partial",
+                                         "cais-uncoordinated",
+                                         "cais"};
 
 const TpProgram& program_of(const SystemSpec& system) {
     std::vector<std::string> names;
