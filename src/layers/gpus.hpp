@@ -53,7 +53,8 @@ class Gpus {
     template <class Program>
     void run(const char* name, Program program) {
         for (std::uint32_t gpu = 0; gpu < count(); ++gpu) {
-            endpoint(static_cast<GpuId>(gpu)).spawn(name, program(static_cast<GpuId>(gpu)));
+            const auto id = static_cast<GpuId>(gpu);
+            endpoint(id).spawn(name, start(id, program(id)));
         }
         fabric.run();
     }
@@ -96,6 +97,8 @@ class Gpus {
         void ended(Ps now) { end = std::max(end, now); }
         Ps time() const { return std::max<Ps>(0, end - begin); }
     };
+    /// A layer's program on a GPU that starts later than others.
+    Process start(GpuId gpu, Process program);
     Breakdown breakdown() const;
     std::vector<Statistic> statistics() const;
 

@@ -47,7 +47,10 @@ std::vector<std::string> setup_sentences() {
         "Use of links: share of a sub-layer's time in which a GPU's links carried flits, mean over "
         "GPUs and both directions.",
         "Tables of merge units: entries of 128 B that a port holds. Where a need is measured, "
-        "entries have no limit and wait 1 ms, so that nothing is hidden by evictions.",
+        "uncoordinated entries have no limit and wait 1 ms, so that nothing is hidden by "
+        "evictions. In that figure GPUs start up to 35 µs apart, the spread of requests that the "
+        "paper reports: GPUs of a simulation are alike, and a spread of clocks alone moves them "
+        "apart by a few µs.",
         "The figures nvls and gpus run on machines as their presets are."};
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 using namespace layers;
 
-enum class Way { first_first, second_first, divided };
+enum class Way { first_first, second_first, divided, together };
 
 template <Way way>
 struct Shared {
@@ -29,10 +29,10 @@ Process run_whole(sim::Card& card, GemmPlan plan) {
 
 /// Both by row blocks, as systems run them that fuse them; the second takes over when the first is
 /// through.
-Process run_divided(TpLayer& layer, GpuId gpu) {
-    const std::vector<Fused> fused =
-        optimise(operators_of(layer.input), layer.input.machine.gpu, true);
+Process run_by_blocks(TpLayer& layer, GpuId gpu, bool divided) {
     const int all = layer.gpus.card(gpu).gpu.sms;
+    std::vector<Fused> fused = optimise(operators_of(layer.input), layer.input.machine.gpu, true);
+    if (!divided) fused.front().first_sms = fused.back().second_sms = all;
     std::optional<SecondGemm> second;
     if (layer.has_second()) second.emplace(layer, gpu, fused.back().second_sms);
     if (second)
@@ -57,8 +57,8 @@ Process program(Shared<way>& shared, GpuId gpu) {
         all.spawn("GEMM", run_whole(card, first ? layer.plan_first(gpu, card.gpu.sms)
                                                 : layer.plan_second(gpu, card.gpu.sms)));
     };
-    if (way == Way::divided) {
-        all.spawn("GEMMs", run_divided(layer, gpu));
+    if (way == Way::divided || way == Way::together) {
+        all.spawn("GEMMs", run_by_blocks(layer, gpu, way == Way::divided));
     } else {
         spawn(way == Way::first_first);
         spawn(way != Way::first_first);
@@ -81,7 +81,7 @@ LayerResult run_way(const TpJob& job) {
 
 LayerResult run_tp_ideal(const TpJob& job) {
     LayerResult ways[] = {run_way<Way::first_first>(job), run_way<Way::second_first>(job),
-                          run_way<Way::divided>(job)};
+                          run_way<Way::divided>(job), run_way<Way::together>(job)};
     return *std::min_element(
         std::begin(ways), std::end(ways),
         [](const LayerResult& a, const LayerResult& b) { return a.time < b.time; });
