@@ -66,23 +66,18 @@ constexpr Reason kReasons[] = {
     {"training", "the baselines' order", Side::below, kOrder},
     {"training", "", Side::below, kRest},
     {"table", "KB a port needs, uncoordinated, largest", Side::above,
-     "Uncoordinated GPUs send reductions as tiles end, faster than links take them, and nothing "
-     "here bounds what waits; SMs of an H100's speed make less than half of it. What tables see is "
-     "how far such queues differ, not clocks: without any spread of those it is the same "
-     "(docs/cais.md, experiments)."},
+     "What a port needs is what GPUs that start as far apart as the paper's requests come send "
+     "meanwhile. How far apart the paper's GPUs are when its tables are fullest is open."},
     {"table", "µs between requests, uncoordinated, mean", Side::below,
-     "A mean over all lines. The longest is more than twice the published figure, of which it is "
-     "open what it is."},
+     "A mean over all lines, of GPUs that start evenly apart; of the published figure it is open "
+     "what it is of."},
     {"table", "coordinated, a port needs less than 40 KB", Side::below,
-     "Where the table has no limit, throttling lets loads and reductions each have as much in "
-     "flight as keeps the links busy over a round trip. Limited to the paper's table, time is "
-     "hardly more."},
+     "Throttling lets GPUs use the paper's table to its last entry, and gives few of them up."},
     {"utilisation", "", Side::below, kEnds},
     {"scaling", "throughput of a GPU falls by less than 5 % up to 32 GPUs", Side::below,
-     "Of rows as long as these very few fit among the requests that a GPU may have in flight to "
-     "another. In row grain GPUs with different ones in flight then wait for each other until "
-     "entries time out; packet by packet sixteen GPUs do not, and lose next to nothing. With most "
-     "GPUs one row at a time is in flight, which leaves links idle (docs/cais.md, experiments)."},
+     "What a GPU may request of a home before all meet again shrinks with the number of homes, so "
+     "that it does not run ahead of the others, and a meeting takes as long: links idle for a part "
+     "of the time."},
     {"full", "", Side::above, kTpLong},
 };
 

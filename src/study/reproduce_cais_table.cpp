@@ -102,7 +102,8 @@ FigureTable curve_of(const CaisScope& scope, const Lookup& cell) {
             for (const std::string_view system : {kCaisUncoordinated, kCais}) {
                 const CellKey key = cais_cell(scope.usual, part, system);
                 const ReproducedCell& one = cell(with_entries(key, entries));
-                const ReproducedCell& all = cell(with_entries(key, scope.merge_entries.back()));
+                const ReproducedCell& all =
+                    cell(patient(with_entries(key, scope.merge_entries.back())));
                 row.values.push_back(to_us(one.time));
                 row.values.push_back(faster(one.time, all.time));
             }
