@@ -93,9 +93,10 @@ TEST_F(ReproduceCli, ArePapersListed) {
 }
 
 TEST_F(ReproduceCli, AreWordsThatDoNotFitRefused) {
-    expect_refused("reproduce moehub",
-                   "reproduce: found \"moehub\", allowed: moe-hub, dysharp, cais, moetuner; did you "
-                   "mean \"moe-hub\"?");
+    expect_refused(
+        "reproduce moehub",
+        "reproduce: found \"moehub\", allowed: moe-hub, dysharp, cais, moetuner; did you "
+        "mean \"moe-hub\"?");
     expect_refused(
         "reproduce moe-hub --figure ablaton",
         "figure: found \"ablaton\", allowed: layer, end-to-end, tokens, imbalance, ablation, "

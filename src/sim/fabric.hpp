@@ -44,7 +44,7 @@ struct FabricOptions {
     bool slow_ingress = false;    ///< what arrives may have to wait at a hub, for its memory or AAU
     bool separate_loads = false;  ///< per_peer: a peer's loads and other requests take turns, each
                                   ///< in a queue of their own
-    Fault fault;  ///< for tests
+    Fault fault;                  ///< for tests
 };
 
 /// Payload of a packet inside a node: without an RPM to merge them, stores travel as they leave the
