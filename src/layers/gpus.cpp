@@ -157,7 +157,8 @@ std::vector<Statistic> Gpus::statistics() const {
         list.push_back({"merge", "sent_home", number(merge.sent_home), "packets"});
         list.push_back({"merge", "evicted", number(merge.evicted), "lines, for want of room"});
         list.push_back({"merge", "timed_out", number(merge.timed_out), "lines"});
-        list.push_back({"merge", "bypassed", number(merge.bypassed), "packets: no room, all wait"});
+        list.push_back({"merge", "bypassed", number(merge.bypassed),
+                        "packets: no room, or their line's time was up"});
         list.push_back({"merge", "deepest", number(merge.deepest),
                         "lines in one table, at most; row grain: in a GPU's tables together"});
         list.push_back({"merge", "spread_us", merge.waited / 1e6 / entries,

@@ -91,9 +91,9 @@ FigureTable curve_of(const CaisScope& scope, const Lookup& cell) {
                     scope.usual.name),
         {"sub-layer", "entries"},
         {{"uncoordinated µs", NumberKind::time},
-         {"of unlimited", NumberKind::ratio},
+         {"of unlimited, 1 ms", NumberKind::ratio},
          {"coordinated µs", NumberKind::time},
-         {"of unlimited", NumberKind::ratio}},
+         {"of unlimited, 1 ms", NumberKind::ratio}},
         {},
         {}};
     for (const std::string& part : scope.few_parts)

@@ -16,17 +16,17 @@ Bytes whole_lines(const Machine& machine, Bytes bytes) {
     return std::max<Bytes>(1, (bytes + lines - 1) / lines) * lines;
 }
 
-/// Somewhat less than half of the tables in front of a home: GPUs that meet before each block are
-/// seldom a whole block apart; no more than keeps the GPU's link busy while a block of every home
-/// is met for and comes. Where tables are tiny blocks overflow them: better than to wait for one
-/// another after every few lines.
+/// A third of the tables in front of a home: GPUs that meet before each block are seldom a whole
+/// block apart; no more than keeps the GPU's link busy while a block of every home is met for and
+/// comes. Where tables are tiny blocks overflow them: better than to wait for one another after
+/// every few lines.
 Bytes block_bytes(const Machine& machine, std::uint32_t others) {
     const HubSpec& hub = machine.hub;
     const Ps trip = 2 * hub.store_latency + hub.read_latency + 6 * machine.link.latency;
     const double busy = machine.link.bandwidth * to_seconds(trip) / std::max(1u, others);
     const Bytes tables = Bytes{machine.cais.merge_entries} * machine.link.payload *
                          (machine.switches - machine.switches_down);
-    return std::max(kBlock, std::min(tables * 9 / 20, static_cast<Bytes>(busy)));
+    return std::max(kBlock, std::min(tables / 3, static_cast<Bytes>(busy)));
 }
 
 }  // namespace
