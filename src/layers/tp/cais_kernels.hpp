@@ -7,8 +7,8 @@
 /// home tells them by a multicast flag.
 ///
 /// Throttling: a GPU comes to the next meeting when it starts on a block, so nobody is further
-/// ahead than two blocks, each a third of what the tables in front of a home hold. Uncoordinated, SMs
-/// have a bounded number of bytes in flight.
+/// ahead than two blocks, each a third of what the tables in front of a home hold. Uncoordinated,
+/// SMs have a bounded number of bytes in flight.
 #pragma once
 #include "layers/tp/tp_gemms.hpp"
 
