@@ -2,7 +2,7 @@
 """The operator model of src/sim/gpu in Python, the fit of its constants, and its errors.
 
     python3 validation/fit_ops.py            errors of the constants in presets/gpus/h200-sxm.toml
-    python3 validation/fit_ops.py --fit      fits [kernels] to the rows that are not held out
+    python3 validation/fit_ops.py --fit      fits [kernels.torch] to the rows that are not held out
     python3 validation/fit_ops.py --golden   writes h200/ops_golden.csv for the C++ test
 
 A fit starts from the preset and lowers the mean absolute log error (each cut at 0.3, so that
@@ -42,7 +42,7 @@ def read_preset():
     with open(PRESET, "rb") as file:
         document = tomllib.load(file)
     values = {}
-    for key, value in {**document, **document["kernels"]}.items():
+    for key, value in {**document, **document["kernels"]["torch"]}.items():
         found = re.fullmatch(r"([0-9.]+) (\S+)", value) if isinstance(value, str) else None
         if found:
             values[key] = float(found[1]) * UNITS[found[2]]

@@ -1,11 +1,17 @@
 /// Gpu: one accelerator's compute, memory and overheads, as plain values.
 #pragma once
+#include <moehub/kernel_library.hpp>
 #include <moehub/units.hpp>
+
+#include <map>
+#include <string>
+#include <vector>
 
 namespace moehub {
 
-/// What kernels reach on the card: rates, shares and latencies fitted to measured operators, one
-/// value for all shapes (docs/gpu-model.md). The defaults are those of the measured H200.
+/// What PyTorch's kernels reach on the card: rates, shares and latencies fitted to measured
+/// operators, one value for all shapes (docs/gpu-model.md). The defaults are those of the measured
+/// H200.
 struct Kernels {
     double tensor_efficiency = 0.833;  ///< of bf16_flops, with all SMs at work and the clock full
     double throttled_clock = 0.846;    ///< of that, once the power limit has lowered the clock
@@ -94,15 +100,20 @@ struct Overheads {
 };
 
 struct Gpu {
-    int sms = 0;            ///< streaming multiprocessors
-    double clock = 0;       ///< Hz, largest of the SMs
-    double bf16_flops = 0;  ///< dense tensor-core FLOP/s of the whole card
-    double fp8_flops = 0;
+    std::string generation;    ///< whose kernel libraries it runs: "hopper", …; may be empty
+    int sms = 0;               ///< streaming multiprocessors
+    double clock = 0;          ///< Hz, largest of the SMs
+    double bf16_flops = 0;     ///< dense tensor-core FLOP/s of the whole card
+    double fp8_flops = 0;      ///< 0: no FP8 units
+    double nvfp4_flops = 0;    ///< 0: no FP4 units
     double hbm_bandwidth = 0;  ///< bytes/s, datasheet
     Bytes hbm_capacity = 0;
     Bytes l2_capacity = 0;
-    Kernels kernels;
+    Kernels kernels;  ///< of PyTorch
     Overheads overheads;
+    std::map<std::string, KernelLibrary> libraries;  ///< of serving engines, by name: "trtllm", …
+    /// Tables of constants that no file of the card gives and its generation does.
+    std::vector<std::string> inherited;
 };
 
 }  // namespace moehub

@@ -10,6 +10,10 @@
 ///   copies       warps,blocks,rows,width,copy_us,fill_us,…   validation/h200/copies_by_blocks.csv
 ///   beside_copy  rows,k,n,gemms,copy_blocks,…,gemm_us,…      validation/h200/gemm_beside_copy.csv
 ///   collectives  machine,gpus,op,algorithm,bytes,us,busbw_GBps,source published_collectives.csv
+///   gemm         gpu,dtype,m,n,k,us                                  validation/kernels/gemm.csv
+///   attention    gpu,dtype,kv_dtype,batch,…,window,us   …/attention_prefill.csv, …_decode.csv
+///   mla          gpu,engine,dtype,kv_dtype,…,heads,us         …/mla_prefill.csv, …_decode.csv
+///   moe          gpu,engine,kernel,dtype,tokens,…,distribution,us         …/moe.csv
 ///   moe_comm     system,machine,gpus,tokens_per_gpu,…,phase,us            published_moe_comm.csv
 ///
 /// A row of eager_phases holds seven measurements, one for each phase of a layer: seven cases. One
@@ -19,6 +23,8 @@
 /// a row that gives a time is compared as time (above 0: predicted slower), a row that gives only
 /// a bus bandwidth is compared as nccl-tests' bus bandwidth (above 0: predicted faster).
 #pragma once
+#include <moehub/units.hpp>
+
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -28,7 +34,8 @@
 namespace moehub {
 
 struct ValidateOptions {
-    std::string gpu = "h200-sxm";  ///< preset or file; the card that operator rows were timed on
+    std::string gpu = "h200-sxm";  ///< preset or file; the card of rows that name none
+    Ps above = 0;                  ///< times shorter than this are left out
     /// Called after each row with (rows done, rows in all), from the calling thread. May be empty.
     std::function<void(std::size_t, std::size_t)> progress;
 };

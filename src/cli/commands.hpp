@@ -13,6 +13,7 @@ Command lines_command();       ///< the systems' programs and how long they are
 Command list_command();        ///< what there is
 Command show_command();        ///< one machine, model, GPU or system in full
 Command collective_command();  ///< one collective on a machine's fabric
+Command predict_command();     ///< one kernel of a serving engine on one card
 Command validate_command();    ///< how far the model is from a file of measurements
 Command reproduce_command();   ///< a paper's published numbers beside the simulator's
 Command profile_command();     ///< what recorded routing is like

@@ -19,7 +19,7 @@ namespace moehub {
 namespace {
 
 std::vector<std::string> kinds() {
-    return {"machines", "models", "gpus", "systems"};
+    return {"machines", "models", "gpus", "generations", "systems"};
 }
 
 /// One width for all kinds, so that the whole list has two columns.

@@ -38,6 +38,7 @@ constexpr const char* kOverview =
   moehub list                  what there is: machines, GPUs, models, systems
   moehub show dgx-h100         everything known about one of them
   moehub collective            time, bandwidth and traffic of one collective
+  moehub predict KERNEL        time of one kernel of a serving engine on one card
   moehub validate FILE.csv     the model against measured times
   moehub reproduce             a paper's published numbers beside the simulator's
   moehub profile FILE          what recorded routing is like
@@ -61,8 +62,8 @@ Program program() {
         kVersion,
         "Example:\n  moehub compare --systems ideal,megatron-te,moe-hub",
         {compare_command(), run_command(), gain_command(), model_command(), area_command(),
-         lines_command(), list_command(), show_command(), collective_command(), validate_command(),
-         reproduce_command(), profile_command(), place_command()},
+         lines_command(), list_command(), show_command(), collective_command(), predict_command(),
+         validate_command(), reproduce_command(), profile_command(), place_command()},
     };
 }
 

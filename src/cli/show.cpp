@@ -23,11 +23,11 @@ std::string text_of(const Noun& noun, bool json) {
 }
 
 void execute(const Request& request) {
-    if (request.sources) {
+    const std::string kind = kind_of(request.name);
+    if (request.sources || kind == "generations") {  // a generation is its file
         put(sources_of(request.name), request.output);
         return;
     }
-    const std::string kind = kind_of(request.name);
     std::string text;
     if (kind == "machines")
         text = text_of(load_machine(request.name, request.settings), request.json);

@@ -1,5 +1,6 @@
 #include "cli/commands.hpp"
 #include "cli/output.hpp"
+#include "cli/values.hpp"
 #include "report/progress.hpp"
 #include "report/table.hpp"
 
@@ -19,6 +20,7 @@ constexpr std::size_t kWorstRows = 10;
 struct Request {
     std::string file;
     std::string gpu = ValidateOptions{}.gpu;
+    std::string above = "0 us";
     bool all_rows = false;
     bool json = false;
     std::string output;
@@ -103,6 +105,7 @@ void run(const Request& request) {
         Progress progress("predicting");
         ValidateOptions options;
         options.gpu = request.gpu;
+        options.above = time_of("--above", request.above);
         options.progress = [&progress](std::size_t done, std::size_t total) {
             progress.update(done, total);
         };
@@ -124,11 +127,13 @@ Command validate_command() {
         {
             {"FILE",
              &request->file,
-             "timings of operators, of layers or of eager phases, published collectives or MoE "
+             "timings of kernels, operators, layers, eager phases, collectives or MoE "
              "communication; known by header",
              "CSV",
              {.required = true}},
-            {"--gpu", &request->gpu, "preset or TOML file of the card operators ran on", "GPU"},
+            {"--gpu", &request->gpu, "preset or TOML file of the card, where rows name none",
+             "GPU"},
+            {"--above", &request->above, "leave out times shorter than this", "TIME"},
             {"--rows", &request->all_rows, "print every row, not only the ten worst"},
             {"--json", &request->json, "print JSON with every row; errors are fractions"},
             {"-o,--output", &request->output, "write to this file instead", "FILE"},

@@ -38,6 +38,14 @@ Bytes size_of(std::string_view option, const std::string& text) {
                     option, moehub::quoted(text)));
 }
 
+Ps time_of(std::string_view option, const std::string& text) {
+    try {
+        return parse_time(text);
+    } catch (const InputError& error) {
+        throw InputError(fmt::format("{}: {}", option, error.what()));
+    }
+}
+
 std::vector<std::string> listed(const std::string& text) {
     std::vector<std::string> parts;
     if (text.find_first_not_of(' ') == std::string::npos) return parts;

@@ -29,6 +29,9 @@ std::int64_t count_of(std::string_view option, const std::string& text, Range al
 /// mean KiB … TiB.
 Bytes size_of(std::string_view option, const std::string& text);
 
+/// A time with its unit: "10 us".
+Ps time_of(std::string_view option, const std::string& text);
+
 /// "a, b" as {"a", "b"}; nothing between two commas is a name, an empty one.
 std::vector<std::string> listed(const std::string& text);
 

@@ -1,5 +1,9 @@
 /// The field table of Gpu: a new field is one member in <moehub/gpu.hpp> and one row here.
+#include "model/generation.hpp"
 #include "model/records.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace moehub {
 
@@ -104,17 +108,31 @@ Fields fields_of(Overheads& o) {
 
 Fields fields_of(Gpu& gpu) {
     Fields fields = {
+        {"generation",
+         &gpu.generation,
+         Kind::text,
+         {},
+         "whose constants it inherits",
+         Need::optional},
         {"sms", &gpu.sms, Kind::count, {2, 4096}, "streaming multiprocessors"},
         {"clock", &gpu.clock, Kind::frequency, {1e6, 1e11}, "largest of the SMs"},
         {"bf16_flops", &gpu.bf16_flops, Kind::flops, {1e9, 1e18}, "dense, of the whole card"},
         {"fp8_flops", &gpu.fp8_flops, Kind::flops, {0, 1e18}, "dense; 0: no FP8 units"},
+        {"nvfp4_flops",
+         &gpu.nvfp4_flops,
+         Kind::flops,
+         {0, 1e18},
+         "dense; 0: no FP4 units",
+         Need::optional},
         {"hbm_bandwidth", &gpu.hbm_bandwidth, Kind::rate, {1e6, 1e15}, "datasheet"},
         {"hbm_capacity", &gpu.hbm_capacity, Kind::bytes, {1, 1e15}, "memory of the card"},
         {"l2_capacity", &gpu.l2_capacity, Kind::bytes, {1, 1e15}, "last-level cache"},
     };
-    nest(fields, "kernels.", fields_of(gpu.kernels));
-    nest(fields, "kernels.", layer_fields_of(gpu.kernels));
+    nest(fields, "kernels.torch.", fields_of(gpu.kernels));
+    nest(fields, "kernels.torch.", layer_fields_of(gpu.kernels));
     nest(fields, "overheads.", fields_of(gpu.overheads));
+    for (auto& [name, library] : gpu.libraries)
+        nest(fields, fmt::format("kernels.{}.", name), fields_of(library));
     return fields;
 }
 
@@ -124,9 +142,25 @@ namespace {
 Gpu from_chain(std::vector<Document> chain, const Overrides& overrides) {
     for (Document& document : chain)
         std::erase_if(document.entries, [](const Entry& e) { return e.key == "title"; });
-    Gpu gpu;
+    Gpu own;  // what the files alone say: the datasheet that inherited rates are scaled to
+    for (const Document& document : chain) add_libraries(own, document.entries, "");
+    const Given given = fill(fields_of(own), chain, overrides);
+    if (own.generation.empty()) {
+        require_whole_kernels(own, given, "");
+        return own;
+    }
+    Gpu gpu = inherited_by(own, given);
+    for (const Document& document : chain) add_libraries(gpu, document.entries, "");
     fill(fields_of(gpu), chain, overrides);
+    require_whole_kernels(gpu, given, own.generation);
+    gpu.inherited = missing_tables(gpu, given);
     return gpu;
+}
+
+std::string inherited_text(const Gpu& gpu) {
+    if (gpu.inherited.empty()) return "";
+    return fmt::format("# Inherited from the {} generation: {}\n", gpu.generation,
+                       fmt::join(gpu.inherited, ", "));
 }
 
 }  // namespace
@@ -141,7 +175,7 @@ Gpu parse_gpu(std::string_view text, const std::string& origin) {
 
 std::string to_toml(const Gpu& gpu) {
     Gpu copy = gpu;
-    return print_toml(fields_of(copy));
+    return inherited_text(gpu) + print_toml(fields_of(copy));
 }
 
 std::string to_json(const Gpu& gpu) {

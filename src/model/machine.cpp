@@ -1,4 +1,5 @@
 /// The field table of Machine, and how documents fill it.
+#include "model/generation.hpp"
 #include "model/records.hpp"
 
 #include <moehub/error.hpp>
@@ -170,13 +171,13 @@ void take_gpu(Machine& machine, const Document& document, Entry entry, Given& gi
 Machine from_chain(std::vector<Document> chain, const Overrides& overrides) {
     Machine machine;
     machine.name = chain.back().name;
-    const Fields fields = fields_of(machine);
+    for (const Document& document : chain) add_libraries(machine.gpu, document.entries, "gpu.");
+    Fields fields = fields_of(machine);
     Given given{chain.back().origin};
     const auto take = [&](const Document& document, const Entry& entry) {
-        if (names_gpu(entry))
-            take_gpu(machine, document, entry, given);
-        else
-            apply(fields, entry, document.origin, given);
+        if (!names_gpu(entry)) return apply(fields, entry, document.origin, given);
+        take_gpu(machine, document, entry, given);
+        fields = fields_of(machine);  // the new GPU's libraries
     };
     for (Document& document : chain) {
         std::stable_partition(document.entries.begin(), document.entries.end(), names_gpu);
@@ -219,6 +220,8 @@ Fields fields_of(Machine& m) {
         {"gpu.preset", &m.gpu_name, Kind::text, {}, "where the GPU's figures start", optional},
     };
     nest(fields, "gpu.", fields_of(m.gpu));
+    // What a generation gives, a GPU's own file has taken.
+    std::erase_if(fields, [](const Field& field) { return field.key == "gpu.generation"; });
     nest(fields, "link.", fields_of(m.link, {kSlowest, kFastest}, Need::required));
     nest(fields, "switch.", fields_of(m.switch_spec));
     nest(fields, "hub.", fields_of(m.hub));

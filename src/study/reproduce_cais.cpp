@@ -122,9 +122,9 @@ const std::vector<Reading>& cais_readings() {
          "66 SMs, each four times as fast as an H100's: then the in-switch all-reduce of LLaMA-7B "
          "takes about as much longer than its GEMMs as the paper says, whose links carry flits "
          "nearly all the time.",
-         {"gpu.bf16_flops=1978.8 TFLOP/s", "gpu.kernels.gemm_load=432 GB/s",
-          "gpu.kernels.gemm_store=163.2 GB/s", "gpu.kernels.norm_load=109.6 GB/s",
-          "gpu.kernels.stream_load=121.2 GB/s"}},
+         {"gpu.bf16_flops=1978.8 TFLOP/s", "gpu.kernels.torch.gemm_load=432 GB/s",
+          "gpu.kernels.torch.gemm_store=163.2 GB/s", "gpu.kernels.torch.norm_load=109.6 GB/s",
+          "gpu.kernels.torch.stream_load=121.2 GB/s"}},
         {"H100 SMs", "66 of an H100's 132 SMs.", {"gpu.bf16_flops=494.7 TFLOP/s"}},
     };
     return readings;

@@ -152,8 +152,8 @@ const std::vector<Reading>& dysharp_readings() {
          "Tensor cores run at their FP8 rate, as the paper's kernels do, and SMs load operands of "
          "one byte as measured (here in bytes of BF16, twice as many); rows are BF16, which the "
          "published leads over DeepEP and NVLS ask for.",
-         {"gpu.bf16_flops=1978.9 TFLOP/s", "gpu.kernels.gemm_load=193.4 GB/s",
-          "gpu.kernels.grouped_load=122.8 GB/s"}},
+         {"gpu.bf16_flops=1978.9 TFLOP/s", "gpu.kernels.torch.gemm_load=193.4 GB/s",
+          "gpu.kernels.torch.grouped_load=122.8 GB/s"}},
         {"BF16", "GEMMs and rows are BF16.", {}},
     };
     return readings;

@@ -55,7 +55,7 @@ void count_skipped(std::vector<ValidationSkipped>& skipped, const std::string& n
 }
 
 void add_prediction(Validation& validation, const MeasuredCase& one, Prediction prediction) {
-    const auto& [name, shape, measured, unit] = one.measurement;
+    const auto& [name, shape, measured, unit, card] = one.measurement;
     const bool usable =
         prediction.value && std::isfinite(*prediction.value) && *prediction.value > 0;
     if (!usable) {
@@ -68,14 +68,39 @@ void add_prediction(Validation& validation, const MeasuredCase& one, Prediction 
     validation.rows.push_back({one.line, name, shape, unit, measured, *prediction.value, error});
 }
 
+/// Every card that a row names.
+std::map<std::string, Card> cards_of(const std::vector<MeasuredCase>& cases) {
+    std::map<std::string, Card> cards;
+    for (const auto& one : cases) {
+        const std::string& name = one.measurement.card;
+        if (name.empty() || cards.contains(name)) continue;
+        try {
+            cards[name].gpu = load_gpu(name);
+        } catch (const InputError& error) {
+            cards[name].why = error.what();
+        }
+    }
+    return cards;
+}
+
+/// Without those that are shorter than asked for.
+std::vector<MeasuredCase> long_enough(std::vector<MeasuredCase> cases, Ps above) {
+    std::erase_if(cases, [above](const MeasuredCase& one) {
+        return one.measurement.unit == "us" && one.measurement.value < to_us(above);
+    });
+    return cases;
+}
+
 }  // namespace
 
 Validation validate(const std::string& path, const ValidateOptions& options) {
     const auto table = CsvTable::read(path);
     const auto kind = file_kind_of(table);
-    const auto cases = parse_cases(table, kind);
+    auto cases = parse_cases(table, kind);
     if (cases.empty()) throw InputError(path + ": a header without rows, allowed: one or more");
+    cases = long_enough(std::move(cases), options.above);
     PredictContext context;
+    context.cards = cards_of(cases);
     if (kind.needs_gpu) context.gpu = load_gpu(options.gpu);
 
     Validation validation;

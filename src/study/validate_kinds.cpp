@@ -3,6 +3,7 @@
 #include "base/quantity.hpp"
 #include "base/utf8.hpp"
 #include "study/validate_copies.hpp"
+#include "study/validate_kernels.hpp"
 #include "study/validate_layers.hpp"
 #include "study/validate_rows.hpp"
 #include "study/validate_training.hpp"
@@ -99,6 +100,16 @@ std::vector<FileKind> file_kinds() {
         file_kind("whole_layers",
                   "model,tokens,max_rows,eager_us,graph_us,eager_forward_backward_us",
                   parse_whole_layer, predict_whole_layer, true),
+        file_kind("gemm", "gpu,dtype,m,n,k,us", parse_gemm, predict_kernel_case),
+        file_kind("attention",
+                  "gpu,dtype,kv_dtype,batch,tokens,context,heads,kv_heads,head_dim,window,us",
+                  parse_attention, predict_kernel_case),
+        file_kind("mla", "gpu,engine,dtype,kv_dtype,batch,tokens,context,heads,us", parse_mla,
+                  predict_kernel_case),
+        file_kind("moe",
+                  "gpu,engine,kernel,dtype,tokens,hidden,expert_ffn,top_k,experts,tp,ep,"
+                  "distribution,us",
+                  parse_moe, predict_kernel_case),
     };
 }
 

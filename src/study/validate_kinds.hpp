@@ -6,6 +6,7 @@
 #include <moehub/gpu.hpp>
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,7 +20,8 @@ struct Measurement {
     std::string name;  ///< of its line in the summary
     std::vector<std::pair<std::string, std::string>> shape;
     double value = 0;
-    std::string unit;  ///< "us" or "GB/s"
+    std::string unit;       ///< "us" or "GB/s"
+    std::string card = {};  ///< GPU preset that the row names; empty: it names none
 };
 
 /// A value in the unit of the measurement, or the reason why there is none.
@@ -29,9 +31,16 @@ struct Prediction {
     std::string who = {};  ///< whom the reason is about; empty: the measurement's name
 };
 
+/// A card that rows name, or why there is none.
+struct Card {
+    std::optional<Gpu> gpu;
+    std::string why;
+};
+
 /// What predictions may need besides their row.
 struct PredictContext {
-    Gpu gpu;
+    Gpu gpu;                            ///< of rows that name none
+    std::map<std::string, Card> cards;  ///< all that rows name
 };
 
 /// One measurement that is ready to be predicted.

@@ -1,0 +1,82 @@
+/// Kernel libraries of serving engines: what each of their kernels is and reaches on a generation
+/// of cards. Fitted to published measurements (docs/cards.md); shares are of the card's datasheet,
+/// so one value serves all cards of a generation. A kernel without a `start` is not there.
+#pragma once
+#include <moehub/units.hpp>
+
+#include <cstdint>
+
+namespace moehub {
+
+/// Attention of whole prompts (src/sim/kernels/prefill_attention.cpp).
+struct PrefillKernel {
+    std::int64_t query_tile = 128;  ///< queries of a block
+    std::int64_t most_keys = 256;   ///< of one step of a block, at most
+    Ps start = 0;                   ///< launches of a call
+    double row_cycles = 0;          ///< of an SM in the pass before, per query row (token and head)
+    double pass_bytes = 0;          ///< that an SM moves in a cycle of that pass
+    double tensor = 0;              ///< share of the tensor cores' peak while products run
+    double softmax = 0;             ///< cycles of a score that products do not hide
+    double fp8_softmax = 0;         ///< further cycles of a score that is rounded to fp8
+    double tail = 0;                ///< of the longest block: how long SMs wait for the last one
+    double fp8_window = 1;          ///< times a score costs in the windowed fp8 kernels
+};
+
+/// Attention of one new token per sequence (decode_attention.cpp).
+struct DecodeKernel {
+    double split_waves = 1;  ///< blocks for an SM that splitting aims at
+    bool old_bf16 = false;   ///< bf16 cache: blocks before the window start too, to no use
+    Ps start = 0;            ///< launches of a call
+    double hbm = 0;          ///< share of the bandwidth at which the cache is read
+    double load_bytes = 0;   ///< of the cache that an SM takes in per cycle
+    Ps block = 0;            ///< of an SM for a block of the tensor-core kernel, bf16 cache
+    Ps fp8_block = 0;        ///< the same with an fp8 cache; and a block of the vector kernel
+    Ps head = 0;             ///< of an SM for each query head of a block
+    Ps merge = 0;            ///< for each part that a sequence's cache may be split into
+    double vector_rate = 0;  ///< elements an SM takes in per cycle in the kernel for one query head
+                             ///< a key head; 0: no such kernel
+    Ps vector_merge = 0;     ///< of that kernel, when its blocks are split
+};
+
+/// Latent attention of whole prompts (mla_prefill.cpp).
+struct MlaPrefillKernel {
+    bool absorbed = false;    ///< attends to the latent (576 wide) as all heads' one key and value
+    std::int64_t rows = 128;  ///< queries (absorbed: queries times heads) of one block
+    double tail = 0.5;        ///< of the longest block: how long SMs wait for the last one
+    double hbm = 0.9;         ///< share of the bandwidth that copies and quantisation reach
+    double conversion = 0;    ///< absorbed, fp8 cache: values an SM converts to bf16 per cycle
+    Ps start = 0;             ///< launches of a call
+    Ps fp8_start = 0;         ///< further, with an fp8 cache: quantisation is one more kernel
+    double pass_bytes = 0;    ///< per token and head: RoPE, concatenation, copies
+    double tensor = 0;        ///< share of the tensor cores' peak
+    double softmax = 16;      ///< exponentials of an SM per cycle
+    Ps block = 0;             ///< of a block beyond its scores: fill of the pipeline, epilogue
+};
+
+/// Latent attention of one new token per sequence, absorbed (mla_decode.cpp).
+struct MlaDecodeKernel {
+    std::int64_t tile = 64;      ///< heads of one block; fewer are padded to it
+    std::int64_t few_heads = 0;  ///< up to so many heads a kernel for few heads runs,
+    std::int64_t few_tile = 16;  ///< whose blocks have so many
+    std::int64_t keys = 64;      ///< cached tokens of one step of a block
+    bool converts = false;       ///< an fp8 cache is converted to bf16 as a whole in every call
+    Ps start = 0;                ///< launches of a call
+    double hbm = 0;              ///< share of the bandwidth at which a bf16 cache is read
+    double hbm_fp8 = 0;          ///< the same of an fp8 cache
+    double tensor = 0;           ///< share of the tensor cores' bf16 peak
+    double tensor_fp8 = 0;       ///< the same of the fp8 peak
+    double sm_bytes = 64;        ///< of the cache that an SM takes in per cycle
+    Ps split = 0;                ///< to add one more split of a sequence to its sum
+    double passes = 1;           ///< times that queries and outputs are moved, by RoPE and copies
+    double conversion = 0;       ///< values an SM converts from fp8 to bf16 per cycle
+    Ps conversion_start = 0;     ///< launches of the conversion
+};
+
+struct KernelLibrary {
+    PrefillKernel prefill;
+    DecodeKernel decode;
+    MlaPrefillKernel mla_prefill;
+    MlaDecodeKernel mla_decode;
+};
+
+}  // namespace moehub

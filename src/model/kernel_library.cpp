@@ -1,0 +1,95 @@
+/// The field tables of kernel libraries: a new constant is one member in
+/// <moehub/kernel_library.hpp> and one row here.
+#include "model/records.hpp"
+
+namespace moehub {
+namespace {
+
+constexpr Limits kShare = {0, 1};
+constexpr Limits kTime = {0, 1e12};
+constexpr Limits kTile = {1, 1 << 20};
+constexpr Limits kRate = {0, 1e9};
+
+Fields fields_of(PrefillKernel& k) {
+    using enum Kind;
+    return {
+        {"query_tile", &k.query_tile, count, kTile, "queries of a block"},
+        {"most_keys", &k.most_keys, count, {64, 1 << 20}, "of one step, at most"},
+        {"start", &k.start, time, kTime, "launches"},
+        {"row_cycles", &k.row_cycles, number, kRate, "of an SM per query row, RoPE and cache"},
+        {"pass_bytes", &k.pass_bytes, number, kRate, "of an SM per cycle in that pass"},
+        {"tensor", &k.tensor, number, kShare, "of the tensor cores' peak"},
+        {"softmax", &k.softmax, number, kRate, "cycles of a score beyond its products"},
+        {"fp8_softmax", &k.fp8_softmax, number, kRate, "further, when rounded to fp8"},
+        {"tail", &k.tail, number, {0, 10}, "of the longest block, that SMs wait for the last"},
+        {"fp8_window", &k.fp8_window, number, {1, 100}, "times a score in windowed fp8 kernels"},
+    };
+}
+
+Fields fields_of(DecodeKernel& k) {
+    using enum Kind;
+    return {
+        {"split_waves", &k.split_waves, number, {1, 1e6}, "blocks for an SM, by splitting"},
+        {"old_bf16", &k.old_bf16, flag, {}, "bf16 cache: blocks before a window start too"},
+        {"start", &k.start, time, kTime, "launches"},
+        {"hbm", &k.hbm, number, kShare, "of hbm_bandwidth, the cache"},
+        {"load_bytes", &k.load_bytes, number, kRate, "of the cache into an SM per cycle"},
+        {"block", &k.block, time, kTime, "of an SM for a block, bf16 cache"},
+        {"fp8_block", &k.fp8_block, time, kTime, "the same, fp8 cache or vector kernel"},
+        {"head", &k.head, time, kTime, "of an SM for a query head of a block"},
+        {"merge", &k.merge, time, kTime, "for each part of a sequence"},
+        {"vector_rate", &k.vector_rate, number, kRate, "elements into an SM per cycle; 0: none"},
+        {"vector_merge", &k.vector_merge, time, kTime, "when its blocks are split"},
+    };
+}
+
+Fields fields_of(MlaPrefillKernel& k) {
+    using enum Kind;
+    return {
+        {"absorbed", &k.absorbed, flag, {}, "the latent is every head's key and value"},
+        {"rows", &k.rows, count, kTile, "queries of one block"},
+        {"tail", &k.tail, number, {0, 10}, "of the longest block, that SMs wait for the last"},
+        {"hbm", &k.hbm, number, kShare, "of hbm_bandwidth, copies and quantisation"},
+        {"conversion", &k.conversion, number, kRate, "fp8 values to bf16, an SM per cycle"},
+        {"start", &k.start, time, kTime, "launches"},
+        {"fp8_start", &k.fp8_start, time, kTime, "further, fp8 cache: quantisation"},
+        {"pass_bytes", &k.pass_bytes, number, {0, 1e9}, "per token and head: RoPE, copies"},
+        {"tensor", &k.tensor, number, kShare, "of the tensor cores' peak"},
+        {"softmax", &k.softmax, number, kRate, "exponentials of an SM per cycle"},
+        {"block", &k.block, time, kTime, "of a block beyond its scores"},
+    };
+}
+
+Fields fields_of(MlaDecodeKernel& k) {
+    using enum Kind;
+    return {
+        {"tile", &k.tile, count, kTile, "heads of one block"},
+        {"few_heads", &k.few_heads, count, {0, 1 << 20}, "up to so many another kernel runs"},
+        {"few_tile", &k.few_tile, count, kTile, "heads of its blocks"},
+        {"keys", &k.keys, count, kTile, "cached tokens of one step"},
+        {"converts", &k.converts, flag, {}, "fp8 cache to bf16 in every call"},
+        {"start", &k.start, time, kTime, "launches"},
+        {"hbm", &k.hbm, number, kShare, "of hbm_bandwidth, bf16 cache"},
+        {"hbm_fp8", &k.hbm_fp8, number, kShare, "of hbm_bandwidth, fp8 cache"},
+        {"tensor", &k.tensor, number, kShare, "of the bf16 peak"},
+        {"tensor_fp8", &k.tensor_fp8, number, kShare, "of the fp8 peak"},
+        {"sm_bytes", &k.sm_bytes, number, kRate, "of the cache into an SM per cycle"},
+        {"split", &k.split, time, kTime, "one more split into the sum"},
+        {"passes", &k.passes, number, {0, 1e6}, "moves of queries and outputs"},
+        {"conversion", &k.conversion, number, kRate, "fp8 values to bf16, an SM per cycle"},
+        {"conversion_start", &k.conversion_start, time, kTime, "launches of the conversion"},
+    };
+}
+
+}  // namespace
+
+Fields fields_of(KernelLibrary& library) {
+    Fields fields;
+    nest(fields, "prefill.", fields_of(library.prefill));
+    nest(fields, "decode.", fields_of(library.decode));
+    nest(fields, "mla_prefill.", fields_of(library.mla_prefill));
+    nest(fields, "mla_decode.", fields_of(library.mla_decode));
+    return optional_fields(std::move(fields));
+}
+
+}  // namespace moehub

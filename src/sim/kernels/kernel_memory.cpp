@@ -1,0 +1,107 @@
+/// What a call takes in memory, and in which format it multiplies.
+#include "sim/kernels/kernel_memory.hpp"
+
+namespace moehub {
+namespace {
+
+constexpr double kHalf = 2;  ///< bytes of a bf16
+constexpr std::int64_t kLatent = kMlaRank + kMlaRope;
+
+double d(std::int64_t value) {
+    return static_cast<double>(value);
+}
+
+double memory(const GemmCall& c) {
+    const double in = bytes_of(c.format);
+    return in * (d(c.m) * d(c.k) + d(c.k) * d(c.n)) + kHalf * d(c.m) * d(c.n);
+}
+
+double memory(const PrefillCall& c) {
+    const double tokens = d(c.batch) * d(c.tokens) * d(c.head_dim);
+    return tokens * (2 * kHalf * d(c.heads) + 2 * (kHalf + bytes_of(c.cache)) * d(c.kv_heads));
+}
+
+double memory(const DecodeCall& c) {
+    const double sequences = d(c.batch) * d(c.head_dim);
+    return sequences *
+           (2 * kHalf * d(c.heads) + 2 * bytes_of(c.cache) * d(c.kv_heads) * d(c.context + 1));
+}
+
+double memory(const MlaPrefillCall& c) {
+    const double head = kHalf * (2 * d(kMlaNope + kMlaRope) + 2 * d(kMlaNope));
+    return d(c.batch) * d(c.tokens) * (d(c.heads) * head + bytes_of(c.cache) * d(kLatent));
+}
+
+double memory(const MlaDecodeCall& c) {
+    return d(c.batch) * (kHalf * d(c.heads) * d(kLatent + kMlaRank) +
+                         bytes_of(c.cache) * d(kLatent) * d(c.context + 1));
+}
+
+double memory(const MoeCall& c) {
+    const double weights = (c.gated ? 3.0 : 2.0) * d(c.hidden) * d(c.expert_ffn / c.tp) *
+                           d(c.experts / c.ep) * bytes_of(c.format);
+    return weights + 2 * kHalf * d(c.tokens) * d(c.hidden);
+}
+
+NumberFormat format(const GemmCall& c) {
+    return c.format;
+}
+NumberFormat format(const PrefillCall& c) {
+    return c.format;
+}
+NumberFormat format(const DecodeCall&) {
+    return NumberFormat::bf16;
+}
+NumberFormat format(const MlaPrefillCall&) {
+    return NumberFormat::bf16;
+}
+NumberFormat format(const MlaDecodeCall&) {
+    return NumberFormat::bf16;
+}
+NumberFormat format(const MoeCall& c) {
+    return c.format;
+}
+
+template <class Call>
+NumberFormat cache(const Call& call) {
+    if constexpr (requires { call.cache; })
+        return call.cache;
+    else
+        return format(call);
+}
+
+}  // namespace
+
+double bytes_of(NumberFormat format) {
+    switch (format) {
+        case NumberFormat::bf16:
+            return 2;
+        case NumberFormat::nvfp4:
+            return 0.5 + 1.0 / 16;
+        default:
+            return 1;
+    }
+}
+
+double flops_of(const Gpu& gpu, NumberFormat format) {
+    if (format == NumberFormat::bf16) return gpu.bf16_flops;
+    return format == NumberFormat::nvfp4 ? gpu.nvfp4_flops : gpu.fp8_flops;
+}
+
+double memory_of(const KernelCall& call) {
+    return std::visit([](const auto& one) { return memory(one); }, call);
+}
+
+NumberFormat format_of(const KernelCall& call) {
+    return std::visit([](const auto& one) { return format(one); }, call);
+}
+
+std::array<NumberFormat, 2> formats_of(const KernelCall& call) {
+    return std::visit([](const auto& one) { return std::array{format(one), cache(one)}; }, call);
+}
+
+double peak_flops(const Gpu& gpu, const KernelCall& call) {
+    return flops_of(gpu, format_of(call));
+}
+
+}  // namespace moehub

@@ -1,0 +1,118 @@
+#include "base/nearest.hpp"
+#include "base/quantity.hpp"
+#include "sim/kernels/decode_attention.hpp"
+#include "sim/kernels/kernel_memory.hpp"
+#include "sim/kernels/mla_decode.hpp"
+#include "sim/kernels/mla_prefill.hpp"
+#include "sim/kernels/prefill_attention.hpp"
+
+#include <moehub/error.hpp>
+#include <moehub/predict.hpp>
+
+#include <initializer_list>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace moehub {
+namespace {
+
+const KernelLibrary& library_of(const Gpu& gpu, const std::string& name) {
+    const auto found = gpu.libraries.find(name);
+    if (found != gpu.libraries.end()) return found->second;
+    std::vector<std::string> names;
+    for (const auto& [known, library] : gpu.libraries) names.push_back(known);
+    throw InputError(fmt::format("no kernel library {}, found {}{}", quoted(name),
+                                 names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")),
+                                 did_you_mean(name, names)));
+}
+
+void require_positive(const KernelCall& call, std::initializer_list<std::int64_t> extents) {
+    for (const std::int64_t extent : extents)
+        if (extent < 1)
+            throw InputError(fmt::format("{}: found an extent of {}, allowed: 1 or more",
+                                         kernel_name(call), extent));
+}
+
+void require_divides(std::string_view part, std::int64_t by, std::string_view whole,
+                     std::int64_t value) {
+    if (value % by != 0)
+        throw InputError(fmt::format("{} = {}: does not divide {} = {}", part, by, whole, value));
+}
+
+/// Attention and its cache know no scales by blocks.
+void require_plain(std::initializer_list<NumberFormat> formats) {
+    for (const NumberFormat format : formats)
+        if (format != NumberFormat::bf16 && format != NumberFormat::fp8)
+            throw InputError(fmt::format("attention of {}, allowed: bf16, fp8", name_of(format)));
+}
+
+void check_extents(const GemmCall& c) {
+    require_positive(c, {c.m, c.n, c.k});
+}
+void check_extents(const PrefillCall& c) {
+    require_positive(c, {c.batch, c.tokens, c.heads, c.kv_heads, c.head_dim, c.window + 1});
+    require_divides("kv_heads", c.kv_heads, "heads", c.heads);
+    require_plain({c.format, c.cache});
+}
+void check_extents(const DecodeCall& c) {
+    require_positive(c, {c.batch, c.context, c.heads, c.kv_heads, c.head_dim, c.window + 1});
+    require_divides("kv_heads", c.kv_heads, "heads", c.heads);
+    require_plain({c.cache});
+}
+void check_extents(const MlaPrefillCall& c) {
+    require_positive(c, {c.batch, c.tokens, c.heads});
+    require_plain({c.cache});
+}
+void check_extents(const MlaDecodeCall& c) {
+    require_positive(c, {c.batch, c.context, c.heads});
+    require_plain({c.cache});
+}
+void check_extents(const MoeCall& c) {
+    require_positive(c, {c.tokens, c.hidden, c.expert_ffn, c.top_k, c.experts, c.tp, c.ep});
+    require_divides("ep", c.ep, "experts", c.experts);
+    require_divides("tp", c.tp, "expert_ffn", c.expert_ffn);
+    if (c.top_k > c.experts)
+        throw InputError(fmt::format("top_k = {}: more than the experts, {}", c.top_k, c.experts));
+}
+
+template <class Call>
+KernelCost cost(const Gpu&, const KernelLibrary&, const Call&) {
+    return {};
+}
+KernelCost cost(const Gpu& gpu, const KernelLibrary& library, const PrefillCall& call) {
+    return library.prefill.start > 0 ? prefill_attention(gpu, library.prefill, call) : KernelCost{};
+}
+KernelCost cost(const Gpu& gpu, const KernelLibrary& library, const DecodeCall& call) {
+    return library.decode.start > 0 ? decode_attention(gpu, library.decode, call) : KernelCost{};
+}
+KernelCost cost(const Gpu& gpu, const KernelLibrary& library, const MlaPrefillCall& call) {
+    return library.mla_prefill.start > 0 ? mla_prefill(gpu, library.mla_prefill, call)
+                                         : KernelCost{};
+}
+KernelCost cost(const Gpu& gpu, const KernelLibrary& library, const MlaDecodeCall& call) {
+    return library.mla_decode.start > 0 ? mla_decode(gpu, library.mla_decode, call) : KernelCost{};
+}
+
+}  // namespace
+
+KernelCost predict_kernel(const Gpu& gpu, const std::string& name, const KernelCall& call) {
+    const KernelLibrary& library = library_of(gpu, name);
+    std::visit([](const auto& one) { check_extents(one); }, call);
+    for (const NumberFormat format : formats_of(call))
+        if (!(flops_of(gpu, format) > 0))
+            throw InputError(fmt::format("no tensor cores of the format {}", name_of(format)));
+    if (memory_of(call) > static_cast<double>(gpu.hbm_capacity))
+        throw InputError(fmt::format("{} takes {:.3g} GB of memory, of {:.3g} GB there are",
+                                     kernel_name(call), memory_of(call) / 1e9,
+                                     static_cast<double>(gpu.hbm_capacity) / 1e9));
+    const KernelCost found =
+        std::visit([&](const auto& one) { return cost(gpu, library, one); }, call);
+    if (!(found.seconds > 0))
+        throw InputError(fmt::format("kernel library {} has no {} of {}", quoted(name),
+                                     kernel_name(call), name_of(format_of(call))));
+    return found;
+}
+
+}  // namespace moehub

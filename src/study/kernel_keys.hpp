@@ -1,0 +1,38 @@
+/// The extents of kernel calls by name: the columns of measurement files, what `moehub predict`
+/// takes.
+#pragma once
+#include <moehub/kernel_calls.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace moehub {
+
+struct CallKey {
+    std::string_view name;
+    std::int64_t* value;  ///< in the call
+    std::int64_t least = 1;
+    std::optional<std::int64_t> otherwise = std::nullopt;  ///< none: it must be given
+};
+
+/// Extents above which nothing is asked: products of three stay within a double's whole numbers.
+inline constexpr std::int64_t kMostOfACall = 100'000'000;
+
+std::vector<CallKey> keys_of(KernelCall& call);
+
+/// A call of that kernel, all extents 0.
+std::optional<KernelCall> call_named(std::string_view kernel);
+std::vector<std::string_view> kernel_names();
+
+std::optional<NumberFormat> format_named(std::string_view name);
+std::vector<std::string_view> format_names();
+
+/// "balanced" is 0, "power-law-1.2" is 1.2.
+std::optional<double> skew_named(std::string_view distribution);
+
+/// Sets the format of products and that of the cache, where the call has one.
+void set_formats(KernelCall& call, NumberFormat format, NumberFormat cache);
+
+}  // namespace moehub

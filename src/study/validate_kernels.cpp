@@ -1,0 +1,136 @@
+#include "study/validate_kernels.hpp"
+
+#include "study/kernel_keys.hpp"
+
+#include <moehub/error.hpp>
+#include <moehub/predict.hpp>
+
+#include <array>
+#include <initializer_list>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace moehub {
+namespace {
+
+/// The fused MoE kernels of the files, and the library whose constants they are.
+struct MoeKernelName {
+    std::string_view kernel;
+    std::string_view library;
+    bool gated = true;
+};
+constexpr std::array<MoeKernelName, 7> kMoeKernels = {{
+    {"trtllm_cutlass", "trtllm"},
+    {"trtllm_nongated", "trtllm", false},
+    {"trtllm_min_latency", "trtllm-min-latency"},
+    {"fused_moe_triton", "sglang"},
+    {"deepgemm", "deepgemm"},
+    {"flashinfer_cutlass_moe", "flashinfer-cutlass"},
+    {"flashinfer_trtllm_moe", "flashinfer-trtllm"},
+}};
+
+using Shape = std::vector<std::pair<std::string, std::string>>;
+
+Shape shape_of(const CsvRow& row, std::initializer_list<std::string_view> columns) {
+    Shape shape;
+    for (const auto column : columns) shape.emplace_back(column, row.field(column));
+    return shape;
+}
+
+NumberFormat format_in(const CsvRow& row, std::string_view column) {
+    const auto format = format_named(row.text(column));
+    if (!format) row.reject(column, fmt::format("{}", fmt::join(format_names(), ", ")));
+    return *format;
+}
+
+void read_extents(const CsvRow& row, KernelCall& call) {
+    for (const CallKey& key : keys_of(call))
+        *key.value = row.integer(key.name, key.least, kMostOfACall);
+}
+
+/// `tokens` new ones of which `context` are seen: all that are new, or one and those before it.
+KernelCall phase_of(const CsvRow& row, KernelCall prefill, KernelCall decode) {
+    const std::int64_t tokens = row.integer("tokens", 1, kMostOfACall);
+    const std::int64_t context = row.integer("context", 1, kMostOfACall);
+    if (tokens == 1) return decode;
+    if (context < tokens) row.reject("context", "the row's tokens, or more");
+    return prefill;
+}
+
+std::string summary_name(const CsvRow& row, std::string_view what, std::string_view more) {
+    return fmt::format("{} {}{}{}", row.text("gpu"), what, more.empty() ? "" : " ", more);
+}
+
+Measurement measured(const CsvRow& row, std::string name, Shape shape) {
+    return {std::move(name), std::move(shape), row.positive("us"), "us", row.text("gpu")};
+}
+
+}  // namespace
+
+std::vector<KernelCase> parse_gemm(const CsvRow& row) {
+    KernelCall call = GemmCall{};
+    read_extents(row, call);
+    const NumberFormat format = format_in(row, "dtype");
+    set_formats(call, format, format);
+    return {{measured(row, summary_name(row, "gemm", name_of(format)),
+                      shape_of(row, {"gpu", "dtype", "m", "n", "k"})),
+             "trtllm", call}};
+}
+
+std::vector<KernelCase> parse_attention(const CsvRow& row) {
+    KernelCall call = phase_of(row, PrefillCall{}, DecodeCall{});
+    read_extents(row, call);
+    if (row.integer("heads", 1) % row.integer("kv_heads", 1) != 0)
+        row.reject("kv_heads", "a divisor of the row's heads");
+    set_formats(call, format_in(row, "dtype"), format_in(row, "kv_dtype"));
+    return {{measured(row, summary_name(row, kernel_name(call), ""),
+                      shape_of(row, {"gpu", "dtype", "kv_dtype", "batch", "tokens", "context",
+                                     "heads", "kv_heads", "head_dim", "window"})),
+             "trtllm", call}};
+}
+
+std::vector<KernelCase> parse_mla(const CsvRow& row) {
+    KernelCall call = phase_of(row, MlaPrefillCall{}, MlaDecodeCall{});
+    read_extents(row, call);
+    if (std::holds_alternative<MlaPrefillCall>(call) && row.field("context") != row.field("tokens"))
+        row.reject("context", "the row's tokens, or one token behind any context");
+    set_formats(call, format_in(row, "dtype"), format_in(row, "kv_dtype"));
+    return {{measured(row, summary_name(row, kernel_name(call), row.text("engine")),
+                      shape_of(row, {"gpu", "engine", "dtype", "kv_dtype", "batch", "tokens",
+                                     "context", "heads"})),
+             row.text("engine"), call}};
+}
+
+std::vector<KernelCase> parse_moe(const CsvRow& row) {
+    MoeCall moe;
+    const auto skew = skew_named(row.text("distribution"));
+    if (!skew) row.reject("distribution", "balanced, or power-law- and an exponent up to 10");
+    moe.skew = *skew;
+    std::string library = row.text("kernel");  // one that is not known is skipped later
+    for (const MoeKernelName& one : kMoeKernels) {
+        if (one.kernel != row.text("kernel")) continue;
+        library = one.library;
+        moe.gated = one.gated;
+    }
+    KernelCall call = moe;
+    read_extents(row, call);
+    const NumberFormat format = format_in(row, "dtype");
+    set_formats(call, format, format);
+    return {{measured(row, summary_name(row, row.text("kernel"), name_of(format)),
+                      shape_of(row, {"gpu", "kernel", "dtype", "tokens", "hidden", "expert_ffn",
+                                     "top_k", "experts", "tp", "ep", "distribution"})),
+             library, call}};
+}
+
+Prediction predict_kernel_case(const KernelCase& what, const PredictContext& context) {
+    const Card& card = context.cards.at(what.measurement.card);
+    if (!card.gpu) return {std::nullopt, card.why, what.measurement.card};
+    try {
+        return {predict_kernel(*card.gpu, what.library, what.call).seconds * 1e6, {}};
+    } catch (const InputError& error) {
+        return {std::nullopt, error.what()};
+    }
+}
+
+}  // namespace moehub
