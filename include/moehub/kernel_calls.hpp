@@ -75,6 +75,10 @@ struct MoeCall {
     std::int64_t experts = 0;  ///< of the whole group
     std::int64_t tp = 1;
     std::int64_t ep = 1;
+    /// DeepSeek's router: a token chooses within `kept_groups` of `groups` equal groups; 1:
+    /// anywhere.
+    std::int64_t groups = 1;
+    std::int64_t kept_groups = 1;
     double skew = 0;    ///< 0: balanced; above: experts' shares follow a power law of this exponent
     bool gated = true;  ///< gate and up beside one another
 };

@@ -8,7 +8,28 @@
 
 namespace moehub {
 
-/// Attention of whole prompts (src/sim/kernels/prefill_attention.cpp).
+/// Whose tile shapes a GEMM is cut into, and whether stores overlap (src/sim/kernels/linear.cpp).
+enum class TileFamily { hopper, blackwell };
+
+/// Linear layers: what all number formats share.
+struct GemmKernel {
+    TileFamily tiles = TileFamily::hopper;
+    double hbm = 0;         ///< share of the bandwidth at which weights, inputs and outputs move
+    double load = 0;        ///< bytes per cycle into the shared memory of one SM
+    double store = 0;       ///< bytes per cycle of finished output from one SM
+    Ps split_finish = 0;    ///< the second kernel that adds the parts of a split k
+    double absent_row = 0;  ///< fp8-block, Hopper: cycles per step of k and row that a tile lacks
+};
+
+/// Linear layers of one number format.
+struct GemmFormat {
+    Ps start = 0;         ///< launches, those of quantisation included
+    double tensor = 0;    ///< share of the card's peak that all SMs together sustain
+    double chain = 0;     ///< cycles that a tile takes at least for a step of 1 in k
+    double quantise = 1;  ///< activations quantised per cycle and SM; not of bf16
+};
+
+/// Attention of whole prompts (prefill_attention.cpp).
 struct PrefillKernel {
     std::int64_t query_tile = 128;  ///< queries of a block
     std::int64_t most_keys = 256;   ///< of one step of a block, at most
@@ -72,11 +93,42 @@ struct MlaDecodeKernel {
     Ps conversion_start = 0;     ///< launches of the conversion
 };
 
+/// How a library cuts the experts' work into kernels (fused_moe.cpp).
+enum class MoeStyle {
+    cutlass,     ///< permute, product, activation, product, finalise
+    trtllm_gen,  ///< rows gathered and activation applied inside the products, finalise
+    triton,      ///< no permutation, slots of all tokens, activation, sum over the slots
+};
+
+/// Fused MoE of one number format.
+struct MoeKernel {
+    MoeStyle style = MoeStyle::cutlass;
+    Ps start = 0;       ///< all launches
+    Ps choice = 0;      ///< for each of the top k: the router picks them one after another
+    Ps expert = 0;      ///< for each local expert: set-up of its product
+    double slot = 0;    ///< seconds for each (token, choice): sorting into experts
+    double tensor = 0;  ///< share of the card's peak
+    Ps tile = 0;        ///< prologue and epilogue of a tile
+    Ps step = 0;        ///< for 128 bytes along the inner dimension: latency of a dependent chain
+    double hbm = 0;     ///< share of the bandwidth that products reach
+    double stream = 0;  ///< bytes per cycle that an SM draws in; 0: what HBM gives
+    double pass = 0;    ///< share of the bandwidth that passes over rows reach
+};
+
 struct KernelLibrary {
+    GemmKernel gemm;
+    GemmFormat gemm_bf16;
+    GemmFormat gemm_fp8;
+    GemmFormat gemm_fp8_block;
+    GemmFormat gemm_nvfp4;
     PrefillKernel prefill;
     DecodeKernel decode;
     MlaPrefillKernel mla_prefill;
     MlaDecodeKernel mla_decode;
+    MoeKernel moe_bf16;
+    MoeKernel moe_fp8;
+    MoeKernel moe_fp8_block;
+    MoeKernel moe_nvfp4;
 };
 
 }  // namespace moehub

@@ -10,6 +10,49 @@ constexpr Limits kTime = {0, 1e12};
 constexpr Limits kTile = {1, 1 << 20};
 constexpr Limits kRate = {0, 1e9};
 
+Fields fields_of(GemmKernel& k) {
+    using enum Kind;
+    return {
+        {"tiles", moehub::choice(k.tiles, {"hopper", "blackwell"}), choice, {}, "shapes"},
+        {"hbm", &k.hbm, number, kShare, "of hbm_bandwidth"},
+        {"load", &k.load, number, kRate, "bytes per cycle into one SM"},
+        {"store", &k.store, number, kRate, "bytes per cycle of output from one SM"},
+        {"split_finish", &k.split_finish, time, kTime, "adds the parts of a split k"},
+        {"absent_row", &k.absent_row, number, kRate, "cycles per k and row a tile lacks"},
+    };
+}
+
+Fields fields_of(GemmFormat& k) {
+    using enum Kind;
+    return {
+        {"start", &k.start, time, kTime, "launches"},
+        {"tensor", &k.tensor, number, kShare, "of the tensor cores' peak, all SMs"},
+        {"chain", &k.chain, number, kRate, "cycles of a tile for a step of 1 in k, at least"},
+        {"quantise", &k.quantise, number, kRate, "activations an SM quantises per cycle"},
+    };
+}
+
+Fields fields_of(MoeKernel& k) {
+    using enum Kind;
+    return {
+        {"style",
+         moehub::choice(k.style, {"cutlass", "trtllm-gen", "triton"}),
+         choice,
+         {},
+         "how the work is cut into kernels"},
+        {"start", &k.start, time, kTime, "launches"},
+        {"choice", &k.choice, time, kTime, "for each of the top k"},
+        {"expert", &k.expert, time, kTime, "for each local expert"},
+        {"slot", &k.slot, number, {0, 1}, "seconds for each token and choice"},
+        {"tensor", &k.tensor, number, kShare, "of the tensor cores' peak"},
+        {"tile", &k.tile, time, kTime, "prologue and epilogue of a tile"},
+        {"step", &k.step, time, kTime, "for 128 bytes of the inner dimension"},
+        {"hbm", &k.hbm, number, kShare, "of hbm_bandwidth, products"},
+        {"stream", &k.stream, number, kRate, "bytes per cycle into an SM; 0: no limit"},
+        {"pass", &k.pass, number, kShare, "of hbm_bandwidth, passes over rows"},
+    };
+}
+
 Fields fields_of(PrefillKernel& k) {
     using enum Kind;
     return {
@@ -85,10 +128,19 @@ Fields fields_of(MlaDecodeKernel& k) {
 
 Fields fields_of(KernelLibrary& library) {
     Fields fields;
+    nest(fields, "gemm.", fields_of(library.gemm));
+    nest(fields, "gemm_bf16.", fields_of(library.gemm_bf16));
+    nest(fields, "gemm_fp8.", fields_of(library.gemm_fp8));
+    nest(fields, "gemm_fp8_block.", fields_of(library.gemm_fp8_block));
+    nest(fields, "gemm_nvfp4.", fields_of(library.gemm_nvfp4));
     nest(fields, "prefill.", fields_of(library.prefill));
     nest(fields, "decode.", fields_of(library.decode));
     nest(fields, "mla_prefill.", fields_of(library.mla_prefill));
     nest(fields, "mla_decode.", fields_of(library.mla_decode));
+    nest(fields, "moe_bf16.", fields_of(library.moe_bf16));
+    nest(fields, "moe_fp8.", fields_of(library.moe_fp8));
+    nest(fields, "moe_fp8_block.", fields_of(library.moe_fp8_block));
+    nest(fields, "moe_nvfp4.", fields_of(library.moe_nvfp4));
     return optional_fields(std::move(fields));
 }
 

@@ -6,8 +6,7 @@
 /// Every fit starts from the values of problems.cpp, so a second run writes the same bytes.
 #include "problems.hpp"
 
-#include <moehub/error.hpp>
-
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -23,7 +22,7 @@ int main(int argc, char** argv) {
             if (!wanted.empty() &&
                 std::find(wanted.begin(), wanted.end(), problem.kernel) == wanted.end())
                 continue;
-            const Solution solution = solve(problem, "presets/generations", "validation/kernels");
+            const Solution solution = solve(problem, "validation/kernels");
             fmt::print("{} {} {}: loss {:.4f}\n{}", problem.generation, problem.library,
                        problem.kernel, solution.loss, solution.errors);
             std::fflush(stdout);

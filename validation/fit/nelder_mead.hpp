@@ -1,8 +1,9 @@
 /// The simplex method of Nelder and Mead on the logarithms of positive numbers: no randomness, so
 /// the same function from the same start gives the same bits.
 #pragma once
+#include "base/portable_math.hpp"
+
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -23,7 +24,7 @@ class Simplex {
     Simplex(std::function<double(const Point&)> function, const Point& start, double step)
         : function_(std::move(function)) {
         Point logs;
-        for (const double value : start) logs.push_back(std::log(value));
+        for (const double value : start) logs.push_back(portable_log(value));
         corners_.push_back(corner(logs));
         for (std::size_t i = 0; i < logs.size(); ++i) {
             Point moved = logs;
@@ -47,7 +48,7 @@ class Simplex {
 
     static Point exponentials(const Point& logs) {
         Point values;
-        for (const double log : logs) values.push_back(std::exp(log));
+        for (const double log : logs) values.push_back(portable_exp(log));
         return values;
     }
 

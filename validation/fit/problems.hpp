@@ -7,7 +7,7 @@ namespace moehub::fit {
 
 /// A free constant; times in ps, others as they stand in the file.
 struct Knob {
-    std::string key;
+    std::string key;  ///< of the kernel's table; with a table of its own: "gemm_bf16.start"
     double start = 0;
     double most = 0;                     ///< 0: whatever the field allows
     std::vector<std::string> tied = {};  ///< constants that always have the same value
@@ -31,9 +31,9 @@ struct Solution {
     std::string errors;  ///< a table
 };
 
-/// Reads generations from `presets`, measurements from `measurements`.
-Solution solve(const Problem& problem, const std::string& presets,
-               const std::string& measurements);
+/// Structure that is not fitted comes from the presets of the binary; `measurements` is the folder
+/// of the files.
+Solution solve(const Problem& problem, const std::string& measurements);
 
 /// Puts the values into the generation's file, comments and all else as they are.
 void write_constants(const Problem& problem, const Solution& solution, const std::string& presets);

@@ -1,6 +1,7 @@
 #include "rows.hpp"
 
 #include "base/csv.hpp"
+#include "base/portable_math.hpp"
 
 #include <moehub/predict.hpp>
 
@@ -86,8 +87,7 @@ double loss(const Cards& cards, const std::vector<MeasuredCall>& calls) {
     for (const MeasuredCall& one : calls) {
         if (one.held_out) continue;
         Sum& sum = groups[one.group];
-        sum.loss +=
-            std::min(kCut, std::abs(std::log(seconds_of(cards, one) * 1e6 / one.us)));
+        sum.loss += std::min(kCut, std::abs(portable_log(seconds_of(cards, one) * 1e6 / one.us)));
         sum.rows += 1;
     }
     double mean = 0;

@@ -123,10 +123,10 @@ KernelCost vector_kernel(const Gpu& gpu, const DecodeCall& shape, const DecodeKe
 }  // namespace
 
 KernelCost decode_attention(const Gpu& gpu, const DecodeKernel& c, const DecodeCall& shape) {
-    const Work work = work_of(card, shape, c);
+    const Work work = work_of(gpu, shape, c);
     const bool vector = c.vector_rate > 0 && shape.heads == shape.kv_heads;
     KernelCost cost =
-        vector ? vector_kernel(card, shape, c, work) : tensor_kernel(card, shape, c, work);
+        vector ? vector_kernel(gpu, shape, c, work) : tensor_kernel(gpu, shape, c, work);
     cost.flops = 4 * static_cast<double>(shape.batch * shape.heads * shape.head_dim) * work.tokens;
     cost.bytes = work.memory * c.hbm * gpu.hbm_bandwidth;
     return cost;

@@ -1,7 +1,10 @@
 #include "base/nearest.hpp"
 #include "base/quantity.hpp"
 #include "sim/kernels/decode_attention.hpp"
+#include "sim/kernels/expert_rows.hpp"
+#include "sim/kernels/fused_moe.hpp"
 #include "sim/kernels/kernel_memory.hpp"
+#include "sim/kernels/linear.hpp"
 #include "sim/kernels/mla_decode.hpp"
 #include "sim/kernels/mla_prefill.hpp"
 #include "sim/kernels/prefill_attention.hpp"
@@ -17,6 +20,8 @@
 
 namespace moehub {
 namespace {
+
+constexpr std::int64_t kMostTokens = 1 << 24;  ///< of a fused MoE
 
 const KernelLibrary& library_of(const Gpu& gpu, const std::string& name) {
     const auto found = gpu.libraries.find(name);
@@ -73,13 +78,35 @@ void check_extents(const MoeCall& c) {
     require_positive(c, {c.tokens, c.hidden, c.expert_ffn, c.top_k, c.experts, c.tp, c.ep});
     require_divides("ep", c.ep, "experts", c.experts);
     require_divides("tp", c.tp, "expert_ffn", c.expert_ffn);
+    if (c.experts > kMostExperts || c.top_k > kMostChoices)
+        throw InputError(fmt::format("{} experts and top_k = {}: at most {} and {}", c.experts,
+                                     c.top_k, kMostExperts, kMostChoices));
+    if (c.tokens > kMostTokens)
+        throw InputError(fmt::format("tokens = {}: at most {}", c.tokens, kMostTokens));
     if (c.top_k > c.experts)
         throw InputError(fmt::format("top_k = {}: more than the experts, {}", c.top_k, c.experts));
 }
 
-template <class Call>
-KernelCost cost(const Gpu&, const KernelLibrary&, const Call&) {
-    return {};
+const MoeKernel& moe_of(const KernelLibrary& library, NumberFormat format) {
+    switch (format) {
+        case NumberFormat::bf16:
+            return library.moe_bf16;
+        case NumberFormat::fp8:
+            return library.moe_fp8;
+        case NumberFormat::fp8_block:
+            return library.moe_fp8_block;
+        default:
+            return library.moe_nvfp4;
+    }
+}
+
+// A kernel that the library does not have costs nothing, which the caller refuses.
+KernelCost cost(const Gpu& gpu, const KernelLibrary& library, const GemmCall& call) {
+    return gemm_of(library, call.format).start > 0 ? linear(gpu, library, call) : KernelCost{};
+}
+KernelCost cost(const Gpu& gpu, const KernelLibrary& library, const MoeCall& call) {
+    const MoeKernel& kernel = moe_of(library, call.format);
+    return kernel.start > 0 ? fused_moe(gpu, kernel, call) : KernelCost{};
 }
 KernelCost cost(const Gpu& gpu, const KernelLibrary& library, const PrefillCall& call) {
     return library.prefill.start > 0 ? prefill_attention(gpu, library.prefill, call) : KernelCost{};

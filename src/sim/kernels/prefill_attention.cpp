@@ -136,7 +136,7 @@ KernelCost prefill_attention(const Gpu& gpu, const PrefillKernel& c, const Prefi
     const Steps steps = steps_of(shape, c.query_tile, keys);
     const double step_scores = static_cast<double>(c.query_tile * keys);
     const double heads = static_cast<double>(shape.batch * shape.heads);
-    const double step = step_scores * score_seconds(card, shape, c);
+    const double step = step_scores * score_seconds(gpu, shape, c);
     const double longest = steps.longest * step;
     const double blocks = std::max(heads * steps.all * step / gpu.sms + c.tail * longest, longest);
 
