@@ -10,6 +10,7 @@
 ///   copies       warps,blocks,rows,width,copy_us,fill_us,…   validation/h200/copies_by_blocks.csv
 ///   beside_copy  rows,k,n,gemms,copy_blocks,…,gemm_us,…      validation/h200/gemm_beside_copy.csv
 ///   collectives  machine,gpus,op,algorithm,bytes,us,busbw_GBps,source published_collectives.csv
+///   nccl         machine,gpus,op,dtype,bytes,us                validation/kernels/collectives.csv
 ///   moe_comm     system,machine,gpus,tokens_per_gpu,…,phase,us            published_moe_comm.csv
 ///
 /// A row of eager_phases holds seven measurements, one for each phase of a layer: seven cases. One
