@@ -124,8 +124,8 @@ Command validate_command() {
         {
             {"FILE",
              &request->file,
-             "timings of operators, of layers or of eager phases, published collectives or MoE "
-             "communication; known by header",
+             "timings of operators, of layers or of eager phases, published collectives, by "
+             "algorithm or as NCCL chooses, or MoE communication; known by header",
              "CSV",
              {.required = true}},
             {"--gpu", &request->gpu, "preset or TOML file of the card operators ran on", "GPU"},

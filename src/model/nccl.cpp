@@ -4,8 +4,8 @@
 namespace moehub {
 namespace {
 
-constexpr Limits kTime = {0, 1e12};  // ps: up to a second
-constexpr Limits kRate = {kSlowest, 1e15};
+constexpr Limits kTime = {0, 1e12};    // ps: up to a second
+constexpr Limits kRate = {1e8, 1e15};  // slower ones make 1 TB last longer than an int64 of ps
 
 Fields fields_of(ProtocolCosts& costs) {
     return {
@@ -23,7 +23,7 @@ Fields fields_of(NcclCosts& nccl) {
         {"blocks", &nccl.blocks, Kind::time, kTime, "more with several blocks"},
         {"channels", &nccl.channels, Kind::count, {1, 4096}, "of a ring"},
         {"ll128_used", &nccl.ll128_used, Kind::flag, {}, "between LL and Simple"},
-        {"int8_sum", &nccl.int8_sum, Kind::number, {0.01, 1}, "of a channel's rate"},
+        {"int8_sum", &nccl.int8_sum, Kind::number, {0.1, 1}, "of a channel's rate"},
         {"peer_channels", &nccl.peer_channels, Kind::count, {1, 4096}, "of sends and receives"},
         {"peer_hop", &nccl.peer_hop, Kind::time, kTime, "of sends by Simple"},
         {"peer_rate", &nccl.peer_rate, Kind::rate, kRate, "of each"},

@@ -110,7 +110,8 @@ const ProtocolCosts& costs_of(const NcclCosts& nccl, Protocol protocol) {
 }
 
 Ps work_time(double bytes, double channels, double rate) {
-    return static_cast<Ps>(bytes / (channels * rate) * kSecond + 0.5);
+    constexpr double kLongest = 1e18;  // ps, of which several fit an int64
+    return static_cast<Ps>(std::min(bytes / (channels * rate) * kSecond + 0.5, kLongest));
 }
 
 }  // namespace moehub::sim
