@@ -27,9 +27,12 @@ Collective make(Op op, Algorithm algorithm, Bytes bytes, Grain grain = Grain::ro
 constexpr Bytes kMiB = 1 << 20;
 
 std::vector<Collective> all_collectives(Bytes bytes, Grain grain, int gpus) {
-    std::vector<Collective> list = {make(Op::all_to_all, Algorithm::direct, bytes, grain, gpus)};
+    std::vector<Collective> list = {make(Op::all_to_all, Algorithm::direct, bytes, grain, gpus),
+                                    make(Op::all_to_all, Algorithm::automatic, bytes, grain, gpus),
+                                    make(Op::all_reduce, Algorithm::one_shot, bytes, grain, gpus)};
     for (const Op op : {Op::all_gather, Op::reduce_scatter, Op::all_reduce}) {
-        for (const Algorithm how : {Algorithm::direct, Algorithm::ring, Algorithm::nvls}) {
+        for (const Algorithm how :
+             {Algorithm::direct, Algorithm::ring, Algorithm::nvls, Algorithm::automatic}) {
             list.push_back(make(op, how, bytes, grain, gpus));
         }
     }
@@ -165,7 +168,9 @@ TEST(Collective, every_machine_runs_every_collective_it_can) {
     for (const std::string& name : preset_names("machines")) {
         const Machine machine = load_machine(name);
         for (const Collective& what : all_collectives(1 * kMiB, Grain::row, machine.gpus())) {
-            if (what.algorithm == Algorithm::nvls && (!machine.in_switch || machine.nodes > 1)) {
+            const bool switched = what.algorithm == Algorithm::nvls;
+            const bool one_node = switched || what.algorithm == Algorithm::one_shot;
+            if ((switched && !machine.in_switch) || (one_node && machine.nodes > 1)) {
                 EXPECT_THROW(run_collective(machine, what), InputError) << name;
             } else {
                 EXPECT_GT(run_collective(machine, what).time, 0) << name;
@@ -214,7 +219,9 @@ TEST(Collective, what_cannot_run_is_refused_in_one_line) {
         }
     };
     EXPECT_EQ(message(make(Op::all_to_all, Algorithm::ring, kMiB)),
-              "all_to_all runs with the direct algorithm only");
+              "all_to_all runs with the direct algorithm or auto only");
+    EXPECT_EQ(message(make(Op::all_gather, Algorithm::one_shot, kMiB)),
+              "one-shot is an algorithm of all_reduce only");
     EXPECT_EQ(message(make(Op::all_to_all, Algorithm::direct, 0)),
               "bytes: found 0, allowed 1 to 1099511627776");
     EXPECT_EQ(message(make(Op::all_to_all, Algorithm::direct, kMiB, Grain::row, 1)),

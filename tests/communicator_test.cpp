@@ -42,7 +42,8 @@ std::vector<std::vector<Ps>> run_several(Algorithm algorithm, Ps late,
 
 class Awaited : public ::testing::TestWithParam<Algorithm> {};
 INSTANTIATE_TEST_SUITE_P(Algorithms, Awaited,
-                         ::testing::Values(Algorithm::direct, Algorithm::ring, Algorithm::nvls));
+                         ::testing::Values(Algorithm::direct, Algorithm::ring, Algorithm::nvls,
+                                           Algorithm::automatic, Algorithm::one_shot));
 
 TEST_P(Awaited, the_second_takes_as_long_as_the_first) {
     const auto ends = run_several(GetParam(), 0);

@@ -126,7 +126,8 @@ TEST(Validate, AreCollectivesThatCannotRunSkippedByName) {
     ASSERT_EQ(result.skipped.size(), 4u);
     EXPECT_EQ(result.skipped[0].name, "dgx-h1000");
     EXPECT_EQ(result.skipped[1].name, "all_reduce tree");
-    EXPECT_EQ(result.skipped[1].why, "unknown algorithm; known: direct, ring, nvls");
+    EXPECT_EQ(result.skipped[1].why,
+              "unknown algorithm; known: direct, ring, nvls, auto, one-shot");
     EXPECT_EQ(result.skipped[2].name, "broadcast ring");
     EXPECT_EQ(result.skipped[3].name, "all_to_all ring");
     for (const auto& one : result.skipped) EXPECT_FALSE(one.why.empty());

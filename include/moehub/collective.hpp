@@ -3,6 +3,8 @@
 #include <moehub/machine.hpp>
 #include <moehub/units.hpp>
 
+#include <string>
+
 namespace moehub {
 
 /// Two grains over one fabric: every packet, or a row's packets as one train.
@@ -10,9 +12,13 @@ enum class Grain { packet, row };
 
 struct Collective {
     enum class Op { all_to_all, all_gather, reduce_scatter, all_reduce };
-    enum class Algorithm { direct, ring, nvls };
+    /// `automatic`: as NCCL chooses by size, inside a node. `one_shot`: TensorRT-LLM's all-reduce
+    /// in one kernel, everyone's buffer to all others.
+    enum class Algorithm { direct, ring, nvls, automatic, one_shot };
+    enum class Element { half, int8 };
     Op op = Op::all_to_all;
     Algorithm algorithm = Algorithm::direct;
+    Element element = Element::half;  ///< of sums, where `automatic` runs: no switch adds up bytes
     int gpus = 8;
     Bytes bytes = 0;  ///< nccl-tests' size column
     Grain grain = Grain::row;
@@ -26,6 +32,7 @@ struct CollectiveResult {
     Bytes bytes_down = 0;      ///< on the wire, switches to GPUs
     std::int64_t packets = 0;  ///< that reached a GPU, acknowledgements aside
     std::int64_t events = 0;   ///< that the engine handled
+    std::string chosen;        ///< by `automatic`: "ring, LL"; else empty
 };
 
 /// Throws InputError when the machine cannot run it (too many GPUs, no in-switch units, …).

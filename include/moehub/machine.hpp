@@ -96,6 +96,36 @@ struct CollectiveCosts {
     double channel_copy = 35.4e9;
 };
 
+/// How NCCL's blocks hand over what they have stored into another GPU's memory.
+struct ProtocolCosts {
+    Ps hop = 0;       ///< on the way of what is handed over, beyond the fabric's
+    Ps slice = 0;     ///< for which a block is busy with handing over, whatever the size
+    double rate = 0;  ///< bytes/s of payload that one channel moves
+};
+/// What NCCL's kernels cost on a card, and TensorRT-LLM's one-shot all-reduce. A machine that says
+/// nothing has a Hopper's. Fitted to published times (docs/collectives.md).
+struct NcclCosts {
+    Ps start = 4'600 * kNs;   ///< launch to first store, and last store to the kernel's end
+    Ps blocks = 1'000 * kNs;  ///< more when several blocks start, and the last ends
+    int channels = 24;        ///< of a ring: thread blocks
+    ProtocolCosts ll{0, 0, 25e9};
+    ProtocolCosts ll128{750 * kNs, 0, 10.9e9};
+    ProtocolCosts simple{2'900 * kNs, 2'500 * kNs, 18.3e9};
+    bool ll128_used = true;     ///< false: NCCL goes from LL to Simple at once
+    double int8_sum = 0.875;    ///< of a channel's rate, when it adds up bytes
+    int peer_channels = 32;     ///< of sends and receives, over all peers
+    Ps peer_hop = 3'500 * kNs;  ///< of what is sent by Simple: as its hop, its own waits included
+    double peer_rate = 20e9;    ///< bytes/s of each
+    double peer_copy = 35.4e9;  ///< bytes/s of each, out of its buffer into the user's
+    Ps switch_start = 19'000 * kNs;  ///< as start, of an in-switch all-reduce
+    Ps switch_wave = 3'000 * kNs;    ///< between waves of its chunks
+    /// NCCL's own estimate of in-switch reduction, by which it chooses.
+    double switch_rate = 60e9;        ///< bytes/s, at most, of the channel that a GPU heads
+    double switch_efficiency = 0.85;  ///< of it
+    Ps one_shot_start = 2'200 * kNs;  ///< as start, of TensorRT-LLM's one-shot all-reduce
+    double one_shot_memory = 2.5e12;  ///< bytes/s at which its buffers are read and cleared
+};
+
 struct Machine {
     std::string name;
     std::string title;  ///< one line for `moehub list`
@@ -120,6 +150,7 @@ struct Machine {
     int spines = 0;        ///< spine switches between the rails' leaf switches
     Ps spine_latency = 0;  ///< leaf to spine, one way
     CollectiveCosts collective;
+    NcclCosts nccl;
 
     int gpus() const { return nodes * gpus_per_node; }
 };

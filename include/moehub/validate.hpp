@@ -14,6 +14,7 @@
 ///   attention    gpu,dtype,kv_dtype,batch,…,window,us   …/attention_prefill.csv, …_decode.csv
 ///   mla          gpu,engine,dtype,kv_dtype,…,heads,us         …/mla_prefill.csv, …_decode.csv
 ///   moe          gpu,engine,kernel,dtype,tokens,…,distribution,us         …/moe.csv
+///   nccl         machine,gpus,op,dtype,bytes,us                validation/kernels/collectives.csv
 ///   moe_comm     system,machine,gpus,tokens_per_gpu,…,phase,us            published_moe_comm.csv
 ///
 /// A row of eager_phases holds seven measurements, one for each phase of a layer: seven cases. One

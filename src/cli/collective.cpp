@@ -27,6 +27,7 @@ struct Request {
     std::string machine = "dgx-h100";
     std::optional<std::string> gpus;
     std::string bytes = "1G";
+    std::string element = "half";
     std::string grain = "row";
     std::vector<std::string> settings;
     bool json = false;
@@ -67,6 +68,8 @@ Run run(const Request& request) {
                          ? usual_algorithm(what.op)
                          : named("--algorithm", request.algorithm,
                                  algorithm_named(request.algorithm), algorithm_names());
+    what.element =
+        named("--element", request.element, element_named(request.element), element_names());
     what.grain = named("--grain", request.grain, grain_named(request.grain), grain_names());
     what.bytes = size_of("--bytes", request.bytes);
     const int wanted = request.gpus ? gpus_of(*request.gpus) : 0;
@@ -88,11 +91,12 @@ double algorithm_bandwidth(const Run& run) {
 
 std::string json_text(const Run& run, const Request& request) {
     const auto& [what, result, wall_seconds] = run;
-    const Json json = {
+    Json json = {
         {"machine", request.machine},
         {"set", request.settings},
         {"op", name_of(what.op)},
         {"algorithm", name_of(what.algorithm)},
+        {"element", name_of(what.element)},
         {"gpus", what.gpus},
         {"bytes", what.bytes},
         {"grain", name_of(what.grain)},
@@ -105,6 +109,7 @@ std::string json_text(const Run& run, const Request& request) {
         {"events", result.events},
         {"wall_s", wall_seconds},
     };
+    if (!result.chosen.empty()) json["chosen"] = result.chosen;
     return json.dump(2) + "\n";
 }
 
@@ -121,6 +126,7 @@ std::string table_text(const Run& run, const Request& request) {
     const auto line = [&out](std::string_view name, const std::string& value) {
         out += fmt::format("  {:<20}{}\n", name, value);
     };
+    if (!result.chosen.empty()) line("as NCCL chooses", result.chosen);
     line("time", duration(to_seconds(result.time)));
     line("bus bandwidth", significant(result.bus_bandwidth / 1e9) + " GB/s");
     line("algorithm bandwidth", significant(algorithm_bandwidth(run) / 1e9) + " GB/s");
@@ -151,7 +157,11 @@ Command collective_command() {
         {
             {"--op", &request->op, "all_to_all, all_gather, reduce_scatter, all_reduce", "OP"},
             {"--algorithm", &request->algorithm,
-             "direct, ring or nvls; without it all_to_all goes direct, others ring", "NAME"},
+             "direct, ring, nvls, auto (as NCCL chooses by size) or one-shot (TensorRT-LLM's "
+             "all_reduce); without it all_to_all goes direct, others ring",
+             "NAME"},
+            {"--element", &request->element, "what is summed; auto adds up in switches half only",
+             "half|int8"},
             {"--machine", &request->machine, "preset or TOML file (moehub list machines)", "M"},
             {"--gpus", &request->gpus, "how many take part; without it all", "N"},
             {"--bytes", &request->bytes,
@@ -163,7 +173,8 @@ Command collective_command() {
             {"--json", &request->json, "print JSON; all but wall_s is the same every time"},
             {"-o,--output", &request->output, "write to this file instead", "FILE"},
         },
-        "Example:\n  moehub collective --op all_reduce --algorithm nvls --bytes 8G",
+        "Example:\n  moehub collective --op all_reduce --algorithm nvls --bytes 8G\n"
+        "  moehub collective --op all_reduce --algorithm auto --bytes 4M",
         execute,
     };
 }

@@ -230,6 +230,7 @@ Fields fields_of(Machine& m) {
     nest(fields, "cais.", fields_of(m.cais));
     nest(fields, "nic.", fields_of(m.nic, {0, kFastest}, Need::optional));
     nest(fields, "collective.", fields_of(m.collective));
+    nest(fields, "nccl.", fields_of(m.nccl));
     return fields;
 }
 

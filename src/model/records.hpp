@@ -17,6 +17,7 @@ namespace moehub {
 Fields fields_of(Gpu& gpu);
 Fields fields_of(KernelLibrary& library);
 Fields fields_of(Machine& machine);
+Fields fields_of(NcclCosts& nccl);
 Fields fields_of(Model& model);
 Fields fields_of(SystemSpec& system);
 

@@ -11,13 +11,18 @@ using Names = std::array<std::pair<Enum, std::string_view>, N>;
 
 using Op = Collective::Op;
 using Algorithm = Collective::Algorithm;
+using Element = Collective::Element;
 
 constexpr Names<Op, 4> kOps{{{Op::all_to_all, "all_to_all"},
                              {Op::all_gather, "all_gather"},
                              {Op::reduce_scatter, "reduce_scatter"},
                              {Op::all_reduce, "all_reduce"}}};
-constexpr Names<Algorithm, 3> kAlgorithms{
-    {{Algorithm::direct, "direct"}, {Algorithm::ring, "ring"}, {Algorithm::nvls, "nvls"}}};
+constexpr Names<Algorithm, 5> kAlgorithms{{{Algorithm::direct, "direct"},
+                                           {Algorithm::ring, "ring"},
+                                           {Algorithm::nvls, "nvls"},
+                                           {Algorithm::automatic, "auto"},
+                                           {Algorithm::one_shot, "one-shot"}}};
+constexpr Names<Element, 2> kElements{{{Element::half, "half"}, {Element::int8, "int8"}}};
 constexpr Names<Grain, 2> kGrains{{{Grain::packet, "packet"}, {Grain::row, "row"}}};
 
 template <class Enum, std::size_t N>
@@ -49,6 +54,9 @@ std::string_view name_of(Op op) {
 std::string_view name_of(Algorithm algorithm) {
     return name_in(kAlgorithms, algorithm);
 }
+std::string_view name_of(Element element) {
+    return name_in(kElements, element);
+}
 std::string_view name_of(Grain grain) {
     return name_in(kGrains, grain);
 }
@@ -59,6 +67,9 @@ std::optional<Op> op_named(std::string_view name) {
 std::optional<Algorithm> algorithm_named(std::string_view name) {
     return value_in(kAlgorithms, name);
 }
+std::optional<Element> element_named(std::string_view name) {
+    return value_in(kElements, name);
+}
 std::optional<Grain> grain_named(std::string_view name) {
     return value_in(kGrains, name);
 }
@@ -68,6 +79,9 @@ std::vector<std::string_view> op_names() {
 }
 std::vector<std::string_view> algorithm_names() {
     return all_of(kAlgorithms);
+}
+std::vector<std::string_view> element_names() {
+    return all_of(kElements);
 }
 std::vector<std::string_view> grain_names() {
     return all_of(kGrains);

@@ -5,6 +5,7 @@
 #include "study/validate_copies.hpp"
 #include "study/validate_kernels.hpp"
 #include "study/validate_layers.hpp"
+#include "study/validate_nccl.hpp"
 #include "study/validate_rows.hpp"
 #include "study/validate_training.hpp"
 #include "study/validate_whole_layers.hpp"
@@ -77,6 +78,7 @@ std::vector<FileKind> file_kinds() {
                   predict_operator, true),
         file_kind("collectives", "machine,gpus,op,algorithm,bytes,us,busbw_GBps,source",
                   parse_collective, predict_collective),
+        file_kind("nccl", "machine,gpus,op,dtype,bytes,us", parse_nccl, predict_nccl),
         file_kind("moe_comm",
                   "system,machine,gpus,tokens_per_gpu,hidden,experts,top_k,routing,"
                   "dispatch_bytes_per_element,combine_bytes_per_element,phase,us",

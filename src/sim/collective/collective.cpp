@@ -1,4 +1,4 @@
-#include "sim/collective/communicator.hpp"
+#include "sim/collective/nccl.hpp"
 
 #include <moehub/collective.hpp>
 #include <moehub/error.hpp>
@@ -24,8 +24,17 @@ void refuse_if_impossible(const Machine& machine, const Collective& what) {
         throw InputError(fmt::format("{} has {} GPUs, the collective asks for {}", machine.name,
                                      machine.gpus(), what.gpus));
     }
-    if (what.op == Op::all_to_all && what.algorithm != Algorithm::direct) {
-        throw InputError("all_to_all runs with the direct algorithm only");
+    if (what.op == Op::all_to_all && what.algorithm != Algorithm::direct &&
+        what.algorithm != Algorithm::automatic) {
+        throw InputError("all_to_all runs with the direct algorithm or auto only");
+    }
+    if (what.op != Op::all_reduce && what.algorithm == Algorithm::one_shot) {
+        throw InputError("one-shot is an algorithm of all_reduce only");
+    }
+    if (what.algorithm == Algorithm::one_shot && machine.nodes > 1) {
+        throw InputError(fmt::format(
+            "{} cannot run one-shot: it needs one node, whose GPUs store into each other's memory",
+            machine.name));
     }
     if (what.algorithm != Algorithm::nvls) return;
     if (!machine.in_switch || machine.nodes > 1) {
@@ -48,7 +57,7 @@ double bus_bandwidth(const Collective& what, Ps time) {
 }
 
 sim::Process run_one(sim::Communicator& all, sim::GpuId gpu, Collective what, Ps& end) {
-    const sim::CollectiveCall call{what.bytes, what.algorithm};
+    const sim::CollectiveCall call{what.bytes, what.algorithm, what.element};
     switch (what.op) {
         case Op::all_to_all:
             co_await all_to_all(all, gpu, call);
@@ -77,6 +86,10 @@ Process run(Communicator& all, GpuId gpu, Op op, CollectiveCall call) {
             return direct(all, gpu, op, call.bytes);
         case Algorithm::ring:
             return ring(all, gpu, op, call.bytes);
+        case Algorithm::automatic:
+            return nccl(all, gpu, {op, call.bytes, call.element});
+        case Algorithm::one_shot:
+            return one_shot(all, gpu, call.bytes);
         case Algorithm::nvls:
             break;
     }
@@ -86,6 +99,7 @@ Process run(Communicator& all, GpuId gpu, Op op, CollectiveCall call) {
 }  // namespace
 
 Process all_to_all(Communicator& all, GpuId gpu, CollectiveCall call) {
+    if (call.algorithm == Algorithm::automatic) return run(all, gpu, Op::all_to_all, call);
     return direct(all, gpu, Op::all_to_all, call.bytes);
 }
 
@@ -102,6 +116,17 @@ Process all_reduce(Communicator& all, GpuId gpu, CollectiveCall call) {
 }
 
 }  // namespace sim
+
+namespace {
+
+std::string chosen_for(const Machine& machine, const Collective& what) {
+    if (what.algorithm != Algorithm::automatic) return "";
+    if (machine.nodes > 1) return what.op == Op::all_to_all ? "direct" : "ring";
+    const auto gpus = static_cast<std::uint32_t>(what.gpus);
+    return name_of(sim::choose(machine, gpus, {what.op, what.bytes, what.element}), what.op);
+}
+
+}  // namespace
 
 CollectiveResult run_collective(const Machine& machine, const Collective& collective) {
     check(machine);
@@ -126,6 +151,7 @@ CollectiveResult run_collective(const Machine& machine, const Collective& collec
     result.bytes_down = fabric.wire_bytes_down();
     result.packets = fabric.packets_received();
     result.events = fabric.events();
+    result.chosen = chosen_for(machine, collective);
     return result;
 }
 

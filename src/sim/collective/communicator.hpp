@@ -36,6 +36,7 @@ class Communicator {
     Fabric& fabric() const { return fabric_; }
     const Machine& machine() const { return fabric_.machine(); }
     const CollectiveCosts& costs() const { return machine().collective; }
+    const NcclCosts& nccl() const { return machine().nccl; }
     std::uint32_t size() const { return static_cast<std::uint32_t>(members_.size()); }
     std::uint32_t rank(GpuId gpu) const;
     GpuId member(std::uint32_t rank) const { return members_[rank]; }
@@ -89,6 +90,7 @@ class Communicator {
 struct CollectiveCall {
     Bytes bytes = 0;
     Collective::Algorithm algorithm = Collective::Algorithm::direct;
+    Collective::Element element = Collective::Element::half;  ///< of sums
 };
 Process all_to_all(Communicator& all, GpuId gpu, CollectiveCall call);
 Process all_gather(Communicator& all, GpuId gpu, CollectiveCall call);

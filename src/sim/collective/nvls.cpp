@@ -6,7 +6,7 @@
 // copy every byte of the user's buffer there, and every byte of the result back, whatever the
 // number of GPUs: `switch_channels` · `channel_copy`, against which the n-th that a GPU loads and
 // stores shrinks as n grows. On Blackwell's links this binds, on Hopper's the wire does.
-#include "sim/collective/communicator.hpp"
+#include "sim/collective/nccl.hpp"
 
 #include <cmath>
 
@@ -46,17 +46,26 @@ Ps copy_time(const Communicator& all, Bytes part_of_slice) {
     return std::llround(static_cast<double>(part_of_slice) * all.size() / rate * kSecond);
 }
 
+/// When what lies at an offset has been copied in, as much being copied out meanwhile; of waves,
+/// all of its wave.
+Ps copied_in(const Communicator& all, const Slice& slice, const Waves& waves, Bytes offset) {
+    const Bytes unit = waves.bytes > 0 ? waves.bytes : Chunks(all.machine()).size;
+    const Bytes begin = offset / unit * unit;
+    return copy_time(all, 2 * begin + std::min(unit, slice.bytes - begin)) +
+           (waves.bytes > 0 ? offset / unit * waves.pause : 0);
+}
+
 /// `after`: whose chunks must be through before one more may be underway. `copied`: they are copied
 /// in first, while the blocks copy as much out.
-Process load(Communicator& all, GpuId gpu, Slice slice, Count after, bool copied = false) {
+Process load(Communicator& all, GpuId gpu, Slice slice, Count after, bool copied = false,
+             Waves waves = {}) {
     const Chunks chunks(all.machine());
     const Ps begin = all.endpoint(gpu).now();
     std::int64_t posted = 0;
     for (Bytes offset = 0; offset < slice.bytes; offset += chunks.size, ++posted) {
         co_await all.until(gpu, after, posted - chunks.window + 1);
         if (copied) {
-            const Ps ready =
-                begin + copy_time(all, 2 * offset + std::min(chunks.size, slice.bytes - offset));
+            const Ps ready = begin + copied_in(all, slice, waves, offset);
             co_await all.endpoint(gpu).delay(std::max<Ps>(0, ready - all.endpoint(gpu).now()));
         }
         Transfer transfer = chunk(all, Kind::load, slice, offset, chunks.size);
@@ -106,6 +115,28 @@ Process all_reduce_slice(Communicator& all, GpuId gpu, Slice slice, RowTarget st
     if (all.meets()) co_await barrier(all, gpu, 2);  // everyone's stores are here
     const Bytes last = std::min(Chunks(all.machine()).size, slice.bytes);
     co_await all.endpoint(gpu).delay(copy_time(all, last));
+}
+
+// Chunks of a channel by the bytes of the call (NCCL, src/enqueue.cc): smaller ones where few would
+// be underway.
+Waves waves_of(const Communicator& all, Bytes bytes) {
+    const Bytes channels = all.costs().switch_channels;
+    const Bytes at_once = channels * all.size();
+    Bytes chunk = 131072;
+    if (bytes <= 64 * at_once * chunk) chunk = 65536;
+    if (bytes < 8 * at_once * chunk) chunk = std::min<Bytes>(chunk, 32768);
+    if (bytes < 2 * at_once * chunk) chunk = std::min<Bytes>(chunk, 16384);
+    return {channels * chunk, all.nccl().switch_wave};
+}
+
+Process all_reduce_in_waves(Communicator& all, GpuId gpu, Slice slice, Waves waves) {
+    all.begin(gpu);
+    co_await all.endpoint(gpu).delay(all.nccl().switch_start + 2 * waves.pause);
+    if (all.meets()) co_await barrier(all, gpu);
+    all.endpoint(gpu).spawn("reduction loads", load(all, gpu, slice, Count::stored, true, waves));
+    co_await store(all, gpu, slice, true);
+    if (all.meets()) co_await barrier(all, gpu, 2);
+    co_await all.endpoint(gpu).delay(copy_time(all, std::min(waves.bytes, slice.bytes)));
 }
 
 Process in_switch(Communicator& all, GpuId gpu, Collective::Op op, Bytes bytes) {
