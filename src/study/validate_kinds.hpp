@@ -6,6 +6,8 @@
 #include <moehub/gpu.hpp>
 
 #include <functional>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,9 +31,18 @@ struct Prediction {
     std::string who = {};  ///< whom the reason is about; empty: the measurement's name
 };
 
+/// Of rows underway, in microseconds.
+struct RowTimes {
+    double dispatch = 0;
+    double combine = 0;
+};
+
 /// What predictions may need besides their row.
 struct PredictContext {
     Gpu gpu;
+    /// By what was simulated: rows of a file share simulations.
+    std::shared_ptr<std::map<std::string, RowTimes>> simulated =
+        std::make_shared<std::map<std::string, RowTimes>>();
 };
 
 /// One measurement that is ready to be predicted.
