@@ -145,11 +145,27 @@ void expect_medians(const std::string& file, std::size_t step,
 }
 
 TEST(DeepEp, low_latency_kernels_take_as_long_as_measured) {
-    expect_medians("deepep_ll.csv", 5, {});
+    expect_medians("deepep_ll.csv", 5,
+                   {{"dgx-h100 dispatch", 0.038},
+                    {"dgx-h100 combine", 0.043},
+                    {"dgx-h200 dispatch", 0.042},
+                    {"dgx-h200 combine", 0.040},
+                    {"dgx-b200 dispatch", 0.037},
+                    {"dgx-b200 combine", 0.077},
+                    {"gb200-nvl72 dispatch", 0.038},
+                    {"gb200-nvl72 combine", 0.070}});
 }
 
 TEST(DeepEp, normal_kernels_take_as_long_as_measured_at_every_number_of_sms) {
-    expect_medians("deepep_normal.csv", 31, {});
+    expect_medians("deepep_normal.csv", 31,
+                   {{"dgx-h100 dispatch", 0.034},
+                    {"dgx-h100 combine", 0.033},
+                    {"dgx-h200 dispatch", 0.032},
+                    {"dgx-h200 combine", 0.039},
+                    {"dgx-b200 dispatch", 0.047},
+                    {"dgx-b200 combine", 0.043},
+                    {"gb200-nvl72 dispatch", 0.043},
+                    {"gb200-nvl72 combine", 0.052}});
 }
 
 }  // namespace

@@ -202,8 +202,8 @@ Process combine(LowLatency& ll, GpuId gpu, const std::vector<Rows>& results) {
     co_await wait(ll.combine, gpu, counts);
     const auto bytes = static_cast<double>(layer.combine_bytes());
     const double loaded = bytes * static_cast<double>(layer.rows_of(gpu).size());
-    const double moved = loaded * missed_in_l2(card.gpu, loaded) +
-                         bytes * static_cast<double>(layer.tokens(gpu));
+    const double moved =
+        loaded * missed_in_l2(card.gpu, loaded) + bytes * static_cast<double>(layer.tokens(gpu));
     const std::int64_t most = (layer.tokens(gpu) + grid.sms - 1) / grid.sms;  // tokens of an SM
     const Ps adding = time_of(static_cast<double>(most * layer.top_k()) * bytes, rates.sum_load);
     co_await endpoint.delay(with_memory(card, endpoint, adding, moved));
