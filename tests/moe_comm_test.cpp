@@ -114,7 +114,7 @@ TEST(MoeComm, fewer_sms_are_slower) {
     const Ps few = run("deepep", {"communication_sms=4"}).dispatch;
     EXPECT_GT(half, all);
     // Two SMs send 8 copies' worth in twice the time of four.
-    EXPECT_NEAR(static_cast<double>(few) / static_cast<double>(half), 2, 0.1);
+    EXPECT_NEAR(static_cast<double>(few) / static_cast<double>(half), 2, 0.2);
 }
 
 TEST(MoeComm, a_host_that_waits_for_counts_delays_the_layer) {
