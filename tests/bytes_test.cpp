@@ -18,13 +18,14 @@ constexpr int kTopK = 2;
 constexpr Bytes kRow = 512;  ///< of bf16: four whole packets, so that rows add up in any order
 constexpr std::int64_t kTokens = 64;  ///< of a GPU
 
-/// Flits on every GPU's link, both ways; 16 B each, packets of 128 B with a header of one.
+/// Flits on every GPU's link, both ways; 16 B each, packets with a header of one.
 struct Wires {
+    Bytes payload = 128;  ///< of a packet
     std::int64_t up[kGpus] = {};
     std::int64_t down[kGpus] = {};
 
-    static std::int64_t packets(Bytes bytes) { return (bytes + 127) / 128; }
-    static std::int64_t flits(Bytes bytes) { return packets(bytes) + (bytes + 15) / 16; }
+    std::int64_t packets(Bytes bytes) const { return (bytes + payload - 1) / payload; }
+    std::int64_t flits(Bytes bytes) const { return packets(bytes) + (bytes + 15) / 16; }
     void move(int from, int to, std::int64_t some) {
         up[from] += some;
         down[to] += some;
@@ -154,6 +155,7 @@ void comet(const Chosen& chosen, Wires& wires) {
 
 /// Twelve channels share a GPU's tokens; eight copies are a message.
 void deepep(const Chosen& chosen, Wires& wires) {
+    wires.payload = 64;
     constexpr int kChannels = 12;
     constexpr Bytes kChunk = 8;
     wires.all_to_all(4 * (1 + kLocal));
@@ -172,6 +174,7 @@ void deepep(const Chosen& chosen, Wires& wires) {
 }
 
 void deepep_ll(const Chosen& chosen, Wires& wires) {
+    wires.payload = 64;
     each_pair([&](int home, int gpu) {
         for (Bytes row = 0; row < chosen.rows_to(home, gpu); ++row) {
             wires.store(home, gpu, kRow + 16);
@@ -260,15 +263,15 @@ void by_lists(const Chosen& chosen, Wires& wires) {
             int rows = 0;
             for (const auto& [gpu, here] : gpus) {
                 rows += here;
-                wires.down[gpu] += Wires::flits(kSent) + Wires::packets(kSent) * list(here);
-                wires.up[gpu] += Wires::packets(kSent);
-                wires.down[gpu] += Wires::packets(kRow) * (1 + list(here));
-                wires.up[gpu] += Wires::flits(kRow);
+                wires.down[gpu] += wires.flits(kSent) + wires.packets(kSent) * list(here);
+                wires.up[gpu] += wires.packets(kSent);
+                wires.down[gpu] += wires.packets(kRow) * (1 + list(here));
+                wires.up[gpu] += wires.flits(kRow);
             }
-            wires.up[home] += Wires::flits(kSent) + Wires::packets(kSent) * list(rows);
-            wires.down[home] += Wires::packets(kSent);
-            wires.up[home] += Wires::packets(kRow) * (1 + list(rows));
-            wires.down[home] += Wires::flits(kRow);
+            wires.up[home] += wires.flits(kSent) + wires.packets(kSent) * list(rows);
+            wires.down[home] += wires.packets(kSent);
+            wires.up[home] += wires.packets(kRow) * (1 + list(rows));
+            wires.down[home] += wires.flits(kRow);
         }
     }
 }

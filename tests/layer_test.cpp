@@ -267,9 +267,10 @@ TEST(Layer, a_kernel_that_waits_for_communication_to_leave_the_sms_hides_nothing
     Case layer;
     layer.machine = load_machine("dgx-h200");
     layer.model = load_model("deepseek-v3");
+    layer.machine.gpu.sms = 128;
     layer.tokens = 32768;
     const LayerResult result = layer.run("deepep-ll");
-    // Its dispatch and combine hold all SMs, so the shared experts wait.
+    // Its dispatch and combine, two experts an SM, hold all SMs, so the shared experts wait.
     EXPECT_GT(result.breakdown.communication, (result.dispatch + result.combine) / 2);
 }
 

@@ -99,6 +99,30 @@ struct Overheads {
     Ps flag_round_trip = 427 * kNs;  ///< between two SMs through L2, there and back
 };
 
+/// How SMs move rows between GPUs in kernels made for that alone: whole rows by warps. Fitted to
+/// DeepEP's published times (docs/systems.md); the defaults are those of the H200.
+struct Exchange {
+    double push = 60e9;           ///< bytes/s of an SM that sends into queues on its peers: its
+                                  ///< warps are divided evenly over them
+    Ps push_row = 290 * kNs;      ///< of such a warp for each row, beyond its bytes
+    Ps push_token = 134 * kNs;    ///< and for each token that it looks at, sent or not
+    double sum_load = 65e9;       ///< bytes/s of rows that an SM adds up
+    double sum_store = 18e9;      ///< bytes/s of sums, or of rows that it packs
+    double first_load = 9.8e9;    ///< the same of one warp alone, which waits for memory: the last
+    double first_store = 1.7e9;   ///< sum's latency
+    Ps cast_token = 1'220 * kNs;  ///< an SM that casts a token and sends it to all its experts,
+    double cast = 21e9;           ///< and bytes/s of that
+    double scatter = 280e9;       ///< bytes/s of rows that all SMs together store away, each warp
+                                  ///< a row to where it belongs
+    Ps dispatch_start =
+        4'300 * kNs;                 ///< of a kernel on all SMs: launch, flags, meetings of its SMs
+    Ps combine_start = 7'900 * kNs;  ///< the same of the one that adds up
+    Ps dispatch_expert = 2'050 * kNs;  ///< more for each expert that one SM counts
+    Ps combine_expert = 600 * kNs;     ///< or raises a flag for
+    Ps call = 21 * kUs;  ///< an eager call of a library beyond its kernel: launches, clearing of
+                         ///< queues, a barrier of all GPUs
+};
+
 struct Gpu {
     std::string generation;    ///< whose kernel libraries it runs: "hopper", …; may be empty
     int sms = 0;               ///< streaming multiprocessors
@@ -114,6 +138,7 @@ struct Gpu {
     std::map<std::string, KernelLibrary> libraries;  ///< of serving engines, by name: "trtllm", …
     /// Tables of constants that no file of the card gives and its generation does.
     std::vector<std::string> inherited;
+    Exchange exchange;
 };
 
 }  // namespace moehub

@@ -47,8 +47,7 @@ struct SystemSpec {
     int sending_sms = 0;          ///< SMs that read rows and store them away
     int combining_sms = 0;        ///< SMs that load sums of results
     Bytes load_window = 32768;    ///< of loads that one of those keeps in flight
-    double sm_copy = 0;           ///< bytes/s that one of those moves; 0: no limit
-    double link_share = 1;        ///< of a GPU's link that its stores fill, for their flow control
+    Bytes packet = 0;             ///< largest payload that its packets have; 0: the link's
     int chunk_rows = 1;           ///< rows that one store to a peer's queue holds
     int group_gpus = 1;           ///< GPUs that exchange rows in one step
     int chunks = 1;               ///< pieces in which rows travel, so that compute can start

@@ -16,9 +16,12 @@
 ///   moe          gpu,engine,kernel,dtype,tokens,…,distribution,us         …/moe.csv
 ///   nccl         machine,gpus,op,dtype,bytes,us                validation/kernels/collectives.csv
 ///   moe_comm     system,machine,gpus,tokens_per_gpu,…,phase,us            published_moe_comm.csv
+///   deepep_ll    machine,gpus,nodes,tokens_per_gpu,…,dispatch_us,combine_us validation/kernels
+///   deepep_normal the same with the SMs given: sms                          validation/kernels
 ///
 /// A row of eager_phases holds seven measurements, one for each phase of a layer: seven cases. One
-/// of whole_layers holds three: eager, as a CUDA graph, forward and backward.
+/// of whole_layers holds three: eager, as a CUDA graph, forward and backward. One of deepep_ll or
+/// deepep_normal holds two.
 ///
 /// The error of a row is predicted / measured − 1, a fraction, in the unit of the measurement:
 /// a row that gives a time is compared as time (above 0: predicted slower), a row that gives only

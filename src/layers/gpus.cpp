@@ -9,6 +9,7 @@ sim::FabricOptions fabric_options(const GpusOptions& options) {
     sim::FabricOptions made;
     made.grain = options.grain;
     made.queueing = options.queueing;
+    made.packet = options.packet;
     made.scheme = options.scheme;
     made.slow_ingress = true;
     made.train = options.train;

@@ -21,6 +21,7 @@ using sim::Process;
 struct GpusOptions {
     Grain grain = Grain::row;
     sim::Queueing queueing = sim::Queueing::per_peer;
+    Bytes packet = 0;  ///< largest payload; 0: the link's
     HubUnits units = HubUnits::moe_hub;
     std::size_t numbers = 0;      ///< that a row carries
     Bytes train = 65536;          ///< row grain: largest payload of one train

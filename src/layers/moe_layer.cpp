@@ -37,9 +37,10 @@ GpusOptions gpus_options(const Job& job) {
     GpusOptions made;
     made.grain = job.options.grain;
     made.queueing = kQueueing[static_cast<std::size_t>(job.system.stores)];
+    made.packet = job.system.packet;
     made.units = job.system.hub;
-    made.numbers = static_cast<std::size_t>(
-        numbers_of_row(job.input, job.options, sim::line_bytes(job.input.machine, made.queueing)));
+    const Bytes line = sim::line_bytes(job.input.machine, made.queueing, made.packet);
+    made.numbers = static_cast<std::size_t>(numbers_of_row(job.input, job.options, line));
     made.page_pool = job.options.page_pool;
     made.host_lead = job.host_lead.value_or(0);
     made.scheme = job.scheme;

@@ -24,12 +24,6 @@ struct Kernel {
     std::int64_t before = 0;  ///< of the GPU's count, when the kernel began
 };
 
-/// As a gather's reads of rows that were read before (memory_ops.cpp).
-double missed(const Gpu& gpu, double table) {
-    const double kept = gpu.kernels.l2_resident * static_cast<double>(gpu.l2_capacity);
-    return table > 0 ? portable_exp(-kept / (2 * table)) : 0;
-}
-
 Ps time_of(const Kernel& kernel, std::int64_t rows) {
     const RowCopy row{kernel.sending.read, kernel.missed, kernel.sending.stored};
     const double seconds = row_copy_seconds(kernel.layer.input.machine.gpu.kernels, row);
@@ -61,12 +55,18 @@ Process run_sm(Kernel& kernel) {
 
 }  // namespace
 
+/// As a gather's reads of rows that were read before (memory_ops.cpp).
+double missed_in_l2(const Gpu& gpu, double table) {
+    const double kept = gpu.kernels.l2_resident * static_cast<double>(gpu.l2_capacity);
+    return table > 0 ? portable_exp(-kept / (2 * table)) : 0;
+}
+
 Process run_sending(MoeLayer& layer, GpuId gpu, Sending sending,
                     std::function<int(std::int64_t)> store) {
     sim::Endpoint& endpoint = layer.endpoint(gpu);
     const sim::CounterId done = endpoint.add_counter("SMs that send rows");
     Kernel kernel{layer, gpu, sending, std::move(store), done};
-    kernel.missed = missed(layer.input.machine.gpu, sending.table);
+    kernel.missed = missed_in_l2(layer.input.machine.gpu, sending.table);
     kernel.before = endpoint.value(endpoint.stores());
     const int most = std::min(sending.sms, layer.card(gpu).gpu.sms);
     const int sms = static_cast<int>(std::min<std::int64_t>(most, sending.rows));

@@ -10,6 +10,10 @@
 
 namespace moehub::layers {
 
+/// Of rows that were written or read a while ago, the part that is not in L2 any more; `table`:
+/// bytes of all of them.
+double missed_in_l2(const Gpu& gpu, double table);
+
 struct Sending {
     int sms = 1;
     std::int64_t rows = 0;  ///< in the order in which SMs take them

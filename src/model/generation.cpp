@@ -90,6 +90,7 @@ Gpu inherited_by(const Gpu& own, const Given& given) {
             const Gpu measured = measured_card(document, entry);
             gpu.kernels = measured.kernels;
             gpu.overheads = measured.overheads;
+            gpu.exchange = measured.exchange;
             scale(gpu.kernels, measured, own);
         }
     }

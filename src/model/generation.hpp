@@ -1,5 +1,6 @@
 /// What a card takes from its generation: the kernel libraries fitted to cards of that generation,
-/// and PyTorch's constants and the overheads of the one that was measured (presets/generations).
+/// and PyTorch's constants, the overheads and the exchange of the one that was measured
+/// (presets/generations).
 #pragma once
 #include "base/fields.hpp"
 #include "model/source.hpp"

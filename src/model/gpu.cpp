@@ -104,6 +104,27 @@ Fields fields_of(Overheads& o) {
     });
 }
 
+Fields fields_of(Exchange& e) {
+    using enum Kind;
+    return optional_fields({
+        {"push", &e.push, rate, kSmRate, "of an SM into its peers' queues"},
+        {"push_row", &e.push_row, time, kLatency, "of a row in it, beyond its bytes"},
+        {"push_token", &e.push_token, time, kLatency, "of a token that is looked at"},
+        {"sum_load", &e.sum_load, rate, kSmRate, "of rows that one SM adds up"},
+        {"sum_store", &e.sum_store, rate, kSmRate, "of sums, or of rows that it packs"},
+        {"first_load", &e.first_load, rate, kSmRate, "sum_load of one warp alone"},
+        {"first_store", &e.first_store, rate, kSmRate, "sum_store of one warp alone"},
+        {"cast_token", &e.cast_token, time, kLatency, "one SM casts and sends a token"},
+        {"cast", &e.cast, rate, kSmRate, "of that, by its bytes"},
+        {"scatter", &e.scatter, rate, kSmRate, "of rows that all SMs store away, each by a warp"},
+        {"dispatch_start", &e.dispatch_start, time, kLatency, "of a dispatch on all SMs"},
+        {"combine_start", &e.combine_start, time, kLatency, "of a combine on all SMs"},
+        {"dispatch_expert", &e.dispatch_expert, time, kLatency, "more for each expert of an SM"},
+        {"combine_expert", &e.combine_expert, time, kLatency, "the same of the combine"},
+        {"call", &e.call, time, kLatency, "an eager call, beyond its kernel"},
+    });
+}
+
 }  // namespace
 
 Fields fields_of(Gpu& gpu) {
@@ -133,6 +154,7 @@ Fields fields_of(Gpu& gpu) {
     nest(fields, "overheads.", fields_of(gpu.overheads));
     for (auto& [name, library] : gpu.libraries)
         nest(fields, fmt::format("kernels.{}.", name), fields_of(library));
+    nest(fields, "exchange.", fields_of(gpu.exchange));
     return fields;
 }
 

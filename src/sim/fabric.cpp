@@ -50,7 +50,7 @@ Machine in_service(Machine machine) {
 
 Machine with_lines(const Machine& whole, const FabricOptions& options) {
     Machine machine = in_service(whole);
-    machine.link.payload = line_bytes(machine, options.queueing);
+    machine.link.payload = line_bytes(machine, options.queueing, options.packet);
     return machine;
 }
 
@@ -65,9 +65,10 @@ Ps smallest_lag(const Machine& machine, const Topology& topology) {
 
 }  // namespace
 
-Bytes line_bytes(const Machine& machine, Queueing queueing) {
-    if (queueing != Queueing::shared_fifo) return machine.link.payload;
-    return std::min(machine.link.payload, machine.moe_hub.store_bytes);
+Bytes line_bytes(const Machine& machine, Queueing queueing, Bytes packet) {
+    const Bytes most = machine.link.payload;
+    if (queueing == Queueing::shared_fifo) return std::min(most, machine.moe_hub.store_bytes);
+    return packet > 0 ? std::min(most, packet) : most;
 }
 
 Fabric::Fabric(const Machine& machine, const FabricOptions& options)

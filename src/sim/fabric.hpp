@@ -40,6 +40,7 @@ struct FabricOptions {
     Grain grain = Grain::row;
     Bytes train = 65536;  ///< row grain: largest payload of one train
     Queueing queueing = Queueing::per_peer;
+    Bytes packet = 0;  ///< largest payload inside a node; 0: the link's
     Scheme scheme = Scheme::windows;
     bool slow_ingress = false;    ///< what arrives may have to wait at a hub, for its memory or AAU
     bool separate_loads = false;  ///< per_peer: a peer's loads and other requests take turns, each
@@ -48,8 +49,8 @@ struct FabricOptions {
 };
 
 /// Payload of a packet inside a node: without an RPM to merge them, stores travel as they leave the
-/// SMs.
-Bytes line_bytes(const Machine& machine, Queueing queueing);
+/// SMs; `packet` as in FabricOptions.
+Bytes line_bytes(const Machine& machine, Queueing queueing, Bytes packet);
 
 /// The events ran out while programs were still waiting; the text names them.
 class Deadlock : public std::runtime_error {

@@ -3,6 +3,7 @@
 #include "base/quantity.hpp"
 #include "base/utf8.hpp"
 #include "study/validate_copies.hpp"
+#include "study/validate_deepep.hpp"
 #include "study/validate_kernels.hpp"
 #include "study/validate_layers.hpp"
 #include "study/validate_nccl.hpp"
@@ -83,6 +84,13 @@ std::vector<FileKind> file_kinds() {
                   "system,machine,gpus,tokens_per_gpu,hidden,experts,top_k,routing,"
                   "dispatch_bytes_per_element,combine_bytes_per_element,phase,us",
                   parse_moe_comm, predict_moe_comm),
+        file_kind("deepep_ll",
+                  "machine,gpus,nodes,tokens_per_gpu,hidden,top_k,experts,dispatch_us,combine_us",
+                  parse_deepep_ll, predict_deepep),
+        file_kind("deepep_normal",
+                  "machine,gpus,nodes,tokens_per_gpu,hidden,top_k,experts,sms,dispatch_us,"
+                  "combine_us",
+                  parse_deepep_normal, predict_deepep),
         file_kind("layers", "op,dtype,batch,heads,kv_heads,seq,head_dim,groups,rows,k,n,us",
                   parse_layer, predict_layer_case, true),
         file_kind("eager_phases",

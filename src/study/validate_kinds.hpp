@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,10 +38,19 @@ struct Card {
     std::string why;
 };
 
+/// Of rows underway, in microseconds.
+struct RowTimes {
+    double dispatch = 0;
+    double combine = 0;
+};
+
 /// What predictions may need besides their row.
 struct PredictContext {
     Gpu gpu;                            ///< of rows that name none
     std::map<std::string, Card> cards;  ///< all that rows name
+    /// By what was simulated: rows of a file share simulations.
+    std::shared_ptr<std::map<std::string, RowTimes>> simulated =
+        std::make_shared<std::map<std::string, RowTimes>>();
 };
 
 /// One measurement that is ready to be predicted.

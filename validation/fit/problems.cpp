@@ -37,12 +37,17 @@ Problem gemm(bool hopper) {
     return p;
 }
 
-/// A fused MoE whose formats share all constants but tensor cores' and start. `start`: 0 if it is
-/// to be fitted, else it stands.
+NumberFormat format_of_table(const std::string& table) {
+    if (table == "bf16") return NumberFormat::bf16;
+    if (table == "fp8") return NumberFormat::fp8;
+    return table == "nvfp4" ? NumberFormat::nvfp4 : NumberFormat::fp8_block;
+}
+
+/// A fused MoE whose formats share all constants but tensor cores' and start.
 struct MoeFit {
     std::string library;
     Keys formats;
-    bool fits_start = false;
+    bool fits_start = false;  ///< of the first format; else as it stands in the preset
     bool per_expert = false;
     bool stream = false;  ///< SMs, not HBM, set the pace of loads
 };
@@ -75,6 +80,7 @@ Problem moe(bool hopper, const MoeFit& what) {
         p.knobs.push_back({table + "tensor", 0.6, 1, {}});
         if (i > 0) p.knobs.push_back({table + "start", 12 * kUs, 0, {}});
     }
+    for (const std::string& format : what.formats) p.formats.push_back(format_of_table(format));
     p.rounds = 5;
     return p;
 }

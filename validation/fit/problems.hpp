@@ -1,5 +1,7 @@
 /// What is fitted: of every library and kernel the constants that are free, and where they start.
 #pragma once
+#include <moehub/kernel_calls.hpp>
+
 #include <string>
 #include <vector>
 
@@ -19,6 +21,7 @@ struct Problem {
     std::string kernel;              ///< table: "mla_decode"
     std::vector<std::string> files;  ///< of validation/kernels
     std::vector<Knob> knobs;
+    std::vector<NumberFormat> formats = {};  ///< of a MoE: those that share constants
     int rounds = 4;  ///< of the simplex, each from where the one before ended
 };
 

@@ -2,6 +2,8 @@
 
 #include "base/csv.hpp"
 #include "base/portable_math.hpp"
+#include "sim/kernels/fused_moe.hpp"
+#include "tuner_files.hpp"
 
 #include <moehub/predict.hpp>
 
@@ -48,6 +50,11 @@ std::string group_of(const KernelCase& one) {
 }
 
 double seconds_of(const Cards& cards, const MeasuredCall& one) {
+    if (const auto* moe = std::get_if<MoeCall>(&one.call)) {
+        const Gpu& gpu = cards.at(one.card);
+        const MoeKernel& kernel = moe_of(gpu.libraries.at(one.library), moe->format);
+        return fused_moe(gpu, kernel, *moe, one.rows).seconds;
+    }
     return predict_kernel(cards.at(one.card), one.library, one.call).seconds;
 }
 
@@ -70,11 +77,19 @@ std::string quantiles(std::vector<double>& values) {
 std::vector<MeasuredCall> read_calls(const std::string& path) {
     const CsvTable table = CsvTable::read(path);
     std::vector<MeasuredCall> calls;
+    TunerFiles files;
     for (std::size_t i = 0; i < table.size(); ++i)
-        for (const KernelCase& one : cases_of(table[i], table))
-            if (one.measurement.value >= kShortest)
-                calls.push_back({one.measurement.card, one.library, group_of(one), one.call,
-                                 one.measurement.value, hashed_out(one.measurement)});
+        for (const KernelCase& one : cases_of(table[i], table)) {
+            const auto* moe = std::get_if<MoeCall>(&one.call);
+            if (moe != nullptr && one.library.starts_with("trtllm")) files.add(*moe);
+            if (one.measurement.value < kShortest) continue;
+            calls.push_back({one.measurement.card, one.library, group_of(one), one.call,
+                             moe != nullptr ? rows_of(*moe) : ExpertRows{}, one.measurement.value,
+                             hashed_out(one.measurement)});
+        }
+    for (MeasuredCall& one : calls)
+        if (const auto* moe = std::get_if<MoeCall>(&one.call))
+            one.untuned = one.library.starts_with("trtllm") && files.collide(*moe);
     return calls;
 }
 
@@ -85,7 +100,7 @@ double loss(const Cards& cards, const std::vector<MeasuredCall>& calls) {
     };
     std::map<std::string_view, Sum> groups;
     for (const MeasuredCall& one : calls) {
-        if (one.held_out) continue;
+        if (one.held_out || one.untuned) continue;
         Sum& sum = groups[one.group];
         sum.loss += std::min(kCut, std::abs(portable_log(seconds_of(cards, one) * 1e6 / one.us)));
         sum.rows += 1;

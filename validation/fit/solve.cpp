@@ -23,12 +23,19 @@ constexpr int kCalls = 900;         ///< of the loss in one round
 constexpr double kFirstStep = 0.3;  ///< of the simplex, in logarithms
 constexpr double kStep = 0.15;
 
+bool has_format(const Problem& problem, const KernelCall& call) {
+    const auto* moe = std::get_if<MoeCall>(&call);
+    return moe == nullptr || std::find(problem.formats.begin(), problem.formats.end(),
+                                       moe->format) != problem.formats.end();
+}
+
 std::vector<MeasuredCall> calls_of(const Problem& problem, const std::string& folder,
                                    const Cards& cards) {
     std::vector<MeasuredCall> calls;
     for (const std::string& file : problem.files)
         for (MeasuredCall& one : read_calls(fmt::format("{}/{}", folder, file)))
-            if (one.library == problem.library && cards.contains(one.card))
+            if (one.library == problem.library && cards.contains(one.card) &&
+                has_format(problem, one.call))
                 calls.push_back(std::move(one));
     return calls;
 }

@@ -16,7 +16,6 @@
 /// tokens never take less time. Weights come from HBM: caching them in L2 explained nothing.
 #include "sim/kernels/fused_moe.hpp"
 
-#include "sim/kernels/expert_rows.hpp"
 #include "sim/kernels/kernel_memory.hpp"
 
 #include <algorithm>
@@ -61,9 +60,8 @@ struct Work {
     ExpertRows rows;
 };
 
-Work work_of(const MoeCall& call) {
+Work work_of(const MoeCall& call, const ExpertRows& rows) {
     const auto d = [](std::int64_t value) { return static_cast<double>(value); };
-    const auto i = [](std::int64_t value) { return static_cast<int>(value); };
     Work work;
     work.tokens = d(call.tokens);
     work.hidden = d(call.hidden);
@@ -73,8 +71,7 @@ Work work_of(const MoeCall& call) {
     work.experts = d(call.experts);
     work.local_experts = d(call.experts / call.ep);
     work.format = call.format;
-    work.rows = expert_rows({call.tokens, i(call.top_k), i(call.experts), i(call.ep), call.skew,
-                             i(call.groups), i(call.kept_groups)});
+    work.rows = rows;
     return work;
 }
 
@@ -162,8 +159,28 @@ double pass_bytes(const Work& work, MoeStyle style) {
 
 }  // namespace
 
-KernelCost fused_moe(const Gpu& gpu, const MoeKernel& kernel, const MoeCall& call) {
-    const Work work = work_of(call);
+const MoeKernel& moe_of(const KernelLibrary& library, NumberFormat format) {
+    switch (format) {
+        case NumberFormat::bf16:
+            return library.moe_bf16;
+        case NumberFormat::fp8:
+            return library.moe_fp8;
+        case NumberFormat::fp8_block:
+            return library.moe_fp8_block;
+        default:
+            return library.moe_nvfp4;
+    }
+}
+
+ExpertRows rows_of(const MoeCall& call) {
+    const auto i = [](std::int64_t value) { return static_cast<int>(value); };
+    return expert_rows({call.tokens, i(call.top_k), i(call.experts), i(call.ep), call.skew,
+                        i(call.groups), i(call.kept_groups)});
+}
+
+KernelCost fused_moe(const Gpu& gpu, const MoeKernel& kernel, const MoeCall& call,
+                     const ExpertRows& rows) {
+    const Work work = work_of(call, rows);
     const TileList list = tiles(work, kernel.style);
     const Product first = best_product(gpu, work, kernel, list, work.up, work.hidden);
     const Product second = best_product(gpu, work, kernel, list, work.hidden, work.ffn);

@@ -1,7 +1,6 @@
 #include "base/nearest.hpp"
 #include "base/quantity.hpp"
 #include "sim/kernels/decode_attention.hpp"
-#include "sim/kernels/expert_rows.hpp"
 #include "sim/kernels/fused_moe.hpp"
 #include "sim/kernels/kernel_memory.hpp"
 #include "sim/kernels/linear.hpp"
@@ -87,26 +86,13 @@ void check_extents(const MoeCall& c) {
         throw InputError(fmt::format("top_k = {}: more than the experts, {}", c.top_k, c.experts));
 }
 
-const MoeKernel& moe_of(const KernelLibrary& library, NumberFormat format) {
-    switch (format) {
-        case NumberFormat::bf16:
-            return library.moe_bf16;
-        case NumberFormat::fp8:
-            return library.moe_fp8;
-        case NumberFormat::fp8_block:
-            return library.moe_fp8_block;
-        default:
-            return library.moe_nvfp4;
-    }
-}
-
 // A kernel that the library does not have costs nothing, which the caller refuses.
 KernelCost cost(const Gpu& gpu, const KernelLibrary& library, const GemmCall& call) {
     return gemm_of(library, call.format).start > 0 ? linear(gpu, library, call) : KernelCost{};
 }
 KernelCost cost(const Gpu& gpu, const KernelLibrary& library, const MoeCall& call) {
     const MoeKernel& kernel = moe_of(library, call.format);
-    return kernel.start > 0 ? fused_moe(gpu, kernel, call) : KernelCost{};
+    return kernel.start > 0 ? fused_moe(gpu, kernel, call, rows_of(call)) : KernelCost{};
 }
 KernelCost cost(const Gpu& gpu, const KernelLibrary& library, const PrefillCall& call) {
     return library.prefill.start > 0 ? prefill_attention(gpu, library.prefill, call) : KernelCost{};

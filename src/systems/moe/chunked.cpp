@@ -6,9 +6,21 @@
 #include <cmath>
 
 namespace moehub::systems {
+namespace {
 
-ChunkedExchange::ChunkedExchange(MoeLayer& layer, const char* name)
+Ps time_of(double bytes, double rate) {
+    return std::llround(bytes / rate * 1e12);
+}
+
+Ps times(double count, Ps each) {
+    return std::llround(count * static_cast<double>(each));
+}
+
+}  // namespace
+
+ChunkedExchange::ChunkedExchange(MoeLayer& layer, const char* name, bool sums)
     : layer_(layer),
+      sums_(sums),
       channels_(std::max(1, layer.system.communication_sms / 2)),
       mail_(layer.gpus, name, static_cast<std::size_t>(channels_)),
       expected_(layer.gpus.count(), std::vector<Expected>(static_cast<std::size_t>(channels_))),
@@ -40,37 +52,30 @@ void ChunkedExchange::expect_return(GpuId from, const Lanes& lanes) {
     }
 }
 
-Ps ChunkedExchange::copying(double bytes) const {
-    if (layer_.system.sm_copy <= 0) return 0;
-    return std::llround(bytes / layer_.system.sm_copy * 1e12);
+double ChunkedExchange::tokens_of(GpuId gpu, std::size_t channel) const {
+    // As lanes_of (deepep.cpp) divides them: token t belongs to channel t · channels / tokens.
+    const auto all = static_cast<std::int64_t>(layer_.tokens(gpu));
+    const auto before = [&](std::int64_t c) { return (c * all + channels_ - 1) / channels_; };
+    const auto own = static_cast<std::int64_t>(channel);
+    return static_cast<double>(before(own + 1) - before(own));
 }
 
-/// All senders together fill no more of the link than their flow control allows; what they send to
-/// their own GPU takes its turn.
-Ps ChunkedExchange::sending(double bytes) const {
-    const double others = static_cast<double>(layer_.gpus.count() - 1) / layer_.gpus.count();
-    const double link = layer_.system.link_share * layer_.input.machine.link.bandwidth;
-    const double paced = bytes * others * channels_ / link;
-    return std::max(copying(bytes), static_cast<Ps>(std::llround(paced * 1e12)));
-}
-
-Process ChunkedExchange::send(GpuId gpu, std::size_t channel, std::vector<Rows> lanes,
+/// The warps that send to one peer.
+Process ChunkedExchange::send(GpuId gpu, std::size_t channel, std::size_t peer, Rows rows,
                               Bytes bytes) {
     sim::Endpoint& endpoint = layer_.endpoint(gpu);
-    std::vector<std::vector<Rows>> chunks;
-    std::size_t most = 0;
-    for (const Rows& rows : lanes) {
-        chunks.push_back(cut(rows, layer_.system.chunk_rows));
-        most = std::max(most, chunks.back().size());
-    }
-    for (std::size_t i = 0; i < most; ++i) {
-        for (std::size_t step = 1; step <= lanes.size(); ++step) {
-            const std::size_t peer = (gpu + channel + step) % lanes.size();
-            if (i >= chunks[peer].size()) continue;
-            const Bytes size = bytes * copies_in(chunks[peer][i]);
-            co_await endpoint.delay(sending(static_cast<double>(size)));
-            mail_.send(gpu, static_cast<GpuId>(peer), channel, std::move(chunks[peer][i]), size);
-        }
+    const Exchange& rates = layer_.card(gpu).gpu.exchange;
+    const auto copies = static_cast<double>(copies_in(rows));
+    const Ps looking = sums_ ? 0 : times(tokens_of(gpu, channel), rates.push_token);
+    const Ps row =
+        rates.push_row + time_of(static_cast<double>(bytes) * layer_.gpus.count(), rates.push);
+    if (copies == 0) co_await endpoint.delay(looking);
+    std::vector<Rows> chunks = cut(rows, layer_.system.chunk_rows);
+    for (Rows& chunk : chunks) {
+        const std::int64_t some = copies_in(chunk);
+        const double share = static_cast<double>(some) / copies;
+        co_await endpoint.delay(some * row + times(share, looking));
+        mail_.send(gpu, static_cast<GpuId>(peer), channel, std::move(chunk), bytes * some);
     }
     endpoint.increase(done_);
 }
@@ -78,12 +83,21 @@ Process ChunkedExchange::send(GpuId gpu, std::size_t channel, std::vector<Rows> 
 /// Chunks are emptied one by one as they come; all but each queue's last have the same size.
 Process ChunkedExchange::receive(GpuId gpu, std::size_t channel, Bytes bytes) {
     sim::Endpoint& endpoint = layer_.endpoint(gpu);
+    const Exchange& rates = layer_.card(gpu).gpu.exchange;
     const Expected expected = expected_[gpu][channel];
-    const double chunk = static_cast<double>(bytes * expected.copies) /
-                         static_cast<double>(std::max<std::int64_t>(1, expected.messages));
+    const auto messages = static_cast<double>(std::max<std::int64_t>(1, expected.messages));
+    const double loaded = static_cast<double>(bytes * expected.copies);
+    const double stored = static_cast<double>(bytes) * tokens_of(gpu, channel);
+    const Ps all = sums_ ? time_of(loaded, rates.sum_load) + time_of(stored, rates.sum_store)
+                         : time_of(loaded, rates.push);
     for (std::int64_t message = 1; message <= expected.messages; ++message) {
         co_await mail_.arrived(gpu, channel, message);
-        co_await endpoint.delay(copying(chunk));
+        co_await endpoint.delay(times(1 / messages, all));
+    }
+    if (sums_ && stored > 0) {  // the last token's warp is alone
+        const double copies = loaded / stored;
+        co_await endpoint.delay(time_of(static_cast<double>(bytes), rates.first_store) +
+                                time_of(static_cast<double>(bytes) * copies, rates.first_load));
     }
     endpoint.increase(done_);
 }
@@ -95,10 +109,13 @@ Process ChunkedExchange::run(GpuId gpu, Lanes lanes, Bytes bytes) {
     const int sms = std::min(2 * channels_, card.gpu.sms);
     card.blocks.hold(sms);
     for (std::size_t channel = 0; channel < lanes.size(); ++channel) {
-        endpoint.spawn("sending SM", send(gpu, channel, std::move(lanes[channel]), bytes));
+        for (std::size_t peer = 0; peer < lanes[channel].size(); ++peer) {
+            endpoint.spawn("sending warps",
+                           send(gpu, channel, peer, std::move(lanes[channel][peer]), bytes));
+        }
         endpoint.spawn("receiving SM", receive(gpu, channel, bytes));
     }
-    co_await endpoint.until(done_, 2 * channels_);
+    co_await endpoint.until(done_, channels_ * (std::int64_t{layer_.gpus.count()} + 1));
     card.blocks.release(sms);
 }
 

@@ -1,6 +1,12 @@
 /// Rows pushed in chunks through queues between pairs of SMs, as DeepEP's normal kernels do: half
 /// of the kernel's SMs read rows and store them into queues on their peers, the other half empty
-/// their own GPU's queues into its buffers. A channel is one such pair; it serves all peers.
+/// their own GPU's queues. A channel is one such pair, and has a share of the tokens.
+///
+/// A sending SM divides its warps evenly over its peers, so that each peer's lane goes by itself:
+///     tokens · push_token + rows · (push_row + bytes · GPUs / push),
+/// however little the other lanes have to do (Gpu::exchange). On the way out all tokens of the
+/// channel are looked at, on the way back only rows that go. A receiving SM copies rows into their
+/// buffer, or adds up the copies of a token.
 #pragma once
 #include "layers/mail.hpp"
 
@@ -13,7 +19,8 @@ using Lanes = std::vector<std::vector<Rows>>;
 
 class ChunkedExchange {
   public:
-    ChunkedExchange(MoeLayer& layer, const char* name);
+    /// `sums`: receivers add up the copies of each of their GPU's tokens.
+    ChunkedExchange(MoeLayer& layer, const char* name, bool sums);
 
     int channels() const { return channels_; }
     /// What a GPU tells another of its lanes: copies by channel; and what follows when it heard so.
@@ -35,16 +42,16 @@ class ChunkedExchange {
         std::int64_t copies = 0;
     };
 
-    Process send(GpuId gpu, std::size_t channel, std::vector<Rows> lanes, Bytes bytes);
+    Process send(GpuId gpu, std::size_t channel, std::size_t peer, Rows rows, Bytes bytes);
     Process receive(GpuId gpu, std::size_t channel, Bytes bytes);
-    Ps copying(double bytes) const;  ///< by one SM
-    Ps sending(double bytes) const;  ///< likewise, into a queue
+    double tokens_of(GpuId gpu, std::size_t channel) const;
 
     MoeLayer& layer_;
+    bool sums_;
     int channels_;
     Mail mail_;
     std::vector<std::vector<Expected>> expected_;  ///< [gpu][channel]
-    sim::CounterId done_;                          ///< senders and receivers of a GPU
+    sim::CounterId done_;                          ///< lanes and receivers of a GPU
 };
 
 }  // namespace moehub::systems

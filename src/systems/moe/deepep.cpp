@@ -41,8 +41,8 @@ Lanes lanes_of(const MoeLayer& layer, GpuId gpu, int channels) {
 DeepEp::DeepEp(MoeLayer& of)
     : layer(of),
       counts(of.gpus, "counts of a peer", 1),
-      dispatch(of, "chunks of rows"),
-      combine(of, "chunks of results"),
+      dispatch(of, "chunks of rows", false),
+      combine(of, "chunks of results", true),
       shared(of.gpus.add_counter("shared experts")) {
     for (std::uint32_t i = 0; i < of.gpus.count(); ++i) {
         const auto gpu = static_cast<GpuId>(i);

@@ -2,6 +2,11 @@
 // this source, which has room for the worst case, so nothing is counted before. A count for
 // each expert follows the rows; who has heard all counts has all rows. Rows travel over NVLink
 // inside a node and over NICs between nodes.
+//
+// An SM serves some of all experts: where there are few experts, few SMs work. On the way out an SM
+// casts a token and sends it to all its experts, token after token, and when everything has come
+// packs rows; on the way back warps send rows, and when everything has come an SM adds up token
+// after token (Gpu::exchange).
 #include "layers/copies.hpp"
 #include "layers/expert_kernels.hpp"
 #include "layers/mail.hpp"
@@ -10,6 +15,7 @@
 #include "systems/systems.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace moehub::systems {
 namespace {
@@ -25,11 +31,13 @@ struct LowLatency {
         : layer(of),
           dispatch(of.gpus, "rows", 2),
           combine(of.gpus, "results", 2),
+          cast(of.gpus.add_counter("SMs that cast tokens")),
           shared(of.gpus.add_counter("shared experts")) {}
 
     MoeLayer& layer;
     Mail dispatch;
     Mail combine;
+    sim::CounterId cast;    ///< SMs whose tokens are underway
     sim::CounterId shared;  ///< 1 when the shared experts are done
 };
 
@@ -57,93 +65,149 @@ std::vector<Addressed> in_turn(const MoeLayer& layer, GpuId gpu, const std::vect
     return list;
 }
 
-int sms_of(const MoeLayer& layer) {
-    return std::clamp(layer.system.communication_sms, 1, layer.input.machine.gpu.sms);
-}
-
-/// A way of rows: out, or back.
-struct Way {
-    Mail& mail;
-    Bytes bytes = 0;   ///< of a row on its way
-    double table = 0;  ///< bytes that rows are read from
-    bool back = false;
-};
-
-/// All rows, and behind them, to every peer, a count for each of its experts, or, on the way back,
-/// for each of the GPU's own.
-Process send_rows(MoeLayer& layer, Way way, GpuId gpu, const std::vector<Rows>& rows) {
-    const std::vector<Addressed> list = in_turn(layer, gpu, rows);
-    Sending sending;
-    sending.sms = sms_of(layer);
-    sending.rows = static_cast<std::int64_t>(list.size());
-    sending.read = static_cast<double>(layer.row_bytes());
-    sending.stored = static_cast<double>(way.bytes);
-    sending.table = way.table;
-    std::function<int(std::int64_t)> store = [&](std::int64_t i) {
-        const Addressed& one = list[static_cast<std::size_t>(i)];
-        way.mail.store_told(gpu, one.to, kRows, {one.row}, way.bytes);
-        return 1;
-    };
-    co_await run_sending(layer, gpu, sending, store);
+/// By token of the GPU.
+std::vector<std::vector<Addressed>> by_token(const MoeLayer& layer, GpuId gpu,
+                                             const std::vector<Rows>& rows) {
+    std::vector<std::vector<Addressed>> tokens(static_cast<std::size_t>(layer.tokens(gpu)));
     for (std::uint32_t step = 0; step < layer.gpus.count(); ++step) {
         const GpuId peer = peer_at(layer, gpu, step);
-        for (const int expert : layer.experts_of(way.back ? gpu : peer)) {
+        for (const CarriedRow& row : rows[peer])
+            tokens[row.token - layer.first_token(gpu)].push_back({peer, row});
+    }
+    return tokens;
+}
+
+/// As many SMs as experts, or as few as serve all of them, the same number each.
+struct Grid {
+    int experts = 1;  ///< of one SM
+    int sms = 1;
+};
+
+Grid grid_of(const MoeLayer& layer) {
+    const int experts = layer.input.model.experts;
+    const int sms = layer.input.machine.gpu.sms;
+    const int each = (experts + sms - 1) / sms;
+    return {each, (experts + each - 1) / each};
+}
+
+Ps time_of(double bytes, double rate) {
+    return std::llround(bytes / rate * 1e12);
+}
+
+/// What SMs do in so long, unless their memory needs longer for so many bytes.
+Ps with_memory(sim::Card& card, const sim::Endpoint& endpoint, Ps sms, double bytes) {
+    return std::max(sms, card.hbm.take(bytes) - endpoint.now());
+}
+
+/// Behind the rows, to every peer, a count for each of its experts, or, on the way back, for each
+/// of the GPU's own.
+void send_counts(MoeLayer& layer, Mail& mail, GpuId gpu, const std::vector<Rows>& rows, bool back) {
+    for (std::uint32_t step = 0; step < layer.gpus.count(); ++step) {
+        const GpuId peer = peer_at(layer, gpu, step);
+        for (const int expert : layer.experts_of(back ? gpu : peer)) {
             const std::int64_t count =
                 std::count_if(rows[peer].begin(), rows[peer].end(),
                               [&](const CarriedRow& row) { return row.expert == expert; });
-            way.mail.tell(gpu, peer, kCounts, {count}, kFlag);
+            mail.tell(gpu, peer, kCounts, {count}, kFlag);
         }
     }
 }
 
-/// The kernel stays on its SMs while rows are underway: until so many counts are there, and as many
-/// rows as they say.
-Process wait(MoeLayer& layer, Mail& mail, GpuId gpu, std::size_t counts) {
-    sim::Card& card = layer.card(gpu);
-    const int sms = sms_of(layer);
-    card.blocks.hold(sms);
+/// Until so many counts are there, and as many rows as they say.
+Process wait(Mail& mail, GpuId gpu, std::size_t counts) {
     co_await mail.arrived(gpu, kCounts, static_cast<std::int64_t>(counts));
     std::int64_t rows = 0;
     for (const sim::Received& told : mail.take_messages(gpu, kCounts)) {
         rows += told.message.counts.front();
     }
     co_await mail.arrived(gpu, kRows, rows);
-    card.blocks.release(sms);
 }
 
-/// FP8 rows are cast and sent, then received rows are packed by expert.
+/// One SM: every `sms`-th token.
+Process cast_tokens(LowLatency& ll, GpuId gpu, std::size_t sm,
+                    const std::vector<std::vector<Addressed>>& tokens) {
+    MoeLayer& layer = ll.layer;
+    sim::Endpoint& endpoint = layer.endpoint(gpu);
+    const Exchange& rates = layer.card(gpu).gpu.exchange;
+    const auto read = static_cast<double>(layer.row_bytes());
+    const auto sms = static_cast<std::size_t>(grid_of(layer).sms);
+    const Bytes bytes = layer.dispatch_bytes() + kSource;
+    for (std::size_t token = sm; token < tokens.size(); token += sms) {
+        layer.card(gpu).hbm.take(read);
+        co_await endpoint.delay(rates.cast_token + time_of(read, rates.cast));
+        for (const Addressed& one : tokens[token])
+            ll.dispatch.store(gpu, one.to, kRows, {one.row}, bytes);
+    }
+    endpoint.increase(ll.cast);
+}
+
+/// FP8 rows are cast and sent, then received rows are packed by expert. The kernel stays on its SMs
+/// while rows are underway.
 Process dispatch(LowLatency& ll, GpuId gpu, Rows& received) {
     MoeLayer& layer = ll.layer;
-    const Communicating communicating(layer.card(gpu));
-    co_await layer.endpoint(gpu).delay(layer.system.dispatch_start);
-    const Bytes bytes = layer.dispatch_bytes();
+    sim::Endpoint& endpoint = layer.endpoint(gpu);
+    sim::Card& card = layer.card(gpu);
+    const Exchange& rates = card.gpu.exchange;
+    const Communicating communicating(card);
+    const Grid grid = grid_of(layer);
+    card.blocks.hold(grid.sms);
+    co_await endpoint.delay(rates.dispatch_start + grid.experts * rates.dispatch_expert);
     const std::vector<Rows> rows = rows_by_peer(layer, gpu);
-    const Bytes tokens = layer.tokens(gpu) * layer.row_bytes();
-    const Way out{ll.dispatch, bytes + kSource, static_cast<double>(tokens)};
-    co_await send_rows(layer, out, gpu, rows);
-    co_await wait(layer, ll.dispatch, gpu, layer.experts_of(gpu).size() * layer.gpus.count());
+    const std::vector<std::vector<Addressed>> tokens = by_token(layer, gpu, rows);
+    for (int sm = 0; sm < grid.sms; ++sm)
+        endpoint.spawn("SM that casts tokens",
+                       cast_tokens(ll, gpu, static_cast<std::size_t>(sm), tokens));
+    co_await endpoint.until(ll.cast, grid.sms);
+    send_counts(layer, ll.dispatch, gpu, rows, false);
+    co_await wait(ll.dispatch, gpu, layer.experts_of(gpu).size() * layer.gpus.count());
     received = ll.dispatch.take(gpu, kRows);
-    const double packed = static_cast<double>(received.size()) * static_cast<double>(bytes);
-    const Traffic packing{.read = packed, .written = packed};
-    if (packed > 0) co_await run_stream(layer.card(gpu), packing);
+    const double packed =
+        static_cast<double>(received.size()) * static_cast<double>(layer.dispatch_bytes());
+    const double moved = packed * (1 + missed_in_l2(card.gpu, packed));
+    co_await endpoint.delay(
+        with_memory(card, endpoint, time_of(packed, rates.sum_store * grid.sms), moved));
+    card.blocks.release(grid.sms);
+}
+
+/// All SMs together send no faster than `scatter`, nor each than an SM does.
+Process send_results(LowLatency& ll, GpuId gpu, const std::vector<Rows>& results) {
+    MoeLayer& layer = ll.layer;
+    sim::Card& card = layer.card(gpu);
+    const Exchange& rates = card.gpu.exchange;
+    const Bytes bytes = layer.combine_bytes();
+    const double rate = std::min(rates.scatter, rates.push * grid_of(layer).sms);
+    const std::vector<Addressed> list = in_turn(layer, gpu, results);
+    for (const Addressed& one : list) {
+        card.hbm.take(static_cast<double>(layer.row_bytes()));
+        co_await layer.endpoint(gpu).delay(time_of(static_cast<double>(bytes), rate));
+        ll.combine.store(gpu, one.to, kRows, {one.row}, bytes);
+    }
+    send_counts(layer, ll.combine, gpu, results, true);
 }
 
 /// Every result goes home; a token's results are added there.
 Process combine(LowLatency& ll, GpuId gpu, const std::vector<Rows>& results) {
     MoeLayer& layer = ll.layer;
-    const Communicating communicating(layer.card(gpu));
-    co_await layer.endpoint(gpu).delay(layer.system.combine_start);
-    const Bytes made = static_cast<Bytes>(count_rows(results)) * layer.row_bytes();
-    const Way back{ll.combine, layer.combine_bytes(), static_cast<double>(made), true};
-    co_await send_rows(layer, back, gpu, results);
+    sim::Endpoint& endpoint = layer.endpoint(gpu);
+    sim::Card& card = layer.card(gpu);
+    const Exchange& rates = card.gpu.exchange;
+    const Communicating communicating(card);
+    const Grid grid = grid_of(layer);
+    card.blocks.hold(grid.sms);
+    co_await endpoint.delay(rates.combine_start + grid.experts * rates.combine_expert);
+    co_await send_results(ll, gpu, results);
     std::size_t counts = 0;
     for (std::uint32_t peer = 0; peer < layer.gpus.count(); ++peer)
         counts += layer.experts_of(static_cast<GpuId>(peer)).size();
-    co_await wait(layer, ll.combine, gpu, counts);
-    const auto rows = static_cast<std::int64_t>(layer.rows_of(gpu).size());
-    const Traffic sum =
-        sum_traffic(rows, layer.top_k(), static_cast<double>(layer.combine_bytes()));
-    co_await run_stream(layer.card(gpu), sum);
+    co_await wait(ll.combine, gpu, counts);
+    const auto bytes = static_cast<double>(layer.combine_bytes());
+    const double loaded = bytes * static_cast<double>(layer.rows_of(gpu).size());
+    const double moved =
+        loaded * missed_in_l2(card.gpu, loaded) + bytes * static_cast<double>(layer.tokens(gpu));
+    const std::int64_t most = (layer.tokens(gpu) + grid.sms - 1) / grid.sms;  // tokens of an SM
+    const Ps adding = time_of(static_cast<double>(most * layer.top_k()) * bytes, rates.sum_load);
+    co_await endpoint.delay(with_memory(card, endpoint, adding, moved));
+    card.blocks.release(grid.sms);
 }
 
 Process run_layer(LowLatency& ll, GpuId gpu) {
