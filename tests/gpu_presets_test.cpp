@@ -17,9 +17,11 @@ bool is_constant(const std::string& key) {
     return key.starts_with("kernels.") || key.starts_with("overheads.");
 }
 
-/// A constant that a file forgets is that of the H200, however little its card is like one.
-TEST(GpuPresets, EveryConstantIsGiven) {
+/// A constant that the file of a card without a generation forgets is that of the H200, however
+/// little the card is like one.
+TEST(GpuPresets, EveryConstantIsGivenOrTheGenerations) {
     for (const std::string& name : preset_names("gpus")) {
+        if (!load_gpu(name).generation.empty()) continue;
         std::set<std::string> given;
         for (const Document& document : load_chain("gpus", name))
             for (const Entry& entry : document.entries) given.insert(entry.key);
@@ -63,6 +65,20 @@ TEST(GpuPresets, ExtrapolatedRatesFollowTheirRule) {
                 EXPECT_NEAR(found / rule.factor, 1, 0.01) << name << ", rate " << i;
             }
     }
+}
+
+TEST(GpuPresets, InheritedRatesGoWithClockAndMemory) {
+    const Gpu b200 = load_gpu("b200");
+    const Gpu gb300 = load_gpu("gb300");
+    EXPECT_DOUBLE_EQ(gb300.kernels.gemm_load, b200.kernels.gemm_load * gb300.clock / b200.clock);
+    EXPECT_DOUBLE_EQ(gb300.kernels.index_add,
+                     b200.kernels.index_add * gb300.hbm_bandwidth / b200.hbm_bandwidth);
+    EXPECT_EQ(gb300.kernels.gemm_start, b200.kernels.gemm_start);
+    EXPECT_EQ(gb300.overheads.host_sync, b200.overheads.host_sync);
+    EXPECT_EQ(gb300.libraries.at("trtllm").decode.start, b200.libraries.at("trtllm").decode.start);
+    EXPECT_EQ(gb300.inherited.front(), "kernels.torch");
+    EXPECT_EQ(load_gpu("h100-sxm").inherited.front().substr(0, 8), "kernels.");
+    EXPECT_TRUE(load_gpu("ascend-910b").inherited.empty());
 }
 
 std::vector<Gpu> cards_with_fp8() {

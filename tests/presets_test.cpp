@@ -48,8 +48,16 @@ TEST(Presets, EveryModelLoadsPrintsAndLoadsBackEqual) {
     }
 }
 
+TEST(Presets, EveryGenerationNamesACard) {
+    EXPECT_EQ(preset_names("generations").size(), 4u);
+    for (const std::string& name : preset_names("generations")) {
+        EXPECT_FALSE(preset_title("generations", name).empty()) << name;
+        EXPECT_EQ(kind_of(name), "generations");
+    }
+}
+
 TEST(Presets, EveryGpuLoadsPrintsAndLoadsBackEqual) {
-    EXPECT_EQ(preset_names("gpus").size(), 7u);
+    EXPECT_EQ(preset_names("gpus").size(), 12u);
     for (const std::string& name : preset_names("gpus")) {
         const Gpu gpu = load_gpu(name);
         EXPECT_FALSE(preset_title("gpus", name).empty()) << name;

@@ -106,7 +106,7 @@ struct MoeKernel {
     Ps start = 0;       ///< all launches
     Ps choice = 0;      ///< for each of the top k: the router picks them one after another
     Ps expert = 0;      ///< for each local expert: set-up of its product
-    double slot = 0;    ///< seconds for each (token, choice): sorting into experts
+    Ps slot = 0;        ///< for each (token, choice): sorting into experts
     double tensor = 0;  ///< share of the card's peak
     Ps tile = 0;        ///< prologue and epilogue of a tile
     Ps step = 0;        ///< for 128 bytes along the inner dimension: latency of a dependent chain

@@ -4,7 +4,10 @@
 #include <moehub/gpu.hpp>
 #include <moehub/kernel_calls.hpp>
 
+#include <array>
+#include <cstdint>
 #include <string>
+#include <unordered_map>
 
 namespace moehub {
 
@@ -23,6 +26,31 @@ struct KernelCost {
 /// library no such kernel, the card no such number format, or the shape is impossible or does not
 /// fit in the card's memory. The same arguments give the same bits.
 KernelCost predict_kernel(const Gpu& gpu, const std::string& library, const KernelCall& call);
+
+/// The card as simulated layers and models see it under another library than PyTorch: its GEMMs'
+/// constants are those of the library's linear layers, and prompts' attention is its own. Throws
+/// InputError as above; "torch" is the card as it is.
+Gpu with_kernels(const Gpu& gpu, const std::string& library);
+
+/// Times of calls of one library on one card, each shape predicted once. Not for several threads.
+class PredictionCache {
+  public:
+    PredictionCache(Gpu gpu, std::string library);
+
+    /// As predict_kernel.
+    double seconds(const KernelCall& call);
+
+  private:
+    using Key = std::array<std::int64_t, 13>;
+    struct Hash {
+        std::size_t operator()(const Key& key) const;
+    };
+    static Key key_of(const KernelCall& call);
+
+    Gpu gpu_;
+    std::string library_;
+    std::unordered_map<Key, double, Hash> known_;
+};
 
 /// FLOP/s of the card in the format that the call multiplies in.
 double peak_flops(const Gpu& gpu, const KernelCall& call);

@@ -25,6 +25,7 @@ struct LayerArguments {
     std::optional<std::string> pass;
     std::string grain = "row";
     std::vector<std::string> settings;
+    std::string kernels = "torch";
     std::optional<std::string> host;
     bool fused_activation = false;
     bool fp8 = false;
@@ -69,6 +70,9 @@ TpCase load_dense(const LayerArguments& arguments);
 /// With what `--gpus` and `--set` change. Throw InputError.
 Machine machine_of(const LayerArguments& arguments, const std::string& name);
 Model model_of(const LayerArguments& arguments, const std::string& name);
+
+/// What was changed, for the reader of a result: `--set`s, and the kernel library if not PyTorch's.
+std::vector<std::string> settings_of(const LayerArguments& arguments);
 inline constexpr std::int64_t kMostTokens = 1 << 24;  ///< far more than a layer is ever run on
 
 }  // namespace moehub

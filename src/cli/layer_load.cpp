@@ -3,6 +3,7 @@
 #include "cli/values.hpp"
 #include "study/collective_names.hpp"
 
+#include <moehub/predict.hpp>
 #include <moehub/presets.hpp>
 
 #include <limits>
@@ -130,10 +131,21 @@ Machine machine_of(const LayerArguments& arguments, const std::string& name) {
     for (const std::string& one : arguments.settings)
         if (!one.starts_with(kModelPrefix) && !one.starts_with(kSystemPrefix))
             settings.push_back(one);
-    const Machine machine = load_machine(name, settings);
+    Machine machine = load_machine(name, settings);
+    try {
+        machine.gpu = with_kernels(machine.gpu, arguments.kernels);
+    } catch (const InputError& error) {
+        throw InputError(fmt::format("--kernels: {}: {}", machine.gpu_name, error.what()));
+    }
     if (!arguments.gpus) return machine;
     const int most = machine.max_gpus > 0 ? machine.max_gpus : machine.gpus();
     return with_gpus(machine, int_of("--gpus", *arguments.gpus, {1, most}));
+}
+
+std::vector<std::string> settings_of(const LayerArguments& arguments) {
+    std::vector<std::string> settings = arguments.settings;
+    if (arguments.kernels != "torch") settings.push_back("kernels=" + arguments.kernels);
+    return settings;
 }
 
 Model model_of(const LayerArguments& arguments, const std::string& name) {
@@ -190,7 +202,7 @@ LayerCase load_layer(const LayerArguments& arguments) {
     LayerCase made;
     made.machine_name = arguments.machine.value_or(kUsualMachine);
     made.model_name = arguments.model.value_or(kUsualModel);
-    made.settings = arguments.settings;
+    made.settings = settings_of(arguments);
     made.machine = machine_of(arguments, made.machine_name);
     made.model = model_with_experts(arguments);
     made.options = options_of(arguments, made.machine.gpus());

@@ -61,7 +61,7 @@ TpCase load(const LayerArguments& arguments, const std::string& model) {
     TpCase made;
     made.machine_name = arguments.machine.value_or(kUsualMachine);
     made.model_name = model;
-    made.settings = arguments.settings;
+    made.settings = settings_of(arguments);
     made.machine = machine_of(arguments, made.machine_name);
     made.model = model_of(arguments, model);
     made.tokens = tokens_of(arguments, made.model);

@@ -43,7 +43,7 @@ Fields fields_of(MoeKernel& k) {
         {"start", &k.start, time, kTime, "launches"},
         {"choice", &k.choice, time, kTime, "for each of the top k"},
         {"expert", &k.expert, time, kTime, "for each local expert"},
-        {"slot", &k.slot, number, {0, 1}, "seconds for each token and choice"},
+        {"slot", &k.slot, time, kTime, "for each token and choice"},
         {"tensor", &k.tensor, number, kShare, "of the tensor cores' peak"},
         {"tile", &k.tile, time, kTime, "prologue and epilogue of a tile"},
         {"step", &k.step, time, kTime, "for 128 bytes of the inner dimension"},

@@ -69,8 +69,8 @@ void add_prediction(Validation& validation, const MeasuredCase& one, Prediction 
 }
 
 /// Every card that a row names.
-std::map<std::string, Card> cards_of(const std::vector<MeasuredCase>& cases) {
-    std::map<std::string, Card> cards;
+std::map<std::string, NamedCard> cards_of(const std::vector<MeasuredCase>& cases) {
+    std::map<std::string, NamedCard> cards;
     for (const auto& one : cases) {
         const std::string& name = one.measurement.card;
         if (name.empty() || cards.contains(name)) continue;

@@ -138,7 +138,7 @@ std::vector<KernelCase> parse_moe(const CsvRow& row) {
 }
 
 Prediction predict_kernel_case(const KernelCase& what, const PredictContext& context) {
-    const Card& card = context.cards.at(what.measurement.card);
+    const NamedCard& card = context.cards.at(what.measurement.card);
     if (!card.gpu) return {std::nullopt, card.why, what.measurement.card};
     try {
         return {predict_kernel(*card.gpu, what.library, what.call).seconds * 1e6, {}};

@@ -33,7 +33,7 @@ struct Prediction {
 };
 
 /// A card that rows name, or why there is none.
-struct Card {
+struct NamedCard {
     std::optional<Gpu> gpu;
     std::string why;
 };
@@ -47,7 +47,7 @@ struct RowTimes {
 /// What predictions may need besides their row.
 struct PredictContext {
     Gpu gpu;                            ///< of rows that name none
-    std::map<std::string, Card> cards;  ///< all that rows name
+    std::map<std::string, NamedCard> cards;  ///< all that rows name
     /// By what was simulated: rows of a file share simulations.
     std::shared_ptr<std::map<std::string, RowTimes>> simulated =
         std::make_shared<std::map<std::string, RowTimes>>();

@@ -65,7 +65,7 @@ Problem moe(bool hopper, const MoeFit& what) {
         p.knobs.push_back({key, start, most, tied});
     };
     shared("choice", 0.5 * kUs);
-    shared("slot", 0.7e-9);
+    shared("slot", 0.7 * kNs);
     shared("tile", 1 * kUs);
     shared("step", 100 * kNs);
     shared("pass", 0.5, 1);

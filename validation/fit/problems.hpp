@@ -35,8 +35,10 @@ struct Solution {
 };
 
 /// Structure that is not fitted comes from the presets of the binary; `measurements` is the folder
-/// of the files.
-Solution solve(const Problem& problem, const std::string& measurements);
+/// of the files. With `only`, that card alone is fitted to, and the errors are those of the others,
+/// of which the fit knows the datasheet.
+Solution solve(const Problem& problem, const std::string& measurements,
+               const std::string& only = "");
 
 /// Puts the values into the generation's file, comments and all else as they are.
 void write_constants(const Problem& problem, const Solution& solution, const std::string& presets);

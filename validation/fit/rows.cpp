@@ -41,11 +41,14 @@ std::vector<KernelCase> cases_of(const CsvRow& row, const CsvTable& table) {
     return has("window") ? parse_attention(row) : parse_gemm(row);
 }
 
-/// Formats of cache and products apart: their kernels differ.
+/// Caches of different formats apart: their kernels differ.
 std::string group_of(const KernelCase& one) {
     std::string group = one.measurement.name;
-    for (const auto& [column, text] : one.measurement.shape)
-        if (column == "kv_dtype" || column == "dtype") group += " " + text;
+    std::string products;
+    for (const auto& [column, text] : one.measurement.shape) {
+        if (column == "dtype") products = text;
+        if (column == "kv_dtype") group += fmt::format(" {}, cache {}", products, text);
+    }
     return group;
 }
 

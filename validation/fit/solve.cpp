@@ -99,9 +99,16 @@ double beyond_limits(const Problem& problem, const Point& values) {
 
 }  // namespace
 
-Solution solve(const Problem& problem, const std::string& measurements) {
+Solution solve(const Problem& problem, const std::string& measurements, const std::string& only) {
     Cards cards = cards_of(problem.generation);
-    const std::vector<MeasuredCall> calls = calls_of(problem, measurements, cards);
+    std::vector<MeasuredCall> calls = calls_of(problem, measurements, cards);
+    std::vector<MeasuredCall> others;
+    if (!only.empty()) {
+        const auto other = std::stable_partition(
+            calls.begin(), calls.end(), [&](const MeasuredCall& one) { return one.card == only; });
+        others.assign(other, calls.end());
+        calls.erase(other, calls.end());
+    }
     if (calls.empty()) throw InputError(fmt::format("{}: no measurements", problem.kernel));
     const auto at = [&](const Point& values) {
         set_constants(cards, problem, values);
@@ -116,7 +123,7 @@ Solution solve(const Problem& problem, const std::string& measurements) {
         values[i] = three_digits(most > 0 ? std::min(most, values[i]) : values[i]);
     }
     const double found = at(values);
-    return {values, found, errors(cards, calls)};
+    return {values, found, errors(cards, only.empty() ? calls : others)};
 }
 
 /// The line with another value; its comment stays where it is.

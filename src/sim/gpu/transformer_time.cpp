@@ -1,5 +1,7 @@
 #include "sim/gpu/transformer_time.hpp"
 
+#include "sim/kernels/prefill_attention.hpp"
+
 #include <algorithm>
 #include <cmath>
 
@@ -16,9 +18,26 @@ double seconds(const Gpu& gpu, const Traffic& traffic) {
     return stream_seconds(gpu, traffic);
 }
 
+/// Prompts under a serving engine's library: its own kernel, with RoPE and the writing of the cache
+/// inside. Training, and latent attention (whose keys and values differ in width), stay cuDNN's.
+bool has_own_kernel(const Gpu& gpu, const AttentionShape& shape) {
+    return gpu.library != "torch" && gpu.libraries.at(gpu.library).prefill.start > 0 &&
+           shape.causal && shape.qk_dim == shape.v_dim;
+}
+
 double seconds(const Gpu& gpu, const AttentionCall& call) {
-    return call.backward ? attention_backward_seconds(gpu, call.shape)
-                         : attention_forward_seconds(gpu, call.shape);
+    const AttentionShape& shape = call.shape;
+    if (call.backward) return attention_backward_seconds(gpu, shape);
+    if (!has_own_kernel(gpu, shape)) return attention_forward_seconds(gpu, shape);
+    PrefillCall prefill;
+    prefill.batch = shape.batch;
+    prefill.tokens = shape.queries;
+    prefill.context = shape.keys;
+    prefill.heads = shape.heads;
+    prefill.kv_heads = shape.kv_heads;
+    prefill.head_dim = shape.qk_dim;
+    prefill.window = shape.window;
+    return prefill_attention(gpu, gpu.libraries.at(gpu.library).prefill, prefill).seconds;
 }
 
 double seconds(const Gpu& gpu, const NormCall& call) {

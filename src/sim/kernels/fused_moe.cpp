@@ -189,7 +189,7 @@ KernelCost fused_moe(const Gpu& gpu, const MoeKernel& kernel, const MoeCall& cal
     KernelCost cost;
     cost.start = to_seconds(kernel.start) + work.top_k * to_seconds(kernel.choice) +
                  work.local_experts * to_seconds(kernel.expert) +
-                 work.tokens * work.top_k * kernel.slot;
+                 work.tokens * work.top_k * to_seconds(kernel.slot);
     cost.tensor = first.tensor + second.tensor;
     cost.memory = first.memory + second.memory;
     cost.other = first.latency + second.latency + passed / (kernel.pass * gpu.hbm_bandwidth);

@@ -2,6 +2,7 @@
 #include "base/quantity.hpp"
 #include "sim/kernels/decode_attention.hpp"
 #include "sim/kernels/fused_moe.hpp"
+#include "sim/kernels/kernel_library.hpp"
 #include "sim/kernels/kernel_memory.hpp"
 #include "sim/kernels/linear.hpp"
 #include "sim/kernels/mla_decode.hpp"
@@ -21,16 +22,6 @@ namespace moehub {
 namespace {
 
 constexpr std::int64_t kMostTokens = 1 << 24;  ///< of a fused MoE
-
-const KernelLibrary& library_of(const Gpu& gpu, const std::string& name) {
-    const auto found = gpu.libraries.find(name);
-    if (found != gpu.libraries.end()) return found->second;
-    std::vector<std::string> names;
-    for (const auto& [known, library] : gpu.libraries) names.push_back(known);
-    throw InputError(fmt::format("no kernel library {}, found {}{}", quoted(name),
-                                 names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")),
-                                 did_you_mean(name, names)));
-}
 
 void require_positive(const KernelCall& call, std::initializer_list<std::int64_t> extents) {
     for (const std::int64_t extent : extents)
@@ -109,6 +100,16 @@ KernelCost cost(const Gpu& gpu, const KernelLibrary& library, const MlaDecodeCal
 }
 
 }  // namespace
+
+const KernelLibrary& library_of(const Gpu& gpu, const std::string& name) {
+    const auto found = gpu.libraries.find(name);
+    if (found != gpu.libraries.end()) return found->second;
+    std::vector<std::string> names;
+    for (const auto& [known, library] : gpu.libraries) names.push_back(known);
+    throw InputError(fmt::format("no kernel library {}, found {}{}", quoted(name),
+                                 names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")),
+                                 did_you_mean(name, names)));
+}
 
 KernelCost predict_kernel(const Gpu& gpu, const std::string& name, const KernelCall& call) {
     const KernelLibrary& library = library_of(gpu, name);

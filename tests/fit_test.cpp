@@ -1,0 +1,86 @@
+// Does the fit write the same constants every time, and are they those that are shipped?
+#include "model/records.hpp"
+#include "nelder_mead.hpp"
+#include "problems.hpp"
+
+#include <moehub/presets.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace moehub::fit {
+namespace {
+
+const std::string kMeasurements = std::string(MOEHUB_SOURCE_DIR) + "/validation/kernels";
+const std::string kPresets = std::string(MOEHUB_SOURCE_DIR) + "/presets/generations";
+
+std::string text_of(const std::filesystem::path& path) {
+    std::ostringstream text;
+    text << std::ifstream(path, std::ios::binary).rdbuf();
+    return text.str();
+}
+
+TEST(NelderMead, FindsTheMinimumOfAValley) {
+    const auto valley = [](const Point& x) {
+        return (x[0] - 3) * (x[0] - 3) + 10 * (x[1] - x[0] * x[0]) * (x[1] - x[0] * x[0]);
+    };
+    const Point found = minimise(valley, {1, 1}, {2000, 0.3, 1e-14});
+    EXPECT_NEAR(found[0], 3, 1e-3);
+    EXPECT_NEAR(found[1], 9, 1e-2);
+    EXPECT_EQ(found, minimise(valley, {1, 1}, {2000, 0.3, 1e-14}));
+}
+
+/// The quickest: of the shipped file, written anew, not a byte changes.
+TEST(Fit, WritesTheShippedConstantsToTheByte) {
+    const auto all = problems();
+    const auto problem = std::find_if(all.begin(), all.end(), [](const Problem& one) {
+        return one.kernel == "decode" && one.generation == "blackwell";
+    });
+    ASSERT_NE(problem, all.end());
+    const std::filesystem::path folder =
+        std::filesystem::temp_directory_path() / ("moehub-fit-" + std::to_string(getpid()));
+    std::filesystem::create_directories(folder);
+    const std::filesystem::path shipped = kPresets + "/blackwell.toml";
+    std::filesystem::copy_file(shipped, folder / "blackwell.toml");
+    write_constants(*problem, solve(*problem, kMeasurements), folder.string());
+    EXPECT_EQ(text_of(folder / "blackwell.toml"), text_of(shipped));
+    std::filesystem::remove_all(folder);
+}
+
+TEST(Fit, EveryKnobIsAConstantAndEveryKernelIsFitted) {
+    for (const std::string generation : {"hopper", "blackwell"}) {
+        std::map<std::string, KernelLibrary> libraries =
+            load_gpu(generation == "hopper" ? "h200-sxm" : "b200").libraries;
+        for (auto& [name, library] : libraries) {
+            std::set<std::string> tables;
+            for (const Problem& problem : problems())
+                if (problem.generation == generation && problem.library == name)
+                    for (const Knob& knob : problem.knobs) {
+                        std::vector<std::string> keys = knob.tied;
+                        keys.push_back(knob.key);
+                        for (const std::string& key : keys) {
+                            const auto dot = key.find('.');
+                            tables.insert(dot == std::string::npos ? problem.kernel
+                                                                   : key.substr(0, dot));
+                        }
+                    }
+            for (const Field& field : fields_of(library)) {
+                const std::string table = field.key.substr(0, field.key.find('.'));
+                const auto* start = std::get_if<std::int64_t*>(&field.pointer);
+                const bool there = start != nullptr && **start > 0;
+                if (field.key.ends_with(".start") && there) {
+                    EXPECT_TRUE(tables.contains(table))
+                        << generation << ' ' << name << ' ' << table;
+                }
+            }
+        }
+    }
+}
+
+}  // namespace
+}  // namespace moehub::fit
