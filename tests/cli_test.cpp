@@ -51,10 +51,11 @@ TEST_F(Cli, DoesEveryCommandHelpWithAnExample) {
 }
 
 TEST_F(Cli, IsAMisspeltNameAnsweredWithTheNearest) {
-    expect_refused("vaildate x.csv",
-                   "unknown command \"vaildate\", allowed: compare, run, gain, model, area, lines, "
-                   "list, show, "
-                   "collective, validate, reproduce, profile, place; did you mean \"validate\"?");
+    expect_refused(
+        "vaildate x.csv",
+        "unknown command \"vaildate\", allowed: compare, run, gain, model, area, lines, "
+        "list, show, "
+        "collective, predict, validate, reproduce, profile, place; did you mean \"validate\"?");
     expect_refused("collective --grian packet",
                    "collective: unknown option \"--grian\"; did you mean \"--grain\"?");
     expect_refused("--zzzzzzzz", "unknown option \"--zzzzzzzz\"; see moehub --help");

@@ -35,21 +35,48 @@ TEST(NelderMead, FindsTheMinimumOfAValley) {
     EXPECT_EQ(found, minimise(valley, {1, 1}, {2000, 0.3, 1e-14}));
 }
 
-/// The quickest: of the shipped file, written anew, not a byte changes.
-TEST(Fit, WritesTheShippedConstantsToTheByte) {
-    const auto all = problems();
-    const auto problem = std::find_if(all.begin(), all.end(), [](const Problem& one) {
-        return one.kernel == "decode" && one.generation == "blackwell";
-    });
-    ASSERT_NE(problem, all.end());
+Problem problem_of(const std::string& generation, const std::string& library,
+                   const std::string& kernel) {
+    for (const Problem& one : problems())
+        if (one.generation == generation && one.library == library && one.kernel == kernel)
+            return one;
+    throw std::logic_error("no such problem");
+}
+
+/// Of the generation's file, written anew by the fit, not a byte changes.
+void expect_shipped(const Problem& problem, const Solution& solution) {
     const std::filesystem::path folder =
         std::filesystem::temp_directory_path() / ("moehub-fit-" + std::to_string(getpid()));
     std::filesystem::create_directories(folder);
-    const std::filesystem::path shipped = kPresets + "/blackwell.toml";
-    std::filesystem::copy_file(shipped, folder / "blackwell.toml");
-    write_constants(*problem, solve(*problem, kMeasurements), folder.string());
-    EXPECT_EQ(text_of(folder / "blackwell.toml"), text_of(shipped));
+    const std::string name = problem.generation + ".toml";
+    std::filesystem::copy_file(kPresets + "/" + name, folder / name);
+    write_constants(problem, solution, folder.string());
+    EXPECT_EQ(text_of(folder / name), text_of(kPresets + "/" + name));
     std::filesystem::remove_all(folder);
+}
+
+/// The quickest of both generations, one of them a fused MoE.
+TEST(Fit, WritesTheShippedConstantsToTheByte) {
+    for (const Problem& problem : {problem_of("blackwell", "trtllm", "decode"),
+                                   problem_of("hopper", "flashinfer-cutlass", "moe_bf16")})
+        expect_shipped(problem, solve(problem, kMeasurements));
+}
+
+/// All constants, as they stand in the presets, are what the fit would print of them.
+TEST(Fit, EveryShippedConstantIsWrittenAsTheFitWritesIt) {
+    for (const Problem& problem : problems()) {
+        Gpu gpu = load_gpu(problem.generation == "hopper" ? "h200-sxm" : "b200");
+        Solution solution;
+        for (const Knob& knob : problem.knobs) {
+            const std::string key = knob.key.find('.') == std::string::npos
+                                        ? problem.kernel + "." + knob.key
+                                        : knob.key;
+            for (const Field& field : fields_of(gpu.libraries.at(problem.library)))
+                if (field.key == key) solution.values.push_back(*number_in(field.pointer));
+        }
+        ASSERT_EQ(solution.values.size(), problem.knobs.size());
+        expect_shipped(problem, solution);
+    }
 }
 
 TEST(Fit, EveryKnobIsAConstantAndEveryKernelIsFitted) {

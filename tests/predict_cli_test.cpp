@@ -27,7 +27,7 @@ TEST_F(PredictCli, AnswersOneQuestion) {
     EXPECT_NE(outcome.out.find("µs on b200 (trtllm), bound by"), std::string::npos) << outcome.out;
     const auto explained =
         moehub("predict gemm --gpu b200 --dtype fp8 m=4096 n=7168 k=2048 --explain");
-    EXPECT_NE(explained.out.find("tensor cores"), std::string::npos) << explained.out;
+    EXPECT_NE(explained.out.find("SMs"), std::string::npos) << explained.out;
     EXPECT_NE(explained.out.find("GFLOP"), std::string::npos) << explained.out;
 }
 
@@ -72,8 +72,11 @@ TEST_F(PredictCli, MistakesGetOneLine) {
     expect_refused(
         "predict gemm m=1 n=2 k=3 --kernels torc",
         "h200-sxm: no kernel library \"torc\", found flashinfer-cutlass, sglang, trtllm");
+    expect_refused("predict gemm m=1 n=2 k=3 --cache fp8", "gemm has no --cache");
+    expect_refused("predict decode batch=1 context=1 heads=1 kv_heads=1 head_dim=64 --dtype fp8",
+                   "decode has no --dtype");
     expect_refused(
-        "compare --kernels trtlm",
+        "model --kernels trtlm",
         "--kernels: h800-sxm: no kernel library \"trtlm\", found flashinfer-cutlass, sglang, "
         "trtllm; did you mean \"trtllm\"?");
 }
@@ -120,6 +123,19 @@ TEST_F(PredictCli, AConstantInAFileIsTaken) {
     EXPECT_GT(json["us"], 90);
 }
 
+TEST_F(PredictCli, AnInheritedConstantIsSet) {
+    const auto slow = moehub(
+        "predict gemm --gpu gb300 --set kernels.trtllm.gemm.hbm=0.5 "
+        "m=1 n=16384 k=16384 --json");
+    ASSERT_EQ(slow.code, 0) << slow.err;
+    const auto plain = moehub("predict gemm --gpu gb300 m=1 n=16384 k=16384 --json");
+    const auto before = nlohmann::json::parse(plain.out);
+    const auto after = nlohmann::json::parse(slow.out);
+    EXPECT_GT(after["us"].get<double>(), 1.2 * before["us"].get<double>());
+    expect_refused("predict gemm --set kernels.trtllm.gemm.hbm=0 m=1 n=1 k=1",
+                   "--set: kernels.trtllm.gemm.hbm: found \"0\", allowed 0.001 to 1");
+}
+
 TEST_F(PredictCli, PublishedKernelsAreReadAsTheyAre) {
     const std::string rows =
         saved("rows.csv",
@@ -138,7 +154,7 @@ TEST_F(PredictCli, PublishedKernelsAreReadAsTheyAre) {
 }
 
 TEST_F(PredictCli, ALayerUnderAnotherLibrarySaysSo) {
-    const auto outcome = moehub("compare --systems moe-hub --tokens 1024 --kernels trtllm");
+    const auto outcome = moehub("model --systems moe-hub --tokens 1024 --kernels trtllm --json");
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_NE(outcome.out.find("kernels=trtllm"), std::string::npos) << outcome.out;
 }

@@ -1,6 +1,7 @@
 // Does every preset load and print back, do parameter counts match the published ones, and does
 // each kind of bad input get its one clear line?
 #include "error_of.hpp"
+#include "model/records.hpp"
 
 #include <moehub/error.hpp>
 #include <moehub/presets.hpp>
@@ -46,6 +47,11 @@ TEST(Presets, EveryModelLoadsPrintsAndLoadsBackEqual) {
         EXPECT_FALSE(model.title.empty()) << name;
         EXPECT_EQ(to_json(parse_model(to_toml(model), "again")), to_json(model)) << name;
     }
+}
+
+TEST(Presets, AKernelThatIsNotThereIsWithinLimits) {
+    KernelLibrary none;
+    EXPECT_EQ(error_of([&] { require_limits(fields_of(none), {"none"}); }), "accepted");
 }
 
 TEST(Presets, EveryGenerationNamesACard) {

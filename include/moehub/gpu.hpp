@@ -136,7 +136,7 @@ struct Gpu {
     Kernels kernels;  ///< of PyTorch
     Overheads overheads;
     std::map<std::string, KernelLibrary> libraries;  ///< of serving engines, by name: "trtllm", …
-    std::string library = "torch";  ///< whose kernels simulated layers and models run
+    std::string library = "torch";  ///< whose kernels models run outside their MoE layers
     /// Tables of constants that no file of the card gives and its generation does.
     std::vector<std::string> inherited;
     Exchange exchange;

@@ -7,6 +7,9 @@
 
 namespace moehub {
 
+/// Extents above which nothing is asked.
+inline constexpr std::int64_t kMostOfACall = 100'000'000;
+
 /// How numbers are stored and multiplied.
 enum class NumberFormat {
     bf16,
@@ -26,8 +29,8 @@ struct GemmCall {
 /// Causal attention over a paged cache, RoPE and the writing of the cache included: every sequence
 /// brings several tokens.
 struct PrefillCall {
-    NumberFormat format = NumberFormat::bf16;  ///< in which scores are computed: bf16 or fp8
-    NumberFormat cache = NumberFormat::bf16;   ///< bf16 or fp8
+    NumberFormat format = NumberFormat::bf16;  ///< of queries and outputs: bf16 or fp8
+    NumberFormat cache = NumberFormat::bf16;   ///< bf16 or fp8, in which scores are computed, too
     std::int64_t batch = 0;                    ///< sequences
     std::int64_t tokens = 0;                   ///< new ones of a sequence
     std::int64_t context = 0;                  ///< that it has with them; 0: they are all

@@ -1,6 +1,6 @@
 /// Kernel libraries of serving engines: what each of their kernels is and reaches on a generation
 /// of cards. Fitted to published measurements (docs/cards.md); shares are of the card's datasheet,
-/// so one value serves all cards of a generation. A kernel without a `start` is not there.
+/// so one value serves all cards of a generation. A kernel whose `start` is 0 is not there.
 #pragma once
 #include <moehub/units.hpp>
 
@@ -14,9 +14,9 @@ enum class TileFamily { hopper, blackwell };
 /// Linear layers: what all number formats share.
 struct GemmKernel {
     TileFamily tiles = TileFamily::hopper;
-    double hbm = 0;         ///< share of the bandwidth at which weights, inputs and outputs move
-    double load = 0;        ///< bytes per cycle into the shared memory of one SM
-    double store = 0;       ///< bytes per cycle of finished output from one SM
+    double hbm = 1;         ///< share of the bandwidth at which weights, inputs and outputs move
+    double load = 64;       ///< bytes per cycle into the shared memory of one SM
+    double store = 64;      ///< bytes per cycle of finished output from one SM
     Ps split_finish = 0;    ///< the second kernel that adds the parts of a split k
     double absent_row = 0;  ///< fp8-block, Hopper: cycles per step of k and row that a tile lacks
 };
@@ -24,7 +24,7 @@ struct GemmKernel {
 /// Linear layers of one number format.
 struct GemmFormat {
     Ps start = 0;         ///< launches, those of quantisation included
-    double tensor = 0;    ///< share of the card's peak that all SMs together sustain
+    double tensor = 1;    ///< share of the card's peak that all SMs together sustain
     double chain = 0;     ///< cycles that a tile takes at least for a step of 1 in k
     double quantise = 1;  ///< activations quantised per cycle and SM; not of bf16
 };
@@ -35,8 +35,8 @@ struct PrefillKernel {
     std::int64_t most_keys = 256;   ///< of one step of a block, at most
     Ps start = 0;                   ///< launches of a call
     double row_cycles = 0;          ///< of an SM in the pass before, per query row (token and head)
-    double pass_bytes = 0;          ///< that an SM moves in a cycle of that pass
-    double tensor = 0;              ///< share of the tensor cores' peak while products run
+    double pass_bytes = 64;         ///< that an SM moves in a cycle of that pass
+    double tensor = 1;              ///< share of the tensor cores' peak while products run
     double softmax = 0;             ///< cycles of a score that products do not hide
     double fp8_softmax = 0;         ///< further cycles of a score that is rounded to fp8
     double tail = 0;                ///< of the longest block: how long SMs wait for the last one
@@ -48,8 +48,8 @@ struct DecodeKernel {
     double split_waves = 1;  ///< blocks for an SM that splitting aims at
     bool old_bf16 = false;   ///< bf16 cache: blocks before the window start too, to no use
     Ps start = 0;            ///< launches of a call
-    double hbm = 0;          ///< share of the bandwidth at which the cache is read
-    double load_bytes = 0;   ///< of the cache that an SM takes in per cycle
+    double hbm = 1;          ///< share of the bandwidth at which the cache is read
+    double load_bytes = 64;  ///< of the cache that an SM takes in per cycle
     Ps block = 0;            ///< of an SM for a block of the tensor-core kernel, bf16 cache
     Ps fp8_block = 0;        ///< the same with an fp8 cache; and a block of the vector kernel
     Ps head = 0;             ///< of an SM for each query head of a block
@@ -65,11 +65,11 @@ struct MlaPrefillKernel {
     std::int64_t rows = 128;  ///< queries (absorbed: queries times heads) of one block
     double tail = 0.5;        ///< of the longest block: how long SMs wait for the last one
     double hbm = 0.9;         ///< share of the bandwidth that copies and quantisation reach
-    double conversion = 0;    ///< absorbed, fp8 cache: values an SM converts to bf16 per cycle
+    double conversion = 1;    ///< absorbed, fp8 cache: values an SM converts to bf16 per cycle
     Ps start = 0;             ///< launches of a call
     Ps fp8_start = 0;         ///< further, with an fp8 cache: quantisation is one more kernel
     double pass_bytes = 0;    ///< per token and head: RoPE, concatenation, copies
-    double tensor = 0;        ///< share of the tensor cores' peak
+    double tensor = 1;        ///< share of the tensor cores' peak
     double softmax = 16;      ///< exponentials of an SM per cycle
     Ps block = 0;             ///< of a block beyond its scores: fill of the pipeline, epilogue
 };
@@ -82,14 +82,14 @@ struct MlaDecodeKernel {
     std::int64_t keys = 64;      ///< cached tokens of one step of a block
     bool converts = false;       ///< an fp8 cache is converted to bf16 as a whole in every call
     Ps start = 0;                ///< launches of a call
-    double hbm = 0;              ///< share of the bandwidth at which a bf16 cache is read
-    double hbm_fp8 = 0;          ///< the same of an fp8 cache
-    double tensor = 0;           ///< share of the tensor cores' bf16 peak
-    double tensor_fp8 = 0;       ///< the same of the fp8 peak
+    double hbm = 1;              ///< share of the bandwidth at which a bf16 cache is read
+    double hbm_fp8 = 1;          ///< the same of an fp8 cache
+    double tensor = 1;           ///< share of the tensor cores' bf16 peak
+    double tensor_fp8 = 1;       ///< the same of the fp8 peak
     double sm_bytes = 64;        ///< of the cache that an SM takes in per cycle
     Ps split = 0;                ///< to add one more split of a sequence to its sum
     double passes = 1;           ///< times that queries and outputs are moved, by RoPE and copies
-    double conversion = 0;       ///< values an SM converts from fp8 to bf16 per cycle
+    double conversion = 1;       ///< values an SM converts from fp8 to bf16 per cycle
     Ps conversion_start = 0;     ///< launches of the conversion
 };
 
@@ -107,12 +107,12 @@ struct MoeKernel {
     Ps choice = 0;      ///< for each of the top k: the router picks them one after another
     Ps expert = 0;      ///< for each local expert: set-up of its product
     Ps slot = 0;        ///< for each (token, choice): sorting into experts
-    double tensor = 0;  ///< share of the card's peak
+    double tensor = 1;  ///< share of the card's peak
     Ps tile = 0;        ///< prologue and epilogue of a tile
     Ps step = 0;        ///< for 128 bytes along the inner dimension: latency of a dependent chain
-    double hbm = 0;     ///< share of the bandwidth that products reach
+    double hbm = 1;     ///< share of the bandwidth that products reach
     double stream = 0;  ///< bytes per cycle that an SM draws in; 0: what HBM gives
-    double pass = 0;    ///< share of the bandwidth that passes over rows reach
+    double pass = 1;    ///< share of the bandwidth that passes over rows reach
 };
 
 struct KernelLibrary {

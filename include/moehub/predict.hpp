@@ -20,6 +20,7 @@ struct KernelCost {
     double other = 0;   ///< passes before and after: permutation, quantisation, sums of splits
     double flops = 0;   ///< of the mathematics, without padding
     double bytes = 0;   ///< to and from HBM
+    double peak = 0;    ///< FLOP/s of the card in the format that the kernel multiplies in
 };
 
 /// Throws InputError, one line without the card's name, when the card has no such library, the
@@ -27,9 +28,9 @@ struct KernelCost {
 /// fit in the card's memory. The same arguments give the same bits.
 KernelCost predict_kernel(const Gpu& gpu, const std::string& library, const KernelCall& call);
 
-/// The card as simulated layers and models see it under another library than PyTorch: its GEMMs'
-/// constants are those of the library's linear layers, and prompts' attention is its own. Throws
-/// InputError as above; "torch" is the card as it is.
+/// The card of a model whose linear layers and prompts' attention are the library's; what MoE
+/// layers run stays PyTorch's, and so does the way back. Throws InputError as above; "torch" is the
+/// card as it is.
 Gpu with_kernels(const Gpu& gpu, const std::string& library);
 
 /// Times of calls of one library on one card, each shape predicted once. Not for several threads.
@@ -51,9 +52,6 @@ class PredictionCache {
     std::string library_;
     std::unordered_map<Key, double, Hash> known_;
 };
-
-/// FLOP/s of the card in the format that the call multiplies in.
-double peak_flops(const Gpu& gpu, const KernelCall& call);
 
 /// Bytes that the call's inputs, weights, cache and results take in the card's memory.
 double memory_of(const KernelCall& call);

@@ -70,6 +70,9 @@ Run run(const Request& request) {
                                  algorithm_named(request.algorithm), algorithm_names());
     what.element =
         named("--element", request.element, element_named(request.element), element_names());
+    if (what.element != Collective::Element::half &&
+        what.algorithm != Collective::Algorithm::automatic)
+        throw InputError("--element: only --algorithm auto asks what is added up");
     what.grain = named("--grain", request.grain, grain_named(request.grain), grain_names());
     what.bytes = size_of("--bytes", request.bytes);
     const int wanted = request.gpus ? gpus_of(*request.gpus) : 0;

@@ -33,9 +33,6 @@ void add_layer_options(std::vector<Option>& options, LayerArguments& arguments) 
          "change a machine's value; as model.KEY a model's, as system.NAME.KEY a system's; "
          "repeatable",
          "KEY=VALUE"},
-        {"--kernels", &arguments.kernels,
-         "kernel library of GEMMs and of prompts' attention: torch, trtllm (moehub predict)",
-         "LIBRARY"},
         {"--routing", &arguments.routing,
          "uniform, normal:STD, zipf:S, lognormal:SIGMA, balanced, or a trace, FILE.npy; without it "
          "uniform",

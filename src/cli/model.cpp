@@ -121,6 +121,10 @@ Command model_command() {
     };
     add_layer_options(options, request->layer);
     add_software_options(options, request->layer);
+    options.push_back({"--kernels", &request->layer.kernels,
+                       "library of linear layers and prompts' attention: torch, trtllm; MoE layers "
+                       "run torch's",
+                       "LIBRARY"});
     options.push_back({"--threads", &request->threads,
                        "systems simulated at a time, same result; without it as many as cores",
                        "N"});

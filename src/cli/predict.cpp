@@ -22,9 +22,9 @@ struct Request {
     std::string gpu = "h200-sxm";
     Overrides settings;
     std::string library = "trtllm";
-    std::string format = "bf16";
+    std::optional<std::string> format;
     std::optional<std::string> cache;
-    std::string distribution = "balanced";
+    std::optional<std::string> distribution;
     bool plain = false;
     bool explain = false;
     bool json = false;
@@ -61,22 +61,38 @@ void read_shape(const Request& request, KernelCall& call) {
             fmt::format("{}: missing {}=…", request.kernel, fmt::join(missing, "=…, ")));
 }
 
+NumberFormat format_of(std::string_view option, const std::optional<std::string>& name) {
+    if (!name) return NumberFormat::bf16;
+    return named(option, *name, format_named(*name), format_names());
+}
+
+/// Options that the kernel has no use for.
+void refuse_strangers(const Request& request, const KernelCall& call) {
+    const bool moe = std::holds_alternative<MoeCall>(call);
+    const bool gemm = std::holds_alternative<GemmCall>(call);
+    const auto refuse = [&](bool given, std::string_view option, bool has) {
+        if (given && !has) throw InputError(fmt::format("{} has no {}", request.kernel, option));
+    };
+    refuse(request.format.has_value(), "--dtype",
+           moe || gemm || std::holds_alternative<PrefillCall>(call));
+    refuse(request.cache.has_value(), "--cache", !moe && !gemm);
+    refuse(request.distribution.has_value(), "--distribution", moe);
+    refuse(request.plain, "--no-gate", moe);
+}
+
 KernelCall call_of(const Request& request) {
     KernelCall call = named("kernel", request.kernel, call_named(request.kernel), kernel_names());
     read_shape(request, call);
-    const NumberFormat format =
-        named("--dtype", request.format, format_named(request.format), format_names());
-    NumberFormat cache = NumberFormat::bf16;
-    if (request.cache)
-        cache = named("--cache", *request.cache, format_named(*request.cache), format_names());
-    set_formats(call, format, cache);
+    refuse_strangers(request, call);
+    set_formats(call, format_of("--dtype", request.format), format_of("--cache", request.cache));
     if (auto* moe = std::get_if<MoeCall>(&call)) {
-        const auto skew = skew_named(request.distribution);
+        const std::string distribution = request.distribution.value_or("balanced");
+        const auto skew = skew_named(distribution);
         if (!skew)
             throw InputError(
                 fmt::format("--distribution: found {}, allowed: balanced, or "
                             "power-law- and an exponent up to 10",
-                            moehub::quoted(request.distribution)));
+                            moehub::quoted(distribution)));
         moe->skew = *skew;
         moe->gated = !request.plain;
     }
@@ -101,8 +117,8 @@ struct Part {
 
 /// Products and memory run side by side; the others stand before and after.
 std::vector<Part> parts_of(const KernelCost& cost) {
-    return {{"tensor cores", "products and what SMs do beside them", cost.tensor},
-            {"HBM", "at the same time as the products", cost.memory},
+    return {{"SMs", "products, and what SMs load and wait for beside them", cost.tensor},
+            {"HBM", "at the same time", cost.memory},
             {"passes", "before and after: RoPE, permutation, quantisation, sums", cost.other},
             {"start", "launches, first loads", cost.start}};
 }
@@ -119,7 +135,7 @@ std::string_view bound_of(const KernelCost& cost) {
 }
 
 double share_of_peak(const Answer& a) {
-    return a.cost.flops / a.cost.seconds / peak_flops(a.gpu, a.call);
+    return a.cost.flops / a.cost.seconds / a.cost.peak;
 }
 
 double share_of_hbm(const Answer& a) {
@@ -134,6 +150,9 @@ std::string explained(const Request& request, const Answer& a) {
     std::string text = "\n" + table.text(wants_colour(stdout));
     text += fmt::format("\n{} GFLOP, {} MB to and from HBM\n", significant(a.cost.flops / 1e9),
                         significant(a.cost.bytes / 1e6));
+    if (std::holds_alternative<DecodeCall>(a.call))
+        text +=
+            "A cache of less than 0.4 of the L2 is taken to lie there, as it did when measured.\n";
     const std::string used = "kernels." + request.library;
     const auto& inherited = a.gpu.inherited;
     if (std::find(inherited.begin(), inherited.end(), used) != inherited.end())
@@ -193,10 +212,12 @@ Command predict_command() {
              {.many = true}},
             {"--gpu", &request->gpu, "preset or TOML file of the card", "GPU"},
             {"--kernels", &request->library, "kernel library: trtllm, sglang, …", "LIBRARY"},
-            {"--dtype", &request->format, "of the products: bf16, fp8, fp8-block, nvfp4", "FORMAT"},
+            {"--dtype", &request->format,
+             "of the products: bf16 (default), fp8, fp8-block, nvfp4; of prefill: bf16, fp8",
+             "FORMAT"},
             {"--cache", &request->cache, "of the cache: bf16 (default) or fp8", "FORMAT"},
             {"--distribution", &request->distribution,
-             "rows of a MoE's experts: balanced, or power-law-1.2", "NAME"},
+             "rows of a MoE's experts: balanced (default), or power-law-1.2", "NAME"},
             {"--no-gate", &request->plain, "experts of a MoE have an up projection alone"},
             {"--explain", &request->explain, "say what the time is made of"},
             {"--set", &request->settings, "change a value of the card first, repeatable",

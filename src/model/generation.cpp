@@ -5,6 +5,7 @@
 #include "model/records.hpp"
 
 #include <moehub/error.hpp>
+#include <moehub/presets.hpp>
 
 #include <algorithm>
 
@@ -107,24 +108,36 @@ std::vector<std::string> missing_tables(Gpu gpu, const Given& given) {
     return tables;
 }
 
-void require_whole_kernels(Gpu gpu, const Given& given, const std::string& generation) {
-    std::vector<std::string> known{"torch"};
+void add_generations_libraries(Gpu& gpu, const std::vector<Document>& chain) {
+    std::string generation;
+    for (const Document& document : chain)
+        for (const Entry& entry : document.entries)
+            if (entry.key == "generation") generation = entry.text;
+    const std::vector<std::string> known = preset_names("generations");
+    if (std::find(known.begin(), known.end(), generation) == known.end()) return;  // refused later
+    for (const Document& document : load_chain("generations", generation))
+        add_libraries(gpu, document.entries, "");
+}
+
+void require_whole_kernels(Gpu gpu, const Given& given,
+                           const std::map<std::string, KernelLibrary>& own) {
     Gpu by_generation;
-    if (!generation.empty()) by_generation = inherited_by(gpu, given);
+    if (!gpu.generation.empty()) by_generation = inherited_by(gpu, given);
+    std::vector<std::string> known{"torch"};
     for (const auto& [name, library] : by_generation.libraries) known.push_back(name);
-    for (auto& [name, library] : gpu.libraries) {
+    for (const auto& [name, unused] : own) {
         if (by_generation.libraries.contains(name)) continue;
-        for (const Field& field : fields_of(library)) {
+        for (const Field& field : fields_of(gpu.libraries.at(name))) {
             const std::string kernel = field.key.substr(0, field.key.find('.'));
             const std::string front = fmt::format("kernels.{}.{}.", name, kernel);
             const auto one = given.where.lower_bound(front);
             const bool begun = one != given.where.end() && one->first.starts_with(front);
-            if (begun && !given.where.contains(front + field.key.substr(kernel.size() + 1)))
+            const std::string key = field.key.substr(kernel.size() + 1);
+            if (begun && !given.where.contains(front + key))
                 throw InputError(
-                    fmt::format("{}: kernels.{}.{}: {} is missing, and a library that no "
-                                "generation has gives all of a kernel{}",
-                                one->second, name, kernel, field.key.substr(kernel.size() + 1),
-                                did_you_mean(name, known)));
+                    fmt::format("{}: kernels.{}.{}: {} is missing, and a library that "
+                                "no generation has gives all of a kernel{}",
+                                one->second, name, kernel, key, did_you_mean(name, known)));
         }
     }
 }

@@ -166,16 +166,17 @@ Gpu from_chain(std::vector<Document> chain, const Overrides& overrides) {
         std::erase_if(document.entries, [](const Entry& e) { return e.key == "title"; });
     Gpu own;  // what the files alone say: the datasheet that inherited rates are scaled to
     for (const Document& document : chain) add_libraries(own, document.entries, "");
+    const std::map<std::string, KernelLibrary> libraries = own.libraries;
+    add_generations_libraries(own, chain);  // so that `--set` finds their constants
     const Given given = fill(fields_of(own), chain, overrides);
-    if (own.generation.empty()) {
-        require_whole_kernels(own, given, "");
-        return own;
+    Gpu gpu = own;
+    if (!own.generation.empty()) {
+        gpu = inherited_by(own, given);
+        gpu.inherited = missing_tables(gpu, given);
+        for (const auto& [name, library] : libraries) gpu.libraries[name];
+        fill(fields_of(gpu), chain, overrides);
     }
-    Gpu gpu = inherited_by(own, given);
-    for (const Document& document : chain) add_libraries(gpu, document.entries, "");
-    fill(fields_of(gpu), chain, overrides);
-    require_whole_kernels(gpu, given, own.generation);
-    gpu.inherited = missing_tables(gpu, given);
+    require_whole_kernels(gpu, given, libraries);
     return gpu;
 }
 

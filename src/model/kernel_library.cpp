@@ -5,10 +5,11 @@
 namespace moehub {
 namespace {
 
-constexpr Limits kShare = {0, 1};
+constexpr Limits kShare = {1e-3, 1};
 constexpr Limits kTime = {0, 1e12};
 constexpr Limits kTile = {1, 1 << 20};
-constexpr Limits kRate = {0, 1e9};
+constexpr Limits kRate = {1e-6, 1e9};  ///< divides: never 0
+constexpr Limits kCost = {0, 1e9};
 
 Fields fields_of(GemmKernel& k) {
     using enum Kind;
@@ -18,7 +19,7 @@ Fields fields_of(GemmKernel& k) {
         {"load", &k.load, number, kRate, "bytes per cycle into one SM"},
         {"store", &k.store, number, kRate, "bytes per cycle of output from one SM"},
         {"split_finish", &k.split_finish, time, kTime, "adds the parts of a split k"},
-        {"absent_row", &k.absent_row, number, kRate, "cycles per k and row a tile lacks"},
+        {"absent_row", &k.absent_row, number, kCost, "cycles per k and row a tile lacks"},
     };
 }
 
@@ -27,7 +28,7 @@ Fields fields_of(GemmFormat& k) {
     return {
         {"start", &k.start, time, kTime, "launches"},
         {"tensor", &k.tensor, number, kShare, "of the tensor cores' peak, all SMs"},
-        {"chain", &k.chain, number, kRate, "cycles of a tile for a step of 1 in k, at least"},
+        {"chain", &k.chain, number, kCost, "cycles of a tile for a step of 1 in k, at least"},
         {"quantise", &k.quantise, number, kRate, "activations an SM quantises per cycle"},
     };
 }
@@ -48,7 +49,7 @@ Fields fields_of(MoeKernel& k) {
         {"tile", &k.tile, time, kTime, "prologue and epilogue of a tile"},
         {"step", &k.step, time, kTime, "for 128 bytes of the inner dimension"},
         {"hbm", &k.hbm, number, kShare, "of hbm_bandwidth, products"},
-        {"stream", &k.stream, number, kRate, "bytes per cycle into an SM; 0: no limit"},
+        {"stream", &k.stream, number, kCost, "bytes per cycle into an SM; 0: no limit"},
         {"pass", &k.pass, number, kShare, "of hbm_bandwidth, passes over rows"},
     };
 }
@@ -59,11 +60,11 @@ Fields fields_of(PrefillKernel& k) {
         {"query_tile", &k.query_tile, count, kTile, "queries of a block"},
         {"most_keys", &k.most_keys, count, {64, 1 << 20}, "of one step, at most"},
         {"start", &k.start, time, kTime, "launches"},
-        {"row_cycles", &k.row_cycles, number, kRate, "of an SM per query row, RoPE and cache"},
+        {"row_cycles", &k.row_cycles, number, kCost, "of an SM per query row, RoPE and cache"},
         {"pass_bytes", &k.pass_bytes, number, kRate, "of an SM per cycle in that pass"},
         {"tensor", &k.tensor, number, kShare, "of the tensor cores' peak"},
-        {"softmax", &k.softmax, number, kRate, "cycles of a score beyond its products"},
-        {"fp8_softmax", &k.fp8_softmax, number, kRate, "further, when rounded to fp8"},
+        {"softmax", &k.softmax, number, kCost, "cycles of a score beyond its products"},
+        {"fp8_softmax", &k.fp8_softmax, number, kCost, "further, when rounded to fp8"},
         {"tail", &k.tail, number, {0, 10}, "of the longest block, that SMs wait for the last"},
         {"fp8_window", &k.fp8_window, number, {1, 100}, "times a score in windowed fp8 kernels"},
     };
@@ -81,7 +82,7 @@ Fields fields_of(DecodeKernel& k) {
         {"fp8_block", &k.fp8_block, time, kTime, "the same, fp8 cache or vector kernel"},
         {"head", &k.head, time, kTime, "of an SM for a query head of a block"},
         {"merge", &k.merge, time, kTime, "for each part of a sequence"},
-        {"vector_rate", &k.vector_rate, number, kRate, "elements into an SM per cycle; 0: none"},
+        {"vector_rate", &k.vector_rate, number, kCost, "elements into an SM per cycle; 0: none"},
         {"vector_merge", &k.vector_merge, time, kTime, "when its blocks are split"},
     };
 }
@@ -96,7 +97,7 @@ Fields fields_of(MlaPrefillKernel& k) {
         {"conversion", &k.conversion, number, kRate, "fp8 values to bf16, an SM per cycle"},
         {"start", &k.start, time, kTime, "launches"},
         {"fp8_start", &k.fp8_start, time, kTime, "further, fp8 cache: quantisation"},
-        {"pass_bytes", &k.pass_bytes, number, {0, 1e9}, "per token and head: RoPE, copies"},
+        {"pass_bytes", &k.pass_bytes, number, kCost, "per token and head: RoPE, copies"},
         {"tensor", &k.tensor, number, kShare, "of the tensor cores' peak"},
         {"softmax", &k.softmax, number, kRate, "exponentials of an SM per cycle"},
         {"block", &k.block, time, kTime, "of a block beyond its scores"},

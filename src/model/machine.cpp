@@ -171,13 +171,17 @@ void take_gpu(Machine& machine, const Document& document, Entry entry, Given& gi
 Machine from_chain(std::vector<Document> chain, const Overrides& overrides) {
     Machine machine;
     machine.name = chain.back().name;
-    for (const Document& document : chain) add_libraries(machine.gpu, document.entries, "gpu.");
-    Fields fields = fields_of(machine);
+    Fields fields;
+    const auto find_fields = [&] {  // again when a GPU is taken: it has libraries of its own
+        for (const Document& document : chain) add_libraries(machine.gpu, document.entries, "gpu.");
+        fields = fields_of(machine);
+    };
+    find_fields();
     Given given{chain.back().origin};
     const auto take = [&](const Document& document, const Entry& entry) {
         if (!names_gpu(entry)) return apply(fields, entry, document.origin, given);
         take_gpu(machine, document, entry, given);
-        fields = fields_of(machine);  // the new GPU's libraries
+        find_fields();
     };
     for (Document& document : chain) {
         std::stable_partition(document.entries.begin(), document.entries.end(), names_gpu);

@@ -17,9 +17,6 @@ struct CallKey {
     std::optional<std::int64_t> otherwise = std::nullopt;  ///< none: it must be given
 };
 
-/// Extents above which nothing is asked: products of three stay within a double's whole numbers.
-inline constexpr std::int64_t kMostOfACall = 100'000'000;
-
 std::vector<CallKey> keys_of(KernelCall& call);
 
 /// A call of that kernel, all extents 0.

@@ -118,17 +118,21 @@ std::string errors(const Cards& cards, const std::vector<MeasuredCall>& calls) {
     struct Errors {
         std::vector<double> fitted;
         std::vector<double> held_out;
+        std::vector<double> untuned;
     };
     std::map<std::string, Errors> groups;
     for (const MeasuredCall& one : calls) {
-        Errors& errors = groups[one.group];
-        (one.held_out ? errors.held_out : errors.fitted)
-            .push_back(std::abs(seconds_of(cards, one) * 1e6 / one.us - 1));
+        Errors& of = groups[one.group];
+        auto& errors = one.untuned ? of.untuned : one.held_out ? of.held_out : of.fitted;
+        errors.push_back(std::abs(seconds_of(cards, one) * 1e6 / one.us - 1));
     }
     std::string text;
-    for (auto& [name, errors] : groups)
-        text += fmt::format("    {:44} fitted {}   held out {}\n", name, quantiles(errors.fitted),
-                            quantiles(errors.held_out));
+    for (auto& [name, of] : groups) {
+        text += fmt::format("    {:44} fitted {}   held out {}", name, quantiles(of.fitted),
+                            quantiles(of.held_out));
+        if (!of.untuned.empty()) text += fmt::format("   untuned {}", quantiles(of.untuned));
+        text += "\n";
+    }
     return text;
 }
 

@@ -34,7 +34,8 @@ using Cards = std::map<std::string, Gpu>;
 /// neither held out nor untuned.
 double loss(const Cards& cards, const std::vector<MeasuredCall>& calls);
 
-/// Median and 90th percentile of |predicted / measured - 1|, by group: fitted rows and held out.
+/// Median and 90th percentile of |predicted / measured - 1|, by group: fitted rows, held out,
+/// untuned.
 std::string errors(const Cards& cards, const std::vector<MeasuredCall>& calls);
 
 }  // namespace moehub::fit

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -84,6 +85,11 @@ void set_constants(Cards& cards, const Problem& problem, const Point& values) {
     }
 }
 
+bool is_time(const Problem& problem, const Knob& knob) {
+    KernelLibrary library;
+    return field_of(library, whole_key(problem, knob.key)).kind == Kind::time;
+}
+
 double three_digits(double value) {
     return std::stod(fmt::format("{:.3g}", value));
 }
@@ -121,6 +127,7 @@ Solution solve(const Problem& problem, const std::string& measurements, const st
     for (std::size_t i = 0; i < values.size(); ++i) {
         const double most = problem.knobs[i].most;
         values[i] = three_digits(most > 0 ? std::min(most, values[i]) : values[i]);
+        if (is_time(problem, problem.knobs[i])) values[i] = std::round(values[i]);  // whole ps
     }
     const double found = at(values);
     return {values, found, errors(cards, only.empty() ? calls : others)};
@@ -155,9 +162,17 @@ void write_constants(const Problem& problem, const Solution& solution, const std
                         : "";
         const std::string key = line.substr(0, line.find(' '));
         const auto value = values.find(fmt::format("{}.{}", table, key));
-        if (!table.empty() && value != values.end()) line = with_value(line, key, value->second);
+        if (table.empty() || value == values.end()) continue;
+        line = with_value(line, key, value->second);
+        values.erase(value);
     }
-    std::ofstream(path, std::ios::binary) << written;
+    if (!values.empty())
+        throw InputError(
+            fmt::format("{}: no line for {} of {}", path, values.begin()->first, problem.library));
+    std::ofstream file(path + ".new", std::ios::binary);
+    file << written << std::flush;
+    if (!file) throw InputError(fmt::format("{}.new: cannot be written", path));
+    std::filesystem::rename(path + ".new", path);
 }
 
 }  // namespace moehub::fit

@@ -3,7 +3,9 @@
 /// The program that measured them keeps tuned tactics in files named by number format, hidden size,
 /// FFN of a card and experts of a card, and loads the first whose name *starts* so: the file of one
 /// expert is found by 16, too. Where other cases (another top-k, tp or ep) share the beginning,
-/// their tactics may be loaded, none fits, and an untuned one runs. The rule looks at shapes alone.
+/// their tactics may be loaded, none fits, and an untuned one runs. The rule looks at shapes alone,
+/// those of all cards and formats together: the published rows here are a sample of what was
+/// measured everywhere.
 #pragma once
 #include <moehub/kernel_calls.hpp>
 

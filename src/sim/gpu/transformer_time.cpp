@@ -1,5 +1,6 @@
 #include "sim/gpu/transformer_time.hpp"
 
+#include "sim/kernels/linear.hpp"
 #include "sim/kernels/prefill_attention.hpp"
 
 #include <algorithm>
@@ -10,6 +11,10 @@ namespace {
 
 /// The full clock, as in simulated layers.
 double seconds(const Gpu& gpu, const GemmShape& shape) {
+    if (gpu.library != "torch" && !shape.fp8)
+        return linear(gpu, gpu.libraries.at(gpu.library),
+                      {NumberFormat::bf16, shape.rows, shape.n, shape.k})
+            .seconds;
     const GemmPlan plan = plan_gemm(gpu, shape);
     return plan.start + tiles_seconds(gpu, plan) + plan.finish;
 }

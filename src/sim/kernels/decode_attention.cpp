@@ -44,6 +44,10 @@ bool fp8_cache(const DecodeCall& shape) {
     return shape.cache == NumberFormat::fp8;
 }
 
+double product(std::int64_t a, std::int64_t b) {
+    return static_cast<double>(a) * static_cast<double>(b);
+}
+
 /// Of a sequence, the new one included.
 std::int64_t tokens_of(const DecodeCall& shape) {
     return shape.context + 1;
@@ -69,7 +73,7 @@ Work work_of(const Gpu& gpu, const DecodeCall& shape, const DecodeKernel& c) {
     work.context = static_cast<double>(tokens_of(shape));
     work.tokens = shape.window > 0 ? static_cast<double>(std::min(shape.window, tokens_of(shape)))
                                    : work.context;
-    work.bytes = 2 * static_cast<double>(shape.batch * shape.kv_heads * shape.head_dim) *
+    work.bytes = 2 * product(shape.batch, shape.kv_heads) * static_cast<double>(shape.head_dim) *
                  work.tokens * (fp8_cache(shape) ? 1 : 2);
     const double kept = kL2Kept * static_cast<double>(gpu.l2_capacity);
     const double missed = std::clamp(work.bytes / kept - 1, 0.0, 1.0);
@@ -79,7 +83,7 @@ Work work_of(const Gpu& gpu, const DecodeCall& shape, const DecodeKernel& c) {
 
 KernelCost tensor_kernel(const Gpu& gpu, const DecodeCall& shape, const DecodeKernel& c,
                          const Work& work) {
-    const double pairs = static_cast<double>(shape.batch * shape.kv_heads);
+    const double pairs = product(shape.batch, shape.kv_heads);
     const double group = static_cast<double>(shape.heads) / static_cast<double>(shape.kv_heads);
     const double split = c.old_bf16 && !fp8_cache(shape) ? work.context : work.tokens;
     const double tiles = split / kSplitTokens;
@@ -103,7 +107,7 @@ KernelCost tensor_kernel(const Gpu& gpu, const DecodeCall& shape, const DecodeKe
 
 KernelCost vector_kernel(const Gpu& gpu, const DecodeCall& shape, const DecodeKernel& c,
                          const Work& work) {
-    const double heads = static_cast<double>(shape.batch * shape.heads);
+    const double heads = product(shape.batch, shape.heads);
     const auto dim = static_cast<double>(shape.head_dim);
     const double parts_by_length = std::max(1.0, work.tokens * dim / kVectorSplit);
     double turns = std::ceil(heads / gpu.sms);  // waves / parts
@@ -127,7 +131,9 @@ KernelCost decode_attention(const Gpu& gpu, const DecodeKernel& c, const DecodeC
     const bool vector = c.vector_rate > 0 && shape.heads == shape.kv_heads;
     KernelCost cost =
         vector ? vector_kernel(gpu, shape, c, work) : tensor_kernel(gpu, shape, c, work);
-    cost.flops = 4 * static_cast<double>(shape.batch * shape.heads * shape.head_dim) * work.tokens;
+    cost.peak = gpu.bf16_flops;
+    cost.flops =
+        4 * product(shape.batch, shape.heads) * static_cast<double>(shape.head_dim) * work.tokens;
     cost.bytes = work.memory * c.hbm * gpu.hbm_bandwidth;
     return cost;
 }

@@ -1,6 +1,6 @@
 /// Balanced: token t chooses experts (t + j·s) mod E, j < k, with the stride s = ⌈E / k⌉; fewer
 /// tokens than s are spread evenly over the stride: (⌊t·s / tokens⌋ + j·s) mod E. The first rank is
-/// the measured one.
+/// the measured one. (Where k does not divide E a token may choose an expert twice, as measured.)
 ///
 /// Power law: each expert draws a share with density x^−α between 1 and 0.8·tokens (between 0.01
 /// and 2 where tokens·k ≤ E); shares are scaled to tokens·k and rounded; what rounding leaves over
@@ -193,7 +193,7 @@ void shuffle(Order& expert, int experts, std::uint64_t& random) {
 void add_limited_runs(const Counts& rows, const Order& expert, const RowDraw& r, int rank,
                       Counts& mine) {
     const int size = r.experts / r.ep;
-    Choices taker{};                                 // of the j-th choice, by fUness …
+    Choices taker{};                                 // of the j-th choice, by fullness …
     std::array<std::int64_t, kMostChoices> until{};  // … up to this token
     Choices chosen{};
     Choices group{};

@@ -12,8 +12,9 @@
 /// A tile has all its rows worked off, filled or not, so the rows of each expert decide. Libraries
 /// take the tile height from the mean rows of an expert (a tuner sees even routing, a rule sees
 /// tokens · k / experts), never from the rows that come: the best of the heights from the smallest
-/// that holds the mean up to the highest. As the mean grows only low tiles leave the list, so more
-/// tokens never take less time. Weights come from HBM: caching them in L2 explained nothing.
+/// that holds the mean up to the highest. As the mean grows only low tiles leave the list, so
+/// more rows on each expert never take less time. Weights come from HBM: caching them in L2
+/// explained nothing.
 #include "sim/kernels/fused_moe.hpp"
 
 #include "sim/kernels/kernel_memory.hpp"
@@ -195,6 +196,7 @@ KernelCost fused_moe(const Gpu& gpu, const MoeKernel& kernel, const MoeCall& cal
     cost.other = first.latency + second.latency + passed / (kernel.pass * gpu.hbm_bandwidth);
     cost.seconds = cost.start + std::max(first.tensor, first.memory) +
                    std::max(second.tensor, second.memory) + cost.other;
+    cost.peak = flops_of(gpu, work.format);
     cost.flops = 2 * work.rows.rows * work.hidden * (work.up + work.ffn);
     cost.bytes = cost.memory * bandwidth(gpu, kernel) + passed;
     return cost;

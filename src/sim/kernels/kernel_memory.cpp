@@ -1,6 +1,8 @@
 /// What a call takes in memory, and in which format it multiplies.
 #include "sim/kernels/kernel_memory.hpp"
 
+#include <algorithm>
+
 namespace moehub {
 namespace {
 
@@ -17,8 +19,9 @@ double memory(const GemmCall& c) {
 }
 
 double memory(const PrefillCall& c) {
-    const double tokens = d(c.batch) * d(c.tokens) * d(c.head_dim);
-    return tokens * (2 * kHalf * d(c.heads) + 2 * (kHalf + bytes_of(c.cache)) * d(c.kv_heads));
+    const double rows = d(c.tokens) * kHalf * (2 * d(c.heads) + 2 * d(c.kv_heads));
+    const double cache = 2 * d(std::max(c.context, c.tokens)) * bytes_of(c.cache) * d(c.kv_heads);
+    return d(c.batch) * d(c.head_dim) * (rows + cache);
 }
 
 double memory(const DecodeCall& c) {
@@ -98,10 +101,6 @@ NumberFormat format_of(const KernelCall& call) {
 
 std::array<NumberFormat, 2> formats_of(const KernelCall& call) {
     return std::visit([](const auto& one) { return std::array{format(one), cache(one)}; }, call);
-}
-
-double peak_flops(const Gpu& gpu, const KernelCall& call) {
-    return flops_of(gpu, format_of(call));
 }
 
 }  // namespace moehub

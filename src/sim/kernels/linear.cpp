@@ -229,6 +229,7 @@ KernelCost linear(const Gpu& gpu, const KernelLibrary& library, const GemmCall& 
     const Rates rates = rates_of(gpu, library, call);
 
     KernelCost cost;
+    cost.peak = flops_of(gpu, call.format);
     cost.flops = 2 * m * n * k;
     cost.bytes = in * k * n + m * (in * k + kOutBytes * n);
     cost.memory = cost.bytes / rates.hbm;

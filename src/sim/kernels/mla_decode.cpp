@@ -58,7 +58,7 @@ Split best_split(const Work& work, std::int64_t sms) {
     const auto with = [&](std::int64_t splits) {
         const std::int64_t waves = ceil_div(work.groups * splits, sms);
         const std::int64_t steps = ceil_div(work.steps, splits);
-        return Split{static_cast<double>(waves * steps) * work.step,
+        return Split{static_cast<double>(waves) * static_cast<double>(steps) * work.step,
                      splits > 1 ? static_cast<double>(splits) * work.sum : 0};
     };
     const auto seconds = [&](const Split& s) { return std::max(s.blocks, work.memory) + s.sum; };
@@ -111,6 +111,7 @@ KernelCost mla_decode(const Gpu& gpu, const MlaDecodeKernel& k, const MlaDecodeC
         cost.bytes += batch * keys * kKey * (kFp8 + kBf16);
     }
     cost.seconds = cost.start + cost.other + std::max(cost.tensor, cost.memory);
+    cost.peak = in_fp8 ? gpu.fp8_flops : gpu.bf16_flops;
     cost.flops = 2 * batch * heads * keys * (kKey + kValue);
     return cost;
 }

@@ -91,6 +91,7 @@ KernelCost mla_prefill(const Gpu& gpu, const MlaPrefillKernel& k, const MlaPrefi
         passes += values * (kBf16 + kFp8);
     }
     cost.seconds = cost.start + cost.other + std::max(cost.tensor, cost.memory);
+    cost.peak = in_fp8 ? gpu.fp8_flops : gpu.bf16_flops;
     cost.flops = token_heads * static_cast<double>(shape.tokens + 1) * (key + value);
     cost.bytes = attended + passes;
     return cost;

@@ -22,12 +22,19 @@ namespace moehub {
 namespace {
 
 constexpr std::int64_t kMostTokens = 1 << 24;  ///< of a fused MoE
+constexpr double kMostSkew = 10;
 
-void require_positive(const KernelCall& call, std::initializer_list<std::int64_t> extents) {
+void require_extents(const KernelCall& call, std::initializer_list<std::int64_t> extents) {
     for (const std::int64_t extent : extents)
-        if (extent < 1)
-            throw InputError(fmt::format("{}: found an extent of {}, allowed: 1 or more",
-                                         kernel_name(call), extent));
+        if (extent < 1 || extent > kMostOfACall)
+            throw InputError(fmt::format("{}: found an extent of {}, allowed: 1 to {}",
+                                         kernel_name(call), extent, kMostOfACall));
+}
+
+/// 0 means that there is none.
+void require_extents_or_none(const KernelCall& call, std::initializer_list<std::int64_t> extents) {
+    for (const std::int64_t extent : extents)
+        if (extent != 0) require_extents(call, {extent});
 }
 
 void require_divides(std::string_view part, std::int64_t by, std::string_view whole,
@@ -44,33 +51,49 @@ void require_plain(std::initializer_list<NumberFormat> formats) {
 }
 
 void check_extents(const GemmCall& c) {
-    require_positive(c, {c.m, c.n, c.k});
+    require_extents(c, {c.m, c.n, c.k});
 }
 void check_extents(const PrefillCall& c) {
-    require_positive(c, {c.batch, c.tokens, c.heads, c.kv_heads, c.head_dim, c.window + 1});
+    require_extents(c, {c.batch, c.tokens, c.heads, c.kv_heads, c.head_dim});
+    require_extents_or_none(c, {c.window, c.context});
     require_divides("kv_heads", c.kv_heads, "heads", c.heads);
     require_plain({c.format, c.cache});
+    if (c.context != 0 && c.context < c.tokens)
+        throw InputError(
+            fmt::format("context = {}: less than the tokens, {}", c.context, c.tokens));
+    if (c.format == NumberFormat::fp8 && c.cache != NumberFormat::fp8)
+        throw InputError("prefill in fp8 needs a cache in fp8");
 }
 void check_extents(const DecodeCall& c) {
-    require_positive(c, {c.batch, c.context, c.heads, c.kv_heads, c.head_dim, c.window + 1});
+    require_extents(c, {c.batch, c.context, c.heads, c.kv_heads, c.head_dim});
+    require_extents_or_none(c, {c.window});
     require_divides("kv_heads", c.kv_heads, "heads", c.heads);
     require_plain({c.cache});
 }
 void check_extents(const MlaPrefillCall& c) {
-    require_positive(c, {c.batch, c.tokens, c.heads});
+    require_extents(c, {c.batch, c.tokens, c.heads});
     require_plain({c.cache});
 }
 void check_extents(const MlaDecodeCall& c) {
-    require_positive(c, {c.batch, c.context, c.heads});
+    require_extents(c, {c.batch, c.context, c.heads});
     require_plain({c.cache});
 }
 void check_extents(const MoeCall& c) {
-    require_positive(c, {c.tokens, c.hidden, c.expert_ffn, c.top_k, c.experts, c.tp, c.ep});
+    require_extents(c, {c.tokens, c.hidden, c.expert_ffn, c.top_k, c.experts, c.tp, c.ep});
     require_divides("ep", c.ep, "experts", c.experts);
     require_divides("tp", c.tp, "expert_ffn", c.expert_ffn);
     if (c.experts > kMostExperts || c.top_k > kMostChoices)
         throw InputError(fmt::format("{} experts and top_k = {}: at most {} and {}", c.experts,
                                      c.top_k, kMostExperts, kMostChoices));
+    require_extents(c, {c.groups, c.kept_groups});
+    if (c.groups > kMostChoices || c.kept_groups > c.groups || c.experts % c.groups != 0 ||
+        c.kept_groups * (c.experts / c.groups) < c.top_k)
+        throw InputError(
+            fmt::format("{} of {} groups of experts: allowed: at most {} equal groups, "
+                        "of which as many are kept as hold top_k experts",
+                        c.kept_groups, c.groups, kMostChoices));
+    if (!(c.skew >= 0 && c.skew <= kMostSkew))
+        throw InputError(fmt::format("skew = {}: allowed 0 to {}", c.skew, kMostSkew));
     if (c.tokens > kMostTokens)
         throw InputError(fmt::format("tokens = {}: at most {}", c.tokens, kMostTokens));
     if (c.top_k > c.experts)
@@ -123,7 +146,7 @@ KernelCost predict_kernel(const Gpu& gpu, const std::string& name, const KernelC
                                      static_cast<double>(gpu.hbm_capacity) / 1e9));
     const KernelCost found =
         std::visit([&](const auto& one) { return cost(gpu, library, one); }, call);
-    if (!(found.seconds > 0))
+    if (found.seconds == 0)
         throw InputError(fmt::format("kernel library {} has no {} of {}", quoted(name),
                                      kernel_name(call), name_of(format_of(call))));
     return found;

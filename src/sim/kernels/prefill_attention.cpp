@@ -119,12 +119,14 @@ double score_seconds(const Gpu& gpu, const PrefillCall& shape, const PrefillKern
 }  // namespace
 
 KernelCost prefill_attention(const Gpu& gpu, const PrefillKernel& c, const PrefillCall& shape) {
+    const auto batch = static_cast<double>(shape.batch);
+    const auto kv_heads = static_cast<double>(shape.kv_heads);
     const double cached = fp8_cache(shape) ? 1 : kElement;
     const auto dim = static_cast<double>(shape.head_dim);
-    const double rows = static_cast<double>(shape.batch * shape.tokens * shape.heads);
-    const double kv_rows = 2 * static_cast<double>(shape.batch * shape.tokens * shape.kv_heads);
-    const double kv_seen =
-        2 * static_cast<double>(shape.batch * context_of(shape) * shape.kv_heads);
+    const double rows =
+        batch * static_cast<double>(shape.tokens) * static_cast<double>(shape.heads);
+    const double kv_rows = 2 * batch * static_cast<double>(shape.tokens) * kv_heads;
+    const double kv_seen = 2 * batch * static_cast<double>(context_of(shape)) * kv_heads;
     const double hbm = kHbmShare * gpu.hbm_bandwidth;
 
     const double pass_bytes = (rows + kv_rows) * dim * (kElement + cached);
@@ -135,7 +137,7 @@ KernelCost prefill_attention(const Gpu& gpu, const PrefillKernel& c, const Prefi
     const std::int64_t keys = step_keys(shape, c);
     const Steps steps = steps_of(shape, c.query_tile, keys);
     const double step_scores = static_cast<double>(c.query_tile * keys);
-    const double heads = static_cast<double>(shape.batch * shape.heads);
+    const double heads = batch * static_cast<double>(shape.heads);
     const double step = step_scores * score_seconds(gpu, shape, c);
     const double longest = steps.longest * step;
     const double blocks = std::max(heads * steps.all * step / gpu.sms + c.tail * longest, longest);
@@ -147,6 +149,7 @@ KernelCost prefill_attention(const Gpu& gpu, const PrefillKernel& c, const Prefi
     cost.tensor = blocks;
     cost.memory = bytes / hbm;
     cost.seconds = cost.start + cost.other + std::max(cost.tensor, cost.memory);
+    cost.peak = fp8_cache(shape) ? gpu.fp8_flops : gpu.bf16_flops;
     cost.flops = 4 * dim * heads * seen_scores(shape);
     cost.bytes = pass_bytes + bytes;
     return cost;
