@@ -46,7 +46,7 @@ struct RowTimes {
 
 /// What predictions may need besides their row.
 struct PredictContext {
-    Gpu gpu;                            ///< of rows that name none
+    Gpu gpu;                                 ///< of rows that name none
     std::map<std::string, NamedCard> cards;  ///< all that rows name
     /// By what was simulated: rows of a file share simulations.
     std::shared_ptr<std::map<std::string, RowTimes>> simulated =

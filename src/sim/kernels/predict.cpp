@@ -85,6 +85,8 @@ void check_extents(const MoeCall& c) {
     if (c.experts > kMostExperts || c.top_k > kMostChoices)
         throw InputError(fmt::format("{} experts and top_k = {}: at most {} and {}", c.experts,
                                      c.top_k, kMostExperts, kMostChoices));
+    if (c.top_k > c.experts)
+        throw InputError(fmt::format("top_k = {}: more than the experts, {}", c.top_k, c.experts));
     require_extents(c, {c.groups, c.kept_groups});
     if (c.groups > kMostChoices || c.kept_groups > c.groups || c.experts % c.groups != 0 ||
         c.kept_groups * (c.experts / c.groups) < c.top_k)
@@ -96,8 +98,6 @@ void check_extents(const MoeCall& c) {
         throw InputError(fmt::format("skew = {}: allowed 0 to {}", c.skew, kMostSkew));
     if (c.tokens > kMostTokens)
         throw InputError(fmt::format("tokens = {}: at most {}", c.tokens, kMostTokens));
-    if (c.top_k > c.experts)
-        throw InputError(fmt::format("top_k = {}: more than the experts, {}", c.top_k, c.experts));
 }
 
 // A kernel that the library does not have costs nothing, which the caller refuses.
