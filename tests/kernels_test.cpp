@@ -283,7 +283,7 @@ TEST(Kernels, WhatCannotRunIsRefusedInOneLine) {
     EXPECT_EQ(refused(h100, "trtllm", GemmCall{bf16, 0, 1, 1}),
               "gemm: found an extent of 0, allowed: 1 to 100000000");
     EXPECT_EQ(refused(h100, "trtllm", GemmCall{bf16, 1'000'000, 1'000'000, 10}),
-              "gemm takes 2e+03 GB of memory, of 80 GB there are");
+              "gemm takes 2000 GB of memory, of 80 GB there are");
     EXPECT_EQ(refused(h100, "sglang", GemmCall{bf16, 1, 1, 1}),
               "kernel library \"sglang\" has no gemm of bf16");
     EXPECT_EQ(refused(h100, "trtlm", GemmCall{bf16, 1, 1, 1}),
@@ -297,7 +297,7 @@ TEST(Kernels, WhatCannotRunIsRefusedInOneLine) {
               "top_k = 9: more than the experts, 8");
     EXPECT_EQ(
         refused(h100, "trtllm", PrefillCall{bf16, bf16, 1000, 1, 100'000'000, 128, 128, 128, 0}),
-        "prefill takes 6.55e+06 GB of memory, of 80 GB there are");
+        "prefill takes 6553600 GB of memory, of 80 GB there are");
     EXPECT_EQ(refused(h100, "trtllm", PrefillCall{bf16, bf16, 1, 10, 5, 1, 1, 64, 0}),
               "context = 5: less than the tokens, 10");
     EXPECT_EQ(refused(h100, "trtllm", PrefillCall{fp8, bf16, 1, 10, 0, 1, 1, 64, 0}),

@@ -46,6 +46,8 @@ void read_shape(const Request& request, KernelCall& call) {
         const std::string name = text.substr(0, equals);
         const auto key = std::find_if(left.begin(), left.end(),
                                       [&](const CallKey& one) { return one.name == name; });
+        if (key == left.end() && std::find(names.begin(), names.end(), name) != names.end())
+            throw InputError(fmt::format("{}: {} is given twice", request.kernel, name));
         if (equals == std::string::npos || key == left.end())
             named<int>(request.kernel, text, std::nullopt, names);
         *key->value = count_of(name, text.substr(equals + 1), {key->least, kMostOfACall});
@@ -150,14 +152,14 @@ std::string explained(const Request& request, const Answer& a) {
     std::string text = "\n" + table.text(wants_colour(stdout));
     text += fmt::format("\n{} GFLOP, {} MB to and from HBM\n", significant(a.cost.flops / 1e9),
                         significant(a.cost.bytes / 1e6));
-    if (std::holds_alternative<DecodeCall>(a.call))
+    if (std::holds_alternative<DecodeCall>(a.call) && a.cost.bytes < 0.99 * memory_of(a.call))
         text +=
             "A cache of less than 0.4 of the L2 is taken to lie there, as it did when measured.\n";
     const std::string used = "kernels." + request.library;
     const auto& inherited = a.gpu.inherited;
     if (std::find(inherited.begin(), inherited.end(), used) != inherited.end())
-        text += fmt::format("Constants of {} come from the {} generation (docs/cards.md).\n",
-                            request.library, a.gpu.generation);
+        text += fmt::format("Constants of {} are the generation's (docs/cards.md): {}\n",
+                            request.library, preset_title("generations", a.gpu.generation));
     return text;
 }
 
@@ -173,6 +175,11 @@ std::string json_of(const Request& request, const Answer& a) {
     Json json{{"kernel", request.kernel}, {"gpu", request.gpu}, {"library", request.library}};
     KernelCall call = a.call;
     for (const CallKey& key : keys_of(call)) json["shape"][std::string(key.name)] = *key.value;
+    json["dtype"] = request.format.value_or("bf16");
+    json["cache"] = request.cache.value_or("bf16");
+    json["distribution"] = request.distribution.value_or("balanced");
+    json["gated"] = !request.plain;
+    json["set"] = request.settings;
     json["us"] = a.cost.seconds * 1e6;
     json["bound"] = bound_of(a.cost);
     json["share_of_peak"] = share_of_peak(a);

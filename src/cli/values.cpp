@@ -40,7 +40,9 @@ Bytes size_of(std::string_view option, const std::string& text) {
 
 Ps time_of(std::string_view option, const std::string& text) {
     try {
-        return parse_time(text);
+        const Ps time = parse_time(text);
+        if (time < 0) throw InputError(fmt::format("found {}, allowed: 0 or more", quoted(text)));
+        return time;
     } catch (const InputError& error) {
         throw InputError(fmt::format("{}: {}", option, error.what()));
     }

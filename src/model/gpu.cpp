@@ -138,7 +138,12 @@ Fields fields_of(Gpu& gpu) {
         {"sms", &gpu.sms, Kind::count, {2, 4096}, "streaming multiprocessors"},
         {"clock", &gpu.clock, Kind::frequency, {1e6, 1e11}, "largest of the SMs"},
         {"bf16_flops", &gpu.bf16_flops, Kind::flops, {1e9, 1e18}, "dense, of the whole card"},
-        {"fp8_flops", &gpu.fp8_flops, Kind::flops, {0, 1e18}, "dense; 0: no FP8 units"},
+        {"fp8_flops",
+         &gpu.fp8_flops,
+         Kind::flops,
+         {0, 1e18},
+         "dense; 0: no FP8 units",
+         Need::optional},
         {"nvfp4_flops",
          &gpu.nvfp4_flops,
          Kind::flops,
@@ -198,12 +203,12 @@ Gpu parse_gpu(std::string_view text, const std::string& origin) {
 
 std::string to_toml(const Gpu& gpu) {
     Gpu copy = gpu;
-    return inherited_text(gpu) + print_toml(fields_of(copy));
+    return inherited_text(gpu) + print_toml(without_absent_kernels(fields_of(copy), ""));
 }
 
 std::string to_json(const Gpu& gpu) {
     Gpu copy = gpu;
-    return print_json(fields_of(copy));
+    return print_json(without_absent_kernels(fields_of(copy), ""));
 }
 
 }  // namespace moehub

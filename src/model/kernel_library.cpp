@@ -2,6 +2,10 @@
 /// <moehub/kernel_library.hpp> and one row here.
 #include "model/records.hpp"
 
+#include <set>
+
+#include <fmt/format.h>
+
 namespace moehub {
 namespace {
 
@@ -125,7 +129,32 @@ Fields fields_of(MlaDecodeKernel& k) {
     };
 }
 
+/// "kernels.trtllm.decode.start" → "kernels.trtllm.decode."
+std::string table_of(const std::string& key) {
+    return key.substr(0, key.rfind('.') + 1);
+}
+
 }  // namespace
+
+Fields without_absent_kernels(Fields fields, std::string_view prefix) {
+    const std::string front = fmt::format("{}kernels.", prefix);
+    std::set<std::string> present;
+    for (const Field& field : fields) {
+        if (!field.key.starts_with(front) || !field.key.ends_with(".start")) continue;
+        const std::string table = table_of(field.key);
+        if (number_in(field.pointer).value_or(0) <= 0) continue;
+        present.insert(table);
+        // What all formats of a GEMM share: "gemm." beside "gemm_bf16.".
+        if (const auto at = table.find(".gemm_"); at != std::string::npos)
+            present.insert(table.substr(0, at) + ".gemm.");
+    }
+    const std::string torch = front + "torch.";
+    std::erase_if(fields, [&](const Field& field) {
+        return field.key.starts_with(front) && !field.key.starts_with(torch) &&
+               !present.contains(table_of(field.key));
+    });
+    return fields;
+}
 
 Fields fields_of(KernelLibrary& library) {
     Fields fields;

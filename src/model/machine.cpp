@@ -248,12 +248,12 @@ Machine parse_machine(std::string_view text, const std::string& origin) {
 
 std::string to_toml(const Machine& machine) {
     Machine copy = machine;
-    return print_toml(fields_of(copy));
+    return print_toml(without_absent_kernels(fields_of(copy), "gpu."));
 }
 
 std::string to_json(const Machine& machine) {
     Machine copy = machine;
-    return print_json(fields_of(copy));
+    return print_json(without_absent_kernels(fields_of(copy), "gpu."));
 }
 
 }  // namespace moehub

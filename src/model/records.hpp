@@ -16,6 +16,9 @@ namespace moehub {
 
 Fields fields_of(Gpu& gpu);
 Fields fields_of(KernelLibrary& library);
+
+/// Without the constants of kernels that a library does not have, after `prefix` ("", "gpu.").
+Fields without_absent_kernels(Fields fields, std::string_view prefix);
 Fields fields_of(Machine& machine);
 Fields fields_of(NcclCosts& nccl);
 Fields fields_of(Model& model);

@@ -36,10 +36,9 @@ Keys keys(MlaDecodeCall& c) {
 }
 
 Keys keys(MoeCall& c) {
-    return {
-        {"tokens", &c.tokens}, {"hidden", &c.hidden},       {"expert_ffn", &c.expert_ffn},
-        {"top_k", &c.top_k},   {"experts", &c.experts},     {"tp", &c.tp, 1, 1},
-        {"ep", &c.ep, 1, 1},   {"groups", &c.groups, 1, 1}, {"kept_groups", &c.kept_groups, 1, 1}};
+    return {{"tokens", &c.tokens}, {"hidden", &c.hidden},   {"expert_ffn", &c.expert_ffn},
+            {"top_k", &c.top_k},   {"experts", &c.experts}, {"tp", &c.tp, 1, 1},
+            {"ep", &c.ep, 1, 1}};
 }
 
 const std::array<KernelCall, std::variant_size_v<KernelCall>>& empty_calls() {

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+
 namespace moehub {
 namespace {
 
@@ -99,6 +101,8 @@ Validation validate(const std::string& path, const ValidateOptions& options) {
     auto cases = parse_cases(table, kind);
     if (cases.empty()) throw InputError(path + ": a header without rows, allowed: one or more");
     cases = long_enough(std::move(cases), options.above);
+    if (cases.empty())
+        throw InputError(fmt::format("{}: no row takes {} µs or more", path, to_us(options.above)));
     PredictContext context;
     context.cards = cards_of(cases);
     if (kind.needs_gpu) context.gpu = load_gpu(options.gpu);

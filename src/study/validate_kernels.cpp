@@ -44,14 +44,9 @@ NumberFormat format_in(const CsvRow& row, std::string_view column) {
     return *format;
 }
 
-/// Extents that the files have no column for.
-bool is_unsaid(std::string_view key) {
-    return key == "groups" || key == "kept_groups";
-}
-
 void read_extents(const CsvRow& row, KernelCall& call) {
     for (const CallKey& key : keys_of(call))
-        *key.value = is_unsaid(key.name) ? 1 : row.integer(key.name, key.least, kMostOfACall);
+        *key.value = row.integer(key.name, key.least, kMostOfACall);
 }
 
 /// `tokens` new ones of which `context` are seen: all that are new, or one and those before it.

@@ -129,9 +129,11 @@ const KernelLibrary& library_of(const Gpu& gpu, const std::string& name) {
     if (found != gpu.libraries.end()) return found->second;
     std::vector<std::string> names;
     for (const auto& [known, library] : gpu.libraries) names.push_back(known);
+    if (names.empty())
+        throw InputError(
+            fmt::format("no kernel library {}: the card names no generation", quoted(name)));
     throw InputError(fmt::format("no kernel library {}, found {}{}", quoted(name),
-                                 names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")),
-                                 did_you_mean(name, names)));
+                                 fmt::join(names, ", "), did_you_mean(name, names)));
 }
 
 KernelCost predict_kernel(const Gpu& gpu, const std::string& name, const KernelCall& call) {
@@ -141,7 +143,7 @@ KernelCost predict_kernel(const Gpu& gpu, const std::string& name, const KernelC
         if (!(flops_of(gpu, format) > 0))
             throw InputError(fmt::format("no tensor cores of the format {}", name_of(format)));
     if (memory_of(call) > static_cast<double>(gpu.hbm_capacity))
-        throw InputError(fmt::format("{} takes {:.3g} GB of memory, of {:.3g} GB there are",
+        throw InputError(fmt::format("{} takes {:.0f} GB of memory, of {:.0f} GB there are",
                                      kernel_name(call), memory_of(call) / 1e9,
                                      static_cast<double>(gpu.hbm_capacity) / 1e9));
     const KernelCost found =
