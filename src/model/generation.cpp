@@ -80,12 +80,13 @@ Gpu inherited_by(const Gpu& own, const Given& given) {
     }
     Gpu gpu;
     Given noted;
-    for (const Document& document : chain) {
-        add_libraries(gpu, document.entries, "");
+    for (const Document& document : chain) add_libraries(gpu, document.entries, "");
+    const Fields fields = fields_of(gpu);
+    for (const Document& document : chain)
         for (const Entry& entry : document.entries) {
             if (entry.key == "title") continue;
             if (entry.key != "torch") {
-                apply(fields_of(gpu), entry, document.origin, noted);
+                apply(fields, entry, document.origin, noted);
                 continue;
             }
             const Gpu measured = measured_card(document, entry);
@@ -94,7 +95,6 @@ Gpu inherited_by(const Gpu& own, const Given& given) {
             gpu.exchange = measured.exchange;
             scale(gpu.kernels, measured, own);
         }
-    }
     return gpu;
 }
 
@@ -121,6 +121,7 @@ void add_generations_libraries(Gpu& gpu, const std::vector<Document>& chain) {
 
 void require_whole_kernels(Gpu gpu, const Given& given,
                            const std::map<std::string, KernelLibrary>& own) {
+    if (own.empty()) return;
     Gpu by_generation;
     if (!gpu.generation.empty()) by_generation = inherited_by(gpu, given);
     std::vector<std::string> known{"torch"};

@@ -133,8 +133,9 @@ Process cast_tokens(LowLatency& ll, GpuId gpu, std::size_t sm,
     const auto sms = static_cast<std::size_t>(grid_of(layer).sms);
     const Bytes bytes = layer.dispatch_bytes() + kSource;
     for (std::size_t token = sm; token < tokens.size(); token += sms) {
-        layer.card(gpu).hbm.take(read);
-        co_await endpoint.delay(rates.cast_token + time_of(read, rates.cast));
+        const Ps casting = rates.cast_token + time_of(read, rates.cast);
+        const Ps time = with_memory(layer.card(gpu), endpoint, casting, read);
+        co_await endpoint.delay(time);
         for (const Addressed& one : tokens[token])
             ll.dispatch.store(gpu, one.to, kRows, {one.row}, bytes);
     }
@@ -178,8 +179,10 @@ Process send_results(LowLatency& ll, GpuId gpu, const std::vector<Rows>& results
     const double rate = std::min(rates.scatter, rates.push * grid_of(layer).sms);
     const std::vector<Addressed> list = in_turn(layer, gpu, results);
     for (const Addressed& one : list) {
-        card.hbm.take(static_cast<double>(layer.row_bytes()));
-        co_await layer.endpoint(gpu).delay(time_of(static_cast<double>(bytes), rate));
+        const Ps sending = time_of(static_cast<double>(bytes), rate);
+        const Ps time =
+            with_memory(card, layer.endpoint(gpu), sending, static_cast<double>(layer.row_bytes()));
+        co_await layer.endpoint(gpu).delay(time);
         ll.combine.store(gpu, one.to, kRows, {one.row}, bytes);
     }
     send_counts(layer, ll.combine, gpu, results, true);
