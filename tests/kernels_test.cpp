@@ -132,9 +132,10 @@ TEST(Kernels, ABetterCardIsNeverSlower) {
     };
     for (const std::string& name : kCards) {
         const Gpu gpu = load_gpu(name);
-        for (const auto& [what, change] : changes) {
+        for (const auto& one : changes) {
+            const std::string& what = one.first;
             Gpu better = gpu;
-            change(better);
+            one.second(better);
             on_every(gpu, [&](const Asked& asked) {
                 EXPECT_LE(seconds(better, asked.call, asked.library),
                           seconds(gpu, asked.call, asked.library) * (1 + 1e-9))

@@ -207,7 +207,8 @@ Process combine(LowLatency& ll, GpuId gpu, const std::vector<Rows>& results) {
     const double loaded = bytes * static_cast<double>(layer.rows_of(gpu).size());
     const double moved =
         loaded * missed_in_l2(card.gpu, loaded) + bytes * static_cast<double>(layer.tokens(gpu));
-    const std::int64_t most = (layer.tokens(gpu) + grid.sms - 1) / grid.sms;  // tokens of an SM
+    const auto sms = static_cast<std::uint32_t>(grid.sms);
+    const std::int64_t most = (layer.tokens(gpu) + sms - 1) / sms;  // tokens of an SM
     const Ps adding = time_of(static_cast<double>(most * layer.top_k()) * bytes, rates.sum_load);
     co_await endpoint.delay(with_memory(card, endpoint, adding, moved));
     card.blocks.release(grid.sms);
