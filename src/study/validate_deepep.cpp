@@ -3,6 +3,8 @@
 // linearly from two sizes: from there on every token takes as long as the one before.
 #include "study/validate_deepep.hpp"
 
+#include "study/validate_rows.hpp"
+
 #include <moehub/error.hpp>
 #include <moehub/layer.hpp>
 #include <moehub/presets.hpp>
@@ -53,22 +55,10 @@ std::vector<DeepEpCase> parse(const CsvRow& row, const std::string& system, bool
     return cases;
 }
 
-/// Only what the layer's communication depends on; the experts' width is any.
-Model model_of(const DeepEpCase& what) {
-    Model model;
-    model.name = "measured layer";
-    model.layers = 1;
-    model.hidden = what.hidden;
-    model.experts = what.experts;
-    model.top_k = what.top_k;
-    model.expert_ffn = what.hidden;
-    return model;
-}
-
 RowTimes simulate(const DeepEpCase& what, const Machine& machine, std::int64_t tokens) {
     SystemSpec system = load_system(what.system);
     if (what.sms > 0) system.communication_sms = what.sms;
-    const Model model = model_of(what);
+    const Model model = model_of_rows(what.hidden, what.experts, what.top_k);
     const Routing routing = make_routing(parse_routing("uniform"), model, tokens * what.gpus);
     const Placement placement = contiguous_placement(what.experts, what.gpus);
     LayerOptions options;

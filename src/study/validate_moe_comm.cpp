@@ -15,23 +15,11 @@ Prediction skip(std::string why, std::string who = {}) {
     return {std::nullopt, std::move(why), std::move(who)};
 }
 
-/// Only what the layer's communication depends on; the experts' width is any.
-Model model_of(const MoeCommCase& what) {
-    Model model;
-    model.name = "published layer";
-    model.layers = 1;
-    model.hidden = what.hidden;
-    model.experts = what.experts;
-    model.top_k = what.top_k;
-    model.expert_ffn = what.hidden;
-    return model;
-}
-
 LayerResult run(const MoeCommCase& what, const Machine& machine) {
     SystemSpec system = load_system(what.system);
     system.dispatch_element = what.dispatch_element;
     system.combine_element = what.combine_element;
-    const Model model = model_of(what);
+    const Model model = model_of_rows(what.hidden, what.experts, what.top_k);
     const RoutingSpec spec = parse_routing(what.routing == "perfect" ? "balanced" : what.routing);
     const Routing routing = make_routing(spec, model, what.tokens_per_gpu * what.gpus);
     const Placement placement = contiguous_placement(what.experts, what.gpus);
@@ -41,6 +29,17 @@ LayerResult run(const MoeCommCase& what, const Machine& machine) {
 }
 
 }  // namespace
+
+Model model_of_rows(int hidden, int experts, int top_k) {
+    Model model;
+    model.name = "measured layer";
+    model.layers = 1;
+    model.hidden = hidden;
+    model.experts = experts;
+    model.top_k = top_k;
+    model.expert_ffn = hidden;
+    return model;
+}
 
 Prediction predict_moe_comm(const MoeCommCase& what, const PredictContext&) {
     if (what.phase != "dispatch" && what.phase != "combine")

@@ -2,6 +2,7 @@
 #pragma once
 #include "study/validate_kinds.hpp"
 
+#include <moehub/model.hpp>
 #include <moehub/operators.hpp>
 #include <moehub/units.hpp>
 
@@ -41,6 +42,8 @@ struct MoeCommCase {
     double dispatch_element = 0;  ///< bytes
     double combine_element = 0;   ///< bytes
 };
+/// A layer of which only rows move: what its communication depends on, experts of any width.
+Model model_of_rows(int hidden, int experts, int top_k);
 std::vector<MoeCommCase> parse_moe_comm(const CsvRow& row);
 Prediction predict_moe_comm(const MoeCommCase& what, const PredictContext& context);
 
