@@ -126,7 +126,7 @@ TEST_F(CompareCli, SoftwareIsTheSameForAllWhereItIsAskedFor) {
     for (const json& one : all["results"]) {
         EXPECT_EQ(one["software"]["host"], "graph") << one["system"];
         EXPECT_EQ(one["software"]["fused_activation"], true) << one["system"];
-        EXPECT_EQ(one["software"]["fp8_experts"], true) << one["system"];
+        EXPECT_EQ(one["software"]["expert_format"], "fp8") << one["system"];
         EXPECT_LE(one["share_of_ideal"], 1.0) << one["system"];
     }
     const Outcome wrong = moehub("compare --host lazy");

@@ -57,9 +57,9 @@ TEST_P(IdealIsABound, of_every_system) {
     const Placement placement = contiguous_placement(layer.model.experts, layer.machine.gpus());
     const LayerInput input{layer.machine, layer.model, routing, placement};
     SystemSpec ideal = with_software(load_system("ideal"), software);
-    ideal.fp8_experts = false;
+    ideal.expert_format = NumberFormat::bf16;
     const Ps bf16 = simulate_layer(input, ideal, layer.options).time;
-    ideal.fp8_experts = true;
+    ideal.expert_format = NumberFormat::fp8;
     const Ps fp8 = simulate_layer(input, ideal, layer.options).time;
     for (const SystemInfo& info : all_systems()) {
         SystemSpec system = with_software(load_system(info.name), software);
@@ -69,7 +69,7 @@ TEST_P(IdealIsABound, of_every_system) {
             continue;
         }
         const Ps time = simulate_layer(input, system, layer.options).time;
-        const Ps bound = system.fp8_experts ? fp8 : bf16;
+        const Ps bound = system.narrow_experts() ? fp8 : bf16;
         EXPECT_LE(bound, time) << fmt::format(
             "{}, {}: {} {} GPUs, {} tokens, {} pass, {} of ideal", info.name,
             software_words(system), layer.machine.name, layer.machine.gpus(), layer.tokens,

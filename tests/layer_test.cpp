@@ -231,7 +231,7 @@ TEST(Layer, nothing_beats_ideal) {
             layer.tokens = tokens;
             const Ps ideal = layer.run("ideal").time;
             for (const std::string& system : system_names()) {
-                if (!layer.allowed(system) || load_system(system).fp8_experts) continue;
+                if (!layer.allowed(system) || load_system(system).narrow_experts()) continue;
                 EXPECT_GE(layer.run(system).time, ideal)
                     << system << ", " << model << ", " << tokens << " tokens";
             }
@@ -246,7 +246,7 @@ TEST_P(EverySystem, cannot_read_weights_faster_than_hbm) {
     layer.machine.gpu.hbm_bandwidth = 100e9;
     layer.model = load_model("qwen2-moe-2.7b-moehub");
     layer.tokens = 512;
-    const double element = load_system(GetParam()).fp8_experts ? 1 : 2;
+    const double element = load_system(GetParam()).narrow_experts() ? 1 : 2;
     const double weights = 8.0 * 3 * 2048 * 1408 * element;  // of the eight experts of a GPU
     EXPECT_GT(to_seconds(layer.run(GetParam()).time), weights / 100e9);
 }
@@ -258,7 +258,7 @@ TEST_P(EverySystem, does_not_find_the_weights_of_few_experts_in_l2) {
     layer.model = load_model("qwen3-30b-a3b");
     layer.tokens = 4096;
     if (!layer.allowed(GetParam())) GTEST_SKIP() << "it needs another machine";
-    const double element = load_system(GetParam()).fp8_experts ? 1 : 2;
+    const double element = load_system(GetParam()).narrow_experts() ? 1 : 2;
     const double weights = 2.0 * 3 * 2048 * 768 * element;  // of the two experts of a GPU
     EXPECT_GT(to_seconds(layer.run(GetParam()).time), weights / 100e9);
 }

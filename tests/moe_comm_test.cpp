@@ -165,7 +165,7 @@ TEST(MoeComm, fp8_layers_take_as_long_as_published_on_an_h200) {
     for (const Published& row : {Published{128, 265, 414}, Published{8192, 3269, 4318}}) {
         run.tokens = row.tokens;
         EXPECT_NEAR(without_router(run("mega-moe"), run) / row.mega_moe, 1, 0.15) << row.tokens;
-        EXPECT_NEAR(without_router(run("deepep", {"fp8_experts=true"}), run) / row.deepep, 1, 0.15)
+        EXPECT_NEAR(without_router(run("deepep", {"expert_format=fp8"}), run) / row.deepep, 1, 0.15)
             << row.tokens;
     }
 }

@@ -187,7 +187,7 @@ TEST(Pays, fp8_sends_half_of_the_rows_and_computes_faster) {
     for (const std::string system : {"megatron-te", "fastermoe", "tutel", "ccfuser", "comet",
                                      "deepep", "deepep-ll", "one-sided", "flashdmoe", "moe-hub"}) {
         const LayerResult bf16 = run(system, {"dispatch_element=2"});
-        const LayerResult fp8 = run(system, {"dispatch_element=1", "fp8_experts=true"});
+        const LayerResult fp8 = run(system, {"dispatch_element=1", "expert_format=fp8"});
         EXPECT_LT(static_cast<double>(fp8.bytes_up) / static_cast<double>(bf16.bytes_up), 0.8)
             << system;
         EXPECT_LT(fp8.time, bf16.time) << system;

@@ -67,7 +67,7 @@ TEST(Torch, fuses_nothing_and_computes_in_bf16) {
     system.fused_activation = true;
     EXPECT_THROW(check_layer(input_of(layer), system, layer.options), InputError);
     system = load_system("torch");
-    system.fp8_experts = true;
+    system.expert_format = NumberFormat::fp8;
     EXPECT_THROW(check_layer(input_of(layer), system, layer.options), InputError);
 }
 

@@ -76,6 +76,10 @@ struct LayerResult {
     Ps first_gemm = 0;  ///< from the start to the end of the last GEMM-1
     Ps dispatch = 0;    ///< where rows move in a step of their own, until all have arrived; else 0
     Ps combine = 0;     ///< likewise, of the results
+    /// Where their kernels can leave the SMs while rows are underway: what they take without that.
+    /// Of the GPU with most; else 0.
+    Ps dispatch_work = 0;
+    Ps combine_work = 0;
     Breakdown breakdown;
     Ps host_lead = 0;          ///< by which an eager host was ahead of the GPUs in the end
     Bytes bytes_up = 0;        ///< on the wire, GPUs to switches and NICs, headers included

@@ -24,6 +24,7 @@ struct LayerOptions {
     Bytes page_pool = 0;           ///< of one GPU, for all its pages; 0: no limit
     Pass pass = Pass::forward;
     bool recorded = false;  ///< forward: autograd notes every operator for the way back
+    bool router = true;     ///< false: tokens come with their experts chosen
     bool compute = true;    ///< false: only rows move; routing and experts take no time
     bool verify = false;    ///< rows carry numbers, compared with the reference layer
 };

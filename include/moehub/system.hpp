@@ -1,6 +1,7 @@
 /// System: how a MoE layer is executed. A program (src/systems) and its parameters, as plain
 /// values: presets/systems/*.toml, or a file of the user's own.
 #pragma once
+#include <moehub/kernel_calls.hpp>
 #include <moehub/units.hpp>
 
 #include <memory>
@@ -42,18 +43,19 @@ struct SystemSpec {
 
     StoreQueue stores = StoreQueue::per_peer;
     HubUnits hub = HubUnits::moe_hub;
-    bool switch_copies = true;    ///< switches copy rows and add results; false: one by one
-    int communication_sms = 0;    ///< SMs that communication holds while it runs
-    int sending_sms = 0;          ///< SMs that read rows and store them away
-    int combining_sms = 0;        ///< SMs that load sums of results
-    Bytes load_window = 32768;    ///< of loads that one of those keeps in flight
-    Bytes packet = 0;             ///< largest payload that its packets have; 0: the link's
-    int chunk_rows = 1;           ///< rows that one store to a peer's queue holds
-    int group_gpus = 1;           ///< GPUs that exchange rows in one step
-    int chunks = 1;               ///< pieces in which rows travel, so that compute can start
-    bool host_waits = false;      ///< the host must know the counts before it goes on
-    double tensor_share = 1;      ///< of the tensor cores' rate in plain GEMMs that its GEMMs reach
-    bool fp8_experts = false;     ///< the experts' matrices are FP8
+    bool switch_copies = true;  ///< switches copy rows and add results; false: one by one
+    int communication_sms = 0;  ///< SMs that communication holds while it runs
+    int sending_sms = 0;        ///< SMs that read rows and store them away
+    int combining_sms = 0;      ///< SMs that load sums of results
+    Bytes load_window = 32768;  ///< of loads that one of those keeps in flight
+    Bytes packet = 0;           ///< largest payload that its packets have; 0: the link's
+    int chunk_rows = 1;         ///< rows that one store to a peer's queue holds
+    int group_gpus = 1;         ///< GPUs that exchange rows in one step
+    int chunks = 1;             ///< pieces in which rows travel, so that compute can start
+    bool host_waits = false;    ///< the host must know the counts before it goes on
+    double tensor_share = 1;    ///< of the tensor cores' rate in plain GEMMs that its GEMMs reach
+    /// Of the experts' matrices, and of rows as they read them.
+    NumberFormat expert_format = NumberFormat::bf16;
     double dispatch_element = 2;  ///< bytes of an element on its way to the experts
     double combine_element = 2;   ///< bytes of an element on its way back
     Ps dispatch_start = 0;        ///< of the dispatch, from launch to the first packet
@@ -65,6 +67,8 @@ struct SystemSpec {
     Ps barrier = 0;                  ///< of all GPUs inside a kernel, beyond its packets' way
 
     std::shared_ptr<const OwnProgram> own;  ///< instead of `program`: a user's (program.hpp)
+
+    bool narrow_experts() const { return expert_format != NumberFormat::bf16; }
 };
 
 /// The software around a system: what is set here replaces the system's own, so that several can be

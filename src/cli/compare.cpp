@@ -49,7 +49,7 @@ Usual usual_systems(const LayerCase& layer) {
             out.push_back(published.name + " (whole models: moehub model --training)");
             continue;
         }
-        if (published.fp8_experts && !fp8) {
+        if (published.narrow_experts() && !fp8) {
             out.push_back(published.name + " (computes in FP8: --fp8)");
             continue;
         }

@@ -1,7 +1,9 @@
 #include "layers/expert_kernels.hpp"
 
 #include "layers/rows.hpp"
+#include "sim/gpu/expert_gemm.hpp"
 #include "sim/gpu/grouped_gemm.hpp"
+#include "sim/kernels/kernel_memory.hpp"
 
 #include <numeric>
 
@@ -13,19 +15,23 @@ GemmPlan plan(const MoeLayer& layer, const std::vector<std::int64_t>& rows, bool
     const bool several = layer.input.model.gated && up != layer.backward();
     const std::int64_t inner = (several ? 2 : 1) * std::int64_t{layer.inner()};
     const std::int64_t hidden = layer.input.model.hidden;
-    GroupedShape shape{rows, up ? hidden : inner, up ? inner : hidden};
-    shape.fp8 = layer.system.fp8_experts;
     const FusedEnd end = up ? layer.end_of_up(layer.inner()) : FusedEnd{};
+    const Gpu& gpu = layer.input.machine.gpu;
+    if (gpu.library != "torch" && !layer.backward())
+        return plan_expert_gemm(gpu, {rows, up ? hidden : inner, up ? inner : hidden,
+                                      layer.system.expert_format, end.stored, end.read});
+    GroupedShape shape{rows, up ? hidden : inner, up ? inner : hidden};
+    shape.fp8 = layer.system.narrow_experts();
     shape.stored = end.stored;
     shape.beside = end.read;
     shape.cold = true;  // other layers' weights went through L2 since
-    return plan_grouped_gemm(layer.input.machine.gpu, shape);
+    return plan_grouped_gemm(gpu, shape);
 }
 
 }  // namespace
 
 double expert_bytes(const MoeLayer& layer) {
-    return (layer.system.fp8_experts ? 1 : 2) * static_cast<double>(layer.input.model.hidden);
+    return bytes_of(layer.system.expert_format) * static_cast<double>(layer.input.model.hidden);
 }
 
 Process quantise_tokens(MoeLayer& layer, GpuId gpu) {
@@ -37,7 +43,8 @@ Process quantise_tokens(MoeLayer& layer, GpuId gpu) {
 }
 
 Process convert_rows(MoeLayer& layer, GpuId gpu, std::int64_t rows) {
-    if (!layer.options.compute || layer.dispatches_fp8() == layer.system.fp8_experts) co_return;
+    if (!layer.options.compute || layer.dispatches_fp8() == layer.system.narrow_experts())
+        co_return;
     co_await layer.host(gpu).launch(1);
     if (rows == 0) co_return;
     const auto count = static_cast<double>(rows);

@@ -99,6 +99,8 @@ LayerResult Gpus::measured() const {
     made.time = end_;
     made.dispatch = dispatch_.time();
     made.combine = combine_.time();
+    made.dispatch_work = dispatch_.work;
+    made.combine_work = combine_.work;
     made.first_gemm = first_gemm_;
     made.breakdown = breakdown();
     made.host_lead = host_lead_gained();

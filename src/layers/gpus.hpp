@@ -65,6 +65,9 @@ class Gpus {
     void dispatch_ended(GpuId gpu) { dispatch_.ended(endpoint(gpu).now()); }
     void combine_began(GpuId gpu) { combine_.began(endpoint(gpu).now()); }
     void combine_ended(GpuId gpu) { combine_.ended(endpoint(gpu).now()); }
+    // What a GPU's kernels had to do of either, where they need not wait for rows on their SMs.
+    void dispatch_worked(Ps time) { dispatch_.worked(time); }
+    void combine_worked(Ps time) { combine_.worked(time); }
     void first_gemm_ended(GpuId gpu);
     void ended(GpuId gpu);  ///< the layer is over on this GPU
 
@@ -94,8 +97,10 @@ class Gpus {
     struct Phase {
         Ps begin = 0;
         Ps end = 0;
+        Ps work = 0;
         void began(Ps now) { begin = std::max(begin, now); }
         void ended(Ps now) { end = std::max(end, now); }
+        void worked(Ps time) { work = std::max(work, time); }
         Ps time() const { return std::max<Ps>(0, end - begin); }
     };
     /// A layer's program on a GPU that starts later than others.

@@ -1,5 +1,6 @@
 // The kernels that every system runs.
 #include "layers/moe_layer.hpp"
+#include "sim/gpu/expert_gemm.hpp"
 #include "sim/gpu/gemm.hpp"
 #include "sim/gpu/part_of_gpu.hpp"
 
@@ -10,8 +11,16 @@ namespace {
 
 constexpr bool kCold = true;  ///< the other experts' weights went through L2 before
 
-GemmPlan plan(const Gpu& gpu, const GemmShape& shape, const GemmPlan* like) {
+/// A serving engine's library has kernels of its own for experts.
+GemmPlan plan(const MoeLayer& layer, const Gpu& gpu, const GemmShape& shape, const GemmPlan* like) {
     if (shape.rows == 0) return {};
+    if (gpu.library != "torch" && !layer.backward()) {
+        ExpertShape experts{{shape.rows}, shape.k, shape.n, layer.system.expert_format};
+        experts.stored = shape.stored;
+        experts.beside = shape.beside;
+        experts.tile_rows = like != nullptr ? like->tile_rows : shape.tile_rows;
+        return plan_expert_gemm(gpu, experts);
+    }
     return like == nullptr ? plan_gemm(gpu, shape) : plan_gemm_like(gpu, shape, *like);
 }
 
@@ -23,7 +32,7 @@ GemmShape up_shape(const MoeLayer& layer, std::int64_t rows) {
     const FusedEnd end = layer.end_of_up(layer.inner());
     shape.stored = end.stored;
     shape.beside = end.read;
-    shape.fp8 = layer.system.fp8_experts;
+    shape.fp8 = layer.system.narrow_experts();
     return shape;
 }
 
@@ -31,7 +40,7 @@ GemmShape up_shape(const MoeLayer& layer, std::int64_t rows) {
 GemmShape down_shape(const MoeLayer& layer, std::int64_t rows) {
     const std::int64_t matrices = layer.input.model.gated && layer.backward() ? 2 : 1;
     GemmShape shape{rows, matrices * layer.inner(), layer.input.model.hidden, kCold};
-    shape.fp8 = layer.system.fp8_experts;
+    shape.fp8 = layer.system.narrow_experts();
     return shape;
 }
 
@@ -39,24 +48,24 @@ GemmShape down_shape(const MoeLayer& layer, std::int64_t rows) {
 
 GemmPlan MoeLayer::plan_up(std::int64_t rows) const {
     if (!options.compute) return {};
-    return plan(input.machine.gpu, up_shape(*this, rows), nullptr);
+    return plan(*this, input.machine.gpu, up_shape(*this, rows), nullptr);
 }
 
 GemmPlan MoeLayer::plan_up_on(std::int64_t rows_here, int sms) const {
     if (!options.compute) return {};
-    return plan(with_sms(input.machine.gpu, sms), up_shape(*this, rows_here), nullptr);
+    return plan(*this, with_sms(input.machine.gpu, sms), up_shape(*this, rows_here), nullptr);
 }
 
 GemmPlan MoeLayer::plan_down(std::int64_t rows) const {
     if (!options.compute) return {};
-    return plan(input.machine.gpu, down_shape(*this, rows), nullptr);
+    return plan(*this, input.machine.gpu, down_shape(*this, rows), nullptr);
 }
 
 GemmPlan MoeLayer::plan_down_part(std::int64_t rows, int parts, int sms) const {
     if (!options.compute) return {};
     GemmShape shape = down_shape(*this, rows);
     shape.n = (shape.n - 1) / parts + 1;
-    return plan(with_sms(input.machine.gpu, sms), shape, nullptr);
+    return plan(*this, with_sms(input.machine.gpu, sms), shape, nullptr);
 }
 
 GemmPlan MoeLayer::plan_down_and_send(std::int64_t rows, std::int64_t tile_rows) const {
@@ -67,15 +76,15 @@ GemmPlan MoeLayer::plan_down_and_send(std::int64_t rows, std::int64_t tile_rows)
     const double last = static_cast<double>(experts_.size()) / input.model.experts;
     shape.send_row = std::min(1.0, last) * away * static_cast<double>(combine_bytes()) /
                      input.machine.link.bandwidth;
-    return plan(input.machine.gpu, shape, nullptr);
+    return plan(*this, input.machine.gpu, shape, nullptr);
 }
 
 GemmPlan MoeLayer::plan_up_like(std::int64_t rows, const GemmPlan& like) const {
-    return plan(input.machine.gpu, up_shape(*this, rows), &like);
+    return plan(*this, input.machine.gpu, up_shape(*this, rows), &like);
 }
 
 GemmPlan MoeLayer::plan_down_like(std::int64_t rows, const GemmPlan& like) const {
-    return plan(input.machine.gpu, down_shape(*this, rows), &like);
+    return plan(*this, input.machine.gpu, down_shape(*this, rows), &like);
 }
 
 FusedEnd MoeLayer::end_of_up(std::int64_t width) const {
@@ -92,12 +101,12 @@ Traffic MoeLayer::activation(std::int64_t rows_here, std::int64_t width) const {
     const double inputs = input.model.gated ? 2 : 1;
     if (backward()) return {.read = (inputs + 1) * 2 * elements, .written = inputs * 2 * elements};
     Traffic traffic{.read = inputs * 2 * elements, .written = 2 * elements};
-    if (system.fp8_experts) traffic.written = quantise_traffic(elements, 128).written;
+    if (system.narrow_experts()) traffic.written = quantise_traffic(elements, 128).written;
     return traffic;
 }
 
 Process MoeLayer::route(GpuId gpu) {
-    if (!options.compute || backward()) co_return;
+    if (!options.compute || !options.router || backward()) co_return;
     co_await host(gpu).launch(4);  // logits, softmax, top-k, weights
     const std::int64_t count = tokens(gpu);
     const GemmPlan logits =
@@ -125,10 +134,10 @@ Process MoeLayer::run_shared(GpuId gpu) {
     const FusedEnd end = end_of_up(width);
     shapes.front().stored = end.stored;
     shapes.front().beside = end.read;
-    for (GemmShape& shape : shapes) shape.fp8 = system.fp8_experts;
+    for (GemmShape& shape : shapes) shape.fp8 = system.narrow_experts();
     for (std::size_t i = 0; i < shapes.size(); ++i) {
         co_await host(gpu).launch(1);
-        const GemmPlan gemm = plan_gemm(input.machine.gpu, shapes[i]);
+        const GemmPlan gemm = plan(*this, input.machine.gpu, shapes[i], nullptr);
         co_await run_gemm(card(gpu), gemm, sim::Priority::low);
         if (i > 0 || system.fused_activation) continue;
         co_await host(gpu).launch(1);
@@ -157,7 +166,7 @@ Process MoeLayer::weight_gradients(GpuId gpu) {
             const std::int64_t rows_here = rows_on(rank_of(gpu), expert);
             if (rows_here == 0) continue;
             GemmShape shape{matrices * inner(), rows_here, input.model.hidden, kCold};
-            shape.fp8 = system.fp8_experts;
+            shape.fp8 = system.narrow_experts();
             endpoint(gpu).spawn("gradient of an expert",
                                 run_gradient(card(gpu), plan_gemm(input.machine.gpu, shape), done));
             ++started;

@@ -35,7 +35,11 @@ Fields fields_of(SystemSpec& s) {
         {"chunks", &s.chunks, count, {1, 1024}, "pieces in which rows travel"},
         {"host_waits", &s.host_waits, flag, {}, "for the counts, before it goes on"},
         {"tensor_share", &s.tensor_share, number, {0.01, 1}, "of a plain GEMM's rate"},
-        {"fp8_experts", &s.fp8_experts, flag, {}, "matrices of the experts"},
+        {"expert_format",
+         moehub::choice(s.expert_format, {"bf16", "fp8", "fp8-block", "nvfp4"}),
+         Kind::choice,
+         {},
+         "matrices of the experts"},
         {"dispatch_element", &s.dispatch_element, number, kElement, "bytes on the way out"},
         {"combine_element", &s.combine_element, number, kElement, "bytes on the way back"},
         {"dispatch_start", &s.dispatch_start, time, kTime, "launch to first packet"},
@@ -93,7 +97,7 @@ SystemSpec with_software(SystemSpec system, const Software& software) {
     if (system.program != "ideal") system.host = software.host.value_or(system.host);
     system.fused_activation = software.fused_activation.value_or(system.fused_activation);
     if (!software.fp8) return system;
-    system.fp8_experts = *software.fp8;
+    system.expert_format = *software.fp8 ? NumberFormat::fp8 : NumberFormat::bf16;
     system.dispatch_element = *software.fp8 ? 1 : 2;
     return system;
 }
@@ -101,7 +105,8 @@ SystemSpec with_software(SystemSpec system, const Software& software) {
 std::string software_words(const SystemSpec& system) {
     std::string words = system.host == HostMode::eager ? "eager" : "graph";
     if (system.fused_activation) words += ", fused";
-    if (system.fp8_experts) return words + ", FP8";
+    if (system.expert_format == NumberFormat::nvfp4) return words + ", NVFP4";
+    if (system.narrow_experts()) return words + ", FP8";
     return system.dispatch_element <= 1 ? words + ", FP8 rows" : words;
 }
 

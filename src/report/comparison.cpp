@@ -130,7 +130,7 @@ std::string software_text(const Comparison& comparison) {
     if (any([](const ComparisonRow& row) { return row.result.host_waits; }))
         out += ";\nwaits: the host must know counts of rows before it goes on";
     if (any([](const ComparisonRow& row) {
-            return row.system.dispatch_element <= 1 && !row.system.fp8_experts;
+            return row.system.dispatch_element <= 1 && !row.system.narrow_experts();
         }))
         out += "; FP8 rows: sent in FP8, computed in BF16";
     out += ".\n";

@@ -27,7 +27,7 @@ Json row_json(const ComparisonRow& row, bool with_software) {
         json["software"] = {{"host", row.system.host == HostMode::eager ? "eager" : "graph"},
                             {"host_waits", result.host_waits},
                             {"fused_activation", row.system.fused_activation},
-                            {"fp8_experts", row.system.fp8_experts},
+                            {"expert_format", name_of(row.system.expert_format)},
                             {"dispatch_element", row.system.dispatch_element}};
     json["time_us"] = to_us(result.time);
     json["speedup"] = row.speedup;

@@ -6,6 +6,7 @@
 #include <moehub/presets.hpp>
 
 #include <algorithm>
+#include <map>
 
 namespace moehub {
 namespace {
@@ -31,10 +32,7 @@ const LayerResult* find(const std::vector<LayerResult>& results, std::string_vie
 }
 
 /// By the format in which experts compute; nothing where ideal was not asked for.
-struct IdealTimes {
-    std::optional<Ps> bf16;
-    std::optional<Ps> fp8;
-};
+using IdealTimes = std::map<NumberFormat, Ps>;
 
 /// Where systems compute in another format than ideal was asked for, ideal runs in theirs, too.
 IdealTimes ideal_times(const LayerInput& input, const std::vector<SystemSpec>& systems,
@@ -43,13 +41,12 @@ IdealTimes ideal_times(const LayerInput& input, const std::vector<SystemSpec>& s
     const LayerResult* const found = find(results, kIdeal);
     if (found == nullptr) return times;
     SystemSpec ideal = systems[static_cast<std::size_t>(found - results.data())];
-    (ideal.fp8_experts ? times.fp8 : times.bf16) = found->time;
-    ideal.fp8_experts = !ideal.fp8_experts;
-    const bool wanted = std::any_of(systems.begin(), systems.end(), [&](const SystemSpec& system) {
-        return system.fp8_experts == ideal.fp8_experts;
-    });
-    if (!wanted) return times;
-    (ideal.fp8_experts ? times.fp8 : times.bf16) = simulate_layer(input, ideal, options).time;
+    times[ideal.expert_format] = found->time;
+    for (const SystemSpec& system : systems) {
+        if (times.contains(system.expert_format)) continue;
+        ideal.expert_format = system.expert_format;
+        times[ideal.expert_format] = simulate_layer(input, ideal, options).time;
+    }
     return times;
 }
 
@@ -88,14 +85,14 @@ Comparison compare_systems(const LayerInput& input, const std::vector<SystemSpec
                                       [](const auto& a, const auto& b) { return a.time < b.time; });
     Comparison comparison;
     comparison.baseline = baseline->system;
-    if (ideal.bf16 && ideal.fp8)
-        comparison.other_ideal =
-            find(results, kIdeal)->time == *ideal.bf16 ? ideal.fp8 : ideal.bf16;
     for (std::size_t i = 0; i < systems.size(); ++i) {
         const LayerResult& result = results[i];
         ComparisonRow row{systems[i], result, ratio(baseline->time, result.time), {}};
-        const std::optional<Ps>& bound = systems[i].fp8_experts ? ideal.fp8 : ideal.bf16;
-        if (bound) row.share_of_ideal = ratio(*bound, result.time);
+        if (const auto bound = ideal.find(systems[i].expert_format); bound != ideal.end()) {
+            row.share_of_ideal = ratio(bound->second, result.time);
+            if (bound->second != find(results, kIdeal)->time)
+                comparison.other_ideal = bound->second;
+        }
         comparison.rows.push_back(std::move(row));
     }
     return comparison;

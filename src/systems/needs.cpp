@@ -1,5 +1,7 @@
 #include "systems/needs.hpp"
 
+#include "sim/kernels/fused_moe.hpp"
+
 #include <moehub/error.hpp>
 
 #include <algorithm>
@@ -19,6 +21,17 @@ bool uneven(const Placement& placement) {
                        [&](const auto& some) { return some.size() != experts.front().size(); });
 }
 
+/// Why the card cannot compute experts in the format; empty: it can.
+std::string missing_kernel(const Gpu& gpu, NumberFormat format) {
+    if (gpu.library == "torch")
+        return format == NumberFormat::nvfp4
+                   ? "experts in nvfp4 need a serving engine's kernels, found torch's"
+                   : "";
+    if (moe_of(gpu.libraries.at(gpu.library), format).start > 0) return "";
+    return fmt::format("kernel library {} has no MoE kernel in {} for this card", gpu.library,
+                       name_of(format));
+}
+
 }  // namespace
 
 void check_needs(const LayerInput& in, const SystemSpec& system, const Needs& needs,
@@ -26,6 +39,8 @@ void check_needs(const LayerInput& in, const SystemSpec& system, const Needs& ne
     const auto fail = [&](const std::string& why) {
         throw InputError(fmt::format("{} cannot run this: {}", system.name, why));
     };
+    if (const std::string why = missing_kernel(in.machine.gpu, system.expert_format); !why.empty())
+        fail(why);
     if (system.overlap_passes)
         fail(
             "it overlaps a forward with a backward pass: whole models in training (moehub model "
@@ -57,15 +72,15 @@ void check_needs(const LayerInput& in, const SystemSpec& system, const Needs& ne
     if (needs.spare_sms && system.communication_sms >= in.machine.gpu.sms)
         fail(fmt::format("communication holds {} SMs, and a GPU of {} has {}",
                          system.communication_sms, in.machine.name, in.machine.gpu.sms));
-    if (needs.as_sent && system.fp8_experts != (system.dispatch_element <= 1))
+    if (needs.as_sent && system.narrow_experts() != (system.dispatch_element <= 1))
         fail(
             fmt::format("its experts read rows as they are sent: found dispatch_element {} and {} "
                         "experts",
-                        system.dispatch_element, system.fp8_experts ? "FP8" : "BF16"));
+                        system.dispatch_element, name_of(system.expert_format)));
     if (needs.one_kernel && !system.fused_activation)
         fail("fused_activation: found false, allowed true: it is one kernel");
     if (needs.plain &&
-        (system.fused_activation || system.fp8_experts || system.dispatch_element < 2))
+        (system.fused_activation || system.narrow_experts() || system.dispatch_element < 2))
         fail("it computes in BF16 and fuses nothing");
     const int lines = in.machine.moe_hub.rpm_entries;
     if (system.stores == StoreQueue::rpm && options.grain == Grain::row && lines < kLeastLines)

@@ -83,7 +83,7 @@ const std::vector<Program>& programs() {
          run_deepep,
          {.one_node = true, .whole_experts = true, .even_experts = true, .spare_sms = true},
          {"communication_sms", "packet", "chunk_rows", "host_waits", "barrier", "dispatch_element",
-          "combine_element", "dispatch_start", "combine_start", "fp8_experts", "stores",
+          "combine_element", "dispatch_start", "combine_start", "expert_format", "stores",
           "overlap_passes"}},
         {"deepep-ll",
          "deepep_ll.cpp",
@@ -166,7 +166,7 @@ const std::vector<Program>& programs() {
 }
 
 /// Parameters of every program: the software around it.
-constexpr std::string_view kEveryones[] = {"host", "fused_activation", "fp8_experts",
+constexpr std::string_view kEveryones[] = {"host", "fused_activation", "expert_format",
                                            "dispatch_element"};
 
 /// In the order in which they are listed; presets/systems has one of each.

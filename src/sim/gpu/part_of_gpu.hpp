@@ -8,6 +8,7 @@ namespace moehub {
 inline Gpu with_sms(Gpu gpu, int sms) {
     gpu.bf16_flops *= static_cast<double>(sms) / gpu.sms;
     gpu.fp8_flops *= static_cast<double>(sms) / gpu.sms;
+    gpu.nvfp4_flops *= static_cast<double>(sms) / gpu.sms;
     gpu.sms = sms;
     return gpu;
 }

@@ -152,6 +152,7 @@ Process dispatch(LowLatency& ll, GpuId gpu, Rows& received) {
     const Communicating communicating(card);
     const Grid grid = grid_of(layer);
     card.blocks.hold(grid.sms);
+    const Ps begun = endpoint.now();
     co_await endpoint.delay(rates.dispatch_start + grid.experts * rates.dispatch_expert);
     const std::vector<Rows> rows = rows_by_peer(layer, gpu);
     const std::vector<std::vector<Addressed>> tokens = by_token(layer, gpu, rows);
@@ -160,13 +161,16 @@ Process dispatch(LowLatency& ll, GpuId gpu, Rows& received) {
                        cast_tokens(ll, gpu, static_cast<std::size_t>(sm), tokens));
     co_await endpoint.until(ll.cast, grid.sms);
     send_counts(layer, ll.dispatch, gpu, rows, false);
+    const Ps sent = endpoint.now();
     co_await wait(ll.dispatch, gpu, layer.experts_of(gpu).size() * layer.gpus.count());
+    const Ps came = endpoint.now();
     received = ll.dispatch.take(gpu, kRows);
     const double packed =
         static_cast<double>(received.size()) * static_cast<double>(layer.dispatch_bytes());
     const double moved = packed * (1 + missed_in_l2(card.gpu, packed));
     co_await endpoint.delay(
         with_memory(card, endpoint, time_of(packed, rates.sum_store * grid.sms), moved));
+    layer.gpus.dispatch_worked(sent - begun + endpoint.now() - came);
     card.blocks.release(grid.sms);
 }
 
@@ -197,12 +201,15 @@ Process combine(LowLatency& ll, GpuId gpu, const std::vector<Rows>& results) {
     const Communicating communicating(card);
     const Grid grid = grid_of(layer);
     card.blocks.hold(grid.sms);
+    const Ps begun = endpoint.now();
     co_await endpoint.delay(rates.combine_start + grid.experts * rates.combine_expert);
     co_await send_results(ll, gpu, results);
+    const Ps sent = endpoint.now();
     std::size_t counts = 0;
     for (std::uint32_t peer = 0; peer < layer.gpus.count(); ++peer)
         counts += layer.experts_of(static_cast<GpuId>(peer)).size();
     co_await wait(ll.combine, gpu, counts);
+    const Ps came = endpoint.now();
     const auto bytes = static_cast<double>(layer.combine_bytes());
     const double loaded = bytes * static_cast<double>(layer.rows_of(gpu).size());
     const double moved =
@@ -211,6 +218,7 @@ Process combine(LowLatency& ll, GpuId gpu, const std::vector<Rows>& results) {
     const std::int64_t most = (layer.tokens(gpu) + sms - 1) / sms;  // tokens of an SM
     const Ps adding = time_of(static_cast<double>(most * layer.top_k()) * bytes, rates.sum_load);
     co_await endpoint.delay(with_memory(card, endpoint, adding, moved));
+    layer.gpus.combine_worked(sent - begun + endpoint.now() - came);
     card.blocks.release(grid.sms);
 }
 
