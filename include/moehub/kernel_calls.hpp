@@ -16,6 +16,7 @@ enum class NumberFormat {
     fp8,        ///< one scale a tensor
     fp8_block,  ///< DeepSeek's: a scale for 128 inputs, and for 128 × 128 weights
     nvfp4,      ///< 4 bits, a scale of one byte for 16
+    w4a16,      ///< weights of 4 bits, a scale of one byte for 32, multiplied in bf16: mxfp4, int4
 };
 
 /// A linear layer: [m, k] × [k, n]. Weights come from HBM.

@@ -39,7 +39,8 @@ class PredictionCache {
     PredictionCache(Gpu gpu, std::string library);
 
     /// As predict_kernel.
-    double seconds(const KernelCall& call);
+    const KernelCost& cost(const KernelCall& call);
+    double seconds(const KernelCall& call) { return cost(call).seconds; }
 
   private:
     using Key = std::array<std::int64_t, 13>;
@@ -50,7 +51,7 @@ class PredictionCache {
 
     Gpu gpu_;
     std::string library_;
-    std::unordered_map<Key, double, Hash> known_;
+    std::unordered_map<Key, KernelCost, Hash> known_;
 };
 
 /// Bytes that the call's inputs, weights, cache and results take in the card's memory.

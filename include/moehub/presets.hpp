@@ -1,10 +1,11 @@
-/// Machines, models, GPUs and systems by name or from TOML files.
+/// Machines, models, GPUs, systems and serving engines by name or from TOML files.
 ///
 /// A name that contains '/' or ends in ".toml" is a file; any other is a preset of the binary
 /// (presets/). A file may start from another: `extends = "dgx-h100"`. Overrides are `--set`
 /// arguments, "link.latency=300 ns", applied in order. Bad input throws InputError: one line with
 /// the file, its line, the key, what was found and what is allowed.
 #pragma once
+#include <moehub/engine.hpp>
 #include <moehub/gpu.hpp>
 #include <moehub/machine.hpp>
 #include <moehub/model.hpp>
@@ -22,27 +23,31 @@ Machine load_machine(const std::string& name_or_path, const Overrides& overrides
 Model load_model(const std::string& name_or_path, const Overrides& overrides = {});
 Gpu load_gpu(const std::string& name_or_path, const Overrides& overrides = {});
 SystemSpec load_system(const std::string& name_or_path, const Overrides& overrides = {});
+EngineSpec load_engine(const std::string& name_or_path, const Overrides& overrides = {});
 
 /// From TOML text; `origin` stands for the file in errors.
 Machine parse_machine(std::string_view text, const std::string& origin);
 Model parse_model(std::string_view text, const std::string& origin);
 Gpu parse_gpu(std::string_view text, const std::string& origin);
 SystemSpec parse_system(std::string_view text, const std::string& origin);
+EngineSpec parse_engine(std::string_view text, const std::string& origin);
 
 /// With units and a comment per key; reads back equal.
 std::string to_toml(const Machine& machine);
 std::string to_toml(const Model& model);
 std::string to_toml(const Gpu& gpu);
 std::string to_toml(const SystemSpec& system);
+std::string to_toml(const EngineSpec& engine);
 
 /// Quantities are plain numbers: picoseconds, bytes, per second.
 std::string to_json(const Machine& machine);
 std::string to_json(const Model& model);
 std::string to_json(const Gpu& gpu);
 std::string to_json(const SystemSpec& system);
+std::string to_json(const EngineSpec& engine);
 
 /// Names of a kind's presets in alphabetical order. Kinds: "machines", "models", "gpus",
-/// "systems".
+/// "systems", "engines".
 std::vector<std::string> preset_names(std::string_view kind);
 
 /// The preset's one-line title.

@@ -19,7 +19,7 @@ namespace moehub {
 namespace {
 
 std::vector<std::string> kinds() {
-    return {"machines", "models", "gpus", "generations", "systems"};
+    return {"machines", "models", "gpus", "generations", "systems", "engines"};
 }
 
 /// One width for all kinds, so that the whole list has two columns.
@@ -112,9 +112,9 @@ Command list_command() {
     const auto request = std::make_shared<Request>();
     return {
         "list",
-        "List the machines, models, GPUs and systems there are",
+        "List the machines, models, GPUs, systems and serving engines there are",
         {
-            {"kind", &request->kind, "machines, models, gpus or systems; without it all", "KIND"},
+            {"kind", &request->kind, "machines, models, gpus, generations, systems or engines; without it all", "KIND"},
             {"--json", &request->json, "print JSON"},
         },
         "Example:\n  moehub list machines",

@@ -35,6 +35,8 @@ void execute(const Request& request) {
         text = text_of(load_model(request.name, request.settings), request.json);
     else if (kind == "systems")
         text = text_of(load_system(request.name, request.settings), request.json);
+    else if (kind == "engines")
+        text = text_of(load_engine(request.name, request.settings), request.json);
     else
         text = text_of(load_gpu(request.name, request.settings), request.json);
     put(text, request.output);
@@ -46,7 +48,7 @@ Command show_command() {
     const auto request = std::make_shared<Request>();
     return {
         "show",
-        "Print everything known about a machine, model, GPU or system, as TOML with units",
+        "Print everything known about a machine, model, GPU, system or engine, as TOML with units",
         {
             {"name",
              &request->name,

@@ -48,7 +48,7 @@ const std::array<KernelCall, std::variant_size_v<KernelCall>>& empty_calls() {
 }
 
 constexpr std::array kFormats = {NumberFormat::bf16, NumberFormat::fp8, NumberFormat::fp8_block,
-                                 NumberFormat::nvfp4};
+                                 NumberFormat::nvfp4, NumberFormat::w4a16};
 
 }  // namespace
 

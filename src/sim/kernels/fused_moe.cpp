@@ -114,7 +114,7 @@ Product product(const Gpu& gpu, const Work& work, const MoeKernel& kernel, const
     const double sm_flops = kernel.tensor * flops_of(gpu, work.format) / gpu.sms;
     const double waves =
         std::max(1.0, work.rows.tiles[tile.height] * std::ceil(n / tile.columns) / gpu.sms);
-    const double bytes = work.rows.experts * n * inner * element +
+    const double bytes = work.rows.experts * n * inner * weight_bytes_of(work.format) +
                          work.rows.rows * (inner * element + n * kActivationBytes);
     return {waves * 2 * kTileRows[tile.height] * tile.columns * inner / sm_flops,
             bytes / bandwidth(gpu, kernel),
@@ -138,7 +138,7 @@ double pass_bytes(const Work& work, MoeStyle style) {
     const double element = bytes_of(work.format);
     const double rows = work.rows.rows;
     const double output = work.tokens * work.hidden * wide;
-    const bool quantised = work.format != NumberFormat::bf16;
+    const bool quantised = element < kActivationBytes;
     // Slots are all choices of all tokens, those that fall to other ranks among them.
     const double slots = work.tokens * work.top_k;
     if (style == MoeStyle::trtllm_gen) {
@@ -163,6 +163,7 @@ double pass_bytes(const Work& work, MoeStyle style) {
 const MoeKernel& moe_of(const KernelLibrary& library, NumberFormat format) {
     switch (format) {
         case NumberFormat::bf16:
+        case NumberFormat::w4a16:
             return library.moe_bf16;
         case NumberFormat::fp8:
             return library.moe_fp8;

@@ -5,7 +5,8 @@
 namespace moehub {
 
 std::string_view name_of(NumberFormat format) {
-    constexpr std::array<std::string_view, 4> kNames = {"bf16", "fp8", "fp8-block", "nvfp4"};
+    constexpr std::array<std::string_view, 5> kNames = {"bf16", "fp8", "fp8-block", "nvfp4",
+                                                        "w4a16"};
     return kNames[static_cast<std::size_t>(format)];
 }
 

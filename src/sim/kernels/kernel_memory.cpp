@@ -14,8 +14,8 @@ double d(std::int64_t value) {
 }
 
 double memory(const GemmCall& c) {
-    const double in = bytes_of(c.format);
-    return in * (d(c.m) * d(c.k) + d(c.k) * d(c.n)) + kHalf * d(c.m) * d(c.n);
+    return bytes_of(c.format) * d(c.m) * d(c.k) + weight_bytes_of(c.format) * d(c.k) * d(c.n) +
+           kHalf * d(c.m) * d(c.n);
 }
 
 double memory(const PrefillCall& c) {
@@ -42,7 +42,7 @@ double memory(const MlaDecodeCall& c) {
 
 double memory(const MoeCall& c) {
     const double weights = (c.gated ? 3.0 : 2.0) * d(c.hidden) * d(c.expert_ffn / c.tp) *
-                           d(c.experts / c.ep) * bytes_of(c.format);
+                           d(c.experts / c.ep) * weight_bytes_of(c.format);
     return weights + 2 * kHalf * d(c.tokens) * d(c.hidden);
 }
 
@@ -78,6 +78,7 @@ NumberFormat cache(const Call& call) {
 double bytes_of(NumberFormat format) {
     switch (format) {
         case NumberFormat::bf16:
+        case NumberFormat::w4a16:
             return 2;
         case NumberFormat::nvfp4:
             return 0.5 + 1.0 / 16;
@@ -86,8 +87,12 @@ double bytes_of(NumberFormat format) {
     }
 }
 
+double weight_bytes_of(NumberFormat format) {
+    return format == NumberFormat::w4a16 ? 0.5 + 1.0 / 32 : bytes_of(format);
+}
+
 double flops_of(const Gpu& gpu, NumberFormat format) {
-    if (format == NumberFormat::bf16) return gpu.bf16_flops;
+    if (bytes_of(format) == kHalf) return gpu.bf16_flops;
     return format == NumberFormat::nvfp4 ? gpu.nvfp4_flops : gpu.fp8_flops;
 }
 

@@ -17,6 +17,7 @@ NumberFormat format_of(const KernelCall& call);
 std::array<NumberFormat, 2> formats_of(const KernelCall& call);
 
 double bytes_of(NumberFormat format);                  ///< of a number, nvfp4's scales included
+double weight_bytes_of(NumberFormat format);           ///< the same of a weight
 double flops_of(const Gpu& gpu, NumberFormat format);  ///< dense, of the whole card
 
 }  // namespace moehub

@@ -208,6 +208,7 @@ Cut best_cut(const Gpu& gpu, const KernelLibrary& library, const GemmCall& call,
 }  // namespace
 
 const GemmFormat& gemm_of(const KernelLibrary& library, NumberFormat format) {
+    static const GemmFormat none;  // of weights alone in 4 bits nothing was measured
     switch (format) {
         case NumberFormat::bf16:
             return library.gemm_bf16;
@@ -215,6 +216,8 @@ const GemmFormat& gemm_of(const KernelLibrary& library, NumberFormat format) {
             return library.gemm_fp8;
         case NumberFormat::fp8_block:
             return library.gemm_fp8_block;
+        case NumberFormat::w4a16:
+            return none;
         default:
             return library.gemm_nvfp4;
     }

@@ -62,11 +62,11 @@ PredictionCache::Key PredictionCache::key_of(const KernelCall& call) {
     return key;
 }
 
-double PredictionCache::seconds(const KernelCall& call) {
+const KernelCost& PredictionCache::cost(const KernelCall& call) {
     const Key key = key_of(call);
     const auto known = known_.find(key);
     if (known != known_.end()) return known->second;
-    return known_[key] = predict_kernel(gpu_, library_, call).seconds;
+    return known_[key] = predict_kernel(gpu_, library_, call);
 }
 
 }  // namespace moehub

@@ -1,0 +1,47 @@
+/// Engine: how a serving engine runs a model's steps, as plain values: presets/engines/*.toml, or a
+/// file of the user's own. docs/serving.md says where each number comes from.
+#pragma once
+#include <moehub/units.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace moehub {
+
+/// How tokens of data-parallel attention reach experts on other GPUs of a worker, and return.
+enum class TokenExchange {
+    gather,      ///< all-gather of all tokens before the experts, reduce-scatter after them
+    all_to_all,  ///< a token once to each GPU that holds an expert of it
+};
+
+struct EngineSpec {
+    std::string name;
+    std::string title;  ///< one line for `moehub list`
+
+    // Kernel libraries, best first and separated by commas: the first that the card has runs.
+    std::string linear = "trtllm";
+    std::string attention = "trtllm";
+    std::string mla = "trtllm";
+    std::string moe = "trtllm";
+
+    bool mixed_steps = true;          ///< prompts share steps with decoding; false: steps of their
+                                      ///< own, for which decoding waits
+    std::int64_t step_tokens = 8192;  ///< most new tokens of a step on one attention rank
+    TokenExchange exchange = TokenExchange::gather;
+    bool one_shot = true;        ///< small all-reduces in one kernel; false: NCCL alone
+    bool shared_beside = false;  ///< shared experts run while routed ones do
+    double memory = 0.9;         ///< share of HBM for weights and cache
+
+    Ps host = 0;               ///< between two steps, not hidden: scheduler, inputs, sampled tokens
+    Ps host_request = 0;       ///< the same for each request of the step
+    Ps small_kernel = 0;       ///< launch of a norm, an activation, a copy
+    double small_kernels = 4;  ///< of them in a layer
+    double start_hidden = 0;   ///< of a kernel's launch and first loads, that part which the kernel
+                               ///< before covers (measured alone it covers nothing)
+    double hbm_share = 1;      ///< of the bandwidth that kernels reach when measured alone
+};
+
+/// Throws InputError when a value lies outside its limits, as reading a file would.
+void check(const EngineSpec& engine);
+
+}  // namespace moehub

@@ -1,0 +1,74 @@
+/// The field table of EngineSpec: a new field is one member in <moehub/engine.hpp> and one row
+/// here.
+#include "model/records.hpp"
+
+#include <moehub/engine.hpp>
+
+namespace moehub {
+
+Fields fields_of(EngineSpec& e) {
+    using enum Kind;
+    constexpr Limits kTime = {0, 1e12};
+    Fields fields = {
+        {"name", &e.name, text, {}, "of the engine"},
+        {"title", &e.title, text, {}, "one line"},
+        {"linear", &e.linear, text, {}, "libraries of linear layers, best first"},
+        {"attention", &e.attention, text, {}, "of attention"},
+        {"mla", &e.mla, text, {}, "of latent attention"},
+        {"moe", &e.moe, text, {}, "of routed experts"},
+        {"mixed_steps", &e.mixed_steps, flag, {}, "prompts share steps with decoding"},
+        {"step_tokens", &e.step_tokens, count, {1, 1 << 24}, "new ones of a step, at most"},
+        {"exchange",
+         moehub::choice(e.exchange, {"gather", "all-to-all"}),
+         Kind::choice,
+         {},
+         "of tokens, behind data-parallel attention"},
+        {"one_shot", &e.one_shot, flag, {}, "small all-reduces in one kernel"},
+        {"shared_beside", &e.shared_beside, flag, {}, "shared experts beside routed ones"},
+        {"memory", &e.memory, number, {0.05, 1}, "of HBM, for weights and cache"},
+        {"host", &e.host, time, kTime, "between two steps, not hidden"},
+        {"host_request", &e.host_request, time, kTime, "the same for each request"},
+        {"small_kernel", &e.small_kernel, time, kTime, "launch of a norm, an activation"},
+        {"small_kernels", &e.small_kernels, number, {0, 100}, "of them in a layer"},
+        {"start_hidden", &e.start_hidden, number, {0, 1}, "of launches, behind other kernels"},
+        {"hbm_share", &e.hbm_share, number, {0.1, 1}, "of what kernels reach alone"},
+    };
+    for (Field& field : fields) field.need = Need::optional;
+    return fields;
+}
+
+namespace {
+
+EngineSpec from_chain(const std::vector<Document>& chain, const Overrides& overrides) {
+    EngineSpec engine;
+    engine.name = chain.back().name;
+    fill(fields_of(engine), chain, overrides);
+    return engine;
+}
+
+}  // namespace
+
+void check(const EngineSpec& engine) {
+    EngineSpec copy = engine;
+    require_limits(fields_of(copy), Given{"engine " + engine.name});
+}
+
+EngineSpec load_engine(const std::string& name_or_path, const Overrides& overrides) {
+    return from_chain(load_chain("engines", name_or_path), overrides);
+}
+
+EngineSpec parse_engine(std::string_view text, const std::string& origin) {
+    return from_chain(parse_chain("engines", text, origin), {});
+}
+
+std::string to_toml(const EngineSpec& engine) {
+    EngineSpec copy = engine;
+    return print_toml(fields_of(copy));
+}
+
+std::string to_json(const EngineSpec& engine) {
+    EngineSpec copy = engine;
+    return print_json(fields_of(copy));
+}
+
+}  // namespace moehub
