@@ -68,7 +68,10 @@ struct SystemSpec {
 
     std::shared_ptr<const OwnProgram> own;  ///< instead of `program`: a user's (program.hpp)
 
-    bool narrow_experts() const { return expert_format != NumberFormat::bf16; }
+    /// Experts read rows of fewer bits than bf16 has.
+    bool narrow_experts() const {
+        return expert_format != NumberFormat::bf16 && expert_format != NumberFormat::w4a16;
+    }
 };
 
 /// The software around a system: what is set here replaces the system's own, so that several can be

@@ -63,6 +63,8 @@ std::vector<SystemSpec> load(const ModelArguments& arguments, std::vector<std::s
 void execute(const ModelArguments& request) {
     const LayerArguments& arguments = request.layer;
     require_writable(arguments.output);
+    if (request.serving.asked()) return serve_model_command(request);
+    require_no_serving(request.serving);
     if (is_dense(arguments)) return dense_model_command(request);
     if (request.overlap_gradients)
         throw InputError("--overlap-gradients: found with experts, allowed: with a dense model");
@@ -119,6 +121,7 @@ Command model_command() {
         {"--overlap-gradients", &request->overlap_gradients,
          "dense, training: weights' gradients while a sub-layer's rows travel"},
     };
+    add_serving_options(options, request->serving);
     add_layer_options(options, request->layer);
     add_software_options(options, request->layer);
     options.push_back({"--kernels", &request->layer.kernels,
@@ -135,7 +138,9 @@ Command model_command() {
         "Example:\n  moehub model --machine dgx-h800 --model mixtral-8x7b --tokens 8192 "
         "\\\n      --systems megatron-te,moe-hub --training\n"
         "  moehub model --model llama-7b --graphs\n"
-        "  moehub model --attention-tp 4 --attention-system cais",
+        "  moehub model --attention-tp 4 --attention-system cais\n"
+        "  moehub model --decode --machine h100-cluster --gpus 72 --model deepseek-v3 "
+        "\\\n      --context 2000 --batch-per-gpu 128",
         [request] { execute(*request); },
     };
 }

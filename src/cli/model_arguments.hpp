@@ -1,6 +1,7 @@
 /// What `moehub model` is asked.
 #pragma once
 #include "cli/layer_arguments.hpp"
+#include "cli/model_serving.hpp"
 
 #include <moehub/model_time.hpp>
 
@@ -8,6 +9,7 @@ namespace moehub {
 
 struct ModelArguments {
     LayerArguments layer;
+    ServingArguments serving;
     std::optional<std::string> systems;
     std::optional<std::string> sequence;
     std::optional<std::string> threads;

@@ -27,18 +27,6 @@ int int_of(std::string_view option, const std::string& text, Range allowed) {
 
 constexpr double kMost = 1e6;
 
-/// A number from 0 to `most`.
-double number_of(std::string_view option, const std::string& text, double most,
-                 std::string_view allowed) {
-    try {
-        if (const double number = parse_number(text); number >= 0 && number <= most) return number;
-    } catch (const InputError&) {
-        // Said better below.
-    }
-    throw InputError(
-        fmt::format("{}: found {}, allowed: {}", option, moehub::quoted(text), allowed));
-}
-
 /// As many as the machine's nodes make, where it is not said.
 int nodes_of(const PlaceArguments& arguments, const Machine& machine, int gpus) {
     if (arguments.nodes) return int_of("--nodes", *arguments.nodes, {1, kMostGpus});

@@ -15,6 +15,17 @@ std::int64_t count_of(std::string_view option, const std::string& text, Range al
                                  moehub::quoted(text), allowed.least, allowed.most));
 }
 
+double number_of(std::string_view option, const std::string& text, double most,
+                 std::string_view allowed) {
+    try {
+        if (const double number = parse_number(text); number >= 0 && number <= most) return number;
+    } catch (const InputError&) {
+        // Said better below.
+    }
+    throw InputError(
+        fmt::format("{}: found {}, allowed: {}", option, moehub::quoted(text), allowed));
+}
+
 Bytes size_of(std::string_view option, const std::string& text) {
     constexpr Bytes kMost = Bytes{1} << 40;
     std::string with_unit = text;

@@ -25,6 +25,10 @@ struct Range {
 /// A whole number within the range.
 std::int64_t count_of(std::string_view option, const std::string& text, Range allowed);
 
+/// A number from 0 to `most`; `allowed` says so in words.
+double number_of(std::string_view option, const std::string& text, double most,
+                 std::string_view allowed);
+
 /// Bytes, at least one. As nccl-tests takes them, too: no unit means bytes; K, M, G and T alone
 /// mean KiB … TiB.
 Bytes size_of(std::string_view option, const std::string& text);

@@ -16,6 +16,7 @@ Fields fields_of(EngineSpec& e) {
         {"attention", &e.attention, text, {}, "of attention"},
         {"mla", &e.mla, text, {}, "of latent attention"},
         {"moe", &e.moe, text, {}, "of routed experts"},
+        {"dispatched", &e.dispatched, text, {}, "of experts whose rows a system brings"},
         {"mixed_steps", &e.mixed_steps, flag, {}, "prompts share steps with decoding"},
         {"step_tokens", &e.step_tokens, count, {1, 1 << 24}, "new ones of a step, at most"},
         {"exchange",

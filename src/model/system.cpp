@@ -36,7 +36,7 @@ Fields fields_of(SystemSpec& s) {
         {"host_waits", &s.host_waits, flag, {}, "for the counts, before it goes on"},
         {"tensor_share", &s.tensor_share, number, {0.01, 1}, "of a plain GEMM's rate"},
         {"expert_format",
-         moehub::choice(s.expert_format, {"bf16", "fp8", "fp8-block", "nvfp4"}),
+         moehub::choice(s.expert_format, {"bf16", "fp8", "fp8-block", "nvfp4", "w4a16"}),
          Kind::choice,
          {},
          "matrices of the experts"},

@@ -8,6 +8,7 @@
 #include "study/validate_layers.hpp"
 #include "study/validate_nccl.hpp"
 #include "study/validate_rows.hpp"
+#include "study/validate_served.hpp"
 #include "study/validate_training.hpp"
 #include "study/validate_whole_layers.hpp"
 
@@ -120,6 +121,15 @@ std::vector<FileKind> file_kinds() {
                   "gpu,engine,kernel,dtype,tokens,hidden,expert_ffn,top_k,experts,tp,ep,"
                   "distribution,us",
                   parse_moe, predict_kernel_case),
+        file_kind("served",
+                  "source,model,accel,gpus,gpus_per_node,phase,precision,ep,dp_attention,tp,"
+                  "batch_per_gpu,context_tokens,input_len,output_len,tokens_per_s_per_gpu,"
+                  "tokens_per_s_per_node,tpot_ms,ttft_ms,overlap,dispatcher,redundant_experts,mtp,"
+                  "note",
+                  parse_served, predict_served),
+        file_kind("served_parts",
+                  "source,model,accel,ep,phase,tokens_per_gpu,context_tokens,operator,us,note",
+                  parse_served_parts, predict_served),
     };
 }
 

@@ -24,8 +24,9 @@ bool uneven(const Placement& placement) {
 /// Why the card cannot compute experts in the format; empty: it can.
 std::string missing_kernel(const Gpu& gpu, NumberFormat format) {
     if (gpu.library == "torch")
-        return format == NumberFormat::nvfp4
-                   ? "experts in nvfp4 need a serving engine's kernels, found torch's"
+        return format == NumberFormat::nvfp4 || format == NumberFormat::w4a16
+                   ? fmt::format("experts in {} need a serving engine's kernels, found torch's",
+                                 name_of(format))
                    : "";
     if (moe_of(gpu.libraries.at(gpu.library), format).start > 0) return "";
     return fmt::format("kernel library {} has no MoE kernel in {} for this card", gpu.library,

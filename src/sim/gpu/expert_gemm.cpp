@@ -29,7 +29,8 @@ struct Product {
     const Gpu& gpu;
     const ExpertShape& shape;
     const MoeKernel& kernel;
-    double element;  ///< bytes of a weight, of an input
+    double weight;   ///< bytes of one
+    double element;  ///< bytes of an input
     double out;      ///< bytes that an element of the result leaves behind
 };
 
@@ -42,7 +43,7 @@ TileRun tiles_of(const Product& p, std::size_t expert, std::int64_t height) {
     const double rate = p.kernel.tensor * flops_of(p.gpu, p.shape.format);
     // Tiles are counted in what takes as long in bf16 at the rate that plans reach.
     const double reached = p.gpu.kernels.tensor_efficiency * p.gpu.bf16_flops;
-    const double bytes = p.element * k * n + rows * (p.element * k + p.out * n + p.shape.beside);
+    const double bytes = p.weight * k * n + rows * (p.element * k + p.out * n + p.shape.beside);
     return {tiles,
             static_cast<std::int64_t>(expert),
             {.flops = products / rate * reached,
@@ -69,7 +70,7 @@ GemmPlan cut(const Product& p, std::int64_t height) {
         plan.runs.push_back(tiles_of(p, expert, height));
         rows += p.shape.rows[expert];
     }
-    plan.weight_bytes = p.element * k * n / static_cast<double>(plan.tiles_across);
+    plan.weight_bytes = p.weight * k * n / static_cast<double>(plan.tiles_across);
     const double row = p.element * k + p.out * n + p.shape.beside;
     plan.row_bytes = static_cast<double>(rows) * row / static_cast<double>(plan.tiles());
     plan.start = to_seconds(p.gpu.kernels.gemm_start) +
@@ -82,7 +83,12 @@ GemmPlan cut(const Product& p, std::int64_t height) {
 
 GemmPlan plan_expert_gemm(const Gpu& gpu, const ExpertShape& shape) {
     const MoeKernel& kernel = moe_of(gpu.libraries.at(gpu.library), shape.format);
-    const Product product{gpu, shape, kernel, bytes_of(shape.format), 2 * shape.stored};
+    const Product product{gpu,
+                          shape,
+                          kernel,
+                          weight_bytes_of(shape.format),
+                          bytes_of(shape.format),
+                          2 * shape.stored};
     if (shape.tile_rows > 0) return cut(product, shape.tile_rows);
     const std::int64_t rows =
         std::accumulate(shape.rows.begin(), shape.rows.end(), std::int64_t{0});

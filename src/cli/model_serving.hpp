@@ -1,0 +1,36 @@
+/// `moehub model --decode` and `--prefill`.
+#pragma once
+#include "cli/command.hpp"
+#include "cli/layer_arguments.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace moehub {
+
+/// As typed.
+struct ServingArguments {
+    bool decode = false;
+    bool prefill = false;
+    std::optional<std::string> context;
+    std::optional<std::string> prompt;
+    std::optional<std::string> batch_per_gpu;
+    std::optional<std::string> engine;
+    std::optional<std::string> weights;
+    std::optional<std::string> cache;
+    std::optional<std::string> overlap;
+    std::optional<std::string> tokens_per_step;
+    std::optional<std::string> find;
+    std::optional<std::string> tpot;
+
+    bool asked() const { return decode || prefill; }
+};
+void add_serving_options(std::vector<Option>& options, ServingArguments& arguments);
+/// Throws InputError when an option of serving is there without --decode or --prefill.
+void require_no_serving(const ServingArguments& arguments);
+
+struct ModelArguments;
+void serve_model_command(const ModelArguments& arguments);
+
+}  // namespace moehub

@@ -1,0 +1,80 @@
+#include "base/json.hpp"
+#include "report/served_report.hpp"
+
+namespace moehub {
+namespace {
+
+Json step_json(const ServedStep& step) {
+    Json json{{"system", step.system},
+              {"step_us", 1e6 * step.seconds},
+              {"hidden_us", 1e6 * step.hidden},
+              {"tokens_per_second_per_gpu", step.tokens_per_second}};
+    if (step.tpot > 0) json["tpot_us"] = 1e6 * step.tpot;
+    if (!step.busiest_link.empty())
+        json["busiest_link"] = {{"name", step.busiest_link}, {"busy", step.network_busy}};
+    json["parts"] = Json::array();
+    for (const ServedPart& part : parts_of(step))
+        json["parts"].push_back({{"name", part.name}, {"us", 1e6 * part.seconds}});
+    json["operators"] = Json::array();
+    for (const StepOperator& one : step.operators)
+        json["operators"].push_back({{"name", one.name},
+                                     {"kind", name_of(one.kind)},
+                                     {"count", one.count},
+                                     {"us", 1e6 * one.seconds}});
+    return json;
+}
+
+Json head_json(const ServedCase& what) {
+    const Serving& serving = what.serving;
+    const ServingMemory memory = serving_memory(serving.what);
+    const ServingLayout& layout = serving.what.layout;
+    return {{"machine", what.machine_name},
+            {"model", serving.what.model.name},
+            {"engine", serving.what.engine.name},
+            {"phase", serving.prefill ? "prefill" : "decode"},
+            {"gpus", serving.gpus()},
+            {"batch_per_gpu", serving.batch_per_gpu},
+            {serving.prefill ? "prompt" : "context", serving.context},
+            {"weights", what.weights},
+            {"overlap", name_of(serving.overlap)},
+            {"routing", to_string(serving.routing)},
+            {"layout",
+             {{"attention_tp", layout.attention_tp},
+              {"attention_dp", layout.attention_dp},
+              {"moe_tp", layout.moe_tp},
+              {"moe_ep", layout.moe_ep}}},
+            {"memory_bytes",
+             {{"weights", memory.weights},
+              {"cache_per_token", memory.cache_per_token},
+              {"capacity", memory.capacity}}},
+            {"most_batch_per_gpu", most_batch_per_gpu(serving)},
+            {"set", what.settings}};
+}
+
+}  // namespace
+
+std::string to_json(const ServedCase& what) {
+    Json json = head_json(what);
+    json["results"] = Json::array();
+    for (const ServedStep& step : what.steps) json["results"].push_back(step_json(step));
+    json["left_out"] = what.left_out;
+    return json.dump(2) + "\n";
+}
+
+std::string to_json(const SizesCase& sizes) {
+    Json json = head_json(sizes.what);
+    json["system"] = sizes.system;
+    json["points"] = Json::array();
+    for (const ServedPoint& point : sizes.points) {
+        Json one{
+            {"gpus", point.gpus}, {"batch_per_gpu", point.batch_per_gpu}, {"best", point.best}};
+        if (point.step)
+            one["step"] = step_json(*point.step);
+        else
+            one["why_not"] = point.why_not;
+        json["points"].push_back(one);
+    }
+    return json.dump(2) + "\n";
+}
+
+}  // namespace moehub

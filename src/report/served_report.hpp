@@ -1,0 +1,35 @@
+/// A served model as text and JSON: where a step's time goes under each system, and sizes beside
+/// one another.
+#pragma once
+#include <moehub/served_model.hpp>
+
+#include <string>
+#include <vector>
+
+namespace moehub {
+
+/// What was asked, and what each system made of it.
+struct ServedCase {
+    Serving serving;
+    std::string machine_name;
+    std::string weights;                ///< format, as typed
+    std::vector<std::string> settings;  ///< what was changed
+    std::vector<ServedStep> steps;
+    std::vector<std::string> left_out;  ///< "NAME (why)"
+};
+
+std::string head_text(const ServedCase& what);
+std::string operators_text(const ServedCase& what, bool colour);
+std::string steps_text(const ServedCase& what, bool colour);
+std::string to_json(const ServedCase& what);
+
+/// Sizes of one system.
+struct SizesCase {
+    ServedCase what;  ///< without steps; its serving is one of the sizes
+    std::string system;
+    std::vector<ServedPoint> points;
+};
+std::string sizes_text(const SizesCase& sizes, bool colour);
+std::string to_json(const SizesCase& sizes);
+
+}  // namespace moehub

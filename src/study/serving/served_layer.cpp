@@ -1,0 +1,86 @@
+#include "sim/gpu/part_of_gpu.hpp"
+#include "study/serving/served_parts.hpp"
+
+#include <moehub/predict.hpp>
+
+#include <algorithm>
+
+namespace moehub {
+namespace {
+
+/// Of one GPU: above it a layer is simulated with half and all of them and extended linearly.
+constexpr std::int64_t kMostSimulated = 4096;
+
+LayerInput layer_of(const Serving& serving, std::int64_t tokens_per_gpu) {
+    LayerInput input{serving.what.machine, serving.what.model, {}, serving.placement};
+    input.machine.gpu = with_kernels(input.machine.gpu, serving.what.engine.dispatched);
+    if (serving.overlap != BatchOverlap::single_batch)
+        input.model.shared_experts = input.model.shared_ffn = 0;
+    input.routing = make_routing(serving.routing, input.model, tokens_per_gpu * serving.gpus());
+    return input;
+}
+
+const LinkUse* busiest(const LayerResult& result) {
+    const auto most =
+        std::max_element(result.links.begin(), result.links.end(),
+                         [](const LinkUse& a, const LinkUse& b) { return a.busy < b.busy; });
+    return most == result.links.end() ? nullptr : &*most;
+}
+
+MoeTimes simulate(const Serving& serving, const SystemSpec& system, std::int64_t tokens_per_gpu) {
+    LayerOptions options = serving.layer;
+    options.router = false;
+    options.tensor_parallel = serving.what.layout.moe_tp;
+    const LayerResult result = simulate_layer(layer_of(serving, tokens_per_gpu), system, options);
+    MoeTimes times;
+    times.dispatch = to_seconds(result.dispatch);
+    times.combine = to_seconds(result.combine);
+    times.dispatch_work = to_seconds(result.dispatch_work);
+    times.combine_work = to_seconds(result.combine_work);
+    const double rest = to_seconds(result.time) - times.dispatch - times.combine;
+    const bool steps = result.dispatch > 0;
+    times.experts = steps ? std::min(rest, to_seconds(result.breakdown.compute)) : rest;
+    times.waits = rest - times.experts;
+    if (const LinkUse* const link = busiest(result)) {
+        times.network_busy = static_cast<double>(link->busy) / static_cast<double>(result.time);
+        times.busiest_link = link->from + " to " + link->to;
+    }
+    return times;
+}
+
+/// As far beyond `more` as that is beyond `less`, `steps` times.
+MoeTimes extended(const MoeTimes& less, const MoeTimes& more, double steps) {
+    MoeTimes far = more;
+    for (double MoeTimes::*part :
+         {&MoeTimes::dispatch, &MoeTimes::combine, &MoeTimes::experts, &MoeTimes::waits,
+          &MoeTimes::dispatch_work, &MoeTimes::combine_work})
+        far.*part = std::max(0.0, more.*part + steps * (more.*part - less.*part));
+    return far;
+}
+
+}  // namespace
+
+MoeTimes moe_times(const Serving& serving, const SystemSpec& system, std::int64_t tokens_per_gpu) {
+    if (tokens_per_gpu <= kMostSimulated) return simulate(serving, system, tokens_per_gpu);
+    constexpr std::int64_t kHalf = kMostSimulated / 2;
+    const double steps = static_cast<double>(tokens_per_gpu - kMostSimulated) / kHalf;
+    return extended(simulate(serving, system, kHalf), simulate(serving, system, kMostSimulated),
+                    steps);
+}
+
+std::vector<StepOperator> operators_of(const MoeTimes& moe, double layers) {
+    if (moe.dispatch == 0) return {{"MoE layer", OperatorKind::experts, layers, moe.experts}};
+    return {{"dispatch", OperatorKind::dispatch, layers, moe.dispatch},
+            {"experts", OperatorKind::experts, layers, moe.experts},
+            {"combine", OperatorKind::combine, layers, moe.combine},
+            {"waits", OperatorKind::host, layers, moe.waits}};
+}
+
+SystemSpec served_system(SystemSpec system, const ServingFormats& formats) {
+    if (system.program != "ideal") system.host = HostMode::graph;
+    system.expert_format = formats.experts;
+    if (system.narrow_experts()) system.dispatch_element = 1;
+    return system;
+}
+
+}  // namespace moehub

@@ -1,0 +1,124 @@
+/// What is served: layout, copies of experts, room for the cache.
+#include "base/quantity.hpp"
+#include "place/eplb.hpp"
+#include "sim/kernels/kernel_memory.hpp"
+#include "study/serving/costs.hpp"
+
+#include <moehub/error.hpp>
+#include <moehub/served_model.hpp>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace moehub {
+namespace {
+
+constexpr double kGigabyte = 1e9;
+
+/// As many slots on every GPU; those that experts leave empty hold copies of the busiest.
+Placement with_copies(const Model& model, int ranks, const RoutingSpec& routing) {
+    const int slots = (model.experts + ranks - 1) / ranks * ranks;
+    if (slots == model.experts) return contiguous_placement(model.experts, ranks);
+    constexpr std::int64_t kSample = 65536;  // tokens
+    const Routing sample = make_routing(routing, model, kSample);
+    Matrix rows(1, model.experts);
+    for (const std::uint16_t expert : sample.chosen) ++rows(0, expert);
+    const EplbResult packed = eplb(rows, {.slots = slots, .gpus = ranks});
+    Placement placement{ranks, {}};
+    placement.hosts.resize(static_cast<std::size_t>(model.experts));
+    const int each = slots / ranks;
+    for (int slot = 0; slot < slots; ++slot) {
+        const auto expert =
+            static_cast<std::size_t>(packed.expert_of[0][static_cast<std::size_t>(slot)]);
+        std::vector<int>& hosts = placement.hosts[expert];
+        if (hosts.empty() || hosts.back() != slot / each) hosts.push_back(slot / each);
+    }
+    return placement;
+}
+
+/// With the slots that the placement gives the fullest GPU.
+ServingMemory memory_of(const Serving& serving) {
+    ServingMemory memory = serving_memory(serving.what);
+    const Model& model = serving.what.model;
+    if (model.moe_layers() == 0 || serving.placement.ranks == 0) return memory;
+    std::size_t most = 0;
+    for (const std::vector<int>& experts : experts_by_rank(serving.placement))
+        most = std::max(most, experts.size());
+    const int ep = serving.what.layout.moe_ep;
+    const double more = static_cast<double>(most) - (model.experts + ep - 1) / ep;
+    memory.weights += std::max(0.0, more) * model.moe_layers() * (model.gated ? 3.0 : 2.0) *
+                      model.hidden * model.expert_ffn / serving.what.layout.moe_tp *
+                      weight_bytes_of(serving.what.formats.experts);
+    return memory;
+}
+
+void check_memory(const Serving& serving) {
+    const ServingMemory memory = memory_of(serving);
+    if (memory.weights >= memory.capacity)
+        throw InputError(fmt::format(
+            "{} does not fit: weights take {:.1f} GB of each GPU, allowed {:.1f} GB of {}: more "
+            "GPUs, or weights of fewer bits",
+            serving.what.model.name, memory.weights / kGigabyte, memory.capacity / kGigabyte,
+            serving.what.machine.gpu_name));
+    const std::int64_t most = most_batch_per_gpu(serving);
+    if (serving.batch_per_gpu > most)
+        throw InputError(fmt::format(
+            "--batch-per-gpu: found {}, allowed: at most {}: with {} tokens each the cache has "
+            "{:.1f} GB beside {:.1f} GB of weights",
+            serving.batch_per_gpu, most, serving.context,
+            (memory.capacity - memory.weights) / kGigabyte, memory.weights / kGigabyte));
+}
+
+}  // namespace
+
+std::string_view name_of(BatchOverlap overlap) {
+    switch (overlap) {
+        case BatchOverlap::none:
+            return "none";
+        case BatchOverlap::single_batch:
+            return "single-batch";
+        case BatchOverlap::two_batch:
+            break;
+    }
+    return "two-batch";
+}
+
+std::int64_t Serving::tokens_per_gpu() const {
+    return batch_per_gpu * (prefill ? context : 1 + drafts);
+}
+
+Serving serving_on(const Machine& machine, const Model& model, const EngineSpec& engine,
+                   NumberFormat weights, int attention_tp, const RoutingSpec& routing,
+                   int expert_tp) {
+    Serving serving;
+    const int gpus = machine.gpus();
+    serving.what = {machine, model, engine, {}, checkpoint_formats(model, machine.gpu, weights)};
+    serving.what.layout = {attention_tp, gpus / attention_tp, expert_tp, gpus / expert_tp};
+    serving.routing = routing;
+    if (model.moe_layers() > 0) serving.placement = with_copies(model, gpus / expert_tp, routing);
+    return serving;
+}
+
+std::int64_t most_batch_per_gpu(const Serving& serving) {
+    const double context = static_cast<double>(serving.context) + (serving.prefill ? 0 : 1);
+    return memory_of(serving).most_requests(context) / serving.what.layout.attention_tp;
+}
+
+void check(const Serving& serving) {
+    check(serving.what);
+    const auto refuse = [](std::string_view what, std::int64_t found, std::string_view allowed) {
+        throw InputError(fmt::format("{}: found {}, allowed: {}", what, found, allowed));
+    };
+    if (serving.context < 1)
+        refuse(serving.prefill ? "--prompt" : "--context", serving.context, "1 or more tokens");
+    if (serving.batch_per_gpu < 1) refuse("--batch-per-gpu", serving.batch_per_gpu, "1 or more");
+    if (serving.overlap == BatchOverlap::two_batch && serving.batch_per_gpu < 2)
+        refuse("--batch-per-gpu", serving.batch_per_gpu, "2 or more, for two batches");
+    if (serving.accepted < 0 || serving.accepted > serving.drafts)
+        throw InputError(fmt::format("accepted guesses: found {}, allowed: 0 to the {} of a step",
+                                     serving.accepted, serving.drafts));
+    check_memory(serving);
+}
+
+}  // namespace moehub

@@ -1,0 +1,133 @@
+#include "study/validate_served.hpp"
+
+#include <moehub/compare.hpp>
+#include <moehub/error.hpp>
+#include <moehub/presets.hpp>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace moehub {
+namespace {
+
+constexpr const char* kServedRouting = "uniform";
+constexpr int kMostGpus = 65536;
+constexpr std::int64_t kMostTokens = 1 << 24;
+
+std::string machine_of(const ServedRow& row) {
+    if (row.accel == "H100") return "h100-cluster";
+    if (row.accel == "H200") return "h200-cluster";
+    if (row.accel == "H800") return "h800-cluster";
+    if (row.accel == "B200") return "b200-cluster";
+    if (row.accel == "GB200") return row.gpus <= 72 ? "gb200-nvl72" : "gb200-cluster";
+    throw InputError(fmt::format("accel {}: known are H100, H200, H800, B200, GB200", row.accel));
+}
+
+bool has(const std::string& note, std::string_view words) {
+    return note.find(words) != std::string::npos;
+}
+
+/// "DeepSeek-V3" as presets are called.
+std::string preset_of(std::string model) {
+    std::transform(model.begin(), model.end(), model.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return model;
+}
+
+void read_phase(ServedRow& parsed, const CsvRow& row) {
+    const std::string phase = row.text("phase");
+    if (phase != "prefill" && phase != "decode") row.reject("phase", "prefill, decode");
+    parsed.prefill = phase == "prefill";
+    parsed.context = row.integer("context_tokens", 1, kMostTokens);
+    if (parsed.prefill) parsed.batch_per_gpu /= parsed.context;
+}
+
+Serving serving_of(const ServedRow& row) {
+    const Machine machine = with_gpus(load_machine(machine_of(row)), row.gpus);
+    const RoutingSpec routing = parse_routing(row.balanced ? "uniform" : kServedRouting);
+    Serving serving = serving_on(machine, load_model(preset_of(row.model)), load_engine("sglang"),
+                                 NumberFormat::fp8, 1, routing);
+    serving.what.formats.cache = NumberFormat::bf16;
+    serving.prefill = row.prefill;
+    serving.context = row.context;
+    serving.batch_per_gpu = row.batch_per_gpu;
+    serving.overlap = row.overlap;
+    return serving;
+}
+
+/// Of one layer; nothing where it is no operator here.
+std::optional<double> part_of_layer(const ServedRow& row, const Serving& serving,
+                                    const ServedStep& step) {
+    const double layers = serving.what.model.layers;
+    const double moe_layers = serving.what.model.moe_layers();
+    if (row.part == "overall")
+        return (step.seconds - part_seconds(step, "head and sampling")) / layers;
+    if (row.part.starts_with("dispatch core") || row.part == "dispatch")
+        return part_seconds(step, "dispatch") / moe_layers;
+    if (row.part.starts_with("combine core") || row.part == "combine")
+        return part_seconds(step, "combine") / moe_layers;
+    if (row.part == "routed experts (MoE)") return part_seconds(step, row.part) / moe_layers;
+    for (const ServedPart& part : parts_of(step))
+        if (part.name == row.part) return part.seconds / layers;
+    return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<ServedRow> parse_served(const CsvRow& row) {
+    ServedRow parsed;
+    parsed.model = row.text("model");
+    parsed.accel = row.text("accel");
+    parsed.gpus = static_cast<int>(row.integer("gpus", 1, kMostGpus));
+    parsed.batch_per_gpu = row.integer("batch_per_gpu", 1, kMostTokens);
+    read_phase(parsed, row);
+    const std::string overlap = row.text("overlap");
+    if (overlap != "none" && overlap != "two-batch") row.reject("overlap", "none, two-batch");
+    if (overlap == "two-batch") parsed.overlap = BatchOverlap::two_batch;
+    parsed.balanced = has(row.field("note"), "simulated perfect EPLB");
+    Measurement& measurement = parsed.measurement;
+    measurement.name = fmt::format("{} {} {}", parsed.model, parsed.accel, row.text("phase"));
+    for (const auto* column : {"gpus", "batch_per_gpu", "context_tokens", "overlap"})
+        measurement.shape.emplace_back(column, row.field(column));
+    measurement.value = row.positive("tokens_per_s_per_gpu");
+    measurement.unit = "tokens/s";
+    return {parsed};
+}
+
+std::vector<ServedRow> parse_served_parts(const CsvRow& row) {
+    ServedRow parsed;
+    parsed.model = row.text("model");
+    parsed.accel = row.text("accel");
+    parsed.gpus = static_cast<int>(row.integer("ep", 1, kMostGpus));
+    parsed.batch_per_gpu = row.integer("tokens_per_gpu", 1, kMostTokens);
+    read_phase(parsed, row);
+    const std::string note = row.field("note");
+    parsed.part = row.text("operator");
+    // In prefill all traces have two micro-batches.
+    if (parsed.prefill || has(note, "two-batch")) parsed.overlap = BatchOverlap::two_batch;
+    parsed.balanced = has(note, "perfect EPLB") || has(note, "balanced routing");
+    Measurement& measurement = parsed.measurement;
+    measurement.name = fmt::format("{} {} {}", parsed.accel, row.text("phase"), parsed.part);
+    measurement.shape = {{"tokens_per_gpu", row.field("tokens_per_gpu")},
+                         {"overlap", std::string(name_of(parsed.overlap))}};
+    measurement.value = row.positive("us");
+    measurement.unit = "us";
+    return {parsed};
+}
+
+Prediction predict_served(const ServedRow& row, const PredictContext&) {
+    try {
+        const Serving serving = serving_of(row);
+        const SystemSpec system = load_system(row.prefill ? "deepep" : "deepep-ll");
+        const ServedStep step = serve(serving, {system}, {1, nullptr, {}}).front();
+        if (row.part.empty()) return {step.tokens_per_second, {}};
+        if (const std::optional<double> seconds = part_of_layer(row, serving, step))
+            return {1e6 * *seconds, {}};
+        return {std::nullopt, "no operator of this name is timed by itself"};
+    } catch (const InputError& error) {
+        return {std::nullopt, error.what()};
+    }
+}
+
+}  // namespace moehub
