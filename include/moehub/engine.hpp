@@ -30,7 +30,7 @@ struct EngineSpec {
     TokenExchange exchange = TokenExchange::gather;
     bool one_shot = true;        ///< small all-reduces in one kernel; false: NCCL alone
     bool shared_beside = false;  ///< shared experts run while routed ones do
-    double memory = 0.9;         ///< share of HBM for weights and cache
+    double memory = 0.9;         ///< share of the HBM beside weights that the cache gets
 
     Ps host = 0;               ///< between two steps, not hidden: scheduler, inputs, sampled tokens
     Ps host_request = 0;       ///< the same for each request of the step

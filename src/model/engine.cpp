@@ -25,7 +25,7 @@ Fields fields_of(EngineSpec& e) {
          "of tokens, behind data-parallel attention"},
         {"one_shot", &e.one_shot, flag, {}, "small all-reduces in one kernel"},
         {"shared_beside", &e.shared_beside, flag, {}, "shared experts beside routed ones"},
-        {"memory", &e.memory, number, {0.05, 1}, "of HBM, for weights and cache"},
+        {"memory", &e.memory, number, {0.05, 1}, "of HBM beside weights, for the cache"},
         {"host", &e.host, time, kTime, "between two steps, not hidden"},
         {"host_request", &e.host_request, time, kTime, "the same for each request"},
         {"small_kernel", &e.small_kernel, time, kTime, "launch of a norm, an activation"},

@@ -8,6 +8,7 @@
 #include "study/validate_layers.hpp"
 #include "study/validate_nccl.hpp"
 #include "study/validate_rows.hpp"
+#include "study/validate_serving.hpp"
 #include "study/validate_training.hpp"
 #include "study/validate_whole_layers.hpp"
 
@@ -120,6 +121,10 @@ std::vector<FileKind> file_kinds() {
                   "gpu,engine,kernel,dtype,tokens,hidden,expert_ffn,top_k,experts,tp,ep,"
                   "distribution,us",
                   parse_moe, predict_kernel_case),
+        file_kind("serving",
+                  "engine,version,model,gpu,gemm,experts,mode,input,output,requests_per_worker,tp,"
+                  "attention_dp,moe_tp,moe_ep,tpot_ms,ttft_ms",
+                  parse_serving, predict_serving),
     };
 }
 

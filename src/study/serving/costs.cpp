@@ -5,6 +5,7 @@
 #include "sim/kernels/linear.hpp"
 
 #include <moehub/error.hpp>
+#include <moehub/presets.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -82,10 +83,11 @@ double ServingCosts::simulated(Collective::Op op, int gpus, int exponent, bool o
     collective.bytes = Bytes{1} << exponent;
     collective.algorithm = op == Collective::Op::all_to_all ? Collective::Algorithm::direct
                                                             : Collective::Algorithm::automatic;
-    Ps time = run_collective(machine_, collective).time;
+    const Machine worker = with_gpus(machine_, gpus);
+    Ps time = run_collective(worker, collective).time;
     if (one_shot && op == Collective::Op::all_reduce && gpus <= machine_.gpus_per_node) {
         collective.algorithm = Collective::Algorithm::one_shot;
-        time = std::min(time, run_collective(machine_, collective).time);
+        time = std::min(time, run_collective(worker, collective).time);
     }
     return collectives_[key] = to_seconds(time);
 }
