@@ -30,8 +30,9 @@ Fields fields_of(EngineSpec& e) {
         {"host_request", &e.host_request, time, kTime, "the same for each request"},
         {"small_kernel", &e.small_kernel, time, kTime, "launch of a norm, an activation"},
         {"small_kernels", &e.small_kernels, number, {0, 100}, "of them in a layer"},
+        {"mla_kernels", &e.mla_kernels, number, {0, 100}, "further, of latent attention"},
+        {"moe_kernels", &e.moe_kernels, number, {0, 100}, "further, of routed experts"},
         {"start_hidden", &e.start_hidden, number, {0, 1}, "of launches, behind other kernels"},
-        {"hbm_share", &e.hbm_share, number, {0.1, 1}, "of what kernels reach alone"},
     };
     for (Field& field : fields) field.need = Need::optional;
     return fields;
