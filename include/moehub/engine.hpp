@@ -31,15 +31,16 @@ struct EngineSpec {
     TokenExchange exchange = TokenExchange::gather;
     bool one_shot = true;        ///< small all-reduces in one kernel; false: NCCL alone
     bool shared_beside = false;  ///< shared experts run while routed ones do
-    double memory = 0.9;         ///< share of HBM for weights and cache
+    double memory = 0.9;         ///< share of the HBM beside weights that the cache gets
 
     Ps host = 0;               ///< between two steps, not hidden: scheduler, inputs, sampled tokens
     Ps host_request = 0;       ///< the same for each request of the step
     Ps small_kernel = 0;       ///< launch of a norm, an activation, a copy
-    double small_kernels = 4;  ///< of them in a layer
+    double small_kernels = 4;  ///< of them in every layer
+    double mla_kernels = 0;    ///< further ones of latent attention: norms of latents, transposes
+    double moe_kernels = 0;    ///< further ones of experts: top-k, counts, scales
     double start_hidden = 0;   ///< of a kernel's launch and first loads, that part which the kernel
                                ///< before covers (measured alone it covers nothing)
-    double hbm_share = 1;      ///< of the bandwidth that kernels reach when measured alone
 };
 
 /// Throws InputError when a value lies outside its limits, as reading a file would.

@@ -104,7 +104,8 @@ struct ServingMemory {
     double weights = 0;
     double cache_per_token = 0;  ///< of one request's token, on the GPU that holds it
     double window_cache = 0;     ///< of one request, in layers with a window
-    double capacity = 0;         ///< the engine's share of HBM
+    double cache = 0;            ///< what the engine gives the cache of what weights leave
+    double capacity = 0;         ///< of HBM
 
     /// Requests of `context` tokens that one attention group can hold; 0: not even the weights fit.
     std::int64_t most_requests(double context) const;

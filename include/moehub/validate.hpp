@@ -18,6 +18,8 @@
 ///   moe_comm     system,machine,gpus,tokens_per_gpu,…,phase,us            published_moe_comm.csv
 ///   deepep_ll    machine,gpus,nodes,tokens_per_gpu,…,dispatch_us,combine_us validation/kernels
 ///   deepep_normal the same with the SMs given: sms                          validation/kernels
+///   serving      engine,version,model,gpu,gemm,experts,mode,…
+///   validation/published_serving_requests.csv
 ///
 /// A row of eager_phases holds seven measurements, one for each phase of a layer: seven cases. One
 /// of whole_layers holds three: eager, as a CUDA graph, forward and backward. One of deepep_ll or

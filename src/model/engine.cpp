@@ -26,13 +26,14 @@ Fields fields_of(EngineSpec& e) {
          "of tokens, behind data-parallel attention"},
         {"one_shot", &e.one_shot, flag, {}, "small all-reduces in one kernel"},
         {"shared_beside", &e.shared_beside, flag, {}, "shared experts beside routed ones"},
-        {"memory", &e.memory, number, {0.05, 1}, "of HBM, for weights and cache"},
+        {"memory", &e.memory, number, {0.05, 1}, "of HBM beside weights, for the cache"},
         {"host", &e.host, time, kTime, "between two steps, not hidden"},
         {"host_request", &e.host_request, time, kTime, "the same for each request"},
         {"small_kernel", &e.small_kernel, time, kTime, "launch of a norm, an activation"},
         {"small_kernels", &e.small_kernels, number, {0, 100}, "of them in a layer"},
+        {"mla_kernels", &e.mla_kernels, number, {0, 100}, "further, of latent attention"},
+        {"moe_kernels", &e.moe_kernels, number, {0, 100}, "further, of routed experts"},
         {"start_hidden", &e.start_hidden, number, {0, 1}, "of launches, behind other kernels"},
-        {"hbm_share", &e.hbm_share, number, {0.1, 1}, "of what kernels reach alone"},
     };
     for (Field& field : fields) field.need = Need::optional;
     return fields;

@@ -1,4 +1,5 @@
 #include "study/validate_kinds.hpp"
+#include "study/validate_serving.hpp"
 
 #include <moehub/error.hpp>
 #include <moehub/presets.hpp>
@@ -105,6 +106,7 @@ Validation validate(const std::string& path, const ValidateOptions& options) {
         throw InputError(fmt::format("{}: no row takes {} µs or more", path, to_us(options.above)));
     PredictContext context;
     context.cards = cards_of(cases);
+    context.serving = std::make_shared<ServingBench>();
     if (kind.needs_gpu) context.gpu = load_gpu(options.gpu);
 
     Validation validation;

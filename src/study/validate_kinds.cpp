@@ -9,6 +9,7 @@
 #include "study/validate_nccl.hpp"
 #include "study/validate_rows.hpp"
 #include "study/validate_served.hpp"
+#include "study/validate_serving.hpp"
 #include "study/validate_training.hpp"
 #include "study/validate_whole_layers.hpp"
 
@@ -130,6 +131,10 @@ std::vector<FileKind> file_kinds() {
         file_kind("served_parts",
                   "source,model,accel,ep,phase,tokens_per_gpu,context_tokens,operator,us,note",
                   parse_served_parts, predict_served),
+        file_kind("serving",
+                  "engine,version,model,gpu,gemm,experts,mode,input,output,requests_per_worker,tp,"
+                  "attention_dp,moe_tp,moe_ep,tpot_ms,ttft_ms",
+                  parse_serving, predict_serving),
     };
 }
 

@@ -16,6 +16,8 @@
 
 namespace moehub {
 
+class ServingBench;
+
 /// What every kind of row has: a shape and one measurement of it.
 struct Measurement {
     std::string name;  ///< of its line in the summary
@@ -51,6 +53,7 @@ struct PredictContext {
     /// By what was simulated: rows of a file share simulations.
     std::shared_ptr<std::map<std::string, RowTimes>> simulated =
         std::make_shared<std::map<std::string, RowTimes>>();
+    std::shared_ptr<ServingBench> serving;  ///< what rows of serving share
 };
 
 /// One measurement that is ready to be predicted.

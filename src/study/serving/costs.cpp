@@ -3,8 +3,10 @@
 #include "sim/kernels/fused_moe.hpp"
 #include "sim/kernels/kernel_memory.hpp"
 #include "sim/kernels/linear.hpp"
+#include "study/serving/random_rows.hpp"
 
 #include <moehub/error.hpp>
+#include <moehub/presets.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -63,9 +65,28 @@ std::string first_with(const Gpu& gpu, const std::string& libraries, const Kerne
 
 }  // namespace
 
-const KernelCost& ServingCosts::kernel(const std::string& libraries, const KernelCall& call) {
+const std::string& ServingCosts::library(const std::string& libraries, const KernelCall& call) {
     std::string& name = chosen_[{libraries, call.index(), format_of(call)}];
     if (name.empty()) name = first_with(machine_.gpu, libraries, call);
+    return name;
+}
+
+const KernelCost& ServingCosts::random_moe(const std::string& libraries, const MoeCall& call) {
+    const std::string& name = library(libraries, call);
+    const std::pair key(name, MoeKey{static_cast<std::int64_t>(call.format), call.tokens,
+                                     call.hidden, call.expert_ffn, call.top_k, call.experts,
+                                     call.tp, call.ep, call.gated ? 1 : 0});
+    const auto known = random_moe_.find(key);
+    if (known != random_moe_.end()) return known->second;
+    predict_kernel(machine_.gpu, name, call);  // which refuses what cannot be
+    const auto i = [](std::int64_t value) { return static_cast<int>(value); };
+    const ExpertRows rows = random_rows({call.tokens, i(call.top_k), i(call.experts), i(call.ep)});
+    const KernelLibrary& constants = machine_.gpu.libraries.at(name);
+    return random_moe_[key] = fused_moe(machine_.gpu, moe_of(constants, call.format), call, rows);
+}
+
+const KernelCost& ServingCosts::kernel(const std::string& libraries, const KernelCall& call) {
+    const std::string& name = library(libraries, call);
     auto cache = kernels_.find(name);
     if (cache == kernels_.end())
         cache = kernels_.try_emplace(name, PredictionCache(machine_.gpu, name)).first;
@@ -82,10 +103,11 @@ double ServingCosts::simulated(Collective::Op op, int gpus, int exponent, bool o
     collective.bytes = Bytes{1} << exponent;
     collective.algorithm = op == Collective::Op::all_to_all ? Collective::Algorithm::direct
                                                             : Collective::Algorithm::automatic;
-    Ps time = run_collective(machine_, collective).time;
+    const Machine worker = with_gpus(machine_, gpus);
+    Ps time = run_collective(worker, collective).time;
     if (one_shot && op == Collective::Op::all_reduce && gpus <= machine_.gpus_per_node) {
         collective.algorithm = Collective::Algorithm::one_shot;
-        time = std::min(time, run_collective(machine_, collective).time);
+        time = std::min(time, run_collective(worker, collective).time);
     }
     return collectives_[key] = to_seconds(time);
 }

@@ -3,9 +3,11 @@
 #include <moehub/collective.hpp>
 #include <moehub/predict.hpp>
 
+#include <array>
 #include <map>
 #include <string>
 #include <tuple>
+#include <utility>
 
 namespace moehub {
 
@@ -19,17 +21,23 @@ class ServingCosts {
     /// as predict_kernel does, where none has.
     const KernelCost& kernel(const std::string& libraries, const KernelCall& call);
 
+    /// Routed experts when tokens choose at random. As kernel otherwise.
+    const KernelCost& random_moe(const std::string& libraries, const MoeCall& call);
+
     /// Seconds of a collective on the machine's first GPUs, of bytes as nccl-tests counts them:
     /// simulated at powers of two, straight lines between them. NCCL's choice, or of all-reduces
     /// TensorRT-LLM's one-shot kernel where that is faster and `one_shot` is set.
     double collective(Collective::Op op, int gpus, double bytes, bool one_shot = false);
 
   private:
+    using MoeKey = std::array<std::int64_t, 10>;
+    const std::string& library(const std::string& libraries, const KernelCall& call);
     double simulated(Collective::Op op, int gpus, int exponent, bool one_shot);
 
     Machine machine_;
     std::map<std::string, PredictionCache> kernels_;
     std::map<std::tuple<std::string, std::size_t, NumberFormat>, std::string> chosen_;
+    std::map<std::pair<std::string, MoeKey>, KernelCost> random_moe_;
     std::map<std::tuple<Collective::Op, int, int, bool>, double> collectives_;
 };
 

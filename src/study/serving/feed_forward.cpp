@@ -45,8 +45,11 @@ void write_ends(OperatorWriter& writer, const RankLoad& load) {
     const int tp = writer.what().layout.attention_tp;
     const double row = kHalf * model.hidden;
     const auto tokens = static_cast<double>(load.tokens);
-    writer.small("norms and activations", OperatorKind::small, engine.small_kernels * model.layers,
-                 2 * row * tokens);
+    const bool latent = model.attention.kind == Attention::Kind::mla;
+    const double kernels =
+        (engine.small_kernels + (latent ? engine.mla_kernels : 0)) * model.layers +
+        engine.moe_kernels * model.moe_layers();
+    writer.small("norms and activations", OperatorKind::small, kernels, 2 * row * tokens);
     const auto outputs = static_cast<double>(load.outputs);
     const std::int64_t vocab = (model.vocab + tp - 1) / tp;
     const double logits = kHalf * outputs * model.vocab;

@@ -58,15 +58,14 @@ ServingMemory serving_memory(const ServingCase& what) {
     memory.weights = weights_of(what);
     memory.cache_per_token = token * element * (what.model.layers - windowed);
     memory.window_cache = token * element * windowed * a.window;
-    memory.capacity = what.engine.memory * static_cast<double>(what.machine.gpu.hbm_capacity);
+    memory.capacity = static_cast<double>(what.machine.gpu.hbm_capacity);
+    memory.cache = what.engine.memory * std::max(0.0, memory.capacity - memory.weights);
     return memory;
 }
 
 std::int64_t ServingMemory::most_requests(double context) const {
-    const double left = capacity - weights;
     const double each = context * cache_per_token + window_cache;
-    if (left <= 0) return 0;
-    return static_cast<std::int64_t>(std::min(kMostRequests, left / each));
+    return static_cast<std::int64_t>(std::min(kMostRequests, cache / each));
 }
 
 ServingFormats checkpoint_formats(const Model& model, const Gpu& gpu, NumberFormat weights) {

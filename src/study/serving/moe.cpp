@@ -54,7 +54,8 @@ double routed_seconds(OperatorWriter& writer, const RankLoad& load) {
     call.ep = ep;
     call.skew = what.expert_skew;
     call.gated = model.gated;
-    return writer.kernel_seconds(what.engine.moe, call);
+    if (call.skew > 0) return writer.kernel_seconds(what.engine.moe, call);
+    return writer.exposed(writer.costs().random_moe(what.engine.moe, call));
 }
 
 }  // namespace

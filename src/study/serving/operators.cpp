@@ -53,7 +53,10 @@ RankLoad rank_load(const ServingLayout& layout, const StepLoad& load) {
 }
 
 double OperatorWriter::kernel_seconds(const std::string& libraries, const KernelCall& call) {
-    const KernelCost& cost = costs_.kernel(libraries, call);
+    return exposed(costs_.kernel(libraries, call));
+}
+
+double OperatorWriter::exposed(const KernelCost& cost) const {
     return cost.seconds - what_.engine.start_hidden * cost.start;
 }
 

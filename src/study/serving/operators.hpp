@@ -42,6 +42,8 @@ class OperatorWriter {
     void all_reduce(std::string name, OperatorKind kind, double count, double bytes);
     void add(StepOperator one) { operators_.push_back(std::move(one)); }
 
+    /// Of a kernel among others: without what of its start they cover.
+    double exposed(const KernelCost& cost) const;
     double linear_seconds(const Matrix& matrix);
     double kernel_seconds(const std::string& libraries, const KernelCall& call);
 

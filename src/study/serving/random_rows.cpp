@@ -1,0 +1,83 @@
+/// An expert's rows X follow a binomial law of n = tokens and p = top_k / experts:
+///
+///   experts with rows = local · P(X > 0)          (even routing would fill top_k · tokens of them)
+///   tiles of h rows   = local · Σ_j P(X > j·h)
+///
+/// Of `ep` ranks the fullest decides: its counts lie z standard deviations above the mean, with z
+/// the expected largest of ep normal numbers.
+#include "study/serving/random_rows.hpp"
+
+#include "base/portable_math.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace moehub {
+namespace {
+
+constexpr double kMany = 300;  ///< rows of an expert, beyond which tails are not added up
+
+double largest_of(int ranks) {
+    if (ranks == 1) return 0;
+    const double log = portable_log(ranks);
+    const double root = std::sqrt(2 * log);
+    const double below =
+        (portable_log(std::max(log, 1.0)) + portable_log(4 * std::numbers::pi)) / (2 * root);
+    return std::max(0.5, root - below);
+}
+
+/// Σ_j P(X > j·h) for every tile height, and P(X > 0) as `present`.
+struct Tails {
+    double present = 0;
+    std::array<double, kTileRows.size()> tiles{};
+};
+
+Tails tails_of(double tokens, double chance) {
+    Tails tails;
+    const double mean = tokens * chance;
+    if (mean > kMany) {
+        tails.present = 1;
+        for (std::size_t i = 0; i < kTileRows.size(); ++i)
+            tails.tiles[i] = mean / kTileRows[i] + 0.5;
+        return tails;
+    }
+    const double never = chance < 1 ? portable_exp(tokens * portable_log(1 - chance)) : 0;
+    tails.present = 1 - never;
+    double here = never;  // P(X = x)
+    double above = 1 - never;
+    const double odds = chance < 1 ? chance / (1 - chance) : 0;
+    for (double x = 0; above > 1e-9 && x <= tokens; ++x) {
+        for (std::size_t i = 0; i < kTileRows.size(); ++i)
+            if (std::fmod(x, kTileRows[i]) == 0) tails.tiles[i] += above;
+        if (chance == 1) {
+            if (x + 1 >= tokens) break;
+            continue;
+        }
+        here *= (tokens - x) / (x + 1) * odds;
+        above -= here;
+    }
+    return tails;
+}
+
+}  // namespace
+
+ExpertRows random_rows(const RowDraw& draw) {
+    const auto tokens = static_cast<double>(draw.tokens);
+    const double local = static_cast<double>(draw.experts) / draw.ep;
+    const Tails tails = tails_of(tokens, static_cast<double>(draw.top_k) / draw.experts);
+    const double z = largest_of(draw.ep);
+    const double mean_rows = tokens * draw.top_k / draw.ep;
+    const double mean_experts = local * tails.present;
+    ExpertRows rows;
+    rows.experts =
+        std::min(local, mean_experts + z * std::sqrt(mean_experts * (1 - tails.present)));
+    rows.rows = mean_rows + z * std::sqrt(mean_rows * (1 - 1.0 / draw.ep));
+    rows.fullest = rows.rows / rows.experts;
+    const double more = std::max(rows.experts / mean_experts, rows.rows / mean_rows);
+    for (std::size_t i = 0; i < kTileRows.size(); ++i)
+        rows.tiles[i] = std::max(rows.experts, local * tails.tiles[i] * more);
+    return rows;
+}
+
+}  // namespace moehub
