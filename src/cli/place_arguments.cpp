@@ -16,10 +16,16 @@ std::string method_names() {
 
 std::vector<Option> of_profiles(PlaceArguments& arguments) {
     std::vector<Option> options{
+        {"dumps",
+         &arguments.profiles.ranks,
+         "recorded routing; several are what the ranks of a server dumped of one recording, a file "
+         "each, and make one profile",
+         "FILE",
+         {.many = true}},
         {"--profile",
          &arguments.profiles.files,
          "recorded routing, FILE[:from-to][@weight]: a part as fractions of its tokens, a weight "
-         "beside others; repeatable",
+         "beside others; every file is a profile; repeatable",
          "FILE",
          {.many = true}},
         {"--evaluate",

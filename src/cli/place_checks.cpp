@@ -43,7 +43,8 @@ LayoutFormat format_of(const PlaceArguments& arguments) {
 }
 
 void check_output(const PlaceArguments& arguments) {
-    for (const auto* files : {&arguments.profiles.files, &arguments.evaluate})
+    for (const auto* files :
+         {&arguments.profiles.ranks, &arguments.profiles.files, &arguments.evaluate})
         check_output_apart("-o", arguments.output, *files);
     require_writable(arguments.output);
 }

@@ -115,12 +115,12 @@ void load_systems_of(const PlaceArguments& arguments, PlaceTask& task) {
 /// All profiles at once, so that those held out fit the others.
 void read_profiles(const PlaceArguments& arguments, PlaceTask& task) {
     ProfileArguments all = arguments.profiles;
-    if (all.files.empty()) throw InputError("--profile: found none, allowed: at least one");
+    if (profile_count(all) == 0) throw InputError("--profile: found none, allowed: at least one");
     all.files.insert(all.files.end(), arguments.evaluate.begin(), arguments.evaluate.end());
     std::vector<Profile> profiles = load_profiles(all);
     number_layers(profiles, arguments, task.model);
     const auto held_out =
-        profiles.begin() + static_cast<std::ptrdiff_t>(arguments.profiles.files.size());
+        profiles.begin() + static_cast<std::ptrdiff_t>(profile_count(arguments.profiles));
     task.held_out.assign(std::make_move_iterator(held_out),
                          std::make_move_iterator(profiles.end()));
     profiles.erase(held_out, profiles.end());
