@@ -3,6 +3,8 @@
 ///
 ///     const Profile profile = read_profile(parse_profile_source("trace.npy:0-0.5"));
 #pragma once
+#include <moehub/model.hpp>
+
 #include <cstdint>
 #include <span>
 #include <string>
@@ -77,6 +79,15 @@ Profile read_profile(const ProfileSource& source, const ProfileOptions& options 
 /// The same of dumps that several ranks made of one recording; all with the same part and weight.
 /// Throws InputError, one line that names two of them, where they disagree.
 Profile read_profile(const std::vector<ProfileSource>& ranks, const ProfileOptions& options = {});
+
+/// A profile of counts with tokens that choose experts as often as was counted (docs/placement.md
+/// says what is lost); its counts are theirs. Throws InputError where the model has other experts.
+struct DrawOptions {
+    std::int64_t tokens = 8192;
+    std::uint64_t seed = 1;
+};
+Profile with_drawn_tokens(const Profile& profile, const Model& model,
+                          const DrawOptions& options = {});
 
 /// Counts from the ids of a profile that has tokens; read_profile has done this.
 void count_choices(Profile& profile);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -48,6 +49,9 @@ ExpertLayout load_layout(const std::string& file, const Model& model, int ranks)
     try {
         return read_layout(file, ranks, shape_of(model, 0));
     } catch (const InputError& error) {
+        std::error_code absent;
+        if (!std::filesystem::exists(file, absent))
+            throw InputError(fmt::format("--layout: {}", error.what()));
         // A file may hold the layers of multi-token prediction, too: servers place their experts.
         if (model.mtp_layers > 0) try {
                 return read_layout(file, ranks, shape_of(model, model.mtp_layers));

@@ -21,19 +21,18 @@ bool is_trace(const std::string& routing) {
         return path.ends_with(ending) || routing.ends_with(ending);
     };
     std::error_code absent;
-    return routing.find('/') != std::string::npos || ends(".npy") || ends(".pt") ||
+    return routing.find('/') != std::string::npos || ends(".npy") || ends(".pt") || ends(".csv") ||
            ends(".jsonl") || ends(".safetensors") || std::filesystem::is_directory(path, absent);
 }
 
-/// All layers with experts of a recording, with every token that has experts in each.
+/// All layers with experts of a recording, with every token that has experts in each; of counts
+/// with tokens drawn by them.
 Routing recorded(const std::string& file, const Model& model) {
     if (file.ends_with(".npy")) return read_routing(file, model.experts);
     ProfileOptions options;
     options.experts = model.experts;
-    const Profile profile = read_profile(parse_profile_source(file), options);
-    if (!profile.has_tokens())
-        throw InputError(fmt::format(
-            "--routing: found counts in {}, allowed: every token's experts", moehub::quoted(file)));
+    Profile profile = read_profile(parse_profile_source(file), options);
+    if (!profile.has_tokens()) profile = with_drawn_tokens(profile, model);
     const ProfileSteps steps(profile, profile.tokens, 1);
     Routing all{profile.experts, profile.top_k, profile.layers, steps.tokens(), {}, {}};
     for (int layer = 0; layer < profile.layers; ++layer) {
