@@ -3,8 +3,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace moehub;
-    const std::vector<StatisticsFile> ranks = {
-        {"fuzz.safetensors", std::string(text_of(data, size))}};
-    feed("fuzz.safetensors", [&] { return parse_trtllm_statistics(ranks); });
+    feed("fuzz.safetensors",
+         [&] { return parse_trtllm_statistics(text_of(data, size), "fuzz.safetensors"); });
     return 0;
 }

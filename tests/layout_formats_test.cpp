@@ -235,7 +235,7 @@ TEST(LayoutFormats, say_what_is_wrong_with_moehubs_json) {
     const std::string first = R"({"layer": 1, "gpus": [[0, 3], [1, 2]]})";
     EXPECT_EQ(error_of(with("2", "4", first)), "a.json: layer 3: not found, allowed: all 2 layers");
     EXPECT_EQ(error_of(with("2", "8", first)),
-              "a.json: experts: found 8, allowed: 4, as in the profile");
+              "a.json: experts: found 8, allowed: 4, as the model or the profile has");
     EXPECT_EQ(error_of(with("4", "4", first)), "a.json: gpus: found 4 GPUs, allowed: 2");
     EXPECT_EQ(error_of(with("2", "4", first + "," + first)),
               "a.json: layers[1].layer: found 1, allowed: each layer once");

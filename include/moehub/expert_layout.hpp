@@ -55,12 +55,20 @@ Placement placement_of(const ExpertLayout& layout, int layer);
 /// layers.
 std::int64_t moved_experts(const ExpertLayout& from, const ExpertLayout& to);
 
-/// Serving engines' files. sglang, vllm and trtllm want as many slots on every GPU.
+/// Serving engines' files. vllm is the file of an option that was proposed and not released.
 enum class LayoutFormat { sglang, vllm, vllm_ascend, trtllm, csv, json };
 LayoutFormat parse_layout_format(const std::string& name);
 std::string to_string(LayoutFormat format);
 /// All names, in order.
 std::vector<std::string> layout_formats();
+
+/// Why the format's loader wants as many slots on every GPU, "whose …"; empty: it does not.
+std::string why_equal_slots(LayoutFormat format);
+
+/// Lines for a shell that start a server of so many nodes with the layout in `file`; MODEL and
+/// other names in capitals are the user's to fill in. Empty where no server loads the format.
+std::vector<std::string> server_command(const ExpertLayout& layout, LayoutFormat format,
+                                        const std::string& file, int nodes = 1);
 
 /// Throws InputError where the format cannot say it.
 std::string layout_text(const ExpertLayout& layout, LayoutFormat format);

@@ -95,6 +95,10 @@ struct PlacementEffect {
 /// 1 − after / before: the share of a time that is saved; 0 where there was none.
 double saved(Ps before, Ps after);
 
+/// How many times as fast one layout is as another, same system: the model, or its MoE layers where
+/// that is not known.
+double faster(const LayoutEffect& one, const LayoutEffect& than);
+
 /// Throws InputError, before anything is simulated, for a profile without tokens, sizes that do not
 /// fit together, and a system that cannot run a layout.
 PlacementEffect placement_effect(const EffectInput& input, const EffectOptions& options = {});

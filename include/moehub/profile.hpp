@@ -3,6 +3,8 @@
 ///
 ///     const Profile profile = read_profile(parse_profile_source("trace.npy:0-0.5"));
 #pragma once
+#include <moehub/model.hpp>
+
 #include <cstdint>
 #include <span>
 #include <string>
@@ -31,6 +33,7 @@ struct Profile {
     /// dense ones included. Without other knowledge 0 … layers − 1.
     std::vector<int> layer_numbers;
     int model_layers = 0;
+    bool layers_said = false;  ///< by the file or the user; else layer 0 is the first recorded one
 
     bool has_tokens() const { return tokens > 0; }
     std::span<const std::uint16_t> chosen_by(int layer, std::int64_t token) const {
@@ -69,10 +72,22 @@ struct ProfileOptions {
     int top_k = 0;
 };
 
-/// Reads .npy, .csv, .jsonl, SGLang's .pt, a folder of TensorRT-LLM statistics or one of its
-/// .safetensors, by the file's ending (docs/placement.md). Throws InputError, one line that names
-/// the file.
+/// Reads .npy, .csv, .jsonl, SGLang's .pt, TensorRT-LLM's .safetensors, by the file's ending, or a
+/// folder of such dumps, one a rank, as one (docs/placement.md). Throws InputError, one line that
+/// names the file.
 Profile read_profile(const ProfileSource& source, const ProfileOptions& options = {});
+/// The same of dumps that several ranks made of one recording; all with the same part and weight.
+/// Throws InputError, one line that names two of them, where they disagree.
+Profile read_profile(const std::vector<ProfileSource>& ranks, const ProfileOptions& options = {});
+
+/// A profile of counts with tokens that choose experts as often as was counted (docs/placement.md
+/// says what is lost); its counts are theirs. Throws InputError where the model has other experts.
+struct DrawOptions {
+    std::int64_t tokens = 8192;
+    std::uint64_t seed = 1;
+};
+Profile with_drawn_tokens(const Profile& profile, const Model& model,
+                          const DrawOptions& options = {});
 
 /// Counts from the ids of a profile that has tokens; read_profile has done this.
 void count_choices(Profile& profile);

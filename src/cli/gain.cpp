@@ -86,6 +86,8 @@ Command gain_command() {
          "change a machine's, a model's or a system's value, as compare does; repeatable",
          "KEY=VALUE"},
         {"--routing", &request->layer.routing, "as compare takes it; without it uniform", "R"},
+        {"--layout", &request->layer.layout, "where experts stand, as compare takes it", "FILE"},
+        {"--layer", &request->layer.layer, "MoE layer of a trace or a layout; without it 0", "N"},
         {"--seed", &request->layer.seed, "of a generated routing; without it 1", "N"},
         {"--grain", &request->layer.grain, "packet or row", "packet|row"},
         {"--fp8", &request->layer.fp8, "experts compute in FP8, and rows go to them in FP8"},

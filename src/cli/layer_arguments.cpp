@@ -34,21 +34,25 @@ void add_layer_options(std::vector<Option>& options, LayerArguments& arguments) 
          "repeatable",
          "KEY=VALUE"},
         {"--routing", &arguments.routing,
-         "uniform, normal:STD, zipf:S, lognormal:SIGMA, balanced, or a trace, FILE.npy; without it "
-         "uniform",
+         "uniform, normal:STD, zipf:S, lognormal:SIGMA, balanced, or a trace, FILE.npy or any "
+         "recording "
+         "of tokens that moehub place reads; without it uniform",
          "R"},
         {"--seed", &arguments.seed, "of a generated routing; without it 1", "N"},
-        {"--layer", &arguments.layer, "of a trace or of generated layers, from 0; without it 0",
+        {"--layer", &arguments.layer,
+         "MoE layer of a trace, of generated layers, of --layout, from 0; without it 0, in model "
+         "with --layout the one nearest to their mean load",
          "N"},
         {"--tp", &arguments.tensor_parallel,
          "tensor parallel: GPUs that share each expert; without it 1", "N"},
+        {"--layout", &arguments.layout,
+         "where experts stand: a file that moehub place writes or reads (SGLang, vLLM, "
+         "vllm-ascend, TensorRT-LLM, CSV, JSON); without it in order",
+         "FILE"},
         {"--replicas", &arguments.replicas, "redundant copies of busy experts; without it none",
          "N"},
-        {"--replica-policy",
-         &arguments.replica_policy,
-         "which copy a row goes to: round-robin, least-loaded; without it round-robin",
-         "P",
-         {.needs = "--replicas"}},
+        {"--replica-policy", &arguments.replica_policy,
+         "which copy a row goes to: round-robin, least-loaded; without it round-robin", "P"},
         {"--region-rows", &arguments.region_rows,
          "rows of an expert's region; without it room for every token", "N"},
         {"--page-rows", &arguments.page_rows,

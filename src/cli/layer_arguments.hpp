@@ -30,6 +30,7 @@ struct LayerArguments {
     bool fused_activation = false;
     bool fp8 = false;
     std::optional<std::string> tensor_parallel;
+    std::optional<std::string> layout;
     std::optional<std::string> replicas;
     std::optional<std::string> replica_policy;
     std::optional<std::string> region_rows;
@@ -53,8 +54,11 @@ void add_software_options(std::vector<Option>& options, LayerArguments& argument
 std::vector<SystemSpec> load_systems(const LayerArguments& arguments,
                                      const std::vector<std::string>& names);
 
+/// Which layer of a layout is simulated where `--layer` does not say.
+enum class LayoutLayer { first, mean };
+
 /// Loads what is named and makes the routing and the placement. Throws InputError.
-LayerCase load_layer(const LayerArguments& arguments);
+LayerCase load_layer(const LayerArguments& arguments, LayoutLayer usual = LayoutLayer::first);
 
 /// Whether tensor-parallel sub-layers are asked for. Throws InputError for options that do not go
 /// together with the type of layer.

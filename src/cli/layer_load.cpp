@@ -1,5 +1,7 @@
 // From what was typed to what is simulated.
 #include "cli/layer_arguments.hpp"
+#include "cli/layer_layout.hpp"
+#include "cli/layer_routing.hpp"
 #include "cli/values.hpp"
 #include "study/collective_names.hpp"
 
@@ -13,18 +15,11 @@
 namespace moehub {
 namespace {
 
-constexpr std::int64_t kUsualTokens = 8192;
 constexpr const char* kUsualMachine = "dgx-h800";
 constexpr const char* kUsualModel = "mixtral-8x7b";
-constexpr const char* kUsualRouting = "uniform";
 constexpr std::int64_t kMostInt = std::numeric_limits<int>::max();
-constexpr std::int64_t kMostCount = std::numeric_limits<std::int64_t>::max();
 constexpr std::string_view kModelPrefix = "model.";
 constexpr std::string_view kSystemPrefix = "system.";
-
-bool is_trace(const std::string& routing) {
-    return routing.ends_with(".npy") || routing.find('/') != std::string::npos;
-}
 
 int int_of(std::string_view option, const std::string& text, Range allowed) {
     return static_cast<int>(count_of(option, text, allowed));
@@ -41,40 +36,23 @@ Model model_with_experts(const LayerArguments& arguments) {
     return model;
 }
 
-/// A trace gives all its tokens unless asked for another number.
-void read_trace(const LayerArguments& arguments, LayerCase& made) {
-    if (arguments.seed) throw InputError("--seed: a trace has none, allowed: with a generator");
-    const std::string& file = *arguments.routing;
-    const Routing trace = read_routing(file, made.model.experts);
-    if (trace.top_k != made.model.top_k)
-        throw InputError(fmt::format("--routing: found top-{} in {}, allowed: the model's top-{}",
-                                     trace.top_k, moehub::quoted(file), made.model.top_k));
-    made.trace_layer = int_of("--layer", arguments.layer.value_or("0"), {0, trace.layers - 1});
-    const std::int64_t tokens =
-        arguments.tokens ? count_of("--tokens", *arguments.tokens, {1, kMostTokens}) : trace.tokens;
-    made.routing_name = file;
-    made.routing = one_layer(trace, *made.trace_layer, tokens);
-}
-
-void generate(const LayerArguments& arguments, LayerCase& made) {
-    constexpr int kMostLayers = 1000;
-    const int layer = int_of("--layer", arguments.layer.value_or("0"), {0, kMostLayers - 1});
-    RoutingSpec spec = parse_routing(arguments.routing.value_or(kUsualRouting));
-    spec.seed = static_cast<std::uint64_t>(
-        count_of("--seed", arguments.seed.value_or("1"), {0, kMostCount}));
-    const std::int64_t tokens =
-        arguments.tokens ? count_of("--tokens", *arguments.tokens, {1, kMostTokens}) : kUsualTokens;
-    made.routing_name = to_string(spec);
-    made.seed = spec.seed;
-    made.routing = one_layer(make_routing(spec, made.model, tokens, layer + 1), layer, tokens);
-}
-
 void check_tokens(const LayerCase& made) {
     if (made.routing.tokens >= made.machine.gpus()) return;
     throw InputError(
         fmt::format("--tokens: found {}, allowed: at least one for each of the {} "
                     "GPUs",
                     made.routing.tokens, made.machine.gpus()));
+}
+
+void check_copies(const LayerArguments& arguments) {
+    if (arguments.replicas && arguments.layout)
+        throw InputError(
+            "--replicas: found with --layout, whose file says which experts have copies, allowed: "
+            "one of the two");
+    if (arguments.replica_policy && !arguments.replicas && !arguments.layout)
+        throw InputError(
+            "--replica-policy: found without --replicas or --layout, allowed: with "
+            "one of them");
 }
 
 Placement placement_of(const LayerCase& made) {
@@ -198,22 +176,24 @@ std::vector<SystemSpec> load_systems(const LayerArguments& arguments,
     return systems;
 }
 
-LayerCase load_layer(const LayerArguments& arguments) {
+LayerCase load_layer(const LayerArguments& arguments, LayoutLayer usual) {
     LayerCase made;
     made.machine_name = arguments.machine.value_or(kUsualMachine);
     made.model_name = arguments.model.value_or(kUsualModel);
     made.settings = settings_of(arguments);
     made.machine = machine_of(arguments, made.machine_name);
     made.model = model_with_experts(arguments);
+    check_copies(arguments);
     made.options = options_of(arguments, made.machine.gpus());
     made.software = software_of(arguments);
     made.replicas = int_of("--replicas", arguments.replicas.value_or("0"), {0, kMostInt});
-    if (is_trace(arguments.routing.value_or(kUsualRouting)))
-        read_trace(arguments, made);
-    else
-        generate(arguments, made);
+    std::optional<ExpertLayout> layout;
+    if (arguments.layout)
+        layout = load_layout(*arguments.layout, made.model,
+                             made.machine.gpus() / made.options.tensor_parallel);
+    load_routing(arguments, layout, usual, made);
     check_tokens(made);
-    made.placement = placement_of(made);
+    if (!layout) made.placement = placement_of(made);
     return made;
 }
 

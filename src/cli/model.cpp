@@ -72,7 +72,7 @@ void execute(const ModelArguments& request) {
     check_systems(systems);
     ModelCase model;
     model.options = options_of(request);
-    model.layer = load_layer(arguments);
+    model.layer = load_layer(arguments, LayoutLayer::mean);
     model.options.layer = model.layer.options;
     run(model, load(request, systems, model));
     const bool colour = arguments.output.empty() && wants_colour(stdout);

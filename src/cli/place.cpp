@@ -1,6 +1,7 @@
 #include "cli/commands.hpp"
 #include "cli/output.hpp"
 #include "cli/place_arguments.hpp"
+#include "cli/place_choice.hpp"
 #include "cli/place_interrupt.hpp"
 #include "report/placement_report.hpp"
 #include "report/progress.hpp"
@@ -19,6 +20,8 @@ struct Placed {
     PlaceResult result;
     std::vector<ParetoPoint> points;  ///< with --pareto the one asked for, then the others
     bool interrupted = false;         ///< before the one asked for was done
+    std::optional<PlacementEffect> effect;
+    std::string taken;  ///< the layout's name in the effect
 };
 
 /// With --pareto what was asked for has half of the time, the others share the rest.
@@ -55,31 +58,6 @@ std::vector<ParetoPoint> front_of(const PlaceTask& task, const Placed& placed,
     return pareto_front(points);
 }
 
-/// Contiguous, the current layout where there is one, and the one found; on held-out tokens where
-/// there are some.
-PlacementEffect simulated(const PlaceTask& task, const PlaceResult& result) {
-    Progress progress("simulating");
-    std::vector<NamedLayout> layouts{
-        {"contiguous", contiguous_layout(shape_of(result.layout), task.input.gpus)}};
-    if (task.options.current) layouts.push_back({"current", *task.options.current});
-    layouts.push_back({task.options.method, result.layout});
-    const Profile& profile =
-        task.held_out.empty() ? task.input.profiles.front() : task.held_out.front();
-    EffectOptions options;
-    options.threads = task.options.threads;
-    options.progress = [&](std::size_t done, std::size_t all) { progress.update(done, all); };
-    return placement_effect({task.machine, *task.model, profile, layouts, task.systems}, options);
-}
-
-/// What cannot be simulated is a note: the layout is there and good.
-void add_simulated(const PlaceTask& task, PlacementReport& report) {
-    try {
-        report.effect = simulated(task, report.result);
-    } catch (const InputError& error) {
-        report.result.notes.push_back(fmt::format("not simulated: {}", error.what()));
-    }
-}
-
 PlacementReport report_of(const PlaceArguments& arguments, const PlaceTask& task,
                           const Placed& placed) {
     PlacementReport report =
@@ -92,17 +70,46 @@ PlacementReport report_of(const PlaceArguments& arguments, const PlaceTask& task
         report.pairs = pair_traffic(task.held_out.empty() ? task.input.profiles : task.held_out,
                                     placed.result.layout);
     if (arguments.pareto) report.pareto = front_of(task, placed, report);
-    if (!task.systems.empty()) add_simulated(task, report);
+    report.effect = placed.effect;
+    report.taken = placed.taken;
     return report;
+}
+
+void write(const PlaceArguments& arguments, const PlaceTask& task, const Placed& placed) {
+    if (arguments.output.empty()) return;
+    put(layout_text(placed.result.layout, task.format), arguments.output);
+}
+
+/// Where systems are named, the fastest layout under the first takes the place of the one found.
+void simulate(const PlaceArguments& arguments, PlaceTask& task, Placed& placed) {
+    Choice choice = choose_layout(task, placed.result);
+    placed.effect = std::move(choice.effect);
+    auto notes = std::move(choice.notes);
+    placed.taken = choice.taken.name;
+    const bool another = placed.taken != task.options.method;
+    task.options = std::move(choice.taken.options);
+    placed.result = std::move(choice.taken.result);
+    placed.result.notes.insert(placed.result.notes.begin(), notes.begin(), notes.end());
+    if (another) write(arguments, task, placed);
+}
+
+/// Layers of the model that the profile lacks stand in the files of some servers all the same.
+void note_layers_in_order(const PlaceTask& task, Placed& placed) {
+    const int placed_layers = placed.result.layout.layers();
+    if (!task.model || placed_layers >= task.model->moe_layers()) return;
+    placed.result.notes.push_back(fmt::format(
+        "The profile has {} of the model's {} MoE layers; in the others experts stay in order.",
+        placed_layers, task.model->moe_layers()));
 }
 
 void execute(const PlaceArguments& arguments) {
     // From the start: who stops a search that has not begun gets what it begins with.
     const Interrupt interrupt;
     PlaceTask task = load_place(arguments);
-    const Placed placed = search(interrupt, task, arguments.pareto);
-    if (!arguments.output.empty())  // before what takes long or can fail
-        put(layout_text(placed.result.layout, task.format), arguments.output);
+    Placed placed = search(interrupt, task, arguments.pareto);
+    write(arguments, task, placed);  // before what takes long or can fail
+    if (!task.systems.empty()) simulate(arguments, task, placed);
+    note_layers_in_order(task, placed);
     const PlacementReport report = report_of(arguments, task, placed);
     put(arguments.json ? placement_json(report) : placement_text(report, wants_colour(stdout)), "");
 }
@@ -116,7 +123,9 @@ Command place_command() {
         "Place experts on GPUs from recorded routing, in the files servers load",
         place_options(*arguments),
         "Example:\n"
-        "  moehub place --profile law.npy:0-0.5 --evaluate law.npy:0.5-1 --gpus 8 -o layout.json\n"
+        "  moehub place law.npy:0-0.5 --evaluate law.npy:0.5-1 --gpus 8 --model deepseek-v2-lite "
+        "\\\n      --system deepep -o layout.json\n"
+        "  moehub place dumps/*.pt --gpus 16 --machine h100-cluster --replicas 16 -o layout.json\n"
         "  moehub place --profile law.npy intent.npy@2 --gpus 16 --replicas 16 --load-blocks 4 \\\n"
         "      --model deepseek-v2-lite --machine h100-cluster --format trtllm -o layout.yaml\n"
         "  moehub place --profile new.npy --current layout.json --max-moves 40 -o next.json\n"

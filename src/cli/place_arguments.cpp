@@ -16,10 +16,16 @@ std::string method_names() {
 
 std::vector<Option> of_profiles(PlaceArguments& arguments) {
     std::vector<Option> options{
+        {"dumps",
+         &arguments.profiles.ranks,
+         "recorded routing; several are what the ranks of a server dumped of one recording, a file "
+         "each, and make one profile",
+         "FILE",
+         {.many = true}},
         {"--profile",
          &arguments.profiles.files,
          "recorded routing, FILE[:from-to][@weight]: a part as fractions of its tokens, a weight "
-         "beside others; repeatable",
+         "beside others; every file is a profile; repeatable",
          "FILE",
          {.many = true}},
         {"--evaluate",
@@ -84,10 +90,14 @@ std::vector<Option> of_outputs(PlaceArguments& arguments) {
         {"--pareto", &arguments.pareto,
          "also try other objectives and caps, in half of the time; print those of which none is "
          "better in everything"},
+        {"--system", &arguments.system,
+         "that the layout is for (moehub list systems): what it gains in time over EPLB with the "
+         "same slots; where that or another layout is faster, it is taken; needs --model",
+         "S"},
         {"--simulate",
          &arguments.simulate,
-         "systems to simulate with and without the layout (moehub list systems); needs --model; "
-         "commas between, or repeated",
+         "further systems to simulate with and without the layout; without --system the first "
+         "decides; commas between, or repeated",
          "SYSTEM",
          {.many = true}},
         {"--format", &arguments.format,

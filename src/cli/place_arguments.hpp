@@ -39,6 +39,7 @@ struct PlaceArguments {
     std::string seed = "1";
     std::optional<std::string> threads;
     bool pareto = false;
+    std::optional<std::string> system;
     std::vector<std::string> simulate;
     std::optional<std::string> format;
     std::string output;
@@ -53,7 +54,7 @@ struct PlaceTask {
     std::vector<Profile> held_out;
     Machine machine;  ///< where systems are simulated, of the size wanted
     std::optional<Model> model;
-    std::vector<SystemSpec> systems;  ///< to simulate
+    std::vector<SystemSpec> systems;  ///< to simulate; the first decides which layout is taken
     LayoutFormat format = LayoutFormat::sglang;
 };
 

@@ -1,5 +1,6 @@
 #include "cli/place_checks.hpp"
 
+#include "base/utf8.hpp"
 #include "cli/output.hpp"
 #include "cli/values.hpp"
 #include "report/table.hpp"
@@ -8,19 +9,6 @@
 #include <filesystem>
 
 namespace moehub {
-namespace {
-
-bool wants_equal_slots(LayoutFormat format) {
-    try {
-        layout_text(contiguous_layout({.layers = 1, .experts = 3}, 2), format);
-        return false;
-    } catch (const InputError&) {
-        return true;
-    }
-}
-
-}  // namespace
-
 LayoutFormat format_of(const PlaceArguments& arguments) {
     LayoutFormat format = LayoutFormat::sglang;
     const std::string ending = std::filesystem::path(arguments.output).extension().string();
@@ -34,18 +22,28 @@ LayoutFormat format_of(const PlaceArguments& arguments) {
                                          did_you_mean(*arguments.format, known)));
         format = parse_layout_format(*arguments.format);
     }
-    if (arguments.unequal && !arguments.output.empty() && wants_equal_slots(format))
-        throw InputError(
-            fmt::format("--unequal: found --format {}, which wants as many slots on every GPU, "
-                        "allowed: with vllm-ascend, csv, json",
-                        to_string(format)));
+    if (arguments.unequal && !arguments.output.empty() && !why_equal_slots(format).empty())
+        throw InputError(fmt::format("--unequal: found --format {}, {}, allowed: with csv, json",
+                                     to_string(format), why_equal_slots(format)));
     return format;
 }
 
 void check_output(const PlaceArguments& arguments) {
-    for (const auto* files : {&arguments.profiles.files, &arguments.evaluate})
+    for (const auto* files :
+         {&arguments.profiles.ranks, &arguments.profiles.files, &arguments.evaluate})
         check_output_apart("-o", arguments.output, *files);
     require_writable(arguments.output);
+}
+
+void check_dense_layers(const PlaceArguments& arguments, const PlaceTask& task) {
+    const Profile& profile = task.input.profiles.front();
+    if (arguments.output.empty() || task.format != LayoutFormat::sglang || profile.layers_said)
+        return;
+    throw InputError(
+        fmt::format("--format sglang: found no word in {} on how many dense layers the model "
+                    "begins with, and SGLang wants a row for every layer, allowed: with --model M "
+                    "or --dense-layers N (0: none)",
+                    printable(profile.name)));
 }
 
 void check_memory(const PlaceArguments& arguments, const PlaceTask& task) {

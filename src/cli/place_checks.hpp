@@ -11,6 +11,9 @@ LayoutFormat format_of(const PlaceArguments& arguments);
 /// Throws InputError when the layout could not be written, or would replace a profile.
 void check_output(const PlaceArguments& arguments);
 
+/// Throws InputError when SGLang's file would lack the rows of dense layers that nobody spoke of.
+void check_dense_layers(const PlaceArguments& arguments, const PlaceTask& task);
+
 /// Throws InputError when a GPU's experts do not fit its memory, or --memory stands without a
 /// model.
 void check_memory(const PlaceArguments& arguments, const PlaceTask& task);

@@ -78,49 +78,45 @@ void number_layers(std::vector<Profile>& profiles, const PlaceArguments& argumen
             for (int& number : profile.layer_numbers) number += dense;
             profile.model_layers += dense;
         }
+        if (model || arguments.dense_layers) profile.layers_said = true;
         if (model) profile.model_layers = std::max(profile.model_layers, model->layers);
     }
 }
 
 void load_systems_of(const PlaceArguments& arguments, PlaceTask& task) {
-    if (arguments.simulate.empty()) return;
     std::vector<std::string> names;
+    if (arguments.system) names.push_back(*arguments.system);
     for (const std::string& list : arguments.simulate)
-        for (const std::string& name : listed(list)) names.push_back(name);
+        for (const std::string& name : listed(list))
+            if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    if (names.empty()) return;
+    const char* const option = arguments.system ? "--system" : "--simulate";
     task.systems = load_systems(names);
     if (!task.model)
-        throw InputError(
-            "--simulate: found without --model, whose layers are simulated, allowed: "
-            "with it");
+        throw InputError(fmt::format(
+            "{}: found without --model, whose layers are simulated, allowed: with it", option));
     task.machine = with_gpus(task.machine, task.input.gpus);
     if (task.machine.nodes != task.input.nodes)
-        throw InputError(fmt::format(
-            "--simulate: found {} nodes, allowed: {}, as {} of {} GPUs "
-            "has",
-            task.input.nodes, task.machine.nodes, printable(arguments.machine), task.input.gpus));
+        throw InputError(
+            fmt::format("{}: found {} nodes, allowed: {}, as {} of {} GPUs "
+                        "has",
+                        option, task.input.nodes, task.machine.nodes, printable(arguments.machine),
+                        task.input.gpus));
 }
 
 /// All profiles at once, so that those held out fit the others.
 void read_profiles(const PlaceArguments& arguments, PlaceTask& task) {
     ProfileArguments all = arguments.profiles;
-    if (all.files.empty()) throw InputError("--profile: found none, allowed: at least one");
+    if (profile_count(all) == 0) throw InputError("--profile: found none, allowed: at least one");
     all.files.insert(all.files.end(), arguments.evaluate.begin(), arguments.evaluate.end());
     std::vector<Profile> profiles = load_profiles(all);
     number_layers(profiles, arguments, task.model);
     const auto held_out =
-        profiles.begin() + static_cast<std::ptrdiff_t>(arguments.profiles.files.size());
+        profiles.begin() + static_cast<std::ptrdiff_t>(profile_count(arguments.profiles));
     task.held_out.assign(std::make_move_iterator(held_out),
                          std::make_move_iterator(profiles.end()));
     profiles.erase(held_out, profiles.end());
     task.input.profiles = std::move(profiles);
-    if (task.systems.empty()) return;
-    const Profile& simulated =
-        task.held_out.empty() ? task.input.profiles.front() : task.held_out.front();
-    if (!simulated.has_tokens())
-        throw InputError(
-            fmt::format("--simulate: found counts in {}, allowed: every token's "
-                        "experts",
-                        printable(simulated.name)));
 }
 
 }  // namespace
@@ -139,6 +135,7 @@ PlaceTask load_place(const PlaceArguments& arguments) {
     check_memory(arguments, task);
     load_systems_of(arguments, task);
     read_profiles(arguments, task);
+    check_dense_layers(arguments, task);
     if (arguments.current)
         task.options.current =
             read_layout(*arguments.current, task.input.gpus, shape_of(task.input.profiles.front()));

@@ -48,6 +48,12 @@ void check_against(const Model& model, const Profile& profile) {
         fail("layers", profile.layers, model.moe_layers());
 }
 
+std::vector<ProfileSource> sources_of(const std::vector<std::string>& texts) {
+    std::vector<ProfileSource> sources;
+    for (const std::string& text : texts) sources.push_back(parse_profile_source(text));
+    return sources;
+}
+
 /// As written to: links followed, whether it is there or not.
 fs::path target_of(const std::string& path) {
     std::error_code ignored;
@@ -101,6 +107,10 @@ void add_profile_options(std::vector<Option>& options, ProfileArguments& argumen
     options.insert(options.end(), profile.begin(), profile.end());
 }
 
+std::size_t profile_count(const ProfileArguments& arguments) {
+    return arguments.files.size() + (arguments.ranks.empty() ? 0 : 1);
+}
+
 std::vector<Profile> load_profiles(const ProfileArguments& arguments) {
     ProfileOptions options;
     options.experts = int_of("--experts", arguments.experts, kMostExperts);
@@ -113,13 +123,14 @@ std::vector<Profile> load_profiles(const ProfileArguments& arguments) {
         options.experts = model->experts;
         options.dense_layers = model->dense_layers;
     }
-    std::vector<ProfileSource> sources;
-    for (const std::string& file : arguments.files) sources.push_back(parse_profile_source(file));
+    // All names before any file: reading may take long.
+    const std::vector<ProfileSource> ranks = sources_of(arguments.ranks);
+    const std::vector<ProfileSource> sources = sources_of(arguments.files);
     std::vector<Profile> profiles;
-    for (const ProfileSource& source : sources) {
-        profiles.push_back(read_profile(source, options));
-        if (model) check_against(*model, profiles.back());
-    }
+    if (!ranks.empty()) profiles.push_back(read_profile(ranks, options));
+    for (const ProfileSource& source : sources) profiles.push_back(read_profile(source, options));
+    if (model)
+        for (const Profile& profile : profiles) check_against(*model, profile);
     check_together(profiles);
     return profiles;
 }

@@ -12,7 +12,8 @@
 namespace moehub {
 
 struct ProfileArguments {
-    std::vector<std::string> files;  ///< FILE[:from-to][@weight]
+    std::vector<std::string> ranks;  ///< FILE[:from-to]: dumps of one recording, one profile
+    std::vector<std::string> files;  ///< FILE[:from-to][@weight], a profile each
     std::optional<std::string> experts;
     std::optional<std::string> model;
     std::optional<std::string> kind;
@@ -31,8 +32,11 @@ bool same_file(const std::string& a, const std::string& b);
 void check_output_apart(std::string_view option, const std::string& output,
                         const std::vector<std::string>& profiles);
 
-/// Reads them in order. Throws InputError when an option is wrong, a file cannot be read, they do
-/// not fit together, or are not of the model.
+/// How many profiles that is.
+std::size_t profile_count(const ProfileArguments& arguments);
+
+/// Reads them in order, that of the ranks first. Throws InputError when an option is wrong, a file
+/// cannot be read, they do not fit together, or are not of the model.
 std::vector<Profile> load_profiles(const ProfileArguments& arguments);
 
 }  // namespace moehub

@@ -23,6 +23,7 @@ std::string_view moe_option(const LayerArguments& a) {
         {"--layer", a.layer.has_value()},
         {"--pass", a.pass.has_value()},
         {"--tp", a.tensor_parallel.has_value()},
+        {"--layout", a.layout.has_value()},
         {"--replicas", a.replicas.has_value()},
         {"--replica-policy", a.replica_policy.has_value()},
         {"--region-rows", a.region_rows.has_value()},

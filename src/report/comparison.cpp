@@ -39,6 +39,11 @@ std::vector<std::string> changes(const LayerCase& layer) {
     if (options.pass == Pass::backward) list.push_back("backward pass");
     if (options.tensor_parallel > 1)
         list.push_back(fmt::format("tensor parallel {}", options.tensor_parallel));
+    if (layer.layout)
+        list.push_back(fmt::format("layout {}, MoE layer {}{} (layer {} of the model)",
+                                   layer.layout->file, layer.layout->layer,
+                                   layer.layout->mean ? ", nearest to their mean load" : "",
+                                   layer.layout->number));
     if (layer.replicas > 0)
         list.push_back(fmt::format(
             "{} redundant experts, {}", grouped(layer.replicas),

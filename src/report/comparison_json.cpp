@@ -66,6 +66,11 @@ std::string to_json(const LayerCase& layer, const Comparison& comparison) {
     json["grain"] = name_of(options.grain);
     json["pass"] = options.pass == Pass::forward ? "forward" : "backward";
     json["tensor_parallel"] = options.tensor_parallel;
+    json["layout"] = layer.layout ? Json{{"file", layer.layout->file},
+                                         {"layer", layer.layout->layer},
+                                         {"layer_of_model", layer.layout->number},
+                                         {"mean", layer.layout->mean}}
+                                  : Json(nullptr);
     json["replicas"] = layer.replicas;
     json["replica_policy"] =
         options.replicas == ReplicaPolicy::round_robin ? "round-robin" : "least-loaded";

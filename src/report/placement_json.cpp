@@ -116,7 +116,11 @@ Json effects_json(const PlacementReport& report) {
         row["moe_layers_us"] = to_us(one.moe_layers);
         row["model_us"] = one.model > 0 ? Json(to_us(one.model)) : Json(nullptr);
         row["speedup"] = one.speedup;
+        const LayoutEffect* const eplb = eplb_of(*report.effect, one.system);
+        row["speedup_over_eplb"] = eplb ? Json(faster(one, *eplb)) : Json(nullptr);
     }
+    json["taken"] = report.taken;
+    json["decided_by"] = report.effect->layouts.front().system;
     json["notes"] = report.effect->notes;
     return json;
 }
@@ -160,6 +164,10 @@ std::string placement_json(const PlacementReport& report) {
     json["effects"] = effects_json(report);
     json["file"] = report.file.path.empty() ? Json(nullptr) : Json(report.file.path);
     json["format"] = to_string(report.file.format);
+    json["server"] = report.file.path.empty()
+                         ? Json(nullptr)
+                         : Json(server_command(report.result.layout, report.file.format,
+                                               report.file.path, report.nodes));
     return json.dump(1) + "\n";
 }
 

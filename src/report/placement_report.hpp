@@ -83,6 +83,7 @@ struct PlacementReport {
     std::vector<std::vector<double>> pairs;  ///< pair_traffic() where it is wanted
     std::optional<std::vector<ParetoPoint>> pareto;
     std::optional<PlacementEffect> effect;
+    std::string taken;  ///< of the effect's layouts: the one in `result`
     PlacementFile file;
 
     /// Only these know load caps.
@@ -110,6 +111,9 @@ PlacementTable mean_table(const std::vector<PlacementTable>& tables);
 
 /// Head, a table per profile, the front, simulated effects, and what it means.
 std::string placement_text(const PlacementReport& report, bool bold);
+
+/// EPLB's layout under that system; null where it was not simulated.
+const LayoutEffect* eplb_of(const PlacementEffect& effect, const std::string& system);
 
 /// Simulated times of the layouts; empty without them.
 std::string effect_text(const PlacementReport& report, bool bold);

@@ -128,26 +128,33 @@ std::string change(Ps before, Ps after) {
     return before > 0 ? percent(-saved(before, after), true) : "0 %";
 }
 
-std::string effect_sentence(const LayoutEffect& before, const LayoutEffect& now) {
-    return fmt::format(
-        "Simulated under {}: {} {} mean and {} tail, experts {} mean and {} tail, {} {:.3f} times "
-        "as fast as {}.",
+std::string effect_sentence(const LayoutEffect& before, const LayoutEffect& now,
+                            const LayoutEffect* eplb) {
+    std::string out = fmt::format(
+        "Simulated under {}: {} {} mean and {} tail, experts {} mean and {} tail; {} {:.3f} times "
+        "as fast as {}",
         now.system, now.fused ? "all-to-all that no kernel hides" : "all-to-all",
         change(before.all_to_all.mean, now.all_to_all.mean),
         change(before.all_to_all.p95, now.all_to_all.p95),
         change(before.processing.mean, now.processing.mean),
         change(before.processing.p95, now.processing.p95),
         now.model > 0 ? "the model" : "the MoE layers", now.speedup, before.layout);
+    if (eplb != nullptr && eplb->layout != now.layout)
+        out += fmt::format(
+            ", {:.3f} times as fast as eplb with the same slots (a MoE layer {} µs "
+            "instead of {})",
+            faster(now, *eplb), tenths(to_us(now.layer.mean)), tenths(to_us(eplb->layer.mean)));
+    return out + ".";
 }
 
-/// The last layout of each system against the first.
-void add_effects(const PlacementEffect& effect, std::vector<std::string>& out) {
-    const auto& rows = effect.layouts;
-    std::size_t first = 0;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-        if (rows[i].system != rows[first].system) first = i;
-        const bool last = i + 1 == rows.size() || rows[i + 1].system != rows[i].system;
-        if (last && i > first) out.push_back(effect_sentence(rows[first], rows[i]));
+/// The layout taken against experts in order and against EPLB's, system by system.
+void add_effects(const PlacementReport& report, std::vector<std::string>& out) {
+    const PlacementEffect& effect = *report.effect;
+    const LayoutEffect* first = nullptr;
+    for (const LayoutEffect& one : effect.layouts) {
+        if (first == nullptr || one.system != first->system) first = &one;
+        if (&one != first && one.layout == report.taken)
+            out.push_back(effect_sentence(*first, one, eplb_of(effect, one.system)));
     }
     out.insert(out.end(), effect.notes.begin(), effect.notes.end());
 }
@@ -183,7 +190,7 @@ std::vector<std::string> placement_sentences(const PlacementReport& report) {
         out.push_back(fmt::format("The load cap {} is broken: {} in the worst layer.",
                                   print_number(report.load_cap),
                                   told_apart(worst_load(report), report.load_cap).first));
-    if (report.effect) add_effects(*report.effect, out);
+    if (report.effect) add_effects(report, out);
     if (report.training.front().known.tokens) out.push_back(traffic_model());
     for (const std::string& note : report.result.notes) out.push_back(note);
     if (report.result.cut_short)

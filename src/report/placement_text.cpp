@@ -144,7 +144,7 @@ std::string legend(const PlacementReport& report) {
     std::string out =
         "load: busiest GPU over the mean, mean over layers; off-GPU: transitions from a layer to "
         "the next\nthat change GPU; heaviest pair: over an even spread; activated: experts a batch "
-        "wakes, busiest over mean\n";
+        "wakes, busiest\nover mean\n";
     if (report.training.front().known.moved)
         out += "moved: experts to copy from the current layout\n";
     return out;
@@ -176,6 +176,23 @@ std::string pareto_text(const PlacementReport& report, bool bold) {
            table.text(bold);
 }
 
+/// What to type next; empty where nothing was written.
+std::string use_text(const PlacementReport& report) {
+    const PlacementFile& file = report.file;
+    if (file.path.empty()) return "";
+    std::string out;
+    const auto lines = server_command(report.result.layout, file.format, file.path, report.nodes);
+    if (!lines.empty()) out += "\nThe server's command line:\n";
+    for (const std::string& line : lines) out += "    " + printable(line) + "\n";
+    out += "\nWhat it does to a layer, or to the model:\n";
+    out +=
+        printable(fmt::format(
+            "    moehub compare --machine {} --gpus {} --model {} --routing {} \\", report.machine,
+            report.gpus, report.model.value_or("MODEL"), report.judged().front().profile)) +
+        "\n        " + printable("--layout " + file.path) + "\n";
+    return out;
+}
+
 }  // namespace
 
 std::string placement_text(const PlacementReport& report, bool bold) {
@@ -189,7 +206,7 @@ std::string placement_text(const PlacementReport& report, bool bold) {
         if (!part.empty()) out += part + "\n";
     for (const std::string& sentence : placement_sentences(report))
         out += wrapped(printable(sentence));
-    return out;
+    return out + use_text(report);
 }
 
 }  // namespace moehub

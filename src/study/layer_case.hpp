@@ -9,6 +9,14 @@
 
 namespace moehub {
 
+/// Where a layer's experts stand by a file (`--layout`).
+struct LayoutUse {
+    std::string file;
+    int layer = 0;      ///< of the MoE layers, from 0
+    int number = 0;     ///< the same in the model
+    bool mean = false;  ///< chosen as the one that stands for all
+};
+
 struct LayerCase {
     std::string machine_name;  ///< preset or file, as asked for
     std::string model_name;
@@ -17,6 +25,7 @@ struct LayerCase {
     std::optional<std::uint64_t> seed;  ///< of the generator
     std::optional<int> trace_layer;     ///< of the trace
     int replicas = 0;                   ///< redundant copies of experts
+    std::optional<LayoutUse> layout;    ///< without it experts stand in order
     Software software;                  ///< asked for, of all systems
 
     Machine machine;  ///< of the size wanted

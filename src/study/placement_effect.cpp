@@ -153,6 +153,10 @@ double saved(Ps before, Ps after) {
     return before > 0 ? 1 - ratio(after, before) : 0;
 }
 
+double faster(const LayoutEffect& one, const LayoutEffect& than) {
+    return one.model > 0 ? ratio(than.model, one.model) : ratio(than.moe_layers, one.moe_layers);
+}
+
 PlacementEffect placement_effect(const EffectInput& input, const EffectOptions& options) {
     check_sizes(input, options);
     const ProfileSteps steps(input.profile, options.step_tokens, options.most_steps);
@@ -168,8 +172,7 @@ PlacementEffect placement_effect(const EffectInput& input, const EffectOptions& 
             LayoutEffect one = runs.effect(system, layout);
             if (whole) one.model = rest + input.model.moe_layers() * one.layer.mean;
             const LayoutEffect& before = layout == 0 ? one : all.layouts[first];
-            one.speedup =
-                whole ? ratio(before.model, one.model) : ratio(before.moe_layers, one.moe_layers);
+            one.speedup = faster(one, before);
             all.layouts.push_back(std::move(one));
         }
     }

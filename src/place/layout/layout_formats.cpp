@@ -21,16 +21,20 @@ struct Format {
     LayoutFormat format;
     const char* name;
     std::string (*text)(const ExpertLayout&);
-    bool wants_equal_slots;
+    const char* why_equal_slots;  ///< of its loader; null: it takes any
 };
 
+constexpr const char* kEqualRuns =
+    "whose loader cuts a layer's slots into runs of one length, one for each rank";
+
 constexpr Format kFormats[] = {
-    {LayoutFormat::sglang, "sglang", &sglang_text, true},
-    {LayoutFormat::vllm, "vllm", &vllm_text, true},
-    {LayoutFormat::vllm_ascend, "vllm-ascend", &vllm_ascend_text, false},
-    {LayoutFormat::trtllm, "trtllm", &trtllm_text, true},
-    {LayoutFormat::csv, "csv", &csv_text, false},
-    {LayoutFormat::json, "json", &json_text, false},
+    {LayoutFormat::sglang, "sglang", &sglang_text, kEqualRuns},
+    {LayoutFormat::vllm, "vllm", &vllm_text, kEqualRuns},
+    {LayoutFormat::vllm_ascend, "vllm-ascend", &vllm_ascend_text,
+     "whose loader makes one tensor of all ranks' lists"},
+    {LayoutFormat::trtllm, "trtllm", &trtllm_text, kEqualRuns},
+    {LayoutFormat::csv, "csv", &csv_text, nullptr},
+    {LayoutFormat::json, "json", &json_text, nullptr},
 };
 
 const Format& entry_of(LayoutFormat format) {
@@ -84,10 +88,15 @@ std::vector<std::string> layout_formats() {
     return names;
 }
 
+std::string why_equal_slots(LayoutFormat format) {
+    const char* const why = entry_of(format).why_equal_slots;
+    return why == nullptr ? "" : why;
+}
+
 std::string layout_text(const ExpertLayout& layout, LayoutFormat format) {
     const Format& entry = entry_of(format);
     check(layout, entry.name);
-    if (entry.wants_equal_slots) check_equal_slots(layout, entry.name);
+    if (entry.why_equal_slots != nullptr) check_equal_slots(layout, entry.name);
     return entry.text(layout);
 }
 

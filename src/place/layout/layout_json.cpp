@@ -13,7 +13,7 @@ namespace {
 void expect(const JsonValue& document, std::string_view key, int expected) {
     const JsonValue value = document.member(key);
     if (value.integer(1, kMostLayoutLayers) != expected)
-        value.reject(fmt::format("{}, as in the profile", expected));
+        value.reject(fmt::format("{}, as the model or the profile has", expected));
 }
 
 std::vector<std::vector<int>> read_gpus(const JsonValue& lists, const LayoutFile& file, int gpus) {

@@ -29,9 +29,11 @@ void check_options(const ProfileOptions& options) {
     check("top-k", options.top_k, kMostProfileExperts);
 }
 
+}  // namespace
+
 Recording read_recording(const std::string& path, const ProfileOptions& options) {
     std::error_code error;
-    if (std::filesystem::is_directory(path, error)) return read_trtllm_folder(path);
+    if (std::filesystem::is_directory(path, error)) return read_folder(path, options);
     const std::string ending = std::filesystem::path(path).extension().string();
     if (ending == ".npy") return recording_of(NpyArray::read(path), options, path);
     if (ending == ".csv") return parse_counts_csv(read_bytes(path, kMostText), path);
@@ -39,13 +41,11 @@ Recording read_recording(const std::string& path, const ProfileOptions& options)
         return parse_routed_answers(read_bytes(path, kMostText), options, path);
     if (ending == ".pt") return parse_sglang_dump(read_bytes(path, kMostBinary), options, path);
     if (ending == ".safetensors")
-        return parse_trtllm_statistics({{path, read_bytes(path, kMostBinary)}});
+        return parse_trtllm_statistics(read_bytes(path, kMostBinary), path);
     fail_in(path, fmt::format("found ending {}, allowed: .npy, .csv, .jsonl, .json, .pt, "
-                              ".safetensors, or a folder of TensorRT-LLM's statistics",
+                              ".safetensors, or a folder of dumps",
                               moehub::quoted(ending)));
 }
-
-}  // namespace
 
 void fail_in(const std::string& file, std::string_view what) {
     throw InputError(fmt::format("{}: {}", printable(file), what));
@@ -74,6 +74,7 @@ void number_layers(Profile& profile, const KeptLayers& layers, const ProfileSour
             which.numbers.empty() ? layer + shift : which.numbers[static_cast<std::size_t>(layer)]);
     profile.model_layers =
         which.numbers.empty() ? layers.recorded + shift : which.numbers.back() + 1;
+    profile.layers_said = said || options.dense_layers > 0;
     const int first = profile.layer_numbers.front();
     if (said && options.dense_layers > 0 && options.dense_layers != first)
         fail_in(source.path, fmt::format("found {} layers before the first with experts, allowed: "
@@ -82,15 +83,30 @@ void number_layers(Profile& profile, const KeptLayers& layers, const ProfileSour
 }
 
 Profile read_profile(const ProfileSource& source, const ProfileOptions& options) {
+    return read_profile(std::vector{source}, options);
+}
+
+Profile read_profile(const std::vector<ProfileSource>& ranks, const ProfileOptions& options) {
     check_options(options);
+    if (ranks.empty()) throw InputError("profiles: found none, allowed: at least one");
+    ProfileSource whole = ranks.front();
+    if (ranks.size() > 1) whole.text += fmt::format(" and {} more", ranks.size() - 1);
+    std::vector<NamedRecording> dumps;
     try {
+        for (const ProfileSource& rank : ranks) {
+            if (rank.from != whole.from || rank.to != whole.to || rank.weight != whole.weight)
+                fail_in(rank.text, fmt::format("found another part or weight, allowed: the same as "
+                                               "of {} (dumps of one recording)",
+                                               printable(ranks.front().text)));
+            dumps.push_back({rank.path, read_recording(rank.path, options)});
+        }
         return std::visit(
             [&](auto&& recording) {
-                return profile_of(std::forward<decltype(recording)>(recording), source, options);
+                return profile_of(std::forward<decltype(recording)>(recording), whole, options);
             },
-            read_recording(source.path, options));
+            merged(std::move(dumps)));
     } catch (const std::bad_alloc&) {
-        fail_in(source.path, "does not fit in memory");
+        fail_in(whole.path, "does not fit in memory");
     }
 }
 

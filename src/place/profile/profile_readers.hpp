@@ -4,7 +4,9 @@
 #include "base/npy.hpp"
 #include "place/profile/profile_recording.hpp"
 
+#include <filesystem>
 #include <string_view>
+#include <vector>
 
 namespace moehub {
 
@@ -32,13 +34,23 @@ RecordedTokens parse_routed_answers(std::string_view text, const ProfileOptions&
 Recording parse_sglang_dump(std::string_view bytes, const ProfileOptions& options,
                             const std::string& file);
 
-/// TensorRT-LLM's expert statistics: all ranks' files, added up.
-struct StatisticsFile {
-    std::string name;  ///< in errors
-    std::string bytes;
+/// TensorRT-LLM's expert statistics of one rank: counts, or every token's experts.
+Recording parse_trtllm_statistics(std::string_view bytes, const std::string& file);
+/// All ranks' in a folder with meta_info.json; of `files`, those in it.
+bool is_trtllm_folder(const std::vector<std::filesystem::path>& files);
+Recording read_trtllm_folder(const std::string& path,
+                             const std::vector<std::filesystem::path>& files);
+
+/// By the file's ending; of a folder all its dumps as one.
+Recording read_recording(const std::string& path, const ProfileOptions& options);
+Recording read_folder(const std::string& path, const ProfileOptions& options);
+
+/// What several ranks dumped of one recording, as one. Throws InputError, naming two files, where
+/// they are not of one model.
+struct NamedRecording {
+    std::string file;
+    Recording recording;
 };
-RecordedCounts parse_trtllm_statistics(const std::vector<StatisticsFile>& ranks);
-/// The same of a folder with meta_info.json and rank<N>.safetensors.
-RecordedCounts read_trtllm_folder(const std::string& path);
+Recording merged(std::vector<NamedRecording> dumps);
 
 }  // namespace moehub

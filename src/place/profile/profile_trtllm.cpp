@@ -1,17 +1,19 @@
-// TensorRT-LLM with EXPERT_STATISTIC_ITER_RANGE writes, for every rank, a tensor of counts by
-// expert under "<iteration>_<layer>", and meta_info.json beside them
-// (tensorrt_llm/_torch/modules/fused_moe, examples/ep_load_balancer).
+// TensorRT-LLM with EXPERT_STATISTIC_ITER_RANGE writes, for every rank, tensors under
+// "<iteration>_<layer>", and meta_info.json beside them (tensorrt_llm/_torch/modules/fused_moe,
+// examples/wide_ep/ep_load_balancer):
+//     rank<N>.safetensors                         how often each expert was chosen
+//     rank<N>_raw.safetensors, or
+//     token_selected_experts_rank<N>.safetensors  every token's experts, (tokens, k)
+#include "place/profile/profile_trtllm.hpp"
+
 #include "base/file_bytes.hpp"
 #include "base/quantity.hpp"
-#include "base/safetensors.hpp"
-#include "base/utf8.hpp"
 #include "place/profile/profile_readers.hpp"
 
 #include <moehub/error.hpp>
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <map>
 #include <optional>
 
@@ -21,8 +23,7 @@
 namespace moehub {
 namespace {
 
-using Key = std::pair<int, int>;  ///< iteration, layer
-using Statistics = std::map<Key, std::vector<double>>;
+namespace fs = std::filesystem;
 
 /// A number without sign at the front of `text`, removed from it.
 std::optional<int> take_index(std::string_view& text) {
@@ -34,7 +35,47 @@ std::optional<int> take_index(std::string_view& text) {
     return value;
 }
 
-Key key_of(const std::string& name, const std::string& file) {
+/// The N of a file of rank N, "<before>N<after>".
+std::optional<int> rank_in(std::string_view name, std::string_view before, std::string_view after) {
+    if (!name.starts_with(before)) return std::nullopt;
+    name.remove_prefix(before.size());
+    const auto rank = take_index(name);
+    return rank && name == after ? rank : std::nullopt;
+}
+
+/// By rank. Every token's experts say more than counts: where there are files of them, those.
+std::map<int, fs::path> ranks_of(const std::vector<fs::path>& files) {
+    std::map<int, fs::path> counts, tokens;
+    for (const fs::path& file : files) {
+        const std::string name = file.filename().string();
+        if (const auto rank = rank_in(name, "rank", ".safetensors")) counts[*rank] = file;
+        if (const auto rank = rank_in(name, "rank", "_raw.safetensors")) tokens[*rank] = file;
+        if (const auto rank = rank_in(name, "token_selected_experts_rank", ".safetensors"))
+            tokens[*rank] = file;
+    }
+    return tokens.empty() ? counts : tokens;
+}
+
+/// The experts that meta_info.json speaks of; 0 when it does not, or there is none.
+int experts_in_meta(const fs::path& path) {
+    constexpr std::uint64_t kMostBytes = 1u << 20;
+    std::error_code error;
+    if (!fs::exists(path, error)) return 0;
+    const auto meta = nlohmann::json::parse(read_bytes(path.string(), kMostBytes), nullptr, false);
+    if (!meta.is_object()) fail_in(path.string(), "found something else, allowed: a JSON object");
+    const auto found = meta.find("num_experts");
+    if (found == meta.end()) return 0;
+    if (!found->is_number_unsigned() || found->get<std::uint64_t>() - 1 >= kMostProfileExperts)
+        fail_in(path.string(),
+                fmt::format("num_experts: found {}, allowed: 1 to {}",
+                            moehub::quoted(found->is_number() ? found->dump() : "something else"),
+                            kMostProfileExperts));
+    return found->get<int>();
+}
+
+}  // namespace
+
+StatisticsKey statistics_key(const std::string& name, const std::string& file) {
     std::string_view rest = name;
     const auto iteration = take_index(rest);
     const bool dash = rest.starts_with('_');
@@ -46,108 +87,56 @@ Key key_of(const std::string& name, const std::string& file) {
     return {*iteration, *layer};
 }
 
-void add(const SafeTensor& tensor, const std::string& file, Statistics& all) {
-    const auto counts = integers_of(tensor, file);
-    if (tensor.shape.size() != 1 || counts.empty() || counts.size() > kMostProfileExperts)
-        fail_in(file, fmt::format("{}: found shape ({}), allowed: (experts), 1 to {}",
-                                  moehub::quoted(tensor.name), fmt::join(tensor.shape, ", "),
-                                  kMostProfileExperts));
-    auto& sum = all[key_of(tensor.name, file)];
-    if (sum.empty()) sum.assign(counts.size(), 0);
-    for (std::size_t expert = 0; expert < counts.size(); ++expert) {
-        if (counts[expert] < 0 || counts[expert] > kMostCount)
-            fail_in(file, fmt::format("{}: found count {}, allowed: 0 to 2^53",
-                                      moehub::quoted(tensor.name), counts[expert]));
-        if (expert < sum.size()) sum[expert] += static_cast<double>(counts[expert]);
+void check_no_holes(const std::vector<StatisticsKey>& keys, const std::string& file) {
+    const auto distinct = [&keys](auto member) {
+        std::vector<int> values;
+        for (const StatisticsKey& key : keys) values.push_back(key.*member);
+        std::sort(values.begin(), values.end());
+        values.erase(std::unique(values.begin(), values.end()), values.end());
+        return values;
+    };
+    const auto iterations = distinct(&StatisticsKey::iteration);
+    const auto layers = distinct(&StatisticsKey::layer);
+    if (keys.size() == iterations.size() * layers.size()) return;
+    for (const int iteration : iterations)
+        for (const int layer : layers)
+            if (!std::binary_search(keys.begin(), keys.end(), StatisticsKey{iteration, layer}))
+                fail_in(file,
+                        fmt::format("iteration {} has no layer {}, others have", iteration, layer));
+}
+
+Recording parse_trtllm_statistics(std::string_view bytes, const std::string& file) {
+    const std::vector<SafeTensor> tensors = parse_safetensors(bytes, file);
+    if (tensors.empty()) fail_in(file, "found no tensor, allowed: counts by expert");
+    if (tensors.front().shape.size() == 2) return trtllm_tokens(tensors, file);
+    return trtllm_counts(tensors, file);
+}
+
+bool is_trtllm_folder(const std::vector<fs::path>& files) {
+    return !ranks_of(files).empty();
+}
+
+Recording read_trtllm_folder(const std::string& path, const std::vector<fs::path>& files) {
+    std::vector<NamedRecording> dumps;
+    for (const auto& [rank, file] : ranks_of(files)) {
+        const std::string name = file.string();
+        dumps.push_back(
+            {name, parse_trtllm_statistics(read_bytes(name, NpyArray::kMostBytes), name)});
     }
-    const std::size_t experts = all.begin()->second.size();
-    if (counts.size() != experts || sum.size() != experts)
-        fail_in(file, fmt::format("{}: found counts of {} experts, others have {}",
-                                  moehub::quoted(tensor.name), counts.size(), experts));
-}
-
-template <class Member>
-std::vector<int> distinct(const Statistics& all, Member member) {
-    std::vector<int> values;
-    for (const auto& [key, counts] : all) values.push_back(key.*member);
-    std::sort(values.begin(), values.end());
-    values.erase(std::unique(values.begin(), values.end()), values.end());
-    return values;
-}
-
-/// The experts that meta_info.json speaks of; 0 when it does not, or there is none.
-std::int64_t experts_in_meta(const std::filesystem::path& path) {
-    constexpr std::uint64_t kMostBytes = 1u << 20;
-    std::error_code error;
-    if (!std::filesystem::exists(path, error)) return 0;
-    const auto meta = nlohmann::json::parse(read_bytes(path.string(), kMostBytes), nullptr, false);
-    if (!meta.is_object()) fail_in(path.string(), "found something else, allowed: a JSON object");
-    const auto found = meta.find("num_experts");
-    if (found == meta.end()) return 0;
-    if (!found->is_number_unsigned() || found->get<std::uint64_t>() - 1 >= kMostProfileExperts)
-        fail_in(path.string(),
-                fmt::format("num_experts: found {}, allowed: 1 to {}",
-                            moehub::quoted(found->is_number() ? found->dump() : "something else"),
-                            kMostProfileExperts));
-    return found->get<std::int64_t>();
-}
-
-/// The N of rank<N>.safetensors.
-std::optional<int> rank_in(const std::string& name) {
-    std::string_view rest = name;
-    if (!rest.starts_with("rank")) return std::nullopt;
-    rest.remove_prefix(4);
-    const auto rank = take_index(rest);
-    return rank && rest == ".safetensors" ? rank : std::nullopt;
-}
-
-}  // namespace
-
-RecordedCounts parse_trtllm_statistics(const std::vector<StatisticsFile>& ranks) {
-    const std::string& file = ranks.front().name;
-    Statistics all;
-    for (const StatisticsFile& rank : ranks)
-        for (const SafeTensor& tensor : parse_safetensors(rank.bytes, rank.name))
-            add(tensor, rank.name, all);
-    if (all.empty()) fail_in(file, "found no tensor, allowed: counts by expert");
-    const auto iterations = distinct(all, &Key::first), layers = distinct(all, &Key::second);
-    if (all.size() != iterations.size() * layers.size())
-        for (const int iteration : iterations)
-            for (const int layer : layers)
-                if (!all.contains({iteration, layer}))
-                    fail_in(file, fmt::format("iteration {} has no layer {}, others have",
-                                              iteration, layer));
-    RecordedCounts counts;
-    counts.steps = static_cast<int>(iterations.size());
-    counts.layers = static_cast<int>(layers.size());
-    counts.experts = static_cast<int>(all.begin()->second.size());
-    counts.which.numbers = layers;
-    for (const auto& [key, row] : all)
-        counts.counts.insert(counts.counts.end(), row.begin(), row.end());
-    return counts;
-}
-
-RecordedCounts read_trtllm_folder(const std::string& path) {
-    std::error_code error;
-    std::map<int, std::filesystem::path> files;  // by rank, so that errors are always the same
-    for (std::filesystem::directory_iterator entry(path, error), end; !error && entry != end;
-         entry.increment(error))
-        if (const auto rank = rank_in(entry->path().filename().string()))
-            files[*rank] = entry->path();
-    if (error) fail_in(path, "cannot be read: " + error.message());
-    if (files.empty())
-        fail_in(path,
-                "found a folder without rank<N>.safetensors, allowed: TensorRT-LLM's expert "
-                "statistics");
-    std::vector<StatisticsFile> ranks;
-    for (const auto& [rank, file] : files)
-        ranks.push_back({file.string(), read_bytes(file.string(), NpyArray::kMostBytes)});
-    RecordedCounts counts = parse_trtllm_statistics(ranks);
-    const std::int64_t experts = experts_in_meta(std::filesystem::path(path) / "meta_info.json");
-    if (experts > 0 && experts != counts.experts)
+    Recording recording = merged(std::move(dumps));
+    const int experts = experts_in_meta(fs::path(path) / "meta_info.json");
+    if (auto* tokens = std::get_if<RecordedTokens>(&recording)) {
+        if (experts > 0 && tokens->largest >= experts)
+            fail_in(path, fmt::format("found expert {}, meta_info.json speaks of {}",
+                                      tokens->largest, experts));
+        tokens->experts = experts;
+        return recording;
+    }
+    const int counted = std::get<RecordedCounts>(recording).experts;
+    if (experts > 0 && experts != counted)
         fail_in(path, fmt::format("found counts of {} experts, meta_info.json speaks of {}",
-                                  counts.experts, experts));
-    return counts;
+                                  counted, experts));
+    return recording;
 }
 
 }  // namespace moehub

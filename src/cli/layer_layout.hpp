@@ -1,0 +1,20 @@
+/// `--layout FILE`: experts of a simulated layer stand where a server's layout has them.
+#pragma once
+#include <moehub/expert_layout.hpp>
+#include <moehub/model.hpp>
+#include <moehub/routing.hpp>
+
+#include <string>
+
+namespace moehub {
+
+/// Any format that `moehub place` writes or reads, of this model on so many expert-parallel ranks.
+/// Throws InputError, one line that names the file and what of it is another's.
+ExpertLayout load_layout(const std::string& file, const Model& model, int ranks);
+
+/// The MoE layer, from 0, whose busiest rank is nearest to the mean over the layers, and so stands
+/// for all of them: a whole model simulates one layer. Rows are those of the same layer of the
+/// routing, or of its only one.
+int mean_layer(const ExpertLayout& layout, const Routing& routing);
+
+}  // namespace moehub

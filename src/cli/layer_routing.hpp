@@ -1,0 +1,14 @@
+/// Which experts the tokens of a layer choose: generated, or recorded.
+#pragma once
+#include "cli/layer_arguments.hpp"
+
+#include <moehub/expert_layout.hpp>
+
+namespace moehub {
+
+/// Routing, layer and, where there is a layout, placement of `made`, whose machine, model and
+/// options are there already. Throws InputError.
+void load_routing(const LayerArguments& arguments, const std::optional<ExpertLayout>& layout,
+                  LayoutLayer usual, LayerCase& made);
+
+}  // namespace moehub
