@@ -49,7 +49,8 @@ struct EffectOptions {
     int tensor_parallel = 1;  ///< GPUs that share each expert; then a layout's GPUs are groups
     std::int64_t step_tokens = kEffectTokens;  ///< of a shorter profile all tokens, in one step
     int most_steps = 4;                        ///< of those that the profile has, the first
-    int threads = 0;  ///< layers simulated at a time; 0: as many as there are cores
+    int attention_gpus = 0;  ///< that share attention (ModelOptions); 0: data parallel
+    int threads = 0;         ///< layers simulated at a time; 0: as many as there are cores
     /// Called after each layer with (layers done, layers in all), by one thread at a time. May be
     /// empty.
     std::function<void(std::size_t, std::size_t)> progress;
@@ -73,6 +74,9 @@ struct LayoutEffect {
     /// computes longest.
     TimeSpread all_to_all;
     bool fused = false;
+    /// What a GPU's collectives take, as a profiler shows it: from when the GPU launches them, so
+    /// that waiting for others is in it. Every GPU of every layer and step counts by itself.
+    TimeSpread collectives;
     /// Kernels of the GPU that computes longest: its experts for the most part.
     TimeSpread processing;
     std::vector<Ps> by_layer;  ///< of the profile: mean over steps

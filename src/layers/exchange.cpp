@@ -5,27 +5,100 @@
 
 namespace moehub::layers {
 
-AllToAll::AllToAll(MoeLayer& layer, const char* name)
+namespace {
+
+/// GPUs with the same number are together.
+template <class Number>
+GpuGroups grouped(const MoeLayer& layer, std::size_t groups, Number number) {
+    GpuGroups made(groups);
+    for (std::uint32_t gpu = 0; gpu < layer.gpus.count(); ++gpu) {
+        const auto id = static_cast<GpuId>(gpu);
+        made[static_cast<std::size_t>(number(id))].push_back(id);
+    }
+    return made;
+}
+
+}  // namespace
+
+GpuGroups all_together(const MoeLayer& layer) {
+    return grouped(layer, 1, [](GpuId) { return 0; });
+}
+
+GpuGroups of_a_node(const MoeLayer& layer) {
+    const sim::Topology& topology = layer.gpus.fabric.topology();
+    return grouped(layer, topology.nodes, [&](GpuId gpu) { return topology.node(gpu); });
+}
+
+GpuGroups of_a_rail(const MoeLayer& layer) {
+    const sim::Topology& topology = layer.gpus.fabric.topology();
+    return grouped(layer, topology.gpus_per_node, [&](GpuId gpu) { return topology.rail(gpu); });
+}
+
+GpuGroups of_a_rank(const MoeLayer& layer) {
+    return grouped(layer, static_cast<std::size_t>(layer.input.placement.ranks),
+                   [&](GpuId gpu) { return layer.rank_of(gpu); });
+}
+
+GpuGroups of_a_shard(const MoeLayer& layer) {
+    return grouped(layer, static_cast<std::size_t>(layer.shards()),
+                   [&](GpuId gpu) { return layer.shard_of(gpu); });
+}
+
+AllToAll::AllToAll(MoeLayer& layer, const char* name, const GpuGroups& groups)
     : layer_(layer),
-      all_(layer.gpus.fabric, name),
-      received_(layer.gpus.count(), std::vector<Rows>(layer.gpus.count())) {}
+      groups_(groups),
+      group_(layer.gpus.count()),
+      received_(layer.gpus.count(), std::vector<Rows>(layer.gpus.count())) {
+    for (std::size_t i = 0; i < groups_.size(); ++i) {
+        within_.emplace_back(layer.gpus.fabric, groups_[i], name);
+        for (const GpuId gpu : groups_[i]) group_[gpu] = i;
+    }
+}
 
 Process AllToAll::exchange(GpuId gpu, std::vector<Rows> rows, Bytes bytes) {
+    std::vector<Bytes> by_peer;
+    for (const Rows& some : rows) by_peer.push_back(bytes * static_cast<Bytes>(some.size()));
+    return exchange(gpu, std::move(rows), std::move(by_peer));
+}
+
+Process AllToAll::exchange(GpuId gpu, std::vector<Rows> rows, std::vector<Bytes> bytes) {
     const Communicating communicating(layer_.card(gpu));
     std::vector<sim::Parcel> parcels;
-    for (Rows& some : rows) {
-        parcels.push_back({bytes * static_cast<Bytes>(some.size()), {std::move(some), {}}});
+    for (const GpuId peer : peers(gpu)) {
+        parcels.push_back({bytes[peer], {peer == gpu ? Rows{} : std::move(rows[peer]), {}}});
     }
     for (Rows& some : received_[gpu]) some.clear();
     sim::Endpoint& endpoint = layer_.endpoint(gpu);
-    const Ps own = endpoint.copy_in_memory(parcels[gpu].bytes);
-    received_[gpu][gpu] = std::move(parcels[gpu].message.rows);
-    co_await sim::exchange(all_, gpu, std::move(parcels));
+    const Ps own = endpoint.copy_in_memory(bytes[gpu]);
+    received_[gpu][gpu] = std::move(rows[gpu]);
+    co_await exchange_parcels(gpu, std::move(parcels));
     co_await endpoint.delay(own - endpoint.now());
-    for (sim::Received& from : all_.received(gpu)) {
+}
+
+Process AllToAll::gather(GpuId gpu, const Rows& rows, Bytes bytes) {
+    const Communicating communicating(layer_.card(gpu));
+    std::vector<sim::Parcel> parcels;
+    for (const GpuId peer : peers(gpu)) {
+        parcels.push_back({bytes, {peer == gpu ? Rows{} : rows, {}}});
+    }
+    for (Rows& some : received_[gpu]) some.clear();
+    received_[gpu][gpu] = rows;
+    co_await exchange_parcels(gpu, std::move(parcels));
+}
+
+Process AllToAll::exchange_parcels(GpuId gpu, std::vector<sim::Parcel> parcels) {
+    sim::Communicator& within = within_[group_[gpu]];
+    co_await sim::exchange(within, gpu, std::move(parcels));
+    for (sim::Received& from : within.received(gpu)) {
         Rows& some = received_[gpu][from.from];
         some.insert(some.end(), from.message.rows.begin(), from.message.rows.end());
     }
+}
+
+Rows AllToAll::received_from_all(GpuId gpu) const {
+    Rows all;
+    for (const Rows& some : received_[gpu]) all.insert(all.end(), some.begin(), some.end());
+    return all;
 }
 
 RowCounts::RowCounts(MoeLayer& layer)

@@ -4,6 +4,7 @@
 #include "layers/moe_layer.hpp"
 #include "sim/collective/communicator.hpp"
 
+#include <deque>
 #include <vector>
 
 namespace moehub::layers {
@@ -18,21 +19,40 @@ struct Communicating {
     Communicating(const Communicating&) = delete;
 };
 
-/// Every GPU puts in rows for each other and takes out some from each, any number of times. The
-/// programs of all GPUs share it.
+/// Which GPUs exchange with one another; each is in one group.
+using GpuGroups = std::vector<std::vector<GpuId>>;
+GpuGroups all_together(const MoeLayer& layer);
+GpuGroups of_a_node(const MoeLayer& layer);
+GpuGroups of_a_rail(const MoeLayer& layer);   ///< one in each node
+GpuGroups of_a_rank(const MoeLayer& layer);   ///< the shards of its experts
+GpuGroups of_a_shard(const MoeLayer& layer);  ///< the same one of every rank's
+
+/// Every GPU puts in rows for each other of its group and takes out some from each, any number of
+/// times. The programs of all GPUs share it.
 class AllToAll {
   public:
-    AllToAll(MoeLayer& layer, const char* name);
+    AllToAll(MoeLayer& layer, const char* name, const GpuGroups& groups);
+    AllToAll(MoeLayer& layer, const char* name) : AllToAll(layer, name, all_together(layer)) {}
 
     /// Sends rows[peer] of `bytes` each to each peer and ends when everything for this GPU has
     /// arrived. What stays on the GPU is copied in its memory.
     Process exchange(GpuId gpu, std::vector<Rows> rows, Bytes bytes);
+    /// … of bytes[peer] in all, where several rows travel as one.
+    Process exchange(GpuId gpu, std::vector<Rows> rows, std::vector<Bytes> bytes);
+    /// The same rows to all of its group. Rows that stay where they are need no copy.
+    Process gather(GpuId gpu, const Rows& rows, Bytes bytes);
     /// After exchange: from each peer, in the order in which it was put in.
     std::vector<Rows>& received(GpuId gpu) { return received_[gpu]; }
+    Rows received_from_all(GpuId gpu) const;
+    const std::vector<GpuId>& peers(GpuId gpu) const { return groups_[group_[gpu]]; }
 
   private:
+    Process exchange_parcels(GpuId gpu, std::vector<sim::Parcel> parcels);
+
     MoeLayer& layer_;
-    sim::Communicator all_;
+    GpuGroups groups_;
+    std::vector<std::size_t> group_;           ///< by GPU
+    std::deque<sim::Communicator> within_;     ///< by group
     std::vector<std::vector<Rows>> received_;  ///< [gpu][peer]
 };
 

@@ -11,9 +11,7 @@ CarriedRow carried(MoeLayer& layer, const Row& row) {
 std::vector<Rows> permuted(MoeLayer& layer, GpuId gpu) {
     std::vector<Rows> buffers(layer.gpus.count());
     for (const Row& row : layer.rows_of(gpu)) {
-        for (int shard = 0; shard < layer.shards(); ++shard) {
-            buffers[layer.gpu_of(row.rank, shard)].push_back(carried(layer, row));
-        }
+        buffers[layer.gpu_of(row.rank, layer.shard_of(gpu))].push_back(carried(layer, row));
     }
     return buffers;
 }

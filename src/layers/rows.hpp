@@ -7,7 +7,8 @@ namespace moehub::layers {
 /// A row of the layer as it travels.
 CarriedRow carried(MoeLayer& layer, const Row& row);
 
-/// A GPU's rows for every GPU, by expert and token.
+/// A GPU's rows for every GPU, by expert and token; of those that share an expert, for the one with
+/// the GPU's own number among its sharers.
 std::vector<Rows> permuted(MoeLayer& layer, GpuId gpu);
 
 std::int64_t count_rows(const std::vector<Rows>& rows);

@@ -27,13 +27,23 @@ struct LayerTimes {
     Ps all_to_all = 0;
     Ps processing = 0;
     bool fused = false;
+    Times collectives;  ///< by GPU
 };
 
-LayerTimes times_of(const LayerResult& result) {
+/// In which rows were underway on each GPU, or others awaited that had not come so far.
+Times collectives_of(const LayerResult& result, int gpus) {
+    Times times(static_cast<std::size_t>(gpus));
+    for (const BusyInterval& one : result.intervals)
+        if (one.what == BusyInterval::What::communication)
+            times[static_cast<std::size_t>(one.gpu)] += one.end - one.begin;
+    return times;
+}
+
+LayerTimes times_of(const LayerResult& result, int gpus) {
     const Ps steps_of_their_own = result.dispatch + result.combine;
     const bool fused = steps_of_their_own == 0;
     return {result.time, fused ? result.breakdown.communication : steps_of_their_own,
-            result.breakdown.compute, fused};
+            result.breakdown.compute, fused, collectives_of(result, gpus)};
 }
 
 Ps mean_of(const Times& times) {
@@ -65,6 +75,7 @@ class Runs {
         made.layer = spread_of(of(first, per_layout_, &LayerTimes::layer));
         made.all_to_all = spread_of(of(first, per_layout_, &LayerTimes::all_to_all));
         made.processing = spread_of(of(first, per_layout_, &LayerTimes::processing));
+        made.collectives = spread_of(collectives(first));
         made.fused = times_[first].fused;
         for (std::size_t layer = 0; layer < layers(); ++layer)
             made.by_layer.push_back(
@@ -84,14 +95,22 @@ class Runs {
         const ExpertLayout& layout = input_.layouts[pair % input_.layouts.size()].layout;
         const Routing routing = steps_.routing(layer, step);
         const Placement placement = placement_of(layout, layer);
-        return times_of(simulate_layer({input_.machine, input_.model, routing, placement},
-                                       input_.systems[pair / input_.layouts.size()],
-                                       layer_options_));
+        const LayerResult result =
+            simulate_layer({input_.machine, input_.model, routing, placement},
+                           input_.systems[pair / input_.layouts.size()], layer_options_);
+        return times_of(result, input_.machine.gpus());
     }
 
     Times of(std::size_t first, std::size_t count, Ps LayerTimes::*which) const {
         Times some;
         for (std::size_t i = first; i < first + count; ++i) some.push_back(times_[i].*which);
+        return some;
+    }
+
+    Times collectives(std::size_t first) const {
+        Times some;
+        for (std::size_t i = first; i < first + per_layout_; ++i)
+            some.insert(some.end(), times_[i].collectives.begin(), times_[i].collectives.end());
         return some;
     }
 
@@ -111,6 +130,7 @@ Ps rest_of_model(const EffectInput& input, const EffectOptions& options,
                  const ProfileSteps& steps) {
     ModelOptions model_options;
     model_options.layer.tensor_parallel = options.tensor_parallel;
+    model_options.attention_gpus = options.attention_gpus;
     model_options.threads = 1;
     const Routing routing = steps.routing(0, 0);
     const Placement placement = placement_of(input.layouts.front().layout, 0);

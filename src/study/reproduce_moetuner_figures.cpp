@@ -39,8 +39,8 @@ FigureTable times_table(const MoeTunerSetup& setup, const MoeTunerTrial& trial) 
     for (const LayoutEffect& one : trial.effect.layouts)
         table.rows.push_back(
             {{one.layout},
-             {to_us(one.layer.mean), to_us(one.all_to_all.mean), to_us(one.all_to_all.p95),
-              to_us(one.all_to_all.worst), to_us(one.processing.mean), to_us(one.processing.p95),
+             {to_us(one.layer.mean), to_us(one.collectives.mean), to_us(one.collectives.p95),
+              to_us(one.collectives.worst), to_us(one.processing.mean), to_us(one.processing.p95),
               to_us(one.processing.worst), to_us(one.model), one.speedup - 1},
              false});
     return table;
@@ -63,9 +63,9 @@ FigureResult setup_figure(const MoeTunerSetup& setup, const MoeTunerTrial& trial
         number("token processing, mean saved", paper.processing_mean,
                saved(before.processing.mean, after.processing.mean)),
         number("all-to-all, tail saved", paper.all_to_all_tail,
-               saved(before.all_to_all.p95, after.all_to_all.p95)),
+               saved(before.collectives.p95, after.collectives.p95)),
         number("all-to-all, mean saved", paper.all_to_all_mean,
-               saved(before.all_to_all.mean, after.all_to_all.mean)),
+               saved(before.collectives.mean, after.collectives.mean)),
     };
     result.tables = {times_table(setup, trial)};
     return result;

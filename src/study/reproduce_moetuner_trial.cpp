@@ -51,7 +51,7 @@ ExpertLayout layout_by(const NamedMethod& method, const PlaceInput& input, int t
 }  // namespace
 
 MoeTunerScope whole_moetuner() {
-    return {32, 16384, 8192};
+    return {32, 16384, 4096};
 }
 
 /// Fewer layers would be solved by the second integer program itself, which takes longer.
@@ -128,6 +128,7 @@ MoeTunerTrial run_moetuner(const MoeTunerSetup& setup, const std::string& routin
         trial.held_out.push_back(evaluate(held_out, one.layout, {.nodes = input.nodes}));
     EffectOptions effect_options;
     effect_options.tensor_parallel = setup.tensor_parallel;
+    effect_options.attention_gpus = setup.tensor_parallel;
     effect_options.step_tokens = scope.step_tokens;
     effect_options.threads = options.threads;
     effect_options.progress = options.progress;

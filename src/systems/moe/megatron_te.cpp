@@ -1,8 +1,12 @@
 // Megatron-Core's all-to-all dispatcher with Transformer Engine's grouped linear layers: strictly
 // one step after the other, issued by an eager host that must know the counts before it can go on.
-// The numbers of operators are those of Megatron-Core's MoELayer; each copy of a row travels.
+// The numbers of operators are those of Megatron-Core's MoELayer; each copy of a row travels. Where
+// GPUs share experts, a row goes to one of them, which gathers it for all; the way back is the
+// same.
+#include "layers/copies.hpp"
 #include "layers/expert_kernels.hpp"
 #include "layers/rows.hpp"
+#include "layers/shards.hpp"
 #include "systems/systems.hpp"
 
 #include <stdexcept>
@@ -18,12 +22,14 @@ struct MegatronTe {
     explicit MegatronTe(MoeLayer& of)
         : layer(of),
           counts(of),
-          dispatch(of, "rows of a peer"),
-          probabilities(of, "gate weights of a peer"),
-          combine(of, "results of a peer") {}
+          shards(of),
+          dispatch(of, "rows of a peer", of_a_shard(of)),
+          probabilities(of, "gate weights of a peer", of_a_shard(of)),
+          combine(of, "results of a peer", of_a_shard(of)) {}
 
     MoeLayer& layer;
     RowCounts counts;
+    Shards shards;
     AllToAll dispatch;
     AllToAll probabilities;
     AllToAll combine;
@@ -49,6 +55,35 @@ void check_weights(MegatronTe& m, GpuId gpu) {
     throw std::logic_error("rows came without their gate weights, or weights without rows");
 }
 
+/// Rows and their gate weights to the experts; where those are shared, to all who share them.
+Process dispatch(MegatronTe& m, GpuId gpu, std::vector<Rows> sent) {
+    MoeLayer& layer = m.layer;
+    Host& host = layer.host(gpu);
+    co_await host.launch(1);
+    co_await m.dispatch.exchange(gpu, sent, layer.dispatch_bytes());
+    co_await host.launch(1);
+    co_await m.probabilities.exchange(gpu, std::move(sent), kProbability);
+    check_weights(m, gpu);
+    if (!m.shards.shared()) co_return;
+    co_await host.launch(1);
+    co_await m.shards.gather(gpu, m.dispatch.received_from_all(gpu), layer.dispatch_bytes());
+    co_await host.launch(1);
+    co_await m.shards.gather(gpu, m.dispatch.received_from_all(gpu), kProbability);
+}
+
+Process combine(MegatronTe& m, GpuId gpu, Rows results) {
+    MoeLayer& layer = m.layer;
+    if (m.shards.shared()) {
+        co_await layer.host(gpu).launch(1);
+        co_await m.shards.scatter_sums(gpu, results);
+    }
+    std::vector<Rows> home = m.shards.shared() ? m.shards.sums(gpu) : rows_by_home(layer, results);
+    std::vector<Bytes> bytes = m.shards.sum_bytes(home);
+    co_await layer.host(gpu).launch(1);
+    co_await m.combine.exchange(gpu, std::move(home), std::move(bytes));
+    for (const Rows& sums : m.combine.received(gpu)) m.shards.take_back(sums);
+}
+
 Process run_layer(MegatronTe& m, GpuId gpu) {
     MoeLayer& layer = m.layer;
     Host& host = layer.host(gpu);
@@ -61,38 +96,29 @@ Process run_layer(MegatronTe& m, GpuId gpu) {
     const std::int64_t rows = count_rows(sent);
     co_await host.launch(4);  // order of the rows (transpose, select), permutation
     co_await reorder(layer, gpu, rows, layer.tokens(gpu), layer.dispatch_bytes());
-    co_await host.launch(1);
-    co_await m.dispatch.exchange(gpu, sent, layer.dispatch_bytes());
-    co_await host.launch(1);
-    co_await m.probabilities.exchange(gpu, std::move(sent), kProbability);
-    check_weights(m, gpu);
+    co_await dispatch(m, gpu, std::move(sent));
     layer.gpus.dispatch_ended(gpu);
-    std::vector<Rows>& received = m.dispatch.received(gpu);
-    const std::int64_t rows_in = count_rows(received);
+    Rows received = m.shards.shared() ? m.shards.gathered(gpu) : m.dispatch.received_from_all(gpu);
+    const auto rows_in = static_cast<std::int64_t>(received.size());
     if (several) co_await host.launch(1);
     if (several) co_await reorder(layer, gpu, rows_in, rows_in, layer.dispatch_bytes());
     co_await convert_rows(layer, gpu, rows_in);
 
-    const std::vector<std::int64_t> by_expert = rows_by_expert(layer, gpu, received);
+    const std::vector<std::int64_t> by_expert = rows_by_expert(layer, gpu, {received});
     co_await host.launch(1);
     co_await run_experts(layer, gpu, by_expert, true);
     layer.gpus.first_gemm_ended(gpu);
     co_await run_activation(layer, gpu, rows_in);
     co_await host.launch(1);
     co_await run_experts(layer, gpu, by_expert, false);
-    for (Rows& buffer : received) compute(layer, gpu, buffer);
+    compute(layer, gpu, received);
     layer.experts_ended(gpu);
     co_await layer.gradients(gpu);
 
     layer.gpus.combine_began(gpu);
     if (several) co_await host.launch(1);
     if (several) co_await reorder(layer, gpu, rows_in, rows_in, layer.combine_bytes());
-    co_await host.launch(1);
-    co_await m.combine.exchange(gpu, std::move(received), layer.combine_bytes());
-    std::vector<Rows>& results = m.combine.received(gpu);
-    for (std::uint32_t peer = 0; peer < layer.gpus.count(); ++peer) {
-        take_back(layer, static_cast<GpuId>(peer), results[peer]);
-    }
+    co_await combine(m, gpu, std::move(received));
     co_await host.launch(4);  // gate weights (select, multiply), zeros, sum over experts
     const auto width = static_cast<double>(layer.combine_bytes());
     co_await run_for(layer.card(gpu), scatter_add_seconds(layer.card(gpu).gpu, rows, width));
