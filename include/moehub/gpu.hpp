@@ -110,6 +110,9 @@ struct Exchange {
     double sum_store = 18e9;      ///< bytes/s of sums, or of rows that it packs
     double first_load = 9.8e9;    ///< the same of one warp alone, which waits for memory: the last
     double first_store = 1.7e9;   ///< sum's latency
+    Ps copy_row = 150 * kNs;      ///< of an SM that has its copy engine (TMA) move a row at `push`
+    double copy_sum = 42.5e9;     ///< bytes/s of rows that such an SM fetches and adds up
+    Ps post_row = 850 * kNs;      ///< of an SM that has its NIC send a row
     Ps cast_token = 1'220 * kNs;  ///< an SM that casts a token and sends it to all its experts,
     double cast = 21e9;           ///< and bytes/s of that
     double scatter = 280e9;       ///< bytes/s of rows that all SMs together store away, each warp

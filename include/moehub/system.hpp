@@ -50,6 +50,10 @@ struct SystemSpec {
     Bytes load_window = 32768;  ///< of loads that one of those keeps in flight
     Bytes packet = 0;           ///< largest payload that its packets have; 0: the link's
     int chunk_rows = 1;         ///< rows that one store to a peer's queue holds
+    int node_chunk_rows = 1;    ///< tokens that cross to another node before anyone is told
+    bool nic_only = false;      ///< rows take NICs inside a node, too
+    double qp_rate = 0;         ///< bytes/s of a GPU to one in another node; 0: the NIC's
+    double copy_share = 1;      ///< of what SMs copy in kernels that do nothing else
     int group_gpus = 1;         ///< GPUs that exchange rows in one step
     int chunks = 1;             ///< pieces in which rows travel, so that compute can start
     bool host_waits = false;    ///< the host must know the counts before it goes on

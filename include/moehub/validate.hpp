@@ -16,6 +16,7 @@
 ///   moe          gpu,engine,kernel,dtype,tokens,…,distribution,us         …/moe.csv
 ///   nccl         machine,gpus,op,dtype,bytes,us                validation/kernels/collectives.csv
 ///   moe_comm     system,machine,gpus,tokens_per_gpu,…,phase,us            published_moe_comm.csv
+///   cluster_comm system,machine,gpus,gpus_per_node,…,GBps_meaning,…  published_cluster_comm.csv
 ///   deepep_ll    machine,gpus,nodes,tokens_per_gpu,…,dispatch_us,combine_us validation/kernels
 ///   deepep_normal the same with the SMs given: sms                          validation/kernels
 ///   serving      engine,version,model,gpu,gemm,experts,mode,…

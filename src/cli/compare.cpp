@@ -34,17 +34,20 @@ struct Usual {
 constexpr std::string_view kAblations[] = {
     "mh-base", "mh-pkt", "mh-dep", "dysharp-basic", "dysharp-comet", "fusion-only", "steps-only"};
 
-/// Without a list: all systems that can run the layer, but for the proposals' ablations and those
-/// that compute in FP8, which the others do not.
+constexpr std::string_view kSuperseded[] = {"deepep-single-qp", "deepep-ll-rdma"};
+
+/// Without a list: all systems that can run the layer, but for the proposals' ablations, what later
+/// versions replaced, and those that compute in FP8, which the others do not.
 Usual usual_systems(const LayerCase& layer) {
     Usual usual;
     std::vector<std::string> out;
     const bool fp8 = layer.software.fp8.value_or(false);
     for (const SystemInfo& system : all_systems()) {
         const SystemSpec published = load_system(system.name);
-        if (std::find(std::begin(kAblations), std::end(kAblations), system.name) !=
-            std::end(kAblations))
-            continue;
+        const auto is_one_of = [&](const auto& names) {
+            return std::find(std::begin(names), std::end(names), system.name) != std::end(names);
+        };
+        if (is_one_of(kAblations) || is_one_of(kSuperseded)) continue;
         if (published.overlap_passes) {
             out.push_back(published.name + " (whole models: moehub model --training)");
             continue;
@@ -60,6 +63,7 @@ Usual usual_systems(const LayerCase& layer) {
             out.push_back(published.name + " (asked for by name, it says why)");
         }
     }
+    out.push_back(fmt::format("earlier versions {}", fmt::join(kSuperseded, ", ")));
     out.push_back(fmt::format("ablations {}", fmt::join(kAblations, ", ")));
     usual.left_out = fmt::format("Left out: {}.\n", fmt::join(out, ", "));
     return usual;

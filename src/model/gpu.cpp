@@ -109,6 +109,9 @@ Fields fields_of(Exchange& e) {
     return optional_fields({
         {"push", &e.push, rate, kSmRate, "of an SM into its peers' queues"},
         {"push_row", &e.push_row, time, kLatency, "of a row in it, beyond its bytes"},
+        {"copy_row", &e.copy_row, time, kLatency, "of a row that the copy engine moves"},
+        {"copy_sum", &e.copy_sum, rate, kSmRate, "of rows that it fetches to be added up"},
+        {"post_row", &e.post_row, time, kLatency, "of a row that the NIC is to send"},
         {"push_token", &e.push_token, time, kLatency, "of a token that is looked at"},
         {"sum_load", &e.sum_load, rate, kSmRate, "of rows that one SM adds up"},
         {"sum_store", &e.sum_store, rate, kSmRate, "of sums, or of rows that it packs"},

@@ -2,6 +2,7 @@
 
 #include "base/quantity.hpp"
 #include "base/utf8.hpp"
+#include "study/validate_cluster_comm.hpp"
 #include "study/validate_copies.hpp"
 #include "study/validate_deepep.hpp"
 #include "study/validate_kernels.hpp"
@@ -86,6 +87,12 @@ std::vector<FileKind> file_kinds() {
                   "system,machine,gpus,tokens_per_gpu,hidden,experts,top_k,routing,"
                   "dispatch_bytes_per_element,combine_bytes_per_element,phase,us",
                   parse_moe_comm, predict_moe_comm),
+        file_kind(
+            "cluster_comm",
+            "system,machine,gpus,gpus_per_node,tokens_per_gpu,hidden,experts,top_k,top_groups,"
+            "dispatch_bytes_per_element,combine_bytes_per_element,phase,us,GBps,GBps_meaning,"
+            "sms,source,note",
+            parse_cluster_comm, predict_cluster_comm),
         file_kind("deepep_ll",
                   "machine,gpus,nodes,tokens_per_gpu,hidden,top_k,experts,dispatch_us,combine_us",
                   parse_deepep_ll, predict_deepep),

@@ -50,6 +50,8 @@ void check_needs(const LayerInput& in, const SystemSpec& system, const Needs& ne
         fail(fmt::format("it runs on one GPU, found {}", in.machine.gpus()));
     if (needs.one_node && in.machine.nodes > 1)
         fail(fmt::format("it works inside one node, found {} nodes", in.machine.nodes));
+    if (system.nic_only && in.machine.nic.bandwidth == 0)
+        fail(fmt::format("its rows take NICs, and {} has none", in.machine.name));
     const bool in_switch = needs.in_switch && system.switch_copies;
     if (in_switch && !(in.machine.in_switch && in.machine.topology == NodeTopology::switched))
         fail(fmt::format("the switches of {} do not multicast and reduce", in.machine.name));

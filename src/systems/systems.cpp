@@ -81,15 +81,21 @@ const std::vector<Program>& programs() {
         {"deepep",
          "deepep.cpp",
          run_deepep,
-         {.one_node = true, .whole_experts = true, .even_experts = true, .spare_sms = true},
-         {"communication_sms", "packet", "chunk_rows", "host_waits", "barrier", "dispatch_element",
-          "combine_element", "dispatch_start", "combine_start", "expert_format", "stores",
-          "overlap_passes"}},
+         {.whole_experts = true, .even_experts = true, .spare_sms = true},
+         {"communication_sms", "packet", "chunk_rows", "node_chunk_rows", "qp_rate", "host_waits",
+          "barrier", "dispatch_element", "combine_element", "dispatch_start", "combine_start",
+          "expert_format", "stores", "overlap_passes"}},
         {"deepep-ll",
          "deepep_ll.cpp",
          run_deepep_ll,
          {.whole_experts = true, .even_experts = true},
-         {"combine_element", "packet"}},
+         {"combine_element", "packet", "nic_only"}},
+        {"hybrid-ep",
+         "hybrid_ep.cpp",
+         run_hybrid_ep,
+         {.whole_experts = true, .even_experts = true, .spare_sms = true},
+         {"communication_sms", "packet", "chunk_rows", "node_chunk_rows", "copy_share",
+          "host_waits", "barrier", "combine_element", "dispatch_start", "combine_start"}},
         {"one-sided",
          "one_sided.cpp",
          run_one_sided,
@@ -171,10 +177,12 @@ constexpr std::string_view kEveryones[] = {"host", "fused_activation", "expert_f
 
 /// In the order in which they are listed; presets/systems has one of each.
 constexpr std::string_view kSystems[] = {
-    "ideal",      "torch",   "megatron-te", "fastermoe",     "tutel",         "ccfuser",
-    "comet",      "deepep",  "dualpipe",    "deepep-ll",     "one-sided",     "flashdmoe",
-    "mega-moe",   "nvls",    "dysharp",     "dysharp-basic", "dysharp-comet", "fusion-only",
-    "steps-only", "moe-hub", "mh-base",     "mh-pkt",        "mh-dep",        "moe-hub+dysharp"};
+    "ideal",         "torch",          "megatron-te",    "fastermoe",        "tutel",
+    "ccfuser",       "comet",          "deepep",         "deepep-single-qp", "dualpipe",
+    "deepep-ll",     "deepep-ll-rdma", "deepep-v2",      "hybrid-ep",        "one-sided",
+    "flashdmoe",     "mega-moe",       "nvls",           "dysharp",          "dysharp-basic",
+    "dysharp-comet", "fusion-only",    "steps-only",     "moe-hub",          "mh-base",
+    "mh-pkt",        "mh-dep",         "moe-hub+dysharp"};
 
 const Program& program_of(const SystemSpec& system) {
     std::vector<std::string> names;

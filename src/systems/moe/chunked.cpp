@@ -40,12 +40,6 @@ void ChunkedExchange::expect(GpuId gpu, const std::vector<std::int64_t>& announc
     }
 }
 
-void ChunkedExchange::expect_known(const Lanes& lanes) {
-    for (std::uint32_t to = 0; to < layer_.gpus.count(); ++to) {
-        expect(static_cast<GpuId>(to), announcement(static_cast<GpuId>(to), lanes));
-    }
-}
-
 void ChunkedExchange::expect_return(GpuId from, const Lanes& lanes) {
     for (std::uint32_t to = 0; to < layer_.gpus.count(); ++to) {
         expect(from, announcement(static_cast<GpuId>(to), lanes));
@@ -53,7 +47,7 @@ void ChunkedExchange::expect_return(GpuId from, const Lanes& lanes) {
 }
 
 double ChunkedExchange::tokens_of(GpuId gpu, std::size_t channel) const {
-    // As lanes_of (deepep.cpp) divides them: token t belongs to channel t · channels / tokens.
+    // As lanes_of divides them.
     const auto all = static_cast<std::int64_t>(layer_.tokens(gpu));
     const auto before = [&](std::int64_t c) { return (c * all + channels_ - 1) / channels_; };
     const auto own = static_cast<std::int64_t>(channel);

@@ -9,13 +9,9 @@
 /// buffer, or adds up the copies of a token.
 #pragma once
 #include "layers/mail.hpp"
+#include "systems/moe/lanes.hpp"
 
 namespace moehub::systems {
-
-using namespace layers;
-
-/// What a GPU sends: rows by [channel][peer], in which the rows of a copy follow one another.
-using Lanes = std::vector<std::vector<Rows>>;
 
 class ChunkedExchange {
   public:
@@ -26,8 +22,6 @@ class ChunkedExchange {
     /// What a GPU tells another of its lanes: copies by channel; and what follows when it heard so.
     std::vector<std::int64_t> announcement(GpuId to, const Lanes& lanes) const;
     void expect(GpuId gpu, const std::vector<std::int64_t>& announced);
-    /// The same for all receivers, where they know it from the forward pass.
-    void expect_known(const Lanes& lanes);
     /// What a GPU sent will come back to it.
     void expect_return(GpuId from, const Lanes& lanes);
     /// The kernel of one GPU: holds its SMs until everything is sent and received. `bytes` is what

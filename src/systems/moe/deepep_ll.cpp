@@ -251,8 +251,18 @@ Process run_layer(LowLatency& ll, GpuId gpu) {
 
 }  // namespace
 
+/// Without NVLink every GPU is a node of its own.
+LayerInput over_nics(LayerInput input) {
+    input.machine.nodes = input.machine.gpus();
+    input.machine.gpus_per_node = 1;
+    return input;
+}
+
 LayerResult run_deepep_ll(const Job& job) {
-    return run_program<LowLatency>(job, "deepep-ll layer", run_layer);
+    if (!job.system.nic_only) return run_program<LowLatency>(job, "deepep-ll layer", run_layer);
+    const LayerInput input = over_nics(job.input);
+    Job same{input, job.system, job.options, job.host_lead, job.scheme, job.fault};
+    return run_program<LowLatency>(same, "deepep-ll layer", run_layer);
 }
 
 }  // namespace moehub::systems

@@ -1,0 +1,28 @@
+// HybridEP's kernels with grouped GEMMs: SMs whose copy engines move whole rows, one copy of a
+// token to each GPU that needs it, straight to where it belongs. Between nodes a token crosses once
+// for each node, in chunks, to the GPU of the sender's rail, which forwards it.
+//
+// Who gets what is known from everyone's choices: all GPUs gather a byte for each token and expert.
+#include "systems/moe/copies_layer.hpp"
+#include "systems/moe/forwarded.hpp"
+#include "systems/systems.hpp"
+
+namespace moehub::systems {
+namespace {
+
+struct CopyEngineWays : ForwardedExchange {
+    explicit CopyEngineWays(MoeLayer& of) : ForwardedExchange(of, copy_engines), layer(of) {}
+    Bytes announcement_bytes(GpuId from, GpuId) const {
+        return Bytes{layer.tokens(from)} * layer.input.model.experts;
+    }
+    MoeLayer& layer;
+};
+
+}  // namespace
+
+LayerResult run_hybrid_ep(const Job& job) {
+    return run_program<CopiesLayer<CopyEngineWays>>(job, "hybrid-ep layer",
+                                                    run_copies_layer<CopyEngineWays>);
+}
+
+}  // namespace moehub::systems
