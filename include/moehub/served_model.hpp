@@ -2,7 +2,7 @@
 /// are simulated under each of several systems (docs/serving.md).
 ///
 ///     Serving serving = serving_on(load_machine("h100-cluster"), load_model("deepseek-v3"),
-///                                  load_engine("sglang"), NumberFormat::fp8_block);
+///                                  load_engine("sglang"));
 ///     serving.context = 2000;
 ///     serving.batch_per_gpu = 128;
 ///     for (const ServedStep& one : serve(serving, load_systems({"deepep-ll", "moe-hub"})))
@@ -44,11 +44,16 @@ struct Serving {
     std::int64_t tokens_per_gpu() const;  ///< that a MoE layer sees
 };
 
-/// Attention data parallel over groups of `attention_tp` GPUs, experts over groups of `expert_tp`,
-/// copies of those that `routing` asks for most in slots that would stay empty.
+/// How a model is laid out over all GPUs of a machine.
+struct ServingSetup {
+    NumberFormat weights = NumberFormat::fp8;
+    int attention_tp = 1;  ///< GPUs that share attention; groups of them are data parallel
+    int expert_tp = 1;     ///< GPUs that share each expert
+    int copies = 0;        ///< of experts, at least: as many slots on every GPU, none empty
+    RoutingSpec routing;   ///< of tokens, by which EPLB places experts and their copies
+};
 Serving serving_on(const Machine& machine, const Model& model, const EngineSpec& engine,
-                   NumberFormat weights, int attention_tp = 1, const RoutingSpec& routing = {},
-                   int expert_tp = 1);
+                   const ServingSetup& setup = {});
 
 /// Throws InputError: nothing to do, weights or cache that do not fit (with what would), halves of
 /// nothing.

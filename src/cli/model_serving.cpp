@@ -72,7 +72,6 @@ void refuse_others(const ModelArguments& arguments) {
         {"--attention-system", arguments.attention_system.has_value()},
         {"--overlap-gradients", arguments.overlap_gradients},
         {"--tokens", layer.tokens.has_value()},
-        {"--replicas", layer.replicas.has_value()},
         {"--host", layer.host.has_value()},
         {"--fp8", layer.fp8},
         {"--kernels", layer.kernels != "torch"},
@@ -102,10 +101,16 @@ Serving load_serving(const ModelArguments& arguments, const Machine& machine) {
         throw InputError(
             fmt::format("{}: found {}, allowed: divisors of the {} GPUs", option, count, gpus));
     };
-    Serving serving = serving_on(machine, model, load_engine(asked.engine.value_or(kUsualEngine)),
-                                 format_named("--weights", weights_of(arguments, machine)),
-                                 group("--attention-tp", arguments.attention_gpus), routing,
-                                 group("--tp", layer.tensor_parallel));
+    ServingSetup setup;
+    setup.weights = format_named("--weights", weights_of(arguments, machine));
+    setup.attention_tp = group("--attention-tp", arguments.attention_gpus);
+    setup.expert_tp = group("--tp", layer.tensor_parallel);
+    const std::int64_t most_copies = std::max(1, model.experts) * (std::int64_t{gpus} - 1);
+    setup.copies =
+        static_cast<int>(count_of("--replicas", layer.replicas.value_or("0"), {0, most_copies}));
+    setup.routing = routing;
+    Serving serving =
+        serving_on(machine, model, load_engine(asked.engine.value_or(kUsualEngine)), setup);
     if (asked.cache) serving.what.formats.cache = format_named("--cache", *asked.cache);
     serving.prefill = asked.prefill;
     const std::string_view option = asked.prefill ? "--prompt" : "--context";

@@ -46,6 +46,7 @@ Json head_json(const ServedCase& what) {
             {"memory_bytes",
              {{"weights", memory.weights},
               {"cache_per_token", memory.cache_per_token},
+              {"cache", memory.cache},
               {"capacity", memory.capacity}}},
             {"most_batch_per_gpu", most_batch_per_gpu(serving)},
             {"set", what.settings}};

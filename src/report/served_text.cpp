@@ -67,8 +67,8 @@ std::string head_text(const ServedCase& what) {
     const ServingMemory memory = serving_memory(serving.what);
     text += fmt::format("memory a GPU: weights {}, cache {} a token of {}; room for {} {}\n",
                         byte_size(memory.weights), byte_size(memory.cache_per_token),
-                        byte_size(memory.capacity - memory.weights),
-                        grouped(most_batch_per_gpu(serving)), what_is_served(serving));
+                        byte_size(memory.cache), grouped(most_batch_per_gpu(serving)),
+                        what_is_served(serving));
     if (!what.settings.empty()) text += fmt::format("with {}\n", fmt::join(what.settings, ", "));
     return text;
 }

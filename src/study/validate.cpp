@@ -1,4 +1,5 @@
 #include "study/validate_kinds.hpp"
+#include "study/validate_served.hpp"
 #include "study/validate_serving.hpp"
 
 #include <moehub/error.hpp>
@@ -107,6 +108,7 @@ Validation validate(const std::string& path, const ValidateOptions& options) {
     PredictContext context;
     context.cards = cards_of(cases);
     context.serving = std::make_shared<ServingBench>();
+    context.served = std::make_shared<std::map<std::string, ServedStep>>();
     if (kind.needs_gpu) context.gpu = load_gpu(options.gpu);
 
     Validation validation;

@@ -16,6 +16,7 @@
 
 namespace moehub {
 
+struct ServedStep;
 class ServingBench;
 
 /// What every kind of row has: a shape and one measurement of it.
@@ -54,6 +55,8 @@ struct PredictContext {
     std::shared_ptr<std::map<std::string, RowTimes>> simulated =
         std::make_shared<std::map<std::string, RowTimes>>();
     std::shared_ptr<ServingBench> serving;  ///< what rows of serving share
+    /// Steps by what was served: rows of a breakdown are of the same.
+    std::shared_ptr<std::map<std::string, ServedStep>> served;
 };
 
 /// One measurement that is ready to be predicted.

@@ -11,7 +11,9 @@
 namespace moehub {
 namespace {
 
-constexpr const char* kServedRouting = "uniform";
+/// What EPLB leaves of real routing's favourites: docs/serving.md.
+constexpr const char* kServedRouting = "lognormal:0.2";
+constexpr const char* kEngine = "sglang-0.4";  ///< of the versions that were published
 constexpr int kMostGpus = 65536;
 constexpr std::int64_t kMostTokens = 1 << 24;
 
@@ -45,15 +47,35 @@ void read_phase(ServedRow& parsed, const CsvRow& row) {
 
 Serving serving_of(const ServedRow& row) {
     const Machine machine = with_gpus(load_machine(machine_of(row)), row.gpus);
-    const RoutingSpec routing = parse_routing(row.balanced ? "uniform" : kServedRouting);
-    Serving serving = serving_on(machine, load_model(preset_of(row.model)), load_engine("sglang"),
-                                 NumberFormat::fp8, 1, routing);
+    ServingSetup setup;
+    setup.copies = row.copies;
+    Serving serving =
+        serving_on(machine, load_model(preset_of(row.model)), load_engine(kEngine), setup);
+    if (!row.balanced) serving.routing = parse_routing(kServedRouting);
     serving.what.formats.cache = NumberFormat::bf16;
     serving.prefill = row.prefill;
     serving.context = row.context;
     serving.batch_per_gpu = row.batch_per_gpu;
     serving.overlap = row.overlap;
     return serving;
+}
+
+const ServedStep& step_of(const ServedRow& row, const Serving& serving,
+                          const PredictContext& context) {
+    const std::string key =
+        fmt::format("{} {} {} {} {} {} {} {}", row.model, row.accel, row.gpus, row.prefill,
+                    row.batch_per_gpu, row.context, name_of(row.overlap), row.balanced);
+    const auto known = context.served->find(key);
+    if (known != context.served->end()) return known->second;
+    const SystemSpec system = load_system(row.prefill ? "deepep" : "deepep-ll");
+    return (*context.served)[key] = serve(serving, {system}, {1, nullptr, {}}).front();
+}
+
+/// Of a dispatch or combine whose kernels leave their SMs.
+std::optional<double> kernels_of(const ServedStep& step, std::string_view move) {
+    for (const StepOperator& one : step.operators)
+        if (one.name == fmt::format("{} kernels", move)) return one.total();
+    return std::nullopt;
 }
 
 /// Of one layer; nothing where it is no operator here.
@@ -63,10 +85,13 @@ std::optional<double> part_of_layer(const ServedRow& row, const Serving& serving
     const double moe_layers = serving.what.model.moe_layers();
     if (row.part == "overall")
         return (step.seconds - part_seconds(step, "head and sampling")) / layers;
-    if (row.part.starts_with("dispatch core") || row.part == "dispatch")
-        return part_seconds(step, "dispatch") / moe_layers;
-    if (row.part.starts_with("combine core") || row.part == "combine")
-        return part_seconds(step, "combine") / moe_layers;
+    for (const std::string_view move : {"dispatch", "combine"}) {
+        if (!row.part.starts_with(move) || row.part.ends_with("barrier")) continue;
+        if (const std::optional<double> kernels = kernels_of(step, move);
+            kernels && row.overlap == BatchOverlap::two_batch)
+            return *kernels / moe_layers;  // the rest is hidden
+        return part_seconds(step, move) / moe_layers;
+    }
     if (row.part == "routed experts (MoE)") return part_seconds(step, row.part) / moe_layers;
     for (const ServedPart& part : parts_of(step))
         if (part.name == row.part) return part.seconds / layers;
@@ -86,6 +111,8 @@ std::vector<ServedRow> parse_served(const CsvRow& row) {
     if (overlap != "none" && overlap != "two-batch") row.reject("overlap", "none, two-batch");
     if (overlap == "two-batch") parsed.overlap = BatchOverlap::two_batch;
     parsed.balanced = has(row.field("note"), "simulated perfect EPLB");
+    if (!row.field("redundant_experts").empty())
+        parsed.copies = static_cast<int>(row.integer("redundant_experts", 0, kMostGpus));
     Measurement& measurement = parsed.measurement;
     measurement.name = fmt::format("{} {} {}", parsed.model, parsed.accel, row.text("phase"));
     for (const auto* column : {"gpus", "batch_per_gpu", "context_tokens", "overlap"})
@@ -116,11 +143,10 @@ std::vector<ServedRow> parse_served_parts(const CsvRow& row) {
     return {parsed};
 }
 
-Prediction predict_served(const ServedRow& row, const PredictContext&) {
+Prediction predict_served(const ServedRow& row, const PredictContext& context) {
     try {
         const Serving serving = serving_of(row);
-        const SystemSpec system = load_system(row.prefill ? "deepep" : "deepep-ll");
-        const ServedStep step = serve(serving, {system}, {1, nullptr, {}}).front();
+        const ServedStep& step = step_of(row, serving, context);
         if (row.part.empty()) return {step.tokens_per_second, {}};
         if (const std::optional<double> seconds = part_of_layer(row, serving, step))
             return {1e6 * *seconds, {}};

@@ -4,8 +4,8 @@
 /// How their columns are read:
 ///   - `batch_per_gpu`, `tokens_per_gpu`: requests, or in prefill tokens of whole prompts.
 ///   - `dispatcher`: "DeepEP normal" is deepep, any other DeepEP deepep-ll.
-///   - experts: routing without favourites where the note says that balance was simulated;
-///     otherwise kServedRouting, with copies by EPLB.
+///   - experts and their copies lie as EPLB puts them for routing without favourites; tokens choose
+///     so where the note says that balance was simulated, otherwise by what EPLB leaves.
 ///   - times of operators are of one layer.
 #pragma once
 #include "study/validate_kinds.hpp"
@@ -24,6 +24,7 @@ struct ServedRow {
     std::int64_t context = 0;
     BatchOverlap overlap = BatchOverlap::none;
     bool balanced = false;
+    int copies = 32;   ///< of experts; breakdowns do not say it, their sources do
     std::string part;  ///< an operator of a layer; empty: tokens/s
 };
 std::vector<ServedRow> parse_served(const CsvRow& row);

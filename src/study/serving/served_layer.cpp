@@ -9,7 +9,7 @@ namespace moehub {
 namespace {
 
 /// Of one GPU: above it a layer is simulated with half and all of them and extended linearly.
-constexpr std::int64_t kMostSimulated = 4096;
+constexpr std::int64_t kMostSimulated = 2048;
 
 LayerInput layer_of(const Serving& serving, std::int64_t tokens_per_gpu) {
     LayerInput input{serving.what.machine, serving.what.model, {}, serving.placement};
@@ -70,10 +70,16 @@ MoeTimes moe_times(const Serving& serving, const SystemSpec& system, std::int64_
 
 std::vector<StepOperator> operators_of(const MoeTimes& moe, double layers) {
     if (moe.dispatch == 0) return {{"MoE layer", OperatorKind::experts, layers, moe.experts}};
-    return {{"dispatch", OperatorKind::dispatch, layers, moe.dispatch},
-            {"experts", OperatorKind::experts, layers, moe.experts},
-            {"combine", OperatorKind::combine, layers, moe.combine},
-            {"waits", OperatorKind::host, layers, moe.waits}};
+    std::vector<StepOperator> operators;
+    const auto move = [&](const std::string& name, OperatorKind kind, double all, double work) {
+        if (work > 0) operators.push_back({name + " kernels", kind, layers, work});
+        operators.push_back({work > 0 ? name + " underway" : name, kind, layers, all - work});
+    };
+    move("dispatch", OperatorKind::dispatch, moe.dispatch, moe.dispatch_work);
+    operators.push_back({"experts", OperatorKind::experts, layers, moe.experts});
+    move("combine", OperatorKind::combine, moe.combine, moe.combine_work);
+    operators.push_back({"waits", OperatorKind::host, layers, moe.waits});
+    return operators;
 }
 
 SystemSpec served_system(SystemSpec system, const ServingFormats& formats) {

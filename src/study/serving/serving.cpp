@@ -17,8 +17,8 @@ namespace {
 constexpr double kGigabyte = 1e9;
 
 /// As many slots on every GPU; those that experts leave empty hold copies of the busiest.
-Placement with_copies(const Model& model, int ranks, const RoutingSpec& routing) {
-    const int slots = (model.experts + ranks - 1) / ranks * ranks;
+Placement placed(const Model& model, int ranks, int copies, const RoutingSpec& routing) {
+    const int slots = (model.experts + copies + ranks - 1) / ranks * ranks;
     if (slots == model.experts) return contiguous_placement(model.experts, ranks);
     constexpr std::int64_t kSample = 65536;  // tokens
     const Routing sample = make_routing(routing, model, kSample);
@@ -47,9 +47,11 @@ ServingMemory memory_of(const Serving& serving) {
         most = std::max(most, experts.size());
     const int ep = serving.what.layout.moe_ep;
     const double more = static_cast<double>(most) - (model.experts + ep - 1) / ep;
-    memory.weights += std::max(0.0, more) * model.moe_layers() * (model.gated ? 3.0 : 2.0) *
-                      model.hidden * model.expert_ffn / serving.what.layout.moe_tp *
-                      weight_bytes_of(serving.what.formats.experts);
+    const double copies = std::max(0.0, more) * model.moe_layers() * (model.gated ? 3.0 : 2.0) *
+                          model.hidden * model.expert_ffn / serving.what.layout.moe_tp *
+                          weight_bytes_of(serving.what.formats.experts);
+    memory.weights += copies;
+    memory.cache = std::max(0.0, memory.cache - serving.what.engine.memory * copies);
     return memory;
 }
 
@@ -66,8 +68,8 @@ void check_memory(const Serving& serving) {
         throw InputError(fmt::format(
             "--batch-per-gpu: found {}, allowed: at most {}: with {} tokens each the cache has "
             "{:.1f} GB beside {:.1f} GB of weights",
-            serving.batch_per_gpu, most, serving.context,
-            (memory.capacity - memory.weights) / kGigabyte, memory.weights / kGigabyte));
+            serving.batch_per_gpu, most, serving.context, memory.cache / kGigabyte,
+            memory.weights / kGigabyte));
 }
 
 }  // namespace
@@ -89,14 +91,16 @@ std::int64_t Serving::tokens_per_gpu() const {
 }
 
 Serving serving_on(const Machine& machine, const Model& model, const EngineSpec& engine,
-                   NumberFormat weights, int attention_tp, const RoutingSpec& routing,
-                   int expert_tp) {
+                   const ServingSetup& setup) {
     Serving serving;
     const int gpus = machine.gpus();
-    serving.what = {machine, model, engine, {}, checkpoint_formats(model, machine.gpu, weights)};
-    serving.what.layout = {attention_tp, gpus / attention_tp, expert_tp, gpus / expert_tp};
-    serving.routing = routing;
-    if (model.moe_layers() > 0) serving.placement = with_copies(model, gpus / expert_tp, routing);
+    const int ranks = gpus / setup.expert_tp;
+    serving.what = {machine, model, engine, {}, {}};
+    serving.what.formats = checkpoint_formats(model, machine.gpu, setup.weights);
+    serving.what.layout = {setup.attention_tp, gpus / setup.attention_tp, setup.expert_tp, ranks};
+    serving.routing = setup.routing;
+    if (model.moe_layers() > 0)
+        serving.placement = placed(model, ranks, setup.copies, setup.routing);
     return serving;
 }
 

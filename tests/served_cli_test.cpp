@@ -1,0 +1,82 @@
+// `moehub model --decode` and `--prefill` as a user types them.
+#include "cli_fixture.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace {
+
+using cli_test::Cli;
+using ServedCli = Cli;
+
+const std::string kDecode = "model --decode --machine dgx-h200 --model deepseek-v3 --context 2000 ";
+
+TEST_F(ServedCli, SaysWhereTheTimeOfAStepGoes) {
+    const auto outcome = moehub(kDecode + "--batch-per-gpu 16");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    for (const char* words : {"attention core", "routed experts (MoE)", "tokens/s a GPU",
+                              "ms a token", "moe-hub", "memory a GPU: weights", "room for"})
+        EXPECT_NE(outcome.out.find(words), std::string::npos) << words << "\n" << outcome.out;
+}
+
+TEST_F(ServedCli, JsonHoldsTheSame) {
+    const auto outcome = moehub(kDecode + "--batch-per-gpu 16 --systems engine,deepep-ll --json");
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const auto json = nlohmann::json::parse(outcome.out);
+    ASSERT_EQ(json["results"].size(), 2u);
+    EXPECT_EQ(json["phase"], "decode");
+    const auto step = json["results"][1];
+    double sum = 0;
+    for (const auto& one : step["operators"])
+        sum += one["count"].get<double>() * one["us"].get<double>();
+    EXPECT_NEAR(sum, step["step_us"].get<double>(), 1e-3);
+    EXPECT_NEAR(step["tokens_per_second_per_gpu"].get<double>(),
+                16e6 / step["tpot_us"].get<double>(), 1e-3);
+}
+
+TEST_F(ServedCli, TablesAndTheBatchThatFits) {
+    const auto table = moehub(kDecode + "--batch-per-gpu 4,8,4000 --systems deepep-ll --json");
+    ASSERT_EQ(table.code, 0) << table.err;
+    const auto json = nlohmann::json::parse(table.out);
+    ASSERT_EQ(json["points"].size(), 3u);
+    EXPECT_TRUE(json["points"][1]["best"]);
+    EXPECT_NE(json["points"][2]["why_not"].get<std::string>().find("allowed: at most"),
+              std::string::npos);
+    const auto found = moehub(kDecode + "--find batch --tpot 25ms --systems deepep-ll");
+    EXPECT_EQ(found.code, 0) << found.err;
+    EXPECT_NE(found.out.find("best"), std::string::npos) << found.out;
+}
+
+TEST_F(ServedCli, DenseModelsAndPrompts) {
+    EXPECT_EQ(moehub("model --decode --machine dgx-h200 --model llama-3.1-70b --attention-tp 8 "
+                     "--context 1000 --batch-per-gpu 4")
+                  .code,
+              0);
+    const auto prompts = moehub(
+        "model --prefill --machine dgx-h200 --prompt 512 --batch-per-gpu 2 "
+        "--systems engine,deepep --overlap none");
+    EXPECT_EQ(prompts.code, 0) << prompts.err;
+    EXPECT_NE(prompts.out.find("reading prompts"), std::string::npos) << prompts.out;
+}
+
+TEST_F(ServedCli, MistakesGetOneLine) {
+    expect_refused("model --decode --batch-per-gpu 4", "--context: found nothing, allowed: tokens");
+    expect_refused(kDecode,
+                   "--batch-per-gpu: found nothing, allowed: requests of a GPU, or --find");
+    expect_refused("model --decode --context 0 --batch-per-gpu 4", "--context: found");
+    expect_refused(kDecode + "--batch-per-gpu 4 --training",
+                   "--training: found with --decode, allowed: without it");
+    expect_refused("model --context 100",
+                   "--context: found alone, allowed: with --decode or "
+                   "--prefill");
+    expect_refused(kDecode + "--batch-per-gpu 4 --overlap three-batch",
+                   "--overlap: found \"three-batch\", allowed: none, single-batch, two-batch");
+    expect_refused(kDecode + "--batch-per-gpu 4 --weights nvfp4 --systems deepep-ll",
+                   "deepep-ll cannot run this");
+    expect_refused(kDecode + "--batch-per-gpu 100000",
+                   "--batch-per-gpu: found 100000, allowed: at "
+                   "most");
+    expect_refused("model --decode --machine dgx-h100 --context 2000 --batch-per-gpu 1",
+                   "deepseek-v3 does not fit: weights take");
+}
+
+}  // namespace
