@@ -12,7 +12,8 @@ namespace moehub {
 namespace {
 
 /// What EPLB leaves of real routing's favourites: docs/serving.md.
-constexpr const char* kServedRouting = "lognormal:0.2";
+constexpr const char* kPromptRouting = "lognormal:0.45";
+constexpr const char* kDecodeRouting = "lognormal:0.2";
 constexpr const char* kEngine = "sglang-0.4";  ///< of the versions that were published
 constexpr int kMostGpus = 65536;
 constexpr std::int64_t kMostTokens = 1 << 24;
@@ -51,7 +52,7 @@ Serving serving_of(const ServedRow& row) {
     setup.copies = row.copies;
     Serving serving =
         serving_on(machine, load_model(preset_of(row.model)), load_engine(kEngine), setup);
-    if (!row.balanced) serving.routing = parse_routing(kServedRouting);
+    if (!row.balanced) serving.routing = parse_routing(row.prefill ? kPromptRouting : kDecodeRouting);
     serving.what.formats.cache = NumberFormat::bf16;
     serving.prefill = row.prefill;
     serving.context = row.context;
@@ -92,6 +93,14 @@ std::optional<double> part_of_layer(const ServedRow& row, const Serving& serving
             return *kernels / moe_layers;  // the rest is hidden
         return part_seconds(step, move) / moe_layers;
     }
+    // Published apart; here each kernel's launch is in its time, of small ones nothing else is.
+    double kernels = 0;
+    for (const StepOperator& one : step.operators)
+        if (one.kind != OperatorKind::host) kernels += one.count;
+    const double launches =
+        kernels / layers * to_seconds(serving.what.machine.gpu.kernels.graph_launch);
+    if (row.part == "launch overhead") return launches;
+    if (row.part == "other kernels") return part_seconds(step, row.part) / layers - launches;
     if (row.part == "routed experts (MoE)") return part_seconds(step, row.part) / moe_layers;
     for (const ServedPart& part : parts_of(step))
         if (part.name == row.part) return part.seconds / layers;
