@@ -60,6 +60,21 @@ std::vector<NamedLayout> layouts_of(const PlaceTask& task, const std::vector<Can
     return layouts;
 }
 
+/// Without the layers behind the model's: those of multi-token prediction, which are placed and not
+/// simulated.
+void keep_layers(int layers, Profile& profile, std::vector<NamedLayout>& layouts) {
+    if (profile.layers <= layers) return;
+    const auto kept = static_cast<std::size_t>(layers);
+    profile.layers = layers;
+    profile.chosen.resize(kept * static_cast<std::size_t>(profile.tokens * profile.top_k));
+    profile.counts.resize(kept * static_cast<std::size_t>(profile.experts));
+    profile.layer_numbers.resize(kept);
+    for (NamedLayout& one : layouts) {
+        one.layout.on.resize(kept);
+        one.layout.layer_numbers.resize(kept);
+    }
+}
+
 /// With tokens, drawn where only counts are known.
 Profile simulated_profile(const PlaceTask& task, Choice& choice) {
     const Profile& profile =
@@ -72,8 +87,9 @@ Profile simulated_profile(const PlaceTask& task, Choice& choice) {
 }
 
 /// System by system, so that one that cannot run a layout leaves the others.
-void simulate(const PlaceTask& task, const std::vector<NamedLayout>& layouts, Choice& choice) {
-    const Profile profile = simulated_profile(task, choice);
+void simulate(const PlaceTask& task, std::vector<NamedLayout> layouts, Choice& choice) {
+    Profile profile = simulated_profile(task, choice);
+    keep_layers(task.model->moe_layers(), profile, layouts);
     Progress progress("simulating");
     for (std::size_t i = 0; i < task.systems.size(); ++i) {
         EffectOptions options;
