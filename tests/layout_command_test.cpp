@@ -95,7 +95,7 @@ TEST_F(LayoutCli, IsAModelsLayerTheOneNearestToTheMean) {
                               trace + " --layout " + name;
     const auto text = moehub(model);
     EXPECT_EQ(text.code, 0) << text.err;
-    EXPECT_NE(text.out.find("MoE layer 1, nearest to their mean load (layer 2 of the model)"),
+    EXPECT_NE(text.out.find("MoE layer 1, nearest to the mean of all (layer 2 of the model)"),
               std::string::npos)
         << text.out;
     EXPECT_NE(moehub(model + " --layer 0").out.find("MoE layer 0 (layer 1 of the model)"),
