@@ -188,7 +188,7 @@ PlaceResult place(const PlaceInput& input, const PlaceOptions& options) {
             evaluate(profile, result.layout,
                      {input.nodes, options.batch, options.current ? &*options.current : nullptr}));
     result.value = value_over(input, options, result);
-    result.bounds = lower_bounds(input, with_objective, result.layout);
+    if (options.bounds) result.bounds = lower_bounds(input, with_objective, result.layout);
     result.bound = bound_of(result.objective, result.bounds);
     if (solution.bound) result.bound = std::max(result.bound, *solution.bound);
     result.gap = result.bound > 0 ? result.value / result.bound - 1 : 0;
