@@ -101,7 +101,9 @@ TEST(LayoutFormats, trtllm_csv_and_json_name_the_models_layers) {
 TEST(LayoutFormats, refuse_what_an_engine_cannot_load) {
     ExpertLayout unequal = small();
     unequal.on[1] = {{2, 3, 0}, {1}};
-    for (const auto format : {LayoutFormat::sglang, LayoutFormat::vllm, LayoutFormat::trtllm}) try {
+    for (const auto format : {LayoutFormat::sglang, LayoutFormat::vllm, LayoutFormat::vllm_ascend,
+                              LayoutFormat::trtllm})
+        try {
             layout_text(unequal, format);
             FAIL();
         } catch (const InputError& error) {
@@ -109,7 +111,7 @@ TEST(LayoutFormats, refuse_what_an_engine_cannot_load) {
                                         ": found GPUs with 1 and with 3 experts, "
                                         "allowed: as many on every GPU");
         }
-    for (const auto format : {LayoutFormat::vllm_ascend, LayoutFormat::csv, LayoutFormat::json})
+    for (const auto format : {LayoutFormat::csv, LayoutFormat::json})
         EXPECT_EQ(parse_layout(layout_text(unequal, format), "a", 2, shape_of(unequal)), unequal);
     ExpertLayout twins = small();
     twins.on[1] = {{2, 3, 2}, {0, 1, 3}};

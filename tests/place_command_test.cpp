@@ -3,8 +3,10 @@
 #include "hidden_topics.hpp"
 
 #include <moehub/expert_layout.hpp>
+#include <moehub/place.hpp>
 
 #include <cstdlib>
+#include <map>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -86,8 +88,8 @@ TEST_F(PlaceCli, IsTheReportReadable) {
 TEST_F(PlaceCli, GivesTheSameSeedTheSameBytes) {
     const std::string thorough =
         "place --profile " + trace_ + " --gpus 4 --time-limit 60 --seed 3 ";
-    const json one = json_of(thorough + "--threads 1 -o " + file("one.json"));
-    const json two = json_of(thorough + "--threads 2 -o " + file("two.json"));
+    const json one = json_of(thorough + "--threads 1 --dense-layers 0 -o " + file("one.json"));
+    const json two = json_of(thorough + "--threads 2 --dense-layers 0 -o " + file("two.json"));
     EXPECT_EQ(one["cut_short"], false);
     EXPECT_EQ(one["evaluation"], two["evaluation"]);
     EXPECT_NE(text_of(file("one.json")), "");
@@ -100,11 +102,13 @@ TEST_F(PlaceCli, IsTheLayoutWrittenInTheFormatOfItsEnding) {
         const std::string text = text_of(file(name));
         return text.substr(0, text.find('\n'));
     };
-    EXPECT_TRUE(first_line("a.json", "").starts_with("{\"physical_to_logical_map\""));
+    EXPECT_TRUE(
+        first_line("a.json", "--dense-layers 0").starts_with("{\"physical_to_logical_map\""));
     EXPECT_TRUE(first_line("a.csv", "").starts_with("layer,"));
     EXPECT_TRUE(first_line("a.yaml", "").starts_with("num_slots: 8"));
     EXPECT_TRUE(first_line("a.yml", "").starts_with("num_slots: 8"));
-    EXPECT_TRUE(first_line("a.txt", "").starts_with("{\"physical_to_logical_map\""));
+    EXPECT_TRUE(
+        first_line("a.txt", "--dense-layers 0").starts_with("{\"physical_to_logical_map\""));
     EXPECT_TRUE(first_line("b.json", "--format vllm").starts_with("["));
     for (const auto* name : {"a.json", "a.csv", "a.yaml", "b.json"}) {
         const auto layout = layout_of(name, {3, 8});
@@ -120,13 +124,19 @@ TEST_F(PlaceCli, AreDenseLayersCounted) {
         EXPECT_EQ(moehub(quick(options + " -o " + file("rows.json"))).code, 0) << options;
         return json::parse(text_of(file("rows.json")))["physical_to_logical_map"].size();
     };
-    EXPECT_EQ(rows(""), 3u);
+    EXPECT_EQ(rows("--dense-layers 0"), 3u);
     EXPECT_EQ(rows("--dense-layers 2"), 5u);
     const auto model =
         saved("small.toml",
               "extends = \"mixtral-8x7b\"\nlayers = 6\ndense_layers = 1\ndense_ffn = 1024\n");
     EXPECT_EQ(rows("--model " + model), 6u);
     expect_refused_about(quick("--dense-layers 1 --model " + model), "excludes");
+    fs::remove(file("rows.json"));
+    expect_refused(quick("-o " + file("rows.json")),
+                   "--format sglang: found no word in " + trace_ +
+                       " on how many dense layers the model begins with, and SGLang wants a row "
+                       "for every layer, allowed: with --model M or --dense-layers N (0: none)");
+    EXPECT_FALSE(fs::exists(file("rows.json")));
 }
 
 TEST_F(PlaceCli, MustExpertsFitTheMemory) {
@@ -184,7 +194,7 @@ TEST_F(PlaceCli, AreSeveralProfilesTakenInEveryForm) {
 }
 
 TEST_F(PlaceCli, PrintsThoseOfWhichNoneIsBetter) {
-    const json all = json_of(quick("--pareto -o " + file("own.json")));
+    const json all = json_of(quick("--pareto --dense-layers 0 -o " + file("own.json")));
     ASSERT_GE(all["pareto"].size(), 1u);
     for (const json& one : all["pareto"]) {
         EXPECT_TRUE(one["options"].get<std::string>().starts_with("--objective ")) << one;
@@ -200,18 +210,102 @@ TEST_F(PlaceCli, IsTheEffectSimulated) {
     const std::string machine = " --model mixtral-8x7b --machine dgx-h200";
     const json all = json_of(quick("--simulate ideal,megatron-te --simulate deepep" + machine));
     const json& layouts = all["effects"]["layouts"];
-    ASSERT_EQ(layouts.size(), 6u);
+    ASSERT_EQ(layouts.size(), 12u);
     EXPECT_EQ(layouts[0]["system"], "ideal");
-    EXPECT_EQ(layouts[0]["layout"], "contiguous");
-    EXPECT_EQ(layouts[5]["layout"], "joint");
-    for (const json& one : layouts) EXPECT_GT(one["layer_us"]["mean"], 0) << one;
-    EXPECT_GT(layouts[5]["all_to_all_us"]["mean"], 0);
-    EXPECT_EQ(all["notes"], json::array());
+    for (const auto& [at, name] :
+         {std::pair{8, "contiguous"}, {9, "eplb"}, {10, "joint, load"}, {11, "joint"}})
+        EXPECT_EQ(layouts[static_cast<std::size_t>(at)]["layout"], name);
+    for (const json& one : layouts) {
+        EXPECT_GT(one["layer_us"]["mean"], 0) << one;
+        const json& eplb = layouts[one["system"] == "ideal"    ? 1
+                                   : one["system"] == "deepep" ? 9
+                                                               : 5];
+        EXPECT_NEAR(one["speedup_over_eplb"],
+                    eplb["model_us"].get<double>() / one["model_us"].get<double>(), 1e-9);
+    }
+    EXPECT_GT(layouts[11]["all_to_all_us"]["mean"], 0);
     expect_refused(quick("--simulate deepep"),
                    "--simulate: found without --model, whose layers are simulated, allowed: with "
                    "it");
     expect_refused_about(quick("--simulate depep" + machine), "did you mean \"deepep\"?");
     expect_refused_about(quick("--simulate deepep --nodes 2" + machine), "--simulate: found 2");
+}
+
+TEST_F(PlaceCli, IsTheFasterLayoutTaken) {
+    // One layer of the model is simulated for each recorded one; whichever the system, what is
+    // written is no slower than EPLB's layout, and the report says where it is not the search's.
+    const std::string machine = " --model mixtral-8x7b --machine dgx-h200 --replicas 4 -o ";
+    std::size_t others = 0;
+    for (const auto* system : {"megatron-te", "moe-hub", "ideal"}) {
+        const json all = json_of(
+            quick("--load-cap 2 --system " + std::string(system) + machine + file("taken.csv")));
+        const json& effects = all["effects"];
+        ASSERT_FALSE(effects.is_null()) << all["notes"];
+        EXPECT_EQ(effects["decided_by"], system);
+        std::map<std::string, double> time;
+        for (const json& one : effects["layouts"]) time[one["layout"]] = one["moe_layers_us"];
+        const std::string taken = effects["taken"];
+        for (const auto* name : {"eplb", "joint", "joint, load"})
+            EXPECT_LE(time.at(taken), time.at(name)) << system << " " << taken;
+        const auto written = layout_of("taken.csv", {3, 8, {}, 32});
+        const auto judged = moehub::evaluate(topic_profile({}, 1), written);
+        EXPECT_NEAR(judged.load_max_over_mean, all["evaluation"]["load_max_over_mean"], 1e-9);
+        if (taken == "joint") continue;
+        ++others;
+        EXPECT_NE(all["notes"][0].get<std::string>().find("which is taken instead"),
+                  std::string::npos);
+        EXPECT_EQ(all["method"], taken.substr(0, taken.find(',')));
+    }
+    EXPECT_GT(others, 0u) << "a cap of 2 leaves the search uneven: somebody minds";
+    const json own =
+        json_of(quick("--method contiguous --system ideal" + machine + file("taken.csv")));
+    EXPECT_EQ(own["effects"]["taken"], "contiguous") << "who asks for it gets it";
+    expect_refused(quick("--system deepep"),
+                   "--system: found without --model, whose layers are simulated, allowed: with it");
+}
+
+TEST_F(PlaceCli, AreTokensDrawnByCounts) {
+    std::vector<std::int32_t> counts;
+    for (int layer = 0; layer < 2; ++layer)
+        for (int expert = 0; expert < 8; ++expert) counts.push_back(expert == 3 ? 4000 : 1000);
+    const auto profile = saved("counts.npy", npy("<i4", "(2, 8)", moehub::bytes_of(counts)));
+    const json all = json_of("place " + profile +
+                             " --gpus 4 --model mixtral-8x7b --machine dgx-h200 --system ideal");
+    ASSERT_FALSE(all["effects"].is_null()) << all["notes"];
+    EXPECT_NE(all["notes"].dump().find("drawn by the counts"), std::string::npos);
+}
+
+TEST_F(PlaceCli, AreRanksDumpsOneProfile) {
+    const auto other = saved("other.npy", npy_of(topic_profile({}, 2)));
+    const json both = json_of("place " + trace_ + " " + other + " --gpus 4 --time-limit 0.02");
+    ASSERT_EQ(both["training"].size(), 1u);
+    EXPECT_EQ(both["training"][0]["tokens"], 800);
+    const json apart = json_of(quick("--profile " + other));
+    EXPECT_EQ(apart["training"].size(), 2u) << "--profile: a profile each";
+    const auto few = saved("few.npy", npy_of(topic_profile({.layers = 2}, 2)));
+    expect_refused(
+        "place " + trace_ + " " + few + " --gpus 4",
+        few + ": found 2 layers, allowed: 3, as in " + trace_ + " (dumps of one recording)");
+    expect_refused_about("place " + trace_ + ":0-0.5 " + other + " --gpus 4",
+                         "found another part or weight");
+}
+
+TEST_F(PlaceCli, IsTheServersCommandLinePrinted) {
+    const auto out = [this](const std::string& options, const std::string& name) {
+        return moehub(quick(options + " --dense-layers 0 -o " + file(name))).out;
+    };
+    const auto has = [](const std::string& text, const std::string& part) {
+        EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
+    };
+    const std::string sglang = out("--replicas 4", "a.json");
+    has(sglang, "python -m sglang.launch_server --model-path MODEL --tp-size 4 --ep-size 4");
+    has(sglang, "--ep-num-redundant-experts 4");
+    has(sglang, "--init-expert-location " + file("a.json"));
+    has(out("", "a.txt"), "only where its name ends in .json");
+    has(out("", "a.yaml"), "load_balancer: \"" + file("a.yaml") + "\"");
+    has(out("--format vllm", "b.json"), "No release of vLLM loads this file");
+    has(out("--format vllm-ascend", "b.json"), "\"expert_map_path\": \"" + file("b.json"));
+    has(out("", "a.csv"), "moehub compare --machine dgx-h100 --gpus 4");
 }
 
 TEST_F(PlaceCli, EndsCtrlCWithTheBestSoFar) {
@@ -222,7 +316,8 @@ TEST_F(PlaceCli, EndsCtrlCWithTheBestSoFar) {
               npy_of(topic_profile({.layers = 64, .experts = 64, .topics = 8, .tokens = 4000}, 1)));
     const auto outcome =
         shell("timeout --foreground -s INT 2 '" MOEHUB_PROGRAM "' place --profile " + big +
-              " --gpus 8 --time-limit 300 --json -o " + file("cut.json") + "; test $? -eq 124");
+              " --gpus 8 --time-limit 300 --json --dense-layers 0 -o " + file("cut.json") +
+              "; test $? -eq 124");
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(outcome.err, "moehub: interrupted; this is the best found so far\n");
     ASSERT_NE(outcome.out, "");
@@ -235,14 +330,17 @@ TEST_F(PlaceCli, EndsCtrlCWithTheBestSoFar) {
 }
 
 TEST_F(PlaceCli, KeepsTheLayoutThatCannotBeSimulated) {
-    // The third layer recorded is that of multi-token prediction.
+    // The third layer recorded is that of multi-token prediction, which is placed and not timed.
     const auto model =
         saved("few.toml", "extends = \"mixtral-8x7b\"\nlayers = 2\nmtp_layers = 1\n");
+    const json all = json_of(quick("--system ideal --model " + model + " -o " + file("kept.json")));
+    EXPECT_EQ(json::parse(text_of(file("kept.json")))["physical_to_logical_map"].size(), 3u);
+    EXPECT_FALSE(all["effects"].is_null()) << all["notes"];
+    // torch runs experts of one GPU only.
     const auto outcome =
-        moehub(quick("--simulate deepep --model " + model + " -o " + file("kept.json")));
+        moehub(quick("--system torch --model " + model + " -o " + file("kept.json")));
     EXPECT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_TRUE(fs::exists(file("kept.json")));
-    EXPECT_NE(outcome.out.find("- not simulated: "), std::string::npos) << outcome.out;
+    EXPECT_NE(outcome.out.find("- not simulated under torch: "), std::string::npos) << outcome.out;
 }
 
 TEST_F(PlaceCli, AreBlocksOnlyThoseThatThereAre) {
@@ -267,6 +365,9 @@ TEST_F(PlaceCli, IsNothingWrittenWhenTheInputIsBad) {
     expect_refused_about(quick("--objective nothing -o " + out), "--objective: found \"nothing\"");
     expect_refused_about(quick("--method moetuner --unequal -o " + out), "--unequal: found");
     expect_refused_about(quick("--max-moves 1 -o " + out), "--max-moves");
+    for (const auto* format : {"sglang", "vllm", "vllm-ascend", "trtllm"})
+        expect_refused_about(quick("--method moetuner --unequal -o " + out + " --format " + format),
+                             std::string("--unequal: found --format ") + format + ", whose loader");
     EXPECT_FALSE(fs::exists(out));
     expect_refused(quick("-o " + file("no/where.json")),
                    file("no/where.json") + ": cannot be written: No such file or directory");
@@ -318,7 +419,7 @@ TEST_F(PlaceCli, DoesHelpNameWhatThereIs) {
     EXPECT_EQ(help.code, 0);
     for (const auto* part :
          {"--profile", "--evaluate", "--load-cap", "--pareto", "--simulate", "vllm-ascend",
-          "moetuner", "gpus+4*transitions", "Example:\n  moehub place --profile"})
+          "moetuner", "gpus+4*transitions", "--system", "Example:\n  moehub place"})
         EXPECT_NE(help.out.find(part), std::string::npos) << part;
 }
 

@@ -278,17 +278,23 @@ TEST(PlacementReport, AreFrontAndEffectsShown) {
     after.layout = "joint";
     after.all_to_all = {150 * kUs, 150 * kUs, 200 * kUs};
     after.speedup = 1.25;
-    report.effect = PlacementEffect{4096, 2, {before, after}, {"a note"}};
+    after.moe_layers = 80 * kUs;
+    LayoutEffect eplb = before;
+    eplb.layout = "eplb";
+    eplb.moe_layers = 120 * kUs;
+    report.effect = PlacementEffect{4096, 2, {before, eplb, after}, {"a note"}};
+    report.taken = "joint";
     const std::string text = placement_text(report, false);
     EXPECT_TRUE(has(text, "--objective load --load-cap 1.1 --time-limit 0.5")) << text;
     EXPECT_TRUE(has(text, "2 steps of 4,096 tokens")) << text;
     EXPECT_TRUE(has(text, "all-to-all -25.0 % mean and -50.0 % tail")) << text;
+    EXPECT_TRUE(has(text, "1.500 times as fast as eplb")) << text;
     EXPECT_TRUE(has(text, "a note")) << text;
     const Json json = Json::parse(placement_json(report));
     EXPECT_EQ(json["pareto"][0]["objective"], "load");
-    EXPECT_EQ(json["effects"]["layouts"][1]["all_to_all_us"]["p95"], 150);
-    EXPECT_EQ(json["effects"]["layouts"][1]["speedup"], 1.25);
-    EXPECT_TRUE(json["effects"]["layouts"][1]["model_us"].is_null());
+    EXPECT_EQ(json["effects"]["layouts"][2]["all_to_all_us"]["p95"], 150);
+    EXPECT_EQ(json["effects"]["layouts"][2]["speedup"], 1.25);
+    EXPECT_TRUE(json["effects"]["layouts"][2]["model_us"].is_null());
 }
 
 TEST(PlacementReport, AreNamesEscaped) {

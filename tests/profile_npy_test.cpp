@@ -241,7 +241,7 @@ TEST_F(ProfileNpy, refuses_to_guess) {
 TEST_F(ProfileNpy, names_endings_and_options_that_are_not_allowed) {
     EXPECT_EQ(error("a.npz", ""),
               "a.npz: found ending \".npz\", allowed: .npy, .csv, .jsonl, .json, .pt, "
-              ".safetensors, or a folder of TensorRT-LLM's statistics");
+              ".safetensors, or a folder of dumps");
     EXPECT_EQ(error("a.npy", "", {.experts = 65535}),
               "experts: found 65535, allowed: 0 (not said) to 65534");
     EXPECT_EQ(error("a.npy", "", {.dense_layers = -1}),

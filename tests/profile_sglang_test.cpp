@@ -86,6 +86,55 @@ TEST_F(ProfileSglang, adds_passes_up_by_expert) {
     EXPECT_EQ(profile.counts, (Counts{4, 3, 2, 7}));
 }
 
+TEST_F(ProfileSglang, dumps_of_ranks_are_one_profile) {
+    const auto dump = [](const std::vector<I4>& records) {
+        TorchWriter torch;
+        const auto pickle = per_token(torch, records);
+        return torch.file(pickle);
+    };
+    // Layer 0 is dense; three tokens of rank 0, one of rank 1, and rank 2 saw what rank 0 did.
+    const I4 none(6, -1);
+    const I4 first = {-1, -1, -1, -1, -1, -1, -1, -1, -1, 0, 1, -1, 1, 2, -1, 2, 3, -1};
+    const I4 second = {-1, -1, -1, 3, 0, -1};
+    const auto a = write("d/r_0.pt", dump({first}));
+    const auto b = write("d/r_1.pt", dump({second}));
+    const auto c = write("d/r_2.pt", dump({first}));
+    const std::vector sources{parse_profile_source(a), parse_profile_source(b)};
+    const auto two = read_profile(sources);
+    EXPECT_EQ(two.tokens, 4);
+    EXPECT_EQ(two.name, a + " and 1 more");
+    EXPECT_EQ(two.layer_numbers, (Numbers{1}));
+    const auto folder = read_profile(parse_profile_source((folder_ / "d").string()));
+    EXPECT_EQ(folder.chosen, two.chosen) << "what two ranks saw alike counts once";
+    const auto half = read_profile(parse_profile_source((folder_ / "d").string() + ":0.5-1"));
+    EXPECT_EQ(half.tokens, 2);
+    write("d/r_3.pt", [] {
+        TorchWriter torch;
+        return torch.file(pickled_dict({{"logical_count", torch.tensor(I4{1, 2}, {1, 1, 2})}}));
+    }());
+    EXPECT_EQ(error_of([&] { read_profile(parse_profile_source((folder_ / "d").string())); }),
+              "d/r_3.pt: found counts, allowed: tokens, as in d/r_0.pt (dumps of one recording)");
+    write("d/notes.npy", "x");
+    EXPECT_EQ(error_of([&] { read_profile(parse_profile_source((folder_ / "d").string())); }),
+              "d: found notes.npy and r_0.pt, allowed: dumps of one recording, all of one kind");
+}
+
+TEST_F(ProfileSglang, counts_of_ranks_add_up) {
+    const auto counts = [](const I4& values, std::int64_t steps) {
+        TorchWriter torch;
+        return torch.file(pickled_dict({{"logical_count", torch.tensor(values, {steps, 1, 2})}}));
+    };
+    const std::vector same{parse_profile_source(write("a.pt", counts({1, 0, 2, 0}, 2))),
+                           parse_profile_source(write("b.pt", counts({0, 5, 0, 7}, 2)))};
+    const auto by_step = read_profile(same);
+    EXPECT_EQ(by_step.steps, 2);
+    EXPECT_EQ(by_step.step_counts, (Counts{1, 5, 2, 7}));
+    const std::vector other{same[0], parse_profile_source(write("c.pt", counts({0, 5}, 1)))};
+    const auto together = read_profile(other);
+    EXPECT_EQ(together.steps, 0) << "steps that differ are no steps";
+    EXPECT_EQ(together.counts, (Counts{3, 5}));
+}
+
 TEST_F(ProfileSglang, reads_what_pythons_own_pickle_and_zip_write) {
     const auto stat = read_profile(parse_profile_source(corpus("stat.pt")));
     EXPECT_EQ(stat.steps, 2);

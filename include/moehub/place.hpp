@@ -87,6 +87,7 @@ struct PlaceOptions {
     std::optional<std::int64_t> max_moves;  ///< from current
     double time_limit = 10;                 ///< seconds
     std::uint64_t seed = 1;
+    bool bounds = true;    ///< false: no lower bounds, which take a while on large models
     int threads = 0;       ///< 0: as many as there are cores; same result
     std::stop_token stop;  ///< ends the search with the best so far
     /// (share done, 0 to 1; objective of the best so far, 0 where a method does not say), by one

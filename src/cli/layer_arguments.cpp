@@ -41,7 +41,7 @@ void add_layer_options(std::vector<Option>& options, LayerArguments& arguments) 
         {"--seed", &arguments.seed, "of a generated routing; without it 1", "N"},
         {"--layer", &arguments.layer,
          "MoE layer of a trace, of generated layers, of --layout, from 0; without it 0, in model "
-         "with --layout the one nearest to their mean load",
+         "with --layout the one nearest to the mean of all",
          "N"},
         {"--tp", &arguments.tensor_parallel,
          "tensor parallel: GPUs that share each expert; without it 1", "N"},

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <filesystem>
 #include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -22,25 +23,27 @@ LayoutShape shape_of(const Model& model, int further_layers) {
     return shape;
 }
 
-/// Of the rank with the most rows, copies of an expert sharing its rows.
-double busiest_rank(const ExpertLayout& layout, int layer, const std::vector<double>& rows) {
-    const Placement placement = placement_of(layout, layer);
-    std::vector<double> load(static_cast<std::size_t>(placement.ranks), 0);
-    for (std::size_t expert = 0; expert < placement.hosts.size(); ++expert) {
-        const auto& hosts = placement.hosts[expert];
-        for (const int rank : hosts)
-            load[static_cast<std::size_t>(rank)] +=
-                rows[expert] / static_cast<double>(hosts.size());
-    }
-    return *std::max_element(load.begin(), load.end());
-}
+/// What a layer's time hangs on.
+struct Burden {
+    double busiest = 0;  ///< rows of the rank with the most
+    double sent = 0;     ///< (token, rank) pairs: rows where each goes once to a rank
+};
 
-std::vector<double> rows_of(const Routing& routing, int layer) {
-    std::vector<double> rows(static_cast<std::size_t>(routing.experts), 0);
-    const auto each = static_cast<std::size_t>(routing.tokens * routing.top_k);
-    const auto* first = routing.chosen.data() + static_cast<std::size_t>(layer) * each;
-    for (const auto* one = first; one != first + each; ++one) ++rows[*one];
-    return rows;
+/// Of the routing's `layer`; copies of an expert in turn.
+Burden burden_of(const Placement& placement, const Routing& routing, int layer) {
+    std::vector<double> rows(static_cast<std::size_t>(placement.ranks), 0);
+    std::vector<std::int64_t> last(rows.size(), -1);  // token that went there last
+    Burden burden;
+    for (std::int64_t token = 0; token < routing.tokens; ++token)
+        for (const std::uint16_t expert : routing.chosen_by(layer, token)) {
+            const auto& hosts = placement.hosts[expert];
+            const auto rank =
+                static_cast<std::size_t>(hosts[static_cast<std::size_t>(token) % hosts.size()]);
+            rows[rank] += 1;
+            if (std::exchange(last[rank], token) != token) burden.sent += 1;
+        }
+    burden.busiest = *std::max_element(rows.begin(), rows.end());
+    return burden;
 }
 
 }  // namespace
@@ -67,17 +70,22 @@ ExpertLayout load_layout(const std::string& file, const Model& model, int ranks)
 }
 
 int mean_layer(const ExpertLayout& layout, const Routing& routing) {
-    const int layers =
-        routing.layers == 1 ? layout.layers() : std::min(layout.layers(), routing.layers);
-    std::vector<double> busiest;
-    for (int layer = 0; layer < layers; ++layer)
-        busiest.push_back(
-            busiest_rank(layout, layer, rows_of(routing, routing.layers == 1 ? 0 : layer)));
-    const double mean = std::accumulate(busiest.begin(), busiest.end(), 0.0) / layers;
+    const bool one = routing.layers == 1;
+    const int layers = one ? layout.layers() : std::min(layout.layers(), routing.layers);
+    std::vector<Burden> burdens;
+    Burden mean;
+    for (int layer = 0; layer < layers; ++layer) {
+        burdens.push_back(burden_of(placement_of(layout, layer), routing, one ? 0 : layer));
+        mean.busiest += burdens.back().busiest / layers;
+        mean.sent += burdens.back().sent / layers;
+    }
+    const auto distance = [&mean](const Burden& burden) {
+        return std::abs(burden.busiest / mean.busiest - 1) + std::abs(burden.sent / mean.sent - 1);
+    };
     const auto nearest = std::min_element(
-        busiest.begin(), busiest.end(),
-        [mean](double a, double b) { return std::abs(a - mean) < std::abs(b - mean); });
-    return static_cast<int>(nearest - busiest.begin());
+        burdens.begin(), burdens.end(),
+        [&](const Burden& a, const Burden& b) { return distance(a) < distance(b); });
+    return static_cast<int>(nearest - burdens.begin());
 }
 
 }  // namespace moehub

@@ -12,9 +12,9 @@ namespace moehub {
 /// Throws InputError, one line that names the file and what of it is another's.
 ExpertLayout load_layout(const std::string& file, const Model& model, int ranks);
 
-/// The MoE layer, from 0, whose busiest rank is nearest to the mean over the layers, and so stands
-/// for all of them: a whole model simulates one layer. Rows are those of the same layer of the
-/// routing, or of its only one.
+/// The MoE layer, from 0, that is nearest to the mean of all in the rows of its busiest rank and in
+/// the rows that are sent once per rank, and so stands for them: a whole model simulates one layer.
+/// Rows are those of the same layer of the routing, or of its only one.
 int mean_layer(const ExpertLayout& layout, const Routing& routing);
 
 }  // namespace moehub

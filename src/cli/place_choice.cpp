@@ -1,11 +1,10 @@
 #include "cli/place_choice.hpp"
 
+#include "cli/place_simulated.hpp"
 #include "report/progress.hpp"
 #include "report/table.hpp"
 
 #include <moehub/error.hpp>
-
-#include <algorithm>
 
 #include <fmt/format.h>
 
@@ -20,7 +19,9 @@ bool searches(const PlaceOptions& options) {
            options.method != "round-robin";
 }
 
+/// Without bounds: most candidates are only timed.
 Candidate candidate(std::string name, const PlaceTask& task, PlaceOptions options) {
+    options.bounds = false;
     PlaceResult result = place(task.input, options);
     return {std::move(name), std::move(options), std::move(result)};
 }
@@ -44,6 +45,7 @@ std::vector<Candidate> candidates_of(const PlaceTask& task, const PlaceResult& f
     if (asked.method == "joint" && !asked.objective && !asked.max_moves && has_other_aim) {
         PlaceOptions even = asked;
         even.objective = Objective{.load = 1};
+        even.time_limit = asked.time_limit / 10;  // load alone is easy
         all.push_back(candidate("joint, load", task, std::move(even)));
     }
     all.push_back({asked.method, asked, found});
@@ -60,20 +62,9 @@ std::vector<NamedLayout> layouts_of(const PlaceTask& task, const std::vector<Can
     return layouts;
 }
 
-/// With tokens, drawn where only counts are known.
-Profile simulated_profile(const PlaceTask& task, Choice& choice) {
-    const Profile& profile =
-        task.held_out.empty() ? task.input.profiles.front() : task.held_out.front();
-    if (profile.has_tokens()) return profile;
-    choice.notes.emplace_back(
-        "Simulated tokens were drawn by the counts, each layer by itself: loads are as counted; "
-        "which experts go together is not known, so fewer GPUs per token gain nothing here.");
-    return with_drawn_tokens(profile, *task.model);
-}
-
 /// System by system, so that one that cannot run a layout leaves the others.
-void simulate(const PlaceTask& task, const std::vector<NamedLayout>& layouts, Choice& choice) {
-    const Profile profile = simulated_profile(task, choice);
+void simulate(const PlaceTask& task, std::vector<NamedLayout> layouts, Choice& choice) {
+    const Profile profile = simulated_part(task, layouts, choice.notes);
     Progress progress("simulating");
     for (std::size_t i = 0; i < task.systems.size(); ++i) {
         EffectOptions options;
@@ -154,6 +145,10 @@ Choice choose_layout(const PlaceTask& task, const PlaceResult& found) {
     double seconds = 0;
     for (const Candidate& one : all) seconds += one.result.seconds;
     choice.taken = std::move(all[taken]);
+    if (!choice.taken.options.bounds) {
+        choice.taken.options.bounds = true;
+        choice.taken.result = place(task.input, choice.taken.options);
+    }
     choice.taken.result.seconds = seconds;
     return choice;
 }

@@ -53,9 +53,10 @@ void check_sizes(const PlaceInput& input) {
     if (slots % input.gpus != 0)
         refuse(
             fmt::format("--gpus: found {} experts and {} replicas on {} GPUs, allowed: as many "
-                        "slots on every GPU (another --gpus or --replicas; --experts where some "
+                        "slots on every GPU (--replicas {}, another --gpus; --experts where some "
                         "were never chosen)",
-                        first.experts, input.redundant, input.gpus));
+                        first.experts, input.redundant, input.gpus,
+                        input.redundant + input.gpus - slots % input.gpus));
     constexpr int kMostSlots = 4096;  // tables of slots by slots
     if (slots > kMostSlots)
         refuse(fmt::format("--experts, --replicas: found {} slots in a layer, allowed: at most {}",
@@ -187,7 +188,7 @@ PlaceResult place(const PlaceInput& input, const PlaceOptions& options) {
             evaluate(profile, result.layout,
                      {input.nodes, options.batch, options.current ? &*options.current : nullptr}));
     result.value = value_over(input, options, result);
-    result.bounds = lower_bounds(input, with_objective, result.layout);
+    if (options.bounds) result.bounds = lower_bounds(input, with_objective, result.layout);
     result.bound = bound_of(result.objective, result.bounds);
     if (solution.bound) result.bound = std::max(result.bound, *solution.bound);
     result.gap = result.bound > 0 ? result.value / result.bound - 1 : 0;

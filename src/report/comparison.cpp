@@ -42,7 +42,7 @@ std::vector<std::string> changes(const LayerCase& layer) {
     if (layer.layout)
         list.push_back(fmt::format("layout {}, MoE layer {}{} (layer {} of the model)",
                                    layer.layout->file, layer.layout->layer,
-                                   layer.layout->mean ? ", nearest to their mean load" : "",
+                                   layer.layout->mean ? ", nearest to the mean of all" : "",
                                    layer.layout->number));
     if (layer.replicas > 0)
         list.push_back(fmt::format(

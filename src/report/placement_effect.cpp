@@ -39,7 +39,7 @@ std::string effect_text(const PlacementReport& report, bool bold) {
                    one.model > 0 ? significant(to_us(one.model) / 1000) : "–",
                    fmt::format("{:.3f}×", one.speedup), over_eplb(effect, one)});
     return fmt::format(
-               "Simulated: {} step{} of {} token{} through all MoE layers, times in µs; model: "
+               "Simulated: {} step{} of {} token{} through the MoE layers, times in µs; model: "
                "forward, "
                "end to\nend; vs order, vs eplb: how many times as fast as with experts in order, "
                "with EPLB's layout\n",

@@ -185,11 +185,14 @@ std::string use_text(const PlacementReport& report) {
     if (!lines.empty()) out += "\nThe server's command line:\n";
     for (const std::string& line : lines) out += "    " + printable(line) + "\n";
     out += "\nWhat it does to a layer, or to the model:\n";
-    out +=
-        printable(fmt::format(
-            "    moehub compare --machine {} --gpus {} --model {} --routing {} \\", report.machine,
-            report.gpus, report.model.value_or("MODEL"), report.judged().front().profile)) +
-        "\n        " + printable("--layout " + file.path) + "\n";
+    const std::string& profile = report.judged().front().profile;
+    const bool one_file = profile.find(' ') == profile.npos;
+    for (const std::string& line :
+         {fmt::format("    moehub compare --machine {} --gpus {} --model {} \\", report.machine,
+                      report.gpus, report.model.value_or("MODEL")),
+          fmt::format("        --routing {} \\", one_file ? profile : "FOLDER_OF_DUMPS"),
+          fmt::format("        --layout {}", file.path)})
+        out += printable(line) + "\n";
     return out;
 }
 

@@ -157,7 +157,7 @@ std::vector<std::string> notes_of(const EffectInput& input, const EffectOptions&
                         steps.incomplete(), input.profile.top_k));
     if (input.profile.layers < input.model.moe_layers())
         notes.push_back(
-            fmt::format("the profile has {} of the model's {} MoE layers: the others "
+            fmt::format("{} of the model's {} MoE layers were simulated: the others "
                         "count as their mean",
                         input.profile.layers, input.model.moe_layers()));
     if (!is_whole(input.model))

@@ -34,21 +34,23 @@ std::vector<fs::path> files_in(const std::string& folder) {
 Recording read_folder(const std::string& path, const ProfileOptions& options) {
     const std::vector<fs::path> files = files_in(path);
     if (is_trtllm_folder(files)) return read_trtllm_folder(path, files);
-    std::vector<NamedRecording> dumps;
+    std::vector<fs::path> ranks;
     for (const fs::path& file : files) {
         if (std::find(kEndings.begin(), kEndings.end(), file.extension()) == kEndings.end())
             continue;
-        if (!dumps.empty() && file.extension() != fs::path(dumps.front().file).extension())
+        ranks.push_back(file);
+        if (file.extension() != ranks.front().extension())
             fail_in(path, fmt::format("found {} and {}, allowed: dumps of one recording, all of "
                                       "one kind",
-                                      fs::path(dumps.front().file).filename().string(),
-                                      file.filename().string()));
-        dumps.push_back({file.string(), read_recording(file.string(), options)});
+                                      ranks.front().filename().string(), file.filename().string()));
     }
-    if (dumps.empty())
+    if (ranks.empty())
         fail_in(path,
                 "found a folder without dumps, allowed: SGLang's .pt, TensorRT-LLM's "
                 "rank<N>.safetensors, or .npy, .jsonl, .csv, one a rank");
+    std::vector<NamedRecording> dumps;
+    for (const fs::path& file : ranks)
+        dumps.push_back({file.string(), read_recording(file.string(), options)});
     return merged(std::move(dumps));
 }
 
