@@ -128,13 +128,15 @@ Process ForwardedExchange::cross(Crossing way, Rows rows, Ps each) {
                    {copies_in(rows)}, kFlag);
 }
 
-/// The channel's own tokens, chunk after chunk, other nodes before the own.
+/// The channel's own tokens, chunk after chunk, other nodes before the own, unless its rows are sent
+/// on from where they lie.
 Process ForwardedExchange::send(GpuId gpu, std::size_t number, std::vector<Rows> by_peer,
                                 Bytes bytes) {
     sim::Endpoint& endpoint = layer_.endpoint(gpu);
     std::map<std::int64_t, std::vector<std::pair<GpuId, Rows>>> chunks;
-    for (std::uint32_t step = 1; step <= nodes_; ++step) {
-        const std::uint32_t of_node = (node(gpu) + step) % nodes_;
+    const std::uint32_t first = sms_.queues ? 1 : 0;
+    for (std::uint32_t step = 0; step < nodes_; ++step) {
+        const std::uint32_t of_node = (node(gpu) + first + step) % nodes_;
         std::vector<Rows> of_it = cut_by_chunk(rows_for_node(by_peer, of_node), number);
         for (Rows& rows : of_it) {
             const std::int64_t chunk = chunk_of(rows.front().token, number).second;
