@@ -250,8 +250,9 @@ TEST_F(CompareCli, AreFilesTakenForMachineAndModel) {
 
 TEST_F(CompareCli, AreSystemsThatDoNotFitRefused) {
     const std::string allowed =
-        "allowed: ideal, torch, megatron-te, fastermoe, tutel, ccfuser, comet, deepep, dualpipe, "
-        "deepep-ll, one-sided, flashdmoe, mega-moe, nvls, dysharp, dysharp-basic, dysharp-comet, "
+        "allowed: ideal, torch, megatron-te, fastermoe, tutel, ccfuser, comet, deepep, "
+        "deepep-single-qp, dualpipe, deepep-ll, deepep-ll-rdma, deepep-v2, hybrid-ep, one-sided,"
+        " flashdmoe, mega-moe, nvls, dysharp, dysharp-basic, dysharp-comet, "
         "fusion-only, steps-only, moe-hub, mh-base, mh-pkt, mh-dep, moe-hub+dysharp";
     expect_refused("compare --systems ideal,moehub",
                    "unknown system \"moehub\", " + allowed + "; did you mean \"moe-hub\"?");

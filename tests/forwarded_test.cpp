@@ -66,14 +66,15 @@ struct Shape {
     int channels;
     int chunk;     ///< tokens that cross together
     Bytes packet;  ///< inside a node
+    Bytes beside;  ///< a copy on its way out
     Bytes counts;  ///< told to every GPU
 };
 
 using Tokens = std::vector<std::set<int>>;  ///< GPUs of each
 
 /// One chunk of a home's tokens, out and back.
-void move_chunk(Expected& all, int home, const Tokens& chunk) {
-    const Bytes out = kRow + 4 + 12 * kTopK;
+void move_chunk(Expected& all, int home, const Tokens& chunk, Bytes beside) {
+    const Bytes out = kRow + beside;
     const Bytes back = kRow + 4;
     for (int node = 0; node < kNodes; ++node) {
         const int rail = node * kPerNode + home % kPerNode;
@@ -117,7 +118,7 @@ Expected expected(const Shape& shape, const Routing& routing) {
                 gpus.insert(expert * kGpus / kExperts);
             chunks[{channel, (token - first[channel]) / shape.chunk}].push_back(gpus);
         }
-        for (const auto& [number, chunk] : chunks) move_chunk(all, home, chunk);
+        for (const auto& [number, chunk] : chunks) move_chunk(all, home, chunk, shape.beside);
     }
     return all;
 }
@@ -137,8 +138,9 @@ TEST(Forwarded, bytes_on_nics_and_nvlink_are_the_closed_form) {
     layer.machine = three_nodes();
     layer.model = small_model(kExperts, kTopK, kRow / 2);
     layer.tokens = kGpus * kTokens;
-    const Shape shapes[] = {{"deepep", 12, 20, 64, 4 * (1 + kExperts / kGpus)},
-                            {"hybrid-ep", 16, 128, 128, kTokens * kExperts}};
+    const Shape shapes[] = {{"deepep", 12, 20, 64, 4 + 12 * kTopK, 4 * (1 + kExperts / kGpus)},
+                            {"deepep-v2", 12, 16, 128, 4 + 12 * kTopK, 4 * (1 + kExperts / kGpus)},
+                            {"hybrid-ep", 16, 128, 128, 4 * kExperts / kNodes, kTokens * kExperts}};
     for (const Shape& shape : shapes) {
         for (const std::string routed : {"uniform", "zipf:1.5"}) {
             const Routing routing = make_routing(parse_routing(routed), layer.model, layer.tokens);

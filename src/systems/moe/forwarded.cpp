@@ -125,11 +125,11 @@ Process ForwardedExchange::cross(Crossing way, Rows rows, Ps each) {
         crossing_.send(way.from, way.to, way.channel, std::move(piece), copies * way.bytes);
     }
     crossing_.tell(way.from, way.to, way.channel + static_cast<std::size_t>(channels_),
-                   {copies_in(rows)}, kFlag);
+                   {chunk_of(rows.front().token, way.channel).second, copies_in(rows)}, kFlag);
 }
 
-/// The channel's own tokens, chunk after chunk, other nodes before the own, unless its rows are sent
-/// on from where they lie.
+/// The channel's own tokens, chunk after chunk, other nodes before the own, unless its rows are
+/// sent on from where they lie.
 Process ForwardedExchange::send(GpuId gpu, std::size_t number, std::vector<Rows> by_peer,
                                 Bytes bytes) {
     sim::Endpoint& endpoint = layer_.endpoint(gpu);
@@ -154,31 +154,43 @@ Process ForwardedExchange::send(GpuId gpu, std::size_t number, std::vector<Rows>
     endpoint.increase(done_);
 }
 
-/// Puts chunks together whose flags have come.
+/// Puts chunks together whose flags have come, and all their rows: a network of many ways may have
+/// flags overtake them.
 Process ForwardedExchange::gather(GpuId gpu, std::size_t number) {
     sim::Endpoint& endpoint = layer_.endpoint(gpu);
     Channel& own = channel(gpu, number);
-    std::vector<Rows> pieces(layer_.gpus.count());  // by sender
+    const std::size_t flag_channel = number + static_cast<std::size_t>(channels_);
+    std::map<Chunk, Rows> pieces;
+    std::int64_t came = 0;
     std::int64_t passed = 0;
     for (std::int64_t flags = 1; passed < own.passing; ++flags) {
-        const std::size_t flag_channel = number + static_cast<std::size_t>(channels_);
         co_await crossing_.arrived(gpu, flag_channel, flags);
-        for (sim::Received& some : crossing_.take_messages(gpu, number)) {
-            Rows& rows = pieces[some.from];
-            rows.insert(rows.end(), some.message.rows.begin(), some.message.rows.end());
-        }
-        for (const sim::Received& flag : crossing_.take_messages(gpu, flag_channel)) {
-            const std::int64_t copies = flag.message.counts.front();
-            std::vector<Rows> parts = cut(pieces[flag.from], copies);
-            own.crossed.push_back(parts.empty() ? Rows{} : std::move(parts.front()));
-            pieces[flag.from].clear();
-            for (std::size_t i = 1; i < parts.size(); ++i)
-                pieces[flag.from].insert(pieces[flag.from].end(), parts[i].begin(), parts[i].end());
+        const std::vector<sim::Received> told = crossing_.take_messages(gpu, flag_channel);
+        for (const sim::Received& flag : told) {
+            Rows& rows = pieces[{node(flag.from), flag.message.counts[0]}];
+            const std::int64_t copies = flag.message.counts[1];
+            while (copies_in(rows) < copies) {
+                co_await crossing_.arrived(gpu, number, came + 1);
+                came += take_pieces(gpu, number, pieces);
+            }
             passed += copies;
+            own.crossed.push_back(std::move(rows));
             endpoint.increase(ready_ + static_cast<sim::CounterId>(number));
         }
     }
     endpoint.increase(done_);
+}
+
+/// Returns how many there were.
+std::int64_t ForwardedExchange::take_pieces(GpuId gpu, std::size_t number,
+                                            std::map<Chunk, Rows>& pieces) {
+    std::int64_t came = 0;
+    for (const sim::Received& some : crossing_.take_messages(gpu, number)) {
+        ++came;
+        for (const CarriedRow& row : some.message.rows)
+            pieces[chunk_of(row.token, number)].push_back(row);
+    }
+    return came;
 }
 
 /// Copies to the GPUs of the node: to all of them, or, where warps are divided, to the lane's.

@@ -76,6 +76,7 @@ class ForwardedExchange {
     Process send(GpuId gpu, std::size_t channel, std::vector<Rows> by_peer, Bytes bytes);
     Process cross(Crossing way, Rows rows, Ps each);
     Process gather(GpuId gpu, std::size_t channel);
+    std::int64_t take_pieces(GpuId gpu, std::size_t channel, std::map<Chunk, Rows>& pieces);
     Process forward(GpuId gpu, std::size_t channel, int lane, Bytes bytes);
     Process receive(GpuId gpu, std::size_t channel);
     Process contribute(GpuId gpu, std::size_t channel, std::vector<Rows> by_collector, Bytes bytes);

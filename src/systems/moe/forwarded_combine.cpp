@@ -4,6 +4,7 @@
 #include "systems/moe/forwarded.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 namespace moehub::systems {
 
@@ -14,6 +15,7 @@ Process ForwardedExchange::contribute(GpuId gpu, std::size_t number, std::vector
     struct Outgoing {
         std::int64_t chunk;
         std::uint32_t step;  ///< home's node, counted from the own one
+        std::uint32_t turn;  ///< so that not all GPUs send to the same at once
         GpuId to;
         Rows rows;
     };
@@ -24,11 +26,12 @@ Process ForwardedExchange::contribute(GpuId gpu, std::size_t number, std::vector
         for (Rows& rows : chunks) {
             const Chunk chunk = chunk_of(rows.front().token, number);
             const std::uint32_t step = (chunk.first + nodes_ - node(gpu) - 1) % nodes_;
-            list.push_back({chunk.second, step, to, std::move(rows)});
+            const std::uint32_t turn = (rail + 2 * per_node_ - 1 - gpu % per_node_) % per_node_;
+            list.push_back({chunk.second, step, turn, to, std::move(rows)});
         }
     }
     std::stable_sort(list.begin(), list.end(), [](const Outgoing& a, const Outgoing& b) {
-        return a.chunk != b.chunk ? a.chunk < b.chunk : a.step < b.step;
+        return std::tie(a.chunk, a.step, a.turn) < std::tie(b.chunk, b.step, b.turn);
     });
     for (const Outgoing& one : list) {
         std::vector<Rows> pieces = cut(one.rows, layer_.system.chunk_rows);
