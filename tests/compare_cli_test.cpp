@@ -355,7 +355,7 @@ TEST_F(CompareCli, IsAnOutputFileReplacedWholeOrNotAtAll) {
     const auto outcome = moehub("compare --json -o " + path + " " + kSmall);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(outcome.out, "");
-    EXPECT_EQ(json::parse(text_of(path))["results"].size(), 14u);
+    EXPECT_EQ(json::parse(text_of(path))["results"].size(), 16u);
     expect_refused("run -o /no/such/out",
                    "/no/such/out: cannot be written: No such file or "
                    "directory");

@@ -27,6 +27,7 @@ Machine three_nodes() {
     Machine machine = load_machine("h800-cluster");
     machine.nodes = kNodes;
     machine.gpus_per_node = kPerNode;
+    machine.link.credit_flits = 0;  // their number depends on time
     return machine;
 }
 
@@ -161,6 +162,102 @@ TEST(Forwarded, bytes_on_nics_and_nvlink_are_the_closed_form) {
             }
         }
     }
+}
+
+/// Rows of the published file that begin so, as a file.
+std::string published_rows(const std::vector<std::string>& beginnings) {
+    std::ifstream all(MOEHUB_SOURCE_DIR "/validation/published_cluster_comm.csv");
+    const std::string path = ::testing::TempDir() + "cluster_comm_part.csv";
+    std::ofstream part(path);
+    std::string line;
+    for (std::size_t i = 0; std::getline(all, line); ++i) {
+        const bool wanted = std::any_of(beginnings.begin(), beginnings.end(),
+                                        [&](const auto& some) { return line.starts_with(some); });
+        if (i == 0 || wanted) part << line << '\n';
+    }
+    return path;
+}
+
+TEST(Forwarded, rows_take_as_long_as_published) {
+    const Validation found = validate(published_rows(
+        {"deepep,h200-cluster,16,8,4096,7168,256,8,2,1,2,dispatch,774", "deepep-ll,h800-cluster,16",
+         "deepep-ll-rdma,h800-cluster,8", "hybrid-ep,b200-cluster,8"}));
+    const std::map<std::string, std::pair<std::size_t, double>> today = {
+        {"deepep", {1, 0.12}},
+        {"deepep-ll", {2, 0.12}},
+        {"deepep-ll-rdma", {2, 0.06}},
+        {"hybrid-ep", {3, 0.05}}};
+    ASSERT_EQ(found.summary.size(), today.size());
+    for (const ValidationSummary& some : found.summary) {
+        ASSERT_TRUE(today.contains(some.name)) << some.name;
+        EXPECT_EQ(some.rows, today.at(some.name).first) << some.name;
+        EXPECT_LT(some.mean, today.at(some.name).second) << some.name;
+    }
+}
+
+/// Two nodes of H800: what crosses, NICs and NVLink bind in turn.
+LayerResult on_two_nodes(const char* system, const Overrides& overrides = {}) {
+    Case layer;
+    layer.machine = with_gpus(load_machine("h800-cluster"), 16);
+    layer.model = small_model(64, 8, 2048);
+    layer.tokens = 16 * 256;
+    layer.options.compute = false;
+    const Routing routing = make_routing({}, layer.model, layer.tokens);
+    return simulate_layer({layer.machine, layer.model, routing, contiguous_placement(64, 16)},
+                          load_system(system, overrides), layer.options);
+}
+
+TEST(Forwarded, fewer_sms_and_a_slower_queue_pair_take_longer) {
+    const Ps most = on_two_nodes("hybrid-ep").dispatch;
+    EXPECT_GT(on_two_nodes("hybrid-ep", {"communication_sms=2"}).dispatch, 2 * most);
+    const LayerResult plain = on_two_nodes("deepep");
+    const LayerResult paced = on_two_nodes("deepep", {"qp_rate=5GB/s"});
+    // A token of 2 KiB in FP8 with scales, number and choices crosses at 5 GB/s; its sum in BF16.
+    const double crossing = 256 * (2048 + 64 + 100) / 5e9;
+    EXPECT_LT(plain.dispatch, paced.dispatch);
+    EXPECT_GT(to_seconds(paced.dispatch), crossing * 0.98);
+    EXPECT_LT(to_seconds(paced.dispatch), crossing * 1.3);
+    EXPECT_GT(to_seconds(paced.combine), 256 * 4100 / 5e9 * 0.98);
+}
+
+TEST(Forwarded, low_latency_rows_over_nics_alone_leave_nvlink_idle) {
+    const LayerResult result = on_two_nodes("deepep-ll-rdma");
+    for (const LinkUse& link : result.links) {
+        const bool nvlink = link.from.starts_with("switch") || link.to.starts_with("switch");
+        EXPECT_TRUE(!nvlink || link.bytes == 0) << link.from << " to " << link.to;
+    }
+    EXPECT_GT(result.dispatch, on_two_nodes("deepep-ll").dispatch);
+}
+
+TEST(Forwarded, low_latency_rows_over_nics_alone_give_the_reference) {
+    Case layer;
+    layer.machine = three_nodes();
+    layer.model = small_model(kExperts, kTopK, kRow / 2);
+    layer.tokens = kGpus * kTokens;
+    layer.options.verify = true;
+    for (const Pass pass : {Pass::forward, Pass::backward}) {
+        layer.options.pass = pass;
+        EXPECT_LT(layer.run("deepep-ll-rdma").largest_error, 1e-9);
+    }
+}
+
+TEST(Forwarded, rows_that_cross_give_the_reference) {
+    Case layer;
+    layer.machine = three_nodes();
+    layer.model = small_model(kExperts, kTopK, kRow / 2);
+    layer.tokens = kGpus * kTokens - 5;
+    layer.options.verify = true;
+    for (const char* system : {"deepep", "deepep-single-qp", "deepep-v2", "hybrid-ep"}) {
+        for (const Pass pass : {Pass::forward, Pass::backward}) {
+            layer.options.pass = pass;
+            EXPECT_LT(layer.run(system).largest_error, 1e-9) << system;
+        }
+    }
+}
+
+TEST(Forwarded, nics_are_needed_where_nothing_else_is_used) {
+    Case layer;
+    EXPECT_FALSE(layer.allowed("deepep-ll-rdma"));
 }
 
 }  // namespace

@@ -18,8 +18,8 @@ struct CopyEngineWays : ForwardedExchange {
     }
     Bytes beside() const {
         constexpr Bytes kWeight = 4;
-        return kWeight * (layer.input.model.experts + layer.input.machine.nodes - 1) /
-               layer.input.machine.nodes;
+        const int nodes = layer.input.machine.nodes;
+        return kWeight * ((layer.input.model.experts + nodes - 1) / nodes);
     }
     MoeLayer& layer;
 };
