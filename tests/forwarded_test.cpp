@@ -181,12 +181,12 @@ std::string published_rows(const std::vector<std::string>& beginnings) {
 TEST(Forwarded, rows_take_as_long_as_published) {
     const Validation found = validate(published_rows(
         {"deepep,h200-cluster,16,8,4096,7168,256,8,2,1,2,dispatch,774", "deepep-ll,h800-cluster,16",
-         "deepep-ll-rdma,h800-cluster,8", "hybrid-ep,b200-cluster,8"}));
+         "deepep-ll-rdma,h800-cluster,8", "hybrid-ep,gb200-nvl72,8,4,4096,7168,64,8,,2"}));
     const std::map<std::string, std::pair<std::size_t, double>> today = {
         {"deepep", {1, 0.12}},
         {"deepep-ll", {2, 0.12}},
         {"deepep-ll-rdma", {2, 0.06}},
-        {"hybrid-ep", {3, 0.05}}};
+        {"hybrid-ep", {4, 0.06}}};
     ASSERT_EQ(found.summary.size(), today.size());
     for (const ValidationSummary& some : found.summary) {
         ASSERT_TRUE(today.contains(some.name)) << some.name;
