@@ -47,7 +47,8 @@ std::uint32_t ForwardedExchange::first_token(GpuId home, std::size_t channel) co
 ForwardedExchange::Chunk ForwardedExchange::chunk_of(std::uint32_t token,
                                                      std::size_t channel) const {
     const GpuId home = layer_.home_of(token);
-    return {node(home), (token - first_token(home, channel)) / layer_.system.node_chunk_rows};
+    return {node(home),
+            std::int64_t{token - first_token(home, channel)} / layer_.system.node_chunk_rows};
 }
 
 /// Of one home's channel, in the order of tokens.
