@@ -103,7 +103,7 @@ Process ForwardedExchange::combine(GpuId gpu, std::vector<Rows> results, Bytes b
     sim::Endpoint& endpoint = layer_.endpoint(gpu);
     const Communicating communicating(layer_.card(gpu));
     const std::int64_t before = endpoint.value(done_);
-    hold(gpu);
+    layer_.card(gpu).blocks.hold(sms_of(gpu));
     std::int64_t processes = 0;
     for (std::size_t number = 0; number < results.size(); ++number) {
         std::vector<Rows> by_collector(per_node_);
@@ -128,8 +128,7 @@ Process ForwardedExchange::combine(GpuId gpu, std::vector<Rows> results, Bytes b
         processes += 2;
     }
     co_await endpoint.until(done_, before + processes);
-    layer_.card(gpu).blocks.release(
-        std::min(sms_.per_channel * channels_, layer_.card(gpu).gpu.sms));
+    layer_.card(gpu).blocks.release(sms_of(gpu));
 }
 
 std::vector<Rows> ForwardedExchange::combined(GpuId gpu) {
