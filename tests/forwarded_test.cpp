@@ -1,6 +1,7 @@
 // Does a token cross once to every node that needs it, and its sum once back: are the bytes on
 // every GPU's NIC and NVLink the closed form, to the flit? Three nodes of four GPUs.
 #include "small_layer.hpp"
+#include "study/validate_cluster_comm.hpp"
 
 #include <moehub/validate.hpp>
 
@@ -258,6 +259,32 @@ TEST(Forwarded, rows_that_cross_give_the_reference) {
 TEST(Forwarded, nics_are_needed_where_nothing_else_is_used) {
     Case layer;
     EXPECT_FALSE(layer.allowed("deepep-ll-rdma"));
+}
+
+/// Nodes that a token of top-8 reaches on average when groups of experts are nodes.
+double nodes_reached(int experts, int nodes, int top_groups) {
+    ClusterCommCase what;
+    what.experts = experts;
+    what.top_k = 8;
+    what.groups = nodes;
+    what.top_groups = top_groups;
+    constexpr std::int64_t kDrawn = 20'000;
+    const Routing routing = routing_by_scores(what, kDrawn);
+    std::size_t sum = 0;
+    for (std::int64_t token = 0; token < kDrawn; ++token) {
+        std::set<int> reached;
+        for (const int expert : routing.chosen_by(0, token))
+            reached.insert(expert * nodes / experts);
+        sum += reached.size();
+    }
+    return static_cast<double>(sum) / kDrawn;
+}
+
+TEST(Forwarded, tokens_reach_as_many_nodes_as_in_deepeps_tests) {
+    EXPECT_NEAR(nodes_reached(256, 2, 2), 1.99, 0.01);
+    EXPECT_NEAR(nodes_reached(256, 4, 4), 3.61, 0.02);
+    EXPECT_NEAR(nodes_reached(256, 8, 4), 3.98, 0.02);
+    EXPECT_NEAR(nodes_reached(512, 8, 8), 5.27, 0.03);
 }
 
 }  // namespace
