@@ -173,6 +173,30 @@ void deepep(const Chosen& chosen, Wires& wires) {
     });
 }
 
+/// Channels share a GPU's tokens, too few here for more than one message to a GPU.
+void copy_engines(const Chosen& chosen, Wires& wires, int channels, Bytes beside) {
+    each_pair([&](int home, int gpu) {
+        std::map<std::int64_t, Bytes> copies;
+        for (const std::int64_t token : chosen.tokens[home][gpu])
+            ++copies[token * channels / kTokens];
+        for (const auto& [channel, some] : copies) {
+            wires.store(home, gpu, some * (kRow + beside));
+            wires.store(gpu, home, some * (kRow + 4));
+        }
+    });
+}
+
+void deepep_v2(const Chosen& chosen, Wires& wires) {
+    wires.all_to_all(4 * (1 + kLocal));
+    copy_engines(chosen, wires, 12, 4 + 12 * kTopK);
+}
+
+/// Everyone's choices are known to all; a weight of every expert goes beside a copy.
+void hybrid_ep(const Chosen& chosen, Wires& wires) {
+    wires.all_to_all(kTokens * kExperts);
+    copy_engines(chosen, wires, 16, 4 * kExperts);
+}
+
 void deepep_ll(const Chosen& chosen, Wires& wires) {
     wires.payload = 64;
     each_pair([&](int home, int gpu) {
@@ -340,6 +364,9 @@ const std::map<std::string, Formula> kFormulas = {
     {"ccfuser", ccfuser},
     {"comet", comet},
     {"deepep", deepep},
+    {"deepep-single-qp", deepep},
+    {"deepep-v2", deepep_v2},
+    {"hybrid-ep", hybrid_ep},
     {"deepep-ll", deepep_ll},
     {"one-sided", one_sided},
     {"flashdmoe", flashdmoe},

@@ -250,8 +250,9 @@ TEST_F(CompareCli, AreFilesTakenForMachineAndModel) {
 
 TEST_F(CompareCli, AreSystemsThatDoNotFitRefused) {
     const std::string allowed =
-        "allowed: ideal, torch, megatron-te, fastermoe, tutel, ccfuser, comet, deepep, dualpipe, "
-        "deepep-ll, one-sided, flashdmoe, mega-moe, nvls, dysharp, dysharp-basic, dysharp-comet, "
+        "allowed: ideal, torch, megatron-te, fastermoe, tutel, ccfuser, comet, deepep, "
+        "deepep-single-qp, dualpipe, deepep-ll, deepep-ll-rdma, deepep-v2, hybrid-ep, one-sided,"
+        " flashdmoe, mega-moe, nvls, dysharp, dysharp-basic, dysharp-comet, "
         "fusion-only, steps-only, moe-hub, mh-base, mh-pkt, mh-dep, moe-hub+dysharp";
     expect_refused("compare --systems ideal,moehub",
                    "unknown system \"moehub\", " + allowed + "; did you mean \"moe-hub\"?");
@@ -354,7 +355,7 @@ TEST_F(CompareCli, IsAnOutputFileReplacedWholeOrNotAtAll) {
     const auto outcome = moehub("compare --json -o " + path + " " + kSmall);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(outcome.out, "");
-    EXPECT_EQ(json::parse(text_of(path))["results"].size(), 14u);
+    EXPECT_EQ(json::parse(text_of(path))["results"].size(), 16u);
     expect_refused("run -o /no/such/out",
                    "/no/such/out: cannot be written: No such file or "
                    "directory");

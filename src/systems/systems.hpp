@@ -15,6 +15,7 @@ LayerResult run_ccfuser(const Job& job);
 LayerResult run_comet(const Job& job);
 LayerResult run_deepep(const Job& job);
 LayerResult run_deepep_ll(const Job& job);
+LayerResult run_deepep_v2(const Job& job);
 LayerResult run_hybrid_ep(const Job& job);
 LayerResult run_one_sided(const Job& job);
 LayerResult run_flashdmoe(const Job& job);

@@ -2,6 +2,15 @@
 
 namespace moehub::systems {
 
+Bytes bytes_of_counts(const MoeLayer& layer, GpuId peer) {
+    return kCount * (1 + static_cast<Bytes>(layer.experts_of(peer).size()));
+}
+
+Bytes bytes_of_choices(const MoeLayer& layer) {
+    constexpr Bytes kChoice = 12;
+    return kCount + kChoice * layer.top_k();
+}
+
 Lanes lanes_of(const MoeLayer& layer, GpuId gpu, int channels) {
     Lanes lanes(static_cast<std::size_t>(channels), std::vector<Rows>(layer.gpus.count()));
     const std::vector<Rows> rows = rows_by_peer(layer, gpu);

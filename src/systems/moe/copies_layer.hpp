@@ -11,8 +11,12 @@
 
 namespace moehub::systems {
 
-constexpr Bytes kCount = 4;    ///< bytes of a count of rows, of a token's number
-constexpr Bytes kChoice = 12;  ///< bytes of an expert's number (8) and its weight, of each choice
+constexpr Bytes kCount = 4;  ///< bytes of a count of rows, of a token's number
+
+/// Bytes of counts, one for each expert of a peer and one for all.
+Bytes bytes_of_counts(const MoeLayer& layer, GpuId peer);
+/// Bytes beside a token: its number, of each choice an expert's number (8) and its weight.
+Bytes bytes_of_choices(const MoeLayer& layer);
 
 template <class Ways>
 struct CopiesLayer {
@@ -80,8 +84,8 @@ Process run_copies_layer(CopiesLayer<Ways>& d, GpuId gpu) {
     co_await layer.host(gpu).launch(1);
     layer.gpus.dispatch_began(gpu);
     co_await endpoint.delay(layer.system.dispatch_start);
-    const Bytes beside = kCount + kChoice * layer.top_k();
-    co_await d.ways.dispatch(gpu, std::move(d.lanes[gpu]), layer.dispatch_bytes() + beside);
+    const Bytes row = layer.dispatch_bytes() + d.ways.beside();
+    co_await d.ways.dispatch(gpu, std::move(d.lanes[gpu]), row);
     layer.gpus.dispatch_ended(gpu);
 
     std::vector<Rows> received = d.ways.dispatched(gpu);

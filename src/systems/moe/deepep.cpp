@@ -10,10 +10,6 @@
 namespace moehub::systems {
 namespace {
 
-Bytes counts_for(const MoeLayer& layer, GpuId peer) {
-    return kCount * (1 + static_cast<Bytes>(layer.experts_of(peer).size()));
-}
-
 /// Inside a node.
 struct ChunkedWays {
     explicit ChunkedWays(MoeLayer& of)
@@ -23,7 +19,8 @@ struct ChunkedWays {
     std::vector<std::int64_t> announcement(GpuId, GpuId to, const Lanes& lanes) const {
         return out.announcement(to, lanes);
     }
-    Bytes announcement_bytes(GpuId, GpuId to) const { return counts_for(layer, to); }
+    Bytes announcement_bytes(GpuId, GpuId to) const { return bytes_of_counts(layer, to); }
+    Bytes beside() const { return bytes_of_choices(layer); }
     void expect(GpuId gpu, const std::vector<std::int64_t>& announced) {
         out.expect(gpu, announced);
     }
@@ -48,7 +45,8 @@ struct ChunkedWays {
 /// Between nodes.
 struct ForwardedWays : ForwardedExchange {
     explicit ForwardedWays(MoeLayer& of) : ForwardedExchange(of, warps_through_queues), layer(of) {}
-    Bytes announcement_bytes(GpuId, GpuId to) const { return counts_for(layer, to); }
+    Bytes announcement_bytes(GpuId, GpuId to) const { return bytes_of_counts(layer, to); }
+    Bytes beside() const { return bytes_of_choices(layer); }
     MoeLayer& layer;
 };
 

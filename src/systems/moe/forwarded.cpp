@@ -8,8 +8,6 @@
 namespace moehub::systems {
 namespace {
 
-constexpr Bytes kFlag = 8;  ///< bytes that tell of a chunk
-
 /// Of the GPU's own rank only: the first of so many tokens that belongs to a channel.
 std::uint32_t first_of(std::uint32_t tokens, std::size_t channel, int channels) {
     const auto all = static_cast<std::uint64_t>(channels);
@@ -47,7 +45,8 @@ std::uint32_t ForwardedExchange::first_token(GpuId home, std::size_t channel) co
 ForwardedExchange::Chunk ForwardedExchange::chunk_of(std::uint32_t token,
                                                      std::size_t channel) const {
     const GpuId home = layer_.home_of(token);
-    return {node(home), (token - first_token(home, channel)) / layer_.system.node_chunk_rows};
+    return {node(home),
+            std::int64_t{token - first_token(home, channel)} / layer_.system.node_chunk_rows};
 }
 
 /// Of one home's channel, in the order of tokens.
@@ -99,9 +98,8 @@ void ForwardedExchange::expect_return(GpuId from, const Lanes& lanes) {
     }
 }
 
-void ForwardedExchange::hold(GpuId gpu) {
-    sim::Card& card = layer_.card(gpu);
-    card.blocks.hold(std::min(sms_.per_channel * channels_, card.gpu.sms));
+int ForwardedExchange::sms_of(GpuId gpu) const {
+    return std::min(sms_.per_channel * channels_, layer_.card(gpu).gpu.sms);
 }
 
 /// A queue pair takes bytes one after the other; returns how long these wait for it.
@@ -113,144 +111,6 @@ Ps ForwardedExchange::reserve(const Crossing& way, Bytes bytes) {
     const Ps wait = busy - now;
     busy += std::llround(static_cast<double>(bytes) / layer_.system.qp_rate * 1e12);
     return wait;
-}
-
-/// One chunk, piece by piece, and the flag behind it.
-Process ForwardedExchange::cross(Crossing way, Rows rows, Ps each) {
-    sim::Endpoint& endpoint = layer_.endpoint(way.from);
-    std::vector<Rows> pieces = cut(rows, layer_.system.chunk_rows);
-    for (Rows& piece : pieces) {
-        const std::int64_t copies = copies_in(piece);
-        co_await endpoint.delay(copies * each + reserve(way, copies * way.bytes));
-        crossing_.send(way.from, way.to, way.channel, std::move(piece), copies * way.bytes);
-    }
-    crossing_.tell(way.from, way.to, way.channel + static_cast<std::size_t>(channels_),
-                   {copies_in(rows)}, kFlag);
-}
-
-/// The channel's own tokens, chunk after chunk, other nodes before the own.
-Process ForwardedExchange::send(GpuId gpu, std::size_t number, std::vector<Rows> by_peer,
-                                Bytes bytes) {
-    sim::Endpoint& endpoint = layer_.endpoint(gpu);
-    std::map<std::int64_t, std::vector<std::pair<GpuId, Rows>>> chunks;
-    for (std::uint32_t step = 1; step <= nodes_; ++step) {
-        const std::uint32_t of_node = (node(gpu) + step) % nodes_;
-        std::vector<Rows> of_it = cut_by_chunk(rows_for_node(by_peer, of_node), number);
-        for (Rows& rows : of_it) {
-            const std::int64_t chunk = chunk_of(rows.front().token, number).second;
-            chunks[chunk].emplace_back(on_rail(gpu, of_node), std::move(rows));
-        }
-    }
-    for (auto& [chunk, by_node] : chunks) {
-        co_await endpoint.delay(layer_.system.node_chunk_rows * sms_.send_token);
-        for (auto& [to, rows] : by_node) {
-            const bool lies_here = to == gpu && !sms_.queues;
-            co_await cross({gpu, to, number, bytes}, std::move(rows),
-                           lies_here ? 0 : sms_.send_row);
-        }
-    }
-    endpoint.increase(done_);
-}
-
-/// Puts chunks together whose flags have come.
-Process ForwardedExchange::gather(GpuId gpu, std::size_t number) {
-    sim::Endpoint& endpoint = layer_.endpoint(gpu);
-    Channel& own = channel(gpu, number);
-    std::vector<Rows> pieces(layer_.gpus.count());  // by sender
-    std::int64_t passed = 0;
-    for (std::int64_t flags = 1; passed < own.passing; ++flags) {
-        const std::size_t flag_channel = number + static_cast<std::size_t>(channels_);
-        co_await crossing_.arrived(gpu, flag_channel, flags);
-        for (sim::Received& some : crossing_.take_messages(gpu, number)) {
-            Rows& rows = pieces[some.from];
-            rows.insert(rows.end(), some.message.rows.begin(), some.message.rows.end());
-        }
-        for (const sim::Received& flag : crossing_.take_messages(gpu, flag_channel)) {
-            const std::int64_t copies = flag.message.counts.front();
-            std::vector<Rows> parts = cut(pieces[flag.from], copies);
-            own.crossed.push_back(parts.empty() ? Rows{} : std::move(parts.front()));
-            pieces[flag.from].clear();
-            for (std::size_t i = 1; i < parts.size(); ++i)
-                pieces[flag.from].insert(pieces[flag.from].end(), parts[i].begin(), parts[i].end());
-            passed += copies;
-            endpoint.increase(ready_ + static_cast<sim::CounterId>(number));
-        }
-    }
-    endpoint.increase(done_);
-}
-
-/// Copies to the GPUs of the node: to all of them, or, where warps are divided, to the lane's.
-Process ForwardedExchange::forward(GpuId gpu, std::size_t number, int lane, Bytes bytes) {
-    sim::Endpoint& endpoint = layer_.endpoint(gpu);
-    Channel& own = channel(gpu, number);
-    std::int64_t looked = 0;
-    for (std::size_t next = 0; looked < own.passing; ++next) {
-        co_await endpoint.until(ready_ + static_cast<sim::CounterId>(number),
-                                static_cast<std::int64_t>(next) + 1);
-        const Rows chunk = own.crossed[next];
-        std::vector<Rows> pieces = cut(chunk, layer_.system.chunk_rows);
-        for (const Rows& piece : pieces) {
-            std::vector<Rows> by_rail(per_node_);
-            for (const CarriedRow& row : piece) by_rail[target(row) % per_node_].push_back(row);
-            std::int64_t copies = 0;
-            for (std::uint32_t i = 0; i < per_node_; ++i) {
-                if (sms_.lanes > 1 && static_cast<int>(i) != lane) by_rail[i].clear();
-                copies += copies_in(by_rail[i]);
-            }
-            const std::int64_t tokens = copies_in(piece);
-            looked += tokens;
-            co_await endpoint.delay(tokens * sms_.forward_token + copies * sms_.forward_row);
-            if (copies > 0) own.chunks[chunk_of(piece.front().token, number)].copies += copies;
-            for (std::uint32_t i = 0; i < per_node_; ++i) {
-                const std::uint32_t rail = (gpu + 1 + i) % per_node_;
-                const std::int64_t some = copies_in(by_rail[rail]);
-                if (some == 0) continue;
-                const auto to = static_cast<GpuId>(node(gpu) * per_node_ + rail);
-                inside_.send(gpu, to, number, std::move(by_rail[rail]), some * bytes);
-            }
-        }
-    }
-    endpoint.increase(done_);
-}
-
-Process ForwardedExchange::receive(GpuId gpu, std::size_t number) {
-    sim::Endpoint& endpoint = layer_.endpoint(gpu);
-    Channel& own = channel(gpu, number);
-    std::int64_t copies = 0;
-    for (std::int64_t messages = 1; copies < own.copies; ++messages) {
-        co_await inside_.arrived(gpu, number, messages);
-        std::int64_t came = 0;
-        for (const sim::Received& some : inside_.take_messages(gpu, number)) {
-            came += copies_in(some.message.rows);
-            own.arrived.insert(own.arrived.end(), some.message.rows.begin(),
-                               some.message.rows.end());
-        }
-        copies += came;
-        co_await endpoint.delay(came * sms_.receive_row);
-    }
-    endpoint.increase(done_);
-}
-
-Process ForwardedExchange::dispatch(GpuId gpu, Lanes lanes, Bytes bytes) {
-    sim::Endpoint& endpoint = layer_.endpoint(gpu);
-    const Communicating communicating(layer_.card(gpu));
-    hold(gpu);
-    for (std::size_t number = 0; number < lanes.size(); ++number) {
-        endpoint.spawn("sending SM", send(gpu, number, std::move(lanes[number]), bytes));
-        endpoint.spawn("chunks that have crossed", gather(gpu, number));
-        for (int lane = 0; lane < sms_.lanes; ++lane)
-            endpoint.spawn("forwarding SM", forward(gpu, number, lane, bytes));
-        endpoint.spawn("receiving SM", receive(gpu, number));
-    }
-    co_await endpoint.until(done_, channels_ * (3 + std::int64_t{sms_.lanes}));
-    layer_.card(gpu).blocks.release(
-        std::min(sms_.per_channel * channels_, layer_.card(gpu).gpu.sms));
-}
-
-std::vector<Rows> ForwardedExchange::dispatched(GpuId gpu) {
-    std::vector<Rows> rows;
-    for (Channel& one : state_[gpu]) rows.push_back(std::move(one.arrived));
-    return rows;
 }
 
 }  // namespace moehub::systems

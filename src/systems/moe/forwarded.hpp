@@ -71,11 +71,12 @@ class ForwardedExchange {
     Chunk chunk_of(std::uint32_t token, std::size_t channel) const;
     std::vector<Rows> cut_by_chunk(Rows rows, std::size_t channel) const;
     Rows rows_for_node(const std::vector<Rows>& by_peer, std::uint32_t of_node) const;
-    void hold(GpuId gpu);
+    int sms_of(GpuId gpu) const;  ///< that its kernels hold
 
     Process send(GpuId gpu, std::size_t channel, std::vector<Rows> by_peer, Bytes bytes);
     Process cross(Crossing way, Rows rows, Ps each);
     Process gather(GpuId gpu, std::size_t channel);
+    std::int64_t take_pieces(GpuId gpu, std::size_t channel, std::map<Chunk, Rows>& pieces);
     Process forward(GpuId gpu, std::size_t channel, int lane, Bytes bytes);
     Process receive(GpuId gpu, std::size_t channel);
     Process contribute(GpuId gpu, std::size_t channel, std::vector<Rows> by_collector, Bytes bytes);

@@ -4,6 +4,7 @@
 #include "systems/moe/forwarded.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 namespace moehub::systems {
 
@@ -14,6 +15,7 @@ Process ForwardedExchange::contribute(GpuId gpu, std::size_t number, std::vector
     struct Outgoing {
         std::int64_t chunk;
         std::uint32_t step;  ///< home's node, counted from the own one
+        std::uint32_t turn;  ///< so that not all GPUs send to the same at once
         GpuId to;
         Rows rows;
     };
@@ -24,11 +26,12 @@ Process ForwardedExchange::contribute(GpuId gpu, std::size_t number, std::vector
         for (Rows& rows : chunks) {
             const Chunk chunk = chunk_of(rows.front().token, number);
             const std::uint32_t step = (chunk.first + nodes_ - node(gpu) - 1) % nodes_;
-            list.push_back({chunk.second, step, to, std::move(rows)});
+            const std::uint32_t turn = (rail + 2 * per_node_ - 1 - gpu % per_node_) % per_node_;
+            list.push_back({chunk.second, step, turn, to, std::move(rows)});
         }
     }
     std::stable_sort(list.begin(), list.end(), [](const Outgoing& a, const Outgoing& b) {
-        return a.chunk != b.chunk ? a.chunk < b.chunk : a.step < b.step;
+        return std::tie(a.chunk, a.step, a.turn) < std::tie(b.chunk, b.step, b.turn);
     });
     for (const Outgoing& one : list) {
         std::vector<Rows> pieces = cut(one.rows, layer_.system.chunk_rows);
@@ -100,7 +103,7 @@ Process ForwardedExchange::combine(GpuId gpu, std::vector<Rows> results, Bytes b
     sim::Endpoint& endpoint = layer_.endpoint(gpu);
     const Communicating communicating(layer_.card(gpu));
     const std::int64_t before = endpoint.value(done_);
-    hold(gpu);
+    layer_.card(gpu).blocks.hold(sms_of(gpu));
     std::int64_t processes = 0;
     for (std::size_t number = 0; number < results.size(); ++number) {
         std::vector<Rows> by_collector(per_node_);
@@ -125,8 +128,7 @@ Process ForwardedExchange::combine(GpuId gpu, std::vector<Rows> results, Bytes b
         processes += 2;
     }
     co_await endpoint.until(done_, before + processes);
-    layer_.card(gpu).blocks.release(
-        std::min(sms_.per_channel * channels_, layer_.card(gpu).gpu.sms));
+    layer_.card(gpu).blocks.release(sms_of(gpu));
 }
 
 std::vector<Rows> ForwardedExchange::combined(GpuId gpu) {

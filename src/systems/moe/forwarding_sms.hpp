@@ -18,8 +18,7 @@ struct ForwardingSms {
     Ps collect_row = 0;     ///< a result that is added up in its node,
     Ps collect_sum = 0;     ///< a sum of those,
     Ps return_row = 0;      ///< and one that crosses home
-    Ps add_row = 0;         ///< a node's sum that is added at home,
-    Ps add_token = 0;       ///< and what comes of it
+    Ps add_row = 0;         ///< a node's sum that is added at home
 };
 
 /// DeepEP's normal kernels: pairs of SMs, warps divided over peers, queues.

@@ -3,6 +3,7 @@
 // for each node, in chunks, to the GPU of the sender's rail, which forwards it.
 //
 // Who gets what is known from everyone's choices: all GPUs gather a byte for each token and expert.
+// Beside a copy goes a weight for every expert of the node, chosen or not.
 #include "systems/moe/copies_layer.hpp"
 #include "systems/moe/forwarded.hpp"
 #include "systems/systems.hpp"
@@ -14,6 +15,11 @@ struct CopyEngineWays : ForwardedExchange {
     explicit CopyEngineWays(MoeLayer& of) : ForwardedExchange(of, copy_engines), layer(of) {}
     Bytes announcement_bytes(GpuId from, GpuId) const {
         return Bytes{layer.tokens(from)} * layer.input.model.experts;
+    }
+    Bytes beside() const {
+        constexpr Bytes kWeight = 4;
+        const int nodes = layer.input.machine.nodes;
+        return kWeight * ((layer.input.model.experts + nodes - 1) / nodes);
     }
     MoeLayer& layer;
 };
