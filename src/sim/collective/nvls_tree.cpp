@@ -13,8 +13,8 @@ namespace {
 
 using Count = Communicator::Count;
 
-constexpr Bytes kChunksOfBlock = 16;
-constexpr Bytes kWavesAhead = 4;  // NCCL_STEPS / 2: of buffers, loaded and not yet stored
+constexpr Bytes kChunksOfBlock = 4;  // 128 KiB, what a channel of NCCL sends at once
+constexpr Bytes kWavesAhead = 4;     // NCCL_STEPS / 2: of buffers, loaded and not yet stored
 enum Way : std::uint32_t { first_child, second_child, parent, own };  // of each tree
 
 /// Nodes by their lowest set bit: odd ones are leaves, and a node's parent has the next bit.
