@@ -12,9 +12,11 @@ enum class Grain { packet, row };
 
 struct Collective {
     enum class Op { all_to_all, all_gather, reduce_scatter, all_reduce };
-    /// `automatic`: as NCCL chooses by size, inside a node. `one_shot`: TensorRT-LLM's all-reduce
-    /// in one kernel, everyone's buffer to all others.
-    enum class Algorithm { direct, ring, nvls, automatic, one_shot };
+    /// `automatic`: as NCCL chooses by size. `one_shot`: TensorRT-LLM's all-reduce in one kernel,
+    /// everyone's buffer to all others. `nvls_tree`: NCCL's all-reduce of in-switch sums that a
+    /// tree over the nodes adds up. `collnet`: NCCL's CollnetChain, chains of a node's GPUs whose
+    /// sums leaves and spines add up.
+    enum class Algorithm { direct, ring, nvls, automatic, one_shot, nvls_tree, collnet };
     enum class Element { half, int8 };
     Op op = Op::all_to_all;
     Algorithm algorithm = Algorithm::direct;
@@ -33,6 +35,9 @@ struct CollectiveResult {
     std::int64_t packets = 0;  ///< that reached a GPU, acknowledgements aside
     std::int64_t events = 0;   ///< that the engine handled
     std::string chosen;        ///< by `automatic`: "ring, LL"; else empty
+    /// Of a long call between nodes, or of many GPUs, that does the same over and over, a part was
+    /// run, and time, bytes and packets are of the whole: "288 of 2878 steps"; else empty.
+    std::string part;
 };
 
 /// Throws InputError when the machine cannot run it (too many GPUs, no in-switch units, …).

@@ -117,7 +117,8 @@ struct NcclCosts {
     Ps peer_hop = 3'500 * kNs;  ///< of what is sent by Simple: as its hop, its own waits included
     double peer_rate = 20e9;    ///< bytes/s of each
     double peer_copy = 35.4e9;  ///< bytes/s of each, out of its buffer into the user's
-    Ps switch_start = 19'000 * kNs;  ///< as start, of an in-switch all-reduce
+    Ps switch_start = 12'600 * kNs;  ///< as start, of an in-switch all-reduce
+    Ps switch_pair = 100 * kNs;      ///< more of it, for each pair of GPUs, counted both ways
     Ps switch_wave = 3'000 * kNs;    ///< between waves of its chunks
     /// NCCL's own estimate of in-switch reduction, by which it chooses.
     double switch_rate = 60e9;        ///< bytes/s, at most, of the channel that a GPU heads

@@ -113,6 +113,7 @@ std::string json_text(const Run& run, const Request& request) {
         {"wall_s", wall_seconds},
     };
     if (!result.chosen.empty()) json["chosen"] = result.chosen;
+    if (!result.part.empty()) json["simulated_part"] = result.part;
     return json.dump(2) + "\n";
 }
 
@@ -130,6 +131,7 @@ std::string table_text(const Run& run, const Request& request) {
         out += fmt::format("  {:<20}{}\n", name, value);
     };
     if (!result.chosen.empty()) line("as NCCL chooses", result.chosen);
+    if (!result.part.empty()) line("counted from", result.part);
     line("time", duration(to_seconds(result.time)));
     line("bus bandwidth", significant(result.bus_bandwidth / 1e9) + " GB/s");
     line("algorithm bandwidth", significant(algorithm_bandwidth(run) / 1e9) + " GB/s");
@@ -160,8 +162,9 @@ Command collective_command() {
         {
             {"--op", &request->op, "all_to_all, all_gather, reduce_scatter, all_reduce", "OP"},
             {"--algorithm", &request->algorithm,
-             "direct, ring, nvls, auto (as NCCL chooses by size) or one-shot (TensorRT-LLM's "
-             "all_reduce); without it all_to_all goes direct, others ring",
+             "direct, ring, nvls, auto (as NCCL chooses by size), one-shot (TensorRT-LLM's "
+             "all_reduce), nvls-tree or collnet (all_reduce between nodes: trees, SHARP); without "
+             "it all_to_all goes direct, others ring",
              "NAME"},
             {"--element", &request->element, "what is summed; auto adds up in switches half only",
              "half|int8"},

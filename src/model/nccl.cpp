@@ -29,6 +29,7 @@ Fields fields_of(NcclCosts& nccl) {
         {"peer_rate", &nccl.peer_rate, Kind::rate, kRate, "of each"},
         {"peer_copy", &nccl.peer_copy, Kind::rate, kRate, "of each, to the user's buffer"},
         {"switch_start", &nccl.switch_start, Kind::time, kTime, "of an in-switch all-reduce"},
+        {"switch_pair", &nccl.switch_pair, Kind::time, kTime, "more of it, of n squared GPUs"},
         {"switch_wave", &nccl.switch_wave, Kind::time, kTime, "between waves of its chunks"},
         {"switch_rate", &nccl.switch_rate, Kind::rate, kRate, "NCCL's estimate, a GPU's channel"},
         {"switch_efficiency", &nccl.switch_efficiency, Kind::number, {0.01, 1}, "of it"},

@@ -207,6 +207,9 @@ TransferId Fabric::add_transfer(const Transfer& transfer) {
             }
         }
     }
+    if (transfer.added_in_network() && !machine_.sharp) {
+        throw std::logic_error("no leaf adds up: the machine has no SHARP");
+    }
     check_list(transfer);
     check_merging(transfer);
     const TransferId id = transfers_.add(transfer);

@@ -51,7 +51,8 @@ struct alignas(64) Transfer {
     CounterId arrived = kNoCounter;   ///< at dst (load: src; group: each of it), one more when all
                                       ///< bytes are in memory
     CounterId answered = kNoCounter;  ///< at src, one more when all responses are back
-    GroupId group = kNoGroup;         ///< store: to all GPUs of it; load: reduced over all of them
+    GroupId group = kNoGroup;         ///< store: to all GPUs of it; load: reduced over all of
+                                      ///< them; atomic: added up by leaves and spines
     MessageId message = kNoMessage;   ///< store: rows it carries; load: rows it reads
 
     // Progress, kept by the fabric; more of it below.
@@ -66,7 +67,9 @@ struct alignas(64) Transfer {
     Ps delivered_at = kNever;
     Ps completed_at = kNever;
 
-    bool multicast() const { return group != kNoGroup; }
+    bool multicast() const { return group != kNoGroup && kind != Kind::atomic; }
+    /// An atomic of a group: what leaves and spines add up over all of it, to each of them.
+    bool added_in_network() const { return group != kNoGroup && kind == Kind::atomic; }
 };
 static_assert(sizeof(Transfer) == 128);
 

@@ -17,11 +17,13 @@ constexpr Names<Op, 4> kOps{{{Op::all_to_all, "all_to_all"},
                              {Op::all_gather, "all_gather"},
                              {Op::reduce_scatter, "reduce_scatter"},
                              {Op::all_reduce, "all_reduce"}}};
-constexpr Names<Algorithm, 5> kAlgorithms{{{Algorithm::direct, "direct"},
+constexpr Names<Algorithm, 7> kAlgorithms{{{Algorithm::direct, "direct"},
                                            {Algorithm::ring, "ring"},
                                            {Algorithm::nvls, "nvls"},
                                            {Algorithm::automatic, "auto"},
-                                           {Algorithm::one_shot, "one-shot"}}};
+                                           {Algorithm::one_shot, "one-shot"},
+                                           {Algorithm::nvls_tree, "nvls-tree"},
+                                           {Algorithm::collnet, "collnet"}}};
 constexpr Names<Element, 2> kElements{{{Element::half, "half"}, {Element::int8, "int8"}}};
 constexpr Names<Grain, 2> kGrains{{{Grain::packet, "packet"}, {Grain::row, "row"}}};
 

@@ -3,6 +3,7 @@
 #include "base/quantity.hpp"
 #include "base/utf8.hpp"
 #include "study/validate_cluster_comm.hpp"
+#include "study/validate_cluster.hpp"
 #include "study/validate_copies.hpp"
 #include "study/validate_deepep.hpp"
 #include "study/validate_kernels.hpp"
@@ -82,6 +83,9 @@ std::vector<FileKind> file_kinds() {
                   predict_operator, true),
         file_kind("collectives", "machine,gpus,op,algorithm,bytes,us,busbw_GBps,source",
                   parse_collective, predict_collective),
+        file_kind("cluster_collectives",
+                  "machine,gpus,op,algorithm,bytes,us,busbw_GBps,source,note",
+                  parse_cluster_collective, predict_cluster_collective),
         file_kind("nccl", "machine,gpus,op,dtype,bytes,us", parse_nccl, predict_nccl),
         file_kind("moe_comm",
                   "system,machine,gpus,tokens_per_gpu,hidden,experts,top_k,routing,"

@@ -1,3 +1,4 @@
+#include "sim/collective/long_call.hpp"
 #include "sim/collective/nccl.hpp"
 
 #include <moehub/collective.hpp>
@@ -12,6 +13,27 @@ using Op = Collective::Op;
 using Algorithm = Collective::Algorithm;
 
 constexpr Bytes kMostBytes = Bytes{1} << 40;
+
+void refuse_tree(const Machine& machine, const Collective& what) {
+    if (what.op != Op::all_reduce) throw InputError("nvls-tree is an algorithm of all_reduce only");
+    if (!machine.in_switch || machine.nodes < 2 || machine.gpus_per_node < 2 ||
+        machine.link.ack_flits == 0) {
+        throw InputError(fmt::format(
+            "{} cannot run nvls-tree: it needs two nodes or more, of several GPUs each, whose "
+            "switches multicast and reduce",
+            machine.name));
+    }
+}
+
+void refuse_collnet(const Machine& machine, const Collective& what) {
+    if (what.op != Op::all_reduce) throw InputError("collnet is an algorithm of all_reduce only");
+    if (!machine.sharp || machine.nodes < 2 || machine.gpus_per_node < 2) {
+        throw InputError(fmt::format(
+            "{} cannot run collnet: it needs sharp = true (leaves and spines that add up) and two "
+            "nodes or more, of several GPUs each",
+            machine.name));
+    }
+}
 
 void refuse_if_impossible(const Machine& machine, const Collective& what) {
     if (what.bytes <= 0 || what.bytes > kMostBytes) {
@@ -36,6 +58,8 @@ void refuse_if_impossible(const Machine& machine, const Collective& what) {
             "{} cannot run one-shot: it needs one node, whose GPUs store into each other's memory",
             machine.name));
     }
+    if (what.algorithm == Algorithm::nvls_tree) refuse_tree(machine, what);
+    if (what.algorithm == Algorithm::collnet) refuse_collnet(machine, what);
     if (what.algorithm != Algorithm::nvls) return;
     if (!machine.in_switch || machine.nodes > 1) {
         throw InputError(
@@ -56,22 +80,8 @@ double bus_bandwidth(const Collective& what, Ps time) {
     return factor * static_cast<double>(what.bytes) / to_seconds(time);
 }
 
-sim::Process run_one(sim::Communicator& all, sim::GpuId gpu, Collective what, Ps& end) {
-    const sim::CollectiveCall call{what.bytes, what.algorithm, what.element};
-    switch (what.op) {
-        case Op::all_to_all:
-            co_await all_to_all(all, gpu, call);
-            break;
-        case Op::all_gather:
-            co_await all_gather(all, gpu, call);
-            break;
-        case Op::reduce_scatter:
-            co_await reduce_scatter(all, gpu, call);
-            break;
-        case Op::all_reduce:
-            co_await all_reduce(all, gpu, call);
-            break;
-    }
+sim::Process run_one(sim::Communicator& all, sim::GpuId gpu, sim::Program program, Ps& end) {
+    co_await program(all, gpu);
     end = std::max(end, all.endpoint(gpu).now());
 }
 
@@ -87,9 +97,14 @@ Process run(Communicator& all, GpuId gpu, Op op, CollectiveCall call) {
         case Algorithm::ring:
             return ring(all, gpu, op, call.bytes);
         case Algorithm::automatic:
-            return nccl(all, gpu, {op, call.bytes, call.element});
+            return nccl(all, gpu,
+                        {op, call.bytes, call.element, Protocol::simple, call.part_of, 0});
         case Algorithm::one_shot:
             return one_shot(all, gpu, call.bytes);
+        case Algorithm::nvls_tree:
+            return nvls_tree(all, gpu, call.bytes, call.part_of);
+        case Algorithm::collnet:
+            return collnet_chain(all, gpu, call.bytes);
         case Algorithm::nvls:
             break;
     }
@@ -115,15 +130,48 @@ Process all_reduce(Communicator& all, GpuId gpu, CollectiveCall call) {
     return run(all, gpu, Op::all_reduce, call);
 }
 
+Process run_call(Communicator& all, GpuId gpu, Op op, CollectiveCall call) {
+    return op == Op::all_to_all ? all_to_all(all, gpu, call) : run(all, gpu, op, call);
+}
+
 }  // namespace sim
 
 namespace {
 
+constexpr Bytes kNicTrain = 16384;  // several packets: long calls have hundreds of millions
+
 std::string chosen_for(const Machine& machine, const Collective& what) {
     if (what.algorithm != Algorithm::automatic) return "";
-    if (machine.nodes > 1) return what.op == Op::all_to_all ? "direct" : "ring";
+    if (machine.nodes > 1 && machine.gpus_per_node == 1)
+        return what.op == Op::all_to_all ? "direct" : "ring";
     const auto gpus = static_cast<std::uint32_t>(what.gpus);
-    return name_of(sim::choose(machine, gpus, {what.op, what.bytes, what.element}), what.op);
+    const sim::NcclChoice choice = sim::choose(machine, gpus, {what.op, what.bytes, what.element});
+    return name_of(choice, what.op, machine.nodes > 1);
+}
+
+CollectiveResult run_part(const Machine& machine, const Collective& what,
+                          const sim::PartOfCall& part) {
+    const bool plain = what.algorithm == Algorithm::direct || what.algorithm == Algorithm::ring;
+    sim::FabricOptions options;
+    options.grain = what.grain;
+    options.train = std::max(what.train, part.train);
+    options.nic_train = plain ? 0 : std::max(kNicTrain, part.train / 8);
+    sim::Fabric fabric(machine, options);
+    // All start together, and the library's own start-up time is measured with what it does then.
+    sim::Communicator all(fabric, "a collective", false);
+    Ps end = 0;
+    for (std::uint32_t i = 0; i < all.size(); ++i) {
+        fabric.gpu(i).spawn("collective",
+                            run_one(all, static_cast<sim::GpuId>(i), part.program, end));
+    }
+    fabric.run();
+    CollectiveResult result;
+    result.time = end;
+    result.bytes_up = fabric.wire_bytes_up();
+    result.bytes_down = fabric.wire_bytes_down();
+    result.packets = fabric.packets_received();
+    result.events = fabric.events();
+    return result;
 }
 
 }  // namespace
@@ -131,26 +179,11 @@ std::string chosen_for(const Machine& machine, const Collective& what) {
 CollectiveResult run_collective(const Machine& machine, const Collective& collective) {
     check(machine);
     refuse_if_impossible(machine, collective);
-    sim::FabricOptions options;
-    options.grain = collective.grain;
-    options.train = collective.train;
-    sim::Fabric fabric(machine, options);
-    // All start together, and the library's own start-up time is measured with what it does then.
-    sim::Communicator all(fabric, "a collective", false);
-    Ps end = 0;
-    for (std::uint32_t i = 0; i < all.size(); ++i) {
-        fabric.gpu(i).spawn("collective",
-                            run_one(all, static_cast<sim::GpuId>(i), collective, end));
-    }
-    fabric.run();
-
-    CollectiveResult result;
-    result.time = end;
-    result.bus_bandwidth = bus_bandwidth(collective, end);
-    result.bytes_up = fabric.wire_bytes_up();
-    result.bytes_down = fabric.wire_bytes_down();
-    result.packets = fabric.packets_received();
-    result.events = fabric.events();
+    const auto run = [&](const Machine& of, const sim::PartOfCall& part) {
+        return run_part(of, collective, part);
+    };
+    CollectiveResult result = sim::run_long_call(machine, collective, run);
+    result.bus_bandwidth = bus_bandwidth(collective, result.time);
     result.chosen = chosen_for(machine, collective);
     return result;
 }

@@ -26,8 +26,9 @@ Communicator::Communicator(Fabric& fabric, std::vector<GpuId> members, const cha
     for (const GpuId gpu : members_) {
         Member& member = states_.emplace_back();
         member.counters = endpoint(gpu).add_counters(name, 2 * kCounts);
-        member.rings = endpoint(gpu).add_counters(name, rings());
-        member.ring_parts.resize(rings());
+        const std::uint32_t ways = rings() > 1 ? 3 * rings() + kTreeWays : 1;
+        member.rings = endpoint(gpu).add_counters(name, ways);
+        member.ring_parts.resize(ways);
     }
 }
 

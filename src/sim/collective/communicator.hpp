@@ -62,6 +62,12 @@ class Communicator {
     std::uint32_t rings() const;
     CounterId ring_counter(GpuId gpu, std::uint32_t ring) const;
     std::int64_t& ring_parts(GpuId gpu, std::uint32_t ring);
+    /// The same of other neighbours, by numbers behind those of rings: a chain's way back, a
+    /// chain's sums, and kTreeWays of trees.
+    static constexpr std::uint32_t kTreeWays = 8;
+    std::uint32_t way_back(std::uint32_t chain) const { return rings() + chain; }
+    std::uint32_t sums_of(std::uint32_t chain) const { return 2 * rings() + chain; }
+    std::uint32_t tree_way(std::uint32_t number) const { return 3 * rings() + number; }
     /// What an exchange brought the member, one from each other.
     std::vector<Received> received(GpuId gpu) {
         return endpoint(gpu).take(counter(gpu, exchanged, gpu));
@@ -91,6 +97,7 @@ struct CollectiveCall {
     Bytes bytes = 0;
     Collective::Algorithm algorithm = Collective::Algorithm::direct;
     Collective::Element element = Collective::Element::half;  ///< of sums
+    Bytes part_of = 0;  ///< of which these bytes are a part, where that decides; 0: of nothing
 };
 Process all_to_all(Communicator& all, GpuId gpu, CollectiveCall call);
 Process all_gather(Communicator& all, GpuId gpu, CollectiveCall call);

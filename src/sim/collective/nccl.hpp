@@ -1,5 +1,6 @@
-/// What NCCL runs for a call inside a node, and those programs: rings that hand over by a protocol,
-/// sends and receives, in-switch sums in waves; and TensorRT-LLM's one-shot all-reduce.
+/// What NCCL runs for a call, and those programs: rings that hand over by a protocol, sends and
+/// receives, in-switch sums in waves and trees of them between nodes, chains whose sums the network
+/// adds up; and TensorRT-LLM's one-shot all-reduce.
 #pragma once
 #include "sim/collective/communicator.hpp"
 
@@ -16,25 +17,39 @@ struct NcclCall {
     Collective::Op op;
     Bytes bytes;
     Collective::Element element = Collective::Element::half;
+    Protocol protocol = Protocol::simple;  ///< what was chosen, for a ring
+    Bytes part_of = 0;                     ///< as of a CollectiveCall
+    std::uint32_t most_steps = 0;          ///< of a ring, that are enough; 0: all
 };
 
 struct NcclChoice {
-    bool in_switch = false;
+    bool in_switch = false;                ///< between nodes: and a tree
     Protocol protocol = Protocol::simple;  ///< of a ring, or of sends and receives
 };
 
 /// By NCCL's own estimate: latency + bytes / bandwidth of each candidate.
 NcclChoice choose(const Machine& machine, std::uint32_t gpus, const NcclCall& call);
-std::string name_of(const NcclChoice& choice, Collective::Op op);
+std::string name_of(const NcclChoice& choice, Collective::Op op, bool between_nodes);
 
 /// What of a protocol travels for so many bytes.
 Bytes on_the_wire(Protocol protocol, Bytes bytes);
 const ProtocolCosts& costs_of(const NcclCosts& nccl, Protocol protocol);
 
+/// Posts what is handed over, so much later.
+Process hand_over(Endpoint& endpoint, Transfer transfer, Ps after);
+
 // The programs.
 Process nccl(Communicator& all, GpuId gpu, NcclCall call);
-Process protocol_ring(Communicator& all, GpuId gpu, NcclCall call, Protocol protocol);
+Process protocol_ring(Communicator& all, GpuId gpu, NcclCall call);
+std::uint32_t rings_of(const Communicator& all);
+std::uint32_t phases_of(const NcclCall& call, std::uint32_t n);
+Ps ring_start(const Communicator& all, bool several_blocks);
 Process sends_and_receives(Communicator& all, GpuId gpu, Bytes bytes, Protocol protocol);
+/// Between nodes: what is for another rail goes over NVLink to the node's GPU on it first (PXN).
+Process sends_by_rail(Communicator& all, GpuId gpu, Bytes bytes);
+/// All-reduces of the whole machine; `part_of` decides about chunks.
+Process nvls_tree(Communicator& all, GpuId gpu, Bytes bytes, Bytes part_of);
+Process collnet_chain(Communicator& all, GpuId gpu, Bytes bytes);
 Process one_shot(Communicator& all, GpuId gpu, Bytes bytes);
 /// An in-switch all-reduce (nvls.cpp) whose chunks go in waves of this many bytes of a slice, with
 /// a pause after each.
@@ -42,7 +57,7 @@ struct Waves {
     Bytes bytes = 0;  ///< 0: no waves
     Ps pause = 0;
 };
-Waves waves_of(const Communicator& all, Bytes bytes);
+Waves waves_of(const Machine& machine, std::uint32_t heads, Bytes bytes);
 Process all_reduce_in_waves(Communicator& all, GpuId gpu, Slice slice, Waves waves);
 
 /// Bytes that a number of channels moves at a rate each.

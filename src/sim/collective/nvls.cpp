@@ -6,54 +6,12 @@
 // copy every byte of the user's buffer there, and every byte of the result back, whatever the
 // number of GPUs: `switch_channels` · `channel_copy`, against which the n-th that a GPU loads and
 // stores shrinks as n grows. On Blackwell's links this binds, on Hopper's the wire does.
-#include "sim/collective/nccl.hpp"
-
-#include <cmath>
+#include "sim/collective/in_switch.hpp"
 
 namespace moehub::sim {
 namespace {
 
 using Count = Communicator::Count;
-
-/// The pipeline moves in chunks: a sixteenth of what may be in flight, in whole packets.
-struct Chunks {
-    Bytes size;
-    std::int64_t window;  ///< chunks in flight
-
-    explicit Chunks(const Machine& machine) {
-        const Bytes payload = machine.link.payload;
-        const Bytes in_flight = machine.collective.outstanding_loads * payload;
-        size = std::clamp<Bytes>(in_flight / 16 / payload * payload, payload, 32768);
-        window = std::max<std::int64_t>(1, in_flight / size);
-    }
-};
-
-/// From `offset` of the slice on.
-Transfer chunk(const Communicator& all, Kind kind, const Slice& slice, Bytes offset, Bytes size) {
-    Transfer transfer;
-    transfer.kind = kind;
-    transfer.group = all.group();
-    transfer.bytes = std::min(size, slice.bytes - offset);
-    transfer.address = static_cast<std::uint64_t>(slice.begin + offset);
-    transfer.target = slice.target;
-    transfer.target.offset += static_cast<std::uint32_t>(offset);
-    return transfer;
-}
-
-/// Time to copy what lies in the same part of every member's slice, one way.
-Ps copy_time(const Communicator& all, Bytes part_of_slice) {
-    const double rate = all.costs().switch_channels * all.costs().channel_copy;
-    return std::llround(static_cast<double>(part_of_slice) * all.size() / rate * kSecond);
-}
-
-/// When what lies at an offset has been copied in, as much being copied out meanwhile; of waves,
-/// all of its wave.
-Ps copied_in(const Communicator& all, const Slice& slice, const Waves& waves, Bytes offset) {
-    const Bytes unit = waves.bytes > 0 ? waves.bytes : Chunks(all.machine()).size;
-    const Bytes begin = offset / unit * unit;
-    return copy_time(all, 2 * begin + std::min(unit, slice.bytes - begin)) +
-           (waves.bytes > 0 ? offset / unit * waves.pause : 0);
-}
 
 /// `after`: whose chunks must be through before one more may be underway. `copied`: they are copied
 /// in first, while the blocks copy as much out.
@@ -65,10 +23,10 @@ Process load(Communicator& all, GpuId gpu, Slice slice, Count after, bool copied
     for (Bytes offset = 0; offset < slice.bytes; offset += chunks.size, ++posted) {
         co_await all.until(gpu, after, posted - chunks.window + 1);
         if (copied) {
-            const Ps ready = begin + copied_in(all, slice, waves, offset);
+            const Ps ready = begin + copied_in(all, all.size(), {slice, waves, offset});
             co_await all.endpoint(gpu).delay(std::max<Ps>(0, ready - all.endpoint(gpu).now()));
         }
-        Transfer transfer = chunk(all, Kind::load, slice, offset, chunks.size);
+        Transfer transfer = switch_chunk({Kind::load, all.group()}, slice, offset, chunks.size);
         transfer.answered = all.counter(gpu, Count::loaded, gpu);
         all.endpoint(gpu).post(transfer);
     }
@@ -81,7 +39,7 @@ Process store(Communicator& all, GpuId gpu, Slice slice, bool loads) {
     std::int64_t posted = 0;
     for (Bytes offset = 0; offset < slice.bytes; offset += chunks.size, ++posted) {
         if (loads) co_await all.until(gpu, Count::loaded, posted + 1);
-        Transfer transfer = chunk(all, Kind::store, slice, offset, chunks.size);
+        Transfer transfer = switch_chunk({Kind::store, all.group()}, slice, offset, chunks.size);
         transfer.answered = all.counter(gpu, Count::stored, gpu);
         all.endpoint(gpu).post(transfer);
     }
@@ -114,29 +72,18 @@ Process all_reduce_slice(Communicator& all, GpuId gpu, Slice slice, RowTarget st
     co_await store(all, gpu, result, true);
     if (all.meets()) co_await barrier(all, gpu, 2);  // everyone's stores are here
     const Bytes last = std::min(Chunks(all.machine()).size, slice.bytes);
-    co_await all.endpoint(gpu).delay(copy_time(all, last));
-}
-
-// Chunks of a channel by the bytes of the call (NCCL, src/enqueue.cc): smaller ones where few would
-// be underway.
-Waves waves_of(const Communicator& all, Bytes bytes) {
-    const Bytes channels = all.costs().switch_channels;
-    const Bytes at_once = channels * all.size();
-    Bytes chunk = 131072;
-    if (bytes <= 64 * at_once * chunk) chunk = 65536;
-    if (bytes < 8 * at_once * chunk) chunk = std::min<Bytes>(chunk, 32768);
-    if (bytes < 2 * at_once * chunk) chunk = std::min<Bytes>(chunk, 16384);
-    return {channels * chunk, all.nccl().switch_wave};
+    co_await all.endpoint(gpu).delay(copy_time(all, all.size(), last));
 }
 
 Process all_reduce_in_waves(Communicator& all, GpuId gpu, Slice slice, Waves waves) {
     all.begin(gpu);
-    co_await all.endpoint(gpu).delay(all.nccl().switch_start + 2 * waves.pause);
+    co_await all.endpoint(gpu).delay(switch_start(all, all.size()) + 2 * waves.pause);
     if (all.meets()) co_await barrier(all, gpu);
     all.endpoint(gpu).spawn("reduction loads", load(all, gpu, slice, Count::stored, true, waves));
     co_await store(all, gpu, slice, true);
     if (all.meets()) co_await barrier(all, gpu, 2);
-    co_await all.endpoint(gpu).delay(copy_time(all, std::min(waves.bytes, slice.bytes)));
+    co_await all.endpoint(gpu).delay(
+        copy_time(all, all.size(), std::min(waves.bytes, slice.bytes)));
 }
 
 Process in_switch(Communicator& all, GpuId gpu, Collective::Op op, Bytes bytes) {

@@ -60,6 +60,7 @@ void Switch::enter(Fabric& fabric, const Event& event) {
     if (event.train.merge && of_node_) {
         return event.train.kind == Kind::meet ? meet(fabric, event) : merge(fabric, event);
     }
+    if (added_here(fabric, event.train)) return add_up(fabric, event);
     const std::uint32_t port = lookup(fabric, event.train);
     const bool up = !booked_.empty() && port >= fabric.topology().leaf_nodes;
     hand_over(fabric, up ? least_booked(fabric, port, event) : port, event);
@@ -120,6 +121,19 @@ void Switch::merge(Fabric& fabric, const Event& event) {
 void Switch::meet(Fabric& fabric, const Event& event) {
     if (!group_sync_) group_sync_ = std::make_unique<GroupSync>(fabric.link());
     send_on(fabric, group_sync_->take(fabric, event));
+}
+
+/// Parts on their way up, and sums at a leaf on their way down.
+bool Switch::added_here(const Fabric& fabric, const Train& train) const {
+    if (of_node_ || (train.kind != Kind::atomic && train.kind != Kind::data)) return false;
+    return fabric.transfer(train.transfer).added_in_network();
+}
+
+void Switch::add_up(Fabric& fabric, const Event& event) {
+    if (!network_sums_) network_sums_ = std::make_unique<NetworkSums>(number_);
+    for (const Event& made : network_sums_->take(fabric, event)) {
+        hand_over(fabric, network_sums_->port(fabric, made.train), made);
+    }
 }
 
 /// What a unit made. An acknowledgement that costs nothing on the wire goes straight to its GPU.

@@ -6,6 +6,7 @@
 #pragma once
 #include "sim/switch/group_sync.hpp"
 #include "sim/switch/merge_unit.hpp"
+#include "sim/switch/network_sums.hpp"
 #include "sim/switch/port.hpp"
 #include "sim/topology.hpp"
 
@@ -26,6 +27,8 @@ class Switch {
     const MergeUnit* merge_unit(std::size_t port) const { return merging_[port].get(); }
     /// Null where nobody ever met.
     const GroupSync* group_sync() const { return group_sync_.get(); }
+    /// Null where nothing was ever added up between nodes.
+    const NetworkSums* network_sums() const { return network_sums_.get(); }
 
   private:
     void enter(Fabric& fabric, const Event& event);
@@ -35,6 +38,8 @@ class Switch {
     void hand_over(Fabric& fabric, std::uint32_t port, const Event& event);
     void merge(Fabric& fabric, const Event& event);
     void meet(Fabric& fabric, const Event& event);
+    bool added_here(const Fabric& fabric, const Train& train) const;
+    void add_up(Fabric& fabric, const Event& event);
     void send_on(Fabric& fabric, std::span<const Event> made);
     void expire(Fabric& fabric, Ps before);
     Ps next_wake(Ps ports, Ps until);
@@ -48,6 +53,7 @@ class Switch {
     std::vector<bool> waiting_;  ///< ports with packets
     std::vector<std::unique_ptr<MergeUnit>> merging_;  ///< by port, of a node's switch
     std::unique_ptr<GroupSync> group_sync_;
+    std::unique_ptr<NetworkSums> network_sums_;
     Ps next_expiry_ = kNever;  ///< in the merge units; none is earlier
     Ps woken_ = -1;            ///< when it last asked to be run for that
 };

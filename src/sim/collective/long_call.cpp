@@ -1,0 +1,118 @@
+// Rings: every GPU takes all steps at the same pace, that of the slowest link or of the way round
+// divided by the steps of it, and nodes are alike. As many steps as a node has GPUs cross one NIC
+// on whatever way through the ring, so with as large parts two nodes and k of those steps tell
+//
+//     time = start + (time of k steps − start) · steps / k.
+//
+// Waves: once the pipeline is full each takes as long as the one before, so
+//
+//     time = time of 2m waves + (time of 2m − time of m) · (waves − 2m) / m.
+#include "sim/collective/long_call.hpp"
+
+#include "sim/collective/nccl.hpp"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace moehub::sim {
+namespace {
+
+using Algorithm = Collective::Algorithm;
+
+constexpr double kMostParts = 2e6;       // of rings, over all GPUs
+constexpr double kMostBytes = 80e9;      // through all GPUs' pipelines
+constexpr std::uint32_t kFewSteps = 64;  // of a ring, at least
+constexpr Bytes kLongTrain = 1 << 19;    // of a ring's parts, often a megabyte each
+constexpr Bytes kWavesBytes = 1 << 30;   // about, that are enough
+constexpr Bytes kCollnetUnit = 1 << 26;  // whole chunks of every chain
+
+PartOfCall whole_call(const Collective& what) {
+    const CollectiveCall call{what.bytes, what.algorithm, what.element};
+    return {[=](Communicator& all, GpuId gpu) { return run_call(all, gpu, what.op, call); }};
+}
+
+/// What `more` of `unit` add to two results that differ by one.
+CollectiveResult counted_on(const CollectiveResult& half, CollectiveResult full, double more) {
+    const auto add = [&](auto& value, auto before) {
+        value += static_cast<std::remove_reference_t<decltype(value)>>(
+            std::llround(static_cast<double>(value - before) * more));
+    };
+    add(full.time, half.time);
+    add(full.bytes_up, half.bytes_up);
+    add(full.bytes_down, half.bytes_down);
+    add(full.packets, half.packets);
+    full.events += half.events;
+    return full;
+}
+
+Machine two_nodes_of(const Machine& machine) {
+    Machine two = machine;
+    two.nodes = 2;
+    return two;
+}
+
+CollectiveResult ring_by_steps(const Machine& machine, const Collective& what, Protocol protocol,
+                               const RunPart& run) {
+    const auto n = static_cast<std::uint32_t>(what.gpus);
+    const std::uint32_t steps = (what.op == Collective::Op::all_reduce ? 2 : 1) * (n - 1);
+    const auto node = static_cast<std::uint32_t>(machine.gpus_per_node);
+    const double parts = static_cast<double>(steps) * n * machine.nccl.net_rings;
+    const std::uint32_t few = node * ((kFewSteps + node - 1) / node);
+    if (parts <= kMostParts || steps <= few) return run(machine, whole_call(what));
+    const Machine two = two_nodes_of(machine);
+    NcclCall call{what.op, part(what.bytes, n - 1, n) * two.gpus(), what.element, protocol};
+    call.most_steps = few;
+    const CollectiveResult some = run(
+        two,
+        {[=](Communicator& all, GpuId gpu) { return protocol_ring(all, gpu, call); }, kLongTrain});
+    CollectiveResult none;
+    none.time = machine.nccl.start + machine.nccl.blocks + machine.nccl.net_start;
+    CollectiveResult result = counted_on(none, some, static_cast<double>(steps) / few - 1);
+    const auto of_all_nodes = [&](auto& value) { value = value * machine.nodes / 2; };
+    of_all_nodes(result.bytes_up);
+    of_all_nodes(result.bytes_down);
+    of_all_nodes(result.packets);
+    result.part = fmt::format("{} of {} steps on 2 of {} nodes", few, steps, machine.nodes);
+    return result;
+}
+
+CollectiveResult pipeline_by_waves(const Machine& machine, const Collective& what, Bytes wave,
+                                   const RunPart& run) {
+    const Bytes waves = what.bytes / wave;
+    const Bytes half = std::clamp<Bytes>(kWavesBytes / 2 / wave, 4, 16);
+    if (static_cast<double>(what.bytes) * what.gpus < kMostBytes || waves <= 2 * half)
+        return run(machine, whole_call(what));
+    const auto run_waves = [&](Bytes many) {
+        const CollectiveCall call{what.bytes - (waves - many) * wave, what.algorithm, what.element,
+                                  what.bytes};
+        return run(machine, {[=](Communicator& all, GpuId gpu) {
+                       return run_call(all, gpu, what.op, call);
+                   }});
+    };
+    const double more = static_cast<double>(waves - 2 * half) / static_cast<double>(half);
+    CollectiveResult result = counted_on(run_waves(half), run_waves(2 * half), more);
+    result.part = fmt::format("{} of {} waves", 2 * half, waves);
+    return result;
+}
+
+}  // namespace
+
+CollectiveResult run_long_call(const Machine& machine, const Collective& what, const RunPart& run) {
+    const bool several = machine.nodes > 1;
+    const auto heads = static_cast<std::uint32_t>(several ? machine.gpus_per_node : what.gpus);
+    const Bytes wave = waves_of(machine, heads, what.bytes).bytes * heads;
+    if (what.algorithm == Algorithm::nvls_tree) return pipeline_by_waves(machine, what, wave, run);
+    if (what.algorithm == Algorithm::collnet)
+        return pipeline_by_waves(machine, what, kCollnetUnit, run);
+    const bool chosen = what.algorithm == Algorithm::automatic &&
+                        what.op != Collective::Op::all_to_all && (!several || heads > 1);
+    if (!chosen) return run(machine, whole_call(what));
+    const auto gpus = static_cast<std::uint32_t>(what.gpus);
+    const NcclChoice choice = choose(machine, gpus, {what.op, what.bytes, what.element});
+    if (choice.in_switch) return pipeline_by_waves(machine, what, wave, run);
+    if (!several) return run(machine, whole_call(what));
+    return ring_by_steps(machine, what, choice.protocol, run);
+}
+
+}  // namespace moehub::sim

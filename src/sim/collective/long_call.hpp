@@ -1,0 +1,25 @@
+/// Calls that do the same over and over: a ring of a thousand GPUs takes thousands of equal steps,
+/// gigabytes pass a pipeline in hundreds of equal waves. A part of them is simulated, packet by
+/// packet as ever, and the rest is counted from it; the result says so (docs/collectives.md).
+#pragma once
+#include "sim/collective/communicator.hpp"
+
+#include <functional>
+
+namespace moehub::sim {
+
+/// What every GPU runs.
+using Program = std::function<Process(Communicator&, GpuId)>;
+/// `train`: at least, of what travels as one.
+struct PartOfCall {
+    Program program;
+    Bytes train = 0;
+};
+using RunPart = std::function<CollectiveResult(const Machine&, const PartOfCall&)>;
+
+Process run_call(Communicator& all, GpuId gpu, Collective::Op op, CollectiveCall call);
+
+/// All of a call, or as much as it needs to know the rest.
+CollectiveResult run_long_call(const Machine& machine, const Collective& what, const RunPart& run);
+
+}  // namespace moehub::sim
