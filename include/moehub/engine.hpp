@@ -38,8 +38,10 @@ struct EngineSpec {
     double small_kernels = 4;  ///< of them in every layer
     double mla_kernels = 0;    ///< further ones of latent attention: norms of latents, transposes
     double moe_kernels = 0;    ///< further ones of experts: top-k, counts, scales
-    double start_hidden = 0;   ///< of a kernel's launch and first loads, that part which the kernel
-                               ///< before covers (measured alone it covers nothing)
+    Ps w4_start = 0;  ///< of a layer whose experts' weights alone have 4 bits: launches beyond
+                      ///< those of bf16, which is what was measured
+    double start_hidden = 0;  ///< of a kernel's launch and first loads, that part which the kernel
+                              ///< before covers (measured alone it covers nothing)
 };
 
 /// Throws InputError when a value lies outside its limits, as reading a file would.

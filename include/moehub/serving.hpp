@@ -102,6 +102,8 @@ struct ServingStep {
 /// Bytes on the fullest GPU of a worker.
 struct ServingMemory {
     double weights = 0;
+    double experts = 0;          ///< of them, those of routed experts
+    double ends = 0;             ///< of them, those of both embeddings
     double cache_per_token = 0;  ///< of one request's token, on the GPU that holds it
     double window_cache = 0;     ///< of one request, in layers with a window
     double cache = 0;            ///< what the engine gives the cache of what weights leave

@@ -32,6 +32,7 @@ Fields fields_of(EngineSpec& e) {
         {"small_kernels", &e.small_kernels, number, {0, 100}, "of them in a layer"},
         {"mla_kernels", &e.mla_kernels, number, {0, 100}, "further, of latent attention"},
         {"moe_kernels", &e.moe_kernels, number, {0, 100}, "further, of routed experts"},
+        {"w4_start", &e.w4_start, time, kTime, "of experts of 4-bit weights, beyond bf16's"},
         {"start_hidden", &e.start_hidden, number, {0, 1}, "of launches, behind other kernels"},
     };
     for (Field& field : fields) field.need = Need::optional;
