@@ -51,7 +51,7 @@ struct ServingCase {
     EngineSpec engine;
     ServingLayout layout;
     ServingFormats formats;
-    double expert_skew = 0;  ///< of routing: 0 balanced; above: a power law of this exponent
+    double expert_skew = 0.5;  ///< experts' shares follow a power law of this exponent; 0: alike
 };
 
 /// Throws InputError when the GPUs do not suffice, or heads, experts or widths do not divide. With

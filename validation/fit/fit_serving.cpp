@@ -32,8 +32,8 @@ constexpr double kPull = 0.02;
 struct Constant {
     std::string key;
     double start;
-    double (*get)(const EngineSpec&);
-    void (*set)(EngineSpec&, double);
+    double (*get)(const EngineOverheads&);
+    void (*set)(EngineOverheads&, double);
     std::string_view unit = "";
 };
 
@@ -41,20 +41,20 @@ std::vector<Constant> constants() {
     const auto us = [](double value) { return static_cast<Ps>(std::llround(value * 1000)) * kNs; };
     static const auto to_ps = us;
     return {
-        {"host", 500, [](const EngineSpec& e) { return to_us(e.host); },
-         [](EngineSpec& e, double v) { e.host = to_ps(v); }, " us"},
-        {"host_request", 3, [](const EngineSpec& e) { return to_us(e.host_request); },
-         [](EngineSpec& e, double v) { e.host_request = to_ps(v); }, " us"},
-        {"small_kernel", 2, [](const EngineSpec& e) { return to_us(e.small_kernel); },
-         [](EngineSpec& e, double v) { e.small_kernel = to_ps(v); }, " us"},
-        {"mla_kernels", 3, [](const EngineSpec& e) { return e.mla_kernels; },
-         [](EngineSpec& e, double v) { e.mla_kernels = v; }},
-        {"moe_kernels", 3, [](const EngineSpec& e) { return e.moe_kernels; },
-         [](EngineSpec& e, double v) { e.moe_kernels = v; }},
-        {"w4_start", 30, [](const EngineSpec& e) { return to_us(e.w4_start); },
-         [](EngineSpec& e, double v) { e.w4_start = to_ps(v); }, " us"},
-        {"start_hidden", 0.4, [](const EngineSpec& e) { return e.start_hidden; },
-         [](EngineSpec& e, double v) { e.start_hidden = std::min(1.0, v); }},
+        {"host", 500, [](const EngineOverheads& e) { return to_us(e.host); },
+         [](EngineOverheads& e, double v) { e.host = to_ps(v); }, " us"},
+        {"host_request", 3, [](const EngineOverheads& e) { return to_us(e.host_request); },
+         [](EngineOverheads& e, double v) { e.host_request = to_ps(v); }, " us"},
+        {"small_kernel", 2, [](const EngineOverheads& e) { return to_us(e.small_kernel); },
+         [](EngineOverheads& e, double v) { e.small_kernel = to_ps(v); }, " us"},
+        {"mla_kernels", 3, [](const EngineOverheads& e) { return e.mla_kernels; },
+         [](EngineOverheads& e, double v) { e.mla_kernels = v; }},
+        {"moe_kernels", 3, [](const EngineOverheads& e) { return e.moe_kernels; },
+         [](EngineOverheads& e, double v) { e.moe_kernels = v; }},
+        {"w4_start", 30, [](const EngineOverheads& e) { return to_us(e.w4_start); },
+         [](EngineOverheads& e, double v) { e.w4_start = to_ps(v); }, " us"},
+        {"start_hidden", 0.4, [](const EngineOverheads& e) { return e.start_hidden; },
+         [](EngineOverheads& e, double v) { e.start_hidden = std::min(1.0, v); }},
     };
 }
 
@@ -89,10 +89,25 @@ double predicted(ServingBench& bench, const ServingRow& row) {
     return predicted_tpot(bench.clock(bench.serving_case(row)), row).seconds * 1e6;
 }
 
-double loss(ServingBench& bench, const std::vector<Row>& rows, const std::string& engine) {
+/// An engine on a generation of cards.
+struct Fitted {
+    std::string engine;
+    bool blackwell = false;
+
+    bool has(const ServingRow& row) const {
+        return row.engine == engine && blackwell == (row.gpu.find("b200") != std::string::npos);
+    }
+    EngineOverheads& in(ServingBench& bench) const {
+        EngineSpec& spec = bench.engine(engine);
+        return blackwell ? spec.blackwell : spec.hopper;
+    }
+    std::string generation() const { return blackwell ? "blackwell" : "hopper"; }
+};
+
+double loss(ServingBench& bench, const std::vector<Row>& rows, const Fitted& what) {
     std::map<std::string, std::pair<double, int>> groups;
     for (const Row& one : rows) {
-        if (!one.fitted || one.row.engine != engine) continue;
+        if (!one.fitted || !what.has(one.row)) continue;
         const double time = predicted(bench, one.row);
         if (time == 0) continue;
         auto& [sum, count] = groups[one.row.measurement.name];
@@ -104,9 +119,9 @@ double loss(ServingBench& bench, const std::vector<Row>& rows, const std::string
     return all / static_cast<double>(groups.size());
 }
 
-void set_all(EngineSpec& engine, const Point& values) {
+void set_all(EngineOverheads& overheads, const Point& values) {
     const auto all = constants();
-    for (std::size_t i = 0; i < all.size(); ++i) all[i].set(engine, values[i]);
+    for (std::size_t i = 0; i < all.size(); ++i) all[i].set(overheads, values[i]);
 }
 
 /// Mean square of the logarithms between two points.
@@ -119,34 +134,38 @@ double distance(const Point& a, const Point& b) {
     return sum / static_cast<double>(a.size());
 }
 
-Point fit_engine(ServingBench& bench, const std::vector<Row>& rows, const std::string& name) {
+void fit_overheads(ServingBench& bench, const std::vector<Row>& rows, const Fitted& what) {
     Point start;
     for (const Constant& one : constants()) start.push_back(one.start);
     const auto function = [&](const Point& values) {
-        set_all(bench.engine(name), values);
-        return loss(bench, rows, name) + kPull * distance(values, start);
+        set_all(what.in(bench), values);
+        return loss(bench, rows, what) + kPull * distance(values, start);
     };
     Point best = minimise(function, start, {.calls = 250, .step = 0.5, .tolerance = 1e-6});
     best = minimise(function, best, {.calls = 150, .step = 0.2, .tolerance = 1e-6});
     // Three digits are written, so three digits are judged.
     for (double& value : best) value = std::stod(fmt::format("{:.3g}", value));
-    set_all(bench.engine(name), best);
-    return best;
+    set_all(what.in(bench), best);
 }
 
-void write(const std::string& path, const EngineSpec& engine) {
+std::string value_of(const Constant& one, const EngineOverheads& overheads) {
+    const std::string number = fmt::format("{:.3g}", one.get(overheads));
+    return one.unit.empty() ? number : fmt::format("\"{}{}\"", number, one.unit);
+}
+
+/// The engine's file up to its first table, and the tables anew.
+void write(const std::string& path, ServingBench& bench, const std::string& engine) {
     std::ifstream in(path);
-    std::ostringstream out;
-    for (std::string line; std::getline(in, line);) {
-        for (const Constant& one : constants()) {
-            if (!line.starts_with(one.key + " = ")) continue;
-            const std::string number = fmt::format("{:.3g}", one.get(engine));
-            line = one.unit.empty() ? fmt::format("{} = {}", one.key, number)
-                                    : fmt::format("{} = \"{}{}\"", one.key, number, one.unit);
-        }
-        out << line << '\n';
+    std::string text;
+    for (std::string line; std::getline(in, line) && !line.starts_with("[");) text += line + '\n';
+    for (const bool blackwell : {false, true}) {
+        const Fitted what{engine, blackwell};
+        text += fmt::format("{}[{}]\n", blackwell ? "\n" : "", what.generation());
+        for (const Constant& one : constants())
+            text += fmt::format("{} = {}\n", one.key, value_of(one, what.in(bench)));
     }
-    std::ofstream(path) << out.str();
+    in.close();
+    std::ofstream(path) << text;
 }
 
 double quantile(std::vector<double> values, double q) {
@@ -184,15 +203,16 @@ void print_errors(ServingBench& bench, const std::vector<Row>& rows) {
 int run(const std::string& folder, bool keep) {
     const std::vector<Row> rows = read_rows(folder + "/validation/published_serving_requests.csv");
     ServingBench bench;
-    for (const std::string name : {"trtllm", "sglang", "vllm"}) {
-        if (!keep) {
-            fit_engine(bench, rows, name);
-            write(folder + "/presets/engines/" + name + ".toml", bench.engine(name));
+    for (const std::string engine : {"trtllm", "sglang", "vllm"}) {
+        for (const bool blackwell : {false, true}) {
+            const Fitted what{engine, blackwell};
+            if (!keep) fit_overheads(bench, rows, what);
+            fmt::print("{} {}: mean |log error| {:.4f} on the fitted half\n", engine,
+                       what.generation(), loss(bench, rows, what));
+            for (const Constant& one : constants())
+                fmt::print("  {} = {}\n", one.key, value_of(one, what.in(bench)));
         }
-        fmt::print("{}: mean |log error| {:.4f} on the fitted half\n", name,
-                   loss(bench, rows, name));
-        for (const Constant& one : constants())
-            fmt::print("  {} = {:.3g}{}\n", one.key, one.get(bench.engine(name)), one.unit);
+        if (!keep) write(folder + "/presets/engines/" + engine + ".toml", bench, engine);
     }
     print_errors(bench, rows);
     return 0;
