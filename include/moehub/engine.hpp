@@ -17,8 +17,10 @@ enum class TokenExchange {
 
 /// What an engine adds to its kernels on a generation of cards. Fitted (docs/serving.md).
 struct EngineOverheads {
+    bool fp8_cache = true;    ///< where weights are quantised; false: the cache stays bf16
     Ps host = 0;              ///< between two steps, not hidden: scheduler, inputs, sampled tokens
     Ps host_request = 0;      ///< the same for each request of the step
+    Ps host_mixed = 0;        ///< further between steps of a worker that also reads prompts
     Ps small_kernel = 0;      ///< launch of a norm, an activation, a copy
     double mla_kernels = 0;   ///< of them, further, in latent attention: norms of latents, copies
     double moe_kernels = 0;   ///< the same for experts: top-k, counts, scales

@@ -45,6 +45,10 @@ struct ServingFormats {
 /// The cache is fp8 where weights are.
 ServingFormats checkpoint_formats(const Model& model, const Gpu& gpu, NumberFormat weights);
 
+/// The same with the cache that the engine keeps on the card.
+ServingFormats engine_formats(const EngineSpec& engine, const Model& model, const Gpu& gpu,
+                              NumberFormat weights);
+
 struct ServingCase {
     Machine machine;  ///< at least the layout's GPUs
     Model model;

@@ -12,8 +12,10 @@ Fields overhead_fields(EngineOverheads& o) {
     constexpr Limits kTime = {0, 1e12};
     constexpr Limits kKernels = {0, 100};
     return {
+        {"fp8_cache", &o.fp8_cache, flag, {}, "where weights are quantised"},
         {"host", &o.host, time, kTime, "between two steps, not hidden"},
         {"host_request", &o.host_request, time, kTime, "the same for each request"},
+        {"host_mixed", &o.host_mixed, time, kTime, "further, of workers that read prompts"},
         {"small_kernel", &o.small_kernel, time, kTime, "launch of a norm, an activation"},
         {"mla_kernels", &o.mla_kernels, number, kKernels, "further, of latent attention"},
         {"moe_kernels", &o.moe_kernels, number, kKernels, "further, of routed experts"},

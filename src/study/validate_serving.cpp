@@ -159,7 +159,8 @@ ServingCase ServingBench::serving_case(const ServingRow& row) {
     what.layout = possible(row.layout, what.model);
     what.machine = machine(row.gpu, what.layout.gpus());
     what.engine = engine(row.engine);
-    what.formats = checkpoint_formats(what.model, what.machine.gpu, weights_named(row.weights));
+    what.formats =
+        engine_formats(what.engine, what.model, what.machine.gpu, weights_named(row.weights));
     return what;
 }
 

@@ -45,6 +45,8 @@ std::vector<Constant> constants() {
          [](EngineOverheads& e, double v) { e.host = to_ps(v); }, " us"},
         {"host_request", 3, [](const EngineOverheads& e) { return to_us(e.host_request); },
          [](EngineOverheads& e, double v) { e.host_request = to_ps(v); }, " us"},
+        {"host_mixed", 300, [](const EngineOverheads& e) { return to_us(e.host_mixed); },
+         [](EngineOverheads& e, double v) { e.host_mixed = to_ps(v); }, " us"},
         {"small_kernel", 2, [](const EngineOverheads& e) { return to_us(e.small_kernel); },
          [](EngineOverheads& e, double v) { e.small_kernel = to_ps(v); }, " us"},
         {"mla_kernels", 3, [](const EngineOverheads& e) { return e.mla_kernels; },
@@ -161,6 +163,7 @@ void write(const std::string& path, ServingBench& bench, const std::string& engi
     for (const bool blackwell : {false, true}) {
         const Fitted what{engine, blackwell};
         text += fmt::format("{}[{}]\n", blackwell ? "\n" : "", what.generation());
+        text += fmt::format("fp8_cache = {}\n", what.in(bench).fp8_cache);
         for (const Constant& one : constants())
             text += fmt::format("{} = {}\n", one.key, value_of(one, what.in(bench)));
     }

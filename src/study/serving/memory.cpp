@@ -88,4 +88,11 @@ ServingFormats checkpoint_formats(const Model& model, const Gpu& gpu, NumberForm
     return formats;
 }
 
+ServingFormats engine_formats(const EngineSpec& engine, const Model& model, const Gpu& gpu,
+                              NumberFormat weights) {
+    ServingFormats formats = checkpoint_formats(model, gpu, weights);
+    if (!engine.overheads(gpu.generation).fp8_cache) formats.cache = NumberFormat::bf16;
+    return formats;
+}
+
 }  // namespace moehub
