@@ -188,11 +188,13 @@ std::string cell(const std::vector<double>& errors) {
 void print_errors(ServingBench& bench, const std::vector<Row>& rows) {
     std::map<std::string, std::array<std::vector<double>, 3>> groups;
     for (const Row& one : rows) {
-        const double time = predicted(bench, one.row);
-        if (time == 0) continue;
-        const double error = std::abs(time / one.row.measurement.value - 1);
+        const ServingTpot tpot = predicted_tpot(bench.clock(bench.serving_case(one.row)), one.row);
+        if (tpot.seconds == 0) continue;
+        const double error = std::abs(tpot.seconds * 1e6 / one.row.measurement.value - 1);
         const std::string mode = one.row.load.prefills ? "mixed" : "decode";
-        for (const std::string& name : {one.row.model + " " + one.row.gpu, "all " + mode}) {
+        std::vector<std::string> names = {one.row.model + " " + one.row.gpu, "all " + mode};
+        if (tpot.speculative) names.push_back("read as speculative");
+        for (const std::string& name : names) {
             groups[name][one.fitted ? 0 : 1].push_back(error);
             groups[name][2].push_back(error);
         }
