@@ -29,6 +29,11 @@ namespace {
 /// drawn to where they start. A factor of 2 in all of them weighs as much as an error of 1 %.
 constexpr double kPull = 0.02;
 
+/// How much more a group of decode workers weighs: its rows are steps and nothing else, those of
+/// mixed ones hang on when prompts came.
+constexpr double kDecode = 3;
+constexpr double kEnough = 5;  ///< rows of a group that weighs in full
+
 struct Constant {
     std::string key;
     double start;
@@ -117,8 +122,14 @@ double loss(ServingBench& bench, const std::vector<Row>& rows, const Fitted& wha
         ++count;
     }
     double all = 0;
-    for (const auto& [name, group] : groups) all += group.first / group.second;
-    return all / static_cast<double>(groups.size());
+    double weights = 0;
+    for (const auto& [name, group] : groups) {
+        const double known = std::min(1.0, group.second / kEnough);
+        const double weight = known * (name.ends_with("decode") ? kDecode : 1);
+        all += weight * group.first / group.second;
+        weights += weight;
+    }
+    return all / weights;
 }
 
 void set_all(EngineOverheads& overheads, const Point& values) {
