@@ -65,9 +65,9 @@ TEST_F(PredictCli, MistakesGetOneLine) {
     expect_refused("predict gemm m=0 n=2 k=3",
                    "m: found \"0\", allowed: a whole number from 1 to 100000000");
     expect_refused("predict gemm m=1 n=2 k=3 l=4", "gemm: found \"l=4\", allowed: m, n, k");
-    expect_refused(
-        "predict gemm m=1 n=2 k=3 --dtype fp9",
-        "--dtype: found \"fp9\", allowed: bf16, fp8, fp8-block, nvfp4; did you mean \"fp8\"?");
+    expect_refused("predict gemm m=1 n=2 k=3 --dtype fp9",
+                   "--dtype: found \"fp9\", allowed: bf16, fp8, fp8-block, nvfp4, w4a16; did you "
+                   "mean \"fp8\"?");
     expect_refused("predict gemm m=1 n=2 k=3 --dtype fp8 --gpu a100-sxm",
                    "a100-sxm: no tensor cores of the format fp8");
     expect_refused("predict gemm m=1 n=2 k=3 --dtype nvfp4 --gpu h100-sxm",

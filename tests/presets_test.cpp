@@ -40,7 +40,7 @@ TEST(Presets, EveryMachineLoadsPrintsAndLoadsBackEqual) {
 }
 
 TEST(Presets, EveryModelLoadsPrintsAndLoadsBackEqual) {
-    EXPECT_EQ(preset_names("models").size(), 20u);
+    EXPECT_EQ(preset_names("models").size(), 22u);
     for (const std::string& name : preset_names("models")) {
         const Model model = load_model(name);
         EXPECT_EQ(model.name, name);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace moehub {
 
@@ -12,6 +13,21 @@ namespace moehub {
 enum class TokenExchange {
     gather,      ///< all-gather of all tokens before the experts, reduce-scatter after them
     all_to_all,  ///< a token once to each GPU that holds an expert of it
+};
+
+/// What an engine adds to its kernels on a generation of cards. Fitted (docs/serving.md).
+struct EngineOverheads {
+    bool fp8_cache = true;    ///< where weights are quantised; false: the cache stays bf16
+    Ps host = 0;              ///< between two steps, not hidden: scheduler, inputs, sampled tokens
+    Ps host_request = 0;      ///< the same for each request of the step
+    Ps host_mixed = 0;        ///< further between steps of a worker that also reads prompts
+    Ps small_kernel = 0;      ///< launch of a norm, an activation, a copy
+    double mla_kernels = 0;   ///< of them, further, in latent attention: norms of latents, copies
+    double moe_kernels = 0;   ///< the same for experts: top-k, counts, scales
+    Ps w4_start = 0;          ///< of a layer whose experts' weights alone have 4 bits: launches
+                              ///< beyond those of bf16, which is what was measured
+    double start_hidden = 0;  ///< of a kernel's launch and first loads, that part which the kernel
+                              ///< before covers (measured alone it covers nothing)
 };
 
 struct EngineSpec {
@@ -33,14 +49,13 @@ struct EngineSpec {
     bool shared_beside = false;  ///< shared experts run while routed ones do
     double memory = 0.9;         ///< share of the HBM beside weights that the cache gets
 
-    Ps host = 0;               ///< between two steps, not hidden: scheduler, inputs, sampled tokens
-    Ps host_request = 0;       ///< the same for each request of the step
-    Ps small_kernel = 0;       ///< launch of a norm, an activation, a copy
-    double small_kernels = 4;  ///< of them in every layer
-    double mla_kernels = 0;    ///< further ones of latent attention: norms of latents, transposes
-    double moe_kernels = 0;    ///< further ones of experts: top-k, counts, scales
-    double start_hidden = 0;   ///< of a kernel's launch and first loads, that part which the kernel
-                               ///< before covers (measured alone it covers nothing)
+    double small_kernels = 4;  ///< norms, activations and copies of every layer
+    EngineOverheads hopper;    ///< also for cards of other generations
+    EngineOverheads blackwell;
+
+    const EngineOverheads& overheads(std::string_view generation) const {
+        return generation == "blackwell" ? blackwell : hopper;
+    }
 };
 
 /// Throws InputError when a value lies outside its limits, as reading a file would.

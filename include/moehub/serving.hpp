@@ -45,13 +45,17 @@ struct ServingFormats {
 /// The cache is fp8 where weights are.
 ServingFormats checkpoint_formats(const Model& model, const Gpu& gpu, NumberFormat weights);
 
+/// The same with the cache that the engine keeps on the card.
+ServingFormats engine_formats(const EngineSpec& engine, const Model& model, const Gpu& gpu,
+                              NumberFormat weights);
+
 struct ServingCase {
     Machine machine;  ///< at least the layout's GPUs
     Model model;
     EngineSpec engine;
     ServingLayout layout;
     ServingFormats formats;
-    double expert_skew = 0;  ///< of routing: 0 balanced; above: a power law of this exponent
+    double expert_skew = 0.5;  ///< experts' shares follow a power law of this exponent; 0: alike
 };
 
 /// Throws InputError when the GPUs do not suffice, or heads, experts or widths do not divide. With
@@ -102,6 +106,8 @@ struct ServingStep {
 /// Bytes on the fullest GPU of a worker.
 struct ServingMemory {
     double weights = 0;
+    double experts = 0;          ///< of them, those of routed experts
+    double ends = 0;             ///< of them, those of both embeddings
     double cache_per_token = 0;  ///< of one request's token, on the GPU that holds it
     double window_cache = 0;     ///< of one request, in layers with a window
     double cache = 0;            ///< what the engine gives the cache of what weights leave

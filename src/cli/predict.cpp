@@ -220,7 +220,9 @@ Command predict_command() {
             {"--gpu", &request->gpu, "preset or TOML file of the card", "GPU"},
             {"--kernels", &request->library, "kernel library: trtllm, sglang, …", "LIBRARY"},
             {"--dtype", &request->format,
-             "of the products: bf16 (default), fp8, fp8-block, nvfp4; of prefill: bf16, fp8",
+             "of the products: bf16 (default), fp8, fp8-block, nvfp4; of moe w4a16, too; of "
+             "prefill: "
+             "bf16, fp8",
              "FORMAT"},
             {"--cache", &request->cache, "of the cache: bf16 (default) or fp8", "FORMAT"},
             {"--distribution", &request->distribution,

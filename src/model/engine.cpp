@@ -5,10 +5,29 @@
 #include <moehub/engine.hpp>
 
 namespace moehub {
+namespace {
+
+Fields overhead_fields(EngineOverheads& o) {
+    using enum Kind;
+    constexpr Limits kTime = {0, 1e12};
+    constexpr Limits kKernels = {0, 100};
+    return {
+        {"fp8_cache", &o.fp8_cache, flag, {}, "where weights are quantised"},
+        {"host", &o.host, time, kTime, "between two steps, not hidden"},
+        {"host_request", &o.host_request, time, kTime, "the same for each request"},
+        {"host_mixed", &o.host_mixed, time, kTime, "further, of workers that read prompts"},
+        {"small_kernel", &o.small_kernel, time, kTime, "launch of a norm, an activation"},
+        {"mla_kernels", &o.mla_kernels, number, kKernels, "further, of latent attention"},
+        {"moe_kernels", &o.moe_kernels, number, kKernels, "further, of routed experts"},
+        {"w4_start", &o.w4_start, time, kTime, "of experts of 4-bit weights, beyond bf16's"},
+        {"start_hidden", &o.start_hidden, number, {0, 1}, "of launches, behind other kernels"},
+    };
+}
+
+}  // namespace
 
 Fields fields_of(EngineSpec& e) {
     using enum Kind;
-    constexpr Limits kTime = {0, 1e12};
     Fields fields = {
         {"name", &e.name, text, {}, "of the engine"},
         {"title", &e.title, text, {}, "one line"},
@@ -27,14 +46,10 @@ Fields fields_of(EngineSpec& e) {
         {"one_shot", &e.one_shot, flag, {}, "small all-reduces in one kernel"},
         {"shared_beside", &e.shared_beside, flag, {}, "shared experts beside routed ones"},
         {"memory", &e.memory, number, {0.05, 1}, "of HBM beside weights, for the cache"},
-        {"host", &e.host, time, kTime, "between two steps, not hidden"},
-        {"host_request", &e.host_request, time, kTime, "the same for each request"},
-        {"small_kernel", &e.small_kernel, time, kTime, "launch of a norm, an activation"},
-        {"small_kernels", &e.small_kernels, number, {0, 100}, "of them in a layer"},
-        {"mla_kernels", &e.mla_kernels, number, {0, 100}, "further, of latent attention"},
-        {"moe_kernels", &e.moe_kernels, number, {0, 100}, "further, of routed experts"},
-        {"start_hidden", &e.start_hidden, number, {0, 1}, "of launches, behind other kernels"},
+        {"small_kernels", &e.small_kernels, number, {0, 100}, "norms and such of a layer"},
     };
+    nest(fields, "hopper.", overhead_fields(e.hopper));
+    nest(fields, "blackwell.", overhead_fields(e.blackwell));
     for (Field& field : fields) field.need = Need::optional;
     return fields;
 }

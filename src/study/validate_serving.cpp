@@ -63,15 +63,20 @@ void mend_squared(ServingRow& row) {
     layout.moe_ep = n;
 }
 
+/// GPUs of a deployment that reads prompts elsewhere, counted together: heads do not divide.
+bool several_workers(const ServingLayout& layout, const Model& model) {
+    return model.attention.heads % layout.attention_tp != 0;
+}
+
 /// What cannot be shared as it stands.
-void mend_impossible(ServingLayout& layout, const Model& model) {
+ServingLayout possible(ServingLayout layout, const Model& model) {
+    constexpr int kNarrowest = 128;
     const int gpus = layout.gpus();
-    if (model.attention.heads % layout.attention_tp != 0) {
+    if (several_workers(layout, model)) {
         layout.attention_dp = gpus;
         layout.attention_tp = 1;
     }
-    constexpr int kNarrowest = 128;
-    if (model.experts == 0) return;
+    if (model.experts == 0) return layout;
     if (layout.moe_tp * layout.moe_ep != gpus) {
         layout.moe_tp = layout.attention_dp > 1 ? 1 : gpus;
         layout.moe_ep = gpus / layout.moe_tp;
@@ -80,6 +85,25 @@ void mend_impossible(ServingLayout& layout, const Model& model) {
         layout.moe_tp = 1;
         layout.moe_ep = gpus;
     }
+    return layout;
+}
+
+/// Seconds in which HBM at its peak gives the weights that a step needs, and the cache.
+double least_seconds(const ServingClock& clock, const ServingRow& row) {
+    const ServingCase& what = clock.what();
+    const ServingMemory memory = serving_memory(what);
+    const double requests = static_cast<double>(row.load.requests) / what.layout.attention_dp;
+    const double context =
+        static_cast<double>(row.load.input) + static_cast<double>(row.load.output) / 2;
+    double unread = 0;  // share of experts that no token chose
+    if (what.model.experts > 0) {
+        unread = 1;
+        const double chance = static_cast<double>(what.model.top_k) / what.model.experts;
+        for (std::int64_t i = 0; i < row.load.requests; ++i) unread *= 1 - chance;
+    }
+    const double bytes = memory.weights - unread * memory.experts - memory.ends / 2 +
+                         requests * (context * memory.cache_per_token + memory.window_cache);
+    return bytes / what.machine.gpu.hbm_bandwidth;
 }
 
 }  // namespace
@@ -132,11 +156,11 @@ ServingCase ServingBench::serving_case(const ServingRow& row) {
     ServingCase what;
     what.model =
         known != models_.end() ? known->second : models_[row.model] = load_model(row.model);
-    what.layout = row.layout;
-    mend_impossible(what.layout, what.model);
+    what.layout = possible(row.layout, what.model);
     what.machine = machine(row.gpu, what.layout.gpus());
     what.engine = engine(row.engine);
-    what.formats = checkpoint_formats(what.model, what.machine.gpu, weights_named(row.weights));
+    what.formats =
+        engine_formats(what.engine, what.model, what.machine.gpu, weights_named(row.weights));
     return what;
 }
 
@@ -147,21 +171,26 @@ ServingClock ServingBench::clock(ServingCase what) {
     return clock;
 }
 
-double predicted_tpot(const ServingClock& clock, const ServingRow& row) {
-    const double plain = request_times(clock, row.load).tpot;
-    const bool speculative =
-        clock.what().model.mtp_layers > 0 && row.measurement.value * 1e-6 < kSpeculative * plain;
-    if (!speculative) return plain;
+ServingTpot predicted_tpot(const ServingClock& clock, const ServingRow& row) {
     RequestLoad load = row.load;
+    if (several_workers(row.layout, clock.what().model)) load.prefills = false;
+    const double measured = row.measurement.value * 1e-6;
+    const double plain = request_times(clock, load).tpot;
+    const bool guesses = clock.what().model.mtp_layers > 0;
+    if (!guesses && measured < least_seconds(clock, row)) return {0, false};
+    if (!guesses || measured >= kSpeculative * plain) return {plain, false};
     load.drafts = kDrafts;
     load.accepted = kAccepted;
-    return request_times(clock, load).tpot;
+    return {request_times(clock, load).tpot, true};
 }
 
 Prediction predict_serving(const ServingRow& row, const PredictContext& context) {
     try {
         ServingBench& bench = *context.serving;
-        return {predicted_tpot(bench.clock(bench.serving_case(row)), row) * 1e6, {}};
+        const ServingTpot tpot = predicted_tpot(bench.clock(bench.serving_case(row)), row);
+        if (tpot.seconds == 0)
+            return {std::nullopt, "measured faster than HBM gives its weights and cache"};
+        return {tpot.seconds * 1e6, {}};
     } catch (const InputError& error) {
         return {std::nullopt, error.what()};
     }

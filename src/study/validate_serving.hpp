@@ -6,8 +6,10 @@
 ///   - Where tp · attention_dp = moe_tp · moe_ep = n² and either moe_tp = moe_ep = n or
 ///     tp = attention_dp = n, the engine's two options of n were multiplied: the worker has n GPUs
 ///     and its experts are dealt out among them.
-///   - A layout that cannot be run as it stands (heads do not divide, experts are cut below the
-///     128 columns of a scale's block) has data-parallel attention and experts dealt out.
+///   - Where heads do not divide, workers of a deployment that reads prompts elsewhere were counted
+///     together: attention is data parallel, experts are dealt out, and nothing is prefilled.
+///     Experts that would be cut below the 128 columns of a scale's block are dealt out, too.
+///   - A row that is faster than HBM at its peak gives the weights and the cache is skipped.
 ///   - A model with a layer for multi-token prediction that is faster than kSpeculative of its
 ///     predicted time runs with it.
 #pragma once
@@ -51,8 +53,12 @@ inline constexpr double kSpeculative = 0.72;
 inline constexpr int kDrafts = 3;
 inline constexpr double kAccepted = 1.5;
 
-/// Seconds per output token.
-double predicted_tpot(const ServingClock& clock, const ServingRow& row);
+/// Seconds per output token; 0: no time above 0 can be right, the row is faster than memory.
+struct ServingTpot {
+    double seconds = 0;
+    bool speculative = false;
+};
+ServingTpot predicted_tpot(const ServingClock& clock, const ServingRow& row);
 
 Prediction predict_serving(const ServingRow& row, const PredictContext& context);
 

@@ -73,14 +73,18 @@ const std::string& ServingCosts::library(const std::string& libraries, const Ker
 
 const KernelCost& ServingCosts::random_moe(const std::string& libraries, const MoeCall& call) {
     const std::string& name = library(libraries, call);
-    const std::pair key(name, MoeKey{static_cast<std::int64_t>(call.format), call.tokens,
-                                     call.hidden, call.expert_ffn, call.top_k, call.experts,
-                                     call.tp, call.ep, call.gated ? 1 : 0});
+    const std::pair key(name,
+                        MoeKey{static_cast<std::int64_t>(call.format), call.tokens, call.hidden,
+                               call.expert_ffn, call.top_k, call.experts, call.tp, call.ep,
+                               call.gated ? 1 : 0, std::bit_cast<std::int64_t>(call.skew)});
     const auto known = random_moe_.find(key);
     if (known != random_moe_.end()) return known->second;
-    predict_kernel(machine_.gpu, name, call);  // which refuses what cannot be
+    MoeCall even = call;
+    even.skew = 0;
+    predict_kernel(machine_.gpu, name, even);  // which refuses what cannot be
     const auto i = [](std::int64_t value) { return static_cast<int>(value); };
-    const ExpertRows rows = random_rows({call.tokens, i(call.top_k), i(call.experts), i(call.ep)});
+    const ExpertRows rows =
+        random_rows({call.tokens, i(call.top_k), i(call.experts), i(call.ep), call.skew});
     const KernelLibrary& constants = machine_.gpu.libraries.at(name);
     return random_moe_[key] = fused_moe(machine_.gpu, moe_of(constants, call.format), call, rows);
 }

@@ -21,7 +21,7 @@ class ServingCosts {
     /// as predict_kernel does, where none has.
     const KernelCost& kernel(const std::string& libraries, const KernelCall& call);
 
-    /// Routed experts when tokens choose at random. As kernel otherwise.
+    /// Routed experts when tokens choose at random, by the call's skew. As kernel otherwise.
     const KernelCost& random_moe(const std::string& libraries, const MoeCall& call);
 
     /// Seconds of a collective on the machine's first GPUs, of bytes as nccl-tests counts them:

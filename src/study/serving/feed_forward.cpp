@@ -47,8 +47,8 @@ void write_ends(OperatorWriter& writer, const RankLoad& load) {
     const auto tokens = static_cast<double>(load.tokens);
     const bool latent = model.attention.kind == Attention::Kind::mla;
     const double kernels =
-        (engine.small_kernels + (latent ? engine.mla_kernels : 0)) * model.layers +
-        engine.moe_kernels * model.moe_layers();
+        (engine.small_kernels + (latent ? writer.overheads().mla_kernels : 0)) * model.layers +
+        writer.overheads().moe_kernels * model.moe_layers();
     writer.small("norms and activations", OperatorKind::small, kernels, 2 * row * tokens);
     const auto outputs = static_cast<double>(load.outputs);
     const std::int64_t vocab = (model.vocab + tp - 1) / tp;
@@ -60,7 +60,8 @@ void write_ends(OperatorWriter& writer, const RankLoad& load) {
                     writer.costs().collective(Collective::Op::all_gather, tp, logits)});
     writer.small("sampling", OperatorKind::sampling, 1, 2 * logits);
     writer.add({"host", OperatorKind::host, 1,
-                to_seconds(engine.host) + to_seconds(engine.host_request) * outputs});
+                to_seconds(writer.overheads().host) +
+                    to_seconds(writer.overheads().host_request) * outputs});
 }
 
 }  // namespace moehub

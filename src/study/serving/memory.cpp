@@ -25,7 +25,7 @@ double attention_weights(const Model& model, int tp) {
            heads * a.v_head_dim * hidden;
 }
 
-double weights_of(const ServingCase& what) {
+void weigh(const ServingCase& what, ServingMemory& memory) {
     const Model& model = what.model;
     const ServingFormats& formats = what.formats;
     const double tp = what.layout.attention_tp;
@@ -40,9 +40,11 @@ double weights_of(const ServingCase& what) {
     const double experts =
         model.moe_layers() * matrices * hidden * model.expert_ffn / what.layout.moe_tp * local;
     const double ends = (model.tied_embeddings ? 1 : 2) * hidden * model.vocab / tp;
-    return attention * weight_bytes_of(formats.attention) +
-           (dense + shared) / tp * weight_bytes_of(formats.dense) +
-           experts * weight_bytes_of(formats.experts) + ends * weight_bytes_of(formats.head);
+    memory.experts = experts * weight_bytes_of(formats.experts);
+    memory.ends = ends * weight_bytes_of(formats.head);
+    memory.weights = attention * weight_bytes_of(formats.attention) +
+                     (dense + shared) / tp * weight_bytes_of(formats.dense) + memory.experts +
+                     memory.ends;
 }
 
 }  // namespace
@@ -55,7 +57,7 @@ ServingMemory serving_memory(const ServingCase& what) {
     if (a.kind == Attention::Kind::gqa)
         token = 2.0 * a.head_dim * std::max(1, a.kv_heads / what.layout.attention_tp);
     ServingMemory memory;
-    memory.weights = weights_of(what);
+    weigh(what, memory);
     memory.cache_per_token = token * element * (what.model.layers - windowed);
     memory.window_cache = token * element * windowed * a.window;
     memory.capacity = static_cast<double>(what.machine.gpu.hbm_capacity);
@@ -83,6 +85,13 @@ ServingFormats checkpoint_formats(const Model& model, const Gpu& gpu, NumberForm
     formats.experts = native ? nvfp4 : w4a16;
     if (native) formats.dense = nvfp4;
     if (native && model.experts == 0) formats.attention = nvfp4;
+    return formats;
+}
+
+ServingFormats engine_formats(const EngineSpec& engine, const Model& model, const Gpu& gpu,
+                              NumberFormat weights) {
+    ServingFormats formats = checkpoint_formats(model, gpu, weights);
+    if (!engine.overheads(gpu.generation).fp8_cache) formats.cache = NumberFormat::bf16;
     return formats;
 }
 

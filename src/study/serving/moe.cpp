@@ -54,8 +54,9 @@ double routed_seconds(OperatorWriter& writer, const RankLoad& load) {
     call.ep = ep;
     call.skew = what.expert_skew;
     call.gated = model.gated;
-    if (call.skew > 0) return writer.kernel_seconds(what.engine.moe, call);
-    return writer.exposed(writer.costs().random_moe(what.engine.moe, call));
+    const double unpacked =
+        call.format == NumberFormat::w4a16 ? to_seconds(writer.overheads().w4_start) : 0;
+    return unpacked + writer.exposed(writer.costs().random_moe(what.engine.moe, call));
 }
 
 }  // namespace

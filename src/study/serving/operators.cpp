@@ -57,7 +57,7 @@ double OperatorWriter::kernel_seconds(const std::string& libraries, const Kernel
 }
 
 double OperatorWriter::exposed(const KernelCost& cost) const {
-    return cost.seconds - what_.engine.start_hidden * cost.start;
+    return cost.seconds - overheads().start_hidden * cost.start;
 }
 
 double OperatorWriter::linear_seconds(const Matrix& matrix) {
@@ -78,7 +78,7 @@ void OperatorWriter::kernel(std::string name, OperatorKind kind, double count,
 void OperatorWriter::small(std::string name, OperatorKind kind, double count, double bytes) {
     const Gpu& gpu = what_.machine.gpu;
     add({std::move(name), kind, count,
-         to_seconds(what_.engine.small_kernel) +
+         to_seconds(overheads().small_kernel) +
              bytes / (gpu.kernels.hbm_copy * gpu.hbm_bandwidth)});
 }
 

@@ -48,6 +48,9 @@ class OperatorWriter {
     double kernel_seconds(const std::string& libraries, const KernelCall& call);
 
     const ServingCase& what() const { return what_; }
+    const EngineOverheads& overheads() const {
+        return what_.engine.overheads(what_.machine.gpu.generation);
+    }
     ServingCosts& costs() { return costs_; }
     std::vector<StepOperator> take() { return std::move(operators_); }
 

@@ -82,9 +82,11 @@ RequestTimes request_times(const ServingClock& clock, const RequestLoad& load) {
             std::min(times.running, static_cast<std::int64_t>(std::ceil(d(at_once) * steps)));
         const double arriving = d(times.running) / steps;
         const auto together = std::clamp<std::int64_t>(std::llround(arriving), 1, at_once);
+        const Gpu& gpu = clock.what().machine.gpu;
+        const double host = to_seconds(clock.what().engine.overheads(gpu.generation).host_mixed);
         const double alone = pace.seconds(pace.decoding(times.running));
         times.prefill = pace.beside(times.running, together, alone);
-        times.tpot = (alone + arriving / d(together) * times.prefill) / per_step;
+        times.tpot = (host + alone + arriving / d(together) * times.prefill) / per_step;
     }
     times.tokens_per_second = d(times.running) / times.tpot / layout.gpus();
     return times;

@@ -62,8 +62,10 @@ double ServingClock::draft_seconds(const StepLoad& load) const {
     one.model.layers = 1;
     one.model.dense_layers = 0;
     one.model.attention.window_layers = 0;
-    one.engine.host = 0;
-    one.engine.host_request = 0;
+    for (EngineOverheads* each : {&one.engine.hopper, &one.engine.blackwell}) {
+        each->host = 0;
+        each->host_request = 0;
+    }
     StepLoad next = load;
     next.tokens_per_request = 1;
     return ServingClock(std::move(one), costs_).step(next).seconds;
