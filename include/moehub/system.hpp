@@ -49,6 +49,8 @@ struct SystemSpec {
     Bytes load_window = 32768;    ///< of loads that one of those keeps in flight
     Bytes packet = 0;             ///< largest payload that its packets have; 0: the link's
     int chunk_rows = 1;           ///< rows that one store to a peer's queue holds
+    bool once_per_node = false;   ///< a row crosses to a node once; the GPU of its rail passes it on
+    bool pxn = false;             ///< rows leave their node by the NIC of their target's rail
     int group_gpus = 1;           ///< GPUs that exchange rows in one step
     int chunks = 1;               ///< pieces in which rows travel, so that compute can start
     bool host_waits = false;      ///< the host must know the counts before it goes on

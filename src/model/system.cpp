@@ -31,6 +31,8 @@ Fields fields_of(SystemSpec& s) {
         {"load_window", &s.load_window, bytes, {128, 1 << 24}, "that such an SM has in flight"},
         {"packet", &s.packet, bytes, {0, 1 << 20}, "largest payload; 0: the link's"},
         {"chunk_rows", &s.chunk_rows, count, {1, 65536}, "in one store to a peer's queue"},
+        {"once_per_node", &s.once_per_node, flag, {}, "rows cross, and their node passes them on"},
+        {"pxn", &s.pxn, flag, {}, "rows leave a node by the NIC of their target's rail"},
         {"group_gpus", &s.group_gpus, count, {1, 4096}, "that exchange rows in one step"},
         {"chunks", &s.chunks, count, {1, 1024}, "pieces in which rows travel"},
         {"host_waits", &s.host_waits, flag, {}, "for the counts, before it goes on"},

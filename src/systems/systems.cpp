@@ -38,6 +38,8 @@ const std::vector<Program>& programs() {
          {.one_gpu = true, .whole_experts = true, .computes = true, .plain = true},
          {}},
         {"megatron-te", "megatron_te.cpp", run_megatron_te, {}, {}},
+        {"all-to-all", "all_to_all.cpp", run_all_to_all, {.whole_experts = true}, {"pxn"}},
+        {"hierarchical", "hierarchical.cpp", run_hierarchical, {.whole_experts = true}, {}},
         {"fastermoe",
          "fastermoe.cpp",
          run_fastermoe,
@@ -171,7 +173,7 @@ constexpr std::string_view kEveryones[] = {"host", "fused_activation", "fp8_expe
 
 /// In the order in which they are listed; presets/systems has one of each.
 constexpr std::string_view kSystems[] = {
-    "ideal",      "torch",   "megatron-te", "fastermoe",     "tutel",         "ccfuser",
+    "ideal",      "torch",   "megatron-te", "all-to-all", "hierarchical", "fastermoe",     "tutel",         "ccfuser",
     "comet",      "deepep",  "dualpipe",    "deepep-ll",     "one-sided",     "flashdmoe",
     "mega-moe",   "nvls",    "dysharp",     "dysharp-basic", "dysharp-comet", "fusion-only",
     "steps-only", "moe-hub", "mh-base",     "mh-pkt",        "mh-dep",        "moe-hub+dysharp"};
