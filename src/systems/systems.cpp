@@ -157,7 +157,7 @@ const std::vector<Program>& programs() {
          "moe_hub.cpp",
          run_moe_hub,
          {.computes = true, .sends = true, .as_sent = true},
-         {"stores", "sending_sms"}},
+         {"stores", "sending_sms", "once_per_node", "communication_sms"}},
         {"mh-base",
          "mh_base.cpp",
          run_mh_base,
@@ -173,10 +173,12 @@ constexpr std::string_view kEveryones[] = {"host", "fused_activation", "fp8_expe
 
 /// In the order in which they are listed; presets/systems has one of each.
 constexpr std::string_view kSystems[] = {
-    "ideal",      "torch",   "megatron-te", "all-to-all", "hierarchical", "fastermoe",     "tutel",         "ccfuser",
-    "comet",      "deepep",  "dualpipe",    "deepep-ll",     "one-sided",     "flashdmoe",
-    "mega-moe",   "nvls",    "dysharp",     "dysharp-basic", "dysharp-comet", "fusion-only",
-    "steps-only", "moe-hub", "mh-base",     "mh-pkt",        "mh-dep",        "moe-hub+dysharp"};
+    "ideal",      "torch",          "megatron-te",   "all-to-all",    "hierarchical",
+    "fastermoe",  "tutel",          "ccfuser",       "comet",         "deepep",
+    "dualpipe",   "deepep-ll",      "one-sided",     "flashdmoe",     "mega-moe",
+    "nvls",       "dysharp",        "dysharp-basic", "dysharp-comet", "fusion-only",
+    "steps-only", "moe-hub",        "moe-hub-relay", "mh-base",       "mh-pkt",
+    "mh-dep",     "moe-hub+dysharp"};
 
 const Program& program_of(const SystemSpec& system) {
     std::vector<std::string> names;
