@@ -71,6 +71,16 @@ TEST_P(Replicas, are_computed_once_wherever_they_lie) {
     }
 }
 
+/// 256 experts are three or four on each of 72 GPUs; 32 copies make it four, whoever is hot.
+TEST(UnevenSlots, AreEvenedOutByCopies) {
+    for (const long long hot : {1, 7, 100}) {
+        std::vector<long long> rows(256, 10);
+        for (std::size_t expert = 0; expert < rows.size(); expert += 5) rows[expert] *= hot;
+        const Placement placement = with_replicas(contiguous_placement(256, 72), rows, 32);
+        for (const auto& experts : experts_by_rank(placement)) EXPECT_EQ(experts.size(), 4u);
+    }
+}
+
 TEST(UnevenSlots, IsTheReasonSaidWithTheNumbersFound) {
     Case layer;
     layer.model = small_model(9, 2);
