@@ -2,6 +2,7 @@
 
 #include "sim/gpu/row_copy.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -25,6 +26,7 @@ HubRelay::HubRelay(MoeLayer& layer, PassOn pass_on)
       tokens_(layer.gpus.add_counter("tokens of other nodes passed on")),
       passed_on_(layer.gpus.add_counter("all tokens of other nodes passed on")),
       sums_(layer.gpus.add_counter("sums sent to other nodes")),
+      busy_(layer.gpus.count()),
       stores_(layer.gpus.count()),
       rows_of_(layer.gpus.count()) {}
 
@@ -70,10 +72,13 @@ Process HubRelay::sums_back(GpuId home) {
     }
 }
 
-Ps HubRelay::time_of(double read, double stored) const {
-    const double seconds = row_copy_seconds(layer_.input.machine.gpu.kernels, {read, 0, stored}) /
-                           layer_.system.communication_sms;
-    return std::llround(seconds * 1e12);
+Process HubRelay::work(GpuId gpu, double read, double stored) {
+    const Kernels& kernels = layer_.input.machine.gpu.kernels;
+    const double seconds =
+        row_copy_seconds(kernels, {read, 0, stored}) / layer_.system.communication_sms;
+    sim::Endpoint& endpoint = layer_.endpoint(gpu);
+    busy_[gpu] = std::max(busy_[gpu], endpoint.now()) + std::llround(seconds * 1e12);
+    co_await endpoint.delay(busy_[gpu] - endpoint.now());
 }
 
 Process HubRelay::run(GpuId gpu) {
@@ -103,7 +108,7 @@ Process HubRelay::pass_on_rows(GpuId gpu) {
             ++seen;
             const Rows& rows = token.message.rows;
             const auto stored = bytes * static_cast<double>(rows.size());
-            co_await layer_.endpoint(gpu).delay(time_of(bytes, stored));
+            co_await work(gpu, bytes, stored);
             for (const CarriedRow& row : rows) stores_[gpu] += pass_on_row_(gpu, row);
             rows_of_[gpu].emplace(rows.front().token, rows.size());
             layer_.endpoint(gpu).increase(tokens_);
@@ -143,7 +148,7 @@ Process HubRelay::send_sum(GpuId gpu, Rows rows) {
     const auto width = static_cast<double>(layer_.combine_bytes());
     const double read = width * static_cast<double>(rows.size());
     layer_.card(gpu).hbm.take(read);
-    co_await layer_.endpoint(gpu).delay(time_of(read, width));
+    co_await work(gpu, read, width);
     const GpuId home = layer_.home_of(rows.front().token);
     home_.store(gpu, home, 0, std::move(rows), layer_.combine_bytes() + kToken);
     layer_.endpoint(gpu).increase(sums_);

@@ -53,7 +53,8 @@ class HubRelay {
     Process pass_on_rows(GpuId gpu);
     Process add_up_results(GpuId gpu);
     Process send_sum(GpuId gpu, Rows rows);
-    Ps time_of(double read, double stored) const;
+    /// The SMs do one thing at a time: until they have read and stored so many bytes.
+    Process work(GpuId gpu, double read, double stored);
 
     MoeLayer& layer_;
     PassOn pass_on_row_;
@@ -65,6 +66,7 @@ class HubRelay {
     sim::CounterId tokens_;             ///< of others, passed on
     sim::CounterId passed_on_;          ///< 1: all of them
     sim::CounterId sums_;               ///< sent home
+    std::vector<Ps> busy_;              ///< by GPU: until when its SMs are
     std::vector<std::int64_t> stores_;  ///< by GPU
     std::vector<std::unordered_map<std::uint32_t, std::size_t>> rows_of_;  ///< [gpu][token]
 };
