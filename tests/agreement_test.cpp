@@ -63,7 +63,7 @@ TEST(Agreement, of_what_was_set_names_the_setting) {
               "--set: nic.payload: found 4160 B, allowed multiples of link.payload = 128 B "
               "(preset machines/dgx-h100:12)");
     EXPECT_EQ(set_error("h100-cluster", "nic.ack_flits=1024"),
-              "preset machines/h100-cluster:17: nic.buffer_flits: found 256, allowed 1024 or "
+              "preset machines/h100-cluster:23: nic.buffer_flits: found 256, allowed 1024 or "
               "more: one packet or acknowledgement");
     EXPECT_EQ(set_error("h100-cluster", "nic.bandwidth=1 B/s"),
               "--set: nic.bandwidth: found 1 B/s, allowed 0 B/s or 1 MB/s and more");

@@ -160,7 +160,9 @@ TEST(Models, ParametersMatchThePublishedTotals) {
         {"olmoe-1b-7b", 6.92, 1.28},
         {"kimi-k2", 1026.0, 32.9},
         {"pangu-ultra-moe", 718.0, 40.4},  // its paper's 39 leaves out the input embedding
-        {"llama-7b", 6.84, 6.84},          // 6.74 with the published FFN of 11008
+        {"llama-3.1-70b", 70.6, 70.6},
+        {"qwen3-32b", 32.8, 32.8},
+        {"llama-7b", 6.84, 6.84},  // 6.74 with the published FFN of 11008
     };
     for (const Published& model : published) {
         const Model loaded = load_model(model.name);

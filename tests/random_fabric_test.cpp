@@ -19,6 +19,9 @@ Machine random_machine(Random& random) {
     if (random.pick({0, 0, 1}) == 1) {
         machine = small_cluster(random.pick({2, 3}));
         machine.spines = random.pick({0, 2, 4});
+        machine.leaf_nodes = random.pick({0, 1, 2});
+        machine.leaf_uplinks = random.pick({0, 1, 3, 4});
+        machine.adaptive_routing = random.pick({0, 1}) == 1;
         machine.nic.request_channels = random.pick({1, 8});
     }
     if (random.pick({0, 0, 0, 1}) == 1) machine.topology = NodeTopology::mesh;

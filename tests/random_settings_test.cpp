@@ -46,6 +46,8 @@ std::vector<Key> keys() {
     std::vector<Key> all = {
         {"switches", {{1, 3}, 1, 255, ""}},
         {"spines", {{0, 2}, 0, 100, ""}},
+        {"leaf_nodes", {{0, 1}, 0, 100, ""}},
+        {"leaf_uplinks", {{0, 1}, 0, 100, ""}},
         {"spine_latency", {{0, 1000}, 0, second, " ps"}},
         {"hub.staging_packets", {{1, 8}, 1, 1 << 20, ""}},
         {"moe_hub.store_bytes", {{16, 32, 64, 128}, 16, 4096, " B"}},

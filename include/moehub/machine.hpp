@@ -122,6 +122,9 @@ struct NcclCosts {
     /// NCCL's own estimate of in-switch reduction, by which it chooses.
     double switch_rate = 60e9;        ///< bytes/s, at most, of the channel that a GPU heads
     double switch_efficiency = 0.85;  ///< of it
+    int net_rings = 8;                ///< between nodes: rings, each through a NIC of every node
+    Ps net_hop = 2'000 * kNs;     ///< of what goes through NICs, beyond the fabric's: their proxies
+    Ps net_start = 20'000 * kNs;  ///< more, of a call between nodes: proxies take up their work
     Ps one_shot_start = 2'200 * kNs;  ///< as start, of TensorRT-LLM's one-shot all-reduce
     double one_shot_memory = 2.5e12;  ///< bytes/s at which its buffers are read and cleared
 };
@@ -147,8 +150,13 @@ struct Machine {
     DysharpSpec dysharp;
     CaisSpec cais;
     LinkSpec nic;          ///< between nodes; bandwidth 0: the machine is one node
-    int spines = 0;        ///< spine switches between the rails' leaf switches
+    int leaf_nodes = 0;    ///< nodes that a rail's leaf switch joins; 0: all, however many
+    int leaf_uplinks = 0;  ///< of a leaf, each of a NIC's rate; 0: as many as it joins nodes
+    int spines = 0;        ///< spine switches per `leaf_nodes` nodes; 0: leaves reach every GPU
     Ps spine_latency = 0;  ///< leaf to spine, one way
+    bool adaptive_routing = false;  ///< a leaf takes the uplink with the least before it for each
+                                    ///< packet; false: one by source and destination
+    bool sharp = false;             ///< leaves and spines add up and multicast
     CollectiveCosts collective;
     NcclCosts nccl;
 

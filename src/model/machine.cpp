@@ -219,8 +219,17 @@ Fields fields_of(Machine& m) {
          "last GPU starts later",
          optional},
         {"gpu_spread", &m.gpu_spread, Kind::number, {0, 0.9}, "last GPU's clock behind", optional},
+        {"leaf_nodes",
+         &m.leaf_nodes,
+         Kind::count,
+         {0, 65536},
+         "that a leaf joins, 0: all",
+         optional},
+        {"leaf_uplinks", &m.leaf_uplinks, Kind::count, {0, 65536}, "each a NIC's rate", optional},
         {"spines", &m.spines, Kind::count, {0, 65536}, "between the rails' leaves", optional},
         {"spine_latency", &m.spine_latency, Kind::time, {0, kLongest}, "leaf to spine", optional},
+        {"adaptive_routing", &m.adaptive_routing, Kind::flag, {}, "of leaves, by packet", optional},
+        {"sharp", &m.sharp, Kind::flag, {}, "leaves and spines add up", optional},
         {"gpu.preset", &m.gpu_name, Kind::text, {}, "where the GPU's figures start", optional},
     };
     nest(fields, "gpu.", fields_of(m.gpu));

@@ -87,6 +87,10 @@ void check_nodes(const Machine& m, const Given& given) {
 }
 
 void check_nics(const Machine& m, const Given& given) {
+    if (m.sharp && m.nic.bandwidth == 0)
+        refuse(given, "sharp",
+               fmt::format("found true, allowed false with {}",
+                           named(given, "nic.bandwidth", print_value(Kind::rate, 0))));
     if (m.spines > 0) check_latency(m.spine_latency, given, "spine_latency");
     if (m.nic.bandwidth > 0 && m.nic.bandwidth < kSlowest)
         refuse(given, "nic.bandwidth",

@@ -32,6 +32,9 @@ Fields fields_of(NcclCosts& nccl) {
         {"switch_wave", &nccl.switch_wave, Kind::time, kTime, "between waves of its chunks"},
         {"switch_rate", &nccl.switch_rate, Kind::rate, kRate, "NCCL's estimate, a GPU's channel"},
         {"switch_efficiency", &nccl.switch_efficiency, Kind::number, {0.01, 1}, "of it"},
+        {"net_rings", &nccl.net_rings, Kind::count, {1, 4096}, "between nodes, a NIC each"},
+        {"net_hop", &nccl.net_hop, Kind::time, kTime, "of what goes through NICs"},
+        {"net_start", &nccl.net_start, Kind::time, kTime, "more, of a call between nodes"},
         {"one_shot_start", &nccl.one_shot_start, Kind::time, kTime, "TensorRT-LLM's kernel"},
         {"one_shot_memory", &nccl.one_shot_memory, Kind::rate, kRate, "buffers read and cleared"},
     };

@@ -17,16 +17,29 @@ Wire link_wire(const Machine& machine, const Topology& topology) {
     return Wire(machine.link, switches, switches / topology.planes);
 }
 
-Wire nic_wire(const Machine& machine, const Topology& topology, double share, Ps latency) {
-    if (!topology.nics) return {};
+/// Where NICs send several packets as one, buffers have room for two more of those.
+LinkSpec nic_spec(const Machine& machine, Ps latency, const FabricOptions& options) {
     LinkSpec spec = machine.nic;
     spec.latency = latency;
-    return Wire(spec, share, 1);
+    if (options.grain == Grain::row)
+        spec.buffer_flits +=
+            static_cast<int>(2 * options.nic_train / std::max<Bytes>(1, spec.flit));
+    return spec;
 }
 
-/// Of one leaf-to-spine link: a leaf has as much bandwidth up as its nodes have NICs on the rail.
-double spine_share(const Machine& machine, const Topology& topology) {
-    return topology.spines == 0 ? 1.0 : static_cast<double>(topology.spines) / machine.nodes;
+Wire nic_wire(const Machine& machine, const Topology& topology, const FabricOptions& options) {
+    if (!topology.nics) return {};
+    return Wire(nic_spec(machine, machine.nic.latency, options), 1.0, 1);
+}
+
+/// Between a leaf and a spine: the leaf's uplinks, each of a NIC's rate, are spread over the
+/// spines.
+Wire spine_wire(const Machine& machine, const Topology& topology, const FabricOptions& options) {
+    if (topology.spines == 0) return {};
+    const LinkSpec spec = nic_spec(machine, machine.spine_latency, options);
+    const std::uint32_t cables = topology.uplinks_of_leaf;
+    if (cables % topology.spines == 0) return Wire(spec, 1.0, cables / topology.spines);
+    return Wire(spec, static_cast<double>(topology.spines) / cables, 1);
 }
 
 /// In whole packets, as many as can be counted, and no more than a shared FIFO's staging holds.
@@ -77,8 +90,8 @@ Fabric::Fabric(const Machine& machine, const FabricOptions& options)
       topology_(machine_, options.grain == Grain::row),
       link_(link_wire(machine_, topology_)),
       train_(largest_train_of(machine, options, link_)),
-      nic_(nic_wire(machine, topology_, 1.0, machine.nic.latency)),
-      spine_(nic_wire(machine, topology_, spine_share(machine, topology_), machine.spine_latency)),
+      nic_(nic_wire(machine, topology_, options)),
+      spine_(spine_wire(machine, topology_, options)),
       engine_(topology_.components(), smallest_lag(machine, topology_), options.scheme) {
     egresses_.reserve(topology_.gpus);
     endpoints_.reserve(topology_.gpus);
@@ -244,8 +257,8 @@ void Fabric::cut(Train& train, TransferId id, const Wire& wire, std::uint32_t in
 }
 
 void Fabric::send_train(ComponentId target, const Train& train, PoolId hold, const Flight& flight) {
-    const bool whole =
-        options_.grain == Grain::packet || train.packets == 1 || target < topology_.gpus;
+    const bool whole = options_.grain == Grain::packet || train.packets == 1 ||
+                       topology_.is_nic(train.plane) || target < topology_.gpus;
     if (!whole) {
         Train& head = push(target, train, flight.head, flight.source);
         head.phase = Phase::head;

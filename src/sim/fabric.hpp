@@ -39,6 +39,8 @@ enum class Queueing {
 struct FabricOptions {
     Grain grain = Grain::row;
     Bytes train = 65536;  ///< row grain: largest payload of one train
+    Bytes nic_train = 0;  ///< row grain: largest payload that a NIC sends as one, whole from hop to
+                          ///< hop; 0: a packet
     Queueing queueing = Queueing::per_peer;
     Bytes packet = 0;  ///< largest payload inside a node; 0: the link's
     Scheme scheme = Scheme::windows;
@@ -171,9 +173,11 @@ class Fabric {
         __builtin_prefetch(&transfer.delivered);
     }
     // A transfer is cut into trains: single packets, or several. A network packet of some KiB is
-    // a train already, and stays whole in both grains.
+    // a train already, and stays whole in both grains unless `nic_train` says otherwise.
     Bytes train_bytes(const Wire& wire) const {
-        return options_.grain == Grain::row && &wire == &link_ ? train_ : wire.payload;
+        if (options_.grain == Grain::packet) return wire.payload;
+        if (&wire == &link_) return train_;
+        return std::max(options_.nic_train / wire.payload, Bytes{1}) * wire.payload;
     }
     std::uint32_t trains(const Transfer& transfer, const Wire& wire) const {
         const Bytes size = train_bytes(wire);

@@ -23,7 +23,7 @@ std::string name_of(const Topology& topology, ComponentId component) {
 
 /// Who is at the far end of an uplink: its switch, its leaf, or, in a mesh, a peer.
 ComponentId behind_uplink(const Topology& topology, std::uint32_t gpu, std::uint32_t uplink) {
-    if (topology.is_nic(uplink)) return topology.of_switch(topology.leaf(topology.rail(gpu)));
+    if (topology.is_nic(uplink)) return topology.of_switch(topology.leaf(gpu));
     if (!topology.mesh) {
         return topology.of_switch(topology.node_switch(topology.node(gpu), uplink));
     }

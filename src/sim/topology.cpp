@@ -24,16 +24,35 @@ Topology::Topology(const Machine& machine, bool fold_planes)
     } else {
         planes = fold_planes ? 1 : static_cast<std::uint32_t>(machine.switches);
     }
-    // A leaf has one uplink of a NIC's rate per node, so it reaches no more spines than that.
-    if (nics && gpus_per_node > 1) {
-        spines = static_cast<std::uint32_t>(std::min(machine.spines, machine.nodes));
-    }
+    leaf_nodes = nodes;
+    if (nics && machine.spines > 0) join_leaves(machine);
     first_leaf_ = mesh ? 0 : nodes * planes;
-    first_spine_ = first_leaf_ + (nics ? gpus_per_node : 0);
+    first_spine_ = first_leaf_ + (nics ? leaves() : 0);
+}
+
+/// A leaf reaches no more spines than it has uplinks.
+void Topology::join_leaves(const Machine& machine) {
+    if (machine.leaf_nodes > 0)
+        leaf_nodes = std::min(nodes, static_cast<std::uint32_t>(machine.leaf_nodes));
+    if (leaves() == 1) return;
+    uplinks_of_leaf =
+        machine.leaf_uplinks > 0 ? static_cast<std::uint32_t>(machine.leaf_uplinks) : leaf_nodes;
+    const std::uint64_t wanted =
+        std::uint64_t{units()} * static_cast<std::uint64_t>(machine.spines);
+    spines = static_cast<std::uint32_t>(std::min<std::uint64_t>(wanted, uplinks_of_leaf));
+    adaptive = machine.adaptive_routing;
 }
 
 std::uint32_t Topology::ports(SwitchId number) const {
-    return tier(number) == Tier::leaf ? nodes + spines : gpus_per_node;
+    switch (tier(number)) {
+        case Tier::node:
+            return gpus_per_node;
+        case Tier::leaf:
+            return leaf_nodes + spines;
+        case Tier::spine:
+            break;
+    }
+    return leaves();
 }
 
 ComponentId Topology::behind_port(SwitchId number, std::uint32_t port) const {
@@ -41,17 +60,31 @@ ComponentId Topology::behind_port(SwitchId number, std::uint32_t port) const {
         case Tier::node:
             return gpu(number / planes * gpus_per_node + port);
         case Tier::leaf:
-            return port < nodes ? gpu(port * gpus_per_node + number - first_leaf_)
-                                : of_switch(spine(port - nodes));
+            return behind_leaf(number - first_leaf_, port);
         case Tier::spine:
             break;
     }
-    return of_switch(leaf(port));
+    return of_switch(first_leaf_ + port);
+}
+
+/// The last leaves of a rail may have ports without a node; they lead nowhere, that is to the last.
+ComponentId Topology::behind_leaf(std::uint32_t index, std::uint32_t port) const {
+    if (port >= leaf_nodes) return of_switch(spine(port - leaf_nodes));
+    const std::uint32_t at = std::min(index / gpus_per_node * leaf_nodes + port, nodes - 1);
+    return gpu(at * gpus_per_node + index % gpus_per_node);
 }
 
 std::uint32_t Topology::port_towards(SwitchId number, const Train& train) const {
-    if (tier(number) != Tier::leaf) return rail(train.dst);
-    return rail(train.dst) == number - first_leaf_ ? node(train.dst) : nodes + spine_of(train);
+    switch (tier(number)) {
+        case Tier::node:
+            return rail(train.dst);
+        case Tier::leaf:
+            return leaf(train.dst) == number ? node(train.dst) % leaf_nodes
+                                             : leaf_nodes + spine_of(train);
+        case Tier::spine:
+            break;
+    }
+    return leaf(train.dst) - first_leaf_;
 }
 
 std::uint32_t Topology::uplink(std::uint32_t src, std::uint32_t dst, std::uint64_t line) const {
@@ -75,7 +108,7 @@ std::uint32_t Topology::first_of_group(std::uint64_t group) const {
 }
 
 ComponentId Topology::after_nic(const Train& train) const {
-    return of_switch(leaf(spines == 0 ? rail(train.dst) : rail(train.src)));
+    return of_switch(leaf(spines == 0 ? train.dst : train.src));
 }
 
 }  // namespace moehub::sim

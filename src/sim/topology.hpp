@@ -1,8 +1,9 @@
 /// Where everything is: numbering of components and the way a train takes through them.
 ///
 /// Inside a node a train goes egress(src) → switch of its plane → gpu(dst); in a mesh it goes
-/// egress(src) → gpu(dst). Between nodes it goes egress(src) → leaf switch of src's rail → [spine →
-/// leaf of dst's rail] → gpu(dst); GPU i of every node is on rail i.
+/// egress(src) → gpu(dst). Between nodes it goes egress(src) → leaf switch of src → [spine → leaf
+/// of dst] → gpu(dst). GPU i of every node is on rail i; a leaf joins those of a rail in a unit of
+/// some nodes, and spines join all leaves.
 #pragma once
 #include "sim/event.hpp"
 
@@ -16,8 +17,11 @@ struct Topology {
     std::uint32_t gpus = 0;
     std::uint32_t nodes = 1;
     std::uint32_t gpus_per_node = 0;
-    std::uint32_t planes = 1;  ///< links of a GPU inside its node: one per switch, or per peer
+    std::uint32_t planes = 1;      ///< links of a GPU inside its node: one per switch, or per peer
+    std::uint32_t leaf_nodes = 1;  ///< nodes of a unit
     std::uint32_t spines = 0;
+    std::uint32_t uplinks_of_leaf = 0;  ///< each of a NIC's rate, over all spines
+    bool adaptive = false;              ///< a leaf chooses the spine by packet
     bool mesh = false;
     bool nics = false;
 
@@ -37,18 +41,23 @@ struct Topology {
     SwitchId node_switch(std::uint32_t node, std::uint32_t plane) const {
         return node * planes + plane;
     }
-    SwitchId leaf(std::uint32_t rail) const { return first_leaf_ + rail; }
+    std::uint32_t units() const { return (nodes + leaf_nodes - 1) / leaf_nodes; }
+    std::uint32_t leaves() const { return units() * gpus_per_node; }
+    /// That of a GPU's NIC.
+    SwitchId leaf(std::uint32_t gpu) const {
+        return first_leaf_ + node(gpu) / leaf_nodes * gpus_per_node + rail(gpu);
+    }
     SwitchId spine(std::uint32_t number) const { return first_spine_ + number; }
     std::uint32_t switches() const { return first_spine_ + spines; }
     Tier tier(SwitchId number) const {
         if (number < first_leaf_) return Tier::node;
         return number < first_spine_ ? Tier::leaf : Tier::spine;
     }
-    /// A node's switch has a port to each of its GPUs; a leaf one to its GPU in each node, then one
-    /// to each spine; a spine one to each leaf.
+    /// A node's switch has a port to each of its GPUs; a leaf one to its GPU in each node of its
+    /// unit, then one to each spine; a spine one to each leaf.
     std::uint32_t ports(SwitchId number) const;
     bool leads_to_gpu(SwitchId number, std::uint32_t port) const {
-        return tier(number) != Tier::spine && (tier(number) == Tier::node || port < nodes);
+        return tier(number) != Tier::spine && (tier(number) == Tier::node || port < leaf_nodes);
     }
     /// Who is at the other end of a port.
     ComponentId behind_port(SwitchId number, std::uint32_t port) const;
@@ -82,6 +91,8 @@ struct Topology {
     }
 
   private:
+    void join_leaves(const Machine& machine);
+    ComponentId behind_leaf(std::uint32_t index, std::uint32_t port) const;
     std::uint32_t first_of_group(std::uint64_t group) const;
     ComponentId after_nic(const Train& train) const;
     std::uint32_t spine_of(const Train& train) const {

@@ -66,7 +66,9 @@ void Port::depart(Fabric& fabric, Fifo& fifo, Ps start) {
     busy_.add(start, free_at_, train.flits);
     fabric.release(train.hold, free_at_, train.flits);
     if (fifo.pool != kNoPool) fabric.pool(fifo.pool).take(train.flits);
-    const Ps arrival = free_at_ + spec_.wire->latency + fabric.replication(train);
+    const Wire& wire = *spec_.wire;
+    const Ps arrival = free_at_ + wire.lane_extra(first_packet_flits(train)) + wire.latency +
+                       fabric.replication(train);
     fabric.push(spec_.behind, train, arrival, spec_.self).hold = fifo.pool;
     fifo.trains.drop();
 }

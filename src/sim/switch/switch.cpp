@@ -23,6 +23,8 @@ Switch::Switch(Fabric& fabric, SwitchId number)
             !topology.leads_to_gpu(number, i) || (packets_ && fabric.options().slow_ingress);
         ports_.emplace_back(fabric, spec);
     }
+    if (topology.adaptive && topology.tier(number) == Topology::Tier::leaf)
+        booked_.resize(topology.spines);
     waiting_.resize(ports);
     merging_.resize(ports);
 }
@@ -58,7 +60,25 @@ void Switch::enter(Fabric& fabric, const Event& event) {
     if (event.train.merge && of_node_) {
         return event.train.kind == Kind::meet ? meet(fabric, event) : merge(fabric, event);
     }
-    hand_over(fabric, lookup(fabric, event.train), event);
+    const std::uint32_t port = lookup(fabric, event.train);
+    const bool up = !booked_.empty() && port >= fabric.topology().leaf_nodes;
+    hand_over(fabric, up ? least_booked(fabric, port, event) : port, event);
+}
+
+/// The uplink that would be free first if all it was given left at its rate; of equals the one that
+/// hashing would take, or the next.
+std::uint32_t Switch::least_booked(const Fabric& fabric, std::uint32_t hashed, const Event& event) {
+    const std::uint32_t first = fabric.topology().leaf_nodes;
+    const auto spines = static_cast<std::uint32_t>(booked_.size());
+    std::uint32_t best = hashed - first;
+    for (std::uint32_t i = 1; i < spines; ++i) {
+        const std::uint32_t other = (hashed - first + i) % spines;
+        if (std::max(booked_[other], event.time) < std::max(booked_[best], event.time))
+            best = other;
+    }
+    booked_[best] = std::max(booked_[best], event.time) +
+                    fabric.wire_of_port(number_, first + best).serialise(event.train.flits);
+    return first + best;
 }
 
 std::uint32_t Switch::lookup(const Fabric& fabric, const Train& train) const {

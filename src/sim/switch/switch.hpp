@@ -31,6 +31,7 @@ class Switch {
     void enter(Fabric& fabric, const Event& event);
     void replicate(Fabric& fabric, const Event& event);
     std::uint32_t lookup(const Fabric& fabric, const Train& train) const;
+    std::uint32_t least_booked(const Fabric& fabric, std::uint32_t hashed, const Event& event);
     void hand_over(Fabric& fabric, std::uint32_t port, const Event& event);
     void merge(Fabric& fabric, const Event& event);
     void meet(Fabric& fabric, const Event& event);
@@ -43,7 +44,8 @@ class Switch {
     std::uint32_t first_gpu_ = 0;  ///< of its node
     bool packets_ = true;
     std::vector<Port> ports_;
-    std::vector<bool> waiting_;                        ///< ports with packets
+    std::vector<Ps> booked_;     ///< of a leaf that routes adaptively, by spine: sent until
+    std::vector<bool> waiting_;  ///< ports with packets
     std::vector<std::unique_ptr<MergeUnit>> merging_;  ///< by port, of a node's switch
     std::unique_ptr<GroupSync> group_sync_;
     Ps next_expiry_ = kNever;  ///< in the merge units; none is earlier
