@@ -111,6 +111,24 @@ void megatron_te(const Chosen& chosen, Wires& wires) {
     });
 }
 
+/// Rows alone, with counts for the receiver's experts.
+void all_to_all(const Chosen& chosen, Wires& wires) {
+    wires.all_to_all(4 * kLocal);
+    each_pair([&](int home, int gpu) {
+        wires.store(home, gpu, kRow * chosen.rows_to(home, gpu));
+        wires.store(gpu, home, kRow * chosen.rows_to(home, gpu));
+    });
+}
+
+/// In one node there is nothing to gather; all know all counts.
+void hierarchical(const Chosen& chosen, Wires& wires) {
+    wires.all_to_all(4 * kExperts);
+    each_pair([&](int home, int gpu) {
+        wires.store(home, gpu, kRow * chosen.rows_to(home, gpu));
+        wires.store(gpu, home, kRow * chosen.rows_to(home, gpu));
+    });
+}
+
 void fastermoe(const Chosen& chosen, Wires& wires) {
     wires.all_to_all(8 * kExperts);
     each_pair([&](int home, int gpu) {
@@ -359,6 +377,8 @@ using Formula = void (*)(const Chosen&, Wires&);
 const std::map<std::string, Formula> kFormulas = {
     {"ideal", [](const Chosen&, Wires&) {}},
     {"megatron-te", megatron_te},
+    {"all-to-all", all_to_all},
+    {"hierarchical", hierarchical},
     {"fastermoe", fastermoe},
     {"tutel", tutel},
     {"ccfuser", ccfuser},
@@ -379,6 +399,7 @@ const std::map<std::string, Formula> kFormulas = {
     {"steps-only", steps_only},
     {"moe-hub+dysharp", moe_hub_dysharp},
     {"moe-hub", moe_hub},
+    {"moe-hub-relay", moe_hub},
     {"mh-dep", moe_hub},
     {"mh-base", mh_base},
     {"mh-pkt", mh_base},

@@ -271,7 +271,7 @@ TEST_F(CompareCli, AreSystemsThatCannotRunTheLayerRefusedBeforeAnythingRuns) {
     expect_refused_about("compare --systems moe-hub,nvls --machine single-switch",
                          "nvls cannot run this: the switches of single-switch do not multicast");
     expect_refused_about("compare --systems moe-hub,tutel --model qwen2-moe-2.7b",
-                         "tutel cannot run this: it needs the same number of experts");
+                         "tutel cannot run this: it needs as many experts on every GPU");
     expect_refused_about("run --system comet --set system.comet.communication_sms=132",
                          "communication holds 132 SMs, and a GPU of dgx-h800 has 132");
     expect_refused_about("run --system comet --machine ascend-910b-cluster --gpus 8",

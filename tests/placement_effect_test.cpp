@@ -255,7 +255,7 @@ TEST(PlacementEffectRefuses, ASystemThatCannotRunALayout) {
     layout.on[2][0].push_back(layout.on[2][1].back());
     layout.on[2][1].pop_back();
     EXPECT_NE(small.refusal().find("layout \"round robin\", layer 2: tutel cannot run this: it "
-                                   "needs the same number of experts"),
+                                   "needs as many experts on every GPU"),
               std::string::npos)
         << small.refusal();
 }

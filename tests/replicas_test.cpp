@@ -1,84 +1,93 @@
-// Are rows shared out over the copies of an expert as the policy says?
-#include "sim/hub/replicas.hpp"
+// Does every system run with copies of experts and with ranks that hold different numbers of them,
+// or say in one line why not? As DeepSeek serves: 256 experts and 32 copies over 72 GPUs.
+#include "error_of.hpp"
+#include "small_layer.hpp"
 
-#include <stdexcept>
+#include <set>
 
 #include <gtest/gtest.h>
 
-namespace moehub::sim {
+namespace moehub::testing {
 namespace {
 
-const std::vector<std::uint32_t> kThree = {10, 20, 30};
+/// Whose libraries have as many experts on every GPU.
+const std::set<std::string> kEven = {"fastermoe", "tutel", "deepep", "deepep-ll"};
 
-std::vector<std::uint32_t> choices(ReplicaTable& table, std::uint32_t destination, int count) {
-    std::vector<std::uint32_t> chosen;
-    for (int i = 0; i < count; ++i) chosen.push_back(table.choose(destination));
-    return chosen;
-}
+struct Slots {
+    std::string what;
+    Placement placement;
+    bool even;
+};
 
-TEST(ReplicaTable, a_destination_with_one_endpoint_has_no_choice) {
-    for (const auto policy : {ReplicaPolicy::round_robin, ReplicaPolicy::least_loaded}) {
-        ReplicaTable table(policy, 5);
-        const std::uint32_t only[] = {4'000'000'000};
-        EXPECT_EQ(table.add(only), 0u);
-        EXPECT_EQ(choices(table, 0, 3), (std::vector<std::uint32_t>(3, only[0])));
+/// Of 9 experts over so many ranks.
+std::vector<Slots> all_slots(int ranks) {
+    const Placement one_more = contiguous_placement(9, ranks);
+    Placement copies = one_more;  // the first expert everywhere, the last on two
+    copies.hosts.front().clear();
+    for (int rank = 0; rank < ranks; ++rank) copies.hosts.front().push_back(rank);
+    copies.hosts.back() = {0, ranks - 1};
+    Placement empty = one_more;  // nothing on the last
+    for (auto& hosts : empty.hosts)
+        if (hosts.front() == ranks - 1) hosts = {0};
+    Placement even = one_more;  // copies until all have as many
+    const auto slots = experts_by_rank(one_more);
+    for (int rank = 0; rank < ranks; ++rank) {
+        const auto at = static_cast<std::size_t>(rank);
+        if (slots[at].size() == slots.front().size()) continue;
+        std::vector<int>& hosts = even.hosts[at == 0 ? 1 : 0];
+        hosts.push_back(rank);
     }
+    return {{"one more", one_more, false},
+            {"copies", copies, false},
+            {"none on one", empty, false},
+            {"copies, even", even, true}};
 }
 
-TEST(ReplicaTable, round_robin_takes_turns) {
-    ReplicaTable table(ReplicaPolicy::round_robin, 0);
-    table.add(kThree);
-    EXPECT_EQ(choices(table, 0, 4), (std::vector<std::uint32_t>{10, 20, 30, 10}));
-}
+class Replicas : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Systems, Replicas, ::testing::ValuesIn(system_names()));
 
-TEST(ReplicaTable, destinations_and_producers_begin_with_different_endpoints) {
-    for (std::uint32_t origin = 0; origin < 4; ++origin) {
-        ReplicaTable table(ReplicaPolicy::round_robin, origin);
-        for (std::uint32_t i = 0; i < 5; ++i) {
-            const std::uint32_t destination = table.add(kThree);
-            EXPECT_EQ(destination, i);
-            EXPECT_EQ(table.choose(destination), kThree[(i + origin) % 3]);
+TEST_P(Replicas, are_computed_once_wherever_they_lie) {
+    for (const Machine& machine : {small_gpus(4), small_cluster(2)}) {
+        Case layer;
+        layer.machine = machine;
+        layer.machine.gpu = load_gpu("h800-sxm");
+        layer.model = small_model(9, 3);
+        layer.tokens = 60;
+        layer.options.verify = true;
+        const Routing routing = make_routing(parse_routing("zipf:1"), layer.model, layer.tokens);
+        const bool runs = layer.allowed(GetParam(), contiguous_placement(9, machine.gpus())) ||
+                          kEven.contains(GetParam());
+        for (const Slots& slots : all_slots(machine.gpus())) {
+            SCOPED_TRACE(slots.what);
+            const bool wanted = runs && (slots.even || !kEven.contains(GetParam()));
+            const bool allowed = layer.allowed(GetParam(), slots.placement);
+            if (machine.nodes == 1) {
+                EXPECT_EQ(allowed, wanted);
+            }
+            if (!allowed) continue;
+            const LayerResult result = layer.run(GetParam(), routing, slots.placement);
+            EXPECT_LT(result.largest_error, 1e-11);
         }
     }
 }
 
-TEST(ReplicaTable, each_destination_has_turns_of_its_own) {
-    ReplicaTable table(ReplicaPolicy::round_robin, 0);
-    table.add(kThree);
-    table.add(kThree);
-    EXPECT_EQ(table.choose(0), 10u);
-    EXPECT_EQ(table.choose(0), 20u);
-    EXPECT_EQ(table.choose(1), 20u);
-    EXPECT_EQ(table.choose(0), 30u);
+/// 256 experts are three or four on each of 72 GPUs; 32 copies make it four, whoever is hot.
+TEST(UnevenSlots, AreEvenedOutByCopies) {
+    for (const long long hot : {1, 7, 100}) {
+        std::vector<long long> rows(256, 10);
+        for (std::size_t expert = 0; expert < rows.size(); expert += 5) rows[expert] *= hot;
+        const Placement placement = with_replicas(contiguous_placement(256, 72), rows, 32);
+        for (const auto& experts : experts_by_rank(placement)) EXPECT_EQ(experts.size(), 4u);
+    }
 }
 
-TEST(ReplicaTable, least_loaded_takes_the_endpoint_with_the_fewest_rows_sent) {
-    ReplicaTable table(ReplicaPolicy::least_loaded, 0);
-    const std::uint32_t one[] = {10};
-    const std::uint32_t two[] = {10, 20};
-    table.add(kThree);
-    table.add(one);
-    table.add(two);
-    EXPECT_EQ(choices(table, 1, 2), (std::vector<std::uint32_t>{10, 10}));
-    EXPECT_EQ(choices(table, 2, 1), (std::vector<std::uint32_t>{20}));
-    EXPECT_EQ(table.sent(10), 2);
-    EXPECT_EQ(table.choose(0), 30u);  // 2, 1, 0 sent
-    EXPECT_EQ(table.choose(0), 20u);  // 2, 1, 1: after 30 the turn goes by 10 to 20
-    EXPECT_EQ(table.choose(0), 30u);  // 2, 2, 1
-}
-
-TEST(ReplicaTable, of_equally_loaded_endpoints_each_has_its_turn) {
-    ReplicaTable table(ReplicaPolicy::least_loaded, 1);
-    table.add(kThree);
-    EXPECT_EQ(choices(table, 0, 4), (std::vector<std::uint32_t>{20, 30, 10, 20}));
-}
-
-TEST(ReplicaTable, a_destination_without_endpoints_is_a_defect) {
-    ReplicaTable table(ReplicaPolicy::least_loaded, 0);
-    EXPECT_THROW(table.add({}), std::logic_error);
-    EXPECT_EQ(table.add(kThree), 0u);
-    EXPECT_EQ(table.sent(11), 0);
+TEST(UnevenSlots, IsTheReasonSaidWithTheNumbersFound) {
+    Case layer;
+    layer.model = small_model(9, 2);
+    EXPECT_EQ(error_of([&] { layer.run("tutel"); }),
+              "tutel cannot run this: it needs as many experts on every GPU, found 2 to 3 on each "
+              "of 4 (9 experts, 0 copies); so many more copies make it even: 3");
 }
 
 }  // namespace
-}  // namespace moehub::sim
+}  // namespace moehub::testing

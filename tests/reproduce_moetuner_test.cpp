@@ -25,7 +25,7 @@ LayoutEffect effect_by_hand(std::string_view layout, Ps all_to_all, Ps processin
     LayoutEffect one;
     one.layout = layout;
     one.system = "megatron-te";
-    one.all_to_all = {all_to_all, 2 * all_to_all, 3 * all_to_all};
+    one.collectives = {all_to_all, 2 * all_to_all, 3 * all_to_all};
     one.processing = {processing, 4 * processing, 5 * processing};
     one.layer.mean = all_to_all + processing;
     one.model = 100 * kMilli;

@@ -12,8 +12,8 @@ struct Placement {
 /// Expert by expert, as evenly as it goes: the first experts % ranks ranks have one more.
 Placement contiguous_placement(int experts, int ranks);
 
-/// The placement with `redundant` further copies for the experts that are asked for most (by
-/// rows per copy), each on the rank with the fewest expected rows that has no copy yet.
+/// The placement with `redundant` further copies for the experts that are asked for most (by rows
+/// per copy), each on the rank with the fewest expected rows that lacks it; slots stay even.
 Placement with_replicas(const Placement& placement, const std::vector<long long>& rows_of_expert,
                         int redundant);
 

@@ -52,6 +52,10 @@ Usual usual_systems(const LayerCase& layer) {
             out.push_back(published.name + " (whole models: moehub model --training)");
             continue;
         }
+        if (published.once_per_node && layer.machine.nodes == 1) {
+            out.push_back(published.name + " (in one node as without -relay)");
+            continue;
+        }
         if (published.narrow_experts() && !fp8) {
             out.push_back(published.name + " (computes in FP8: --fp8)");
             continue;

@@ -17,7 +17,10 @@ std::uint64_t source_column(GpuId gpu, std::uint32_t result) {
 }  // namespace
 
 HubLayer::HubLayer(MoeLayer& of)
-    : layer(of), all_ready(of.gpus.fabric), inputs_(of.input.placement.hosts.size()) {
+    : layer(of),
+      all_ready(of.gpus.fabric),
+      relay(of, [this](GpuId gpu, const CarriedRow& row) { return pass_on(gpu, row); }),
+      inputs_(of.input.placement.hosts.size()) {
     layer.gpus.add_statistics(
         [&gpus = layer.gpus] { return gpus.hub_statistics(HubUnits::moe_hub); });
     const bool whole_packets = layer.dispatch_bytes() % layer.gpus.fabric.link().payload == 0;
@@ -76,46 +79,82 @@ void HubLayer::add_expert(GpuId gpu, int expert) {
     experts_[gpu].push_back(std::move(made));
 }
 
+std::int64_t HubLayer::rows_stored(GpuId gpu) const {
+    const std::vector<Row>& rows = layer.rows_of(gpu);
+    return std::count_if(rows.begin(), rows.end(),
+                         [&](const Row& row) { return !relay.crosses(gpu, row); });
+}
+
+/// What crosses goes first: it has the longest way.
 Process HubLayer::send_rows(GpuId from, bool by_expert) {
-    const std::vector<Row>& rows = layer.rows_of(from);
+    const std::vector<HubRelay::Crossing> crossing = relay.crossings(from);
+    std::vector<const Row*> rows;
+    for (const Row& row : layer.rows_of(from))
+        if (!relay.crosses(from, row)) rows.push_back(&row);
     Sending sending;
     sending.sms = layer.system.sending_sms;
-    sending.rows = static_cast<std::int64_t>(rows.size());
+    sending.rows = static_cast<std::int64_t>(crossing.size() + rows.size());
     sending.read = static_cast<double>(layer.dispatch_bytes());
     sending.stored = sending.read * layer.shards();
     sending.table = sending.read * layer.tokens(from);
-    std::function<int(std::int64_t)> store = [this, from, by_expert, &rows](std::int64_t i) {
-        const Row& row = rows[static_cast<std::size_t>(i)];
+    std::function<int(std::int64_t)> store = [&](std::int64_t i) {
+        const auto at = static_cast<std::size_t>(i);
+        if (at < crossing.size()) {
+            relay.cross(from, crossing[at]);
+            return 1;
+        }
+        const Row& row = *rows[at - crossing.size()];
         return send(from, row,
                     by_expert ? counters_.sent_to + row.expert : all_ready.acknowledged());
     };
     co_await run_sending(layer, from, sending, store);
+    if (relay.active()) relay.tell_all(from, crossing);
 }
 
-/// A row and its source column to all shards of a copy of its expert.
+std::uint32_t HubLayer::copy_of(std::uint32_t expert, std::uint32_t rank) const {
+    const auto& hosts = layer.input.placement.hosts[expert];
+    const auto found = std::find(hosts.begin(), hosts.end(), static_cast<int>(rank));
+    return static_cast<std::uint32_t>(found - hosts.begin());
+}
+
+void HubLayer::store_at(GpuId from, sim::MallocId to, const Stored& row) {
+    sim::RowStore store;
+    store.to = to;
+    store.row_id = row.id;
+    store.bytes = layer.dispatch_bytes();
+    store.numbers = layer.books.input(row.token);
+    store.answered = row.answered;
+    const std::uint64_t source = source_column(from, row.result);
+    if (stores_per_row_ == 1) {
+        store_row_and_source(layer.endpoint(from), store, source);
+        return;
+    }
+    store_row(layer.endpoint(from), store);
+    store_source(layer.endpoint(from), store, source);
+}
+
+/// A row and its source column to all shards of a copy of its expert. Where rows cross once, the
+/// copy was chosen for all of a token's rows together.
 int HubLayer::send(GpuId from, const Row& row, sim::CounterId answered) {
-    const auto& hosts = layer.input.placement.hosts[row.expert];
-    const std::uint32_t rank = layer.gpus.hub(from).replicas().choose(row.expert);
-    const auto copy = std::find(hosts.begin(), hosts.end(), static_cast<int>(rank)) - hosts.begin();
+    const std::uint32_t rank =
+        relay.active() ? row.rank : layer.gpus.hub(from).replicas().choose(row.expert);
+    const auto shards = static_cast<std::uint32_t>(layer.shards());
     const std::uint32_t result =
-        ((row.token - layer.first_token(from)) * layer.top_k() + row.choice) *
-        static_cast<std::uint32_t>(layer.shards());
-    for (int shard = 0; shard < layer.shards(); ++shard) {
-        sim::RowStore store;
-        store.to = inputs_[row.expert][static_cast<std::size_t>(copy * layer.shards() + shard)];
-        store.row_id = row.id;
-        store.bytes = layer.dispatch_bytes();
-        store.numbers = layer.books.input(row.token);
-        store.answered = answered;
-        const std::uint64_t source = source_column(from, result);
-        if (stores_per_row_ == 1) {
-            store_row_and_source(layer.endpoint(from), store, source);
-            continue;
-        }
-        store_row(layer.endpoint(from), store);
-        store_source(layer.endpoint(from), store, source);
+        ((row.token - layer.first_token(from)) * layer.top_k() + row.choice) * shards;
+    for (std::uint32_t shard = 0; shard < shards; ++shard) {
+        const sim::MallocId to = inputs_[row.expert][copy_of(row.expert, rank) * shards + shard];
+        store_at(from, to, {row.id, row.token, result, answered});
     }
     return layer.shards();
+}
+
+/// A row of another node's token: its result comes back here.
+int HubLayer::pass_on(GpuId from, const CarriedRow& row) {
+    const std::uint32_t number = row.token * layer.top_k() + row.choice;
+    const auto rank = static_cast<std::uint32_t>(layer.rank_of(relay.target(row)));
+    const sim::MallocId to = inputs_[row.expert][copy_of(row.expert, rank)];
+    store_at(from, to, {number, row.token, HubRelay::kPassedOn | number, all_ready.acknowledged()});
+    return static_cast<int>(stores_per_row_);
 }
 
 std::int64_t HubLayer::stores(GpuId gpu) const {
@@ -150,13 +189,19 @@ void HubLayer::send_back(GpuId gpu, const LocalExpert& expert, std::uint32_t row
         if (!memory.complete(number)) check_row(gpu, expert, number);  // fails, and says why
         const std::uint64_t source = memory.source(number);
         const auto home = static_cast<GpuId>(source >> 32);
+        const auto place = static_cast<std::uint32_t>(source);
+        const double* numbers = layer.books.result(expert.expert, shard, memory.numbers(number));
+        if ((place & HubRelay::kPassedOn) != 0) {
+            relay.bring(gpu, home, place, numbers);
+            continue;
+        }
         sim::PlainStore result;
         result.to = results_[home];
-        result.row = static_cast<std::uint32_t>(source) + static_cast<std::uint32_t>(shard);
+        result.row = place + static_cast<std::uint32_t>(shard);
         result.bytes = layer.combine_bytes();
         result.arrived = counters_.results;
         result.answered = counters_.results_sent;
-        result.numbers = layer.books.result(expert.expert, shard, memory.numbers(number));
+        result.numbers = numbers;
         store(layer.endpoint(gpu), result);
     }
 }
@@ -174,7 +219,17 @@ void HubLayer::Starter::rows_ready(sim::RegionId region, std::uint32_t row_block
 
 void HubLayer::spawn_dam(GpuId gpu) {
     layer.gpus.hub(gpu).listen(starters_.emplace_back(*this, gpu));
-    all_ready.start(gpu, stores(gpu));
+    if (relay.active()) {
+        layer.endpoint(gpu).spawn("hub: rows of other nodes", start_all_ready(gpu));
+    } else {
+        all_ready.start(gpu, stores(gpu));
+    }
+}
+
+/// A GPU has sent everything when it has passed on all that crossed to it, too.
+Process HubLayer::start_all_ready(GpuId gpu) {
+    co_await relay.all_passed_on(gpu);
+    all_ready.start(gpu, stores(gpu) + relay.stores(gpu));
 }
 
 Process HubLayer::watch_experts(GpuId gpu) {
@@ -185,15 +240,22 @@ Process HubLayer::watch_experts(GpuId gpu) {
 Process HubLayer::results_ready(GpuId gpu) {
     sim::Endpoint& endpoint = layer.endpoint(gpu);
     co_await endpoint.until(counters_.results, results_of(gpu));
+    co_await relay.sums_back(gpu);
     co_await endpoint.delay(layer.input.machine.moe_hub.ready_latency);
     check_results(gpu);
 }
 
 void HubLayer::check_results(GpuId gpu) const {
     const sim::RowMemory& results = layer.gpus.hub(gpu).memory(results_[gpu].region);
-    for (std::uint32_t number = 0; number < results_of(gpu); ++number) {
-        if (number < results.rows() && results.complete(number)) continue;
-        throw std::logic_error(fmt::format("result {} of gpu {} has not come", number, gpu));
+    const auto shards = static_cast<std::uint32_t>(layer.shards());
+    for (const Row& row : layer.rows_of(gpu)) {
+        if (relay.crosses(gpu, row)) continue;
+        const std::uint32_t first =
+            ((row.token - layer.first_token(gpu)) * layer.top_k() + row.choice) * shards;
+        for (std::uint32_t number = first; number < first + shards; ++number) {
+            if (number < results.rows() && results.complete(number)) continue;
+            throw std::logic_error(fmt::format("result {} of gpu {} has not come", number, gpu));
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 /// A layer on GPUs whose hubs allocate addresses: regions for the experts' inputs, buffers for the
 /// results, and who is who. The programs on top are moe_hub.cpp and mh_base.cpp.
 #pragma once
+#include "layers/hub_relay.hpp"
 #include "layers/moe_layer.hpp"
 #include "sim/gpu/row_gemm.hpp"
 #include "sim/hub/all_ready.hpp"
@@ -47,10 +48,10 @@ class HubLayer {
     std::int64_t stores(GpuId gpu) const;
     std::vector<std::int64_t> stores_by_expert(GpuId gpu) const;
     std::vector<GpuId> gpus_with(std::uint32_t expert) const;
+    /// Rows of a GPU that are stored where they belong; the others cross once per node.
+    std::int64_t rows_stored(GpuId gpu) const;
     /// Results that come back to a GPU, and kernels that end on it: its experts and the shared.
-    std::int64_t results_of(GpuId gpu) const {
-        return static_cast<std::int64_t>(layer.rows_of(gpu).size()) * layer.shards();
-    }
+    std::int64_t results_of(GpuId gpu) const { return rows_stored(gpu) * layer.shards(); }
     std::int64_t kernels(GpuId gpu) const {
         return static_cast<std::int64_t>(experts_[gpu].size()) + 1;
     }
@@ -79,6 +80,7 @@ class HubLayer {
     void close_books();
 
     sim::AllReady all_ready;
+    HubRelay relay;
 
   private:
     struct Starter final : sim::ReadyListener {
@@ -90,6 +92,17 @@ class HubLayer {
 
     void add_expert(GpuId gpu, int expert);
     int send(GpuId from, const Row& row, sim::CounterId answered);
+    int pass_on(GpuId from, const CarriedRow& row);
+    /// A row to one shard of a copy of its expert, and where its result belongs.
+    struct Stored {
+        std::uint32_t id = 0;
+        std::uint32_t token = 0;
+        std::uint32_t result = 0;
+        sim::CounterId answered = 0;
+    };
+    void store_at(GpuId from, sim::MallocId to, const Stored& row);
+    std::uint32_t copy_of(std::uint32_t expert, std::uint32_t rank) const;
+    Process start_all_ready(GpuId gpu);
     void check_row(GpuId gpu, const LocalExpert& expert, std::uint32_t number) const;
     Process watch_experts(GpuId gpu);
 

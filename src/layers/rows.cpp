@@ -16,6 +16,16 @@ std::vector<Rows> permuted(MoeLayer& layer, GpuId gpu) {
     return buffers;
 }
 
+RowTargets::RowTargets(const MoeLayer& layer)
+    : top_k_(layer.top_k()), targets_(static_cast<std::size_t>(layer.rows())) {
+    for (std::uint32_t gpu = 0; gpu < layer.gpus.count(); ++gpu) {
+        for (const Row& row : layer.rows_of(static_cast<GpuId>(gpu))) {
+            targets_[std::size_t{row.token} * top_k_ + row.choice] =
+                layer.gpu_of(row.rank, layer.shard_of(static_cast<GpuId>(gpu)));
+        }
+    }
+}
+
 std::int64_t count_rows(const std::vector<Rows>& buffers) {
     std::int64_t rows = 0;
     for (const Rows& buffer : buffers) rows += static_cast<std::int64_t>(buffer.size());

@@ -11,6 +11,19 @@ CarriedRow carried(MoeLayer& layer, const Row& row);
 /// the GPU's own number among its sharers.
 std::vector<Rows> permuted(MoeLayer& layer, GpuId gpu);
 
+/// The GPU that computes each row: what those who pass rows on are told with them.
+class RowTargets {
+  public:
+    explicit RowTargets(const MoeLayer& layer);
+    GpuId of(const CarriedRow& row) const {
+        return targets_[std::size_t{row.token} * top_k_ + row.choice];
+    }
+
+  private:
+    std::size_t top_k_;
+    std::vector<GpuId> targets_;  ///< [token][choice]
+};
+
 std::int64_t count_rows(const std::vector<Rows>& rows);
 
 /// Rows for each expert of a GPU, in the order of experts_of.

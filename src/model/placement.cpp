@@ -14,14 +14,33 @@ double rows_per_copy(const Placement& placement, const Rows& rows, std::size_t e
     return static_cast<double>(rows[expert]) / static_cast<double>(placement.hosts[expert].size());
 }
 
-/// The expert with the most rows per copy that some rank lacks; with fewer copies, then with the
-/// lower number where rows are equal.
-std::size_t most_wanted(const Placement& placement, const Rows& rows) {
+/// Whether a rank has room for one more expert.
+using Room = std::vector<bool>;
+
+Room room_of(const Placement& placement, std::size_t slots) {
+    Room room;
+    for (const std::vector<int>& experts : experts_by_rank(placement))
+        room.push_back(experts.size() < slots);
+    return room;
+}
+
+bool has(const std::vector<int>& hosts, int rank) {
+    return std::binary_search(hosts.begin(), hosts.end(), rank);
+}
+
+bool lacking_somewhere(const std::vector<int>& hosts, const Room& room) {
+    for (std::size_t rank = 0; rank < room.size(); ++rank)
+        if (room[rank] && !has(hosts, static_cast<int>(rank))) return true;
+    return false;
+}
+
+/// The expert with the most rows per copy that some rank with room lacks; with fewer copies, then
+/// with the lower number where rows are equal. None: the number of experts.
+std::size_t most_wanted(const Placement& placement, const Rows& rows, const Room& room) {
     const auto& hosts = placement.hosts;
-    const auto ranks = static_cast<std::size_t>(placement.ranks);
     std::size_t best = hosts.size();
     for (std::size_t expert = 0; expert < hosts.size(); ++expert) {
-        if (hosts[expert].size() == ranks) continue;
+        if (!lacking_somewhere(hosts[expert], room)) continue;
         if (best == hosts.size()) {
             best = expert;
             continue;
@@ -43,17 +62,22 @@ std::vector<double> expected_rows(const Placement& placement, const Rows& rows) 
     return expected;
 }
 
-void add_copy(Placement& placement, const Rows& rows, std::size_t expert) {
-    auto& hosts = placement.hosts[expert];
+/// Returns whether a rank with fewer than `slots` experts could take one.
+bool add_copy(Placement& placement, const Rows& rows, std::size_t slots) {
+    const Room room = room_of(placement, slots);
+    const std::size_t expert = most_wanted(placement, rows, room);
+    if (expert == placement.hosts.size()) return false;
+    std::vector<int>& hosts = placement.hosts[expert];
     const auto expected = expected_rows(placement, rows);
     int best = -1;
     for (int rank = 0; rank < placement.ranks; ++rank) {
-        if (std::binary_search(hosts.begin(), hosts.end(), rank)) continue;
+        if (!room[static_cast<std::size_t>(rank)] || has(hosts, rank)) continue;
         if (best < 0 ||
             expected[static_cast<std::size_t>(rank)] < expected[static_cast<std::size_t>(best)])
             best = rank;
     }
     hosts.insert(std::upper_bound(hosts.begin(), hosts.end(), best), best);
+    return true;
 }
 
 void check_rows(const Placement& placement, const Rows& rows) {
@@ -94,8 +118,11 @@ Placement with_replicas(const Placement& placement, const std::vector<long long>
                         "ranks, a copy each at most)",
                         redundant, room, placement.hosts.size(), placement.ranks));
     Placement result = placement;
+    const long long copies =
+        placement.ranks * static_cast<long long>(placement.hosts.size()) - room;
+    long long slots = (copies + redundant + placement.ranks - 1) / placement.ranks;
     for (int copy = 0; copy < redundant; ++copy)
-        add_copy(result, rows_of_expert, most_wanted(result, rows_of_expert));
+        while (!add_copy(result, rows_of_expert, static_cast<std::size_t>(slots))) ++slots;
     return result;
 }
 

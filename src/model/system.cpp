@@ -35,6 +35,8 @@ Fields fields_of(SystemSpec& s) {
         {"nic_only", &s.nic_only, flag, {}, "rows take NICs inside a node, too"},
         {"qp_rate", &s.qp_rate, rate, {0, 1e15}, "to one GPU of another node; 0: the NIC's"},
         {"copy_share", &s.copy_share, number, {0.01, 1}, "of an SM's rate in plain copies"},
+        {"once_per_node", &s.once_per_node, flag, {}, "rows cross, and their node passes them on"},
+        {"pxn", &s.pxn, flag, {}, "rows leave a node by the NIC of their target's rail"},
         {"group_gpus", &s.group_gpus, count, {1, 4096}, "that exchange rows in one step"},
         {"chunks", &s.chunks, count, {1, 1024}, "pieces in which rows travel"},
         {"host_waits", &s.host_waits, flag, {}, "for the counts, before it goes on"},

@@ -15,10 +15,31 @@ namespace {
 /// train does not show.
 constexpr int kLeastLines = 8;
 
-bool uneven(const Placement& placement) {
-    const auto experts = experts_by_rank(placement);
-    return std::any_of(experts.begin(), experts.end(),
-                       [&](const auto& some) { return some.size() != experts.front().size(); });
+/// Experts on a rank, copies included.
+struct Slots {
+    std::size_t fewest = 0;
+    std::size_t most = 0;
+    std::size_t all = 0;
+};
+
+Slots slots_of(const Placement& placement) {
+    Slots slots{placement.hosts.size(), 0, 0};
+    for (const std::vector<int>& experts : experts_by_rank(placement)) {
+        slots.fewest = std::min(slots.fewest, experts.size());
+        slots.most = std::max(slots.most, experts.size());
+        slots.all += experts.size();
+    }
+    return slots;
+}
+
+std::string why_uneven(const Placement& placement) {
+    const Slots slots = slots_of(placement);
+    const auto ranks = static_cast<std::size_t>(placement.ranks);
+    return fmt::format(
+        "it needs as many experts on every GPU, found {} to {} on each of {} ({} experts, {} "
+        "copies); so many more copies make it even: {}",
+        slots.fewest, slots.most, ranks, placement.hosts.size(), slots.all - placement.hosts.size(),
+        slots.most * ranks - slots.all);
 }
 
 /// Why the card cannot compute experts in the format; empty: it can.
@@ -59,11 +80,15 @@ void check_needs(const LayerInput& in, const SystemSpec& system, const Needs& ne
         fail("link.ack_flits: found 0, allowed 1 or more: switches merge acknowledgements");
     if (needs.whole_experts && options.tensor_parallel > 1)
         fail(fmt::format("experts are whole, found {} GPUs for each", options.tensor_parallel));
-    if (needs.even_experts && uneven(in.placement))
-        fail(
-            fmt::format("it needs the same number of experts on each of the {} GPUs, found {} "
-                        "experts and an uneven placement",
-                        in.placement.ranks, in.model.experts));
+    const Slots slots = slots_of(in.placement);
+    if (needs.even_experts && slots.fewest < slots.most) fail(why_uneven(in.placement));
+    if (system.once_per_node && options.tensor_parallel > 1)
+        fail(fmt::format("once_per_node: experts are whole, found {} GPUs for each",
+                         options.tensor_parallel));
+    if (system.once_per_node &&
+        (system.communication_sms < 1 || system.communication_sms >= in.machine.gpu.sms))
+        fail(fmt::format("once_per_node: rows are passed on by {} SMs, allowed: 1 to {}",
+                         system.communication_sms, in.machine.gpu.sms - 1));
     if (needs.sends && system.sending_sms < 1) fail("sending_sms: found 0, allowed: 1 or more");
     if (needs.combines && system.combining_sms < 1)
         fail("combining_sms: found 0, allowed: 1 or more");

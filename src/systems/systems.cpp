@@ -38,6 +38,8 @@ const std::vector<Program>& programs() {
          {.one_gpu = true, .whole_experts = true, .computes = true, .plain = true},
          {}},
         {"megatron-te", "megatron_te.cpp", run_megatron_te, {}, {}},
+        {"all-to-all", "all_to_all.cpp", run_all_to_all, {.whole_experts = true}, {"pxn"}},
+        {"hierarchical", "hierarchical.cpp", run_hierarchical, {.whole_experts = true}, {}},
         {"fastermoe",
          "fastermoe.cpp",
          run_fastermoe,
@@ -167,7 +169,7 @@ const std::vector<Program>& programs() {
          "moe_hub.cpp",
          run_moe_hub,
          {.computes = true, .sends = true, .as_sent = true},
-         {"stores", "sending_sms"}},
+         {"stores", "sending_sms", "once_per_node", "communication_sms"}},
         {"mh-base",
          "mh_base.cpp",
          run_mh_base,
@@ -182,13 +184,37 @@ constexpr std::string_view kEveryones[] = {"host", "fused_activation", "expert_f
                                            "dispatch_element"};
 
 /// In the order in which they are listed; presets/systems has one of each.
-constexpr std::string_view kSystems[] = {
-    "ideal",         "torch",          "megatron-te",    "fastermoe",        "tutel",
-    "ccfuser",       "comet",          "deepep",         "deepep-single-qp", "dualpipe",
-    "deepep-ll",     "deepep-ll-rdma", "deepep-v2",      "hybrid-ep",        "one-sided",
-    "flashdmoe",     "mega-moe",       "nvls",           "dysharp",          "dysharp-basic",
-    "dysharp-comet", "fusion-only",    "steps-only",     "moe-hub",          "mh-base",
-    "mh-pkt",        "mh-dep",         "moe-hub+dysharp"};
+constexpr std::string_view kSystems[] = {"ideal",
+                                         "torch",
+                                         "megatron-te",
+                                         "all-to-all",
+                                         "hierarchical",
+                                         "fastermoe",
+                                         "tutel",
+                                         "ccfuser",
+                                         "comet",
+                                         "deepep",
+                                         "deepep-single-qp",
+                                         "dualpipe",
+                                         "deepep-ll",
+                                         "deepep-ll-rdma",
+                                         "deepep-v2",
+                                         "hybrid-ep",
+                                         "one-sided",
+                                         "flashdmoe",
+                                         "mega-moe",
+                                         "nvls",
+                                         "dysharp",
+                                         "dysharp-basic",
+                                         "dysharp-comet",
+                                         "fusion-only",
+                                         "steps-only",
+                                         "moe-hub",
+                                         "moe-hub-relay",
+                                         "mh-base",
+                                         "mh-pkt",
+                                         "mh-dep",
+                                         "moe-hub+dysharp"};
 
 const Program& program_of(const SystemSpec& system) {
     std::vector<std::string> names;

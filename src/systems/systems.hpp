@@ -9,6 +9,8 @@ using namespace layers;
 LayerResult run_ideal(const Job& job);
 LayerResult run_torch(const Job& job);
 LayerResult run_megatron_te(const Job& job);
+LayerResult run_all_to_all(const Job& job);
+LayerResult run_hierarchical(const Job& job);
 LayerResult run_fastermoe(const Job& job);
 LayerResult run_tutel(const Job& job);
 LayerResult run_ccfuser(const Job& job);

@@ -1,4 +1,5 @@
-// MoE-Hub's layer: no counts, no shuffling, no polling.
+// MoE-Hub's layer: no counts, no shuffling, no polling. With `once_per_node` a token crosses to
+// each node once, and SMs there pass it on (hub_relay.hpp).
 #include "layers/expert_kernels.hpp"
 #include "layers/hub_layer.hpp"
 #include "layers/rows.hpp"
@@ -14,6 +15,7 @@ Process produce(HubLayer& hub, GpuId gpu) {
     co_await hub.layer.host(gpu).launch(3);  // the experts' GEMMs, which wait for rows; the stores
     hub.communication(gpu, true);
     hub.layer.endpoint(gpu).spawn("shared experts", hub.run_shared(gpu));
+    if (hub.relay.active()) hub.layer.endpoint(gpu).spawn("relay", hub.relay.run(gpu));
     co_await hub.send_rows(gpu, false);
 }
 
