@@ -21,6 +21,7 @@ struct Attention {
     int v_head_dim = 0;        ///< mla
     int window = 0;            ///< tokens a windowed layer looks back; 0: all layers see everything
     int window_layers = 0;     ///< how many layers are windowed
+    bool qk_norm = false;      ///< queries and keys pass a norm, head by head
 };
 
 struct Model {

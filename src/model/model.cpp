@@ -24,6 +24,7 @@ Fields fields_of(Attention& a) {
         {"v_head_dim", &a.v_head_dim, Kind::count, kHeads, "mla", optional},
         {"window", &a.window, Kind::count, {0, 1 << 30}, "tokens; 0: unlimited", optional},
         {"window_layers", &a.window_layers, Kind::count, kLayers, "layers it holds for", optional},
+        {"qk_norm", &a.qk_norm, Kind::flag, {}, "a norm of queries and keys", optional},
     };
 }
 

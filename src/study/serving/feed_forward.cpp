@@ -4,7 +4,8 @@
 namespace moehub {
 namespace {
 
-constexpr double kHalf = 2;  ///< bytes of a bf16
+constexpr double kHalf = 2;   ///< bytes of a bf16
+constexpr double kNorms = 2;  ///< small kernels of a norm of queries and keys
 
 /// Both products of an FFN that `tp` GPUs share.
 void write_ffn(OperatorWriter& writer, const std::string& name, OperatorKind kind, double count,
@@ -46,9 +47,10 @@ void write_ends(OperatorWriter& writer, const RankLoad& load) {
     const double row = kHalf * model.hidden;
     const auto tokens = static_cast<double>(load.tokens);
     const bool latent = model.attention.kind == Attention::Kind::mla;
-    const double kernels =
-        (engine.small_kernels + (latent ? writer.overheads().mla_kernels : 0)) * model.layers +
-        writer.overheads().moe_kernels * model.moe_layers();
+    const double kernels = (engine.small_kernels + (latent ? writer.overheads().mla_kernels : 0) +
+                            (model.attention.qk_norm ? kNorms : 0)) *
+                               model.layers +
+                           writer.overheads().moe_kernels * model.moe_layers();
     writer.small("norms and activations", OperatorKind::small, kernels, 2 * row * tokens);
     const auto outputs = static_cast<double>(load.outputs);
     const std::int64_t vocab = (model.vocab + tp - 1) / tp;

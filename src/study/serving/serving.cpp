@@ -96,7 +96,7 @@ Serving serving_on(const Machine& machine, const Model& model, const EngineSpec&
     const int gpus = machine.gpus();
     const int ranks = gpus / setup.expert_tp;
     serving.what = {machine, model, engine, {}, {}};
-    serving.what.formats = checkpoint_formats(model, machine.gpu, setup.weights);
+    serving.what.formats = engine_formats(engine, model, machine.gpu, setup.weights);
     serving.what.layout = {setup.attention_tp, gpus / setup.attention_tp, setup.expert_tp, ranks};
     serving.routing = setup.routing;
     if (model.moe_layers() > 0)
