@@ -29,8 +29,9 @@ enum class BatchOverlap {
 std::string_view name_of(BatchOverlap overlap);  ///< "two-batch"
 
 struct Serving {
-    ServingCase what;          ///< its layout takes all GPUs of its machine
-    RoutingSpec routing;       ///< of a MoE layer's tokens
+    ServingCase what;                 ///< its layout takes all GPUs of its machine
+    RoutingSpec routing;              ///< of a MoE layer's tokens
+    std::optional<Routing> recorded;  ///< instead: its first layer, over and over
     Placement placement;       ///< of experts on the layout's moe_ep ranks; unused of a dense model
     bool prefill = false;      ///< prompts are read; false: each request decodes its next token
     std::int64_t context = 0;  ///< tokens that a request has in the cache; or of a prompt
@@ -54,6 +55,10 @@ struct ServingSetup {
 };
 Serving serving_on(const Machine& machine, const Model& model, const EngineSpec& engine,
                    const ServingSetup& setup = {});
+
+/// As EPLB places experts for the routing's first layer: as many slots on every rank, at least
+/// `copies` of them for copies, none empty.
+Placement eplb_placement(const Routing& routing, int ranks, int copies);
 
 /// Throws InputError: nothing to do, weights or cache that do not fit (with what would), halves of
 /// nothing.

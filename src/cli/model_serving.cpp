@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 namespace moehub {
 namespace {
@@ -87,11 +88,40 @@ std::string weights_of(const ModelArguments& arguments, const Machine& machine) 
     return arguments.serving.weights.value_or(usual);
 }
 
+/// A file of routing, not a generator.
+bool is_recorded(const LayerArguments& layer) {
+    if (!layer.routing) return false;
+    try {
+        parse_routing(*layer.routing);
+        return false;
+    } catch (const InputError&) {
+        std::error_code absent;
+        const std::string file = layer.routing->substr(0, layer.routing->rfind(':'));
+        return std::filesystem::exists(*layer.routing, absent) ||
+               std::filesystem::exists(file, absent);
+    }
+}
+
+/// Recorded tokens and a layout's experts, of the layer that stands for all.
+void use_recorded(Serving& serving, LayerArguments layer, int copies) {
+    const bool recorded = is_recorded(layer);
+    if (!recorded && !layer.layout) return;
+    layer.machine = layer.machine.value_or(kUsualMachine);
+    layer.model = layer.model.value_or(kUsualModel);
+    if (!layer.layout) layer.replicas.reset();
+    const LayerCase made = load_layer(layer, LayoutLayer::mean);
+    if (recorded) serving.recorded = made.routing;
+    serving.placement = layer.layout
+                            ? made.placement
+                            : eplb_placement(made.routing, serving.what.layout.moe_ep, copies);
+}
+
 Serving load_serving(const ModelArguments& arguments, const Machine& machine) {
     const ServingArguments& asked = arguments.serving;
     const LayerArguments& layer = arguments.layer;
     const Model model = model_of(layer, layer.model.value_or(kUsualModel));
-    RoutingSpec routing = parse_routing(layer.routing.value_or("uniform"));
+    RoutingSpec routing;
+    if (!is_recorded(layer)) routing = parse_routing(layer.routing.value_or("uniform"));
     if (layer.seed)
         routing.seed = static_cast<std::uint64_t>(count_of("--seed", *layer.seed, {0, 1L << 62}));
     const int gpus = machine.gpus();
@@ -111,6 +141,7 @@ Serving load_serving(const ModelArguments& arguments, const Machine& machine) {
     setup.routing = routing;
     Serving serving =
         serving_on(machine, model, load_engine(asked.engine.value_or(kUsualEngine)), setup);
+    use_recorded(serving, layer, setup.copies);
     if (asked.cache) serving.what.formats.cache = format_named("--cache", *asked.cache);
     serving.prefill = asked.prefill;
     const std::string_view option = asked.prefill ? "--prompt" : "--context";

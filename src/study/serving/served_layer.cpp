@@ -16,7 +16,9 @@ LayerInput layer_of(const Serving& serving, std::int64_t tokens_per_gpu) {
     input.machine.gpu = with_kernels(input.machine.gpu, serving.what.engine.dispatched);
     if (serving.overlap != BatchOverlap::single_batch)
         input.model.shared_experts = input.model.shared_ffn = 0;
-    input.routing = make_routing(serving.routing, input.model, tokens_per_gpu * serving.gpus());
+    const std::int64_t tokens = tokens_per_gpu * serving.gpus();
+    input.routing = serving.recorded ? one_layer(*serving.recorded, 0, tokens)
+                                     : make_routing(serving.routing, input.model, tokens);
     return input;
 }
 

@@ -16,27 +16,6 @@ namespace {
 
 constexpr double kGigabyte = 1e9;
 
-/// As many slots on every GPU; those that experts leave empty hold copies of the busiest.
-Placement placed(const Model& model, int ranks, int copies, const RoutingSpec& routing) {
-    const int slots = (model.experts + copies + ranks - 1) / ranks * ranks;
-    if (slots == model.experts) return contiguous_placement(model.experts, ranks);
-    constexpr std::int64_t kSample = 65536;  // tokens
-    const Routing sample = make_routing(routing, model, kSample);
-    Matrix rows(1, model.experts);
-    for (const std::uint16_t expert : sample.chosen) ++rows(0, expert);
-    const EplbResult packed = eplb(rows, {.slots = slots, .gpus = ranks});
-    Placement placement{ranks, {}};
-    placement.hosts.resize(static_cast<std::size_t>(model.experts));
-    const int each = slots / ranks;
-    for (int slot = 0; slot < slots; ++slot) {
-        const auto expert =
-            static_cast<std::size_t>(packed.expert_of[0][static_cast<std::size_t>(slot)]);
-        std::vector<int>& hosts = placement.hosts[expert];
-        if (hosts.empty() || hosts.back() != slot / each) hosts.push_back(slot / each);
-    }
-    return placement;
-}
-
 /// With the slots that the placement gives the fullest GPU.
 ServingMemory memory_of(const Serving& serving) {
     ServingMemory memory = serving_memory(serving.what);
@@ -90,6 +69,23 @@ std::int64_t Serving::tokens_per_gpu() const {
     return batch_per_gpu * (prefill ? context : 1 + drafts);
 }
 
+Placement eplb_placement(const Routing& routing, int ranks, int copies) {
+    const int slots = (routing.experts + copies + ranks - 1) / ranks * ranks;
+    Matrix rows(1, routing.experts);
+    for (std::int64_t token = 0; token < routing.tokens; ++token)
+        for (const std::uint16_t expert : routing.chosen_by(0, token)) ++rows(0, expert);
+    const EplbResult packed = eplb(rows, {.slots = slots, .gpus = ranks});
+    Placement placement{ranks, {}};
+    placement.hosts.resize(static_cast<std::size_t>(routing.experts));
+    const int each = slots / ranks;
+    for (int slot = 0; slot < slots; ++slot) {
+        const int expert = packed.expert_of[0][static_cast<std::size_t>(slot)];
+        std::vector<int>& hosts = placement.hosts[static_cast<std::size_t>(expert)];
+        if (hosts.empty() || hosts.back() != slot / each) hosts.push_back(slot / each);
+    }
+    return placement;
+}
+
 Serving serving_on(const Machine& machine, const Model& model, const EngineSpec& engine,
                    const ServingSetup& setup) {
     Serving serving;
@@ -99,8 +95,12 @@ Serving serving_on(const Machine& machine, const Model& model, const EngineSpec&
     serving.what.formats = engine_formats(engine, model, machine.gpu, setup.weights);
     serving.what.layout = {setup.attention_tp, gpus / setup.attention_tp, setup.expert_tp, ranks};
     serving.routing = setup.routing;
-    if (model.moe_layers() > 0)
-        serving.placement = placed(model, ranks, setup.copies, setup.routing);
+    if (model.moe_layers() == 0) return serving;
+    constexpr std::int64_t kSample = 65536;  // tokens
+    const bool full = setup.copies == 0 && model.experts % ranks == 0;
+    serving.placement =
+        full ? contiguous_placement(model.experts, ranks)
+             : eplb_placement(make_routing(setup.routing, model, kSample), ranks, setup.copies);
     return serving;
 }
 
