@@ -108,7 +108,7 @@ TEST(Nccl, it_chooses_as_its_estimates_say) {
                            Element element = Element::half) {
         const sim::NcclCall call{op, bytes, element};
         return sim::name_of(sim::choose(load_machine(name), static_cast<std::uint32_t>(gpus), call),
-                            op);
+                            op, false);
     };
     EXPECT_EQ(chosen("dgx-h100", 8, Op::all_gather, 4 * kMiB), "ring, LL");
     EXPECT_EQ(chosen("dgx-h100", 8, Op::all_gather, 8 * kMiB), "ring, LL128");
