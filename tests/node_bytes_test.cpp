@@ -1,5 +1,6 @@
 // Are the bytes on every GPU's NIC those that each way of crossing between nodes must send, to the
 // flit? Written from what the systems say they do, for two nodes of four GPUs.
+#include "error_of.hpp"
 #include "small_layer.hpp"
 
 #include <functional>
@@ -177,6 +178,28 @@ TEST_P(NicBytes, are_the_closed_form) {
             }
         }
     }
+}
+
+TEST(OncePerNode, is_the_plain_system_in_one_node) {
+    Case layer;
+    layer.routing = "zipf:1";
+    EXPECT_EQ(layer.run("moe-hub-relay").time, layer.run("moe-hub").time);
+}
+
+TEST(OncePerNode, says_what_it_cannot_run) {
+    Case layer;
+    layer.options.tensor_parallel = 2;
+    EXPECT_EQ(error_of([&] { layer.run("moe-hub-relay"); }),
+              "moe-hub-relay cannot run this: once_per_node: experts are whole, found 2 GPUs for "
+              "each");
+    layer.options.tensor_parallel = 1;
+    SystemSpec system = load_system("moe-hub-relay");
+    system.communication_sms = 0;
+    const Routing routing = make_routing({}, layer.model, layer.tokens);
+    const LayerInput input{layer.machine, layer.model, routing, contiguous_placement(8, 4)};
+    EXPECT_EQ(error_of([&] { check_layer(input, system, layer.options); }),
+              "moe-hub-relay cannot run this: once_per_node: rows are passed on by 0 SMs, allowed: "
+              "1 to 131");
 }
 
 }  // namespace
