@@ -63,7 +63,8 @@ TEST_F(Cli, IsAMisspeltNameAnsweredWithTheNearest) {
                    "--op: found \"all_reduc\", allowed: all_to_all, all_gather, reduce_scatter, "
                    "all_reduce; did you mean \"all_reduce\"?");
     expect_refused("collective --algorithm tree",
-                   "--algorithm: found \"tree\", allowed: direct, ring, nvls, auto, one-shot");
+                   "--algorithm: found \"tree\", allowed: direct, ring, nvls, auto, one-shot, "
+                   "nvls-tree, collnet");
     expect_refused("collective --grain flit", "--grain: found \"flit\", allowed: packet, row");
 }
 

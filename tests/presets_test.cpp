@@ -28,7 +28,7 @@ std::string set_error(const std::string& override_text) {
 }
 
 TEST(Presets, EveryMachineLoadsPrintsAndLoadsBackEqual) {
-    EXPECT_EQ(preset_names("machines").size(), 11u);
+    EXPECT_EQ(preset_names("machines").size(), 13u);
     for (const std::string& name : preset_names("machines")) {
         const Machine machine = load_machine(name);
         EXPECT_EQ(machine.name, name);

@@ -127,7 +127,7 @@ TEST(Validate, AreCollectivesThatCannotRunSkippedByName) {
     EXPECT_EQ(result.skipped[0].name, "dgx-h1000");
     EXPECT_EQ(result.skipped[1].name, "all_reduce tree");
     EXPECT_EQ(result.skipped[1].why,
-              "unknown algorithm; known: direct, ring, nvls, auto, one-shot");
+              "unknown algorithm; known: direct, ring, nvls, auto, one-shot, nvls-tree, collnet");
     EXPECT_EQ(result.skipped[2].name, "broadcast ring");
     EXPECT_EQ(result.skipped[3].name, "all_to_all ring");
     for (const auto& one : result.skipped) EXPECT_FALSE(one.why.empty());

@@ -117,14 +117,14 @@ struct NcclCosts {
     Ps peer_hop = 3'500 * kNs;  ///< of what is sent by Simple: as its hop, its own waits included
     double peer_rate = 20e9;    ///< bytes/s of each
     double peer_copy = 35.4e9;  ///< bytes/s of each, out of its buffer into the user's
-    Ps switch_start = 12'600 * kNs;  ///< as start, of an in-switch all-reduce
-    Ps switch_pair = 100 * kNs;      ///< more of it, for each pair of GPUs, counted both ways
+    Ps switch_start = 13'900 * kNs;  ///< as start, of an in-switch all-reduce
+    Ps switch_pair = 80 * kNs;       ///< more of it, for each pair of GPUs, counted both ways
     Ps switch_wave = 3'000 * kNs;    ///< between waves of its chunks
     /// NCCL's own estimate of in-switch reduction, by which it chooses.
     double switch_rate = 60e9;        ///< bytes/s, at most, of the channel that a GPU heads
     double switch_efficiency = 0.85;  ///< of it
     int net_rings = 8;                ///< between nodes: rings, each through a NIC of every node
-    Ps net_hop = 2'000 * kNs;     ///< of what goes through NICs, beyond the fabric's: their proxies
+    Ps net_hop = 3'000 * kNs;     ///< of what goes through NICs, beyond the fabric's: their proxies
     Ps net_start = 20'000 * kNs;  ///< more, of a call between nodes: proxies take up their work
     Ps one_shot_start = 2'200 * kNs;  ///< as start, of TensorRT-LLM's one-shot all-reduce
     double one_shot_memory = 2.5e12;  ///< bytes/s at which its buffers are read and cleared
