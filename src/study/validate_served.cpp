@@ -98,7 +98,7 @@ std::optional<double> part_of_layer(const ServedRow& row, const Serving& serving
     for (const StepOperator& one : step.operators)
         if (one.kind != OperatorKind::host) kernels += one.count;
     const double launches =
-        kernels / layers * to_seconds(serving.what.machine.gpu.kernels.graph_launch);
+        kernels / layers * to_seconds(serving.what.machine.gpu.overheads.graph_launch);
     if (row.part == "launch overhead") return launches;
     if (row.part == "other kernels") return part_seconds(step, row.part) / layers - launches;
     if (row.part == "routed experts (MoE)") return part_seconds(step, row.part) / moe_layers;
