@@ -1,5 +1,3 @@
-#include "cli/model_serving.hpp"
-
 #include "cli/model_arguments.hpp"
 #include "cli/output.hpp"
 #include "cli/values.hpp"
@@ -8,164 +6,20 @@
 #include "report/table.hpp"
 
 #include <moehub/compare.hpp>
-#include <moehub/presets.hpp>
 
 #include <algorithm>
-#include <cmath>
-#include <filesystem>
 
 namespace moehub {
 namespace {
 
-constexpr const char* kUsualMachine = "dgx-h200";
-constexpr const char* kUsualModel = "deepseek-v3";
-constexpr const char* kUsualEngine = "sglang";
 constexpr const char* kEngine = "engine";  ///< among systems: its own MoE layers
-constexpr std::int64_t kMostContext = 1 << 24;
 constexpr std::int64_t kMostBatch = 1 << 20;
-
-NumberFormat format_named(std::string_view option, const std::string& name) {
-    std::optional<NumberFormat> found;
-    std::vector<std::string_view> names;
-    for (const NumberFormat format :
-         {NumberFormat::bf16, NumberFormat::fp8, NumberFormat::fp8_block, NumberFormat::nvfp4,
-          NumberFormat::w4a16}) {
-        names.push_back(name_of(format));
-        if (name == names.back()) found = format;
-    }
-    return named(option, name, found, names);
-}
-
-BatchOverlap overlap_named(const std::string& name) {
-    std::optional<BatchOverlap> found;
-    for (const BatchOverlap one :
-         {BatchOverlap::none, BatchOverlap::single_batch, BatchOverlap::two_batch})
-        if (name == name_of(one)) found = one;
-    return named("--overlap", name, found, {"none", "single-batch", "two-batch"});
-}
 
 std::vector<std::int64_t> counts_of(std::string_view option, const std::string& text,
                                     std::int64_t most) {
     std::vector<std::int64_t> counts;
     for (const std::string& one : listed(text)) counts.push_back(count_of(option, one, {1, most}));
     return counts;
-}
-
-/// Tokens that a step gives each request: one, and the guesses that were right.
-void set_tokens_per_step(Serving& serving, const std::string& text) {
-    constexpr double kMost = 9;
-    constexpr std::string_view kAllowed = "tokens a step, 1 to 9";
-    const double tokens = number_of("--mtp", text, kMost, kAllowed);
-    if (tokens < 1)
-        throw InputError(
-            fmt::format("--mtp: found {}, allowed: {}", moehub::quoted(text), kAllowed));
-    serving.accepted = tokens - 1;
-    serving.drafts = static_cast<int>(std::ceil(serving.accepted));
-}
-
-/// Options of simulated training and of layers that a served model does not have.
-void refuse_others(const ModelArguments& arguments) {
-    const LayerArguments& layer = arguments.layer;
-    const std::pair<const char*, bool> others[] = {
-        {"--training", arguments.training},
-        {"--sequence", arguments.sequence.has_value()},
-        {"--graphs", arguments.graphs},
-        {"--attention-system", arguments.attention_system.has_value()},
-        {"--overlap-gradients", arguments.overlap_gradients},
-        {"--tokens", layer.tokens.has_value()},
-        {"--host", layer.host.has_value()},
-        {"--fp8", layer.fp8},
-        {"--kernels", layer.kernels != "torch"},
-    };
-    for (const auto& [option, typed] : others)
-        if (typed)
-            throw InputError(fmt::format("{}: found with --{}, allowed: without it", option,
-                                         arguments.serving.decode ? "decode" : "prefill"));
-}
-
-std::string weights_of(const ModelArguments& arguments, const Machine& machine) {
-    const std::string usual = machine.gpu.fp8_flops > 0 ? "fp8" : "bf16";
-    return arguments.serving.weights.value_or(usual);
-}
-
-/// A file of routing, not a generator.
-bool is_recorded(const LayerArguments& layer) {
-    if (!layer.routing) return false;
-    try {
-        parse_routing(*layer.routing);
-        return false;
-    } catch (const InputError&) {
-        std::error_code absent;
-        const std::string file = layer.routing->substr(0, layer.routing->rfind(':'));
-        return std::filesystem::exists(*layer.routing, absent) ||
-               std::filesystem::exists(file, absent);
-    }
-}
-
-/// Recorded tokens and a layout's experts, of the layer that stands for all.
-void use_recorded(Serving& serving, LayerArguments layer, int copies) {
-    const bool recorded = is_recorded(layer);
-    if (!recorded && !layer.layout) return;
-    layer.machine = layer.machine.value_or(kUsualMachine);
-    layer.model = layer.model.value_or(kUsualModel);
-    if (!layer.layout) layer.replicas.reset();
-    const LayerCase made = load_layer(layer, LayoutLayer::mean);
-    if (recorded) serving.recorded = made.routing;
-    serving.placement = layer.layout
-                            ? made.placement
-                            : eplb_placement(made.routing, serving.what.layout.moe_ep, copies);
-}
-
-Serving load_serving(const ModelArguments& arguments, const Machine& machine) {
-    const ServingArguments& asked = arguments.serving;
-    const LayerArguments& layer = arguments.layer;
-    const Model model = model_of(layer, layer.model.value_or(kUsualModel));
-    RoutingSpec routing;
-    if (!is_recorded(layer)) routing = parse_routing(layer.routing.value_or("uniform"));
-    if (layer.seed)
-        routing.seed = static_cast<std::uint64_t>(count_of("--seed", *layer.seed, {0, 1L << 62}));
-    const int gpus = machine.gpus();
-    const auto group = [&](std::string_view option, const std::optional<std::string>& text) {
-        const auto count = static_cast<int>(count_of(option, text.value_or("1"), {1, gpus}));
-        if (gpus % count == 0) return count;
-        throw InputError(
-            fmt::format("{}: found {}, allowed: divisors of the {} GPUs", option, count, gpus));
-    };
-    ServingSetup setup;
-    setup.weights = format_named("--weights", weights_of(arguments, machine));
-    setup.attention_tp = group("--attention-tp", arguments.attention_gpus);
-    setup.expert_tp = group("--tp", layer.tensor_parallel);
-    const std::int64_t most_copies = std::max(1, model.experts) * (std::int64_t{gpus} - 1);
-    setup.copies =
-        static_cast<int>(count_of("--replicas", layer.replicas.value_or("0"), {0, most_copies}));
-    setup.routing = routing;
-    Serving serving =
-        serving_on(machine, model, load_engine(asked.engine.value_or(kUsualEngine)), setup);
-    use_recorded(serving, layer, setup.copies);
-    if (asked.cache) serving.what.formats.cache = format_named("--cache", *asked.cache);
-    serving.prefill = asked.prefill;
-    const std::string_view option = asked.prefill ? "--prompt" : "--context";
-    const std::optional<std::string>& text = asked.prefill ? asked.prompt : asked.context;
-    if (!text) throw InputError(fmt::format("{}: found nothing, allowed: tokens", option));
-    serving.context = count_of(option, *text, {1, kMostContext});
-    if (asked.overlap) serving.overlap = overlap_named(*asked.overlap);
-    if (asked.tokens_per_step) set_tokens_per_step(serving, *asked.tokens_per_step);
-    serving.layer.grain = layer.grain == "packet" ? Grain::packet : Grain::row;
-    return serving;
-}
-
-/// One serving for each number of GPUs.
-std::vector<Serving> load_servings(const ModelArguments& arguments) {
-    LayerArguments layer = arguments.layer;
-    const std::string name = layer.machine.value_or(kUsualMachine);
-    std::vector<std::string> sizes{""};
-    if (layer.gpus) sizes = listed(*layer.gpus);
-    std::vector<Serving> servings;
-    for (const std::string& gpus : sizes) {
-        if (layer.gpus) layer.gpus = gpus;
-        servings.push_back(load_serving(arguments, machine_of(layer, name)));
-    }
-    return servings;
 }
 
 std::vector<std::string> usual_systems(const Serving& serving) {
@@ -205,7 +59,7 @@ std::optional<SystemSpec> system_named(const ModelArguments& arguments, const st
 ServedCase case_of(const ModelArguments& arguments, const Serving& serving) {
     ServedCase what;
     what.serving = serving;
-    what.machine_name = arguments.layer.machine.value_or(kUsualMachine);
+    what.machine_name = arguments.layer.machine.value_or(kUsualServingMachine);
     what.weights = weights_of(arguments, serving.what.machine);
     what.settings = settings_of(arguments.layer);
     return what;
@@ -239,63 +93,8 @@ void sizes_command(const ModelArguments& arguments, const std::vector<Serving>& 
 
 }  // namespace
 
-void add_serving_options(std::vector<Option>& options, ServingArguments& arguments) {
-    options.push_back({"--decode",
-                       &arguments.decode,
-                       "serve: a step of decoding; needs --context and --batch-per-gpu",
-                       {},
-                       {.excludes = {"--prefill"}}});
-    options.push_back({"--prefill", &arguments.prefill,
-                       "serve: a step that reads prompts; needs --prompt and --batch-per-gpu"});
-    options.push_back({"--context", &arguments.context,
-                       "decode: tokens that each request has in the cache", "N"});
-    options.push_back({"--prompt", &arguments.prompt, "prefill: tokens of a prompt", "N"});
-    options.push_back({"--batch-per-gpu", &arguments.batch_per_gpu,
-                       "serve: requests, or prompts, of a GPU at a time; several with commas, and "
-                       "several --gpus, make a table",
-                       "B"});
-    options.push_back({"--engine", &arguments.engine,
-                       "serve: preset or TOML file (moehub list engines); without it sglang", "E"});
-    options.push_back({"--weights", &arguments.weights,
-                       "serve: bf16, fp8, fp8-block, nvfp4, w4a16; without it fp8 where the card "
-                       "has it",
-                       "FORMAT"});
-    options.push_back({"--cache", &arguments.cache,
-                       "serve: bf16 or fp8; without it as checkpoints of those weights", "FORMAT"});
-    options.push_back({"--overlap", &arguments.overlap,
-                       "serve: what runs while rows travel: none, single-batch, two-batch; "
-                       "without it none",
-                       "O"});
-    options.push_back({"--mtp", &arguments.tokens_per_step,
-                       "decode: tokens that a step gives a request by multi-token prediction, as "
-                       "1.8; without it 1",
-                       "N"});
-    options.push_back({"--find",
-                       &arguments.find,
-                       "serve: batch: the largest that keeps --tpot and fits in memory",
-                       "WHAT",
-                       {.needs = "--tpot"}});
-    options.push_back({"--tpot",
-                       &arguments.tpot,
-                       "longest time per token, or of a step of prompts, as 50ms",
-                       "TIME",
-                       {.needs = "--find"}});
-}
-
-void require_no_serving(const ServingArguments& arguments) {
-    for (const auto& [option, typed] :
-         {std::pair("--context", &arguments.context), std::pair("--prompt", &arguments.prompt),
-          std::pair("--batch-per-gpu", &arguments.batch_per_gpu),
-          std::pair("--engine", &arguments.engine), std::pair("--weights", &arguments.weights),
-          std::pair("--cache", &arguments.cache), std::pair("--overlap", &arguments.overlap),
-          std::pair("--mtp", &arguments.tokens_per_step), std::pair("--find", &arguments.find)})
-        if (typed->has_value())
-            throw InputError(
-                fmt::format("{}: found alone, allowed: with --decode or --prefill", option));
-}
-
 void serve_model_command(const ModelArguments& arguments) {
-    refuse_others(arguments);
+    refuse_unserved(arguments);
     const ServingArguments& asked = arguments.serving;
     if (asked.find && *asked.find != "batch")
         throw InputError(

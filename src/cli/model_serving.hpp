@@ -3,6 +3,8 @@
 #include "cli/command.hpp"
 #include "cli/layer_arguments.hpp"
 
+#include <moehub/served_model.hpp>
+
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,5 +34,13 @@ void require_no_serving(const ServingArguments& arguments);
 
 struct ModelArguments;
 void serve_model_command(const ModelArguments& arguments);
+
+inline constexpr const char* kUsualServingMachine = "dgx-h200";
+/// One for each number of GPUs. Throws InputError.
+std::vector<Serving> load_servings(const ModelArguments& arguments);
+/// Throws InputError for options of training, and of layers that a served model does not have.
+void refuse_unserved(const ModelArguments& arguments);
+/// The format of weights, as typed or as usual on the card.
+std::string weights_of(const ModelArguments& arguments, const Machine& machine);
 
 }  // namespace moehub
