@@ -250,10 +250,11 @@ TEST_F(CompareCli, AreFilesTakenForMachineAndModel) {
 
 TEST_F(CompareCli, AreSystemsThatDoNotFitRefused) {
     const std::string allowed =
-        "allowed: ideal, torch, megatron-te, fastermoe, tutel, ccfuser, comet, deepep, "
+        "allowed: ideal, torch, megatron-te, all-to-all, hierarchical, fastermoe, tutel, ccfuser, "
+        "comet, deepep, "
         "deepep-single-qp, dualpipe, deepep-ll, deepep-ll-rdma, deepep-v2, hybrid-ep, one-sided,"
         " flashdmoe, mega-moe, nvls, dysharp, dysharp-basic, dysharp-comet, "
-        "fusion-only, steps-only, moe-hub, mh-base, mh-pkt, mh-dep, moe-hub+dysharp";
+        "fusion-only, steps-only, moe-hub, moe-hub-relay, mh-base, mh-pkt, mh-dep, moe-hub+dysharp";
     expect_refused("compare --systems ideal,moehub",
                    "unknown system \"moehub\", " + allowed + "; did you mean \"moe-hub\"?");
     expect_refused("compare --systems ideal,,moe-hub", "unknown system \"\", " + allowed);
@@ -355,7 +356,7 @@ TEST_F(CompareCli, IsAnOutputFileReplacedWholeOrNotAtAll) {
     const auto outcome = moehub("compare --json -o " + path + " " + kSmall);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(outcome.out, "");
-    EXPECT_EQ(json::parse(text_of(path))["results"].size(), 16u);
+    EXPECT_EQ(json::parse(text_of(path))["results"].size(), 18u);
     expect_refused("run -o /no/such/out",
                    "/no/such/out: cannot be written: No such file or "
                    "directory");

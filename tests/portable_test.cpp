@@ -104,7 +104,7 @@ TEST_F(Portable, commands_print_the_same_bytes_with_and_without_fma) {
     };
     for (const std::string method : {"joint", "exact", "moetuner", "metis", "eplb"})
         commands.push_back(
-            fmt::format("place --profile {0} --gpus 2 --time-limit 1 --method {1} "
+            fmt::format("place --profile {0} --gpus 2 --time-limit 1 --dense-layers 0 --method {1} "
                         "-o {2} > /dev/null && cat {2}",
                         profile, method, file(method + ".json")));
     for (const std::string& command : commands) {

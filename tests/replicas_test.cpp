@@ -11,7 +11,8 @@ namespace moehub::testing {
 namespace {
 
 /// Whose libraries have as many experts on every GPU.
-const std::set<std::string> kEven = {"fastermoe", "tutel", "deepep", "deepep-ll"};
+const std::set<std::string> kEven = {"fastermoe", "tutel",     "deepep",   "deepep-single-qp",
+                                     "deepep-ll", "deepep-v2", "hybrid-ep"};
 
 struct Slots {
     std::string what;

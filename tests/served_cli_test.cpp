@@ -62,7 +62,8 @@ TEST_F(ServedCli, MistakesGetOneLine) {
     expect_refused("model --decode --batch-per-gpu 4", "--context: found nothing, allowed: tokens");
     expect_refused(kDecode,
                    "--batch-per-gpu: found nothing, allowed: requests of a GPU, or --find");
-    expect_refused("model --decode --context 0 --batch-per-gpu 4", "--context: found");
+    expect_refused("model --decode --context 0 --batch-per-gpu 4",
+                   "--context: found \"0\", allowed: a whole number from 1 to 16777216");
     expect_refused(kDecode + "--batch-per-gpu 4 --training",
                    "--training: found with --decode, allowed: without it");
     expect_refused("model --context 100",
@@ -70,13 +71,12 @@ TEST_F(ServedCli, MistakesGetOneLine) {
                    "--prefill");
     expect_refused(kDecode + "--batch-per-gpu 4 --overlap three-batch",
                    "--overlap: found \"three-batch\", allowed: none, single-batch, two-batch");
-    expect_refused(kDecode + "--batch-per-gpu 4 --weights nvfp4 --systems deepep-ll",
-                   "deepep-ll cannot run this");
-    expect_refused(kDecode + "--batch-per-gpu 100000",
-                   "--batch-per-gpu: found 100000, allowed: at "
-                   "most");
-    expect_refused("model --decode --machine dgx-h100 --context 2000 --batch-per-gpu 1",
-                   "deepseek-v3 does not fit: weights take");
+    expect_refused(
+        kDecode + "--batch-per-gpu 4 --weights bf16 --gpus 4",
+        "deepseek-v3 does not fit: weights take 375.2 GB of each GPU, allowed 141.0 GB of "
+        "h200-sxm: more GPUs, or weights of fewer bits");
+    expect_refused_about(kDecode + "--batch-per-gpu 100000",
+                         "--batch-per-gpu: found 100000, allowed: at most");
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ const StepOperator& named(const std::vector<StepOperator>& operators, const std:
 }
 
 TEST(Serving, EveryEngineLoadsPrintsAndLoadsBackEqual) {
-    EXPECT_EQ(preset_names("engines").size(), 3u);
+    EXPECT_EQ(preset_names("engines").size(), 4u);
     for (const std::string& name : preset_names("engines")) {
         const EngineSpec engine = load_engine(name);
         EXPECT_EQ(engine.name, name);
@@ -164,8 +164,9 @@ TEST(Serving, WhatCannotRunIsRefusedInOneLine) {
     ServingCase lacks = fits;
     lacks.formats.experts = nvfp4;
     EXPECT_NE(error(lacks, load).find("nvfp4"), std::string::npos);
-    EXPECT_EQ(error_of([] { load_engine("trtlm"); }),
-              "unknown engine \"trtlm\"; did you mean \"trtllm\"? (sglang, trtllm, vllm)");
+    EXPECT_EQ(
+        error_of([] { load_engine("trtlm"); }),
+        "unknown engine \"trtlm\"; did you mean \"trtllm\"? (sglang, sglang-0.4, trtllm, vllm)");
 }
 
 /// Errors of published rows, group by group, as they were when the constants were fitted.
