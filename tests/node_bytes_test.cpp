@@ -203,6 +203,7 @@ TEST(OncePerNode, is_the_plain_system_in_one_node) {
 TEST(OncePerNode, takes_the_time_of_those_in_between) {
     Case layer;
     layer.machine = small_cluster(2);
+    layer.machine.gpu = load_gpu("h800-sxm");
     layer.machine.nic.bandwidth *= 100;
     layer.tokens = 2048;
     const Routing routing = make_routing({}, layer.model, layer.tokens);
