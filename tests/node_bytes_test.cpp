@@ -199,7 +199,7 @@ TEST(OncePerNode, is_the_plain_system_in_one_node) {
     EXPECT_EQ(layer.run("one-sided-relay").time, layer.run("one-sided").time);
 }
 
-/// One SM that passes on what eight would.
+/// One SM that passes on what several would.
 TEST(OncePerNode, takes_the_time_of_those_in_between) {
     Case layer;
     layer.machine = small_cluster(2);
@@ -211,10 +211,10 @@ TEST(OncePerNode, takes_the_time_of_those_in_between) {
                            contiguous_placement(layer.model.experts, layer.machine.gpus())};
     for (const std::string name : {"moe-hub-relay", "one-sided-relay"}) {
         SystemSpec system = load_system(name);
-        const Ps eight = simulate_layer(input, system, layer.options).time;
+        const Ps several = simulate_layer(input, system, layer.options).time;
         system.communication_sms = 1;
         EXPECT_GT(simulate_layer(input, system, layer.options).time,
-                  1.05 * static_cast<double>(eight))
+                  1.05 * static_cast<double>(several))
             << name;
     }
 }
