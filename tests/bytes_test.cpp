@@ -389,6 +389,7 @@ const std::map<std::string, Formula> kFormulas = {
     {"hybrid-ep", hybrid_ep},
     {"deepep-ll", deepep_ll},
     {"one-sided", one_sided},
+    {"one-sided-relay", one_sided},
     {"flashdmoe", flashdmoe},
     {"mega-moe", mega_moe},
     {"nvls", nvls},

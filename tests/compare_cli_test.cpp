@@ -251,10 +251,10 @@ TEST_F(CompareCli, AreFilesTakenForMachineAndModel) {
 TEST_F(CompareCli, AreSystemsThatDoNotFitRefused) {
     const std::string allowed =
         "allowed: ideal, torch, megatron-te, all-to-all, hierarchical, fastermoe, tutel, ccfuser, "
-        "comet, deepep, "
-        "deepep-single-qp, dualpipe, deepep-ll, deepep-ll-rdma, deepep-v2, hybrid-ep, one-sided,"
-        " flashdmoe, mega-moe, nvls, dysharp, dysharp-basic, dysharp-comet, "
-        "fusion-only, steps-only, moe-hub, moe-hub-relay, mh-base, mh-pkt, mh-dep, moe-hub+dysharp";
+        "comet, deepep, deepep-single-qp, dualpipe, deepep-ll, deepep-ll-rdma, deepep-v2, "
+        "hybrid-ep, one-sided, one-sided-relay, flashdmoe, mega-moe, nvls, dysharp, dysharp-basic, "
+        "dysharp-comet, fusion-only, steps-only, moe-hub, moe-hub-relay, mh-base, mh-pkt, mh-dep, "
+        "moe-hub+dysharp";
     expect_refused("compare --systems ideal,moehub",
                    "unknown system \"moehub\", " + allowed + "; did you mean \"moe-hub\"?");
     expect_refused("compare --systems ideal,,moe-hub", "unknown system \"\", " + allowed);

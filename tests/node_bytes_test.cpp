@@ -128,6 +128,17 @@ void once(const Rows& rows, Nics& nics) {
     }
 }
 
+/// A token and its choices once, how many messages those were, one sum back; a block for each
+/// token: no SM has two. Flags stay in the node.
+void one_sided_once(const Rows& rows, Nics& nics) {
+    for (int home = 0; home < kGpus; ++home) nics.store(home, on_rail(home, 1 - node(home)), 8);
+    for (const auto& [home, away] : rows.away) {
+        const int other = on_rail(home, 1 - node(home));
+        nics.store(home, other, kRow + 8 * kTopK);
+        nics.store(other, home, kRow);
+    }
+}
+
 struct Crossing {
     std::string name;
     std::string system;
@@ -141,6 +152,7 @@ const std::vector<Crossing> kCrossings = {
     {"all_to_all_by_rails", "all-to-all", [](SystemSpec& s) { s.pxn = true; }, 1, by_rails},
     {"hierarchical", "hierarchical", [](SystemSpec&) {}, 1, hierarchical},
     {"moe_hub_relay", "moe-hub-relay", [](SystemSpec&) {}, 1, once},
+    {"one_sided_relay", "one-sided-relay", [](SystemSpec&) {}, 1, one_sided_once},
     {"megatron_te_shared", "megatron-te", [](SystemSpec&) {}, 2, shared_by_two},
 };
 
@@ -184,6 +196,27 @@ TEST(OncePerNode, is_the_plain_system_in_one_node) {
     Case layer;
     layer.routing = "zipf:1";
     EXPECT_EQ(layer.run("moe-hub-relay").time, layer.run("moe-hub").time);
+    EXPECT_EQ(layer.run("one-sided-relay").time, layer.run("one-sided").time);
+}
+
+/// One SM that passes on what several would.
+TEST(OncePerNode, takes_the_time_of_those_in_between) {
+    Case layer;
+    layer.machine = small_cluster(2);
+    layer.machine.gpu = load_gpu("h800-sxm");
+    layer.machine.nic.bandwidth *= 100;
+    layer.tokens = 2048;
+    const Routing routing = make_routing({}, layer.model, layer.tokens);
+    const LayerInput input{layer.machine, layer.model, routing,
+                           contiguous_placement(layer.model.experts, layer.machine.gpus())};
+    for (const std::string name : {"moe-hub-relay", "one-sided-relay"}) {
+        SystemSpec system = load_system(name);
+        const Ps several = simulate_layer(input, system, layer.options).time;
+        system.communication_sms = 1;
+        EXPECT_GT(simulate_layer(input, system, layer.options).time,
+                  1.05 * static_cast<double>(several))
+            << name;
+    }
 }
 
 TEST(OncePerNode, says_what_it_cannot_run) {
@@ -192,6 +225,8 @@ TEST(OncePerNode, says_what_it_cannot_run) {
     EXPECT_EQ(error_of([&] { layer.run("moe-hub-relay"); }),
               "moe-hub-relay cannot run this: once_per_node: experts are whole, found 2 GPUs for "
               "each");
+    EXPECT_EQ(error_of([&] { layer.run("one-sided-relay"); }),
+              "one-sided-relay cannot run this: experts are whole, found 2 GPUs for each");
     layer.options.tensor_parallel = 1;
     SystemSpec system = load_system("moe-hub-relay");
     system.communication_sms = 0;

@@ -72,7 +72,7 @@ TEST(Presets, EveryGpuLoadsPrintsAndLoadsBackEqual) {
 }
 
 TEST(Presets, EverySystemLoadsPrintsAndLoadsBackEqual) {
-    EXPECT_EQ(preset_names("systems").size(), 44u);
+    EXPECT_EQ(preset_names("systems").size(), 45u);
     for (const std::string& name : preset_names("systems")) {
         const SystemSpec system = load_system(name);
         EXPECT_EQ(system.name, name);

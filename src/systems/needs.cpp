@@ -69,7 +69,7 @@ void check_needs(const LayerInput& in, const SystemSpec& system, const Needs& ne
             "--training)");
     if (needs.one_gpu && in.machine.gpus() > 1)
         fail(fmt::format("it runs on one GPU, found {}", in.machine.gpus()));
-    if (needs.one_node && in.machine.nodes > 1)
+    if (needs.one_node && !system.once_per_node && in.machine.nodes > 1)
         fail(fmt::format("it works inside one node, found {} nodes", in.machine.nodes));
     if (system.nic_only && in.machine.nic.bandwidth == 0)
         fail(fmt::format("its rows take NICs, and {} has none", in.machine.name));

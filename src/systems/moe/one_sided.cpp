@@ -2,11 +2,11 @@
 // token into each GPU that needs it, at a row number that a local counter gives; then flags to all,
 // and all wait for all. Combine waits for flags in the same way and gets every copy's sum by remote
 // loads. A block works through a row piece by piece: what 256 threads of 16 bytes take at a time.
+// With `once_per_node` a token crosses to each node once, and SMs there pass it on.
+#include "systems/moe/one_sided.hpp"
+
 #include "layers/copies.hpp"
 #include "layers/expert_kernels.hpp"
-#include "layers/mail.hpp"
-#include "layers/rows.hpp"
-#include "systems/systems.hpp"
 
 #include <algorithm>
 
@@ -19,41 +19,34 @@ constexpr Ps kLoad = 700 * kNs;      ///< of a load that misses L2; unchecked
 constexpr Bytes kFlag = 4;           ///< bytes of a flag
 constexpr Bytes kChoice = 8;         ///< bytes of an expert's number and weight, of each choice
 
-struct OneSided {
-    explicit OneSided(MoeLayer& of)
-        : layer(of),
-          put(of.gpus, "rows", 1),
-          got(of.gpus, "results", static_cast<std::size_t>(of.input.machine.gpu.sms)),
-          flags(of.gpus, "flags", 2),
-          shared(of.gpus.add_counter("shared experts")),
-          blocks(of.gpus.add_counter("blocks of a one-sided kernel")),
-          put_to(of.gpus.count(), std::vector<std::uint32_t>(of.gpus.count())) {}
+using Group = OneSidedGroup;
 
-    MoeLayer& layer;
-    Mail put;
-    Mail got;
-    Mail flags;             ///< channel 0: rows are there; 1: results can be got
-    sim::CounterId shared;  ///< 1 when the shared experts are done
-    sim::CounterId blocks;  ///< finished groups of blocks
-    std::vector<std::vector<std::uint32_t>> put_to;  ///< [gpu][peer]: messages with rows so far
-};
-
-/// The tokens that blocks of one SM work on together, and what they send to each peer.
-struct Group {
-    std::uint32_t sm = 0;
-    std::vector<Rows> rows;           ///< by peer
-    std::vector<std::uint64_t> keys;  ///< by peer: under which it will offer the results
-};
+/// A GPU's rows by the GPU that its blocks put them into, in the order of tokens.
+std::vector<Rows> rows_by_way(const OneSided& o, GpuId gpu) {
+    std::vector<Rows> by_way(o.layer.gpus.count());
+    std::vector<Rows> by_peer = rows_by_peer(o.layer, gpu);
+    for (std::size_t peer = 0; peer < by_peer.size(); ++peer) {
+        Rows& rows = by_way[o.way(gpu, static_cast<GpuId>(peer))];
+        rows.insert(rows.end(), by_peer[peer].begin(), by_peer[peer].end());
+    }
+    for (Rows& rows : by_way) {
+        std::stable_sort(rows.begin(), rows.end(), [](const CarriedRow& a, const CarriedRow& b) {
+            return a.token < b.token;
+        });
+    }
+    return by_way;
+}
 
 /// Tokens go to SMs in turn; an SM takes as many at once as it holds blocks.
-std::vector<Group> groups_of(const MoeLayer& layer, GpuId gpu) {
-    const auto sms = static_cast<std::uint32_t>(layer.input.machine.gpu.sms);
+std::vector<Group> groups_of(const OneSided& o, GpuId gpu) {
+    const MoeLayer& layer = o.layer;
+    const std::uint32_t sms = o.block_sms;
     const std::uint32_t wave = sms * kBlocks;
     const std::uint32_t tokens = layer.tokens(gpu);
     std::vector<Group> groups((tokens + wave - 1) / wave * sms);
     for (std::uint32_t i = 0; i < groups.size(); ++i)
-        groups[i] = {i % sms, std::vector<Rows>(layer.gpus.count()), {}};
-    const std::vector<Rows> rows = rows_by_peer(layer, gpu);
+        groups[i] = {i % sms, gpu, std::vector<Rows>(layer.gpus.count()), {}};
+    const std::vector<Rows> rows = rows_by_way(o, gpu);
     for (std::size_t peer = 0; peer < rows.size(); ++peer) {
         for (const CarriedRow& row : rows[peer]) {
             const std::uint32_t token = row.token - layer.first_token(gpu);
@@ -78,65 +71,26 @@ std::uint64_t key_of(GpuId home, std::uint32_t message) {
     return (std::uint64_t{home} << 32) | message;
 }
 
-/// The blocks of one SM, wave after wave. Rows are read from memory piece by piece; stores are not
-/// waited for.
+/// The blocks of one SM, wave after wave.
 Process put_rows(OneSided& o, GpuId gpu, std::vector<Group>& groups) {
-    MoeLayer& layer = o.layer;
-    const Bytes row = layer.dispatch_bytes();
-    const std::int64_t pieces = pieces_of(row);
-    const Bytes beside = kChoice * layer.top_k();
-    for (Group& group : groups) {
-        co_await layer.endpoint(gpu).delay(layer.input.machine.gpu.overheads.atomic_latency);
-        group.keys.resize(layer.gpus.count());
-        for (std::int64_t piece = 0; piece < pieces; ++piece) {
-            co_await layer.endpoint(gpu).delay(kLoad);
-            for (std::uint32_t step = 1; step <= layer.gpus.count(); ++step) {
-                const auto peer = static_cast<GpuId>((gpu + step) % layer.gpus.count());
-                Rows& rows = group.rows[peer];
-                if (rows.empty()) continue;
-                const Bytes bytes = copies_in(rows) * piece_bytes(row, beside, piece);
-                const bool last = piece + 1 == pieces;
-                if (last) group.keys[peer] = key_of(gpu, o.put_to[gpu][peer]++);
-                o.put.send(gpu, peer, 0, last ? rows : Rows{}, bytes);
-            }
-        }
-    }
-    layer.endpoint(gpu).increase(o.blocks);
+    for (Group& group : groups) co_await put_group(o, gpu, group);
+    o.layer.endpoint(gpu).increase(o.blocks);
 }
 
-/// The blocks of one SM: all copies' pieces are loaded together, the next ones when they are there.
 Process get_results(OneSided& o, GpuId gpu, std::vector<Group>& groups) {
-    MoeLayer& layer = o.layer;
-    const Bytes row = layer.combine_bytes();
-    const std::int64_t pieces = pieces_of(row);
-    std::int64_t asked = 0;
     for (Group& group : groups) {
-        for (std::int64_t piece = 0; piece < pieces; ++piece) {
-            for (std::uint32_t step = 1; step <= layer.gpus.count(); ++step) {
-                const auto peer = static_cast<GpuId>((gpu + step) % layer.gpus.count());
-                Rows& rows = group.rows[peer];
-                if (rows.empty()) continue;
-                Mail::Load load{.from = peer, .key = group.keys[peer]};
-                load.bytes = copies_in(rows) * piece_bytes(row, 0, piece);
-                load.rows = piece + 1 == pieces;
-                o.got.fetch(gpu, group.sm, load);
-                ++asked;
-            }
-            co_await o.got.arrived(gpu, group.sm, asked);
-            co_await layer.endpoint(gpu).delay(kLoad);
-        }
-        take_back(layer, gpu, o.got.take(gpu, group.sm));
+        co_await get_group(o, gpu, group);
+        take_back(o.layer, gpu, o.got.take(gpu, group.sm));
     }
-    layer.endpoint(gpu).increase(o.blocks);
+    o.layer.endpoint(gpu).increase(o.blocks);
 }
 
 /// A kernel's work, by SM.
 using Work = std::vector<std::vector<Group>>;
 
-Work work_of(const MoeLayer& layer, GpuId gpu) {
-    const auto sms = static_cast<std::uint32_t>(layer.input.machine.gpu.sms);
-    Work by_sm(std::min(layer.tokens(gpu), sms));
-    for (Group& group : groups_of(layer, gpu)) {
+Work work_of(const OneSided& o, GpuId gpu) {
+    Work by_sm(std::min(o.layer.tokens(gpu), o.block_sms));
+    for (Group& group : groups_of(o, gpu)) {
         if (group.sm < by_sm.size()) by_sm[group.sm].push_back(std::move(group));
     }
     return by_sm;
@@ -156,28 +110,43 @@ Process on_all_sms(OneSided& o, GpuId gpu, Work& work, bool putting) {
     card.blocks.release(used);
 }
 
-/// Flags to all, and from all.
+/// Flags to all that get rows from this GPU, and from all of them.
 Process barrier(OneSided& o, GpuId gpu, std::size_t channel) {
-    MoeLayer& layer = o.layer;
-    co_await meet(layer.gpus, o.flags, gpu, channel, kFlag);
-    co_await layer.endpoint(gpu).delay(layer.input.machine.gpu.overheads.flag_round_trip / 2);
+    const std::uint32_t first = gpu / o.reach * o.reach;
+    for (std::uint32_t step = 1; step < o.reach; ++step) {
+        const auto to = static_cast<GpuId>(first + (gpu - first + step) % o.reach);
+        o.flags.send(gpu, to, channel, {}, kFlag);
+    }
+    co_await o.flags.arrived(gpu, channel, o.reach - 1);
+    const Ps seen = o.layer.input.machine.gpu.overheads.flag_round_trip / 2;
+    co_await o.layer.endpoint(gpu).delay(seen);
 }
 
 /// What a GPU has put is acknowledged before its flag goes out: who has all flags has all rows.
 Process dispatch(OneSided& o, GpuId gpu, Work& work) {
-    const Communicating communicating(o.layer.card(gpu));
+    sim::Card& card = o.layer.card(gpu);
+    const Communicating communicating(card);
     co_await o.layer.endpoint(gpu).delay(o.layer.system.dispatch_start);
+    card.blocks.hold(static_cast<int>(o.relay_sms));
+    spawn_relays(o, gpu);
     co_await on_all_sms(o, gpu, work, true);
+    co_await pass_on_rest(o, gpu);
+    card.blocks.release(static_cast<int>(o.relay_sms));
     co_await o.put.acknowledged(gpu, o.put.sent(gpu));
     co_await barrier(o, gpu, 0);
 }
 
 Process combine(OneSided& o, GpuId gpu, Work& work) {
-    MoeLayer& layer = o.layer;
-    const Communicating communicating(layer.card(gpu));
-    co_await layer.endpoint(gpu).delay(layer.system.combine_start);
+    sim::Card& card = o.layer.card(gpu);
+    const Communicating communicating(card);
+    co_await o.layer.endpoint(gpu).delay(o.layer.system.combine_start);
     co_await barrier(o, gpu, 1);
+    card.blocks.hold(static_cast<int>(o.relay_sms));
+    spawn_bringers(o, gpu);
     co_await on_all_sms(o, gpu, work, false);
+    co_await o.layer.endpoint(gpu).until(o.relays, o.relay_sms);
+    card.blocks.release(static_cast<int>(o.relay_sms));
+    co_await add_sums(o, gpu);
 }
 
 /// Results lie where their rows were put, for those who put them.
@@ -207,7 +176,7 @@ Process run_layer(OneSided& o, GpuId gpu) {
     co_await layer.route(gpu);
     endpoint.spawn("shared experts", run_shared_beside(layer, gpu, o.shared));
     co_await quantise_tokens(layer, gpu);
-    Work work = work_of(layer, gpu);
+    Work work = work_of(o, gpu);
     co_await layer.host(gpu).launch(1);
     layer.gpus.dispatch_began(gpu);
     co_await dispatch(o, gpu, work);
@@ -237,6 +206,74 @@ Process run_layer(OneSided& o, GpuId gpu) {
 }
 
 }  // namespace
+
+OneSided::OneSided(MoeLayer& of)
+    : layer(of),
+      reach(static_cast<std::uint32_t>(of.input.machine.gpus_per_node)),
+      relay_sms(of.input.machine.nodes > 1 ? static_cast<std::uint32_t>(of.system.communication_sms)
+                                           : 0),
+      block_sms(static_cast<std::uint32_t>(of.input.machine.gpu.sms) - relay_sms),
+      put(of.gpus, "rows", 1),
+      got(of.gpus, "results", static_cast<std::size_t>(of.input.machine.gpu.sms)),
+      flags(of.gpus, "flags", 2),
+      shared(of.gpus.add_counter("shared experts")),
+      blocks(of.gpus.add_counter("blocks of a one-sided kernel")),
+      put_to(of.gpus.count(), std::vector<std::uint32_t>(of.gpus.count())),
+      asked(of.gpus.count(), std::vector<std::int64_t>(block_sms + relay_sms)),
+      targets(of),
+      crossing(of.gpus, "tokens of other nodes", relay_sms + 1),
+      sums(of.gpus, "sums of other nodes", 1),
+      passed_on(of.gpus.add_counter("messages passed on")),
+      relays(of.gpus.add_counter("SMs that brought sums home")),
+      passed(of.gpus.count(), std::vector<std::vector<Group>>(relay_sms)) {}
+
+/// Rows are read from memory piece by piece; stores are not waited for. What crosses between nodes
+/// lies in memory already, and does so whole.
+Process put_group(OneSided& o, GpuId gpu, Group& group) {
+    MoeLayer& layer = o.layer;
+    const Bytes row = layer.dispatch_bytes();
+    const std::int64_t pieces = pieces_of(row);
+    const Bytes beside = kChoice * layer.top_k();
+    co_await layer.endpoint(gpu).delay(layer.input.machine.gpu.overheads.atomic_latency);
+    group.keys.resize(layer.gpus.count());
+    for (std::int64_t piece = 0; piece < pieces; ++piece) {
+        co_await layer.endpoint(gpu).delay(kLoad);
+        for (std::uint32_t step = 1; step <= layer.gpus.count(); ++step) {
+            const auto peer = static_cast<GpuId>((gpu + step) % layer.gpus.count());
+            Rows& rows = group.rows[peer];
+            if (rows.empty()) continue;
+            const bool last = piece + 1 == pieces;
+            if (!o.same_node(gpu, peer)) {
+                if (piece == 0) co_await cross(o, gpu, peer, group, row + beside);
+                continue;
+            }
+            const Bytes bytes = copies_in(rows) * piece_bytes(row, beside, piece);
+            if (last) group.keys[peer] = key_of(gpu, o.put_to[gpu][peer]++);
+            o.put.send(gpu, peer, 0, last ? rows : Rows{}, bytes);
+        }
+    }
+}
+
+/// All copies' pieces are loaded together, the next ones when they are there.
+Process get_group(OneSided& o, GpuId gpu, Group& group) {
+    MoeLayer& layer = o.layer;
+    const Bytes row = layer.combine_bytes();
+    const std::int64_t pieces = pieces_of(row);
+    for (std::int64_t piece = 0; piece < pieces; ++piece) {
+        for (std::uint32_t step = 1; step <= layer.gpus.count(); ++step) {
+            const auto peer = static_cast<GpuId>((gpu + step) % layer.gpus.count());
+            Rows& rows = group.rows[peer];
+            if (rows.empty() || !o.same_node(gpu, peer)) continue;
+            Mail::Load load{.from = peer, .key = group.keys[peer]};
+            load.bytes = copies_in(rows) * piece_bytes(row, 0, piece);
+            load.rows = piece + 1 == pieces;
+            o.got.fetch(gpu, group.sm, load);
+            ++o.asked[gpu][group.sm];
+        }
+        co_await o.got.arrived(gpu, group.sm, o.asked[gpu][group.sm]);
+        co_await layer.endpoint(gpu).delay(kLoad);
+    }
+}
 
 LayerResult run_one_sided(const Job& job) {
     return run_program<OneSided>(job, "one-sided layer", run_layer);
