@@ -11,8 +11,7 @@ namespace moehub::testing {
 namespace {
 
 /// Whose libraries have as many experts on every GPU.
-const std::set<std::string> kEven = {"fastermoe", "tutel",     "deepep",   "deepep-single-qp",
-                                     "deepep-ll", "deepep-v2", "hybrid-ep"};
+const std::set<std::string> kEven = {"fastermoe", "tutel"};
 
 struct Slots {
     std::string what;

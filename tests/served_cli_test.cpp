@@ -73,7 +73,7 @@ TEST_F(ServedCli, MistakesGetOneLine) {
                    "--overlap: found \"three-batch\", allowed: none, single-batch, two-batch");
     expect_refused(
         kDecode + "--batch-per-gpu 4 --weights bf16 --gpus 4",
-        "deepseek-v3 does not fit: weights take 375.2 GB of each GPU, allowed 141.0 GB of "
+        "deepseek-v3 does not fit: weights take 361.0 GB of each GPU, allowed 141.0 GB of "
         "h200-sxm: more GPUs, or weights of fewer bits");
     expect_refused_about(kDecode + "--batch-per-gpu 100000",
                          "--batch-per-gpu: found 100000, allowed: at most");

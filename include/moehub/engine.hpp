@@ -39,7 +39,8 @@ struct EngineSpec {
     std::string attention = "trtllm";
     std::string mla = "trtllm";
     std::string moe = "trtllm";
-    std::string dispatched = "trtllm";  ///< of experts whose rows a system brings
+    /// One library: of experts whose rows a system brings.
+    std::string dispatched = "trtllm";
 
     bool mixed_steps = true;          ///< prompts share steps with decoding; false: steps of their
                                       ///< own, for which decoding waits

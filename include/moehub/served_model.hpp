@@ -64,6 +64,9 @@ Placement eplb_placement(const Routing& routing, int ranks, int copies);
 /// nothing.
 void check(const Serving& serving);
 
+/// Of the fullest GPU, with the copies that the placement gives it.
+ServingMemory memory_of(const Serving& serving);
+
 /// Requests of the serving's context that a GPU has room for.
 std::int64_t most_batch_per_gpu(const Serving& serving);
 

@@ -24,7 +24,9 @@ std::vector<std::int64_t> counts_of(std::string_view option, const std::string& 
 
 std::vector<std::string> usual_systems(const Serving& serving) {
     if (serving.what.model.moe_layers() == 0 || serving.gpus() == 1) return {kEngine};
-    return {kEngine, serving.prefill ? "deepep" : "deepep-ll", "moe-hub"};
+    std::vector<std::string> names{serving.prefill ? "deepep" : "deepep-ll", "moe-hub"};
+    if (serving.what.machine.nodes == 1) names.insert(names.begin(), kEngine);
+    return names;
 }
 
 /// Systems that were named must run; of the usual ones those that cannot are left out.
@@ -62,6 +64,8 @@ ServedCase case_of(const ModelArguments& arguments, const Serving& serving) {
     what.machine_name = arguments.layer.machine.value_or(kUsualServingMachine);
     what.weights = weights_of(arguments, serving.what.machine);
     what.settings = settings_of(arguments.layer);
+    what.routing = arguments.layer.routing.value_or("uniform");
+    what.layout = arguments.layer.layout.value_or("");
     return what;
 }
 
@@ -86,8 +90,7 @@ void sizes_command(const ModelArguments& arguments, const std::vector<Serving>& 
     }
     const std::string& output = arguments.layer.output;
     const bool colour = output.empty() && wants_colour(stdout);
-    put(arguments.layer.json ? to_json(sizes)
-                             : head_text(sizes.what) + "\n" + sizes_text(sizes, colour),
+    put(arguments.layer.json ? to_json(sizes) : head_text(sizes) + "\n" + sizes_text(sizes, colour),
         output);
 }
 

@@ -70,14 +70,16 @@ void use_recorded(Serving& serving, LayerArguments layer, int copies) {
     if (!layer.layout) layer.replicas.reset();
     const LayerCase made = load_layer(layer, LayoutLayer::mean);
     if (recorded) serving.recorded = made.routing;
-    serving.placement = layer.layout
-                            ? made.placement
-                            : eplb_placement(made.routing, serving.what.layout.moe_ep, copies);
+    const int ranks = serving.what.layout.moe_ep;
+    if (layer.layout)
+        serving.placement = made.placement;
+    else if (copies > 0 || serving.what.model.experts % ranks != 0)
+        serving.placement = eplb_placement(made.routing, ranks, copies);
 }
 
-Serving load_serving(const ModelArguments& arguments, const Machine& machine) {
+Serving load_serving(const ModelArguments& arguments, const LayerArguments& layer,
+                     const Machine& machine) {
     const ServingArguments& asked = arguments.serving;
-    const LayerArguments& layer = arguments.layer;
     const Model model = model_of(layer, layer.model.value_or(kUsualModel));
     RoutingSpec routing;
     if (!is_recorded(layer)) routing = parse_routing(layer.routing.value_or("uniform"));
@@ -93,6 +95,8 @@ Serving load_serving(const ModelArguments& arguments, const Machine& machine) {
     ServingSetup setup;
     setup.weights = format_named("--weights", weights_of(arguments, machine));
     setup.attention_tp = group("--attention-tp", arguments.attention_gpus);
+    if (model.experts == 0 && !arguments.attention_gpus)
+        setup.attention_tp = std::min(gpus, machine.gpus_per_node);
     setup.expert_tp = group("--tp", layer.tensor_parallel);
     const std::int64_t most_copies = std::max(1, model.experts) * (std::int64_t{gpus} - 1);
     setup.copies =
@@ -101,14 +105,24 @@ Serving load_serving(const ModelArguments& arguments, const Machine& machine) {
     Serving serving =
         serving_on(machine, model, load_engine(asked.engine.value_or(kUsualEngine)), setup);
     use_recorded(serving, layer, setup.copies);
-    if (asked.cache) serving.what.formats.cache = format_named("--cache", *asked.cache);
+    if (asked.cache) {
+        const NumberFormat cache = format_named("--cache", *asked.cache);
+        if (cache != NumberFormat::bf16 && cache != NumberFormat::fp8)
+            throw InputError(fmt::format("--cache: found {}, allowed: bf16, fp8", *asked.cache));
+        serving.what.formats.cache = cache;
+    }
     serving.prefill = asked.prefill;
     const std::string_view option = asked.prefill ? "--prompt" : "--context";
     const std::optional<std::string>& text = asked.prefill ? asked.prompt : asked.context;
     if (!text) throw InputError(fmt::format("{}: found nothing, allowed: tokens", option));
     serving.context = count_of(option, *text, {1, kMostContext});
     if (asked.overlap) serving.overlap = overlap_named(*asked.overlap);
-    if (asked.tokens_per_step) set_tokens_per_step(serving, *asked.tokens_per_step);
+    if (asked.tokens_per_step) {
+        if (model.mtp_layers == 0)
+            throw InputError(fmt::format("--mtp: found with {}, which has no layer for it",
+                                         moehub::quoted(model.name)));
+        set_tokens_per_step(serving, *asked.tokens_per_step);
+    }
     serving.layer.grain = layer.grain == "packet" ? Grain::packet : Grain::row;
     return serving;
 }
@@ -128,7 +142,7 @@ std::vector<Serving> load_servings(const ModelArguments& arguments) {
     std::vector<Serving> servings;
     for (const std::string& gpus : sizes) {
         if (layer.gpus) layer.gpus = gpus;
-        servings.push_back(load_serving(arguments, machine_of(layer, name)));
+        servings.push_back(load_serving(arguments, layer, machine_of(layer, name)));
     }
     return servings;
 }

@@ -11,7 +11,8 @@ namespace moehub {
 void add_serving_options(std::vector<Option>& options, ServingArguments& arguments) {
     options.push_back({"--decode",
                        &arguments.decode,
-                       "serve: a step of decoding; needs --context and --batch-per-gpu",
+                       "serve: a step of decoding; needs --context and --batch-per-gpu; without "
+                       "--machine and --model dgx-h200 and deepseek-v3",
                        {},
                        {.excludes = {"--prefill"}}});
     options.push_back({"--prefill", &arguments.prefill,
@@ -74,6 +75,16 @@ void refuse_unserved(const ModelArguments& arguments) {
         {"--overlap-gradients", arguments.overlap_gradients},
         {"--tokens", layer.tokens.has_value()},
         {"--host", layer.host.has_value()},
+        {"--verify", layer.verify},
+        {"--region-rows", layer.region_rows.has_value()},
+        {"--page-rows", layer.page_rows.has_value()},
+        {"--page-pool", layer.page_pool.has_value()},
+        {"--replica-policy", layer.replica_policy.has_value()},
+        {"--pass", layer.pass.has_value()},
+        {arguments.serving.decode ? "--prompt" : "--context",
+         (arguments.serving.decode ? arguments.serving.prompt : arguments.serving.context)
+             .has_value()},
+        {"--mtp", arguments.serving.prefill && arguments.serving.tokens_per_step.has_value()},
         {"--fp8", layer.fp8},
         {"--kernels", layer.kernels != "torch"},
     };

@@ -26,7 +26,7 @@ Json step_json(const ServedStep& step) {
 
 Json head_json(const ServedCase& what) {
     const Serving& serving = what.serving;
-    const ServingMemory memory = serving_memory(serving.what);
+    const ServingMemory memory = memory_of(serving);
     const ServingLayout& layout = serving.what.layout;
     return {{"machine", what.machine_name},
             {"model", serving.what.model.name},
@@ -37,7 +37,8 @@ Json head_json(const ServedCase& what) {
             {serving.prefill ? "prompt" : "context", serving.context},
             {"weights", what.weights},
             {"overlap", name_of(serving.overlap)},
-            {"routing", to_string(serving.routing)},
+            {"routing", what.routing},
+            {"layout_file", what.layout},
             {"layout",
              {{"attention_tp", layout.attention_tp},
               {"attention_dp", layout.attention_dp},

@@ -13,6 +13,8 @@ struct ServedCase {
     Serving serving;
     std::string machine_name;
     std::string weights;                ///< format, as typed
+    std::string routing;                ///< generator or recording
+    std::string layout;                 ///< file; empty: none
     std::vector<std::string> settings;  ///< what was changed
     std::vector<ServedStep> steps;
     std::vector<std::string> left_out;  ///< "NAME (why)"
@@ -29,6 +31,7 @@ struct SizesCase {
     std::string system;
     std::vector<ServedPoint> points;
 };
+std::string head_text(const SizesCase& sizes);
 std::string sizes_text(const SizesCase& sizes, bool colour);
 std::string to_json(const SizesCase& sizes);
 

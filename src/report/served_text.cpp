@@ -24,15 +24,23 @@ std::string limit_of(const ServedStep& step) {
         parts.begin(), parts.end(),
         [](const ServedPart& a, const ServedPart& b) { return a.seconds < b.seconds; });
     std::string text = fmt::format("{} {:.0f} %", most->name, 100 * most->seconds / step.seconds);
-    const bool rows = most->name == "dispatch" || most->name == "combine";
-    if (rows && !step.busiest_link.empty())
+    constexpr double kBusy = 0.5;
+    if (step.network_busy > kBusy)
         text += fmt::format(" ({} busy {:.0f} %)", step.busiest_link, 100 * step.network_busy);
     return text;
 }
 
+/// A card may lack the format that was asked for.
+std::string weights_text(const ServedCase& what) {
+    const NumberFormat experts = what.serving.what.formats.experts;
+    const bool falls_back = experts == NumberFormat::w4a16 && what.weights == "nvfp4";
+    return falls_back ? "nvfp4, as w4a16: the card multiplies no nvfp4" : what.weights;
+}
+
 std::string layout_text(const Serving& serving) {
     const ServingLayout& layout = serving.what.layout;
-    std::string text = layout.attention_dp == 1
+    std::string text = layout.gpus() == 1 ? std::string("all on one GPU")
+                       : layout.attention_dp == 1
                            ? fmt::format("attention on all {} GPUs", layout.attention_tp)
                        : layout.attention_tp == 1
                            ? std::string("attention data parallel")
@@ -59,15 +67,18 @@ std::string head_text(const ServedCase& what) {
                     serving.prefill ? "reading prompts" : "decoding", what.machine_name,
                     serving.gpus(), serving.gpus() > 1 ? "s" : "",
                     machine.nodes > 1 ? fmt::format(" in {} nodes", machine.nodes) : "",
-                    serving.what.engine.name, what.weights);
+                    serving.what.engine.name, weights_text(what));
     if (serving.batch_per_gpu > 0)
         text += fmt::format("{} {} a GPU of {} tokens\n", grouped(serving.batch_per_gpu),
                             what_is_served(serving), grouped(serving.context));
     text += layout_text(serving) + "\n";
-    const ServingMemory memory = serving_memory(serving.what);
-    text += fmt::format("memory a GPU: weights {}, cache {} a token of {}; room for {} {}\n",
-                        byte_size(memory.weights), byte_size(memory.cache_per_token),
-                        byte_size(memory.cache), grouped(most_batch_per_gpu(serving)),
+    if (serving.what.model.moe_layers() > 0)
+        text += fmt::format("{} routing{}\n", what.routing,
+                            what.layout.empty() ? "" : ", experts as in " + what.layout);
+    const ServingMemory memory = memory_of(serving);
+    text += fmt::format("memory a GPU: weights {}, {} for the cache, {} a token: room for {} {}\n",
+                        byte_size(memory.weights), byte_size(memory.cache),
+                        byte_size(memory.cache_per_token), grouped(most_batch_per_gpu(serving)),
                         what_is_served(serving));
     if (!what.settings.empty()) text += fmt::format("with {}\n", fmt::join(what.settings, ", "));
     return text;
@@ -120,6 +131,15 @@ std::string steps_text(const ServedCase& what, bool colour) {
     if (!what.left_out.empty())
         for (const std::string& one : what.left_out) text += "Left out: " + one + "\n";
     return text;
+}
+
+std::string head_text(const SizesCase& sizes) {
+    const Serving& serving = sizes.what.serving;
+    return fmt::format("{} {} on {}, by {}, weights {}, {} tokens a {}, overlap {}\n",
+                       serving.what.model.name, serving.prefill ? "reading prompts" : "decoding",
+                       sizes.what.machine_name, serving.what.engine.name, weights_text(sizes.what),
+                       grouped(serving.context), serving.prefill ? "prompt" : "request",
+                       name_of(serving.overlap));
 }
 
 std::string sizes_text(const SizesCase& sizes, bool colour) {

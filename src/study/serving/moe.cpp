@@ -30,7 +30,9 @@ void write_move(OperatorWriter& writer, const RankLoad& load, bool dispatch) {
         seconds = writer.costs().collective(op, gpus, row * tokens);
     } else {
         // nccl-tests counts what a GPU would send to all, itself included.
-        const double sent = row * static_cast<double>(load.tokens) * remote_gpus(what);
+        // Of a group's tokens each of its GPUs sends a share.
+        const double sent =
+            row * static_cast<double>(load.tokens) / what.layout.attention_tp * remote_gpus(what);
         seconds = writer.costs().collective(Collective::Op::all_to_all, gpus,
                                             sent * gpus / std::max(1, gpus - 1));
     }

@@ -2,6 +2,7 @@
 
 #include <moehub/error.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -61,8 +62,16 @@ double OperatorWriter::exposed(const KernelCost& cost) const {
 }
 
 double OperatorWriter::linear_seconds(const Matrix& matrix) {
-    return kernel_seconds(what_.engine.linear,
-                          GemmCall{matrix.format, matrix.m, matrix.n, matrix.k});
+    // A row too many for a kernel's tiles may cost more than padding: engines capture graphs of
+    // round sizes.
+    double least =
+        kernel_seconds(what_.engine.linear, GemmCall{matrix.format, matrix.m, matrix.n, matrix.k});
+    for (const std::int64_t step : {64, 128}) {
+        const std::int64_t padded = (matrix.m + step - 1) / step * step;
+        least = std::min(least, kernel_seconds(what_.engine.linear, GemmCall{matrix.format, padded,
+                                                                             matrix.n, matrix.k}));
+    }
+    return least;
 }
 
 void OperatorWriter::linear(std::string name, OperatorKind kind, double count,

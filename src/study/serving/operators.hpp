@@ -60,6 +60,9 @@ class OperatorWriter {
     std::vector<StepOperator> operators_;
 };
 
+/// Shared experts that run beside what takes so many seconds cost only what they take longer.
+void hide_shared_experts(std::vector<StepOperator>& operators, double behind);
+
 void write_attention(OperatorWriter& writer, const RankLoad& load);
 void write_dense_ffn(OperatorWriter& writer, const RankLoad& load);
 void write_router_and_shared(OperatorWriter& writer, const RankLoad& load);

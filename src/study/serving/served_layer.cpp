@@ -1,4 +1,3 @@
-#include "sim/gpu/part_of_gpu.hpp"
 #include "study/serving/served_parts.hpp"
 
 #include <moehub/predict.hpp>
@@ -14,8 +13,7 @@ constexpr std::int64_t kMostSimulated = 2048;
 LayerInput layer_of(const Serving& serving, std::int64_t tokens_per_gpu) {
     LayerInput input{serving.what.machine, serving.what.model, {}, serving.placement};
     input.machine.gpu = with_kernels(input.machine.gpu, serving.what.engine.dispatched);
-    if (serving.overlap != BatchOverlap::single_batch)
-        input.model.shared_experts = input.model.shared_ffn = 0;
+    input.model.shared_experts = input.model.shared_ffn = 0;  // the engine's, beside or before
     const std::int64_t tokens = tokens_per_gpu * serving.gpus();
     input.routing = serving.recorded ? one_layer(*serving.recorded, 0, tokens)
                                      : make_routing(serving.routing, input.model, tokens);
@@ -43,6 +41,9 @@ MoeTimes simulate(const Serving& serving, const SystemSpec& system, std::int64_t
     const bool steps = result.dispatch > 0;
     times.experts = steps ? std::min(rest, to_seconds(result.breakdown.compute)) : rest;
     times.waits = rest - times.experts;
+    if (serving.what.formats.experts == NumberFormat::w4a16)
+        times.experts +=
+            to_seconds(serving.what.engine.overheads(serving.what.machine.gpu.generation).w4_start);
     if (const LinkUse* const link = busiest(result)) {
         times.network_busy = static_cast<double>(link->busy) / static_cast<double>(result.time);
         times.busiest_link = link->from + " to " + link->to;
@@ -87,7 +88,7 @@ std::vector<StepOperator> operators_of(const MoeTimes& moe, double layers) {
 SystemSpec served_system(SystemSpec system, const ServingFormats& formats) {
     if (system.program != "ideal") system.host = HostMode::graph;
     system.expert_format = formats.experts;
-    if (system.narrow_experts()) system.dispatch_element = 1;
+    system.dispatch_element = system.narrow_experts() ? 1 : 2;
     return system;
 }
 

@@ -7,7 +7,7 @@
 #include "base/parallel.hpp"
 #include "base/quantity.hpp"
 #include "sim/gpu/part_of_gpu.hpp"
-#include "study/serving/costs.hpp"
+#include "study/serving/operators.hpp"
 #include "study/serving/served_parts.hpp"
 
 #include <moehub/error.hpp>
@@ -43,6 +43,12 @@ bool once(const StepOperator& one) {
            one.kind == OperatorKind::host;
 }
 
+/// FFNs of dense layers, and what adds them up; others occur in every layer.
+bool of_dense_layers(const StepOperator& one, double dense_layers) {
+    return (one.kind == OperatorKind::linear || one.kind == OperatorKind::all_reduce) &&
+           one.count <= dense_layers;
+}
+
 double total(const std::vector<StepOperator>& operators) {
     double seconds = 0;
     for (const StepOperator& one : operators) seconds += one.total();
@@ -53,15 +59,11 @@ Rest rest_of(const Serving& serving, const ServingClock& clock, std::int64_t bat
     const Model& model = serving.what.model;
     Rest rest;
     rest.operators = clock.rest_operators(load_of(serving, batch_per_gpu));
-    if (serving.overlap == BatchOverlap::single_batch)
-        std::erase_if(rest.operators, [](const StepOperator& one) {
-            return one.kind == OperatorKind::shared_experts;
-        });
     const double dense_layers = model.layers - model.moe_layers();
     for (const StepOperator& one : rest.operators) {
         if (once(one))
             rest.once += one.total();
-        else if (dense_layers > 0 && one.count <= dense_layers)
+        else if (of_dense_layers(one, dense_layers))
             rest.dense += one.total();
         else
             rest.layer += one.total() / model.layers;
@@ -98,19 +100,19 @@ HalfLayer half_layer(const Serving& serving, const SystemSpec& system, const Pre
     return half;
 }
 
-void check_two_batch(const SystemSpec& system, const MoeTimes& moe) {
+void check_overlap(const SystemSpec& system, const MoeTimes& moe, std::string_view what) {
     if (moe.dispatch > 0 && (moe.dispatch_work > 0 || system.communication_sms > 0)) return;
     throw InputError(
-        fmt::format("{} cannot run two batches: {}, allowed: kernels that leave their SMs while "
-                    "rows travel (deepep-ll) or hold a few (communication_sms)",
-                    system.name,
+        fmt::format("{} cannot overlap {}: {}, allowed: kernels that leave their SMs while rows "
+                    "travel (deepep-ll) or hold a few (communication_sms)",
+                    system.name, what,
                     moe.dispatch > 0 ? "its dispatch holds all SMs"
                                      : "its rows do not move in a step of their own"));
 }
 
 ServedStep in_two_halves(const Serving& serving, const SystemSpec& system,
                          const PreparedStep& prepared, const MoeTimes& moe) {
-    check_two_batch(system, moe);
+    check_overlap(system, moe, "two batches");
     const Model& model = serving.what.model;
     const double layers = model.moe_layers();
     ServedStep step;
@@ -125,11 +127,20 @@ ServedStep in_two_halves(const Serving& serving, const SystemSpec& system,
     return step;
 }
 
+/// In which rows travel and SMs are free, at least those that communication does not hold.
+double underway(const MoeTimes& moe) {
+    return moe.dispatch - moe.dispatch_work + moe.combine - moe.combine_work;
+}
+
 ServedStep in_one_piece(const Serving& serving, const PreparedStep& prepared, const MoeTimes& moe) {
+    const double layers = serving.what.model.moe_layers();
     ServedStep step;
     step.operators = prepared.whole.operators;
-    for (StepOperator& one : operators_of(moe, serving.what.model.moe_layers()))
-        step.operators.push_back(one);
+    if (serving.overlap == BatchOverlap::single_batch)
+        hide_shared_experts(step.operators, layers * underway(moe));
+    else if (serving.what.engine.shared_beside)
+        hide_shared_experts(step.operators, layers * moe.experts);
+    for (StepOperator& one : operators_of(moe, layers)) step.operators.push_back(one);
     step.seconds = total(step.operators);
     return step;
 }
@@ -154,6 +165,7 @@ ServedStep serve_prepared(const Serving& serving, const PreparedStep& prepared,
     const std::int64_t tokens =
         halves ? whole / serving.batch_per_gpu * half_of(serving.batch_per_gpu) : whole;
     const MoeTimes moe = moe_times(serving, system, tokens);
+    if (serving.overlap == BatchOverlap::single_batch) check_overlap(system, moe, "one batch");
     ServedStep step = halves ? in_two_halves(serving, system, prepared, moe)
                              : in_one_piece(serving, prepared, moe);
     step.system = system.name;

@@ -35,10 +35,11 @@ struct Asked {
 /// One after the other: clocks share what they have timed.
 std::vector<Asked> ask(const std::vector<Serving>& servings,
                        const std::vector<std::int64_t>& batches, bool simulated,
+                       const std::shared_ptr<ServingCosts>& costs,
                        std::vector<ServedPoint>& points) {
     std::vector<Asked> all;
     for (const Serving& serving : servings) {
-        ServeOptions shared{1, ServingClock(serving.what).costs(), {}};
+        ServeOptions shared{1, costs ? costs : ServingClock(serving.what).costs(), {}};
         for (const std::int64_t batch : batches) {
             Asked one{serving, {}};
             one.serving.batch_per_gpu = batch;
@@ -67,7 +68,8 @@ std::vector<ServedPoint> serve_sizes(const std::vector<Serving>& servings,
                                      const std::optional<SystemSpec>& system,
                                      const ServeOptions& options) {
     std::vector<ServedPoint> points;
-    const std::vector<Asked> asked = ask(servings, batches, system.has_value(), points);
+    const std::vector<Asked> asked = ask(servings, batches, system.has_value(),
+                                         servings.size() == 1 ? options.costs : nullptr, points);
     run_parallel(points.size(),
                  [&](std::size_t i) {
                      if (!asked[i].prepared) return;
@@ -86,13 +88,16 @@ std::vector<ServedPoint> serve_sizes(const std::vector<Serving>& servings,
 ServedPoint find_batch(const Serving& serving, const std::optional<SystemSpec>& system,
                        double seconds, const ServeOptions& options) {
     const std::int64_t least = serving.overlap == BatchOverlap::two_batch ? 2 : 1;
+    ServeOptions shared = options;
+    if (!shared.costs) shared.costs = ServingClock(serving.what).costs();
     const auto try_batch = [&](std::int64_t batch) {
-        ServedPoint point = serve_sizes({serving}, {batch}, system, options).front();
-        if (!point.step) throw InputError(point.why_not);
-        return point;
+        return serve_sizes({serving}, {batch}, system, shared).front();
     };
-    const auto fits = [&](const ServedPoint& point) { return latency(*point.step) <= seconds; };
+    const auto fits = [&](const ServedPoint& point) {
+        return point.step && latency(*point.step) <= seconds;
+    };
     ServedPoint best = try_batch(least);
+    if (!best.step) return best;
     if (!fits(best)) {
         best.why_not =
             fmt::format("already {} a GPU takes {:.1f} ms", least, 1e3 * latency(*best.step));

@@ -16,7 +16,8 @@ namespace {
 
 constexpr double kGigabyte = 1e9;
 
-/// With the slots that the placement gives the fullest GPU.
+}  // namespace
+
 ServingMemory memory_of(const Serving& serving) {
     ServingMemory memory = serving_memory(serving.what);
     const Model& model = serving.what.model;
@@ -33,6 +34,8 @@ ServingMemory memory_of(const Serving& serving) {
     memory.cache = std::max(0.0, memory.cache - serving.what.engine.memory * copies);
     return memory;
 }
+
+namespace {
 
 void check_memory(const Serving& serving) {
     const ServingMemory memory = memory_of(serving);
@@ -69,6 +72,25 @@ std::int64_t Serving::tokens_per_gpu() const {
     return batch_per_gpu * (prefill ? context : 1 + drafts);
 }
 
+namespace {
+
+/// One more copy of the expert with most rows a copy that the rank does not have.
+void host_busiest(Placement& placement, const Matrix& rows, int rank) {
+    std::vector<int>* busiest = nullptr;
+    double most = -1;
+    for (std::size_t expert = 0; expert < placement.hosts.size(); ++expert) {
+        std::vector<int>& hosts = placement.hosts[expert];
+        const double each = rows(0, static_cast<int>(expert)) / static_cast<double>(hosts.size());
+        if (each <= most || std::find(hosts.begin(), hosts.end(), rank) != hosts.end()) continue;
+        most = each;
+        busiest = &hosts;
+    }
+    if (busiest == nullptr) return;  // it has them all
+    busiest->insert(std::upper_bound(busiest->begin(), busiest->end(), rank), rank);
+}
+
+}  // namespace
+
 Placement eplb_placement(const Routing& routing, int ranks, int copies) {
     const int slots = (routing.experts + copies + ranks - 1) / ranks * ranks;
     Matrix rows(1, routing.experts);
@@ -78,11 +100,16 @@ Placement eplb_placement(const Routing& routing, int ranks, int copies) {
     Placement placement{ranks, {}};
     placement.hosts.resize(static_cast<std::size_t>(routing.experts));
     const int each = slots / ranks;
+    std::vector<int> twins;  // ranks on which two copies met
     for (int slot = 0; slot < slots; ++slot) {
         const int expert = packed.expert_of[0][static_cast<std::size_t>(slot)];
         std::vector<int>& hosts = placement.hosts[static_cast<std::size_t>(expert)];
-        if (hosts.empty() || hosts.back() != slot / each) hosts.push_back(slot / each);
+        if (hosts.empty() || hosts.back() != slot / each)
+            hosts.push_back(slot / each);
+        else
+            twins.push_back(slot / each);
     }
+    for (const int rank : twins) host_busiest(placement, rows, rank);
     return placement;
 }
 
@@ -95,6 +122,7 @@ Serving serving_on(const Machine& machine, const Model& model, const EngineSpec&
     serving.what.formats = engine_formats(engine, model, machine.gpu, setup.weights);
     serving.what.layout = {setup.attention_tp, gpus / setup.attention_tp, setup.expert_tp, ranks};
     serving.routing = setup.routing;
+    if (setup.routing.shares == RoutingSpec::Shares::uniform) serving.what.expert_skew = 0;
     if (model.moe_layers() == 0) return serving;
     constexpr std::int64_t kSample = 65536;  // tokens
     const bool full = setup.copies == 0 && model.experts % ranks == 0;

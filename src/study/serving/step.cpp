@@ -36,23 +36,22 @@ double total_of(const std::vector<StepOperator>& operators, OperatorKind kind) {
     return seconds;
 }
 
-/// On a stream of their own shared experts cost only what they take longer than routed ones.
-void hide_shared_experts(std::vector<StepOperator>& operators) {
+}  // namespace
+
+void hide_shared_experts(std::vector<StepOperator>& operators, double behind) {
     const double shared = total_of(operators, OperatorKind::shared_experts);
     if (shared == 0) return;
-    const double routed = total_of(operators, OperatorKind::experts);
     for (StepOperator& one : operators)
         if (one.kind == OperatorKind::shared_experts)
-            one.seconds *= std::max(0.0, shared - routed) / shared;
+            one.seconds *= std::max(0.0, shared - behind) / shared;
 }
-
-}  // namespace
 
 ServingStep ServingClock::step(const StepLoad& load) const {
     ServingStep step;
     step.operators = rest_operators(load);
     for (StepOperator& one : moe_operators(load)) step.operators.push_back(std::move(one));
-    if (what_.engine.shared_beside) hide_shared_experts(step.operators);
+    if (what_.engine.shared_beside)
+        hide_shared_experts(step.operators, total_of(step.operators, OperatorKind::experts));
     for (const StepOperator& one : step.operators) step.seconds += one.total();
     return step;
 }
