@@ -12,7 +12,7 @@ namespace moehub {
 namespace {
 
 /// What EPLB leaves of real routing's favourites: docs/serving.md.
-constexpr const char* kPromptRouting = "lognormal:0.45";
+constexpr const char* kPromptRouting = "lognormal:0.5";
 constexpr const char* kDecodeRouting = "lognormal:0.2";
 constexpr const char* kEngine = "sglang-0.4";  ///< of the versions that were published
 constexpr int kMostGpus = 65536;
@@ -52,7 +52,8 @@ Serving serving_of(const ServedRow& row) {
     setup.copies = row.copies;
     Serving serving =
         serving_on(machine, load_model(preset_of(row.model)), load_engine(kEngine), setup);
-    if (!row.balanced) serving.routing = parse_routing(row.prefill ? kPromptRouting : kDecodeRouting);
+    if (!row.balanced)
+        serving.routing = parse_routing(row.prefill ? kPromptRouting : kDecodeRouting);
     serving.what.formats.cache = NumberFormat::bf16;
     serving.prefill = row.prefill;
     serving.context = row.context;
@@ -142,7 +143,8 @@ std::vector<ServedRow> parse_served_parts(const CsvRow& row) {
     parsed.part = row.text("operator");
     // In prefill all traces have two micro-batches.
     if (parsed.prefill || has(note, "two-batch")) parsed.overlap = BatchOverlap::two_batch;
-    parsed.balanced = has(note, "perfect EPLB") || has(note, "balanced routing");
+    parsed.balanced =
+        has(note, "perfect EPLB") || has(note, "balanced routing") || has(note, "unit test");
     Measurement& measurement = parsed.measurement;
     measurement.name = fmt::format("{} {} {}", parsed.accel, row.text("phase"), parsed.part);
     measurement.shape = {{"tokens_per_gpu", row.field("tokens_per_gpu")},
