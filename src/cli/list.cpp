@@ -114,7 +114,8 @@ Command list_command() {
         "list",
         "List the machines, models, GPUs, systems and serving engines there are",
         {
-            {"kind", &request->kind, "machines, models, gpus, generations, systems or engines; without it all", "KIND"},
+            {"kind", &request->kind,
+             "machines, models, gpus, generations, systems or engines; without it all", "KIND"},
             {"--json", &request->json, "print JSON"},
         },
         "Example:\n  moehub list machines",

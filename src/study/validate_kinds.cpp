@@ -2,8 +2,8 @@
 
 #include "base/quantity.hpp"
 #include "base/utf8.hpp"
-#include "study/validate_cluster_comm.hpp"
 #include "study/validate_cluster.hpp"
+#include "study/validate_cluster_comm.hpp"
 #include "study/validate_copies.hpp"
 #include "study/validate_deepep.hpp"
 #include "study/validate_kernels.hpp"
