@@ -82,7 +82,7 @@ void write(const PlaceArguments& arguments, const PlaceTask& task, const Placed&
 
 /// Where systems are named, the fastest layout under the first takes the place of the one found.
 void simulate(const PlaceArguments& arguments, PlaceTask& task, Placed& placed) {
-    Choice choice = choose_layout(task, placed.result);
+    LayoutChoice choice = choose_layout(task, placed.result);
     placed.effect = std::move(choice.effect);
     auto notes = std::move(choice.notes);
     placed.taken = choice.taken.name;

@@ -63,7 +63,7 @@ std::vector<NamedLayout> layouts_of(const PlaceTask& task, const std::vector<Can
 }
 
 /// System by system, so that one that cannot run a layout leaves the others.
-void simulate(const PlaceTask& task, std::vector<NamedLayout> layouts, Choice& choice) {
+void simulate(const PlaceTask& task, std::vector<NamedLayout> layouts, LayoutChoice& choice) {
     const Profile profile = simulated_part(task, layouts, choice.notes);
     Progress progress("simulating");
     for (std::size_t i = 0; i < task.systems.size(); ++i) {
@@ -89,7 +89,7 @@ void simulate(const PlaceTask& task, std::vector<NamedLayout> layouts, Choice& c
     }
 }
 
-bool can_be_written(const PlaceTask& task, const Candidate& one, Choice& choice) {
+bool can_be_written(const PlaceTask& task, const Candidate& one, LayoutChoice& choice) {
     try {
         layout_text(one.result.layout, task.format);
         return true;
@@ -100,7 +100,7 @@ bool can_be_written(const PlaceTask& task, const Candidate& one, Choice& choice)
 }
 
 /// Under the first system.
-const LayoutEffect* effect_of(const PlaceTask& task, const Choice& choice,
+const LayoutEffect* effect_of(const PlaceTask& task, const LayoutChoice& choice,
                               const std::string& layout) {
     if (!choice.effect) return nullptr;
     for (const LayoutEffect& one : choice.effect->layouts)
@@ -118,8 +118,8 @@ std::string taken_sentence(const LayoutEffect& own, const LayoutEffect& best) {
 
 }  // namespace
 
-Choice choose_layout(const PlaceTask& task, const PlaceResult& found) {
-    Choice choice;
+LayoutChoice choose_layout(const PlaceTask& task, const PlaceResult& found) {
+    LayoutChoice choice;
     std::vector<Candidate> all = candidates_of(task, found);
     simulate(task, layouts_of(task, all), choice);
     std::size_t taken = all.size() - 1;

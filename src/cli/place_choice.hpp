@@ -13,7 +13,7 @@ struct Candidate {
     PlaceResult result;
 };
 
-struct Choice {
+struct LayoutChoice {
     Candidate taken;
     std::optional<PlacementEffect> effect;  ///< of all systems that can run the layouts
     std::vector<std::string> notes;         ///< what was not taken, or not simulated, and why
@@ -23,6 +23,6 @@ struct Choice {
 /// found, on held-out tokens where there are some. Under the first system the fastest of those that
 /// the options allow is taken: EPLB's, and where no objective was asked for the search's with the
 /// objective load. What cannot be simulated is a note: the layout is there and good.
-Choice choose_layout(const PlaceTask& task, const PlaceResult& found);
+LayoutChoice choose_layout(const PlaceTask& task, const PlaceResult& found);
 
 }  // namespace moehub

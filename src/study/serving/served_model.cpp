@@ -55,9 +55,9 @@ double total(const std::vector<StepOperator>& operators) {
     return seconds;
 }
 
-Rest rest_of(const Serving& serving, const ServingClock& clock, std::int64_t batch_per_gpu) {
+RestOfStep rest_of(const Serving& serving, const ServingClock& clock, std::int64_t batch_per_gpu) {
     const Model& model = serving.what.model;
-    Rest rest;
+    RestOfStep rest;
     rest.operators = clock.rest_operators(load_of(serving, batch_per_gpu));
     const double dense_layers = model.layers - model.moe_layers();
     for (const StepOperator& one : rest.operators) {

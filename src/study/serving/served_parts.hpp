@@ -25,7 +25,7 @@ MoeTimes moe_times(const Serving& serving, const SystemSpec& system, std::int64_
 std::vector<StepOperator> operators_of(const MoeTimes& moe, double layers);
 
 /// All but the MoE layers' experts and rows, of one load; seconds.
-struct Rest {
+struct RestOfStep {
     std::vector<StepOperator> operators;
     double once = 0;   ///< of the model's ends, and its host
     double dense = 0;  ///< of dense layers, what MoE layers do not have
@@ -34,8 +34,8 @@ struct Rest {
 
 /// What holds for all systems.
 struct PreparedStep {
-    Rest whole;
-    Rest half;          ///< of two-batch overlap
+    RestOfStep whole;
+    RestOfStep half;    ///< of two-batch overlap
     double drafts = 0;  ///< seconds of all guesses of a step
 };
 /// Throws InputError as check() does, and for a dense model.
