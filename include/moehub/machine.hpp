@@ -124,7 +124,7 @@ struct NcclCosts {
     double switch_rate = 60e9;        ///< bytes/s, at most, of the channel that a GPU heads
     double switch_efficiency = 0.85;  ///< of it
     int net_rings = 8;                ///< between nodes: rings, each through a NIC of every node
-    Ps net_hop = 3'000 * kNs;     ///< of what goes through NICs, beyond the fabric's: their proxies
+    Ps net_hop = 3'000 * kNs;    ///< of what goes through NICs, beyond the fabric's: their proxies
     Ps net_start = 5'000 * kNs;  ///< more, of a call between nodes: proxies take up their work
     Ps one_shot_start = 2'200 * kNs;  ///< as start, of TensorRT-LLM's one-shot all-reduce
     double one_shot_memory = 2.5e12;  ///< bytes/s at which its buffers are read and cleared
