@@ -135,6 +135,7 @@ struct Gpu {
     double nvfp4_flops = 0;    ///< 0: no FP4 units
     double hbm_bandwidth = 0;  ///< bytes/s, datasheet
     Bytes hbm_capacity = 0;
+    double host_bandwidth = 55e9;  ///< bytes/s to and from the host's memory, each way
     Bytes l2_capacity = 0;
     Kernels kernels;  ///< of PyTorch
     Overheads overheads;

@@ -1,4 +1,4 @@
-/// Machines, models, GPUs, systems and serving engines by name or from TOML files.
+/// Machines, models, GPUs, systems, serving engines and trainers by name or from TOML files.
 ///
 /// A name that contains '/' or ends in ".toml" is a file; any other is a preset of the binary
 /// (presets/). A file may start from another: `extends = "dgx-h100"`. Overrides are `--set`
@@ -10,6 +10,7 @@
 #include <moehub/machine.hpp>
 #include <moehub/model.hpp>
 #include <moehub/system.hpp>
+#include <moehub/trainer.hpp>
 
 #include <string>
 #include <string_view>
@@ -24,6 +25,7 @@ Model load_model(const std::string& name_or_path, const Overrides& overrides = {
 Gpu load_gpu(const std::string& name_or_path, const Overrides& overrides = {});
 SystemSpec load_system(const std::string& name_or_path, const Overrides& overrides = {});
 EngineSpec load_engine(const std::string& name_or_path, const Overrides& overrides = {});
+TrainerSpec load_trainer(const std::string& name_or_path, const Overrides& overrides = {});
 
 /// From TOML text; `origin` stands for the file in errors.
 Machine parse_machine(std::string_view text, const std::string& origin);
@@ -31,6 +33,7 @@ Model parse_model(std::string_view text, const std::string& origin);
 Gpu parse_gpu(std::string_view text, const std::string& origin);
 SystemSpec parse_system(std::string_view text, const std::string& origin);
 EngineSpec parse_engine(std::string_view text, const std::string& origin);
+TrainerSpec parse_trainer(std::string_view text, const std::string& origin);
 
 /// With units and a comment per key; reads back equal.
 std::string to_toml(const Machine& machine);
@@ -38,6 +41,7 @@ std::string to_toml(const Model& model);
 std::string to_toml(const Gpu& gpu);
 std::string to_toml(const SystemSpec& system);
 std::string to_toml(const EngineSpec& engine);
+std::string to_toml(const TrainerSpec& trainer);
 
 /// Quantities are plain numbers: picoseconds, bytes, per second.
 std::string to_json(const Machine& machine);
@@ -45,9 +49,10 @@ std::string to_json(const Model& model);
 std::string to_json(const Gpu& gpu);
 std::string to_json(const SystemSpec& system);
 std::string to_json(const EngineSpec& engine);
+std::string to_json(const TrainerSpec& trainer);
 
 /// Names of a kind's presets in alphabetical order. Kinds: "machines", "models", "gpus",
-/// "systems", "engines".
+/// "systems", "engines", "trainers".
 std::vector<std::string> preset_names(std::string_view kind);
 
 /// The preset's one-line title.

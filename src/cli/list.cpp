@@ -19,7 +19,7 @@ namespace moehub {
 namespace {
 
 std::vector<std::string> kinds() {
-    return {"machines", "models", "gpus", "generations", "systems", "engines"};
+    return {"machines", "models", "gpus", "generations", "systems", "engines", "trainers"};
 }
 
 /// One width for all kinds, so that the whole list has two columns.
@@ -112,10 +112,10 @@ Command list_command() {
     const auto request = std::make_shared<Request>();
     return {
         "list",
-        "List the machines, models, GPUs, systems and serving engines there are",
+        "List the machines, models, GPUs, systems, serving engines and trainers there are",
         {
             {"kind", &request->kind,
-             "machines, models, gpus, generations, systems or engines; without it all", "KIND"},
+             "machines, models, gpus, generations, systems, engines or trainers; without it all", "KIND"},
             {"--json", &request->json, "print JSON"},
         },
         "Example:\n  moehub list machines",

@@ -37,6 +37,8 @@ void execute(const Request& request) {
         text = text_of(load_system(request.name, request.settings), request.json);
     else if (kind == "engines")
         text = text_of(load_engine(request.name, request.settings), request.json);
+    else if (kind == "trainers")
+        text = text_of(load_trainer(request.name, request.settings), request.json);
     else
         text = text_of(load_gpu(request.name, request.settings), request.json);
     put(text, request.output);
@@ -48,7 +50,7 @@ Command show_command() {
     const auto request = std::make_shared<Request>();
     return {
         "show",
-        "Print everything known about a machine, model, GPU, system or engine, as TOML with units",
+        "Print everything known about a machine, model, GPU, system, engine or trainer, as TOML",
         {
             {"name",
              &request->name,

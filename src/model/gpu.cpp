@@ -155,6 +155,12 @@ Fields fields_of(Gpu& gpu) {
          Need::optional},
         {"hbm_bandwidth", &gpu.hbm_bandwidth, Kind::rate, {1e6, 1e15}, "datasheet"},
         {"hbm_capacity", &gpu.hbm_capacity, Kind::bytes, {1, 1e15}, "memory of the card"},
+        {"host_bandwidth",
+         &gpu.host_bandwidth,
+         Kind::rate,
+         {1e6, 1e15},
+         "to the host's memory, one way",
+         Need::optional},
         {"l2_capacity", &gpu.l2_capacity, Kind::bytes, {1, 1e15}, "last-level cache"},
     };
     nest(fields, "kernels.torch.", fields_of(gpu.kernels));

@@ -24,6 +24,7 @@ Fields fields_of(NcclCosts& nccl);
 Fields fields_of(Model& model);
 Fields fields_of(SystemSpec& system);
 Fields fields_of(EngineSpec& engine);
+Fields fields_of(TrainerSpec& trainer);
 
 // Limits of machines that their checks need, too.
 inline constexpr double kSlowest = 1e6;   ///< bytes/s: below it, times leave an int64 of ps

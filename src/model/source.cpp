@@ -147,6 +147,7 @@ std::string kind_of(const std::string& name_or_path) {
             for (const Entry& entry : document.entries) {
                 if (entry.key == "program") return "systems";
                 if (entry.key == "linear" || entry.key == "step_tokens") return "engines";
+                if (entry.key == "causal_flops" || entry.key == "step_host") return "trainers";
                 if (entry.key == "sms" || entry.key == "hbm_bandwidth") return "gpus";
                 if (entry.key == "layers" || entry.key == "hidden") return "models";
                 if (entry.key == "gpus_per_node" || entry.key == "gpu") return "machines";

@@ -1,0 +1,47 @@
+/// Planning: which parallel layout trains a model fastest on a machine, and which shape of a model
+/// trains fastest of those with a given number of parameters.
+///
+///     PlanOptions options;
+///     options.fixed = "pp=8";
+///     const Plan plan = plan_training(run, options);
+///     for (const TrainingStep& step : plan.best) fmt::print("{}\n", to_text(step.layout));
+#pragma once
+#include <moehub/training.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace moehub {
+
+struct PlanOptions {
+    std::string fixed;  ///< as parse_parallel_layout takes it: these keys are not searched
+    /// Systems of MoE layers to search over; empty: the trainer's dispatcher alone.
+    std::vector<std::string> systems;
+    std::size_t top = 10;  ///< layouts to return, re-simulated exactly
+    bool exact = true;     ///< false: by tables alone
+    bool prune = true;     ///< false: every layout is timed, whatever its bound
+    int threads = 0;       ///< 0: as many as there are cores
+    /// Called now and then with (layouts looked at, layouts in all), by one thread at a time. May
+    /// be empty.
+    std::function<void(std::size_t, std::size_t)> progress;
+};
+
+struct Plan {
+    std::vector<TrainingStep> best;     ///< fastest first; all of them fit
+    std::vector<TrainingStep> front;    ///< no other is faster with as little memory; fastest first
+    std::vector<TrainingStep> nearest;  ///< when nothing fits: least memory first
+    std::size_t layouts = 0;            ///< that the run allows
+    std::size_t timed = 0;              ///< of them
+    std::size_t too_large = 0;          ///< do not fit
+};
+
+/// Throws InputError as check(run) does, for bad keys, and when the fixed keys leave no layout.
+Plan plan_training(const TrainingRun& run, const PlanOptions& options = {});
+
+/// How far two orders agree: Spearman's rank correlation, ties share their rank. Nothing to compare
+/// (fewer than two, or all alike): 0.
+double rank_correlation(const std::vector<double>& one, const std::vector<double>& other);
+
+}  // namespace moehub

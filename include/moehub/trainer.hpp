@@ -1,0 +1,48 @@
+/// Trainer: the software that trains a model, one version of it, as plain values:
+/// presets/trainers/*.toml, or a file of the user's own. docs/planning.md says where each number
+/// comes from.
+#pragma once
+#include <moehub/units.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace moehub {
+
+/// What a version does and costs on a generation of cards.
+struct TrainerCosts {
+    std::string dispatcher = "all-to-all";  ///< system that moves rows where a layout names none
+    Ps launch = 0;                          ///< of the host, for each operator that it issues
+    double graphs = 0;  ///< share of a layer's operators that CUDA graphs replay
+    double tensor = 1;  ///< of the rate that kernels reach alone, what products keep in a long
+                        ///< run: clocks under the power limit, kernels beside them
+    double memory = 1;  ///< the same of kernels that move bytes
+};
+
+struct TrainerSpec {
+    std::string name;
+    std::string title;  ///< one line for `moehub list`
+
+    std::string library = "trtllm";  ///< whose linear layers; a card without it: PyTorch's
+    bool causal_flops = true;  ///< the model's FLOPs count half of attention's scores; false: all
+    bool gradients_overlap = true;   ///< their sums travel while the last backward pass runs
+    bool parameters_overlap = true;  ///< they are gathered while the first forward pass runs
+    double gradient_bytes = 4;       ///< of one on its way: fp32 or bf16
+    double passes = 0;      ///< further passes over a layer's rows (hidden wide), each way:
+                            ///< copies and casts that no kernel fuses
+    double row_passes = 0;  ///< the same over rows of experts
+    double imbalance = 0;   ///< standard deviation of experts' shares where routing is not
+                            ///< forced to be balanced, of an even share
+    Ps step_host = 0;       ///< of a step: data, logging, norms of gradients
+    TrainerCosts hopper;    ///< also for cards of other generations
+    TrainerCosts blackwell;
+
+    const TrainerCosts& costs(std::string_view generation) const {
+        return generation == "blackwell" ? blackwell : hopper;
+    }
+};
+
+/// Throws InputError when a value lies outside its limits, as reading a file would.
+void check(const TrainerSpec& trainer);
+
+}  // namespace moehub

@@ -1,0 +1,213 @@
+/// One step of training: a model on a machine under a parallel layout, how long it takes, what it
+/// takes of memory, and why.
+///
+///     TrainingRun run;
+///     run.machine = training_machine(load_machine("h100-cluster"), 256);
+///     run.model = load_model("qwen3-235b-a22b");
+///     run.trainer = load_trainer("megatron-26.04");
+///     run.sequence = 4096;
+///     run.global_batch = 2048;
+///     TrainingClock clock(run);
+///     const TrainingStep step =
+///     clock.step(parse_parallel_layout("tp=2,pp=8,vpp=4,ep=32,system=deepep")); fmt::print("{:.1f}
+///     s, {:.1f} % MFU\n", step.seconds, 100 * step.mfu);
+///
+/// docs/planning.md says what is modelled and how well it agrees with published runs.
+#pragma once
+#include <moehub/kernel_calls.hpp>
+#include <moehub/machine.hpp>
+#include <moehub/model.hpp>
+#include <moehub/trainer.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace moehub {
+
+/// What data-parallel GPUs divide among themselves instead of each holding all.
+enum class Sharding {
+    none,   ///< nothing: plain data parallelism
+    zero1,  ///< optimizer states (Megatron's distributed optimizer)
+    zero2,  ///< gradients as well: their sums are formed after every micro-batch
+    fsdp,   ///< weights as well (ZeRO-3): gathered layer by layer, each way, for each micro-batch
+};
+
+/// What the backward pass computes again instead of keeping.
+struct Recompute {
+    bool norms = false;
+    bool activations = false;  ///< of FFNs and experts
+    bool attention = false;    ///< scores and their sums: the attention kernel
+    bool latents = false;      ///< of latent attention: queries, keys and values from their latents
+    bool experts = false;      ///< FFNs and routed experts as a whole, with their dispatch
+    bool all = false;          ///< the whole layer: only its input is kept
+
+    friend bool operator==(const Recompute&, const Recompute&) = default;
+};
+
+/// What waits in the host's memory.
+struct Offload {
+    bool optimizer = false;    ///< states: read and written back over the link to the host
+    bool activations = false;  ///< kept ones: out behind the forward pass, in before the backward
+
+    friend bool operator==(const Offload&, const Offload&) = default;
+};
+
+enum class PassOverlap {
+    none,
+    one_f_one_b,  ///< a micro-batch's dispatch and combine beside another's compute in the steady
+                  ///< state of 1F1B (Megatron's 1F1B overlap)
+    dualpipe,     ///< the same from both ends of the pipeline (DeepSeek): two copies of weights
+};
+
+/// Parallel layout: how a model's work is cut. Data parallelism takes what is left: gpus /
+/// (tp·cp·pp) for attention, gpus / (etp·ep·pp) for experts. Ranks count tp (etp) first, then cp,
+/// data (ep, data), pp last.
+struct ParallelLayout {
+    int tp = 1;           ///< tensor parallelism with sequence parallelism, inside a node
+    int cp = 1;           ///< context parallelism: a sequence's tokens
+    int pp = 1;           ///< pipeline stages
+    int vpp = 1;          ///< pieces of a stage that are visited in turn
+    int ep = 1;           ///< ranks that experts are spread over
+    int etp = 1;          ///< GPUs that share each expert: may differ from tp (folding)
+    int micro_batch = 1;  ///< sequences
+    Sharding sharding = Sharding::zero1;
+    Recompute recompute;
+    Offload offload;
+    PassOverlap overlap = PassOverlap::none;
+    std::string system;  ///< that MoE layers run under; empty: the trainer's dispatcher
+
+    friend bool operator==(const ParallelLayout&, const ParallelLayout&) = default;
+};
+
+/// "tp2 pp8 vpp4 ep32 zero1 mb1 selective deepep 1f1b": what differs from 1 and from none.
+std::string to_text(const ParallelLayout& layout);
+/// "tp=2,pp=8,recompute=norms+activations,…" over `start`. Throws InputError: unknown keys, values
+/// that are not allowed. Keys: tp cp pp vpp ep etp mb sharding recompute offload overlap system.
+ParallelLayout parse_parallel_layout(std::string_view text, ParallelLayout start = {});
+std::vector<std::string> parallel_keys_of(std::string_view text);  ///< keys that the text sets
+
+Recompute selective_recompute(const Model& model);  ///< norms, activations, latents where it has
+Recompute parse_recompute(std::string_view text, const Model& model);
+std::string_view name_of(Sharding sharding);
+std::string_view name_of(PassOverlap overlap);
+std::string name_of(const Recompute& recompute);
+std::string name_of(const Offload& offload);
+
+/// `gpus` GPUs of the machine for training: of a larger machine's nodes as many each as divide the
+/// GPUs evenly (256 of NVL72 racks: 64 of each of four). Throws InputError as with_gpus does.
+Machine training_machine(const Machine& machine, int gpus);
+
+/// What is trained, and on what.
+struct TrainingRun {
+    Machine machine;  ///< already of the size wanted (training_machine)
+    Model model;
+    TrainerSpec trainer;
+    std::int64_t sequence = 0;                    ///< tokens; 0: the model's
+    std::int64_t global_batch = 0;                ///< sequences of a step
+    NumberFormat precision = NumberFormat::bf16;  ///< bf16, or fp8 of linear layers and experts
+    std::string routing = "balanced";             ///< balanced, or as parse_routing takes it
+    bool mtp = true;  ///< multi-token prediction runs, where the model has it
+
+    int gpus() const { return machine.gpus(); }
+};
+
+/// Seconds of a step on the GPUs of the stage that has most to do; they add up to the step.
+struct StepParts {
+    double attention = 0;   ///< products and scores
+    double dense = 0;       ///< dense FFNs, shared experts
+    double experts = 0;     ///< routed experts' products and activation
+    double head = 0;        ///< embedding, logits, loss
+    double small = 0;       ///< norms, residual adds, router, permutation, casts
+    double recomputed = 0;  ///< of the above, for the second time
+    double tp = 0;          ///< communication that nothing hides, by what it is for
+    double cp = 0;
+    double ep = 0;
+    double pp = 0;
+    double dp = 0;
+    double bubble = 0;  ///< nothing to do: the pipeline fills and drains, other stages are longer
+    double imbalance = 0;  ///< the fullest expert rank beyond the mean
+    double optimizer = 0;
+    double offload = 0;  ///< of what moves to the host and back, what nothing hides
+    double host = 0;     ///< kernels wait to be issued; a step's data and logging
+
+    double sum() const;
+};
+
+/// Bytes of the GPU that has most.
+struct StepMemory {
+    double weights = 0;
+    double gradients = 0;
+    double optimizer = 0;
+    double activations = 0;
+    double buffers = 0;    ///< of dispatch, of gathered weights, of pipeline messages
+    double workspace = 0;  ///< logits and their gradients, CUDA's and NCCL's own
+    double margin = 0;     ///< for fragmentation: a stated share of the above
+
+    double sum() const;
+};
+
+/// One stage's part of a step, for pictures: seconds of one micro-batch.
+struct StageTime {
+    int stage = 0;
+    int piece = 0;  ///< below vpp
+    double forward = 0;
+    double backward = 0;
+};
+
+struct TrainingStep {
+    ParallelLayout layout;
+    double seconds = 0;
+    double tokens_per_second = 0;  ///< and GPU
+    double flops_per_token = 0;    ///< as the trainer counts, forward and backward
+    double mfu = 0;                ///< of the bf16 peak
+    StepParts parts;
+    StepMemory memory;
+    double capacity = 0;  ///< of a GPU's memory
+    bool fits = false;
+    std::string limit;  ///< in a few words what the step's time goes to beyond compute
+    std::int64_t micro_batches = 0;
+    std::vector<StageTime> stages;  ///< filled by explain() alone
+
+    double tflops() const { return tokens_per_second * flops_per_token / 1e12; }
+};
+
+/// One line that says why the layout cannot run and what could, or empty: divisions that do not
+/// come out, more stages than layers, a batch that micro-batches do not divide, …
+std::string why_not(const TrainingRun& run, const ParallelLayout& layout);
+
+/// Throws InputError as why_not says, or when the run itself is impossible.
+void check(const TrainingRun& run);
+
+/// FLOPs of one token, forward and backward: 6 for each weight that multiplies it (the embedding is
+/// no product), and 12 for each pair of query and key element, or half of the pairs where
+/// `causal`. Multi-token prediction is counted when `mtp`.
+double training_flops(const Model& model, std::int64_t sequence, bool causal, bool mtp);
+
+class TrainingTables;
+
+/// Times of many layouts of one run. Costs of operators and of communication are asked once and
+/// shared by copies; copies may run in different threads.
+class TrainingClock {
+  public:
+    /// Throws InputError as check(run).
+    explicit TrainingClock(TrainingRun run);
+    ~TrainingClock();
+    TrainingClock(const TrainingClock& other);
+    TrainingClock& operator=(const TrainingClock&) = delete;
+
+    const TrainingRun& run() const;
+
+    /// By tables: communication of simulated sizes, interpolated. Throws InputError as why_not.
+    TrainingStep step(const ParallelLayout& layout);
+    /// The same with collectives and MoE layers simulated as they are, and stages filled.
+    TrainingStep exact(const ParallelLayout& layout);
+
+  private:
+    TrainingRun run_;
+    std::shared_ptr<TrainingTables> tables_;
+};
+
+}  // namespace moehub

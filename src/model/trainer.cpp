@@ -1,0 +1,82 @@
+/// The field table of TrainerSpec: a new field is one member in <moehub/trainer.hpp> and one row
+/// here.
+#include "model/records.hpp"
+
+#include <moehub/trainer.hpp>
+
+namespace moehub {
+namespace {
+
+Fields cost_fields(TrainerCosts& c) {
+    using enum Kind;
+    return {
+        {"dispatcher", &c.dispatcher, text, {}, "system where a layout names none"},
+        {"launch", &c.launch, time, {0, 1e12}, "of the host, for each operator"},
+        {"graphs", &c.graphs, number, {0, 1}, "of a layer's operators, replayed by CUDA graphs"},
+        {"tensor", &c.tensor, number, {0.01, 2}, "of kernels' rate alone, in a long run"},
+        {"memory", &c.memory, number, {0.01, 2}, "the same of kernels that move bytes"},
+    };
+}
+
+}  // namespace
+
+Fields fields_of(TrainerSpec& t) {
+    using enum Kind;
+    Fields fields = {
+        {"name", &t.name, text, {}, "of the trainer"},
+        {"title", &t.title, text, {}, "one line"},
+        {"library", &t.library, text, {}, "of linear layers"},
+        {"causal_flops", &t.causal_flops, flag, {}, "attention counts half in FLOPs"},
+        {"gradients_overlap", &t.gradients_overlap, flag, {}, "sums beside the last backward"},
+        {"parameters_overlap",
+         &t.parameters_overlap,
+         flag,
+         {},
+         "gathered beside the first forward"},
+        {"gradient_bytes", &t.gradient_bytes, number, {1, 4}, "of a gradient on its way"},
+        {"passes", &t.passes, number, {0, 1000}, "further ones over a layer's rows, each way"},
+        {"row_passes", &t.row_passes, number, {0, 1000}, "the same over rows of experts"},
+        {"imbalance", &t.imbalance, number, {0, 10}, "of experts' shares, unless balanced"},
+        {"step_host", &t.step_host, time, {0, 1e15}, "of a step: data, logging"},
+    };
+    nest(fields, "hopper.", cost_fields(t.hopper));
+    nest(fields, "blackwell.", cost_fields(t.blackwell));
+    for (Field& field : fields) field.need = Need::optional;
+    return fields;
+}
+
+namespace {
+
+TrainerSpec from_chain(const std::vector<Document>& chain, const Overrides& overrides) {
+    TrainerSpec trainer;
+    trainer.name = chain.back().name;
+    fill(fields_of(trainer), chain, overrides);
+    return trainer;
+}
+
+}  // namespace
+
+void check(const TrainerSpec& trainer) {
+    TrainerSpec copy = trainer;
+    require_limits(fields_of(copy), Given{"trainer " + trainer.name});
+}
+
+TrainerSpec load_trainer(const std::string& name_or_path, const Overrides& overrides) {
+    return from_chain(load_chain("trainers", name_or_path), overrides);
+}
+
+TrainerSpec parse_trainer(std::string_view text, const std::string& origin) {
+    return from_chain(parse_chain("trainers", text, origin), {});
+}
+
+std::string to_toml(const TrainerSpec& trainer) {
+    TrainerSpec copy = trainer;
+    return print_toml(fields_of(copy));
+}
+
+std::string to_json(const TrainerSpec& trainer) {
+    TrainerSpec copy = trainer;
+    return print_json(fields_of(copy));
+}
+
+}  // namespace moehub

@@ -1,0 +1,62 @@
+/// What communication takes in a training step, simulated on the machine's fabric: collectives over
+/// groups of GPUs, messages between pipeline stages, MoE layers under a system. Asked once for each
+/// size of a coarse grid and interpolated between; or `exact`, as asked.
+#pragma once
+#include <moehub/collective.hpp>
+#include <moehub/layer_options.hpp>
+#include <moehub/machine.hpp>
+#include <moehub/model.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace moehub {
+
+/// Every `stride`-th GPU, `size` of them; all groups of the machine like it do the same at the same
+/// time. GPUs are numbered node by node.
+struct GpuGroup {
+    int size = 1;
+    int stride = 1;
+};
+
+/// A MoE layer of `ep` · `etp` neighbouring GPUs.
+struct MoeCase {
+    std::string system;
+    int ep = 1;
+    int etp = 1;
+    std::int64_t tokens = 0;  ///< of one GPU
+    bool fp8 = false;         ///< experts, and rows on their way to them
+    Pass pass = Pass::forward;
+};
+
+/// Seconds.
+struct MoeCommunication {
+    double exposed = 0;  ///< the layer under the system less the layer that communicates nothing
+    double alone = 0;    ///< dispatch and combine with no compute around them
+    int sms = 0;         ///< that they hold while they run
+};
+
+class Communication {
+  public:
+    /// `routing`: "balanced", or as parse_routing takes it.
+    Communication(Machine machine, Model model, std::string routing);
+    ~Communication();
+
+    /// `bytes` as nccl-tests counts them: of an all-gather all that a GPU has in the end, of a
+    /// reduce-scatter all that it starts with, of an all-to-all what it sends. NCCL chooses the
+    /// algorithm. 0 for a group of one.
+    double collective(Collective::Op op, GpuGroup group, double bytes, bool exact = false);
+
+    /// From every GPU to the one `distance` further at once.
+    double message(int distance, double bytes, bool exact = false);
+
+    /// Throws InputError when the system cannot run it.
+    MoeCommunication moe(const MoeCase& one, bool exact = false);
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace moehub
