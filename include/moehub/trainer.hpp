@@ -23,6 +23,13 @@ struct TrainerSpec {
     std::string name;
     std::string title;  ///< one line for `moehub list`
 
+    std::string sources;  ///< of published runs that are this version's: parts of their source,
+                          ///< separated by ';'. docs/planning.md names them
+    std::string notes;    ///< of those, which: parts of "MODEL MACHINE PRECISION NOTE", separated
+                          ///< by ';'; empty: those that no other trainer of the source names
+    std::string overlaps = "none";  ///< of passes, that it can do where a layout names none,
+                                    ///< separated by ';': none, 1f1b, dualpipe
+
     std::string library = "trtllm";  ///< whose linear layers; a card without it: PyTorch's
     bool causal_flops = true;  ///< the model's FLOPs count half of attention's scores; false: all
     bool gradients_overlap = true;   ///< their sums travel while the last backward pass runs

@@ -25,6 +25,9 @@ Fields fields_of(TrainerSpec& t) {
     Fields fields = {
         {"name", &t.name, text, {}, "of the trainer"},
         {"title", &t.title, text, {}, "one line"},
+        {"sources", &t.sources, text, {}, "published runs that are its own, by ';'"},
+        {"notes", &t.notes, text, {}, "of those, which: model, machine, precision, note; by ';'"},
+        {"overlaps", &t.overlaps, text, {}, "of passes, that it can do; by ';'"},
         {"library", &t.library, text, {}, "of linear layers"},
         {"causal_flops", &t.causal_flops, flag, {}, "attention counts half in FLOPs"},
         {"gradients_overlap", &t.gradients_overlap, flag, {}, "sums beside the last backward"},
