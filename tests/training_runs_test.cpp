@@ -195,7 +195,8 @@ TEST(TrainingRuns, OfOpenCellsTheFastestThatFitsIsChosen) {
             const Cells fixed{{"micro_batch", batch}, {"recompute", recompute}};
             const TrainingStep one = answers.answer(parsed(with(small_run(), fixed))).step;
             EXPECT_EQ(std::to_string(one.layout.micro_batch), batch);
-            if (one.fits) EXPECT_LE(open.seconds, one.seconds) << batch << " " << recompute;
+            if (!one.fits) continue;
+            EXPECT_LE(open.seconds, one.seconds) << batch << " " << recompute;
         }
 }
 

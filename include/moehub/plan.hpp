@@ -43,6 +43,8 @@ struct Plan {
 /// The same on any number of threads. Throws InputError as check(run) does, for bad keys, and when
 /// the fixed keys leave no layout.
 Plan plan_training(const TrainingRun& run, const PlanOptions& options = {});
+/// Of the clock's run, with what the clock has simulated already.
+Plan plan_training(const TrainingClock& clock, const PlanOptions& options = {});
 
 /// How far two orders agree: Spearman's rank correlation, ties share their rank. Nothing to compare
 /// (fewer than two, or all alike): 0.

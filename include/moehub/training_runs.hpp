@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -71,16 +72,21 @@ struct PublishedAnswer {
     TrainingStep step;  ///< under the layout that was given, or chosen where cells are empty
 };
 
-/// Answers rows; equal ones once.
+/// Answers rows. Equal ones once; those of the same model, machine, size and routing share what is
+/// simulated.
 class RunAnswers {
   public:
     /// Throws InputError when the row is impossible.
     const PublishedAnswer& answer(const PublishedRun& run);
+    /// The same under a trainer that may differ from its preset.
     const PublishedAnswer& answer(const PublishedRun& run, const RunTrainer& named,
                                   const TrainerSpec& trainer);
+    /// Throws InputError.
+    TrainingClock clock(const PublishedRun& run, const TrainerSpec& trainer);
 
   private:
     std::map<std::string, PublishedAnswer> known_;
+    std::map<std::string, std::shared_ptr<TrainingClock>> clocks_;
 };
 
 /// What was measured, on one scale: the share of the card's bf16 peak. Tokens per second become

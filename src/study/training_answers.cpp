@@ -33,12 +33,12 @@ struct Found {
     std::optional<TrainingStep> smallest;  ///< when none does
 };
 
-void search(const TrainingRun& run, const std::string& fixed, Found& found) {
+void search(const TrainingClock& clock, const std::string& fixed, Found& found) {
     PlanOptions options;
     options.fixed = fixed;
     options.top = 1;
     options.exact = false;
-    const Plan plan = plan_training(run, options);
+    const Plan plan = plan_training(clock, options);
     if (!plan.best.empty() &&
         (!found.fastest || plan.best.front().seconds < found.fastest->seconds))
         found.fastest = plan.best.front();
@@ -49,14 +49,14 @@ void search(const TrainingRun& run, const std::string& fixed, Found& found) {
 
 /// With each of the overlaps that the trainer can do. One that no layout of the row allows does not
 /// count, unless it is the last.
-void search_overlaps(const TrainingRun& run, const std::string& fixed, Found& found) {
+void search_overlaps(const TrainingClock& clock, const std::string& fixed, Found& found) {
     const std::vector<std::string> keys = parallel_keys_of(fixed);
     if (std::find(keys.begin(), keys.end(), "overlap") != keys.end())
-        return search(run, fixed, found);
+        return search(clock, fixed, found);
     std::string why = "the trainer names no overlaps";
-    for (const std::string& overlap : parts_of_list(run.trainer.overlaps)) {
+    for (const std::string& overlap : parts_of_list(clock.run().trainer.overlaps)) {
         try {
-            search(run, joined(fixed, "overlap=" + overlap), found);
+            search(clock, joined(fixed, "overlap=" + overlap), found);
         } catch (const InputError& error) {
             why = error.what();
         }
@@ -64,13 +64,12 @@ void search_overlaps(const TrainingRun& run, const std::string& fixed, Found& fo
     if (!found.fastest && !found.smallest) throw InputError(why);
 }
 
-TrainingStep best_step(const PublishedRun& row, const TrainingRun& run) {
-    const std::string fixed = fixed_layout(row);
+TrainingStep best_step(const TrainingClock& clock, const std::string& fixed) {
     Found found;
-    search_overlaps(run, joined(fixed, "offload=none"), found);
+    search_overlaps(clock, joined(fixed, "offload=none"), found);
     if (found.fastest) return *found.fastest;
     Found offloaded;
-    search_overlaps(run, fixed, offloaded);
+    search_overlaps(clock, fixed, offloaded);
     return offloaded.fastest ? *offloaded.fastest : *found.smallest;
 }
 
@@ -98,15 +97,25 @@ const PublishedAnswer& RunAnswers::answer(const PublishedRun& run) {
     return answer(run, trainer, load_trainer(trainer.name));
 }
 
+TrainingClock RunAnswers::clock(const PublishedRun& row, const TrainerSpec& trainer) {
+    TrainingRun run = training_run(row, trainer);
+    std::shared_ptr<TrainingClock>& first =
+        clocks_[fmt::format("{} {} {} {}", row.model, row.machine, row.gpus, run.routing)];
+    if (!first) first = std::make_shared<TrainingClock>(run);
+    return {std::move(run), *first};
+}
+
 const PublishedAnswer& RunAnswers::answer(const PublishedRun& row, const RunTrainer& named,
                                           const TrainerSpec& trainer) {
-    const TrainingRun run = training_run(row, trainer);
+    const TrainingClock timed = clock(row, trainer);
+    const TrainingRun& run = timed.run();
+    const std::string fixed = fixed_layout(row);
     const std::string key = fmt::format("{} {} {} {} {} {} {} {} {}\n{}", row.model, row.machine,
                                         row.gpus, row.precision, run.sequence, run.global_batch,
-                                        run.routing, run.mtp, fixed_layout(row), to_toml(trainer));
+                                        run.routing, run.mtp, fixed, to_toml(trainer));
     const auto known = known_.find(key);
     if (known != known_.end()) return known->second;
-    return known_[key] = {named, best_step(row, run)};
+    return known_[key] = {named, best_step(timed, fixed)};
 }
 
 }  // namespace moehub

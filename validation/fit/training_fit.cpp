@@ -75,12 +75,11 @@ TrainerSpec TrainingFit::trainer(const std::string& name, const std::vector<doub
 }
 
 void TrainingFit::choose_layouts() {
-    RunAnswers answers;
     std::erase_if(rows_, [&](Timed& one) {
         const TrainerSpec spec = trainer(one.row.trainer.name, values_);
         try {
-            one.row.layout = answers.answer(one.row.run, one.row.trainer, spec).step.layout;
-            one.clock = std::make_shared<TrainingClock>(training_run(one.row.run, spec));
+            one.row.layout = answers_.answer(one.row.run, one.row.trainer, spec).step.layout;
+            one.clock = std::make_shared<TrainingClock>(answers_.clock(one.row.run, spec));
         } catch (const InputError& error) {
             fmt::print(stderr, "line {} is left out: {}\n", one.row.run.line, error.what());
             return true;
@@ -90,7 +89,7 @@ void TrainingFit::choose_layouts() {
 }
 
 double TrainingFit::ratio(const Timed& one, const std::vector<double>& values) const {
-    TrainingClock clock(training_run(one.row.run, trainer(one.row.trainer.name, values)));
+    TrainingClock clock(*one.clock, trainer(one.row.trainer.name, values));
     const PublishedAnswer answer{one.row.trainer, clock.step(one.row.layout)};
     return predicted_mfu(one.row.run, answer) / published_mfu(one.row.run, answer);
 }

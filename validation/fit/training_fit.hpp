@@ -66,6 +66,7 @@ class TrainingFit {
     std::vector<TrainerConstant> constants_;
     std::vector<double> values_;
     std::vector<Timed> rows_;
+    RunAnswers answers_;
 };
 
 /// Three digits, as they are written.
