@@ -297,7 +297,7 @@ TEST(RankRuns, GroupsByModelAndSource) {
     std::vector<Cells> rows;
     for (const std::string source : {"MoE ModelZoo", "a blog"})
         for (const std::string tp : {"1", "2", "4"})
-            rows.push_back(with(small_run(), {{"tp", tp}, {"source", source}}));
+            rows.push_back(with(small_run(), {{"tp", tp}, {"etp", "1"}, {"source", source}}));
     rows.push_back(with(small_run(), {{"source", "third"}}));
     rows.push_back(with(small_run(), {{"source", "third"}, {"model", "nothing"}}));
     const TemporaryFile file(csv_of(rows));

@@ -8,7 +8,7 @@
 ///   - `global_batch` empty: kMicroBatches of a pipeline.
 ///   - `routing` empty: experts' shares differ as the trainer's `imbalance` says.
 ///   - `dispatcher` empty: the trainer's.
-///   - `overlap` empty: what the trainer can do (its `overlaps`).
+///   - `overlap` empty: what the trainer runs (its `overlaps`).
 ///   - "no MTP" in the note: multi-token prediction does not run.
 ///   - nothing waits in the host's memory, unless nothing fits without.
 /// The trainer follows from source, model, machine, precision and note (trainer_of).

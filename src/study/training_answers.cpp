@@ -53,8 +53,10 @@ void search_overlaps(const TrainingClock& clock, const std::string& fixed, Found
     const std::vector<std::string> keys = parallel_keys_of(fixed);
     if (std::find(keys.begin(), keys.end(), "overlap") != keys.end())
         return search(clock, fixed, found);
+    const TrainingRun& run = clock.run();
+    const TrainerCosts& costs = run.trainer.costs(run.machine.gpu.generation);
     std::string why = "the trainer names no overlaps";
-    for (const std::string& overlap : parts_of_list(clock.run().trainer.overlaps)) {
+    for (const std::string& overlap : parts_of_list(costs.overlaps)) {
         try {
             search(clock, joined(fixed, "overlap=" + overlap), found);
         } catch (const InputError& error) {

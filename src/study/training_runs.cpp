@@ -128,6 +128,8 @@ TrainingRun training_run(const PublishedRun& row, const TrainerSpec& trainer) {
     run.precision = precision_of(row);
     run.model = load_model(row.model);
     run.machine = training_machine(load_machine(row.machine), row.gpus);
+    if (const auto cell = row.cells.find("system"); cell != row.cells.end())
+        load_system(cell->second);  // an unknown one is refused here, by its name
     run.trainer = trainer;
     run.sequence = row.sequence > 0 ? row.sequence : run.model.sequence;
     run.global_batch = batch_of(row);
