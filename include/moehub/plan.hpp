@@ -46,6 +46,11 @@ Plan plan_training(const TrainingRun& run, const PlanOptions& options = {});
 /// Of the clock's run, with what the clock has simulated already.
 Plan plan_training(const TrainingClock& clock, const PlanOptions& options = {});
 
+/// When nothing fits, a few words on what would: fewer fixed keys, more GPUs of `whole` (the
+/// machine that the run's is part of), or a GPU with more memory.
+std::string what_would_fit(const TrainingRun& run, const PlanOptions& options,
+                           const Machine& whole);
+
 /// How far two orders agree: Spearman's rank correlation, ties share their rank. Nothing to compare
 /// (fewer than two, or all alike): 0.
 double rank_correlation(const std::vector<double>& one, const std::vector<double>& other);

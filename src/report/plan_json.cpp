@@ -6,7 +6,6 @@ namespace {
 
 Json layout_json(const ParallelLayout& layout) {
     return {{"text", to_text(layout)},
-            {"keys", keys_text(layout)},
             {"tp", layout.tp},
             {"cp", layout.cp},
             {"pp", layout.pp},

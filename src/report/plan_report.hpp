@@ -11,6 +11,7 @@ namespace moehub {
 /// What was asked for, in the user's words where the run has lost them.
 struct PlanCase {
     TrainingRun run;
+    Machine whole;  ///< that the run's is part of
     std::string model_name;
     std::string machine_name;
     std::string trainer_name;
@@ -29,9 +30,6 @@ struct NamedPart {
 
 std::vector<NamedPart> parts_of(const StepParts& parts);
 std::vector<NamedPart> parts_of(const StepMemory& memory);
-
-/// "tp=2,pp=8,…": what parse_parallel_layout reads as this layout.
-std::string keys_text(const ParallelLayout& layout);
 
 /// Which model on what, how it is trained, how FLOPs are counted.
 std::string head_text(const PlanCase& what, double flops_per_token);

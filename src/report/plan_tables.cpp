@@ -70,8 +70,7 @@ Table table_of(const std::vector<TrainingStep>& steps, const std::vector<Words>&
 std::size_t width_of(const std::string& text) {
     std::istringstream lines(text);
     std::size_t width = 0;
-    for (std::string line; std::getline(lines, line);)
-        width = std::max(width, display_width(line));
+    for (std::string line; std::getline(lines, line);) width = std::max(width, display_width(line));
     return width;
 }
 
@@ -119,7 +118,8 @@ std::string breakdown_text(const std::vector<TrainingStep>& steps, bool bold) {
 }
 
 std::string memory_text(const TrainingStep& step, bool bold) {
-    Table table({{"memory a GPU", Table::Align::left}, {"GB"}, {"share"}, {"", Table::Align::left}});
+    Table table(
+        {{"memory a GPU", Table::Align::left}, {"GB"}, {"share"}, {"", Table::Align::left}});
     const auto add = [&](std::string_view name, double bytes, bool with_bar) {
         table.add({std::string(name), gigabytes(bytes), percent(bytes / step.capacity),
                    with_bar ? bar(bytes / step.capacity, kShareWidth) : ""});
@@ -133,11 +133,7 @@ std::string memory_text(const TrainingStep& step, bool bold) {
 
 std::string stages_text(const TrainingStep& step, bool bold) {
     constexpr std::size_t kMostRows = 24;
-    Table table({{"stage"},
-                 {"piece"},
-                 {"forward ms"},
-                 {"backward ms"},
-                 {"", Table::Align::left}});
+    Table table({{"stage"}, {"piece"}, {"forward ms"}, {"backward ms"}, {"", Table::Align::left}});
     double longest = 0;
     for (const StageTime& one : step.stages)
         longest = std::max(longest, one.forward + one.backward);

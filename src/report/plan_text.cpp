@@ -13,8 +13,8 @@ constexpr std::size_t kBreakdowns = 3;
 constexpr int kShareWidth = 32;
 
 std::vector<TrainingStep> first_of(const std::vector<TrainingStep>& steps, std::size_t most) {
-    return {steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(
-                                               std::min(steps.size(), most))};
+    return {steps.begin(),
+            steps.begin() + static_cast<std::ptrdiff_t>(std::min(steps.size(), most))};
 }
 
 /// What each system makes of the run with the layout that suits it best.
@@ -28,8 +28,8 @@ std::string systems_text(const std::vector<TrainingStep>& steps, bool bold) {
     for (const TrainingStep& step : steps) {
         ParallelLayout shown = step.layout;
         shown.system.clear();
-        table.add({step.layout.system, to_text(shown), percent(step.mfu),
-                   significant(step.seconds), percent(step.parts.ep / step.seconds),
+        table.add({step.layout.system, to_text(shown), percent(step.mfu), significant(step.seconds),
+                   percent(step.parts.ep / step.seconds),
                    fmt::format("{:.2f}×", steps.front().seconds / step.seconds)});
     }
     return table.text(bold);
@@ -48,8 +48,8 @@ std::string count_text(const Plan& plan, const TrainingStep& best) {
         return grouped(static_cast<std::int64_t>(number));
     };
     return fmt::format("{} parallel layouts looked at: {} do not fit in {} GB, {} were timed\n",
-                       count(plan.layouts), count(plan.too_large),
-                       significant(best.capacity / 1e9), count(plan.timed));
+                       count(plan.layouts), count(plan.too_large), significant(best.capacity / 1e9),
+                       count(plan.timed));
 }
 
 std::string fit_text(const TrainingStep& step) {
@@ -84,7 +84,7 @@ std::string plan_text(const PlanCase& what, const Plan& plan, bool bold) {
     out += memory_text(best, bold) + "\n";
     if (plan.front.size() > 1) out += front_text(plan.front, bold) + "\n";
     return out + count_text(plan, best) +
-           fmt::format("The first in full: --explain {}\n", keys_text(best.layout));
+           fmt::format("The first in full: --explain {}\n", to_text(best.layout));
 }
 
 std::string explained_text(const PlanCase& what, const TrainingStep& step,

@@ -52,21 +52,17 @@ bool comes_out(const TrainingRun& run, const ParallelLayout& layout) {
            run.gpus() % (layout.etp * layout.ep * layout.pp) == 0;
 }
 
+/// Each behind those that it covers. The attention kernel keeps nothing that computing it again
+/// would save.
 std::vector<Recompute> recompute_values(const Model& model) {
     const bool latent = model.attention.kind == Attention::Kind::mla;
-    const Recompute selective = selective_recompute(model);
     std::vector<Recompute> found{{}, {.norms = true}, {.norms = true, .activations = true}};
     if (latent) {
         found.push_back({.latents = true});
-        found.push_back(selective);
+        found.push_back(selective_recompute());
     }
-    found.push_back({.attention = true});
-    Recompute with_attention = selective;
-    with_attention.attention = true;
-    found.push_back(with_attention);
     found.push_back({.experts = true});
     found.push_back({.norms = true, .latents = latent, .experts = true});
-    found.push_back({.norms = true, .attention = true, .latents = latent, .experts = true});
     found.push_back({.all = true});
     return found;
 }
@@ -110,13 +106,11 @@ std::vector<ParallelLayout> layout_families(const TrainingRun& run, const PlanOp
 }
 
 std::vector<Saving> savings(const TrainingRun& run, const FixedKeys& fixed) {
-    const std::vector<Recompute> recomputes = fixed.has("recompute")
-                                                  ? std::vector{fixed.values.recompute}
-                                                  : recompute_values(run.model);
+    const std::vector<Recompute> recomputes =
+        fixed.has("recompute") ? std::vector{fixed.values.recompute} : recompute_values(run.model);
     const std::vector<Offload> offloads =
-        fixed.has("offload")
-            ? std::vector{fixed.values.offload}
-            : std::vector<Offload>{{}, {true, false}, {false, true}, {true, true}};
+        fixed.has("offload") ? std::vector{fixed.values.offload}
+                             : std::vector<Offload>{{}, {true, false}, {false, true}, {true, true}};
     std::vector<Saving> found;
     for (const Recompute& recompute : recomputes)
         for (const Offload& offload : offloads) found.push_back({recompute, offload});

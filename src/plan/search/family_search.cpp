@@ -6,7 +6,7 @@
 // all the one that saves nothing, whether it fits or not.
 #include "plan/search/family_search.hpp"
 
-#include "plan/search/measure.hpp"
+#include "plan/search/least_memory.hpp"
 
 #include <moehub/error.hpp>
 
@@ -32,74 +32,88 @@ struct Timed {
 class Members {
   public:
     Members(const FamilySearch& search, const ParallelLayout& family, TrainingClock& clock)
-        : search_(search), family_(family), clock_(clock) {}
+        : search_(search),
+          family_(family),
+          clock_(clock),
+          capacity_(static_cast<double>(clock.run().machine.gpu.hbm_capacity)) {}
 
     FamilyResult look() {
-        result_.layouts = search_.savings.size();
-        std::vector<double> memories;
-        for (const Saving& saving : search_.savings) memories.push_back(memory_of(saving));
-        if (result_.too_large == result_.layouts) return std::move(result_);
-        result_.smallest.reset();
-        for (std::size_t i = 0; i < memories.size(); ++i) {
-            const Saving& saving = search_.savings[i];
-            const bool is_bound = i == 0 && search_.prune;
-            const bool fits = memories[i] <= capacity_of(clock_.run());
-            if (!fits && !is_bound) continue;
-            if (search_.prune && !matters(saving, memories[i])) continue;
-            time(saving, fits);
-        }
+        for (const Saving& saving : search_.savings) add(saving);
+        result_.layouts = members_.size();
+        if (members_.empty()) return std::move(result_);
+        result_.refused.clear();
+        const bool hopeless = result_.smallest->memory > capacity_;
+        for (const Member& member : members_)
+            if (!search_.prune || (!hopeless && matters(member)))
+                time(member);
+            else if (member.least > capacity_)
+                ++result_.too_large;
+        if (!result_.steps.empty()) result_.smallest.reset();
         std::stable_sort(result_.steps.begin(), result_.steps.end(),
                          [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
         return std::move(result_);
     }
 
   private:
-    double memory_of(const Saving& saving) {
-        const ParallelLayout layout = with(family_, saving);
-        const double memory = moehub::memory_of(clock_, layout).sum();
-        if (memory > capacity_of(clock_.run())) {
-            ++result_.too_large;
-            if (!result_.smallest || memory < result_.smallest->memory)
-                result_.smallest = SizedLayout{layout, memory};
+    struct Member {
+        const Saving* saving;
+        ParallelLayout layout;
+        double least;  ///< of memory
+    };
+
+    void add(const Saving& saving) {
+        ParallelLayout layout = with(family_, saving);
+        if (std::string why = why_not(clock_.run(), layout); !why.empty()) {
+            if (result_.refused.empty()) result_.refused = std::move(why);
+            return;
         }
-        return memory;
+        const double least = least_memory(clock_.run(), layout);
+        if (!result_.smallest || least < result_.smallest->memory)
+            result_.smallest = SizedLayout{layout, least};
+        members_.push_back({&saving, std::move(layout), least});
     }
 
-    bool matters(const Saving& saving, double memory) const {
-        double least = 0;
+    /// What is too large matters only as the first: it says how fast the others are at best.
+    bool matters(const Member& member) const {
+        if (member.least > capacity_) return timed_.empty();
+        double seconds = 0;
         bool faster_fits = false;
         for (const Timed& one : timed_) {
-            if (!never_slower(*one.saving, saving)) continue;
-            least = std::max(least, one.seconds);
+            if (!never_slower(*one.saving, *member.saving)) continue;
+            seconds = std::max(seconds, one.seconds);
             faster_fits = faster_fits || one.fits;
         }
-        if (!faster_fits && !search_.record.closed_to(family_.system, least)) return true;
-        return !search_.record.front.beats(least, memory);
+        const SearchRecord& record = search_.record;
+        if (!faster_fits && !record.closed_to(family_.system, seconds)) return true;
+        return !record.front.beats(seconds, member.least);
     }
 
-    void time(const Saving& saving, bool fits) {
-        TrainingStep step = clock_.step(with(family_, saving));
+    void time(const Member& member) {
+        TrainingStep step = clock_.step(member.layout);
         ++result_.timed;
-        timed_.push_back({&saving, step.seconds, fits});
-        if (fits) result_.steps.push_back(std::move(step));
+        timed_.push_back({member.saving, step.seconds, step.fits});
+        if (step.fits)
+            result_.steps.push_back(std::move(step));
+        else
+            ++result_.too_large;
     }
 
     const FamilySearch& search_;
     const ParallelLayout& family_;
     TrainingClock& clock_;
+    double capacity_;
     FamilyResult result_;
+    std::vector<Member> members_;
     std::vector<Timed> timed_;
 };
 
 }  // namespace
 
 FamilyResult FamilySearch::look_at(const ParallelLayout& family, TrainingClock& clock) const {
-    FamilyResult refused;
-    refused.refused = why_not(clock.run(), family);
-    if (!refused.refused.empty()) return refused;
     try {
         return Members(*this, family, clock).look();
     } catch (const InputError& error) {  // a system that cannot run on so many GPUs
+        FamilyResult refused;
         refused.refused = error.what();
         return refused;
     }

@@ -10,9 +10,9 @@
 namespace moehub {
 
 struct FamilyResult {
-    std::string refused;              ///< why_not, of all its members; empty: allowed
-    std::vector<TrainingStep> steps;  ///< that fit and were timed; the first is the fastest
-    std::optional<SizedLayout> smallest;  ///< where nothing fits
+    std::string refused;                  ///< why_not, of all its members; empty: allowed
+    std::vector<TrainingStep> steps;      ///< that fit and were timed; the first is the fastest
+    std::optional<SizedLayout> smallest;  ///< where nothing fits: by least_memory()
     std::size_t layouts = 0;
     std::size_t timed = 0;
     std::size_t too_large = 0;

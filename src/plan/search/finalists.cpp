@@ -36,9 +36,9 @@ std::vector<TrainingStep> fastest_of(const SearchRecord& record) {
     for (const auto& [system, fastest] : record.fastest) {
         const std::vector<TrainingStep>& steps = fastest.steps();
         all.insert(all.end(), steps.begin(), steps.end());
-        of_each.insert(of_each.end(), steps.begin(),
-                       steps.begin() + static_cast<std::ptrdiff_t>(
-                                           std::min(steps.size(), kOfEachSystem)));
+        of_each.insert(
+            of_each.end(), steps.begin(),
+            steps.begin() + static_cast<std::ptrdiff_t>(std::min(steps.size(), kOfEachSystem)));
     }
     std::stable_sort(all.begin(), all.end(), faster);
     if (all.size() > record.room) all.resize(record.room);
@@ -48,13 +48,32 @@ std::vector<TrainingStep> fastest_of(const SearchRecord& record) {
 
 void simulate(const TrainingClock& clock, const PlanOptions& options,
               std::vector<TrainingStep>& steps) {
-    run_parallel(
-        steps.size(),
-        [&](std::size_t i) {
-            TrainingClock own = clock;
-            steps[i] = own.exact(steps[i].layout);
-        },
-        {.threads = options.threads, .progress = {}});
+    run_parallel(steps.size(),
+                 [&](std::size_t i) {
+                     TrainingClock own = clock;
+                     steps[i] = own.exact(steps[i].layout);
+                 },
+                 {.threads = options.threads, .progress = {}});
+}
+
+/// In the order of their bounds, until those that follow cannot be smaller.
+std::vector<TrainingStep> nearest_of(const TrainingClock& clock, const SearchRecord& record,
+                                     std::size_t most) {
+    std::vector<SizedLayout> order = record.smallest;
+    std::stable_sort(order.begin(), order.end(),
+                     [](const auto& a, const auto& b) { return a.memory < b.memory; });
+    TrainingClock own = clock;
+    std::vector<TrainingStep> nearest;
+    for (const SizedLayout& one : order) {
+        if (nearest.size() == most && nearest.back().memory.sum() <= one.memory) break;
+        TrainingStep step = own.step(one.layout);
+        const auto behind = std::upper_bound(
+            nearest.begin(), nearest.end(), step.memory.sum(),
+            [](double sum, const TrainingStep& other) { return sum < other.memory.sum(); });
+        nearest.insert(behind, std::move(step));
+        if (nearest.size() > most) nearest.pop_back();
+    }
+    return nearest;
 }
 
 }  // namespace
@@ -80,10 +99,7 @@ void add_finalists(const TrainingClock& clock, const PlanOptions& options,
         if (found != plan.best.end()) plan.systems.push_back(*found);
     }
     if (plan.best.size() > options.top) plan.best.resize(options.top);
-    if (!plan.best.empty()) return;
-    TrainingClock own = clock;
-    for (const SizedLayout& one : record.smallest.layouts())
-        if (plan.nearest.size() < options.top) plan.nearest.push_back(own.step(one.layout));
+    if (plan.best.empty()) plan.nearest = nearest_of(clock, record, options.top);
 }
 
 }  // namespace moehub

@@ -24,7 +24,8 @@ constexpr std::size_t kTogether = 16;  ///< families that one thread takes at a 
 /// Rather small for what tends to be fast: a short pipeline fill, few GPUs that share a layer.
 /// Only an order.
 double promise(const TrainingRun& run, const ParallelLayout& layout) {
-    const auto count = static_cast<double>(std::max<std::int64_t>(1, micro_batches_of(run, layout)));
+    const auto count =
+        static_cast<double>(std::max<std::int64_t>(1, micro_batches_of(run, layout)));
     const double fill = (layout.pp - 1) / (count * layout.vpp);
     const double shared = layout.tp * layout.cp + layout.etp;
     return fill + 0.05 * shared + (layout.sharding == Sharding::fsdp ? 1 : 0);
@@ -71,15 +72,14 @@ class Search {
         std::vector<FamilyResult> results(families.size());
         const FamilySearch search{savings_, record_, options_.prune};
         const std::size_t pieces = (families.size() + kTogether - 1) / kTogether;
-        run_parallel(
-            pieces,
-            [&](std::size_t piece) {
-                TrainingClock own = clock_;
-                const std::size_t end = std::min(families.size(), (piece + 1) * kTogether);
-                for (std::size_t i = piece * kTogether; i < end; ++i)
-                    results[i] = search.look_at(families[i], own);
-            },
-            {.threads = options_.threads, .progress = {}});
+        run_parallel(pieces,
+                     [&](std::size_t piece) {
+                         TrainingClock own = clock_;
+                         const std::size_t end = std::min(families.size(), (piece + 1) * kTogether);
+                         for (std::size_t i = piece * kTogether; i < end; ++i)
+                             results[i] = search.look_at(families[i], own);
+                     },
+                     {.threads = options_.threads, .progress = {}});
         for (const FamilyResult& result : results) take(result);
     }
 
@@ -88,8 +88,10 @@ class Search {
         plan_.layouts += result.layouts;
         plan_.timed += result.timed;
         plan_.too_large += result.too_large;
-        if (result.smallest) record_.smallest.add(*result.smallest);
+        const bool nothing_fits = record_.fastest.empty() && result.steps.empty();
+        if (result.smallest && nothing_fits) record_.smallest.push_back(*result.smallest);
         if (result.steps.empty()) return;
+        record_.smallest.clear();
         const TrainingStep& fastest = result.steps.front();
         record_.fastest_of(fastest.layout.system).add(fastest);
         for (const TrainingStep& step : result.steps) record_.front.add(step);

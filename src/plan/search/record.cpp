@@ -19,9 +19,9 @@ bool Fastest::closed_to(double seconds) const {
 
 bool Front::beats(double seconds, double memory) const {
     // The smallest of those that are as fast is the last of them.
-    const auto slower = std::upper_bound(
-        steps_.begin(), steps_.end(), seconds,
-        [](double limit, const TrainingStep& one) { return limit < one.seconds; });
+    const auto slower =
+        std::upper_bound(steps_.begin(), steps_.end(), seconds,
+                         [](double limit, const TrainingStep& one) { return limit < one.seconds; });
     return slower != steps_.begin() && std::prev(slower)->memory.sum() <= memory;
 }
 
@@ -34,14 +34,6 @@ void Front::add(const TrainingStep& step) {
     const auto to = std::find_if(
         from, steps_.end(), [&](const TrainingStep& one) { return one.memory.sum() < memory; });
     steps_.insert(steps_.erase(from, to), step);
-}
-
-void Smallest::add(const SizedLayout& one) {
-    const auto behind =
-        std::upper_bound(layouts_.begin(), layouts_.end(), one.memory,
-                         [](double limit, const SizedLayout& other) { return limit < other.memory; });
-    layouts_.insert(behind, one);
-    if (layouts_.size() > room_) layouts_.pop_back();
 }
 
 Fastest& SearchRecord::fastest_of(const std::string& system) {

@@ -10,7 +10,7 @@
 
 namespace moehub {
 
-/// A layout's memory, where its time is not known.
+/// What a layout at least takes of memory.
 struct SizedLayout {
     ParallelLayout layout;
     double memory = 0;
@@ -43,21 +43,8 @@ class Front {
     std::vector<TrainingStep> steps_;  ///< fastest, and largest, first
 };
 
-/// Those with the least memory, at most `room`; of equals the first.
-class Smallest {
-  public:
-    explicit Smallest(std::size_t room) : room_(room) {}
-
-    void add(const SizedLayout& one);
-    const std::vector<SizedLayout>& layouts() const { return layouts_; }
-
-  private:
-    std::size_t room_;
-    std::vector<SizedLayout> layouts_;
-};
-
 struct SearchRecord {
-    explicit SearchRecord(std::size_t most) : room(most), smallest(most) {}
+    explicit SearchRecord(std::size_t most) : room(most) {}
 
     /// By system, so that the best of each is known.
     Fastest& fastest_of(const std::string& system);
@@ -67,7 +54,7 @@ struct SearchRecord {
     std::size_t room;
     std::map<std::string, Fastest> fastest = {};
     Front front = {};
-    Smallest smallest;
+    std::vector<SizedLayout> smallest = {};  ///< of each family, as long as nothing fits
 };
 
 }  // namespace moehub
