@@ -28,6 +28,8 @@ struct TrainerSpec {
     bool gradients_overlap = true;   ///< their sums travel while the last backward pass runs
     bool parameters_overlap = true;  ///< they are gathered while the first forward pass runs
     double gradient_bytes = 4;       ///< of one on its way: fp32 or bf16
+    double kept_gradient_bytes = 4;  ///< of one that micro-batches add to
+    double state_bytes = 12;         ///< of the optimizer, a weight: master copy and two moments
     double passes = 0;      ///< further passes over a layer's rows (hidden wide), each way:
                             ///< copies and casts that no kernel fuses
     double row_passes = 0;  ///< the same over rows of experts

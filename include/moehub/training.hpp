@@ -82,15 +82,15 @@ struct ParallelLayout {
     friend bool operator==(const ParallelLayout&, const ParallelLayout&) = default;
 };
 
-/// "tp2 pp8 vpp4 ep32 zero1 mb1 selective deepep 1f1b": what differs from 1 and from none.
+/// "tp=2,pp=8,vpp=4,ep=32,recompute=selective,overlap=1f1b,system=deepep": what differs from the
+/// default; reads back equal.
 std::string to_text(const ParallelLayout& layout);
-/// "tp=2,pp=8,recompute=norms+activations,…" over `start`. Throws InputError: unknown keys, values
-/// that are not allowed. Keys: tp cp pp vpp ep etp mb sharding recompute offload overlap system.
+/// KEY=VALUE,… over `start`. Keys: tp cp pp vpp ep etp mb sharding recompute offload overlap
+/// system. Throws InputError: unknown keys, values that are not allowed.
 ParallelLayout parse_parallel_layout(std::string_view text, ParallelLayout start = {});
 std::vector<std::string> parallel_keys_of(std::string_view text);  ///< keys that the text sets
 
-Recompute selective_recompute(const Model& model);  ///< norms, activations, latents where it has
-Recompute parse_recompute(std::string_view text, const Model& model);
+Recompute selective_recompute();  ///< norms, activations, and latents where a model has them
 std::string_view name_of(Sharding sharding);
 std::string_view name_of(PassOverlap overlap);
 std::string name_of(const Recompute& recompute);
@@ -187,6 +187,7 @@ void check(const TrainingRun& run);
 double training_flops(const Model& model, std::int64_t sequence, bool causal, bool mtp);
 
 class TrainingTables;
+class StepModel;
 
 /// Times of many layouts of one run. Costs of operators and of communication are asked once and
 /// shared by copies; copies may run in different threads.
@@ -196,6 +197,8 @@ class TrainingClock {
     explicit TrainingClock(TrainingRun run);
     ~TrainingClock();
     TrainingClock(const TrainingClock& other);
+    /// The same run under another trainer, with the same simulated communication.
+    TrainingClock(const TrainingClock& other, TrainerSpec trainer);
     TrainingClock& operator=(const TrainingClock&) = delete;
 
     const TrainingRun& run() const;
@@ -208,6 +211,7 @@ class TrainingClock {
   private:
     TrainingRun run_;
     std::shared_ptr<TrainingTables> tables_;
+    std::unique_ptr<StepModel> model_;
 };
 
 }  // namespace moehub

@@ -1,0 +1,53 @@
+#include "plan/step_model.hpp"
+
+#include <moehub/error.hpp>
+#include <moehub/training.hpp>
+
+#include <utility>
+
+namespace moehub {
+
+/// What copies of a clock share, and what each has for itself.
+class TrainingTables {
+  public:
+    explicit TrainingTables(const TrainingRun& run)
+        : communication(std::make_shared<Communication>(run.machine, run.model, run.routing)) {}
+
+    std::shared_ptr<Communication> communication;
+};
+
+TrainingClock::TrainingClock(TrainingRun run) : run_(std::move(run)) {
+    check(run_);
+    tables_ = std::make_shared<TrainingTables>(run_);
+    model_ = std::make_unique<StepModel>(run_, tables_->communication);
+}
+
+TrainingClock::TrainingClock(const TrainingClock& other)
+    : run_(other.run_),
+      tables_(other.tables_),
+      model_(std::make_unique<StepModel>(run_, tables_->communication)) {}
+
+TrainingClock::TrainingClock(const TrainingClock& other, TrainerSpec trainer)
+    : run_(other.run_), tables_(other.tables_) {
+    run_.trainer = std::move(trainer);
+    check(run_);
+    model_ = std::make_unique<StepModel>(run_, tables_->communication);
+}
+
+TrainingClock::~TrainingClock() = default;
+
+const TrainingRun& TrainingClock::run() const {
+    return run_;
+}
+
+TrainingStep TrainingClock::step(const ParallelLayout& layout) {
+    if (const std::string why = why_not(run_, layout); !why.empty()) throw InputError(why);
+    return model_->step(layout, false);
+}
+
+TrainingStep TrainingClock::exact(const ParallelLayout& layout) {
+    if (const std::string why = why_not(run_, layout); !why.empty()) throw InputError(why);
+    return model_->step(layout, true);
+}
+
+}  // namespace moehub

@@ -1,0 +1,84 @@
+#include "plan/kernels.hpp"
+
+#include "sim/gpu/gemm.hpp"
+#include "sim/gpu/memory_ops.hpp"
+#include "sim/kernels/linear.hpp"
+
+#include <algorithm>
+
+namespace moehub {
+namespace {
+
+constexpr double kFp32 = 4;        ///< bytes
+constexpr double kAdamBytes = 30;  ///< a weight: reads gradient, master copy and two moments,
+                                   ///< writes the latter three and the bf16 weight
+
+}  // namespace
+
+TrainingKernels::TrainingKernels(const TrainingRun& run)
+    : gpu_(run.machine.gpu),
+      trainer_(run.trainer),
+      costs_(run.trainer.costs(run.machine.gpu.generation)),
+      fp8_(run.precision != NumberFormat::bf16) {
+    const auto found = gpu_.libraries.find(trainer_.library);
+    if (found != gpu_.libraries.end() && found->second.gemm_bf16.start > 0)
+        library_ = &found->second;
+    launch_ = to_seconds(costs_.launch) * (1 - costs_.graphs);
+}
+
+double TrainingKernels::alone(const Product& shape, NumberFormat format) const {
+    if (library_ != nullptr) {
+        const KernelCost cost = linear(gpu_, *library_, {format, shape.rows, shape.n, shape.k});
+        return cost.seconds - cost.other;  // casts are kernels of their own: cast()
+    }
+    GemmShape gemm{shape.rows, shape.k, shape.n, true};
+    gemm.fp8 = format != NumberFormat::bf16;
+    const GemmPlan plan = plan_gemm(gpu_, gemm);
+    return plan.start + tiles_seconds(gpu_, plan) + plan.finish;
+}
+
+double TrainingKernels::product(const Product& shape, bool bf16) const {
+    return alone(shape, fp8_ && !bf16 ? NumberFormat::fp8 : NumberFormat::bf16) / costs_.tensor;
+}
+
+double TrainingKernels::memory_of_gradients(double weights) const {
+    return 2 * kFp32 * weights / (gpu_.hbm_bandwidth * gpu_.kernels.hbm_mixed * costs_.memory);
+}
+
+double TrainingKernels::gradient(const Product& shape, bool bf16) const {
+    const double weights = static_cast<double>(shape.k) * static_cast<double>(shape.n);
+    return std::max(product({shape.k, shape.rows, shape.n}, bf16), memory_of_gradients(weights));
+}
+
+double TrainingKernels::grouped(const Product& each, double count, bool gradients) const {
+    const double one = gradients ? gradient(each) : product(each);
+    const double start = library_ != nullptr ? to_seconds(fp8_ ? library_->gemm_fp8.start
+                                                               : library_->gemm_bf16.start)
+                                             : to_seconds(gpu_.kernels.gemm_start);
+    // Experts follow one another without a launch between them.
+    return start + count * std::max(one - start / costs_.tensor, 0.0);
+}
+
+double TrainingKernels::attention_forward(const AttentionShape& shape) const {
+    return attention_forward_seconds(gpu_, shape) / costs_.tensor;
+}
+
+double TrainingKernels::attention_backward(const AttentionShape& shape) const {
+    return attention_backward_seconds(gpu_, shape) / costs_.tensor;
+}
+
+double TrainingKernels::stream(double read, double written) const {
+    return stream_seconds(gpu_, {read, written, Access::in_order}) / costs_.memory;
+}
+
+double TrainingKernels::cast(std::int64_t rows, std::int64_t width) const {
+    if (!fp8_) return 0;
+    const double elements = static_cast<double>(rows) * static_cast<double>(width);
+    return stream(2 * elements, 2 * elements);
+}
+
+double TrainingKernels::optimizer(double weights) const {
+    return kAdamBytes * weights / (gpu_.hbm_bandwidth * gpu_.kernels.hbm_mixed * costs_.memory);
+}
+
+}  // namespace moehub

@@ -1,0 +1,194 @@
+/// Bytes of one GPU. Of each weight:
+///
+///     none    2 + g + 12,    zero1  2 + g + 12/d,    zero2  2 + (g + 12)/d,    fsdp  (2 + g +
+///     12)/d
+///
+/// in bf16, with a gradient of g and 12 of the optimizer (master copy, two moments) that d ranks
+/// divide. Activations: what each matrix and kernel keeps of its inputs until the backward pass,
+/// for every micro-batch that is underway; what is computed again is not kept.
+#include "plan/step_model.hpp"
+
+#include <algorithm>
+
+namespace moehub {
+namespace {
+
+constexpr double kBf16 = 2;       ///< bytes
+constexpr double kOwn = 4e9;      ///< CUDA's context, NCCL's buffers, cuBLAS's workspace
+constexpr double kMargin = 0.05;  ///< of all else: fragmentation
+constexpr double kLogits = 10;    ///< bytes a logit: bf16, fp32, and its gradient
+
+double attention_weights(const Model& model, int tp) {
+    const Attention& a = model.attention;
+    const double heads = std::max(1.0, static_cast<double>(a.heads) / tp);
+    const double hidden = model.hidden;
+    if (a.kind == Attention::Kind::gqa) {
+        const double keys = std::max(1.0, static_cast<double>(a.kv_heads) / tp);
+        return hidden * a.head_dim * (2 * heads + 2 * keys);
+    }
+    const double key = a.qk_nope_head_dim + a.qk_rope_head_dim;
+    const double queries =
+        a.q_lora_rank > 0 ? a.q_lora_rank * (hidden + heads * key) : hidden * heads * key;
+    return queries + hidden * (a.kv_lora_rank + a.qk_rope_head_dim) +
+           heads * a.kv_lora_rank * (a.qk_nope_head_dim + a.v_head_dim) +
+           heads * a.v_head_dim * hidden;
+}
+
+/// Elements of a token that attention keeps, on its GPU: those of tensor-parallel matrices (of all
+/// tokens that share them) and those of its own tokens.
+double attention_kept(const TrainingRun& run, const ParallelLayout& l) {
+    const Model& m = run.model;
+    const Attention& a = m.attention;
+    const Recompute& r = l.recompute;
+    const double own = (r.norms ? 1.0 : 2.0) * m.hidden;  // the norm's input, and its output
+    double wide = 0;                                      // by GPUs of a tensor-parallel group
+    if (a.kind == Attention::Kind::gqa) {
+        wide = (a.heads + 2.0 * a.kv_heads) * a.head_dim;
+        wide += static_cast<double>(a.heads) * a.head_dim;  // its output, read by the last matrix
+    } else {
+        const double keys = a.qk_nope_head_dim + a.qk_rope_head_dim;
+        const double latents = a.q_lora_rank + a.kv_lora_rank + a.qk_rope_head_dim;
+        wide = latents * (r.norms ? 1 : 2) * l.tp;  // every GPU has all of them
+        if (!r.latents) wide += a.heads * (2 * keys + a.v_head_dim);
+        wide += static_cast<double>(a.heads) * a.v_head_dim;
+    }
+    return own + wide;
+}
+
+double ffn_kept(const TrainingRun& run, const ParallelLayout& l, double ffn) {
+    const Model& m = run.model;
+    const double up = (m.gated ? 2 : 1) * ffn;
+    return l.recompute.experts ? 0 : up + (l.recompute.activations ? 0 : ffn);
+}
+
+}  // namespace
+
+UnitWeights weights_of(const Model& model, const ParallelLayout& layout, Unit unit) {
+    const double hidden = model.hidden;
+    const double matrices = model.gated ? 3 : 2;
+    const double tp = layout.tp;
+    const double attention = attention_weights(model, layout.tp) + 2 * hidden;
+    UnitWeights weights;
+    switch (unit) {
+        case Unit::embedding:
+            weights.shared = hidden * model.vocab / tp;
+            break;
+        case Unit::dense:
+            weights.shared = attention + matrices * hidden * model.dense_ffn / tp;
+            break;
+        case Unit::moe:
+            weights.shared = attention + hidden * model.experts +
+                             matrices * hidden * model.shared_experts * model.shared_ffn / tp;
+            weights.experts = matrices * hidden * model.expert_ffn / layout.etp *
+                              (static_cast<double>(model.experts) / layout.ep);
+            break;
+        case Unit::mtp:
+            weights = weights_of(model, layout, model.experts > 0 ? Unit::moe : Unit::dense);
+            weights.shared += 2 * hidden * hidden;
+            break;
+        case Unit::head:
+            weights.shared =
+                model.tied_embeddings && layout.pp == 1 ? 0 : hidden * model.vocab / tp;
+            break;
+    }
+    return weights;
+}
+
+UnitWeights weights_of(const Model& model, const ParallelLayout& layout, const UnitCounts& counts) {
+    UnitWeights sum;
+    for (std::size_t i = 0; i < kUnits; ++i) {
+        if (counts[i] == 0) continue;
+        const UnitWeights one = weights_of(model, layout, static_cast<Unit>(i));
+        sum.shared += counts[i] * one.shared;
+        sum.experts += counts[i] * one.experts;
+    }
+    return sum;
+}
+
+double activations_of(const TrainingRun& run, const ParallelLayout& layout, Unit unit) {
+    const Model& m = run.model;
+    const std::int64_t sequence = run.sequence > 0 ? run.sequence : m.sequence;
+    const double own = static_cast<double>(layout.micro_batch * sequence) / layout.tp / layout.cp;
+    if (unit == Unit::embedding) return own * kBf16 * m.hidden;
+    if (unit == Unit::head) return own * kBf16 * m.hidden;
+    if (layout.recompute.all) return own * kBf16 * m.hidden;
+    double kept = attention_kept(run, layout) + (layout.recompute.norms ? 1 : 2) * m.hidden;
+    if (unit == Unit::dense) return own * kBf16 * (kept + ffn_kept(run, layout, m.dense_ffn));
+    kept += ffn_kept(run, layout, static_cast<double>(m.shared_experts) * m.shared_ffn);
+    if (!layout.recompute.experts) {
+        const double narrow = run.precision == NumberFormat::bf16 ? 1 : 0.5;
+        kept += m.top_k * (narrow * m.hidden + ffn_kept(run, layout, m.expert_ffn));
+    }
+    return own * kBf16 * kept;
+}
+
+StepMemory memory_of(const TrainingRun& run, const ParallelLayout& layout,
+                     const std::vector<UnitCounts>& pieces, const std::vector<std::int64_t>& held) {
+    const Model& m = run.model;
+    const bool both = layout.overlap == PassOverlap::dualpipe;
+    const std::size_t stages = held.size();
+    const double data = static_cast<double>(run.gpus()) / (layout.tp * layout.pp);
+    const double sparse = static_cast<double>(run.gpus()) / (layout.ep * layout.etp * layout.pp);
+    const Sharding s = layout.sharding;
+    const std::int64_t sequence = run.sequence > 0 ? run.sequence : m.sequence;
+    const double gathered = static_cast<double>(layout.micro_batch * sequence) / layout.cp;
+    const auto divided = [&](const UnitWeights& w, bool by_all) {
+        return by_all ? w.shared / data + w.experts / sparse : w.shared + w.experts;
+    };
+    StepMemory most;
+    double largest = -1;
+    for (std::size_t stage = 0; stage < stages; ++stage) {
+        UnitCounts counts{};
+        for (std::size_t i = stage; i < pieces.size(); i += stages)
+            for (std::size_t u = 0; u < kUnits; ++u) counts[u] += pieces[i][u];
+        if (both)
+            for (std::size_t u = 0; u < kUnits; ++u) counts[u] += pieces[stages - 1 - stage][u];
+        const UnitWeights w = weights_of(m, layout, counts);
+        StepMemory memory;
+        memory.weights = kBf16 * divided(w, s == Sharding::fsdp);
+        memory.gradients = run.trainer.kept_gradient_bytes *
+                           divided(w, s == Sharding::zero2 || s == Sharding::fsdp);
+        memory.optimizer = run.trainer.state_bytes * divided(w, s != Sharding::none);
+        if (layout.offload.optimizer) memory.optimizer = 0;
+        double kept = 0;
+        for (std::size_t u = 0; u < kUnits; ++u)
+            kept += counts[u] * activations_of(run, layout, static_cast<Unit>(u));
+        // `held` counts passes through one piece: each keeps a piece's share of the stage.
+        const double in_stage =
+            static_cast<double>(pieces.size()) / static_cast<double>(stages) * (both ? 2 : 1);
+        memory.activations = kept * static_cast<double>(held[stage]) / in_stage;
+        if (layout.offload.activations) memory.activations = std::min(memory.activations, 2 * kept);
+        const double rows = gathered / layout.tp * m.top_k * layout.etp;
+        memory.buffers =
+            m.experts > 0 && layout.ep * layout.etp > 1 ? 2 * kBf16 * rows * m.hidden : 0;
+        memory.buffers += 2 * kBf16 * gathered * m.hidden;
+        if (s == Sharding::fsdp) {
+            const UnitWeights one = weights_of(m, layout, m.experts > 0 ? Unit::moe : Unit::dense);
+            memory.buffers += 2 * (kBf16 + run.trainer.gradient_bytes) * (one.shared + one.experts);
+        }
+        if (layout.recompute.all) {  // one layer's activations while it is computed again
+            ParallelLayout plain = layout;
+            plain.recompute = {};
+            memory.buffers += activations_of(run, plain, m.experts > 0 ? Unit::moe : Unit::dense);
+        }
+        const bool head = count_of(counts, Unit::head) + count_of(counts, Unit::mtp) > 0;
+        memory.workspace = kOwn + (head ? kLogits * gathered * m.vocab / layout.tp : 0);
+        memory.margin = kMargin * memory.sum();
+        if (memory.sum() > largest) {
+            largest = memory.sum();
+            most = memory;
+        }
+    }
+    return most;
+}
+
+double StepMemory::sum() const {
+    return weights + gradients + optimizer + activations + buffers + workspace + margin;
+}
+
+double StepParts::sum() const {
+    return attention + dense + experts + head + small + recomputed + tp + cp + ep + pp + dp +
+           bubble + imbalance + optimizer + offload + host;
+}
+
+}  // namespace moehub

@@ -1,0 +1,84 @@
+/// The time of a step, put together: units, pieces, pipeline, data parallelism, optimizer.
+#pragma once
+#include "plan/pipeline/pipeline.hpp"
+#include "plan/units.hpp"
+
+#include <map>
+#include <memory>
+#include <tuple>
+#include <vector>
+
+namespace moehub {
+
+/// What data-parallel ranks do once a step, on the stage that has most of it.
+struct DataParallelTime {
+    double sums = 0;    ///< of gradients, beyond what the last backward pass hides
+    double gather = 0;  ///< of weights, beyond what the first forward pass hides
+    double optimizer = 0;
+    double offload = 0;
+};
+
+/// Works on one thread; the communication that it asks for is shared.
+class StepModel {
+  public:
+    /// Refers to the run, which outlives it.
+    StepModel(const TrainingRun& run, std::shared_ptr<Communication> communication);
+
+    TrainingStep step(const ParallelLayout& layout, bool exact);
+    /// The pipeline of the step with every task, for pictures: of at most `micro_batches`.
+    PipelineResult pipeline(const ParallelLayout& layout, std::int64_t micro_batches);
+
+  private:
+    struct Pieces {
+        std::vector<UnitCounts> counts;  ///< in the order of the model
+        PipelineInput pipeline;
+    };
+    using ShareKey = std::tuple<std::int64_t, int, int, int>;
+
+    TokenShare tokens_of(const ParallelLayout& layout) const;
+    GpuGroup data_group(const ParallelLayout& layout) const;
+    GpuGroup expert_data_group(const ParallelLayout& layout) const;
+
+    UnitTimes unit_times(const ParallelLayout& layout, bool exact);
+    const LayerWork& attention(const TokenShare& tokens);
+    const LayerWork& ffn(const TokenShare& tokens, std::int64_t width);
+    const LayerWork& experts(const TokenShare& tokens, const ExpertShare& share);
+    const LayerWork& end(const TokenShare& tokens, Unit unit);
+    double imbalance(int ranks);
+
+    void share_tensors(const ParallelLayout& layout, UnitTimes& times, bool exact);
+    void share_context(const ParallelLayout& layout, UnitTimes& times, bool exact);
+    void exchange_rows(const ParallelLayout& layout, UnitTimes& times, bool exact);
+    void gather_weights(const ParallelLayout& layout, UnitTimes& times, bool exact);
+
+    Pieces pieces_of(const ParallelLayout& layout, const UnitTimes& times, bool exact);
+    DataParallelTime data_parallel(const ParallelLayout& layout, const Pieces& pieces, bool exact);
+
+    const TrainingRun& run_;
+    TrainingKernels kernels_;
+    std::shared_ptr<Communication> communication_;
+    std::int64_t sequence_ = 0;
+    double flops_per_token_ = 0;
+    std::map<ShareKey, LayerWork> attention_;
+    std::map<std::tuple<ShareKey, std::int64_t>, LayerWork> ffn_;
+    std::map<std::tuple<std::int64_t, int, int>, LayerWork> experts_;
+    std::map<std::tuple<ShareKey, int>, LayerWork> ends_;
+    std::map<int, double> imbalance_;
+};
+
+/// Weights of units on one GPU.
+struct UnitWeights {
+    double shared = 0;   ///< that all data-parallel ranks have alike: attention, norms, FFNs, ends
+    double experts = 0;  ///< routed
+};
+UnitWeights weights_of(const Model& model, const ParallelLayout& layout, Unit unit);
+UnitWeights weights_of(const Model& model, const ParallelLayout& layout, const UnitCounts& counts);
+
+/// Bytes of a micro-batch's activations that a unit keeps for its backward pass.
+double activations_of(const TrainingRun& run, const ParallelLayout& layout, Unit unit);
+
+/// Of the stage that has most; `pieces` in the order of the model, `held` by stage.
+StepMemory memory_of(const TrainingRun& run, const ParallelLayout& layout,
+                     const std::vector<UnitCounts>& pieces, const std::vector<std::int64_t>& held);
+
+}  // namespace moehub

@@ -1,0 +1,261 @@
+/// What one micro-batch takes in each unit of the model:
+///
+///     pass = compute + what is computed again + communication that nothing hides
+///            + what the host is late with
+///
+/// The host is late by (operators · launch − what the GPU has to do) where that is positive: it
+/// issues ahead, and a layer that is long enough hides it.
+#include "plan/step_model.hpp"
+
+#include <moehub/placement.hpp>
+#include <moehub/routing.hpp>
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace moehub {
+namespace {
+
+constexpr double kBf16 = 2;  ///< bytes
+constexpr std::int64_t kDrawnTokens = 65'536;
+
+UnitTime from(const LayerWork& work) {
+    UnitTime time;
+    time.forward.work = work.forward;
+    time.backward.work = work.backward;
+    time.gradients = work.gradients;
+    return time;
+}
+
+UnitTime& at(UnitTimes& times, Unit unit) {
+    return times[static_cast<std::size_t>(unit)];
+}
+
+/// Seconds, and operators, of what a layer computes a second time.
+Work again_of(const LayerWork& work, const Recompute& recompute) {
+    Work again;
+    if (recompute.norms) again += work.norms;
+    if (recompute.activations) again += work.activations;
+    if (recompute.attention) again += work.core;
+    if (recompute.latents) again += work.latents;
+    return again;
+}
+
+void repeat(UnitTime& time, const Work& again) {
+    time.backward.recomputed += again.sum();
+    time.backward.work.operators += again.operators;
+}
+
+}  // namespace
+
+const LayerWork& StepModel::attention(const TokenShare& t) {
+    const ShareKey key{t.sequences, t.tp, t.cp, 0};
+    const auto found = attention_.find(key);
+    if (found != attention_.end()) return found->second;
+    return attention_.emplace(key, attention_work({run_, kernels_}, t)).first->second;
+}
+
+const LayerWork& StepModel::ffn(const TokenShare& t, std::int64_t width) {
+    const std::tuple key{ShareKey{t.sequences, t.tp, t.cp, 0}, width};
+    const auto found = ffn_.find(key);
+    if (found != ffn_.end()) return found->second;
+    return ffn_.emplace(key, ffn_work({run_, kernels_}, t, width)).first->second;
+}
+
+const LayerWork& StepModel::experts(const TokenShare& t, const ExpertShare& share) {
+    const std::tuple key{t.own(), share.ep, share.etp};
+    const auto found = experts_.find(key);
+    if (found != experts_.end()) return found->second;
+    return experts_.emplace(key, experts_work({run_, kernels_}, t, share)).first->second;
+}
+
+const LayerWork& StepModel::end(const TokenShare& t, Unit unit) {
+    const std::tuple key{ShareKey{t.sequences, t.tp, t.cp, 0}, static_cast<int>(unit)};
+    const auto found = ends_.find(key);
+    if (found != ends_.end()) return found->second;
+    const WorkContext context{run_, kernels_};
+    const LayerWork work = unit == Unit::embedding ? embedding_work(context, t)
+                           : unit == Unit::head    ? head_work(context, t)
+                                                   : joining_work(context, t);
+    return ends_.emplace(key, work).first->second;
+}
+
+double StepModel::imbalance(int ranks) {
+    if (run_.routing == "balanced" || ranks == 1) return 0;
+    const auto found = imbalance_.find(ranks);
+    if (found != imbalance_.end()) return found->second;
+    const Routing routing = make_routing(parse_routing(run_.routing), run_.model, kDrawnTokens);
+    std::vector<double> rows(static_cast<std::size_t>(ranks));
+    const int each = run_.model.experts / ranks;
+    for (const auto expert : routing.chosen) rows[static_cast<std::size_t>(expert / each)] += 1;
+    const double mean = static_cast<double>(routing.chosen.size()) / ranks;
+    const double beyond = *std::max_element(rows.begin(), rows.end()) / mean - 1;
+    return imbalance_[ranks] = beyond;
+}
+
+UnitTimes StepModel::unit_times(const ParallelLayout& layout, bool exact) {
+    const TokenShare tokens = tokens_of(layout);
+    const Recompute& recompute = layout.recompute;
+    UnitTimes times;
+    LayerWork dense = attention(tokens);
+    dense += ffn(tokens, run_.model.dense_ffn);
+    at(times, Unit::dense) = from(dense);
+    repeat(at(times, Unit::dense), again_of(dense, recompute));
+    if (recompute.experts)
+        repeat(at(times, Unit::dense), ffn(tokens, run_.model.dense_ffn).forward);
+    if (run_.model.experts > 0) {
+        LayerWork moe = attention(tokens);
+        LayerWork feed = experts(tokens, {layout.ep, layout.etp});
+        if (run_.model.shared_experts > 0)
+            feed += ffn(tokens, std::int64_t{run_.model.shared_experts} * run_.model.shared_ffn);
+        moe += feed;
+        UnitTime& time = at(times, Unit::moe);
+        time = from(moe);
+        repeat(time, again_of(moe, recompute));
+        if (recompute.experts) repeat(time, feed.forward);
+        exchange_rows(layout, times, exact);
+    }
+    at(times, Unit::embedding) = from(end(tokens, Unit::embedding));
+    at(times, Unit::head) = from(end(tokens, Unit::head));
+    share_tensors(layout, times, exact);
+    share_context(layout, times, exact);
+    if (recompute.all)
+        for (const Unit unit : {Unit::dense, Unit::moe}) {
+            UnitTime& time = at(times, unit);
+            time.backward.recomputed = time.forward.work.sum();
+            time.backward.work.operators += time.forward.work.operators;
+            time.backward.tp += time.forward.tp;
+            time.backward.cp += time.forward.cp;
+            time.backward.ep += time.forward.ep;
+            time.backward.ep_alone += time.forward.ep_alone;
+            time.backward.imbalance += time.forward.imbalance;
+        }
+    gather_weights(layout, times, exact);
+    for (UnitTime& time : times)
+        for (PassTime* pass : {&time.forward, &time.backward})
+            pass->host = std::max(0.0, pass->work.operators * kernels_.launch() - pass->seconds());
+    UnitTime& mtp = at(times, Unit::mtp);
+    mtp = at(times, run_.model.experts > 0 ? Unit::moe : Unit::dense);
+    const UnitTime& head = at(times, Unit::head);
+    const LayerWork& joined = end(tokens, Unit::mtp);
+    mtp.forward.work += joined.forward;
+    mtp.backward.work += joined.backward;
+    mtp.forward.work += head.forward.work;
+    mtp.backward.work += head.backward.work;
+    mtp.forward.tp += head.forward.tp;
+    mtp.backward.tp += head.backward.tp;
+    mtp.gradients += joined.gradients + head.gradients;
+    return times;
+}
+
+void StepModel::exchange_rows(const ParallelLayout& layout, UnitTimes& times, bool exact) {
+    if (layout.ep * layout.etp == 1) return;
+    UnitTime& time = at(times, Unit::moe);
+    const TokenShare tokens = tokens_of(layout);
+    const double beyond = imbalance(layout.ep);
+    const double share = experts(tokens, {layout.ep, layout.etp}).forward.sum();
+    for (const Pass pass : {Pass::forward, Pass::backward}) {
+        PassTime& way = pass == Pass::forward ? time.forward : time.backward;
+        MoeCase one;
+        one.system = layout.system.empty()
+                         ? run_.trainer.costs(run_.machine.gpu.generation).dispatcher
+                         : layout.system;
+        one.ep = layout.ep;
+        one.etp = layout.etp;
+        one.tokens = tokens.own();
+        one.fp8 = kernels_.fp8();
+        one.pass = pass;
+        const MoeCommunication moe = communication_->moe(one, exact);
+        way.ep = moe.exposed;
+        way.ep_alone = std::min(moe.alone, moe.exposed);
+        way.imbalance = beyond * (share * (pass == Pass::forward ? 1 : 2) + moe.exposed);
+        time.sms = moe.sms;
+    }
+    if (layout.recompute.experts) {
+        time.backward.ep += time.forward.ep;
+        time.backward.ep_alone += time.forward.ep_alone;
+        time.backward.imbalance += time.forward.imbalance;
+    }
+}
+
+void StepModel::share_tensors(const ParallelLayout& layout, UnitTimes& times, bool exact) {
+    if (layout.tp == 1) return;
+    const TokenShare tokens = tokens_of(layout);
+    const GpuGroup group{layout.tp, 1};
+    const Attention& a = run_.model.attention;
+    const auto rows = static_cast<double>(tokens.gathered());
+    const double bytes = kBf16 * rows * run_.model.hidden;
+    const double gather =
+        communication_->collective(Collective::Op::all_gather, group, bytes, exact);
+    const double scatter =
+        communication_->collective(Collective::Op::reduce_scatter, group, bytes, exact);
+    double in = gather;
+    double in_back = scatter;
+    if (a.kind == Attention::Kind::mla) {  // latents travel instead of rows
+        const double latents = kBf16 * rows * (a.q_lora_rank + a.kv_lora_rank + a.qk_rope_head_dim);
+        in = communication_->collective(Collective::Op::all_gather, group, latents, exact);
+        in_back = communication_->collective(Collective::Op::reduce_scatter, group, latents, exact);
+    }
+    const bool shared = run_.model.shared_experts > 0;
+    for (const Unit unit : {Unit::dense, Unit::moe}) {
+        const bool ffn = unit == Unit::dense || shared;
+        UnitTime& time = at(times, unit);
+        time.forward.tp += in + scatter + (ffn ? gather + scatter : 0);
+        time.backward.tp += gather + in_back + (ffn ? gather + scatter : 0);
+    }
+    at(times, Unit::embedding).forward.tp += scatter;
+    at(times, Unit::embedding).backward.tp += gather;
+    at(times, Unit::head).forward.tp += gather;
+    at(times, Unit::head).backward.tp += scatter;
+}
+
+/// Keys and values go round the ring of GPUs that share a sequence while each attends to those that
+/// it has; backward their gradients go along.
+void StepModel::share_context(const ParallelLayout& layout, UnitTimes& times, bool exact) {
+    if (layout.cp == 1) return;
+    const TokenShare tokens = tokens_of(layout);
+    const Attention& a = run_.model.attention;
+    const double heads = std::max(1.0, static_cast<double>(a.kv_heads) / layout.tp);
+    const double width = a.kind == Attention::Kind::mla
+                             ? heads * (a.qk_nope_head_dim + a.qk_rope_head_dim + a.v_head_dim)
+                             : 2 * heads * a.head_dim;
+    const double bytes = kBf16 * static_cast<double>(tokens.gathered()) * width;
+    const LayerWork& work = attention(tokens);
+    const double step = work.core.sum() / layout.cp;
+    const double forward = communication_->message(layout.tp, bytes, exact);
+    const double backward = communication_->message(layout.tp, 2 * bytes, exact);
+    const int steps = layout.cp - 1;
+    for (const Unit unit : {Unit::dense, Unit::moe}) {
+        at(times, unit).forward.cp += steps * std::max(0.0, forward - step);
+        at(times, unit).backward.cp += steps * std::max(0.0, backward - 2 * step);
+    }
+}
+
+/// FSDP: while a layer computes, the next one's weights are gathered; backward gradients are summed
+/// as well. Where experts exchange rows between nodes, both use the same NICs one after the other.
+void StepModel::gather_weights(const ParallelLayout& layout, UnitTimes& times, bool exact) {
+    if (layout.sharding != Sharding::fsdp) return;
+    const bool outside = layout.ep * layout.etp > run_.machine.gpus_per_node;
+    const GpuGroup data = data_group(layout);
+    const GpuGroup sparse = expert_data_group(layout);
+    const auto ask = [&](Collective::Op op, const UnitWeights& weights, double each) {
+        return communication_->collective(op, data, each * weights.shared, exact) +
+               communication_->collective(op, sparse, each * weights.experts, exact);
+    };
+    for (const Unit unit : {Unit::embedding, Unit::dense, Unit::moe, Unit::head}) {
+        UnitTime& time = at(times, unit);
+        const UnitWeights weights = weights_of(run_.model, layout, unit);
+        const double gather = ask(Collective::Op::all_gather, weights, kBf16);
+        const double sums =
+            ask(Collective::Op::reduce_scatter, weights, run_.trainer.gradient_bytes);
+        const auto hiding = [&](const PassTime& pass) {
+            return pass.seconds() - (outside ? pass.ep_alone : 0);
+        };
+        time.forward.dp = std::max(0.0, gather - hiding(time.forward));
+        time.backward.dp = std::max(0.0, gather + sums - hiding(time.backward));
+    }
+}
+
+}  // namespace moehub
