@@ -34,7 +34,10 @@ struct TrainerSpec {
     bool causal_flops = true;  ///< the model's FLOPs count half of attention's scores; false: all
     bool gradients_overlap = true;   ///< their sums travel while the last backward pass runs
     bool parameters_overlap = true;  ///< they are gathered while the first forward pass runs
-    double gradient_bytes = 4;       ///< of one on its way: fp32 or bf16
+    double fsdp_overlap = 1;    ///< of a layer's time, what hides the gathering of weights
+    bool fp8_rows = false;      ///< rows travel to experts in FP8 where these compute in it
+    int micro_batch = 0;        ///< that published runs had where they do not say; 0: not known
+    double gradient_bytes = 4;  ///< of one on its way: fp32 or bf16
     double kept_gradient_bytes = 4;  ///< of one that micro-batches add to
     double state_bytes = 12;         ///< of the optimizer, a weight: master copy and two moments
     double passes = 0;      ///< further passes over a layer's rows (hidden wide), each way:

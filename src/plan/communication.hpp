@@ -30,7 +30,8 @@ struct MoeCase {
     int ep = 1;
     int etp = 1;
     std::int64_t tokens = 0;  ///< of one GPU
-    bool fp8 = false;         ///< experts, and rows on their way to them
+    bool fp8 = false;         ///< experts
+    bool fp8_rows = false;    ///< rows on their way to them
     Pass pass = Pass::forward;
 };
 

@@ -21,10 +21,11 @@ constexpr std::int64_t kTableTokens = 4096;   // of a GPU
 constexpr std::int64_t kTableRows = 1 << 18;  // of all GPUs
 constexpr std::int64_t kExactRows = 1 << 19;
 constexpr std::int64_t kLeastTokens = 16;
+constexpr double kBf16 = 2;  // bytes
 constexpr std::int64_t kFewerTimes = 4;
 
 auto tied(const MoeCase& one) {
-    return std::tie(one.system, one.ep, one.etp, one.tokens, one.fp8, one.pass);
+    return std::tie(one.system, one.ep, one.etp, one.tokens, one.fp8, one.fp8_rows, one.pass);
 }
 
 LayerInput input_of(const Machine& machine, const Model& model, const RoutingSpec& routing,
@@ -38,12 +39,14 @@ LayerInput input_of(const Machine& machine, const Model& model, const RoutingSpe
     return input;
 }
 
-SystemSpec system_of(const std::string& name, bool fp8) {
+SystemSpec system_of(const std::string& name, const MoeCase& one) {
     Software software;
     software.host = HostMode::graph;
     software.fused_activation = true;
-    software.fp8 = fp8;
-    return with_software(load_system(name), software);
+    software.fp8 = one.fp8;
+    SystemSpec system = with_software(load_system(name), software);
+    if (!one.fp8_rows) system.dispatch_element = kBf16;
+    return system;
 }
 
 LayerOptions options_of(const MoeCase& one) {
@@ -89,7 +92,7 @@ std::size_t MoeCaseHash::operator()(const MoeCase& one) const {
         hash ^= hash >> 29;
     };
     mix(one.ep * std::int64_t{65536} + one.etp);
-    mix(one.tokens * 4 + (one.fp8 ? 2 : 0) + (one.pass == Pass::backward ? 1 : 0));
+    mix(one.tokens * 8 + (one.fp8_rows ? 4 : 0) + (one.fp8 ? 2 : 0) + (one.pass == Pass::backward ? 1 : 0));
     return hash;
 }
 
@@ -117,14 +120,14 @@ double MoeTimes::ideal(const MoeCase& one) {
         const bool alike = routing_.shares == RoutingSpec::Shares::uniform;
         const MoeCase group = alike ? smaller_group(one, model) : one;
         const LayerInput input = input_of(machine_, model, routing_, group);
-        return seconds_of(input, system_of("ideal", one.fp8), options_of(group));
+        return seconds_of(input, system_of("ideal", one), options_of(group));
     });
 }
 
 MoeCommunication MoeTimes::simulated(const MoeCase& one) {
     return simulated_.get(one, [&] {
         const LayerInput input = input_of(machine_, model_, routing_, one);
-        const SystemSpec system = system_of(one.system, one.fp8);
+        const SystemSpec system = system_of(one.system, one);
         const LayerResult result = simulate_layer(input, system, options_of(one));
         MoeCommunication found;
         found.exposed = std::max(0.0, to_seconds(result.time) - ideal(one));

@@ -171,6 +171,7 @@ void StepModel::exchange_rows(const ParallelLayout& layout, UnitTimes& times, bo
         one.etp = layout.etp;
         one.tokens = tokens.own();
         one.fp8 = kernels_.fp8();
+        one.fp8_rows = one.fp8 && run_.trainer.fp8_rows;
         one.pass = pass;
         const MoeCommunication moe = communication_->moe(one, exact);
         way.ep = moe.exposed;
@@ -259,7 +260,7 @@ void StepModel::gather_weights(const ParallelLayout& layout, UnitTimes& times, b
         const double sums =
             ask(Collective::Op::reduce_scatter, weights, run_.trainer.gradient_bytes);
         const auto hiding = [&](const PassTime& pass) {
-            return pass.seconds() - (outside ? pass.ep_alone : 0);
+            return run_.trainer.fsdp_overlap * (pass.device() - (outside ? pass.ep_alone : 0));
         };
         time.forward.dp = std::max(0.0, gather - hiding(time.forward));
         time.backward.dp = std::max(0.0, gather + sums - hiding(time.backward));
