@@ -28,7 +28,8 @@ namespace {
 using Op = Collective::Op;
 using Algorithm = Collective::Algorithm;
 
-constexpr double kWhole = 0.05;           // of the usual length of calls that are run as a whole
+constexpr std::uint32_t kFewSteps = 32;   // of a ring, that tell the rest
+constexpr double kWhole = 0.002;          // of the usual length of calls that are run as a whole
 constexpr Bytes kTrain = Bytes{1} << 19;  // parts are megabytes; switches add up smaller ones
 constexpr int kFewNodes = 8;              // of a ring with one member each
 constexpr int kExchangeGpus = 32;
@@ -49,7 +50,7 @@ double run_on(const Machine& part, Op op, Algorithm algorithm, double bytes,
     what.gpus = part.gpus();
     what.bytes = whole_bytes(bytes);
     if (op != Op::all_reduce) what.train = kTrain;
-    return to_seconds(sim::run_collective(part, what, {kWhole, protocol}).time);
+    return to_seconds(sim::run_collective(part, what, {kWhole, kFewSteps, protocol}).time);
 }
 
 double ring_of_nodes(const Machine& machine, Op op, int nodes, double bytes) {

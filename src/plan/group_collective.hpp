@@ -10,7 +10,7 @@ namespace moehub {
 /// by Simple where that is faster than LL128. On a mesh what HCCL does: everyone to everyone inside
 /// a node, then rings of a NIC each between nodes, each with its share.
 ///
-/// Simulated as a whole are rings of up to 64 GPUs, or of 8 nodes with one member each, and
+/// Simulated as a whole are rings of some 32 GPUs, or of 8 nodes with one member each, and
 /// exchanges and trees of 4 nodes or so. Beyond, steps that are all alike are counted on: see the
 /// source.
 double group_seconds(const Machine& machine, Collective::Op op, GroupShape shape, double bytes);

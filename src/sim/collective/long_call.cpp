@@ -20,7 +20,6 @@ using Algorithm = Collective::Algorithm;
 
 constexpr double kMostParts = 2e6;       // of rings, over all GPUs
 constexpr double kMostBytes = 80e9;      // through all GPUs' pipelines
-constexpr std::uint32_t kFewSteps = 64;  // of a ring, at least
 constexpr Bytes kLongTrain = 1 << 19;    // of a ring's parts, often a megabyte each
 constexpr Bytes kWavesBytes = 1 << 30;   // about, that are enough
 constexpr Bytes kCollnetUnit = 1 << 26;  // whole chunks of every chain
@@ -69,7 +68,7 @@ CollectiveResult ring_by_steps(const LongCall& long_call, Protocol protocol, con
     const std::uint32_t steps = rounds * (n - 1);
     const auto node = static_cast<std::uint32_t>(machine.gpus_per_node);
     const double parts = static_cast<double>(steps) * n * machine.nccl.net_rings;
-    const std::uint32_t few = node * ((kFewSteps + node - 1) / node);
+    const std::uint32_t few = node * ((long_call.options.few_steps + node - 1) / node);
     NcclCall call{what.op, what.bytes, what.element, protocol};
     if (parts <= long_call.options.whole * kMostParts || steps <= few)
         return run(machine, ring_call(call));

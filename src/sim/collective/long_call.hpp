@@ -22,6 +22,7 @@ Process run_call(Communicator& all, GpuId gpu, Collective::Op op, CollectiveCall
 
 struct CallOptions {
     double whole = 1;  ///< how long a call may be that is simulated as a whole: of the usual
+    std::uint32_t few_steps = 64;      ///< of a ring that tell the rest, at least
     std::optional<Protocol> protocol;  ///< of a ring between nodes, instead of NCCL's choice
 };
 
