@@ -14,7 +14,8 @@ struct TrainerCosts {
     std::string dispatcher = "all-to-all";  ///< system that moves rows where a layout names none
     std::string overlaps = "none";          ///< of passes, that it runs where a layout names none,
                                             ///< separated by ';': none, 1f1b, dualpipe
-    Ps launch = 0;                          ///< of the host, for each operator that it issues
+    Ps launch = 0;      ///< of the host, for each operator that is counted, with the smaller ones
+                        ///< around it: views, checks, hooks of autograd
     double graphs = 0;  ///< share of a layer's operators that CUDA graphs replay
     double tensor = 1;  ///< of the rate that kernels reach alone, what products keep in a long
                         ///< run: clocks under the power limit, kernels beside them
@@ -34,8 +35,8 @@ struct TrainerSpec {
     bool causal_flops = true;  ///< the model's FLOPs count half of attention's scores; false: all
     bool gradients_overlap = true;   ///< their sums travel while the last backward pass runs
     bool parameters_overlap = true;  ///< they are gathered while the first forward pass runs
-    double fsdp_overlap = 1;    ///< of a layer's time, what hides the gathering of weights
-    bool fp8_rows = false;      ///< rows travel to experts in FP8 where these compute in it
+    double fsdp_overlap = 1;         ///< of a layer's time, what hides the gathering of weights
+    bool fp8_rows = false;           ///< rows travel to experts in FP8 where these compute in it
     int micro_batch = 0;        ///< that published runs had where they do not say; 0: not known
     double gradient_bytes = 4;  ///< of one on its way: fp32 or bf16
     double kept_gradient_bytes = 4;  ///< of one that micro-batches add to

@@ -74,7 +74,7 @@ double TrainingKernels::stream(double read, double written) const {
 double TrainingKernels::cast(std::int64_t rows, std::int64_t width) const {
     if (!fp8_) return 0;
     const double elements = static_cast<double>(rows) * static_cast<double>(width);
-    return stream(2 * elements, 2 * elements);
+    return stream(4 * elements, 2 * elements);  // the largest first, then both ways round
 }
 
 double TrainingKernels::optimizer(double weights) const {
