@@ -16,7 +16,7 @@ struct PieceTime {
     double backward = 0;  ///< gradients of inputs and of weights
     double weights = 0;   ///< of backward, what may wait: gradients of weights (DualPipe's W)
     double pair = 0;      ///< a forward beside a backward of another micro-batch; without overlap
-                          ///< forward + backward
+                          ///< forward + backward, or 0
 };
 
 struct PipelineInput {
@@ -29,12 +29,20 @@ struct PipelineInput {
     double send = 0;               ///< from the end of a task to the start of the next stage's
 };
 
-/// One task, for pictures.
+/// One task, for pictures. Pieces are numbered within their stage; of dualpipe 0 is the one that
+/// works for micro-batches from the first stage, 1 for those from the last, whose numbers come
+/// after the others'.
 struct PipelineTask {
-    enum class Kind { forward, backward, pair };
+    enum class Kind {
+        forward,
+        backward,  ///< dualpipe: with its weights' gradients, or without where they wait
+        pair,
+        weights,  ///< gradients of weights that waited
+    };
     Kind kind = Kind::forward;
     int stage = 0;
-    int piece = 0;
+    int piece = 0;                 ///< of a pair: the one forward
+    int other_piece = 0;           ///< of a pair: the one backward
     std::int64_t micro_batch = 0;  ///< of a pair: the one forward
     std::int64_t other = 0;        ///< of a pair: the one backward
     double begin = 0;
@@ -50,18 +58,34 @@ struct PipelineResult {
     std::vector<PipelineTask> tasks;  ///< only where asked for
 };
 
-/// Many micro-batches repeat: past a few rounds of the steady state the rest is added as rounds.
-/// `keep_tasks`: every task is run and returned. Throws InputError: interleaving needs a number of
-/// micro-batches that the stages divide, dualpipe an even number of stages and at least twice as
-/// many micro-batches.
+/// A task starts when its stage is free, all before it in the stage's order are done, and what it
+/// needs from its neighbours has arrived. One piece whose pair is shorter than forward + backward
+/// makes 1F1B run pairs as one task, with a longer warm-up: 2(p − 1 − s) + (v − 1)p + 1 forwards on
+/// stage s.
+///
+/// Many micro-batches repeat: once rounds of the steady state do, the rest is added as rounds,
+/// which is exact. Where they do not soon (stages nearly as slow as the slowest, plain 1F1B with
+/// sends), the rest is an estimate, within 0.05 % in tests. `keep_tasks`: every task is run and
+/// returned, in an order in which each stage's begin one after the other. Throws InputError:
+/// interleaving needs a number of micro-batches that the stages divide, dualpipe an even number of
+/// stages and an even number of micro-batches that is at least twice as large; times that are
+/// negative or no numbers.
 PipelineResult run_pipeline(const PipelineInput& input, bool keep_tasks = false);
 
-/// Seconds of a pipeline of equal pieces without send time, 1F1B: (m + (p − 1) / v) · v · (F + B).
+/// Seconds of a pipeline of equal pieces without send time, 1F1B: (m + (p − 1) / v) · v · (F + B),
+/// with F and B of a piece.
 double even_pipeline(int stages, int pieces, std::int64_t micro_batches, double forward,
                      double backward);
 
-/// Stages as lines, time from left to right in at most `width` columns: digits of micro-batches
-/// forward, letters backward, blanks wait.
+/// Seconds in which the two stages in the middle have nothing to do under DualPipe, with equal
+/// stages and without send time: (p / 2 − 1) · (pair + backward − 3 · weights). DeepSeek's formula;
+/// it is exact where forward, weights and the rest of backward take equally long. Stages further
+/// out have fewer pairs, so more to do.
+double even_dualpipe_bubble(int stages, const PieceTime& time);
+
+/// Stages as lines, time from left to right in at most `width` columns, labels included: a task
+/// opens with its micro-batch, a digit forward, a letter backward, both of a pair; dots wait. A
+/// legend is the last line. Throws InputError without tasks, or below 72 columns.
 std::string draw_pipeline(const PipelineResult& result, int width);
 
 }  // namespace moehub

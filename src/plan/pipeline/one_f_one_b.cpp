@@ -1,0 +1,194 @@
+// 1F1B, run. Iteration t runs F(w+i) B(i) of every stage s of p with i = t - skew. In waves (see
+// one_f_one_b_order.cpp) skew = p - 1 - s: whatever a stage needs its neighbour made in iteration
+// t - 1, the way from the last stage to the first one's next piece included. Plain, skew = 0:
+// backwards come down the stages in the same iteration. So one time a stage and direction is all
+// that is under way, and no task is ever looked for.
+#include "plan/pipeline/one_f_one_b_order.hpp"
+#include "plan/pipeline/schedules.hpp"
+#include "plan/pipeline/steady.hpp"
+
+#include <cstddef>
+
+namespace moehub {
+namespace {
+
+/// Rounds of all pieces that are watched before the rest is extrapolated although it does not
+/// repeat yet, and that are run afterwards, so that stages which went their own way meet again.
+constexpr std::int64_t kWatched = 6;
+constexpr std::int64_t kMixed = 2;
+
+std::size_t size(std::int64_t value) {
+    return static_cast<std::size_t>(value);
+}
+
+class OneFOneB {
+  public:
+    OneFOneB(const PipelineInput& input, bool keep_tasks)
+        : order_(input),
+          stages_(input.stages),
+          total_(input.micro_batches * input.pieces),
+          send_(input.stages > 1 ? input.send : 0),
+          keep_tasks_(keep_tasks),
+          watching_(!keep_tasks),
+          rows_(input.pieces == 1 ? 1 : stages_ * input.pieces),
+          state_(3 * size(stages_)),
+          steady_(state_.size(), size(kWatched * stages_ * input.pieces / rows_)) {
+        fill_tables();
+        for (std::int64_t s = 0; s < stages_; ++s) {
+            result_.busy.push_back(order_.pairs() ? 0 : apart(s, input.micro_batches));
+            result_.held.push_back(std::min(total_, order_.warm_up(s) + 1));
+        }
+    }
+
+    PipelineResult run() {
+        for (std::int64_t t = first_iteration(); t - skew(0) < total_; ++t) {
+            if (order_.pairs())
+                iterate<true>(t);
+            else
+                iterate<false>(t);
+            if (watching_) watch(t);
+        }
+        result_.seconds = *std::max_element(state_.begin(), state_.end());
+        return std::move(result_);
+    }
+
+  private:
+    /// Seconds of a stage's tasks without pairs.
+    double apart(std::int64_t stage, std::int64_t micro_batches) const {
+        double seconds = 0;
+        for (std::int64_t c = 0; c < order_.pieces(); ++c)
+            seconds += order_.time(stage, c).forward + order_.time(stage, c).backward;
+        return seconds * static_cast<double>(micro_batches);
+    }
+
+    std::int64_t skew(std::int64_t stage) const {
+        return order_.in_waves() ? stages_ - 1 - stage : 0;
+    }
+    /// With F(0) of stage 0.
+    std::int64_t first_iteration() const { return skew(0) - order_.warm_up(0); }
+    std::int64_t row(std::int64_t t) const {
+        return rows_ == 1 ? 0 : (t - first_iteration()) % rows_;
+    }
+
+    /// What iterations take: it repeats after a round, p micro-batches of all pieces.
+    void fill_tables() {
+        forward_.resize(size(rows_ * stages_));
+        backward_.resize(forward_.size());
+        if (order_.pairs()) pair_.resize(forward_.size());
+        awaits_last_.resize(size(rows_));
+        awaits_first_.resize(size(rows_));
+        for (std::int64_t row = 0; row < rows_; ++row) {
+            for (std::int64_t s = 0; s < stages_; ++s) {
+                // Rounds later, where no number is below 0.
+                const std::int64_t i = row + first_iteration() - skew(s) + 4 * rows_ * stages_;
+                const std::int64_t a = order_.piece_forward(i + order_.warm_up(s));
+                const std::int64_t b = order_.piece_backward(i);
+                const std::size_t at = size(row * stages_ + s);
+                forward_[at] = order_.time(s, a).forward;
+                backward_[at] = order_.time(s, b).backward;
+                if (order_.pairs()) pair_[at] = pair_seconds(order_.time(s, a), order_.time(s, b));
+                if (s == 0) awaits_last_[size(row)] = a > 0;
+                if (s == stages_ - 1) awaits_first_[size(row)] = b < order_.pieces() - 1;
+            }
+        }
+    }
+
+    template <bool pairs>
+    void iterate(std::int64_t t) {
+        double* const free = state_.data();
+        double* const forward_end = free + stages_;
+        double* const backward_end = forward_end + stages_;
+        const std::size_t now = size(row(t));
+        const double from_last = awaits_last_[now] ? forward_end[stages_ - 1] + send_ : 0;
+        double above = awaits_first_[now] ? backward_end[0] + send_ : 0;
+        // Downwards: what comes from the stage below is still that of the iteration before.
+        for (std::int64_t s = stages_ - 1; s >= 0; --s) {
+            const std::int64_t i = t - skew(s);
+            const std::int64_t k = i + order_.warm_up(s);
+            const bool has_forward = k >= 0 && k < total_;
+            const bool has_backward = i >= 0 && i < total_;
+            const double below = s > 0 ? forward_end[s - 1] + send_ : from_last;
+            const double before = backward_end[s];
+            const std::size_t at = now * size(stages_) + size(s);
+            if (pairs && has_forward && has_backward) {
+                const double begin = std::max({free[s], below, above});
+                free[s] = forward_end[s] = backward_end[s] = begin + pair_[at];
+                result_.busy[size(s)] += pair_[at];
+                if (keep_tasks_) keep(PipelineTask::Kind::pair, s, k, begin);
+            } else {
+                if (has_forward) {
+                    const double begin = std::max(free[s], below);
+                    free[s] = forward_end[s] = begin + forward_[at];
+                    if (pairs) result_.busy[size(s)] += forward_[at];
+                    if (keep_tasks_) keep(PipelineTask::Kind::forward, s, k, begin);
+                }
+                if (has_backward) {
+                    const double begin = std::max(free[s], above);
+                    free[s] = backward_end[s] = begin + backward_[at];
+                    if (pairs) result_.busy[size(s)] += backward_[at];
+                    if (keep_tasks_) keep(PipelineTask::Kind::backward, s, i, begin);
+                }
+            }
+            above = (order_.in_waves() ? before : backward_end[s]) + send_;
+        }
+    }
+
+    /// After iteration t: once all stages have both, leaves out rounds that can be added instead.
+    void watch(std::int64_t t) {
+        const std::int64_t left = total_ - 1 - t + first_iteration();  // in which all have both
+        if (t < skew(0) || left <= 0 || (t - skew(0)) % rows_ != 0) return;
+        const bool repeats = steady_.add(state_);
+        if (!repeats && !steady_.full()) return;
+        watching_ = false;
+        const std::int64_t lag = repeats ? static_cast<std::int64_t>(steady_.lag()) : 1;
+        const std::int64_t mixed = repeats ? 0 : kMixed * stages_ * order_.pieces();
+        const std::int64_t rounds = (left - mixed) / rows_ / lag * lag;
+        if (rounds <= 0) return;
+        steady_.skip(state_, static_cast<double>(rounds));
+        total_ -= rounds * rows_;
+        for (std::size_t at = 0; at < pair_.size(); ++at)
+            result_.busy[at % size(stages_)] += static_cast<double>(rounds) * pair_[at];
+    }
+
+    /// The task that ends when its stage is free again; `number` of a pair is the forward's.
+    void keep(PipelineTask::Kind kind, std::int64_t s, std::int64_t number, double begin) {
+        using Kind = PipelineTask::Kind;
+        const std::int64_t other = kind == Kind::pair ? number - order_.warm_up(s) : number;
+        PipelineTask task;
+        task.kind = kind;
+        task.stage = static_cast<int>(s);
+        task.other_piece = static_cast<int>(kind == Kind::forward ? order_.piece_forward(other)
+                                                                  : order_.piece_backward(other));
+        task.piece = kind == Kind::backward ? task.other_piece
+                                            : static_cast<int>(order_.piece_forward(number));
+        task.micro_batch = order_.micro_batch(number);
+        task.other = order_.micro_batch(other);
+        task.begin = begin;
+        task.end = state_[size(s)];
+        result_.tasks.push_back(task);
+    }
+
+    OneFOneBOrder order_;
+    std::int64_t stages_;
+    std::int64_t total_;  ///< forwards of a stage that are run
+    double send_;
+    bool keep_tasks_;
+    bool watching_;
+    std::int64_t rows_;            ///< iterations of a round
+    std::vector<double> forward_;  ///< by row and stage
+    std::vector<double> backward_;
+    std::vector<double> pair_;
+    std::vector<char> awaits_last_;   ///< by row: stage 0 goes on with what the last stage made
+    std::vector<char> awaits_first_;  ///< by row: the last stage with what stage 0 made, backwards
+    std::vector<double> state_;       ///< free, end of last forward, of last backward: by stage
+    SteadyState steady_;
+    PipelineResult result_;
+};
+
+}  // namespace
+
+PipelineResult run_one_f_one_b(const PipelineInput& input, bool keep_tasks) {
+    return OneFOneB(input, keep_tasks).run();
+}
+
+}  // namespace moehub
