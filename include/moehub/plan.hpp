@@ -28,8 +28,11 @@ struct PlanOptions {
     std::function<void(std::size_t, std::size_t)> progress;
 };
 
+/// Of layouts that differ in recomputation and offload alone the fastest that fits is listed, but
+/// on the front.
 struct Plan {
     std::vector<TrainingStep> best;     ///< fastest first; all of them fit
+    std::vector<TrainingStep> systems;  ///< the fastest of each that fits, in the order asked for
     std::vector<TrainingStep> front;    ///< no other is faster with as little memory; fastest first
     std::vector<TrainingStep> nearest;  ///< when nothing fits: least memory first
     std::size_t layouts = 0;            ///< that the run allows
@@ -37,8 +40,14 @@ struct Plan {
     std::size_t too_large = 0;          ///< do not fit
 };
 
-/// Throws InputError as check(run) does, for bad keys, and when the fixed keys leave no layout.
+/// The same on any number of threads. Throws InputError as check(run) does, for bad keys, and when
+/// the fixed keys leave no layout.
 Plan plan_training(const TrainingRun& run, const PlanOptions& options = {});
+
+/// When nothing fits, a few words on what would: fewer fixed keys, more GPUs of `whole` (the
+/// machine that the run's is part of), or a GPU with more memory.
+std::string what_would_fit(const TrainingRun& run, const PlanOptions& options,
+                           const Machine& whole);
 
 /// How far two orders agree: Spearman's rank correlation, ties share their rank. Nothing to compare
 /// (fewer than two, or all alike): 0.

@@ -207,6 +207,9 @@ class TrainingClock {
     TrainingStep step(const ParallelLayout& layout);
     /// The same with collectives and MoE layers simulated as they are, and stages filled.
     TrainingStep exact(const ParallelLayout& layout);
+    /// Its pipeline, as draw_pipeline does, with enough micro-batches to show the steady state;
+    /// empty where it has none.
+    std::string picture(const ParallelLayout& layout, int width);
 
   private:
     TrainingRun run_;

@@ -8,6 +8,7 @@ Command compare_command();     ///< systems side by side on one layer
 Command run_command();         ///< one system on one layer, with what its units counted
 Command gain_command();        ///< where a system's lead comes from
 Command model_command();       ///< a whole model under several systems
+Command plan_command();        ///< parallel layouts of a training run
 Command area_command();        ///< silicon that the proposals' tables take
 Command lines_command();       ///< the systems' programs and how long they are
 Command list_command();        ///< what there is

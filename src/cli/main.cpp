@@ -33,6 +33,7 @@ constexpr const char* kOverview =
   moehub run                   one of them, with what its hardware units counted
   moehub gain                  where a system's lead comes from: host, fusion, overlap, hardware
   moehub model                 a whole model under several systems, end to end
+  moehub plan                  the fastest parallel layouts of a training run, and why
   moehub area                  silicon that the proposals' tables take
   moehub lines                 the systems, and how long their programs are
   moehub list                  what there is: machines, GPUs, models, systems
@@ -61,7 +62,7 @@ Program program() {
         "moehub: Mixture-of-Experts on multi-GPU machines, simulated packet by packet",
         kVersion,
         "Example:\n  moehub compare --systems ideal,megatron-te,moe-hub",
-        {compare_command(), run_command(), gain_command(), model_command(), area_command(),
+        {compare_command(), run_command(), gain_command(), model_command(), plan_command(), area_command(),
          lines_command(), list_command(), show_command(), collective_command(), predict_command(),
          validate_command(), reproduce_command(), profile_command(), place_command()},
     };

@@ -50,4 +50,11 @@ TrainingStep TrainingClock::exact(const ParallelLayout& layout) {
     return model_->step(layout, true);
 }
 
+std::string TrainingClock::picture(const ParallelLayout& layout, int width) {
+    if (const std::string why = why_not(run_, layout); !why.empty()) throw InputError(why);
+    if (layout.pp == 1) return "";
+    const int shown = layout.overlap == PassOverlap::dualpipe ? 3 * layout.pp : 2 * layout.pp;
+    return draw_pipeline(model_->pipeline(layout, shown), width);
+}
+
 }  // namespace moehub

@@ -1,0 +1,142 @@
+#include "cli/plan_arguments.hpp"
+
+#include "cli/values.hpp"
+
+#include <moehub/compare.hpp>
+#include <moehub/presets.hpp>
+#include <moehub/routing.hpp>
+
+#include <algorithm>
+
+namespace moehub {
+namespace {
+
+constexpr std::string_view kModelPrefix = "model.";
+constexpr std::string_view kTrainerPrefix = "trainer.";
+constexpr std::int64_t kMostSequence = 1 << 24;
+constexpr std::int64_t kMostBatch = 100'000'000;
+constexpr std::int64_t kMostTop = 1'000;
+constexpr std::int64_t kMostThreads = 4096;
+
+/// Those with the prefix, without it; of an empty prefix those that have none of the others'.
+Overrides settings_for(const std::vector<std::string>& settings, std::string_view prefix) {
+    Overrides found;
+    for (const std::string& one : settings) {
+        const bool machine = !one.starts_with(kModelPrefix) && !one.starts_with(kTrainerPrefix);
+        if (prefix.empty() ? machine : one.starts_with(prefix))
+            found.push_back(one.substr(prefix.size()));
+    }
+    return found;
+}
+
+Machine part_of(const Machine& whole, const std::string& gpus) {
+    const int most = whole.max_gpus > 0 ? whole.max_gpus : whole.gpus();
+    return training_machine(whole, static_cast<int>(count_of("--gpus", gpus, {1, most})));
+}
+
+NumberFormat precision_of(const std::string& name) {
+    std::optional<NumberFormat> format;
+    if (name == "bf16") format = NumberFormat::bf16;
+    if (name == "fp8") format = NumberFormat::fp8;
+    return named("--precision", name, format, {"bf16", "fp8"});
+}
+
+std::string routing_of(const std::string& text) {
+    if (text == "balanced") return text;
+    try {
+        return to_string(parse_routing(text));
+    } catch (const InputError& error) {
+        throw InputError(fmt::format("--routing: {}", error.what()));
+    }
+}
+
+}  // namespace
+
+std::vector<Option> plan_options(PlanArguments& a) {
+    return {
+        {"--model", &a.model, "preset or TOML file (moehub list models)", "M"},
+        {"--machine", &a.machine, "preset or TOML file (moehub list machines)", "M"},
+        {"--gpus", &a.gpus, "how many train", "N"},
+        {"--sequence", &a.sequence, "tokens of a sequence; without it the model's", "N"},
+        {"--global-batch", &a.global_batch, "sequences of a step", "N"},
+        {"--precision", &a.precision, "of linear layers and experts", "bf16|fp8"},
+        {"--trainer", &a.trainer, "preset or TOML file (moehub list trainers)", "T"},
+        {"--system", &a.systems,
+         "systems of MoE layers, names or TOML files with commas between; the best layout of each "
+         "is shown beside the others'; without it the trainer's dispatcher",
+         "A,B"},
+        {"--routing", &a.routing,
+         "balanced, uniform, normal:STD, zipf:S, lognormal:SIGMA: how full experts are", "R"},
+        {"--fix", &a.fixed,
+         "keys of a layout that are not searched: tp, cp, pp, vpp, ep, etp, mb, "
+         "sharding=none|zero1|zero2|fsdp, recompute=none|selective|full or norms, activations, "
+         "attention, latents, experts joined by +, offload=none|optimizer|activations|"
+         "optimizer+activations, overlap=none|1f1b|dualpipe, system",
+         "tp=8,pp=4"},
+        {"--top", &a.top, "layouts to list", "N"},
+        {"--explain",
+         &a.explain,
+         "one layout in full, keys as --fix has them; what is not named is 1, zero1 or none",
+         "LAYOUT",
+         {.excludes = {"--top", "--fix", "--system"}}},
+        {"--no-mtp", &a.no_mtp, "train without multi-token prediction where the model has it"},
+        {"--set", &a.settings,
+         "change a machine's value; as model.KEY a model's, as trainer.KEY a trainer's; repeatable",
+         "KEY=VALUE"},
+        {"--threads", &a.threads, "same result; without it as many as cores", "N"},
+        {"--json", &a.json, "print JSON; times in seconds, sizes in bytes"},
+        {"-o,--output", &a.output, "write to this file instead", "FILE"},
+    };
+}
+
+PlanCase load_plan(const PlanArguments& arguments) {
+    PlanCase what;
+    what.model_name = arguments.model;
+    what.machine_name = arguments.machine;
+    what.trainer_name = arguments.trainer;
+    what.settings = arguments.settings;
+    what.fixed = arguments.fixed;
+    TrainingRun& run = what.run;
+    what.whole = load_machine(arguments.machine, settings_for(arguments.settings, ""));
+    run.machine = part_of(what.whole, arguments.gpus);
+    run.model = load_model(arguments.model, settings_for(arguments.settings, kModelPrefix));
+    run.trainer = load_trainer(arguments.trainer, settings_for(arguments.settings, kTrainerPrefix));
+    run.sequence = arguments.sequence
+                       ? count_of("--sequence", *arguments.sequence, {1, kMostSequence})
+                       : run.model.sequence;
+    run.global_batch = count_of("--global-batch", arguments.global_batch, {1, kMostBatch});
+    run.precision = precision_of(arguments.precision);
+    run.routing = routing_of(arguments.routing);
+    run.mtp = !arguments.no_mtp;
+    if (arguments.systems) {
+        if (run.model.experts == 0)
+            throw InputError(fmt::format("--system: {} has no experts, allowed: without it",
+                                         moehub::quoted(arguments.model)));
+        what.systems = listed(*arguments.systems);
+        check_systems(what.systems);
+    }
+    return what;
+}
+
+PlanOptions search_options(const PlanArguments& arguments, const PlanCase& what) {
+    PlanOptions options;
+    options.top = static_cast<std::size_t>(count_of("--top", arguments.top, {1, kMostTop}));
+    options.systems = what.systems;
+    options.fixed = what.fixed;
+    if (arguments.threads)
+        options.threads =
+            static_cast<int>(count_of("--threads", *arguments.threads, {1, kMostThreads}));
+    try {
+        const std::vector<std::string> keys = parallel_keys_of(what.fixed);
+        const ParallelLayout fixed = parse_parallel_layout(what.fixed);
+        const bool has_system = std::find(keys.begin(), keys.end(), "system") != keys.end();
+        if (has_system && !what.systems.empty())
+            throw InputError("system is found, and --system as well, allowed: one of the two");
+        if (has_system) check_systems({fixed.system});
+    } catch (const InputError& error) {
+        throw InputError(fmt::format("--fix: {}", error.what()));
+    }
+    return options;
+}
+
+}  // namespace moehub

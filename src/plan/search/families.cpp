@@ -1,0 +1,128 @@
+#include "plan/search/families.hpp"
+
+#include "plan/search/axes.hpp"
+
+#include <algorithm>
+
+namespace moehub {
+namespace {
+
+/// Every layout with each value that the key may take beside it.
+template <class Values>
+std::vector<ParallelLayout> expanded(const std::vector<ParallelLayout>& layouts,
+                                     const Values& values_of) {
+    std::vector<ParallelLayout> out;
+    for (const ParallelLayout& layout : layouts) values_of(layout, out);
+    return out;
+}
+
+void add_axes(const TrainingRun& run, const FixedKeys& fixed,
+              std::vector<ParallelLayout>& layouts) {
+    for (const Axis& axis : layout_axes()) {
+        if (fixed.has(axis.key)) continue;
+        layouts = expanded(layouts, [&](const ParallelLayout& one, auto& out) {
+            for (const int value : axis.values(run, one)) {
+                out.push_back(one);
+                out.back().*axis.member = value;
+            }
+        });
+    }
+}
+
+/// `values` of the member, unless its key is fixed.
+template <class Value>
+void add_choices(std::string_view key, Value ParallelLayout::*member,
+                 std::vector<Value> (*values)(const TrainingRun&, const ParallelLayout&),
+                 std::pair<const TrainingRun&, const FixedKeys&> given,
+                 std::vector<ParallelLayout>& layouts) {
+    if (given.second.has(key)) return;
+    layouts = expanded(layouts, [&](const ParallelLayout& one, auto& out) {
+        for (const Value value : values(given.first, one)) {
+            out.push_back(one);
+            out.back().*member = value;
+        }
+    });
+}
+
+/// Fixed values may be any: what is left over must still be a whole number of GPUs, or the values
+/// of other keys mean nothing.
+bool comes_out(const TrainingRun& run, const ParallelLayout& layout) {
+    return layout.tp >= 1 && layout.cp >= 1 && layout.pp >= 1 && layout.etp >= 1 &&
+           layout.ep >= 1 && run.gpus() % (layout.tp * layout.cp * layout.pp) == 0 &&
+           run.gpus() % (layout.etp * layout.ep * layout.pp) == 0;
+}
+
+/// Each behind those that it covers. The attention kernel keeps nothing that computing it again
+/// would save.
+std::vector<Recompute> recompute_values(const Model& model) {
+    const bool latent = model.attention.kind == Attention::Kind::mla;
+    std::vector<Recompute> found{{}, {.norms = true}, {.norms = true, .activations = true}};
+    if (latent) {
+        found.push_back({.latents = true});
+        found.push_back(selective_recompute());
+    }
+    found.push_back({.experts = true});
+    found.push_back({.norms = true, .latents = latent, .experts = true});
+    found.push_back({.all = true});
+    return found;
+}
+
+bool within(const Recompute& less, const Recompute& more) {
+    if (more.all || less == more) return true;
+    const auto covered = [](bool one, bool other) { return other || !one; };
+    return !less.all && covered(less.norms, more.norms) &&
+           covered(less.activations, more.activations || more.experts) &&
+           covered(less.attention, more.attention) && covered(less.latents, more.latents) &&
+           covered(less.experts, more.experts);
+}
+
+}  // namespace
+
+bool FixedKeys::has(std::string_view key) const {
+    return std::find(keys.begin(), keys.end(), key) != keys.end();
+}
+
+FixedKeys fixed_keys(const PlanOptions& options) {
+    return {parse_parallel_layout(options.fixed), parallel_keys_of(options.fixed)};
+}
+
+std::vector<ParallelLayout> layout_families(const TrainingRun& run, const PlanOptions& options) {
+    const FixedKeys fixed = fixed_keys(options);
+    std::vector<ParallelLayout> layouts{fixed.values};
+    if (fixed.has("pp") && fixed.has("tp") && fixed.has("cp") && !comes_out(run, layouts.front()))
+        return {};
+    add_axes(run, fixed, layouts);
+    std::erase_if(layouts, [&](const ParallelLayout& one) { return !comes_out(run, one); });
+    add_choices("sharding", &ParallelLayout::sharding, sharding_values, {run, fixed}, layouts);
+    add_choices("overlap", &ParallelLayout::overlap, overlap_values, {run, fixed}, layouts);
+    if (!fixed.has("system") && !options.systems.empty())
+        layouts = expanded(layouts, [&](const ParallelLayout& one, auto& out) {
+            for (const std::string& system : options.systems) {
+                out.push_back(one);
+                out.back().system = system;
+            }
+        });
+    return layouts;
+}
+
+std::vector<Saving> savings(const TrainingRun& run, const FixedKeys& fixed) {
+    const std::vector<Recompute> recomputes =
+        fixed.has("recompute") ? std::vector{fixed.values.recompute} : recompute_values(run.model);
+    const std::vector<Offload> offloads =
+        fixed.has("offload") ? std::vector{fixed.values.offload}
+                             : std::vector<Offload>{{}, {true, false}, {false, true}, {true, true}};
+    std::vector<Saving> found;
+    for (const Recompute& recompute : recomputes)
+        for (const Offload& offload : offloads) found.push_back({recompute, offload});
+    return found;
+}
+
+bool never_slower(const Saving& less, const Saving& more) {
+    const bool moves_no_more = (more.offload.optimizer || !less.offload.optimizer) &&
+                               (more.offload.activations || !less.offload.activations);
+    if (!moves_no_more) return false;
+    if (less.recompute == more.recompute) return true;
+    return !less.offload.activations && within(less.recompute, more.recompute);
+}
+
+}  // namespace moehub

@@ -1,0 +1,40 @@
+/// Parallel layouts that a run may have, in families: members of a family differ in what is
+/// recomputed and what waits on the host alone, so that what cuts the work is looked at once.
+#pragma once
+#include <moehub/plan.hpp>
+
+#include <vector>
+
+namespace moehub {
+
+/// Keys that are not searched, and their values.
+struct FixedKeys {
+    ParallelLayout values;
+    std::vector<std::string> keys;
+
+    bool has(std::string_view key) const;
+};
+
+/// Throws InputError as parse_parallel_layout does.
+FixedKeys fixed_keys(const PlanOptions& options);
+
+/// One layout of each family, with nothing recomputed and nothing on the host unless these are
+/// fixed. Values that are fixed are taken as they are; all others divide what they have to, so that
+/// why_not() refuses few.
+std::vector<ParallelLayout> layout_families(const TrainingRun& run, const PlanOptions& options);
+
+/// What members of a family differ in.
+struct Saving {
+    Recompute recompute;
+    Offload offload;
+};
+
+/// Those that are searched, each behind all that save less.
+std::vector<Saving> savings(const TrainingRun& run, const FixedKeys& fixed);
+
+/// Whether `less` never takes longer than `more`, whatever the layout: all that it recomputes and
+/// moves, `more` does too. Recomputing more leaves less to move: beside activations on the host it
+/// may pay.
+bool never_slower(const Saving& less, const Saving& more);
+
+}  // namespace moehub

@@ -1,0 +1,128 @@
+// Families are looked at in rounds: what a round may leave out is known from those before it, so
+// that the same layouts are timed on any number of threads. Promising ones come first: the sooner
+// good layouts are known, the less is left to time.
+#include "base/parallel.hpp"
+#include "plan/search/axes.hpp"
+#include "plan/search/clock_pool.hpp"
+#include "plan/search/family_search.hpp"
+#include "plan/search/finalists.hpp"
+
+#include <moehub/error.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+
+#include <fmt/format.h>
+
+namespace moehub {
+namespace {
+
+constexpr std::size_t kFirstRound = 64;
+constexpr std::size_t kLargestRound = 4096;
+constexpr std::size_t kTogether = 16;  ///< families that one thread takes at a time
+
+/// Rather small for what tends to be fast: a short pipeline fill, few GPUs that share a layer.
+/// Only an order.
+double promise(const TrainingRun& run, const ParallelLayout& layout) {
+    const auto count =
+        static_cast<double>(std::max<std::int64_t>(1, micro_batches_of(run, layout)));
+    const double fill = (layout.pp - 1) / (count * layout.vpp);
+    const double shared = layout.tp * layout.cp + layout.etp;
+    return fill + 0.05 * shared + (layout.sharding == Sharding::fsdp ? 1 : 0);
+}
+
+std::vector<ParallelLayout> promising_first(const TrainingRun& run, const PlanOptions& options) {
+    std::vector<ParallelLayout> families = layout_families(run, options);
+    std::vector<std::pair<double, std::size_t>> order;
+    for (std::size_t i = 0; i < families.size(); ++i)
+        order.emplace_back(promise(run, families[i]), i);
+    std::sort(order.begin(), order.end());
+    std::vector<ParallelLayout> sorted;
+    sorted.reserve(families.size());
+    for (const auto& [_, index] : order) sorted.push_back(std::move(families[index]));
+    return sorted;
+}
+
+class Search {
+  public:
+    Search(const TrainingClock& clock, const PlanOptions& options)
+        : clock_(clock),
+          clocks_(clock),
+          options_(options),
+          fixed_(fixed_keys(options)),
+          savings_(savings(clock.run(), fixed_)),
+          record_(2 * options.top) {}
+
+    Plan run() {
+        const std::vector<ParallelLayout> families = promising_first(clock_.run(), options_);
+        std::size_t size = kFirstRound;
+        for (std::size_t begin = 0; begin < families.size(); begin += size) {
+            if (begin > 0) size = std::min(2 * size, kLargestRound);
+            look_at({families.data() + begin, std::min(size, families.size() - begin)});
+            if (options_.progress)
+                options_.progress(std::min(begin + size, families.size()) * savings_.size(),
+                                  families.size() * savings_.size());
+        }
+        if (plan_.layouts == 0) throw InputError(reason_for_none());
+        add_finalists(clocks_, options_, record_, plan_);
+        return std::move(plan_);
+    }
+
+  private:
+    void look_at(std::span<const ParallelLayout> families) {
+        std::vector<FamilyResult> results(families.size());
+        const FamilySearch search{savings_, record_, options_.prune};
+        const std::size_t pieces = (families.size() + kTogether - 1) / kTogether;
+        run_parallel(pieces,
+                     [&](std::size_t piece) {
+                         TrainingClock own = clock_;
+                         const std::size_t end = std::min(families.size(), (piece + 1) * kTogether);
+                         for (std::size_t i = piece * kTogether; i < end; ++i)
+                             results[i] = search.look_at(families[i], own);
+                     },
+                     {.threads = options_.threads, .progress = {}});
+        for (const FamilyResult& result : results) take(result);
+    }
+
+    void take(const FamilyResult& result) {
+        if (!result.refused.empty() && refused_.empty()) refused_ = result.refused;
+        plan_.layouts += result.layouts;
+        plan_.timed += result.timed;
+        plan_.too_large += result.too_large;
+        const bool nothing_fits = record_.fastest.empty() && result.steps.empty();
+        if (result.smallest && nothing_fits) record_.smallest.push_back(*result.smallest);
+        if (result.steps.empty()) return;
+        record_.smallest.clear();
+        const TrainingStep& fastest = result.steps.front();
+        record_.fastest_of(fastest.layout.system).add(fastest);
+        for (const TrainingStep& step : result.steps) record_.front.add(step);
+    }
+
+    /// The fixed keys by themselves, or what was wrong with the first layout that they left.
+    std::string reason_for_none() const {
+        const std::string alone = why_not(clock_.run(), fixed_.values);
+        if (!alone.empty()) return alone;
+        if (!refused_.empty()) return refused_;
+        return fmt::format("no parallel layout of {} GPUs has {}", clock_.run().gpus(),
+                           options_.fixed.empty() ? "this model and batch" : options_.fixed);
+    }
+
+    const TrainingClock& clock_;
+    ClockPool clocks_;
+    const PlanOptions& options_;
+    FixedKeys fixed_;
+    std::vector<Saving> savings_;
+    SearchRecord record_;
+    Plan plan_;
+    std::string refused_;
+};
+
+}  // namespace
+
+Plan plan_training(const TrainingRun& run, const PlanOptions& options) {
+    const TrainingClock clock(run);
+    return Search(clock, options).run();
+}
+
+}  // namespace moehub

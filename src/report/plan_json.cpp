@@ -1,0 +1,99 @@
+#include "base/json.hpp"
+#include "report/plan_report.hpp"
+
+namespace moehub {
+namespace {
+
+Json layout_json(const ParallelLayout& layout) {
+    return {{"text", to_text(layout)},
+            {"tp", layout.tp},
+            {"cp", layout.cp},
+            {"pp", layout.pp},
+            {"vpp", layout.vpp},
+            {"ep", layout.ep},
+            {"etp", layout.etp},
+            {"micro_batch", layout.micro_batch},
+            {"sharding", name_of(layout.sharding)},
+            {"recompute", name_of(layout.recompute)},
+            {"offload", name_of(layout.offload)},
+            {"overlap", name_of(layout.overlap)},
+            {"system", layout.system}};
+}
+
+Json parts_json(const std::vector<NamedPart>& parts) {
+    Json json = Json::object();
+    for (const NamedPart& part : parts) json[part.key] = part.value;
+    return json;
+}
+
+Json step_json(const TrainingStep& step) {
+    Json json;
+    json["layout"] = layout_json(step.layout);
+    json["seconds"] = step.seconds;
+    json["tokens_per_second_per_gpu"] = step.tokens_per_second;
+    json["tflops_per_gpu"] = step.tflops();
+    json["mfu"] = step.mfu;
+    json["micro_batches"] = step.micro_batches;
+    json["limit"] = step.limit;
+    json["parts_s"] = parts_json(parts_of(step.parts));
+    json["memory_bytes"] = parts_json(parts_of(step.memory));
+    json["memory_bytes"]["sum"] = step.memory.sum();
+    json["fits"] = step.fits;
+    if (step.stages.empty()) return json;
+    json["stages"] = Json::array();
+    for (const StageTime& one : step.stages)
+        json["stages"].push_back({{"stage", one.stage},
+                                  {"piece", one.piece},
+                                  {"forward_s", one.forward},
+                                  {"backward_s", one.backward}});
+    return json;
+}
+
+Json steps_json(const std::vector<TrainingStep>& steps) {
+    Json json = Json::array();
+    for (const TrainingStep& step : steps) json.push_back(step_json(step));
+    return json;
+}
+
+Json head_json(const PlanCase& what, const TrainingStep& any) {
+    const TrainingRun& run = what.run;
+    Json json;
+    json["model"] = what.model_name;
+    json["machine"] = what.machine_name;
+    json["trainer"] = what.trainer_name;
+    json["set"] = what.settings;
+    json["fixed"] = what.fixed;
+    json["gpus"] = run.gpus();
+    json["nodes"] = run.machine.nodes;
+    json["sequence"] = run.sequence;
+    json["global_batch"] = run.global_batch;
+    json["tokens"] = run.sequence * run.global_batch;
+    json["precision"] = run.precision == NumberFormat::fp8 ? "fp8" : "bf16";
+    json["routing"] = run.routing;
+    json["mtp"] = run.mtp && run.model.mtp_layers > 0;
+    json["flops_per_token"] = any.flops_per_token;
+    json["causal_flops"] = run.trainer.causal_flops;
+    json["capacity_bytes"] = any.capacity;
+    return json;
+}
+
+}  // namespace
+
+std::string to_json(const PlanCase& what, const Plan& plan) {
+    Json json = head_json(what, plan.best.front());
+    json["layouts"] = plan.layouts;
+    json["timed"] = plan.timed;
+    json["too_large"] = plan.too_large;
+    json["best"] = steps_json(plan.best);
+    json["systems"] = steps_json(plan.systems);
+    json["front"] = steps_json(plan.front);
+    return json.dump(2) + "\n";
+}
+
+std::string to_json(const PlanCase& what, const TrainingStep& step) {
+    Json json = head_json(what, step);
+    json["step"] = step_json(step);
+    return json.dump(2) + "\n";
+}
+
+}  // namespace moehub

@@ -1,0 +1,113 @@
+#include "report/bar.hpp"
+#include "report/plan_report.hpp"
+#include "report/table.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace moehub {
+namespace {
+
+constexpr std::size_t kBreakdowns = 3;
+constexpr int kShareWidth = 32;
+constexpr std::size_t kLayoutWidth = 43;  ///< what other columns leave of 100
+constexpr std::size_t kFrontWidth = 76;
+constexpr double kNothing = 1e-6;  ///< a share that rounding leaves
+
+std::vector<TrainingStep> first_of(const std::vector<TrainingStep>& steps, std::size_t most) {
+    return {steps.begin(),
+            steps.begin() + static_cast<std::ptrdiff_t>(std::min(steps.size(), most))};
+}
+
+/// What each system makes of the run with the layout that suits it best.
+std::string systems_text(const std::vector<TrainingStep>& steps, bool bold) {
+    Table table({{"system", Table::Align::left},
+                 {"its best parallel layout", Table::Align::left},
+                 {"MFU"},
+                 {"step s"},
+                 {"EP exposed"},
+                 {fmt::format("vs {}", steps.front().layout.system)}});
+    for (const TrainingStep& step : steps) {
+        ParallelLayout shown = step.layout;
+        shown.system.clear();
+        table.add({step.layout.system, to_text(shown), percent(step.mfu), significant(step.seconds),
+                   percent(step.parts.ep / step.seconds),
+                   fmt::format("{:.2f}×", steps.front().seconds / step.seconds)});
+    }
+    return table.text(bold);
+}
+
+std::string front_text(const std::vector<TrainingStep>& steps, bool bold) {
+    Table table({{"GB"}, {"MFU"}, {"step s"}, {"less memory, at what speed", Table::Align::left}});
+    for (const TrainingStep& step : steps) {
+        const std::vector<std::string> lines = layout_lines(step.layout, kFrontWidth);
+        table.add({fmt::format("{:.1f}", step.memory.sum() / 1e9), percent(step.mfu),
+                   significant(step.seconds), lines.front()});
+        for (std::size_t line = 1; line < lines.size(); ++line)
+            table.add({"", "", "", lines[line]});
+    }
+    return table.text(bold);
+}
+
+std::string count_text(const Plan& plan, const TrainingStep& best) {
+    const auto count = [](std::size_t number) {
+        return grouped(static_cast<std::int64_t>(number));
+    };
+    return fmt::format("{} parallel layouts looked at: {} do not fit in {} GB, {} were timed\n",
+                       count(plan.layouts), count(plan.too_large), significant(best.capacity / 1e9),
+                       count(plan.timed));
+}
+
+std::string fit_text(const TrainingStep& step) {
+    const double sum = step.memory.sum();
+    if (step.fits)
+        return fmt::format("It fits: {} of {} a GPU.\n", byte_size(sum), byte_size(step.capacity));
+    return fmt::format("It does not fit: {} a GPU, {} more than its {}.\n", byte_size(sum),
+                       byte_size(sum - step.capacity), byte_size(step.capacity));
+}
+
+std::string seconds_text(const TrainingStep& step, bool bold) {
+    Table table({{"a step", Table::Align::left}, {"s"}, {"share"}, {"", Table::Align::left}});
+    for (const NamedPart& part : parts_of(step.parts)) {
+        if (part.value < kNothing * step.seconds) continue;
+        const BarPart whole{part.value, part.mark};
+        table.add({std::string(part.name), fmt::format("{:.3f}", part.value),
+                   percent(part.value / step.seconds),
+                   stacked_bar({&whole, 1}, step.seconds, kShareWidth)});
+    }
+    table.add({"in all", fmt::format("{:.3f}", step.seconds), percent(1)});
+    return table.text(bold);
+}
+
+}  // namespace
+
+std::string plan_text(const PlanCase& what, const Plan& plan, bool bold) {
+    const TrainingStep& best = plan.best.front();
+    std::string out = head_text(what, best.flops_per_token) + "\n";
+    if (plan.systems.size() > 1) out += systems_text(plan.systems, bold) + "\n";
+    out += layouts_table(plan.best, bold) + "\n";
+    out += breakdown_text(first_of(plan.best, kBreakdowns), bold) + "\n";
+    out += memory_text(best, bold) + "\n";
+    if (plan.front.size() > 1) out += front_text(plan.front, bold) + "\n";
+    return out + count_text(plan, best) +
+           fmt::format("The first in full: --explain {}\n", to_text(best.layout));
+}
+
+std::string explained_text(const PlanCase& what, const TrainingStep& step,
+                           const std::string& picture, bool bold) {
+    std::string out = head_text(what, step.flops_per_token) + "\n";
+    out += fmt::format(
+        "{}\n{} a step, {} tokens/s a GPU, {} TFLOP/s a GPU, MFU {}; limited by {}\n"
+        "{} micro-batch{} of {} sequence{}\n",
+        to_text(step.layout), duration(step.seconds), tenths(step.tokens_per_second),
+        tenths(step.tflops()), percent(step.mfu), step.limit, grouped(step.micro_batches),
+        step.micro_batches > 1 ? "es" : "", step.layout.micro_batch,
+        step.layout.micro_batch > 1 ? "s" : "");
+    out += fit_text(step) + "\n" + seconds_text(step, bold) + "\n" + memory_text(step, bold);
+    if (step.stages.size() > 1) out += "\n" + stages_text(step, bold);
+    if (!picture.empty()) out += "\n" + picture;
+    return out;
+}
+
+}  // namespace moehub
