@@ -43,6 +43,8 @@ struct Plan {
 /// The same on any number of threads. Throws InputError as check(run) does, for bad keys, and when
 /// the fixed keys leave no layout.
 Plan plan_training(const TrainingRun& run, const PlanOptions& options = {});
+/// Of the clock's run, with what the clock has simulated already.
+Plan plan_training(const TrainingClock& clock, const PlanOptions& options = {});
 
 /// When nothing fits, a few words on what would: fewer fixed keys, more GPUs of `whole` (the
 /// machine that the run's is part of), or a GPU with more memory.

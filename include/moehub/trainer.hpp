@@ -12,6 +12,8 @@ namespace moehub {
 /// What a version does and costs on a generation of cards.
 struct TrainerCosts {
     std::string dispatcher = "all-to-all";  ///< system that moves rows where a layout names none
+    std::string overlaps = "none";          ///< of passes, that it runs where a layout names none,
+                                            ///< separated by ';': none, 1f1b, dualpipe
     Ps launch = 0;                          ///< of the host, for each operator that it issues
     double graphs = 0;  ///< share of a layer's operators that CUDA graphs replay
     double tensor = 1;  ///< of the rate that kernels reach alone, what products keep in a long
@@ -22,6 +24,11 @@ struct TrainerCosts {
 struct TrainerSpec {
     std::string name;
     std::string title;  ///< one line for `moehub list`
+
+    std::string sources;  ///< of published runs that are this version's: parts of their source,
+                          ///< separated by ';'. docs/planning.md names them
+    std::string notes;    ///< of those, which: parts of "MODEL MACHINE PRECISION NOTE", separated
+                          ///< by ';'; empty: those that no other trainer of the source names
 
     std::string library = "trtllm";  ///< whose linear layers; a card without it: PyTorch's
     bool causal_flops = true;  ///< the model's FLOPs count half of attention's scores; false: all

@@ -199,6 +199,9 @@ class TrainingClock {
     TrainingClock(const TrainingClock& other);
     /// The same run under another trainer, with the same simulated communication.
     TrainingClock(const TrainingClock& other, TrainerSpec trainer);
+    /// Another run of the same model on the same machine with the same routing, and with the same
+    /// simulated communication. Throws InputError as check(run), or when they differ.
+    TrainingClock(TrainingRun run, const TrainingClock& other);
     TrainingClock& operator=(const TrainingClock&) = delete;
 
     const TrainingRun& run() const;

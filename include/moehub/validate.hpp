@@ -21,10 +21,13 @@
 ///   deepep_normal the same with the SMs given: sms                          validation/kernels
 ///   serving      engine,version,model,gpu,gemm,experts,mode,…
 ///   validation/published_serving_requests.csv
+///   training     model,machine,gpus,precision,…,mfu,step_s,source,note
+///   validation/published_training.csv; <moehub/training_runs.hpp> says how its cells are read
 ///
 /// A row of eager_phases holds seven measurements, one for each phase of a layer: seven cases. One
 /// of whole_layers holds three: eager, as a CUDA graph, forward and backward. One of deepep_ll or
-/// deepep_normal holds two.
+/// deepep_normal holds two. One of training is compared by tokens/s, or else TFLOP/s, MFU in percent
+/// or seconds of a step, whichever is given first.
 ///
 /// The error of a row is predicted / measured − 1, a fraction, in the unit of the measurement:
 /// a row that gives a time is compared as time (above 0: predicted slower), a row that gives only

@@ -11,6 +11,7 @@ Fields cost_fields(TrainerCosts& c) {
     using enum Kind;
     return {
         {"dispatcher", &c.dispatcher, text, {}, "system where a layout names none"},
+        {"overlaps", &c.overlaps, text, {}, "of passes, where a layout names none; by ';'"},
         {"launch", &c.launch, time, {0, 1e12}, "of the host, for each operator"},
         {"graphs", &c.graphs, number, {0, 1}, "of a layer's operators, replayed by CUDA graphs"},
         {"tensor", &c.tensor, number, {0.01, 2}, "of kernels' rate alone, in a long run"},
@@ -25,6 +26,8 @@ Fields fields_of(TrainerSpec& t) {
     Fields fields = {
         {"name", &t.name, text, {}, "of the trainer"},
         {"title", &t.title, text, {}, "one line"},
+        {"sources", &t.sources, text, {}, "published runs that are its own, by ';'"},
+        {"notes", &t.notes, text, {}, "of those, which: model, machine, precision, note; by ';'"},
         {"library", &t.library, text, {}, "of linear layers"},
         {"causal_flops", &t.causal_flops, flag, {}, "attention counts half in FLOPs"},
         {"gradients_overlap", &t.gradients_overlap, flag, {}, "sums beside the last backward"},

@@ -34,6 +34,16 @@ TrainingClock::TrainingClock(const TrainingClock& other, TrainerSpec trainer)
     model_ = std::make_unique<StepModel>(run_, tables_->communication);
 }
 
+TrainingClock::TrainingClock(TrainingRun run, const TrainingClock& other)
+    : run_(std::move(run)), tables_(other.tables_) {
+    check(run_);
+    if (run_.gpus() != other.run_.gpus() || run_.machine.gpu_name != other.run_.machine.gpu_name ||
+        run_.model.name != other.run_.model.name || run_.routing != other.run_.routing)
+        throw InputError(
+            "clocks share communication of one machine, model and routing: these differ");
+    model_ = std::make_unique<StepModel>(run_, tables_->communication);
+}
+
 TrainingClock::~TrainingClock() = default;
 
 const TrainingRun& TrainingClock::run() const {

@@ -17,7 +17,7 @@
 namespace moehub {
 namespace {
 
-constexpr std::int64_t kTableTokens = 1024;   // of a GPU
+constexpr std::int64_t kTableTokens = 4096;   // of a GPU
 constexpr std::int64_t kTableRows = 1 << 18;  // of all GPUs
 constexpr std::int64_t kExactRows = 1 << 19;
 constexpr std::int64_t kLeastTokens = 16;

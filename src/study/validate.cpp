@@ -4,6 +4,7 @@
 
 #include <moehub/error.hpp>
 #include <moehub/presets.hpp>
+#include <moehub/training_runs.hpp>
 #include <moehub/validate.hpp>
 
 #include <algorithm>
@@ -70,6 +71,8 @@ void add_prediction(Validation& validation, const MeasuredCase& one, Prediction 
     }
     const double error = *prediction.value / measured - 1;
     validation.rows.push_back({one.line, name, shape, unit, measured, *prediction.value, error});
+    auto& columns = validation.rows.back().shape;
+    columns.insert(columns.end(), prediction.shape.begin(), prediction.shape.end());
 }
 
 /// Every card that a row names.
@@ -109,6 +112,7 @@ Validation validate(const std::string& path, const ValidateOptions& options) {
     context.cards = cards_of(cases);
     context.serving = std::make_shared<ServingBench>();
     context.served = std::make_shared<std::map<std::string, ServedStep>>();
+    context.training = std::make_shared<RunAnswers>();
     if (kind.needs_gpu) context.gpu = load_gpu(options.gpu);
 
     Validation validation;

@@ -2,6 +2,7 @@
 
 #include "base/quantity.hpp"
 #include "base/utf8.hpp"
+#include "study/training_runs.hpp"
 #include "study/validate_cluster.hpp"
 #include "study/validate_cluster_comm.hpp"
 #include "study/validate_copies.hpp"
@@ -13,6 +14,7 @@
 #include "study/validate_served.hpp"
 #include "study/validate_serving.hpp"
 #include "study/validate_training.hpp"
+#include "study/validate_training_runs.hpp"
 #include "study/validate_whole_layers.hpp"
 
 #include <moehub/error.hpp>
@@ -146,6 +148,7 @@ std::vector<FileKind> file_kinds() {
                   "engine,version,model,gpu,gemm,experts,mode,input,output,requests_per_worker,tp,"
                   "attention_dp,moe_tp,moe_ep,tpot_ms,ttft_ms",
                   parse_serving, predict_serving),
+        file_kind("training", kTrainingRunColumns, parse_training_case, predict_training_run),
     };
 }
 

@@ -16,6 +16,7 @@
 
 namespace moehub {
 
+class RunAnswers;
 struct ServedStep;
 class ServingBench;
 
@@ -33,6 +34,8 @@ struct Prediction {
     std::optional<double> value;
     std::string why;
     std::string who = {};  ///< whom the reason is about; empty: the measurement's name
+    /// Further columns of the row, known by then; the same ones of every row of a file.
+    std::vector<std::pair<std::string, std::string>> shape = {};
 };
 
 /// A card that rows name, or why there is none.
@@ -57,6 +60,7 @@ struct PredictContext {
     std::shared_ptr<ServingBench> serving;  ///< what rows of serving share
     /// Steps by what was served: rows of a breakdown are of the same.
     std::shared_ptr<std::map<std::string, ServedStep>> served;
+    std::shared_ptr<RunAnswers> training;  ///< what rows of training runs share
 };
 
 /// One measurement that is ready to be predicted.

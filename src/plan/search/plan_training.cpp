@@ -121,7 +121,10 @@ class Search {
 }  // namespace
 
 Plan plan_training(const TrainingRun& run, const PlanOptions& options) {
-    const TrainingClock clock(run);
+    return plan_training(TrainingClock(run), options);
+}
+
+Plan plan_training(const TrainingClock& clock, const PlanOptions& options) {
     return Search(clock, options).run();
 }
 

@@ -1,0 +1,98 @@
+/// Published training runs: rows of validation/published_training.csv, and what the planner
+/// answers.
+///
+/// A row gives a model, a machine, what is known of the parallel layout and what was measured. An
+/// empty cell is the planner's choice: of the layouts that agree with the cells that are given, the
+/// fastest that fits. How other cells are read:
+///   - `etp` empty: the same as tp.
+///   - `global_batch` empty: kMicroBatches of a pipeline.
+///   - `routing` empty: experts' shares differ as the trainer's `imbalance` says.
+///   - `dispatcher` empty: the trainer's.
+///   - `overlap` empty: what the trainer runs (its `overlaps`).
+///   - "no MTP" in the note: multi-token prediction does not run.
+///   - nothing waits in the host's memory, unless nothing fits without.
+/// The trainer follows from source, model, machine, precision and note (trainer_of).
+#pragma once
+#include <moehub/training.hpp>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace moehub {
+
+/// Of sequences that one pipeline takes in a step where a row does not give the global batch: the
+/// order of what is usual at thousands of GPUs (DeepSeek-V3: 15,360 sequences over 128 pipelines).
+constexpr std::int64_t kMicroBatches = 64;
+
+/// Names stay text: those that moehub does not know are refused when the run is made.
+struct PublishedRun {
+    int line = 0;  ///< in the file, from 1
+    std::string model;
+    std::string machine;
+    int gpus = 0;
+    std::string precision;          ///< bf16, fp8
+    std::int64_t global_batch = 0;  ///< 0: not published
+    std::int64_t sequence = 0;      ///< 0: the model's
+    /// Cells of the parallel layout that are given, by the keys of parse_parallel_layout.
+    std::map<std::string, std::string> cells;
+    std::string routing;
+    std::string source;
+    std::string note;
+
+    // Measured; 0: not published.
+    double tokens_per_second = 0;  ///< and GPU
+    double tflops = 0;             ///< of a GPU
+    double mfu = 0;                ///< a fraction
+    double step_seconds = 0;
+};
+
+/// All rows. Throws InputError "file:line: …".
+std::vector<PublishedRun> read_published_runs(const std::string& path);
+
+struct RunTrainer {
+    std::string name;    ///< a preset
+    bool known = false;  ///< false: no trainer names the source, and the newest is taken
+};
+
+/// Of the presets whose `sources` have a part in the run's source (the longest), the one of whose
+/// `notes` a part is in "MODEL MACHINE PRECISION NOTE" (the longest), or the one without notes.
+RunTrainer trainer_of(const PublishedRun& run);
+
+/// Throws InputError: unknown names, precision that is not known, impossible sizes.
+TrainingRun training_run(const PublishedRun& run, const TrainerSpec& trainer);
+
+/// The cells that are given, as parse_parallel_layout takes them.
+std::string fixed_layout(const PublishedRun& run);
+
+struct PublishedAnswer {
+    RunTrainer trainer;
+    TrainingStep step;  ///< under the layout that was given, or chosen where cells are empty
+};
+
+/// Answers rows. Equal ones once; those of the same model, machine, size and routing share what is
+/// simulated.
+class RunAnswers {
+  public:
+    /// Throws InputError when the row is impossible.
+    const PublishedAnswer& answer(const PublishedRun& run);
+    /// The same under a trainer that may differ from its preset.
+    const PublishedAnswer& answer(const PublishedRun& run, const RunTrainer& named,
+                                  const TrainerSpec& trainer);
+    /// Throws InputError.
+    TrainingClock clock(const PublishedRun& run, const TrainerSpec& trainer);
+
+  private:
+    std::map<std::string, PublishedAnswer> known_;
+    std::map<std::string, std::shared_ptr<TrainingClock>> clocks_;
+};
+
+/// What was measured, on one scale: the share of the card's bf16 peak. Tokens per second become
+/// FLOPs by the row's own count, where it gives both, or by the trainer's.
+double published_mfu(const PublishedRun& run, const PublishedAnswer& answer);
+/// The prediction on the same scale.
+double predicted_mfu(const PublishedRun& run, const PublishedAnswer& answer);
+
+}  // namespace moehub

@@ -1,0 +1,30 @@
+#include "cli/plan_rank.hpp"
+
+#include "cli/output.hpp"
+#include "report/progress.hpp"
+#include "report/rank_report.hpp"
+#include "report/table.hpp"
+
+#include <moehub/error.hpp>
+
+#include <fmt/format.h>
+
+namespace moehub {
+
+void rank_runs_command(const RankRequest& request) {
+    require_writable(request.output);
+    RunRanking ranking;
+    {
+        Progress progress("timing runs");
+        ranking = rank_runs(request.file, [&progress](std::size_t done, std::size_t total) {
+            progress.update(done, total);
+        });
+    }
+    if (ranking.groups.empty() && ranking.left_out.empty())
+        throw InputError(fmt::format("{}: fewer than {} runs of any model, nothing to rank",
+                                     request.file, kFewestRanked));
+    const bool colour = request.output.empty() && wants_colour(stdout);
+    put(request.json ? to_json(ranking) : ranking_text(ranking, colour), request.output);
+}
+
+}  // namespace moehub

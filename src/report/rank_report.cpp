@@ -1,0 +1,105 @@
+#include "report/rank_report.hpp"
+
+#include "base/json.hpp"
+#include "report/table.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace moehub {
+namespace {
+
+constexpr std::size_t kMostPairs = 10;  ///< that are printed of a group
+
+using Align = Table::Align;
+
+std::string source_of(const RankGroup& group) {
+    return group.source.empty() ? "all sources" : group.source;
+}
+
+std::string summary(const RunRanking& ranking, bool colour) {
+    Table table({{"model", Align::left},
+                 {"source", Align::left},
+                 {"runs"},
+                 {"rank correlation"},
+                 {"pairs in order", Align::right}});
+    for (const RankGroup& group : ranking.groups)
+        table.add({group.model, source_of(group), fmt::format("{}", group.runs.size()),
+                   fmt::format("{:.3f}", group.correlation),
+                   fmt::format("{} of {}", group.pairs - group.swapped.size(), group.pairs)});
+    return table.text(colour);
+}
+
+std::string run_words(const RankedRun& one) {
+    return fmt::format("line {}, {} × {}, {}", one.run.line, one.run.gpus, one.run.machine,
+                       one.layout);
+}
+
+std::string swapped_of(const RankGroup& group, bool colour) {
+    Table table({{"published better", Align::left},
+                 {"published"},
+                 {"predicted"},
+                 {"than", Align::left},
+                 {"published"},
+                 {"predicted"}});
+    for (std::size_t i = 0; i < std::min(kMostPairs, group.swapped.size()); ++i) {
+        const RankedRun& one = group.runs[group.swapped[i].first];
+        const RankedRun& other = group.runs[group.swapped[i].second];
+        table.add({run_words(one), percent(one.published), percent(one.predicted), run_words(other),
+                   percent(other.published), percent(other.predicted)});
+    }
+    return table.text(colour);
+}
+
+Json run_json(const RankedRun& one) {
+    return {{"line", one.run.line},           {"model", one.run.model},
+            {"machine", one.run.machine},     {"gpus", one.run.gpus},
+            {"source", one.run.source},       {"note", one.run.note},
+            {"layout", one.layout},           {"fits", one.fits},
+            {"published_mfu", one.published}, {"predicted_mfu", one.predicted}};
+}
+
+Json group_json(const RankGroup& group) {
+    Json json{{"model", group.model},
+              {"source", group.source.empty() ? Json() : Json(group.source)},
+              {"correlation", group.correlation},
+              {"pairs", group.pairs}};
+    json["runs"] = Json::array();
+    for (const RankedRun& one : group.runs) json["runs"].push_back(run_json(one));
+    json["swapped"] = Json::array();
+    for (const auto& [better, worse] : group.swapped)
+        json["swapped"].push_back({{"better_line", group.runs[better].run.line},
+                                   {"worse_line", group.runs[worse].run.line}});
+    return json;
+}
+
+}  // namespace
+
+std::string ranking_text(const RunRanking& ranking, bool colour) {
+    std::string text = "Order of published and predicted MFU\n\n" + summary(ranking, colour);
+    for (const RankGroup& group : ranking.groups) {
+        if (group.swapped.empty()) continue;
+        text += fmt::format("\n{}, {}: out of order{}\n\n", group.model, source_of(group),
+                            group.swapped.size() > kMostPairs
+                                ? fmt::format(" (the {} furthest apart)", kMostPairs)
+                                : "");
+        text += swapped_of(group, colour);
+    }
+    if (!ranking.left_out.empty()) text += "\nLeft out\n\n";
+    for (const RunNotRanked& one : ranking.left_out)
+        text += fmt::format("line {}: {}\n", one.line, one.why);
+    return text;
+}
+
+std::string to_json(const RunRanking& ranking) {
+    Json json;
+    json["groups"] = Json::array();
+    for (const RankGroup& group : ranking.groups) json["groups"].push_back(group_json(group));
+    json["left_out"] = Json::array();
+    for (const RunNotRanked& one : ranking.left_out)
+        json["left_out"].push_back({{"line", one.line}, {"why", one.why}});
+    return json.dump(2) + "\n";
+}
+
+}  // namespace moehub

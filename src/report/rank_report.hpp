@@ -1,0 +1,12 @@
+/// How predicted and published orders of training runs agree, as text and JSON.
+#pragma once
+#include "study/rank_runs.hpp"
+
+#include <string>
+
+namespace moehub {
+
+std::string ranking_text(const RunRanking& ranking, bool colour);
+std::string to_json(const RunRanking& ranking);
+
+}  // namespace moehub

@@ -1,0 +1,169 @@
+#include "study/training_runs.hpp"
+
+#include "study/validate_kinds.hpp"
+
+#include <moehub/error.hpp>
+#include <moehub/presets.hpp>
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+namespace moehub {
+namespace {
+
+constexpr std::int64_t kMostGpus = 1'000'000;
+constexpr std::int64_t kMostWays = 65'536;
+constexpr std::int64_t kMostBatch = 1 << 24;
+constexpr std::int64_t kMostSequence = 1 << 24;
+
+/// A column of the file and its key of a parallel layout.
+struct Cell {
+    std::string_view column;
+    std::string_view key;
+};
+constexpr std::array<Cell, 7> kCounts = {{{"micro_batch", "mb"},
+                                          {"tp", "tp"},
+                                          {"pp", "pp"},
+                                          {"vpp", "vpp"},
+                                          {"cp", "cp"},
+                                          {"ep", "ep"},
+                                          {"etp", "etp"}}};
+
+void read_name(const CsvRow& row, PublishedRun& run, Cell cell,
+               const std::vector<std::string_view>& allowed) {
+    const std::string& name = row.field(cell.column);
+    if (name.empty()) return;
+    if (!allowed.empty() && std::find(allowed.begin(), allowed.end(), name) == allowed.end())
+        row.reject(cell.column, fmt::format("{}, or nothing", fmt::join(allowed, ", ")));
+    run.cells[std::string(cell.key)] = name;
+}
+
+void read_layout(const CsvRow& row, PublishedRun& run) {
+    for (const Cell& cell : kCounts)
+        if (row.has(cell.column))
+            run.cells[std::string(cell.key)] =
+                fmt::format("{}", row.integer(cell.column, 1, kMostWays));
+    if (run.cells.contains("tp")) run.cells.emplace("etp", run.cells["tp"]);
+    read_name(row, run, {"sharding", "sharding"}, {"none", "zero1", "zero2", "fsdp"});
+    read_name(row, run, {"overlap", "overlap"}, {"none", "1f1b", "dualpipe"});
+    read_name(row, run, {"recompute", "recompute"}, {});
+    read_name(row, run, {"dispatcher", "system"}, {});
+}
+
+void read_measured(const CsvRow& row, PublishedRun& run) {
+    const auto read = [&row](std::string_view column) {
+        return row.has(column) ? row.positive(column) : 0;
+    };
+    run.tokens_per_second = read("tokens_per_s_per_gpu");
+    run.tflops = read("tflops_per_gpu");
+    run.mfu = read("mfu") / 100;
+    run.step_seconds = read("step_s");
+    if (run.tokens_per_second + run.tflops + run.mfu + run.step_seconds == 0)
+        row.fail(
+            "tokens_per_s_per_gpu, tflops_per_gpu, mfu and step_s: found nothing in all of them, "
+            "allowed: a measurement in one of them");
+}
+
+NumberFormat precision_of(const PublishedRun& run) {
+    if (run.precision == "bf16") return NumberFormat::bf16;
+    if (run.precision == "fp8") return NumberFormat::fp8;
+    throw InputError(fmt::format("precision {}: known are bf16, fp8", run.precision));
+}
+
+int ways(const PublishedRun& run, const std::string& key) {
+    const auto cell = run.cells.find(key);
+    return cell == run.cells.end() ? 1 : std::stoi(cell->second);
+}
+
+std::int64_t batch_of(const PublishedRun& run) {
+    if (run.global_batch > 0) return run.global_batch;
+    const int pipeline = ways(run, "tp") * ways(run, "cp") * ways(run, "pp");
+    return kMicroBatches * ways(run, "mb") * std::max(1, run.gpus / pipeline);
+}
+
+}  // namespace
+
+std::vector<std::string> parts_of_list(std::string_view list) {
+    std::vector<std::string> parts;
+    for (std::size_t at = 0; at <= list.size();) {
+        const std::size_t end = std::min(list.find(';', at), list.size());
+        if (end > at) parts.emplace_back(list.substr(at, end - at));
+        at = end + 1;
+    }
+    return parts;
+}
+
+PublishedRun parse_training_run(const CsvRow& row) {
+    PublishedRun run;
+    run.line = row.line();
+    run.model = row.text("model");
+    run.machine = row.text("machine");
+    run.gpus = static_cast<int>(row.integer("gpus", 1, kMostGpus));
+    run.precision = row.text("precision");
+    if (row.has("global_batch")) run.global_batch = row.integer("global_batch", 1, kMostBatch);
+    if (row.has("sequence")) run.sequence = row.integer("sequence", 1, kMostSequence);
+    run.routing = row.field("routing");
+    run.source = row.text("source");
+    run.note = row.field("note");
+    read_layout(row, run);
+    read_measured(row, run);
+    return run;
+}
+
+std::vector<PublishedRun> read_published_runs(const std::string& path) {
+    const CsvTable table = CsvTable::read(path);
+    if (const FileKind kind = file_kind_of(table); kind.header != kTrainingRunColumns)
+        throw InputError(fmt::format("{}: rows of kind {}, allowed: training runs, with columns {}",
+                                     path, kind.name, kTrainingRunColumns));
+    if (table.size() == 0) throw InputError(path + ": a header without rows, allowed: one or more");
+    std::vector<PublishedRun> runs;
+    for (std::size_t i = 0; i < table.size(); ++i) runs.push_back(parse_training_run(table[i]));
+    return runs;
+}
+
+TrainingRun training_run(const PublishedRun& row, const TrainerSpec& trainer) {
+    TrainingRun run;
+    run.precision = precision_of(row);
+    run.model = load_model(row.model);
+    run.machine = training_machine(load_machine(row.machine), row.gpus);
+    if (const auto cell = row.cells.find("system"); cell != row.cells.end())
+        load_system(cell->second);  // an unknown one is refused here, by its name
+    run.trainer = trainer;
+    run.sequence = row.sequence > 0 ? row.sequence : run.model.sequence;
+    run.global_batch = batch_of(row);
+    run.routing = row.routing;
+    if (run.routing.empty())
+        run.routing =
+            trainer.imbalance > 0 ? fmt::format("normal:{}", trainer.imbalance) : "balanced";
+    run.mtp = row.note.find("no MTP") == std::string::npos;
+    check(run);
+    return run;
+}
+
+std::string fixed_layout(const PublishedRun& run) {
+    std::string text;
+    for (const auto& [key, cell] : run.cells)
+        text += fmt::format("{}{}={}", text.empty() ? "" : ",", key, cell);
+    return text;
+}
+
+double published_mfu(const PublishedRun& run, const PublishedAnswer& answer) {
+    const TrainingStep& step = answer.step;
+    if (run.mfu > 0) return run.mfu;
+    const double peak = step.tflops() / step.mfu;
+    if (run.tflops > 0) return run.tflops / peak;
+    double tokens = run.tokens_per_second;
+    if (tokens == 0) tokens = step.tokens_per_second * step.seconds / run.step_seconds;
+    return tokens * step.flops_per_token / 1e12 / peak;
+}
+
+double predicted_mfu(const PublishedRun& run, const PublishedAnswer& answer) {
+    const TrainingStep& step = answer.step;
+    if (run.tflops == 0 || run.tokens_per_second == 0) return step.mfu;
+    const double peak = step.tflops() / step.mfu;
+    return step.tokens_per_second * run.tflops / run.tokens_per_second / peak;
+}
+
+}  // namespace moehub
