@@ -2,6 +2,7 @@
 // of shapes always the same, and does the search see what made Pangu Ultra MoE 61 layers deep?
 #include "error_of.hpp"
 #include "plan/shapes/rank_shapes.hpp"
+#include "report/shape_report.hpp"
 
 #include <moehub/presets.hpp>
 #include <moehub/shape_search.hpp>
@@ -10,6 +11,7 @@
 #include <fstream>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 namespace moehub {
 namespace {
@@ -293,6 +295,32 @@ TEST(RankShapes, AreTheSameWithAnyNumberOfThreads) {
             EXPECT_TRUE(same_shape(one.best[i].model, other.best[i].model)) << i;
         EXPECT_EQ(one.base_rank, other.base_rank);
     }
+}
+
+TEST(ShapeReport, SaysWhereTheBaseStands) {
+    ShapeSearch found = ranked(1);
+    found.layouts = {parse_parallel_layout("tp=8,pp=16")};
+    found.within = 64;
+    found.points = 64;
+    found.base = TimedShape{pangu(), 719, 39, step_of(100)};
+    ShapeSearchOptions options;
+    options.total = {718e9, 35.9e9};
+    options.active = {39e9, 3.9e9};
+    const std::string text = shape_text(found, options, pangus_run(), false);
+    for (const char* part :
+         {"Shapes with 718 B ± 5 % parameters, 39 B ± 10 % active",
+          "64 of 64 shapes of the axes are in the windows; 36 of them run and fit under 1 parallel "
+          "layout\n",
+          "pangu-ultra-moe itself, 61 layers (3 dense), hidden 7680, 128 heads, top-8 of 256 "
+          "experts "
+          "of 2048, 1 shared, is number 7 of 36, 1.000 of the best.",
+          "    55     none\n", "\n   7      61 "})
+        EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+    const auto json = nlohmann::json::parse(shape_json(found, options, pangus_run()));
+    EXPECT_EQ(json["best"].size(), 5u);
+    EXPECT_EQ(json["best"][0]["layers"], 56);
+    EXPECT_EQ(json["base_rank"], 7);
+    EXPECT_EQ(json["by_axis"]["layers"].size(), 16u);
 }
 
 }  // namespace

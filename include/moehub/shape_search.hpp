@@ -108,7 +108,6 @@ struct ShapeSearch {
     double points = 0;                    ///< of the axes
     std::size_t within = 0;               ///< of them in both windows
     std::size_t timed = 0;                ///< of them run under a layout and fit
-    std::size_t cut = 0;                  ///< of them cannot be among the best, by their bound
     std::optional<TimedShape> base;       ///< the base model's own shape, in the windows or not
     std::size_t base_rank = 0;            ///< of its shape among those timed, from 1; 0: not there
 };
