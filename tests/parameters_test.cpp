@@ -16,14 +16,17 @@ enum class Embedding { counted, left_out };
 
 struct Published {
     const char* name;
-    double total;  ///< billions: of the published files' tensors where known to so many digits
+    double total;  ///< billions
     double active;
     double digit;  ///< of the last published digit of `active`: it is rounded, or cut off
     Embedding input;
 };
 
-// Sources: totals are of the model pages' file headers (norms and biases, which parameters() leaves
-// out, are in them) unless named; active counts of model cards and technical reports.
+// Totals of mixtral-8x7b, mixtral-8x22b and qwen3-235b-a22b are those of the published files'
+// headers (norms and biases, which parameters() leaves out, are in them), of deepseek-v3 its
+// README_WEIGHTS'; others as commonly published, unchecked, but for two whose publishers round too
+// far: qwen2-57b-a14b (57 B) and kimi-k2 (1 T on its page, 1.04 T in its report) are the sums of
+// their published tensors' shapes. Active counts are of model cards and technical reports.
 const Published kPublished[] = {
     {"mixtral-8x7b", 46.703, 12.9, 0.1, Embedding::counted},   // Mixtral of Experts: 47 B and 13 B
     {"mixtral-8x22b", 140.62, 39.1, 0.1, Embedding::counted},  // Mistral's documentation
@@ -36,9 +39,9 @@ const Published kPublished[] = {
     {"phi-3.5-moe", 41.873, 6.6, 0.1, Embedding::counted},
     {"olmoe-1b-7b", 6.919, 1.28, 0.01, Embedding::counted},       // OLMoE paper
     {"deepseek-v2-lite", 15.706, 2.4, 0.1, Embedding::left_out},  // DeepSeek-V2 paper
-    {"deepseek-v3", 671.03, 36.7, 0.1, Embedding::left_out},      // README_WEIGHTS of its page
+    {"deepseek-v3", 671, 36.6, 0.1, Embedding::left_out},         // with 0.9 B of the head
     {"gpt-oss-120b", 116.83, 5.13, 0.01, Embedding::left_out},    // model card, both
-    {"kimi-k2", 1026.5, 32, 1, Embedding::left_out},              // card: 1 T; paper: 1.04 T
+    {"kimi-k2", 1026.4, 32, 1, Embedding::left_out},              // card
     {"pangu-ultra-moe", 718, 39, 1, Embedding::left_out},         // paper, both
 };
 

@@ -19,7 +19,8 @@ namespace moehub {
 namespace {
 
 std::vector<std::string> kinds() {
-    return {"machines", "models", "gpus", "generations", "systems", "engines", "trainers"};
+    return {"machines", "models",  "gpus",     "generations",
+            "systems",  "engines", "trainers", "shapes"};
 }
 
 /// One width for all kinds, so that the whole list has two columns.
@@ -112,10 +113,13 @@ Command list_command() {
     const auto request = std::make_shared<Request>();
     return {
         "list",
-        "List the machines, models, GPUs, systems, serving engines and trainers there are",
+        "List the machines, models, GPUs, systems, serving engines, trainers and axes of shape "
+        "searches there are",
         {
             {"kind", &request->kind,
-             "machines, models, gpus, generations, systems, engines or trainers; without it all", "KIND"},
+             "machines, models, gpus, generations, systems, engines, trainers or shapes; without "
+             "it all",
+             "KIND"},
             {"--json", &request->json, "print JSON"},
         },
         "Example:\n  moehub list machines",

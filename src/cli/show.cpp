@@ -24,7 +24,7 @@ std::string text_of(const Noun& noun, bool json) {
 
 void execute(const Request& request) {
     const std::string kind = kind_of(request.name);
-    if (request.sources || kind == "generations") {  // a generation is its file
+    if (request.sources || kind == "generations" || kind == "shapes") {  // these are their files
         put(sources_of(request.name), request.output);
         return;
     }

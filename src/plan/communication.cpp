@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <utility>
 
 namespace moehub {
@@ -30,16 +31,21 @@ struct CollectiveHash {
     }
 };
 
+double elements_of(const Model& model) {
+    return static_cast<double>(model.hidden) * std::max(1, model.top_k);
+}
+
 }  // namespace
 
 struct Communication::State {
     Machine machine;
+    double elements = 0;  ///< that a token's rows have
     MoeTimes layers;
     OnceMap<CollectiveKey, std::unique_ptr<SizeTable>, CollectiveHash> tables;
     OnceMap<CollectiveKey, double, CollectiveHash> exact;
 
     State(const Machine& of, Model model, const std::string& routing)
-        : machine(of), layers(of, std::move(model), routing) {}
+        : machine(of), elements(elements_of(model)), layers(of, std::move(model), routing) {}
 
     double seconds(Collective::Op op, GroupShape shape, double bytes, bool exactly) {
         if (shape.gpus() <= 1 || bytes <= 0) return 0;
@@ -60,7 +66,10 @@ struct Communication::State {
 };
 
 Communication::Communication(Machine machine, Model model, std::string routing)
-    : state_(std::make_unique<State>(machine, std::move(model), routing)) {}
+    : state_(std::make_shared<State>(machine, std::move(model), routing)) {}
+
+Communication::Communication(std::shared_ptr<Communication> other, const Model& model)
+    : state_(other->state_), tokens_(elements_of(model) / other->state_->elements) {}
 
 Communication::~Communication() = default;
 
@@ -85,7 +94,9 @@ double Communication::message(int distance, double bytes, bool exact) {
 }
 
 MoeCommunication Communication::moe(const MoeCase& one, bool exact) {
-    return exact ? state_->layers.exact(one) : state_->layers.at(one);
+    MoeCase alike = one;
+    if (tokens_ != 1) alike.tokens = std::llround(tokens_ * static_cast<double>(one.tokens));
+    return exact ? state_->layers.exact(alike) : state_->layers.at(alike);
 }
 
 }  // namespace moehub

@@ -50,6 +50,10 @@ class Communication {
     /// `routing`: "balanced", all experts as likely, drawn at random as trainers force it; or as
     /// parse_routing takes it.
     Communication(Machine machine, Model model, std::string routing);
+    /// Of a model of another shape on the same machine, by rule of thumb and without simulating:
+    /// collectives are `other`'s, and a MoE layer takes what `other`'s takes with as many tokens as
+    /// move as many bytes. For searches over shapes.
+    Communication(std::shared_ptr<Communication> other, const Model& model);
     ~Communication();
 
     /// `bytes` as nccl-tests counts them: of an all-gather all that a GPU has in the end, of a
@@ -67,7 +71,8 @@ class Communication {
 
   private:
     struct State;
-    std::unique_ptr<State> state_;
+    std::shared_ptr<State> state_;  ///< with those like it
+    double tokens_ = 1;             ///< of MoE layers asked for, as many of the simulated model's
 };
 
 }  // namespace moehub

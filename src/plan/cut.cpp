@@ -1,6 +1,7 @@
 /// Pieces of a pipeline: the smallest T so that taking units in order, as many as fit into T, needs
-/// no more pieces than there are. Units come in runs of equal ones, so a piece takes several at
-/// once.
+/// no more pieces than there are. Then once more with each piece content with its share of what is
+/// left, where that works out: else the first pieces are all as long as the longest, and their
+/// stages, which keep most activations anyway, have more to do than others.
 #include "plan/units.hpp"
 
 #include <algorithm>
@@ -14,17 +15,22 @@ constexpr int kHalvings = 40;
 /// Takes units piece by piece; every piece leaves at least one unit for each that follows.
 class Cutter {
   public:
+    enum class Take { all_that_fit, a_share };
+
     Cutter(const UnitCounts& all, const std::array<double, kUnits>& seconds)
         : all_(all), seconds_(seconds) {}
 
     /// False when units are left over.
-    bool run(double most, int pieces, std::vector<UnitCounts>& out) const {
+    bool run(double most, int pieces, std::vector<UnitCounts>& out,
+             Take take = Take::all_that_fit) const {
         UnitCounts left = all_;
+        double ahead = std::inner_product(all_.begin(), all_.end(), seconds_.begin(), 0.0);
         int remaining = std::accumulate(left.begin(), left.end(), 0);
         std::size_t at = 0;
         out.assign(static_cast<std::size_t>(pieces), UnitCounts{});
         for (int piece = 0; piece < pieces; ++piece) {
             const int others = pieces - piece - 1;
+            const double share = ahead / (others + 1);
             double taken = 0;
             UnitCounts& into = out[static_cast<std::size_t>(piece)];
             int count = 0;
@@ -34,6 +40,8 @@ class Cutter {
                     continue;
                 }
                 if (count > 0 && taken + seconds_[at] > most) break;
+                const bool has_share = taken + seconds_[at] / 2 > share;
+                if (count > 0 && take == Take::a_share && has_share) break;
                 taken += seconds_[at];
                 --left[at];
                 --remaining;
@@ -41,6 +49,7 @@ class Cutter {
                 ++count;
             }
             if (taken > most) return false;
+            ahead -= taken;
         }
         return remaining == 0;
     }
@@ -79,7 +88,9 @@ std::vector<UnitCounts> cut(const UnitCounts& all, int pieces,
         const double middle = (low + high) / 2;
         (cutter.run(middle, pieces, result) ? high : low) = middle;
     }
-    cutter.run(high * (1 + 1e-9), pieces, result);
+    const double most = high * (1 + 1e-9);
+    if (cutter.run(most, pieces, result, Cutter::Take::a_share)) return result;
+    cutter.run(most, pieces, result);
     return result;
 }
 

@@ -1,0 +1,147 @@
+/// Shapes within the windows, each timed under a few parallel layouts: those that suit the base
+/// model best and cut it in different ways. Layouts are not searched for each shape, so a shape
+/// that needs another one is ranked too low: its own plan_training() says what it could do.
+///
+/// Thousands of shapes are timed in a second, as their communication is that of the base model by
+/// bytes: within 4 % of a clock of their own, for half to twice the base's experts and choices.
+#include "plan/shapes/rank_shapes.hpp"
+#include "plan/step_model.hpp"
+
+#include <moehub/error.hpp>
+#include <moehub/plan.hpp>
+#include <moehub/shape_search.hpp>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace moehub {
+namespace {
+
+/// Whether two layouts cut a model's layers, heads, experts and batch alike.
+bool cut_alike(const ParallelLayout& one, const ParallelLayout& other) {
+    return one.tp == other.tp && one.cp == other.cp && one.pp == other.pp && one.vpp == other.vpp &&
+           one.ep == other.ep && one.etp == other.etp && one.system == other.system;
+}
+
+/// Keys that say how the model is cut: with them a layout is given, not searched.
+bool is_given(const ShapeSearchOptions& options) {
+    const std::vector<std::string> keys = parallel_keys_of(options.fixed);
+    const auto has = [&](std::string_view key) {
+        return std::find(keys.begin(), keys.end(), key) != keys.end();
+    };
+    return has("tp") && has("pp") && has("ep");
+}
+
+/// The layout that is given, with more and more computed again unless that is given as well: larger
+/// shapes fit with one that smaller ones do without.
+std::vector<ParallelLayout> given_layouts(const ShapeSearchOptions& options) {
+    const std::vector<std::string> keys = parallel_keys_of(options.fixed);
+    ParallelLayout layout = parse_parallel_layout(options.fixed);
+    if (layout.system.empty() && !options.systems.empty()) layout.system = options.systems.front();
+    std::vector<ParallelLayout> layouts = {layout};
+    if (std::find(keys.begin(), keys.end(), "recompute") != keys.end()) return layouts;
+    layout.recompute = selective_recompute();
+    layouts.push_back(layout);
+    layout.recompute = {};
+    layout.recompute.all = true;
+    layouts.push_back(layout);
+    return layouts;
+}
+
+std::vector<ParallelLayout> layouts_for(const TrainingRun& run, const ShapeSearchOptions& options) {
+    if (is_given(options)) return given_layouts(options);
+    constexpr std::size_t kLookedAt = 200;  ///< many of the best differ in little
+    PlanOptions plan_options;
+    plan_options.fixed = options.fixed;
+    plan_options.systems = options.systems;
+    plan_options.top = kLookedAt;
+    plan_options.exact = false;
+    plan_options.threads = options.threads;
+    const Plan plan = plan_training(run, plan_options);
+    std::vector<ParallelLayout> layouts;
+    for (const TrainingStep& step : plan.best) {
+        const bool known = std::any_of(layouts.begin(), layouts.end(), [&](const auto& one) {
+            return cut_alike(one, step.layout);
+        });
+        if (!known) layouts.push_back(step.layout);
+        if (layouts.size() == options.layouts) break;
+    }
+    if (layouts.empty())
+        throw InputError(fmt::format(
+            "{} does not fit on {} GPUs under any parallel layout: shapes are timed under those "
+            "that suit it; allowed: more GPUs, or a smaller --model",
+            run.model.name, run.gpus()));
+    return layouts;
+}
+
+/// Times shapes of one run. What communication takes is simulated for the base model alone; other
+/// shapes ask for as many bytes.
+class ShapeClock {
+  public:
+    ShapeClock(const TrainingRun& run, const std::vector<ParallelLayout>& layouts)
+        : run_(run),
+          layouts_(layouts),
+          communication_(std::make_shared<Communication>(run.machine, run.model, run.routing)) {}
+
+    /// The fastest of the layouts that run and fit.
+    std::optional<TrainingStep> fastest(const Model& model) const {
+        TrainingRun run = run_;
+        run.model = model;
+        StepModel steps(run, std::make_shared<Communication>(communication_, model));
+        std::optional<TrainingStep> best;
+        for (const ParallelLayout& layout : layouts_) {
+            if (!why_not(run, layout).empty()) continue;
+            TrainingStep step = steps.step(layout, false);
+            if (!step.fits) continue;
+            if (!best || step.tokens_per_second > best->tokens_per_second) best = std::move(step);
+        }
+        return best;
+    }
+
+  private:
+    const TrainingRun& run_;
+    const std::vector<ParallelLayout>& layouts_;
+    std::shared_ptr<Communication> communication_;
+};
+
+std::string none_runs(const TrainingRun& run, const ShapeSearch& found) {
+    const ParallelLayout& layout = found.layouts.front();
+    const std::string why = why_not(run, layout);
+    if (!why.empty())
+        return fmt::format("shapes: none of {} in the windows runs and fits: {}: {}", found.within,
+                           run.model.name, why);
+    return fmt::format(
+        "shapes: none of {} in the windows runs and fits under {}, allowed: more recomputation, "
+        "more GPUs, other axes",
+        found.within, to_text(layout));
+}
+
+}  // namespace
+
+ShapeSearch search_shapes(const TrainingRun& run, const ShapeSearchOptions& options) {
+    check(run);
+    ShapeSearch found;
+    found.points = points_of(options.axes);
+    const std::vector<Model> shapes =
+        shapes_within(run.model, options.axes, options.total, options.active);
+    found.within = shapes.size();
+    if (shapes.empty())
+        throw InputError(fmt::format(
+            "shapes: none of {:.0f} has {} parameters and {} active, allowed: wider windows or "
+            "axes ({} has {:.4g} B and {:.4g} B)",
+            found.points, to_text(options.total), to_text(options.active), run.model.name,
+            static_cast<double>(parameters(run.model)) * 1e-9,
+            static_cast<double>(multiplied_parameters(run.model)) * 1e-9));
+    found.layouts = layouts_for(run, options);
+    const ShapeClock clock(run, found.layouts);
+    const ShapeTimer timer = [&](const Model& model) { return clock.fastest(model); };
+    rank_shapes(shapes, run.model, timer, options, found);
+    if (found.best.empty()) throw InputError(none_runs(run, found));
+    if (std::optional<TrainingStep> step = timer(run.model))
+        found.base = TimedShape{run.model, parameters(run.model), multiplied_parameters(run.model),
+                                std::move(*step)};
+    return found;
+}
+
+}  // namespace moehub

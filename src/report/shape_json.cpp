@@ -1,0 +1,67 @@
+#include "report/shape_report.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace moehub {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json window_json(const ParameterWindow& window) {
+    return {{"centre", window.centre}, {"width", window.width}};
+}
+
+ordered_json shape_json(const TimedShape& one) {
+    const Model& m = one.model;
+    return {{"layers", m.layers},
+            {"dense_layers", m.dense_layers},
+            {"hidden", m.hidden},
+            {"heads", m.attention.heads},
+            {"experts", m.experts},
+            {"top_k", m.top_k},
+            {"expert_ffn", m.expert_ffn},
+            {"shared_experts", m.shared_experts},
+            {"parameters", one.total},
+            {"active_parameters", one.active},
+            {"tokens_per_second_per_gpu", one.step.tokens_per_second},
+            {"mfu", one.step.mfu},
+            {"step_s", one.step.seconds},
+            {"parallel_layout", to_text(one.step.layout)}};
+}
+
+ordered_json axes_json(const std::vector<AxisBest>& axes) {
+    ordered_json json = ordered_json::object();
+    for (const AxisBest& axis : axes) {
+        json[axis.axis] = ordered_json::array();
+        for (std::size_t i = 0; i < axis.values.size(); ++i)
+            json[axis.axis].push_back({{"value", axis.values[i]},
+                                       {"tokens_per_second_per_gpu", axis.tokens_per_second[i]}});
+    }
+    return json;
+}
+
+}  // namespace
+
+std::string shape_json(const ShapeSearch& found, const ShapeSearchOptions& options,
+                       const TrainingRun& run) {
+    ordered_json json;
+    json["machine"] = run.machine.name;
+    json["gpus"] = run.gpus();
+    json["base_model"] = run.model.name;
+    json["parameters"] = window_json(options.total);
+    json["active_parameters"] = window_json(options.active);
+    json["points"] = found.points;
+    json["within"] = found.within;
+    json["timed"] = found.timed;
+    json["parallel_layouts"] = ordered_json::array();
+    for (const ParallelLayout& layout : found.layouts)
+        json["parallel_layouts"].push_back(to_text(layout));
+    json["best"] = ordered_json::array();
+    for (const TimedShape& one : found.best) json["best"].push_back(shape_json(one));
+    json["base"] = found.base ? shape_json(*found.base) : ordered_json(nullptr);
+    json["base_rank"] = found.base_rank;
+    json["by_axis"] = axes_json(found.by_axis);
+    return json.dump(2) + "\n";
+}
+
+}  // namespace moehub
