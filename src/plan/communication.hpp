@@ -1,6 +1,10 @@
 /// What communication takes in a training step, simulated on the machine's fabric: collectives over
 /// groups of GPUs, messages between pipeline stages, MoE layers under a system. Asked once for each
-/// size of a coarse grid and interpolated between; or `exact`, as asked.
+/// size of a coarse grid, when it is first needed, and interpolated between; or `exact`, as asked.
+/// Of groups too large for that, smaller ones alike are simulated and their equal steps counted on
+/// (group_collective.cpp), of layers with too many rows fewer tokens (moe_communication.cpp).
+///
+/// Any number of threads may ask at once: what two want is simulated once, and all find the same.
 #pragma once
 #include <moehub/collective.hpp>
 #include <moehub/layer_options.hpp>
@@ -32,14 +36,18 @@ struct MoeCase {
 
 /// Seconds.
 struct MoeCommunication {
-    double exposed = 0;  ///< the layer under the system less the layer that communicates nothing
-    double alone = 0;    ///< dispatch and combine with no compute around them
-    int sms = 0;         ///< that they hold while they run
+    /// The layer under the system less the layer with every row in place: rows on their way, and
+    /// what the system's kernels do beyond products and activation (permutation, casts, sums).
+    double exposed = 0;
+    double idle = 0;   ///< of the layer's time, no kernel ran: rows on their way, waits
+    double alone = 0;  ///< dispatch and combine; of systems without such steps as `exposed`
+    int sms = 0;       ///< that they hold while they run
 };
 
 class Communication {
   public:
-    /// `routing`: "balanced", or as parse_routing takes it.
+    /// `routing`: "balanced", all experts as likely, drawn at random as trainers force it; or as
+    /// parse_routing takes it.
     Communication(Machine machine, Model model, std::string routing);
     ~Communication();
 
@@ -48,10 +56,12 @@ class Communication {
     /// algorithm. 0 for a group of one.
     double collective(Collective::Op op, GpuGroup group, double bytes, bool exact = false);
 
-    /// From every GPU to the one `distance` further at once.
+    /// From every GPU to the one `distance` further at once, and as much from another: over NVLink
+    /// where both are of one node, else through NICs; where only some leave their node, the mean.
     double message(int distance, double bytes, bool exact = false);
 
-    /// Throws InputError when the system cannot run it.
+    /// Forward or backward, experts already chosen; 0 when nothing travels. Throws InputError when
+    /// the system cannot run it.
     MoeCommunication moe(const MoeCase& one, bool exact = false);
 
   private:

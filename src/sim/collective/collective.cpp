@@ -155,7 +155,7 @@ CollectiveResult run_part(const Machine& machine, const Collective& what,
     sim::FabricOptions options;
     options.grain = what.grain;
     options.train = std::max(what.train, part.train);
-    options.nic_train = plain ? 0 : std::max(kNicTrain, part.train / 8);
+    options.nic_train = plain ? 0 : std::max(kNicTrain, options.train / 8);
     sim::Fabric fabric(machine, options);
     // All start together, and the library's own start-up time is measured with what it does then.
     sim::Communicator all(fabric, "a collective", false);
@@ -177,12 +177,17 @@ CollectiveResult run_part(const Machine& machine, const Collective& what,
 }  // namespace
 
 CollectiveResult run_collective(const Machine& machine, const Collective& collective) {
+    return sim::run_collective(machine, collective, 1);
+}
+
+CollectiveResult sim::run_collective(const Machine& machine, const Collective& collective,
+                                     double whole) {
     check(machine);
     refuse_if_impossible(machine, collective);
     const auto run = [&](const Machine& of, const sim::PartOfCall& part) {
         return run_part(of, collective, part);
     };
-    CollectiveResult result = sim::run_long_call(machine, collective, run);
+    CollectiveResult result = sim::run_long_call(machine, collective, whole, run);
     result.bus_bandwidth = bus_bandwidth(collective, result.time);
     result.chosen = chosen_for(machine, collective);
     return result;

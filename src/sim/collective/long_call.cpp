@@ -1,6 +1,6 @@
 // Rings: every GPU takes all steps at the same pace, that of the slowest link or of the way round
 // divided by the steps of it, and nodes are alike. As many steps as a node has GPUs cross one NIC
-// on whatever way through the ring, so with as large parts two nodes and k of those steps tell
+// on whatever way through the ring, so with as large parts a few nodes and k of those steps tell
 //
 //     time = start + (time of k steps − start) · steps / k.
 //
@@ -46,42 +46,56 @@ CollectiveResult counted_on(const CollectiveResult& half, CollectiveResult full,
     return full;
 }
 
-Machine two_nodes_of(const Machine& machine) {
-    Machine two = machine;
-    two.nodes = 2;
-    return two;
+/// As few nodes as have so many steps, two at least.
+Machine few_nodes_of(const Machine& machine, std::uint32_t rounds, std::uint32_t steps) {
+    Machine few = machine;
+    for (few.nodes = 2; rounds * static_cast<std::uint32_t>(few.gpus() - 1) < steps;) ++few.nodes;
+    return few;
 }
 
-CollectiveResult ring_by_steps(const Machine& machine, const Collective& what, Protocol protocol,
-                               const RunPart& run) {
+/// A call, and how long one may be that is simulated as a whole: as a share of the usual.
+struct LongCall {
+    const Machine& machine;
+    const Collective& what;
+    double whole;
+};
+
+CollectiveResult ring_by_steps(const LongCall& long_call, Protocol protocol, const RunPart& run) {
+    const Machine& machine = long_call.machine;
+    const Collective& what = long_call.what;
     const auto n = static_cast<std::uint32_t>(what.gpus);
-    const std::uint32_t steps = (what.op == Collective::Op::all_reduce ? 2 : 1) * (n - 1);
+    const std::uint32_t rounds = what.op == Collective::Op::all_reduce ? 2 : 1;
+    const std::uint32_t steps = rounds * (n - 1);
     const auto node = static_cast<std::uint32_t>(machine.gpus_per_node);
     const double parts = static_cast<double>(steps) * n * machine.nccl.net_rings;
     const std::uint32_t few = node * ((kFewSteps + node - 1) / node);
-    if (parts <= kMostParts || steps <= few) return run(machine, whole_call(what));
-    const Machine two = two_nodes_of(machine);
-    NcclCall call{what.op, part(what.bytes, n - 1, n) * two.gpus(), what.element, protocol};
+    if (parts <= long_call.whole * kMostParts || steps <= few)
+        return run(machine, whole_call(what));
+    const Machine nodes = few_nodes_of(machine, rounds, few);
+    NcclCall call{what.op, part(what.bytes, n - 1, n) * nodes.gpus(), what.element, protocol};
     call.most_steps = few;
     const CollectiveResult some = run(
-        two,
+        nodes,
         {[=](Communicator& all, GpuId gpu) { return protocol_ring(all, gpu, call); }, kLongTrain});
     CollectiveResult none;
     none.time = machine.nccl.start + machine.nccl.blocks + machine.nccl.net_start;
     CollectiveResult result = counted_on(none, some, static_cast<double>(steps) / few - 1);
-    const auto of_all_nodes = [&](auto& value) { value = value * machine.nodes / 2; };
+    const auto of_all_nodes = [&](auto& value) { value = value * machine.nodes / nodes.nodes; };
     of_all_nodes(result.bytes_up);
     of_all_nodes(result.bytes_down);
     of_all_nodes(result.packets);
-    result.part = fmt::format("{} of {} steps on 2 of {} nodes", few, steps, machine.nodes);
+    result.part =
+        fmt::format("{} of {} steps on {} of {} nodes", few, steps, nodes.nodes, machine.nodes);
     return result;
 }
 
-CollectiveResult pipeline_by_waves(const Machine& machine, const Collective& what, Bytes wave,
-                                   const RunPart& run) {
+CollectiveResult pipeline_by_waves(const LongCall& long_call, Bytes wave, const RunPart& run) {
+    const Machine& machine = long_call.machine;
+    const Collective& what = long_call.what;
     const Bytes waves = what.bytes / wave;
     const Bytes half = std::clamp<Bytes>(kWavesBytes / 2 / wave, 4, 16);
-    if (static_cast<double>(what.bytes) * what.gpus < kMostBytes || waves <= 2 * half)
+    if (static_cast<double>(what.bytes) * what.gpus < long_call.whole * kMostBytes ||
+        waves <= 2 * half)
         return run(machine, whole_call(what));
     const auto run_waves = [&](Bytes many) {
         const CollectiveCall call{what.bytes - (waves - many) * wave, what.algorithm, what.element,
@@ -98,21 +112,23 @@ CollectiveResult pipeline_by_waves(const Machine& machine, const Collective& wha
 
 }  // namespace
 
-CollectiveResult run_long_call(const Machine& machine, const Collective& what, const RunPart& run) {
+CollectiveResult run_long_call(const Machine& machine, const Collective& what, double whole,
+                               const RunPart& run) {
+    const LongCall long_call{machine, what, whole};
     const bool several = machine.nodes > 1;
     const auto heads = static_cast<std::uint32_t>(several ? machine.gpus_per_node : what.gpus);
     const Bytes wave = waves_of(machine, heads, what.bytes).bytes * heads;
-    if (what.algorithm == Algorithm::nvls_tree) return pipeline_by_waves(machine, what, wave, run);
+    if (what.algorithm == Algorithm::nvls_tree) return pipeline_by_waves(long_call, wave, run);
     if (what.algorithm == Algorithm::collnet)
-        return pipeline_by_waves(machine, what, kCollnetUnit, run);
+        return pipeline_by_waves(long_call, kCollnetUnit, run);
     const bool chosen = what.algorithm == Algorithm::automatic &&
                         what.op != Collective::Op::all_to_all && (!several || heads > 1);
     if (!chosen) return run(machine, whole_call(what));
     const auto gpus = static_cast<std::uint32_t>(what.gpus);
     const NcclChoice choice = choose(machine, gpus, {what.op, what.bytes, what.element});
-    if (choice.in_switch) return pipeline_by_waves(machine, what, wave, run);
+    if (choice.in_switch) return pipeline_by_waves(long_call, wave, run);
     if (!several) return run(machine, whole_call(what));
-    return ring_by_steps(machine, what, choice.protocol, run);
+    return ring_by_steps(long_call, choice.protocol, run);
 }
 
 }  // namespace moehub::sim

@@ -19,7 +19,13 @@ using RunPart = std::function<CollectiveResult(const Machine&, const PartOfCall&
 
 Process run_call(Communicator& all, GpuId gpu, Collective::Op op, CollectiveCall call);
 
-/// All of a call, or as much as it needs to know the rest.
-CollectiveResult run_long_call(const Machine& machine, const Collective& what, const RunPart& run);
+/// All of a call, or as much as it needs to know the rest. `whole`: how long a call may be that is
+/// simulated as a whole, as a share of the usual.
+CollectiveResult run_long_call(const Machine& machine, const Collective& what, double whole,
+                               const RunPart& run);
+
+/// moehub::run_collective for those who ask for many: the sooner a part of a call tells the rest,
+/// the less is simulated.
+CollectiveResult run_collective(const Machine& machine, const Collective& collective, double whole);
 
 }  // namespace moehub::sim

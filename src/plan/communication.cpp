@@ -1,0 +1,91 @@
+#include "plan/communication.hpp"
+
+#include "plan/group_collective.hpp"
+#include "plan/moe_communication.hpp"
+#include "plan/size_table.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace moehub {
+namespace {
+
+struct CollectiveKey {
+    Collective::Op op;
+    GroupShape shape;
+    double bytes = 0;  ///< of exact ones; 0: of a table
+
+    friend bool operator==(const CollectiveKey&, const CollectiveKey&) = default;
+};
+
+struct CollectiveHash {
+    std::size_t operator()(const CollectiveKey& key) const {
+        auto hash = static_cast<std::uint64_t>(key.shape.nodes) << 32 |
+                    static_cast<std::uint64_t>(key.shape.per_node) << 2 |
+                    static_cast<std::uint64_t>(key.op);
+        hash ^= std::bit_cast<std::uint64_t>(key.bytes);
+        hash *= 0x9e3779b97f4a7c15u;
+        return hash ^ hash >> 32;
+    }
+};
+
+}  // namespace
+
+struct Communication::State {
+    Machine machine;
+    MoeTimes layers;
+    OnceMap<CollectiveKey, std::unique_ptr<SizeTable>, CollectiveHash> tables;
+    OnceMap<CollectiveKey, double, CollectiveHash> exact;
+
+    State(const Machine& of, Model model, const std::string& routing)
+        : machine(of), layers(of, std::move(model), routing) {}
+
+    double seconds(Collective::Op op, GroupShape shape, double bytes, bool exactly) {
+        if (shape.gpus() <= 1 || bytes <= 0) return 0;
+        // A ring takes the same time to gather as to reduce and scatter: one table for both.
+        if (op == Collective::Op::all_gather) op = Collective::Op::reduce_scatter;
+        if (exactly)
+            return exact.get({op, shape, bytes},
+                             [&] { return group_seconds(machine, op, shape, bytes); });
+        const auto make = [&] {
+            return std::make_unique<SizeTable>(
+                [this, op, shape](Bytes size) {
+                    return group_seconds(machine, op, shape, static_cast<double>(size));
+                },
+                linear_from(shape));
+        };
+        return tables.get({op, shape}, make)->at(bytes);
+    }
+};
+
+Communication::Communication(Machine machine, Model model, std::string routing)
+    : state_(std::make_unique<State>(machine, std::move(model), routing)) {}
+
+Communication::~Communication() = default;
+
+double Communication::collective(Collective::Op op, GpuGroup group, double bytes, bool exact) {
+    return state_->seconds(op, shape_of(state_->machine, group), bytes, exact);
+}
+
+/// An exchange of two, of which half goes to the other.
+double Communication::message(int distance, double bytes, bool exact) {
+    if (distance <= 0 || bytes <= 0) return 0;
+    const Machine& machine = state_->machine;
+    const double leave = machine.nodes == 1
+                             ? 0
+                             : std::min(1.0, static_cast<double>(distance) / machine.gpus_per_node);
+    const auto exchange = [&](GroupShape shape) {
+        return state_->seconds(Collective::Op::all_to_all, shape, 2 * bytes, exact);
+    };
+    double time = 0;
+    if (leave < 1) time += (1 - leave) * exchange({2, 1});
+    if (leave > 0) time += leave * exchange({1, 2});
+    return time;
+}
+
+MoeCommunication Communication::moe(const MoeCase& one, bool exact) {
+    return exact ? state_->layers.exact(one) : state_->layers.at(one);
+}
+
+}  // namespace moehub

@@ -1,0 +1,116 @@
+// Large groups. n GPUs, N nodes; m few nodes that are simulated.
+//
+// Rings of nodes with several members: some steps on a few nodes tell all
+// (sim/collective/long_call). Rings of one member a node: steps with parts of bytes / N are alike,
+// so
+//
+//     time = start + (time of m nodes with such parts − start) · (N − 1) / (m − 1).
+//
+// Exchanges send (N − 1) / N of their bytes through NICs, at their rate:
+//
+//     time = start + (time of m nodes − start) · (1 − 1/N) / (1 − 1/m).
+//
+// NVLS trees keep their NICs busy whatever their depth; a level more costs its way up and down:
+//
+//     time = time of 4 nodes + (log2 N − 2) · (time of 8 − time of 4 nodes, few bytes).
+#include "plan/group_collective.hpp"
+
+#include "sim/collective/long_call.hpp"
+#include "sim/collective/nccl.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace moehub {
+namespace {
+
+using Op = Collective::Op;
+using Algorithm = Collective::Algorithm;
+
+constexpr double kWhole = 0.05;           // of the usual length of calls that are run as a whole
+constexpr Bytes kTrain = Bytes{1} << 19;  // parts are megabytes; switches add up smaller ones
+constexpr int kFewNodes = 8;              // of a ring with one member each
+constexpr int kExchangeGpus = 32;
+constexpr int kTreeNodes = 4;
+constexpr Bytes kFewBytes = Bytes{1} << 16;
+constexpr double kLinearPart = 4 << 20;  // bytes of a GPU
+
+Bytes whole_bytes(double bytes) {
+    return std::max<Bytes>(1, static_cast<Bytes>(bytes + 0.5));
+}
+
+double run_on(const Machine& part, Op op, Algorithm algorithm, double bytes) {
+    Collective what;
+    what.op = op;
+    what.algorithm = algorithm;
+    what.gpus = part.gpus();
+    what.bytes = whole_bytes(bytes);
+    if (op != Op::all_reduce) what.train = kTrain;
+    return to_seconds(sim::run_collective(part, what, kWhole).time);
+}
+
+double ring_of_nodes(const Machine& machine, Op op, int nodes, double bytes) {
+    const int few = std::min(nodes, kFewNodes);
+    const double time =
+        run_on(machine_of(machine, {1, few}), op, Algorithm::automatic, bytes / nodes * few);
+    if (few == nodes) return time;
+    const double start = to_seconds(machine.collective.launch);
+    return start + (time - start) * (nodes - 1) / (few - 1);
+}
+
+double exchange_seconds(const Machine& machine, GroupShape shape, double bytes) {
+    const int few = std::min(shape.nodes, std::max(2, kExchangeGpus / shape.per_node));
+    const Machine part = machine_of(machine, {shape.per_node, few});
+    const double time = run_on(part, Op::all_to_all, Algorithm::automatic, bytes);
+    if (few == shape.nodes) return time;
+    const double start = to_seconds(machine.collective.launch);
+    return start + (time - start) * (1 - 1.0 / shape.nodes) / (1 - 1.0 / few);
+}
+
+double mesh_seconds(const Machine& machine, Op op, GroupShape shape, double bytes) {
+    const double rounds = op == Op::all_reduce ? 2 : 1;
+    double time = 0;
+    if (shape.per_node > 1)
+        time += run_on(machine_of(machine, {shape.per_node, 1}), Op::reduce_scatter,
+                       Algorithm::direct, bytes);
+    if (shape.nodes > 1)
+        time += ring_of_nodes(machine, Op::reduce_scatter, shape.nodes, bytes / shape.per_node);
+    return rounds * time;
+}
+
+double tree_seconds(const Machine& machine, GroupShape shape, double bytes) {
+    const auto of_nodes = [&](int nodes, double size) {
+        const Machine part = machine_of(machine, {shape.per_node, nodes});
+        return run_on(part, Op::all_reduce, Algorithm::nvls_tree, size);
+    };
+    const double few_bytes = kFewBytes;
+    const double level = of_nodes(2 * kTreeNodes, few_bytes) - of_nodes(kTreeNodes, few_bytes);
+    const auto levels = std::bit_width(static_cast<unsigned>(shape.nodes - 1));
+    const auto known = std::bit_width(static_cast<unsigned>(kTreeNodes - 1));
+    return of_nodes(kTreeNodes, bytes) + std::max(0.0, level) * (levels - known);
+}
+
+bool takes_tree(const Machine& part, double bytes) {
+    const auto gpus = static_cast<std::uint32_t>(part.gpus());
+    return sim::choose(part, gpus, {Op::all_reduce, whole_bytes(bytes)}).in_switch;
+}
+
+}  // namespace
+
+double group_seconds(const Machine& machine, Op op, GroupShape shape, double bytes) {
+    if (shape.gpus() <= 1 || bytes <= 0) return 0;
+    if (op == Op::all_to_all) return exchange_seconds(machine, shape, bytes);
+    if (machine.topology == NodeTopology::mesh) return mesh_seconds(machine, op, shape, bytes);
+    if (shape.per_node == 1) return ring_of_nodes(machine, op, shape.nodes, bytes);
+    const Machine part = machine_of(machine, shape);
+    const bool large = shape.nodes > kTreeNodes;
+    if (op == Op::all_reduce && large && takes_tree(part, bytes))
+        return tree_seconds(machine, shape, bytes);
+    return run_on(part, op, Algorithm::automatic, bytes);
+}
+
+double linear_from(GroupShape shape) {
+    return std::max(1e9, kLinearPart * shape.gpus());
+}
+
+}  // namespace moehub

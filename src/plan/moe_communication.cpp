@@ -1,0 +1,181 @@
+// What a layer's communication costs that nothing in it hides:
+//
+//     exposed = time of the layer under the system − time of the layer with every row in place
+//
+// both with the same kernels around (a CUDA graph, activations fused), so that what remains are
+// rows on their way, passes over them, waits. Rows grow in proportion to tokens, and so does time
+// but for a start: time = a + b · tokens, from two simulated counts.
+#include "plan/moe_communication.hpp"
+
+#include <moehub/layer.hpp>
+#include <moehub/presets.hpp>
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace moehub {
+namespace {
+
+constexpr std::int64_t kTableTokens = 1024;   // of a GPU
+constexpr std::int64_t kTableRows = 1 << 18;  // of all GPUs
+constexpr std::int64_t kExactRows = 1 << 19;
+constexpr std::int64_t kLeastTokens = 16;
+constexpr std::int64_t kFewerTimes = 4;
+
+auto tied(const MoeCase& one) {
+    return std::tie(one.system, one.ep, one.etp, one.tokens, one.fp8, one.pass);
+}
+
+LayerInput input_of(const Machine& machine, const Model& model, const RoutingSpec& routing,
+                    const MoeCase& one) {
+    const int gpus = one.ep * one.etp;
+    LayerInput input;
+    input.machine = machine_of(machine, shape_of(machine, {gpus, 1}));
+    input.model = model;
+    input.routing = make_routing(routing, model, one.tokens * gpus);
+    input.placement = contiguous_placement(model.experts, one.ep);
+    return input;
+}
+
+SystemSpec system_of(const std::string& name, bool fp8) {
+    Software software;
+    software.host = HostMode::graph;
+    software.fused_activation = true;
+    software.fp8 = fp8;
+    return with_software(load_system(name), software);
+}
+
+LayerOptions options_of(const MoeCase& one) {
+    LayerOptions options;
+    options.tensor_parallel = one.etp;
+    options.pass = one.pass;
+    options.router = false;
+    return options;
+}
+
+/// Where nothing travels and experts are asked for alike, GPUs do not know how many they are: as
+/// few of them, with their experts, as have enough for a token.
+MoeCase smaller_group(MoeCase one, Model& model) {
+    int ep = 1;
+    const auto serves = [&](int ranks) {
+        return one.ep % ranks == 0 && model.experts * ranks % one.ep == 0 &&
+               model.experts / one.ep * ranks >= model.top_k;
+    };
+    while (ep < one.ep && !serves(ep)) ++ep;
+    model.experts = model.experts * ep / one.ep;
+    model.expert_groups = model.top_groups = 1;
+    one.ep = ep;
+    return one;
+}
+
+double seconds_of(const LayerInput& input, const SystemSpec& system, const LayerOptions& options) {
+    return to_seconds(simulate_layer(input, system, options).time);
+}
+
+/// Libraries send rows by thread blocks of their own; those of an Ascend's have engines for it.
+int sms_of(const Machine& machine, const SystemSpec& system) {
+    const int set_aside = system.communication_sms + system.sending_sms + system.combining_sms;
+    if (set_aside > 0) return set_aside;
+    return machine.topology == NodeTopology::mesh ? 0 : machine.nccl.peer_channels;
+}
+
+}  // namespace
+
+std::size_t MoeCaseHash::operator()(const MoeCase& one) const {
+    std::size_t hash = std::hash<std::string>()(one.system);
+    const auto mix = [&hash](std::int64_t value) {
+        hash = (hash ^ static_cast<std::size_t>(value)) * 0x9e3779b97f4a7c15u;
+        hash ^= hash >> 29;
+    };
+    mix(one.ep * std::int64_t{65536} + one.etp);
+    mix(one.tokens * 4 + (one.fp8 ? 2 : 0) + (one.pass == Pass::backward ? 1 : 0));
+    return hash;
+}
+
+bool SameMoeCase::operator()(const MoeCase& a, const MoeCase& b) const {
+    return tied(a) == tied(b);
+}
+
+/// Balanced is a draw in which all experts are as likely, as trainers force it: a token's experts
+/// then lie as near to each other as chance has them, and those of a node share what crosses.
+MoeTimes::MoeTimes(Machine machine, Model model, const std::string& routing)
+    : machine_(std::move(machine)),
+      model_(std::move(model)),
+      routing_(parse_routing(routing == "balanced" ? "uniform" : routing)) {}
+
+std::int64_t MoeTimes::affordable(const MoeCase& one, std::int64_t rows) const {
+    const std::int64_t of_a_token = std::int64_t{one.ep} * one.etp * std::max(1, model_.top_k);
+    return std::max(kLeastTokens, rows / of_a_token);
+}
+
+double MoeTimes::ideal(const MoeCase& one) {
+    MoeCase key = one;
+    key.system.clear();
+    return ideals_.get(key, [&] {
+        Model model = model_;
+        const bool alike = routing_.shares == RoutingSpec::Shares::uniform;
+        const MoeCase group = alike ? smaller_group(one, model) : one;
+        const LayerInput input = input_of(machine_, model, routing_, group);
+        return seconds_of(input, system_of("ideal", one.fp8), options_of(group));
+    });
+}
+
+MoeCommunication MoeTimes::simulated(const MoeCase& one) {
+    return simulated_.get(one, [&] {
+        const LayerInput input = input_of(machine_, model_, routing_, one);
+        const SystemSpec system = system_of(one.system, one.fp8);
+        const LayerResult result = simulate_layer(input, system, options_of(one));
+        MoeCommunication found;
+        found.exposed = std::max(0.0, to_seconds(result.time) - ideal(one));
+        found.idle = to_seconds(result.breakdown.communication + result.breakdown.host);
+        const bool in_steps = result.dispatch > 0 && result.combine > 0;
+        found.alone = in_steps ? to_seconds(result.dispatch + result.combine) : found.exposed;
+        found.sms = sms_of(machine_, system);
+        return found;
+    });
+}
+
+MoeTimes::Line MoeTimes::line_of(const MoeCase& one) {
+    MoeCase point = one;
+    Line line;
+    line.many = std::min(kTableTokens, affordable(one, kTableRows));
+    line.few = line.many / kFewerTimes;
+    point.tokens = line.few;
+    line.at_few = simulated(point);
+    point.tokens = line.many;
+    line.at_many = simulated(point);
+    return line;
+}
+
+MoeCommunication MoeTimes::along(const Line& line, std::int64_t tokens) {
+    const auto value = [&](double few, double many) {
+        const double slope = std::max(0.0, many - few) / static_cast<double>(line.many - line.few);
+        return std::max(0.0, many + slope * static_cast<double>(tokens - line.many));
+    };
+    MoeCommunication result = line.at_many;
+    result.exposed = value(line.at_few.exposed, line.at_many.exposed);
+    result.idle = value(line.at_few.idle, line.at_many.idle);
+    result.alone = value(line.at_few.alone, line.at_many.alone);
+    return result;
+}
+
+MoeCommunication MoeTimes::at(const MoeCase& one) {
+    if (one.ep * one.etp <= 1 || one.tokens <= 0) return {};
+    MoeCase key = one;
+    key.tokens = 0;
+    return along(lines_.get(key, [&] { return line_of(key); }), one.tokens);
+}
+
+MoeCommunication MoeTimes::exact(const MoeCase& one) {
+    if (one.ep * one.etp <= 1 || one.tokens <= 0) return {};
+    MoeCase largest = one;
+    largest.tokens = std::min(one.tokens, affordable(one, kExactRows));
+    const MoeCommunication found = simulated(largest);
+    if (largest.tokens == one.tokens) return found;
+    MoeCase fewer = largest;
+    fewer.tokens = largest.tokens / kFewerTimes;
+    return along({fewer.tokens, largest.tokens, simulated(fewer), found}, one.tokens);
+}
+
+}  // namespace moehub
