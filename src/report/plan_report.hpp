@@ -46,10 +46,12 @@ std::string explained_text(const PlanCase& what, const TrainingStep& step,
 std::string to_json(const PlanCase& what, const Plan& plan);
 std::string to_json(const PlanCase& what, const TrainingStep& step);
 
-/// Parts of the texts.
+/// Parts of the texts. A layout in lines of at most `width` columns, where its keys allow that.
+std::vector<std::string> layout_lines(const ParallelLayout& layout, std::size_t width);
 std::string layouts_table(const std::vector<TrainingStep>& steps, bool bold);
 std::string breakdown_text(const std::vector<TrainingStep>& steps, bool bold);
 std::string memory_text(const TrainingStep& step, bool bold);
+/// One micro-batch in each stage, all pieces together.
 std::string stages_text(const TrainingStep& step, bool bold);
 
 }  // namespace moehub

@@ -1,90 +1,65 @@
 // Tables of training steps, in at most 100 columns.
-#include "base/utf8.hpp"
 #include "report/bar.hpp"
 #include "report/plan_report.hpp"
 #include "report/table.hpp"
 
 #include <algorithm>
-#include <sstream>
+#include <cmath>
 
 #include <fmt/format.h>
 
 namespace moehub {
 namespace {
 
-constexpr std::size_t kWidth = 100;
 constexpr int kBarWidth = 70;
 constexpr int kShareWidth = 32;
-
-using Words = std::vector<std::string>;
-
-Words words_of(const std::string& text) {
-    std::istringstream stream(text);
-    Words words;
-    for (std::string word; stream >> word;) words.push_back(word);
-    return words;
-}
-
-std::string joined(const Words& words) {
-    return fmt::format("{}", fmt::join(words, " "));
-}
-
-/// Words that every line has, in the first one's order.
-Words common_words(const std::vector<Words>& lines) {
-    Words common = lines.front();
-    for (const Words& line : lines)
-        std::erase_if(common, [&](const std::string& word) {
-            return std::find(line.begin(), line.end(), word) == line.end();
-        });
-    return common;
-}
-
-Words without(Words words, const Words& those) {
-    std::erase_if(words, [&](const std::string& word) {
-        return std::find(those.begin(), those.end(), word) != those.end();
-    });
-    return words;
-}
+constexpr std::size_t kLayoutWidth = 43;  ///< what the other columns leave of 100
+constexpr double kNothing = 1e-6;         ///< a share that rounding leaves
 
 std::string gigabytes(double bytes) {
     return fmt::format("{:.1f}", bytes / 1e9);
 }
 
-Table table_of(const std::vector<TrainingStep>& steps, const std::vector<Words>& layouts) {
-    Table table({{""},
-                 {"parallel layout", Table::Align::left},
-                 {"MFU"},
-                 {"tokens/s/GPU"},
-                 {"step s"},
-                 {fmt::format("of {} GB", significant(steps.front().capacity / 1e9))},
-                 {"limited by", Table::Align::left}});
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-        const TrainingStep& step = steps[i];
-        table.add({fmt::format("{}", i + 1), joined(layouts[i]), percent(step.mfu),
-                   tenths(step.tokens_per_second), significant(step.seconds),
-                   gigabytes(step.memory.sum()), step.limit});
-    }
-    return table;
-}
-
-std::size_t width_of(const std::string& text) {
-    std::istringstream lines(text);
-    std::size_t width = 0;
-    for (std::string line; std::getline(lines, line);) width = std::max(width, display_width(line));
-    return width;
+/// Its last word says no more than the column's title.
+std::string limit_words(std::string limit) {
+    constexpr std::string_view kEnd = " communication";
+    if (limit.ends_with(kEnd)) limit.resize(limit.size() - kEnd.size());
+    return limit;
 }
 
 }  // namespace
 
+std::vector<std::string> layout_lines(const ParallelLayout& layout, std::size_t width) {
+    const std::string text = to_text(layout);
+    std::vector<std::string> lines{""};
+    for (std::size_t begin = 0; begin < text.size();) {
+        const std::size_t end = std::min(text.find(',', begin), text.size() - 1) + 1;
+        const std::string part = text.substr(begin, end - begin);
+        if (!lines.back().empty() && lines.back().size() + part.size() > width)
+            lines.emplace_back();
+        lines.back() += part;
+        begin = end;
+    }
+    return lines;
+}
+
 std::string layouts_table(const std::vector<TrainingStep>& steps, bool bold) {
-    std::vector<Words> layouts;
-    for (const TrainingStep& step : steps) layouts.push_back(words_of(to_text(step.layout)));
-    const std::string whole = table_of(steps, layouts).text();
-    if (width_of(whole) <= kWidth || steps.size() < 2) return table_of(steps, layouts).text(bold);
-    const Words common = common_words(layouts);
-    for (Words& words : layouts) words = without(words, common);
-    return table_of(steps, layouts).text(bold) +
-           (common.empty() ? "" : fmt::format("all of them: {}\n", joined(common)));
+    Table table({{""},
+                 {"parallel layout", Table::Align::left},
+                 {"MFU"},
+                 {"tok/s/GPU"},
+                 {"step s"},
+                 {"GB"},
+                 {"limited by", Table::Align::left}});
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        const TrainingStep& step = steps[i];
+        const std::vector<std::string> lines = layout_lines(step.layout, kLayoutWidth);
+        table.add({fmt::format("{}", i + 1), lines.front(), percent(step.mfu),
+                   grouped(std::llround(step.tokens_per_second)), significant(step.seconds),
+                   gigabytes(step.memory.sum()), limit_words(step.limit)});
+        for (std::size_t line = 1; line < lines.size(); ++line) table.add({"", lines[line]});
+    }
+    return table.text(bold);
 }
 
 std::string breakdown_text(const std::vector<TrainingStep>& steps, bool bold) {
@@ -100,8 +75,8 @@ std::string breakdown_text(const std::vector<TrainingStep>& steps, bool bold) {
         bool any = false;
         for (std::size_t i = 0; i < steps.size(); ++i) {
             const double share = parts[i][row].value / steps[i].seconds;
-            cells.push_back(share == 0 ? "–" : percent(share));
-            any = any || share != 0;
+            cells.push_back(share < kNothing ? "–" : percent(share));
+            any = any || share >= kNothing;
         }
         if (any) table.add(std::move(cells));
     }
@@ -133,20 +108,23 @@ std::string memory_text(const TrainingStep& step, bool bold) {
 
 std::string stages_text(const TrainingStep& step, bool bold) {
     constexpr std::size_t kMostRows = 24;
-    Table table({{"stage"}, {"piece"}, {"forward ms"}, {"backward ms"}, {"", Table::Align::left}});
+    std::vector<StageTime> stages(static_cast<std::size_t>(step.layout.pp));
     double longest = 0;
-    for (const StageTime& one : step.stages)
-        longest = std::max(longest, one.forward + one.backward);
-    std::vector<StageTime> shown = step.stages;
-    const bool cut = shown.size() > kMostRows;
-    if (cut) {  // both ends: what lies between is alike
-        shown.erase(shown.begin() + kMostRows / 2, shown.end() - kMostRows / 2);
+    for (const StageTime& one : step.stages) {
+        StageTime& stage = stages[static_cast<std::size_t>(one.stage)];
+        stage.stage = one.stage;
+        stage.forward += one.forward;
+        stage.backward += one.backward;
+        longest = std::max(longest, stage.forward + stage.backward);
     }
-    for (std::size_t i = 0; i < shown.size(); ++i) {
-        const StageTime& one = shown[i];
+    Table table({{"stage"}, {"forward ms"}, {"backward ms"}, {"", Table::Align::left}});
+    const bool cut = stages.size() > kMostRows;
+    for (std::size_t i = 0; i < stages.size(); ++i) {
+        const bool end = i < kMostRows / 2 || i + kMostRows / 2 >= stages.size();
         if (cut && i == kMostRows / 2) table.add({"…"});
-        table.add({fmt::format("{}", one.stage), fmt::format("{}", one.piece),
-                   fmt::format("{:.2f}", 1e3 * one.forward),
+        if (cut && !end) continue;  // what lies between is alike
+        const StageTime& one = stages[i];
+        table.add({fmt::format("{}", one.stage), fmt::format("{:.2f}", 1e3 * one.forward),
                    fmt::format("{:.2f}", 1e3 * one.backward),
                    bar((one.forward + one.backward) / longest, kShareWidth)});
     }

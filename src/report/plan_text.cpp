@@ -11,6 +11,9 @@ namespace {
 
 constexpr std::size_t kBreakdowns = 3;
 constexpr int kShareWidth = 32;
+constexpr std::size_t kLayoutWidth = 43;  ///< what other columns leave of 100
+constexpr std::size_t kFrontWidth = 76;
+constexpr double kNothing = 1e-6;  ///< a share that rounding leaves
 
 std::vector<TrainingStep> first_of(const std::vector<TrainingStep>& steps, std::size_t most) {
     return {steps.begin(),
@@ -37,9 +40,13 @@ std::string systems_text(const std::vector<TrainingStep>& steps, bool bold) {
 
 std::string front_text(const std::vector<TrainingStep>& steps, bool bold) {
     Table table({{"GB"}, {"MFU"}, {"step s"}, {"less memory, at what speed", Table::Align::left}});
-    for (const TrainingStep& step : steps)
+    for (const TrainingStep& step : steps) {
+        const std::vector<std::string> lines = layout_lines(step.layout, kFrontWidth);
         table.add({fmt::format("{:.1f}", step.memory.sum() / 1e9), percent(step.mfu),
-                   significant(step.seconds), to_text(step.layout)});
+                   significant(step.seconds), lines.front()});
+        for (std::size_t line = 1; line < lines.size(); ++line)
+            table.add({"", "", "", lines[line]});
+    }
     return table.text(bold);
 }
 
@@ -63,7 +70,7 @@ std::string fit_text(const TrainingStep& step) {
 std::string seconds_text(const TrainingStep& step, bool bold) {
     Table table({{"a step", Table::Align::left}, {"s"}, {"share"}, {"", Table::Align::left}});
     for (const NamedPart& part : parts_of(step.parts)) {
-        if (part.value == 0) continue;
+        if (part.value < kNothing * step.seconds) continue;
         const BarPart whole{part.value, part.mark};
         table.add({std::string(part.name), fmt::format("{:.3f}", part.value),
                    percent(part.value / step.seconds),

@@ -46,27 +46,25 @@ std::vector<TrainingStep> fastest_of(const SearchRecord& record) {
     return all;
 }
 
-void simulate(const TrainingClock& clock, const PlanOptions& options,
-              std::vector<TrainingStep>& steps) {
+void simulate(ClockPool& clocks, const PlanOptions& options, std::vector<TrainingStep>& steps) {
     run_parallel(steps.size(),
                  [&](std::size_t i) {
-                     TrainingClock own = clock;
-                     steps[i] = own.exact(steps[i].layout);
+                     clocks.with_clock(
+                         [&](TrainingClock& clock) { steps[i] = clock.exact(steps[i].layout); });
                  },
                  {.threads = options.threads, .progress = {}});
 }
 
 /// In the order of their bounds, until those that follow cannot be smaller.
-std::vector<TrainingStep> nearest_of(const TrainingClock& clock, const SearchRecord& record,
+std::vector<TrainingStep> nearest_of(TrainingClock& clock, const SearchRecord& record,
                                      std::size_t most) {
     std::vector<SizedLayout> order = record.smallest;
     std::stable_sort(order.begin(), order.end(),
                      [](const auto& a, const auto& b) { return a.memory < b.memory; });
-    TrainingClock own = clock;
     std::vector<TrainingStep> nearest;
     for (const SizedLayout& one : order) {
         if (nearest.size() == most && nearest.back().memory.sum() <= one.memory) break;
-        TrainingStep step = own.step(one.layout);
+        TrainingStep step = clock.step(one.layout);
         const auto behind = std::upper_bound(
             nearest.begin(), nearest.end(), step.memory.sum(),
             [](double sum, const TrainingStep& other) { return sum < other.memory.sum(); });
@@ -78,14 +76,14 @@ std::vector<TrainingStep> nearest_of(const TrainingClock& clock, const SearchRec
 
 }  // namespace
 
-void add_finalists(const TrainingClock& clock, const PlanOptions& options,
-                   const SearchRecord& record, Plan& plan) {
+void add_finalists(ClockPool& clocks, const PlanOptions& options, const SearchRecord& record,
+                   Plan& plan) {
     plan.best = fastest_of(record);
     const std::size_t candidates = plan.best.size();
     std::vector<TrainingStep> steps = plan.best;
     for (const TrainingStep& step : thinned(record.front.steps(), options.top))
         add_new(steps, step);
-    if (options.exact) simulate(clock, options, steps);
+    if (options.exact) simulate(clocks, options, steps);
 
     Front front;
     for (const TrainingStep& step : steps) front.add(step);
@@ -99,7 +97,9 @@ void add_finalists(const TrainingClock& clock, const PlanOptions& options,
         if (found != plan.best.end()) plan.systems.push_back(*found);
     }
     if (plan.best.size() > options.top) plan.best.resize(options.top);
-    if (plan.best.empty()) plan.nearest = nearest_of(clock, record, options.top);
+    if (plan.best.empty())
+        clocks.with_clock(
+            [&](TrainingClock& clock) { plan.nearest = nearest_of(clock, record, options.top); });
 }
 
 }  // namespace moehub

@@ -1,5 +1,6 @@
 /// The last round of a search: the best by tables are simulated exactly and sorted again.
 #pragma once
+#include "plan/search/clock_pool.hpp"
 #include "plan/search/record.hpp"
 
 #include <moehub/plan.hpp>
@@ -7,7 +8,7 @@
 namespace moehub {
 
 /// Fills best, systems, front and, where nothing fits, nearest.
-void add_finalists(const TrainingClock& clock, const PlanOptions& options,
-                   const SearchRecord& record, Plan& plan);
+void add_finalists(ClockPool& clocks, const PlanOptions& options, const SearchRecord& record,
+                   Plan& plan);
 
 }  // namespace moehub

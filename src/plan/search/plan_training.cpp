@@ -3,6 +3,7 @@
 // good layouts are known, the less is left to time.
 #include "base/parallel.hpp"
 #include "plan/search/axes.hpp"
+#include "plan/search/clock_pool.hpp"
 #include "plan/search/family_search.hpp"
 #include "plan/search/finalists.hpp"
 
@@ -47,6 +48,7 @@ class Search {
   public:
     Search(const TrainingClock& clock, const PlanOptions& options)
         : clock_(clock),
+          clocks_(clock),
           options_(options),
           fixed_(fixed_keys(options)),
           savings_(savings(clock.run(), fixed_)),
@@ -63,7 +65,7 @@ class Search {
                                   families.size() * savings_.size());
         }
         if (plan_.layouts == 0) throw InputError(reason_for_none());
-        add_finalists(clock_, options_, record_, plan_);
+        add_finalists(clocks_, options_, record_, plan_);
         return std::move(plan_);
     }
 
@@ -107,6 +109,7 @@ class Search {
     }
 
     const TrainingClock& clock_;
+    ClockPool clocks_;
     const PlanOptions& options_;
     FixedKeys fixed_;
     std::vector<Saving> savings_;
