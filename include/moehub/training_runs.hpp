@@ -7,7 +7,8 @@
 ///   - `etp` empty: the same as tp.
 ///   - `global_batch` empty: kMicroBatches of a pipeline.
 ///   - `routing` empty: experts' shares differ as the trainer's `imbalance` says.
-///   - `dispatcher` empty: the trainer's.
+///   - `dispatcher` empty: the trainer's. Where GPUs share experts (etp above 1), rows move as
+///     Megatron's own all-to-all does (megatron-te): other dispatchers know whole experts alone.
 ///   - `overlap` empty: what the trainer runs (its `overlaps`).
 ///   - "no MTP" in the note: multi-token prediction does not run.
 ///   - nothing waits in the host's memory, unless nothing fits without.
