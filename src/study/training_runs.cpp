@@ -144,8 +144,9 @@ TrainingRun training_run(const PublishedRun& row, const TrainerSpec& trainer) {
     return run;
 }
 
-std::string fixed_layout(const PublishedRun& run) {
+std::string fixed_layout(const PublishedRun& run, const TrainerSpec& trainer) {
     auto cells = run.cells;
+    if (trainer.micro_batch > 0) cells.emplace("mb", std::to_string(trainer.micro_batch));
     if (ways(run, "etp") > 1) cells["system"] = kSharedExperts;
     std::string text;
     for (const auto& [key, cell] : cells)
