@@ -12,6 +12,8 @@ namespace {
 
 constexpr double kBf16 = 2;  ///< bytes
 constexpr double kFp32 = 4;
+/// Operators of a router: scores, groups, choice, map of tokens to experts, losses that balance.
+constexpr double kRouter = 20;
 
 double bytes_of(std::int64_t rows, std::int64_t width) {
     return kBf16 * static_cast<double>(rows) * static_cast<double>(width);
@@ -227,12 +229,12 @@ LayerWork experts_work(const WorkContext& context, const TokenShare& tokens,
         std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(rows) / local));
     LayerWork work;
     Writer writer(context, work);
-    // The router multiplies in fp32 and picks; scores are few.
-    work.forward.add(Sort::small, k.product({own, model.hidden, model.experts}, true), 6);
+    // The router multiplies in fp32 and picks; scores are few, operators many.
+    work.forward.add(Sort::small, k.product({own, model.hidden, model.experts}, true), kRouter);
     work.backward.add(Sort::small,
                       k.product({own, model.experts, model.hidden}, true) +
                           k.product({model.experts, own, model.hidden}, true),
-                      8);
+                      kRouter);
     const double scores = kFp32 * static_cast<double>(own) * model.experts;
     writer.stream(3 * scores, 2 * scores, 3 * scores, 2 * scores);
     const Product up{each, model.hidden, (model.gated ? 2 : 1) * width};

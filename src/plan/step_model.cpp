@@ -16,17 +16,19 @@ constexpr double kBf16 = 2;  ///< bytes
 double pair_of(const UnitCounts& counts, const UnitTimes& times, int sms) {
     double all = 0;
     double alone = 0;
+    double issue = 0;
     int held = 0;
     for (std::size_t u = 0; u < kUnits; ++u) {
         const UnitTime& one = times[u];
-        all += counts[u] * (one.forward.seconds() + one.backward.seconds());
+        all += counts[u] * (one.forward.device() + one.backward.device());
+        issue += counts[u] * (one.forward.issue + one.backward.issue);
         alone += counts[u] * (one.forward.ep_alone + one.backward.ep_alone);
         held = std::max(held, one.sms);
     }
     const double compute = all - alone;
     const double hidden = std::min(alone, compute);
     const double slower = hidden * held / std::max(1, sms - held);
-    return std::max(compute + slower, alone);
+    return std::max({compute + slower, alone, issue});
 }
 
 void add_parts(StepParts& parts, const UnitCounts& counts, const UnitTimes& times, double batches) {

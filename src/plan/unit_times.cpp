@@ -20,6 +20,9 @@ namespace {
 
 constexpr double kBf16 = 2;  ///< bytes
 constexpr std::int64_t kDrawnTokens = 65'536;
+/// That a host issues for a dispatch and a combine: counts, offsets, copies of them to the host,
+/// permutations, the exchanges themselves.
+constexpr double kExchangeOperators = 20;
 
 UnitTime from(const LayerWork& work) {
     UnitTime time;
@@ -134,8 +137,10 @@ UnitTimes StepModel::unit_times(const ParallelLayout& layout, bool exact) {
         }
     gather_weights(layout, times, exact);
     for (UnitTime& time : times)
-        for (PassTime* pass : {&time.forward, &time.backward})
-            pass->host = std::max(0.0, pass->work.operators * kernels_.launch() - pass->seconds());
+        for (PassTime* pass : {&time.forward, &time.backward}) {
+            pass->issue = pass->work.operators * kernels_.launch();
+            pass->host = std::max(0.0, pass->issue - pass->device());
+        }
     UnitTime& mtp = at(times, Unit::mtp);
     mtp = at(times, run_.model.experts > 0 ? Unit::moe : Unit::dense);
     const UnitTime& head = at(times, Unit::head);
@@ -171,6 +176,7 @@ void StepModel::exchange_rows(const ParallelLayout& layout, UnitTimes& times, bo
         way.ep = moe.exposed;
         way.ep_alone = std::min(moe.alone, moe.exposed);
         way.imbalance = beyond * (share * (pass == Pass::forward ? 1 : 2) + moe.exposed);
+        way.work.operators += kExchangeOperators;
         time.sms = moe.sms;
     }
     if (layout.recompute.experts) {
@@ -204,6 +210,8 @@ void StepModel::share_tensors(const ParallelLayout& layout, UnitTimes& times, bo
         UnitTime& time = at(times, unit);
         time.forward.tp += in + scatter + (ffn ? gather + scatter : 0);
         time.backward.tp += gather + in_back + (ffn ? gather + scatter : 0);
+        time.forward.work.operators += ffn ? 4 : 2;
+        time.backward.work.operators += ffn ? 4 : 2;
     }
     at(times, Unit::embedding).forward.tp += scatter;
     at(times, Unit::embedding).backward.tp += gather;

@@ -34,9 +34,12 @@ struct PassTime {
     double dp = 0;         ///< fsdp: gathering and summing beyond what compute hides
     double imbalance = 0;  ///< the fullest expert rank beyond the mean
     double host = 0;       ///< kernels wait to be issued
+    double issue = 0;      ///< that the host takes to issue all of them
 
     double compute() const { return work.sum() + recomputed; }
-    double seconds() const { return compute() + tp + cp + ep + dp + imbalance + host; }
+    /// All that the GPU has to do, or waits for other GPUs.
+    double device() const { return compute() + tp + cp + ep + dp + imbalance; }
+    double seconds() const { return device() + host; }
 };
 
 struct UnitTime {

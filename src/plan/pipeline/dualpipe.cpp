@@ -17,7 +17,7 @@ using Kind = DualPipeStep::Kind;
 
 /// Repetitions, for each stage, that are watched before the rest is extrapolated although it does
 /// not repeat yet, and that are run afterwards, so that stages which went their own way meet again.
-constexpr std::int64_t kWatched = 3;
+constexpr std::int64_t kWatched = 6;
 constexpr std::int64_t kMixed = 2;
 
 constexpr double kNotYet = -1;
@@ -204,7 +204,7 @@ class DualPipe {
 
     /// Runs repetitions until they repeat, and goes on as if many more had been run.
     void leave_out() {
-        SteadyState steady(2 * stages_, static_cast<std::size_t>(watched_));
+        SteadyState steady(2 * stages_, static_cast<std::size_t>(watched_), 2 * stages_);
         std::vector<double> state(2 * stages_);
         bool repeats = false;
         std::int64_t done = 1;  // the first is not like the others in the middle

@@ -12,9 +12,11 @@
 namespace moehub {
 namespace {
 
-/// Rounds of all pieces that are watched before the rest is extrapolated although it does not
-/// repeat yet, and that are run afterwards, so that stages which went their own way meet again.
-constexpr std::int64_t kWatched = 6;
+/// Rounds (p micro-batches of all pieces) that are watched before the rest is extrapolated although
+/// it does not repeat yet; most do after three. And rounds that are run afterwards, so that stages
+/// which went their own way meet again.
+constexpr std::int64_t kWatched = 12;
+constexpr std::int64_t kWatchedInterleaved = 24;  // one state a round, and sends settle late
 constexpr std::int64_t kMixed = 2;
 
 std::size_t size(std::int64_t value) {
@@ -32,7 +34,8 @@ class OneFOneB {
           watching_(!keep_tasks),
           rows_(input.pieces == 1 ? 1 : stages_ * input.pieces),
           state_(3 * size(stages_)),
-          steady_(state_.size(), size(kWatched * stages_ * input.pieces / rows_)) {
+          steady_(state_.size(), size(rows_ == 1 ? kWatched * stages_ : kWatchedInterleaved),
+                  size(rows_ == 1 ? 2 * stages_ : kWatchedInterleaved)) {
         fill_tables();
         for (std::int64_t s = 0; s < stages_; ++s) {
             result_.busy.push_back(order_.pairs() ? 0 : apart(s, input.micro_batches));

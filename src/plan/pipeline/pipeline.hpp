@@ -64,12 +64,12 @@ struct PipelineResult {
 /// stage s.
 ///
 /// Many micro-batches repeat: once rounds of the steady state do, the rest is added as rounds,
-/// which is exact. Where they do not soon (stages nearly as slow as the slowest, plain 1F1B with
-/// sends), the rest is an estimate, within 0.05 % in tests. `keep_tasks`: every task is run and
-/// returned, in an order in which each stage's begin one after the other. Throws InputError:
-/// interleaving needs a number of micro-batches that the stages divide, dualpipe an even number of
-/// stages and an even number of micro-batches that is at least twice as large; times that are
-/// negative or no numbers.
+/// which is exact. Where they do not soon (stages nearly as slow as the slowest, sends
+/// longer than tasks), the rest is an estimate, within 0.3 % in tests. `keep_tasks`: every task is
+/// run and returned, in an order in which each stage's begin one after the other. Throws
+/// InputError: interleaving needs a number of micro-batches that the stages divide, dualpipe an
+/// even number of stages and an even number of micro-batches that is at least twice as large; times
+/// that are negative or no numbers.
 PipelineResult run_pipeline(const PipelineInput& input, bool keep_tasks = false);
 
 /// Seconds of a pipeline of equal pieces without send time, 1F1B: (m + (p − 1) / v) · v · (F + B),

@@ -13,14 +13,16 @@ constexpr double kRounding = 1e-13;
 
 }  // namespace
 
-SteadyState::SteadyState(std::size_t size, std::size_t limit)
-    : size_(size), limit_(limit), states_(size * limit) {}
+SteadyState::SteadyState(std::size_t size, std::size_t limit, std::size_t lags)
+    : size_(size), limit_(limit), lags_(lags) {
+    states_.reserve(4 * size);
+}
 
 bool SteadyState::add(std::span<const double> state) {
-    std::copy(state.begin(), state.end(),
-              states_.begin() + static_cast<std::ptrdiff_t>(rounds_ * size_));
+    states_.insert(states_.end(), state.begin(), state.end());
     ++rounds_;
-    for (std::size_t lag = 1; lag < rounds_; ++lag)
+    const std::size_t most = std::min(lags_, rounds_ - 1);
+    for (std::size_t lag = 1; lag <= most; ++lag)
         if (repeats(lag)) return true;
     return false;
 }

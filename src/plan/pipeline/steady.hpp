@@ -13,13 +13,12 @@ namespace moehub {
 
 class SteadyState {
   public:
-    /// Of states of `size` times; the last `limit` rounds at most are looked at.
-    SteadyState(std::size_t size, std::size_t limit);
+    /// Of states of `size` times; at most `limit` rounds are looked at, for lags up to `lags`.
+    SteadyState(std::size_t size, std::size_t limit, std::size_t lags);
 
     /// Takes the state after one more round. True: it repeats the one `lag()` rounds before.
     bool add(std::span<const double> state);
 
-    std::size_t rounds() const { return rounds_; }
     bool full() const { return rounds_ == limit_; }
     std::size_t lag() const { return lag_; }
 
@@ -34,9 +33,10 @@ class SteadyState {
 
     std::size_t size_;
     std::size_t limit_;
+    std::size_t lags_;
     std::size_t rounds_ = 0;
-    std::size_t lag_ = 0;  ///< 0: no repetition found
-    std::vector<double> states_;
+    std::size_t lag_ = 0;         ///< 0: no repetition found
+    std::vector<double> states_;  ///< one after the other
 };
 
 }  // namespace moehub
