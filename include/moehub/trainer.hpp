@@ -41,8 +41,9 @@ struct TrainerSpec {
     double gradient_bytes = 4;  ///< of one on its way: fp32 or bf16
     double kept_gradient_bytes = 4;  ///< of one that micro-batches add to
     double state_bytes = 12;         ///< of the optimizer, a weight: master copy and two moments
-    double passes = 0;      ///< further passes over a layer's rows (hidden wide), each way:
-                            ///< copies and casts that no kernel fuses
+    int micro_batch = 0;  ///< sequences, where a published run names none; 0: the planner's choice
+    double passes = 0;    ///< further passes over a layer's rows (hidden wide), each way:
+                          ///< copies and casts that no kernel fuses
     double row_passes = 0;  ///< the same over rows of experts
     double imbalance = 0;   ///< standard deviation of experts' shares where routing is not
                             ///< forced to be balanced, of an even share

@@ -6,8 +6,10 @@
 /// fastest that fits. How other cells are read:
 ///   - `etp` empty: the same as tp.
 ///   - `global_batch` empty: kMicroBatches of a pipeline.
+///   - `micro_batch` empty: the trainer's, where it names one.
 ///   - `routing` empty: experts' shares differ as the trainer's `imbalance` says.
-///   - `dispatcher` empty: the trainer's.
+///   - `dispatcher` empty: the trainer's. Where GPUs share experts (etp above 1), rows move as
+///     Megatron's own all-to-all does (megatron-te): other dispatchers know whole experts alone.
 ///   - `overlap` empty: what the trainer runs (its `overlaps`).
 ///   - "no MTP" in the note: multi-token prediction does not run.
 ///   - nothing waits in the host's memory, unless nothing fits without.
@@ -64,8 +66,9 @@ RunTrainer trainer_of(const PublishedRun& run);
 /// Throws InputError: unknown names, precision that is not known, impossible sizes.
 TrainingRun training_run(const PublishedRun& run, const TrainerSpec& trainer);
 
-/// The cells that are given, as parse_parallel_layout takes them.
-std::string fixed_layout(const PublishedRun& run);
+/// The cells that are given, and what the trainer does where they are not, as
+/// parse_parallel_layout takes them.
+std::string fixed_layout(const PublishedRun& run, const TrainerSpec& trainer);
 
 struct PublishedAnswer {
     RunTrainer trainer;

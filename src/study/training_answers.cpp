@@ -111,9 +111,7 @@ const PublishedAnswer& RunAnswers::answer(const PublishedRun& row, const RunTrai
                                           const TrainerSpec& trainer) {
     const TrainingClock timed = clock(row, trainer);
     const TrainingRun& run = timed.run();
-    std::string fixed = fixed_layout(row);
-    if (trainer.micro_batch > 0 && row.cells.count("mb") == 0)
-        fixed = joined(fixed, fmt::format("mb={}", trainer.micro_batch));
+    const std::string fixed = fixed_layout(row, trainer);
     const std::string key = fmt::format("{} {} {} {} {} {} {} {} {}\n{}", row.model, row.machine,
                                         row.gpus, row.precision, run.sequence, run.global_batch,
                                         run.routing, run.mtp, fixed, to_toml(trainer));

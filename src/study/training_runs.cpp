@@ -18,6 +18,8 @@ constexpr std::int64_t kMostWays = 65'536;
 constexpr std::int64_t kMostBatch = 1 << 24;
 constexpr std::int64_t kMostSequence = 1 << 24;
 
+constexpr const char* kSharedExperts = "megatron-te";  ///< the system that has etp
+
 /// A column of the file and its key of a parallel layout.
 struct Cell {
     std::string_view column;
@@ -142,9 +144,12 @@ TrainingRun training_run(const PublishedRun& row, const TrainerSpec& trainer) {
     return run;
 }
 
-std::string fixed_layout(const PublishedRun& run) {
+std::string fixed_layout(const PublishedRun& run, const TrainerSpec& trainer) {
+    auto cells = run.cells;
+    if (trainer.micro_batch > 0) cells.emplace("mb", std::to_string(trainer.micro_batch));
+    if (ways(run, "etp") > 1) cells["system"] = kSharedExperts;
     std::string text;
-    for (const auto& [key, cell] : run.cells)
+    for (const auto& [key, cell] : cells)
         text += fmt::format("{}{}={}", text.empty() ? "" : ",", key, cell);
     return text;
 }

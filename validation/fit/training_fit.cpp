@@ -70,13 +70,20 @@ TrainingFit::TrainingFit(const std::string& path, std::vector<TrainerConstant> c
     choose_layouts();
 }
 
-TrainerSpec TrainingFit::trainer(const std::string& name, const std::vector<double>& values) const {
-    return load_trainer(name, overrides_for(name, constants_, values));
+TrainingFit::Trainers TrainingFit::trainers(const std::vector<double>& values) const {
+    Trainers found;
+    for (const Timed& one : rows_) {
+        const std::string& name = one.row.trainer.name;
+        if (!found.contains(name))
+            found[name] = load_trainer(name, overrides_for(name, constants_, values));
+    }
+    return found;
 }
 
 void TrainingFit::choose_layouts() {
+    const Trainers all = trainers(values_);
     std::erase_if(rows_, [&](Timed& one) {
-        const TrainerSpec spec = trainer(one.row.trainer.name, values_);
+        const TrainerSpec& spec = all.at(one.row.trainer.name);
         try {
             one.row.layout = answers_.answer(one.row.run, one.row.trainer, spec).step.layout;
             one.clock = std::make_shared<TrainingClock>(answers_.clock(one.row.run, spec));
@@ -88,18 +95,19 @@ void TrainingFit::choose_layouts() {
     });
 }
 
-double TrainingFit::ratio(const Timed& one, const std::vector<double>& values) const {
-    TrainingClock clock(*one.clock, trainer(one.row.trainer.name, values));
+double TrainingFit::ratio(const Timed& one, const Trainers& trainers) {
+    TrainingClock clock(*one.clock, trainers.at(one.row.trainer.name));
     const PublishedAnswer answer{one.row.trainer, clock.step(one.row.layout)};
     return predicted_mfu(one.row.run, answer) / published_mfu(one.row.run, answer);
 }
 
 double TrainingFit::loss(const std::vector<double>& values) const {
+    const Trainers all = trainers(values);
     double sum = 0;
     double count = 0;
     for (const Timed& one : rows_) {
         if (one.row.held_out) continue;
-        sum += std::min(kWorst, std::abs(portable_log(ratio(one, values))));
+        sum += std::min(kWorst, std::abs(portable_log(ratio(one, all))));
         ++count;
     }
     double pull = 0;
@@ -130,10 +138,11 @@ double TrainingFit::descend() {
 }
 
 std::vector<TrainingFitRow> TrainingFit::rows() const {
+    const Trainers all = trainers(values_);
     std::vector<TrainingFitRow> found;
     for (const Timed& one : rows_) {
         found.push_back(one.row);
-        found.back().predicted = ratio(one, values_);
+        found.back().predicted = ratio(one, all);
     }
     return found;
 }

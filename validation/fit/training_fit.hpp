@@ -7,6 +7,7 @@
 #pragma once
 #include <moehub/training_runs.hpp>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -59,9 +60,11 @@ class TrainingFit {
         TrainingFitRow row;
         std::shared_ptr<TrainingClock> clock;  ///< whose communication others share
     };
-    double ratio(const Timed& one, const std::vector<double>& values) const;
+    using Trainers = std::map<std::string, TrainerSpec>;
+    /// Predicted over measured.
+    static double ratio(const Timed& one, const Trainers& trainers);
     double loss(const std::vector<double>& values) const;
-    TrainerSpec trainer(const std::string& name, const std::vector<double>& values) const;
+    Trainers trainers(const std::vector<double>& values) const;  ///< all that rows have
 
     std::vector<TrainerConstant> constants_;
     std::vector<double> values_;
