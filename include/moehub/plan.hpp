@@ -16,16 +16,16 @@
 namespace moehub {
 
 struct PlanOptions {
-    std::string fixed;  ///< as parse_parallel_layout takes it: these keys are not searched
+    std::string fixed = {};  ///< as parse_parallel_layout takes it: these keys are not searched
     /// Systems of MoE layers to search over; empty: the trainer's dispatcher alone.
-    std::vector<std::string> systems;
+    std::vector<std::string> systems = {};
     std::size_t top = 10;  ///< layouts to return, re-simulated exactly
     bool exact = true;     ///< false: by tables alone
     bool prune = true;     ///< false: every layout is timed, whatever its bound
     int threads = 0;       ///< 0: as many as there are cores
     /// Called now and then with (layouts looked at, layouts in all), by one thread at a time. May
     /// be empty.
-    std::function<void(std::size_t, std::size_t)> progress;
+    std::function<void(std::size_t, std::size_t)> progress = {};
 };
 
 /// Of layouts that differ in recomputation and offload alone the fastest that fits is listed, but
@@ -37,7 +37,9 @@ struct Plan {
     std::vector<TrainingStep> nearest;  ///< when nothing fits: least memory first
     std::size_t layouts = 0;            ///< that the run allows
     std::size_t timed = 0;              ///< of them
-    std::size_t too_large = 0;          ///< do not fit
+    std::size_t too_large = 0;          ///< of them: do not fit, as far as was looked
+    std::size_t refused = 0;            ///< further ones that their system cannot run
+    std::string refusal;                ///< why, of the first
 };
 
 /// The same on any number of threads. Throws InputError as check(run) does, for bad keys, and when

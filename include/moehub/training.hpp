@@ -210,6 +210,8 @@ class TrainingClock {
     TrainingStep step(const ParallelLayout& layout);
     /// The same with collectives and MoE layers simulated as they are, and stages filled.
     TrainingStep exact(const ParallelLayout& layout);
+    /// No step() of the layout, which why_not() allows, is shorter; sooner known.
+    double least_seconds(const ParallelLayout& layout);
     /// Its pipeline, as draw_pipeline does, with enough micro-batches to show the steady state;
     /// empty where it has none.
     std::string picture(const ParallelLayout& layout, int width);

@@ -38,6 +38,8 @@ std::string nothing_fits(const PlanCase& what, const PlanOptions& options, const
 void explain(const PlanArguments& arguments, const PlanCase& what) {
     ParallelLayout layout;
     try {
+        if (arguments.explain->empty())
+            throw InputError("found nothing, allowed: KEY=VALUE, as in tp=2,pp=8,ep=8");
         layout = parse_parallel_layout(*arguments.explain);
         if (!layout.system.empty()) check_systems({layout.system});
     } catch (const InputError& error) {

@@ -60,6 +60,10 @@ TrainingStep TrainingClock::exact(const ParallelLayout& layout) {
     return model_->step(layout, true);
 }
 
+double TrainingClock::least_seconds(const ParallelLayout& layout) {
+    return model_->least_seconds(layout);
+}
+
 std::string TrainingClock::picture(const ParallelLayout& layout, int width) {
     if (const std::string why = why_not(run_, layout); !why.empty()) throw InputError(why);
     if (layout.pp == 1) return "";

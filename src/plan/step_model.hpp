@@ -25,6 +25,8 @@ class StepModel {
     StepModel(const TrainingRun& run, std::shared_ptr<Communication> communication);
 
     TrainingStep step(const ParallelLayout& layout, bool exact);
+    /// A bound by tables that needs no pipeline: a step takes no less.
+    double least_seconds(const ParallelLayout& layout);
     /// The pipeline of the step with every task, for pictures: of at most `micro_batches`.
     PipelineResult pipeline(const ParallelLayout& layout, std::int64_t micro_batches);
 

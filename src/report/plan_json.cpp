@@ -84,6 +84,8 @@ std::string to_json(const PlanCase& what, const Plan& plan) {
     json["layouts"] = plan.layouts;
     json["timed"] = plan.timed;
     json["too_large"] = plan.too_large;
+    json["refused"] = plan.refused;
+    json["refusal"] = plan.refusal;
     json["best"] = steps_json(plan.best);
     json["systems"] = steps_json(plan.systems);
     json["front"] = steps_json(plan.front);

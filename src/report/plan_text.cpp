@@ -54,9 +54,13 @@ std::string count_text(const Plan& plan, const TrainingStep& best) {
     const auto count = [](std::size_t number) {
         return grouped(static_cast<std::int64_t>(number));
     };
-    return fmt::format("{} parallel layouts looked at: {} do not fit in {} GB, {} were timed\n",
-                       count(plan.layouts), count(plan.too_large), significant(best.capacity / 1e9),
-                       count(plan.timed));
+    std::string text =
+        fmt::format("{} parallel layouts looked at: {} do not fit in {} GB, {} were timed\n",
+                    count(plan.layouts), count(plan.too_large), significant(best.capacity / 1e9),
+                    count(plan.timed));
+    if (plan.refused > 0)
+        text += fmt::format("{} left out: {}\n", count(plan.refused), plan.refusal);
+    return text;
 }
 
 std::string fit_text(const TrainingStep& step) {
@@ -98,7 +102,7 @@ std::string explained_text(const PlanCase& what, const TrainingStep& step,
                            const std::string& picture, bool bold) {
     std::string out = head_text(what, step.flops_per_token) + "\n";
     out += fmt::format(
-        "{}\n{} a step, {} tokens/s a GPU, {} TFLOP/s a GPU, MFU {}; limited by {}\n"
+        "{}\n{} a step, {} tokens/s a GPU, {} TFLOP/s a GPU, MFU {}\nlimited by {}; "
         "{} micro-batch{} of {} sequence{}\n",
         to_text(step.layout), duration(step.seconds), tenths(step.tokens_per_second),
         tenths(step.tflops()), percent(step.mfu), step.limit, grouped(step.micro_batches),

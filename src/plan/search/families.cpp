@@ -52,7 +52,7 @@ bool comes_out(const TrainingRun& run, const ParallelLayout& layout) {
            run.gpus() % (layout.etp * layout.ep * layout.pp) == 0;
 }
 
-/// Each behind those that it covers. The attention kernel keeps nothing that computing it again
+/// The attention kernel keeps nothing that computing it again
 /// would save.
 std::vector<Recompute> recompute_values(const Model& model) {
     const bool latent = model.attention.kind == Attention::Kind::mla;
@@ -65,15 +65,6 @@ std::vector<Recompute> recompute_values(const Model& model) {
     found.push_back({.norms = true, .latents = latent, .experts = true});
     found.push_back({.all = true});
     return found;
-}
-
-bool within(const Recompute& less, const Recompute& more) {
-    if (more.all || less == more) return true;
-    const auto covered = [](bool one, bool other) { return other || !one; };
-    return !less.all && covered(less.norms, more.norms) &&
-           covered(less.activations, more.activations || more.experts) &&
-           covered(less.attention, more.attention) && covered(less.latents, more.latents) &&
-           covered(less.experts, more.experts);
 }
 
 }  // namespace
@@ -115,14 +106,6 @@ std::vector<Saving> savings(const TrainingRun& run, const FixedKeys& fixed) {
     for (const Recompute& recompute : recomputes)
         for (const Offload& offload : offloads) found.push_back({recompute, offload});
     return found;
-}
-
-bool never_slower(const Saving& less, const Saving& more) {
-    const bool moves_no_more = (more.offload.optimizer || !less.offload.optimizer) &&
-                               (more.offload.activations || !less.offload.activations);
-    if (!moves_no_more) return false;
-    if (less.recompute == more.recompute) return true;
-    return !less.offload.activations && within(less.recompute, more.recompute);
 }
 
 }  // namespace moehub

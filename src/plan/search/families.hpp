@@ -29,12 +29,7 @@ struct Saving {
     Offload offload;
 };
 
-/// Those that are searched, each behind all that save less.
+/// Those that are searched; the first saves least.
 std::vector<Saving> savings(const TrainingRun& run, const FixedKeys& fixed);
-
-/// Whether `less` never takes longer than `more`, whatever the layout: all that it recomputes and
-/// moves, `more` does too. Recomputing more leaves less to move: beside activations on the host it
-/// may pay.
-bool never_slower(const Saving& less, const Saving& more);
 
 }  // namespace moehub

@@ -1,7 +1,6 @@
-// A member is not timed when neither its speed nor its place on the front can matter: it is not
-// among the fastest so far, and one on the front takes no longer than the member at least takes,
-// and no more memory. What it at least takes is what those took that are never slower
-// (families.hpp), first of all the one that saves nothing, whether it fits or not.
+// A member is not timed when it can neither be among the fastest so far nor on the front: by what
+// it takes at least of time, and of memory. The one that saves nothing takes no longer at least
+// than any other, so that it speaks for the family.
 #include "plan/search/family_search.hpp"
 
 #include "plan/search/least_memory.hpp"
@@ -20,16 +19,6 @@ ParallelLayout with(const ParallelLayout& family, const Saving& saving) {
     return layout;
 }
 
-/// Who computes more may be cut into stages that happen to be more even: by up to 5 % of the step
-/// in what was tried.
-constexpr double kLuckOfTheCut = 0.93;
-
-/// A member that was timed.
-struct Timed {
-    const Saving* saving;
-    double seconds;
-};
-
 class Members {
   public:
     Members(const FamilySearch& search, const ParallelLayout& family, TrainingClock& clock)
@@ -43,12 +32,12 @@ class Members {
         result_.layouts = members_.size();
         if (members_.empty()) return std::move(result_);
         result_.refused.clear();
-        const bool hopeless = result_.smallest->memory > capacity_;
-        for (const Member& member : members_)
-            if (!search_.prune || (!hopeless && matters(member)))
-                time(member);
-            else if (member.least > capacity_)
-                ++result_.too_large;
+        try {
+            time_members();
+        } catch (const InputError& error) {  // a system that cannot run on so many GPUs
+            result_.cannot_run = error.what();
+            return std::move(result_);
+        }
         if (!result_.steps.empty()) result_.smallest.reset();
         std::stable_sort(result_.steps.begin(), result_.steps.end(),
                          [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
@@ -57,10 +46,22 @@ class Members {
 
   private:
     struct Member {
-        const Saving* saving;
         ParallelLayout layout;
         double least;  ///< of memory
     };
+
+    void time_members() {
+        const double smallest = result_.smallest->memory;
+        const bool hopeless =
+            search_.prune && (smallest > capacity_ || loses(members_.front().layout, smallest));
+        for (const Member& member : members_) {
+            const bool too_large = member.least > capacity_;
+            if (!search_.prune || !(hopeless || too_large || loses(member.layout, member.least)))
+                time(member.layout);
+            else if (too_large)
+                ++result_.too_large;
+        }
+    }
 
     void add(const Saving& saving) {
         ParallelLayout layout = with(family_, saving);
@@ -71,24 +72,19 @@ class Members {
         const double least = least_memory(clock_.run(), layout);
         if (!result_.smallest || least < result_.smallest->memory)
             result_.smallest = SizedLayout{layout, least};
-        members_.push_back({&saving, std::move(layout), least});
+        members_.push_back({std::move(layout), least});
     }
 
-    /// What is too large matters only as the first: it says how fast the others are at best.
-    bool matters(const Member& member) const {
-        if (member.least > capacity_) return timed_.empty();
-        double seconds = 0;
-        for (const Timed& one : timed_)
-            if (never_slower(*one.saving, *member.saving))
-                seconds = std::max(seconds, kLuckOfTheCut * one.seconds);
-        return !search_.record.closed_to(family_.system, seconds) ||
-               !search_.record.front.beats(seconds, member.least);
+    /// Against what is known; `memory`: at least.
+    bool loses(const ParallelLayout& layout, double memory) {
+        const double seconds = clock_.least_seconds(layout);
+        return search_.record.closed_to(family_.system, seconds) &&
+               search_.record.front.beats(seconds, memory);
     }
 
-    void time(const Member& member) {
-        TrainingStep step = clock_.step(member.layout);
+    void time(const ParallelLayout& layout) {
+        TrainingStep step = clock_.step(layout);
         ++result_.timed;
-        timed_.push_back({member.saving, step.seconds});
         if (step.fits)
             result_.steps.push_back(std::move(step));
         else
@@ -101,19 +97,12 @@ class Members {
     double capacity_;
     FamilyResult result_;
     std::vector<Member> members_;
-    std::vector<Timed> timed_;
 };
 
 }  // namespace
 
 FamilyResult FamilySearch::look_at(const ParallelLayout& family, TrainingClock& clock) const {
-    try {
-        return Members(*this, family, clock).look();
-    } catch (const InputError& error) {  // a system that cannot run on so many GPUs
-        FamilyResult refused;
-        refused.refused = error.what();
-        return refused;
-    }
+    return Members(*this, family, clock).look();
 }
 
 }  // namespace moehub

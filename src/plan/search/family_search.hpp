@@ -11,6 +11,7 @@ namespace moehub {
 
 struct FamilyResult {
     std::string refused;                  ///< why_not, of all its members; empty: allowed
+    std::string cannot_run;               ///< what its system says; empty: it runs
     std::vector<TrainingStep> steps;      ///< that fit and were timed; the first is the fastest
     std::optional<SizedLayout> smallest;  ///< where nothing fits: by least_memory()
     std::size_t layouts = 0;

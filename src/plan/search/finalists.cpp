@@ -2,7 +2,10 @@
 
 #include "base/parallel.hpp"
 
+#include <moehub/error.hpp>
+
 #include <algorithm>
+#include <optional>
 
 namespace moehub {
 namespace {
@@ -55,6 +58,15 @@ void simulate(ClockPool& clocks, const PlanOptions& options, std::vector<Trainin
                  {.threads = options.threads, .progress = {}});
 }
 
+/// None where its system cannot run it.
+std::optional<TrainingStep> step_of(TrainingClock& clock, const ParallelLayout& layout) {
+    try {
+        return clock.step(layout);
+    } catch (const InputError&) {
+        return {};
+    }
+}
+
 /// In the order of their bounds, until those that follow cannot be smaller.
 std::vector<TrainingStep> nearest_of(TrainingClock& clock, const SearchRecord& record,
                                      std::size_t most) {
@@ -64,11 +76,12 @@ std::vector<TrainingStep> nearest_of(TrainingClock& clock, const SearchRecord& r
     std::vector<TrainingStep> nearest;
     for (const SizedLayout& one : order) {
         if (nearest.size() == most && nearest.back().memory.sum() <= one.memory) break;
-        TrainingStep step = clock.step(one.layout);
+        const std::optional<TrainingStep> step = step_of(clock, one.layout);
+        if (!step) continue;
         const auto behind = std::upper_bound(
-            nearest.begin(), nearest.end(), step.memory.sum(),
+            nearest.begin(), nearest.end(), step->memory.sum(),
             [](double sum, const TrainingStep& other) { return sum < other.memory.sum(); });
-        nearest.insert(behind, std::move(step));
+        nearest.insert(behind, *step);
         if (nearest.size() > most) nearest.pop_back();
     }
     return nearest;

@@ -87,6 +87,11 @@ class Search {
 
     void take(const FamilyResult& result) {
         if (!result.refused.empty() && refused_.empty()) refused_ = result.refused;
+        if (!result.cannot_run.empty()) {
+            if (plan_.refused == 0) plan_.refusal = result.cannot_run;
+            plan_.refused += result.layouts;
+            return;
+        }
         plan_.layouts += result.layouts;
         plan_.timed += result.timed;
         plan_.too_large += result.too_large;
@@ -101,6 +106,7 @@ class Search {
 
     /// The fixed keys by themselves, or what was wrong with the first layout that they left.
     std::string reason_for_none() const {
+        if (plan_.refused > 0) return plan_.refusal;
         const std::string alone = why_not(clock_.run(), fixed_.values);
         if (!alone.empty()) return alone;
         if (!refused_.empty()) return refused_;

@@ -1,8 +1,10 @@
 #include "plan/search/families.hpp"
 #include "plan/search/least_memory.hpp"
+#include "plan/search/record.hpp"
 
 #include <moehub/error.hpp>
 
+#include <algorithm>
 #include <optional>
 
 #include <fmt/format.h>
@@ -10,32 +12,40 @@
 namespace moehub {
 namespace {
 
-/// The layout with the smallest bound, none where none is allowed.
-std::optional<ParallelLayout> smallest_layout(const TrainingRun& run, const PlanOptions& options) {
-    std::optional<ParallelLayout> smallest;
-    double least = 0;
+/// The smallest of each family by its bound, smallest first, as far as that fits.
+std::vector<SizedLayout> small_layouts(const TrainingRun& run, const PlanOptions& options) {
+    const auto capacity = static_cast<double>(run.machine.gpu.hbm_capacity);
     const std::vector<Saving> all = savings(run, fixed_keys(options));
-    for (ParallelLayout layout : layout_families(run, options))
+    std::vector<SizedLayout> found;
+    for (ParallelLayout layout : layout_families(run, options)) {
+        std::optional<SizedLayout> smallest;
         for (const Saving& saving : all) {
             layout.recompute = saving.recompute;
             layout.offload = saving.offload;
             const double memory = least_memory(run, layout);
-            if (smallest && memory >= least) continue;
-            if (!why_not(run, layout).empty()) continue;
-            smallest = layout;
-            least = memory;
+            if (memory > capacity || (smallest && memory >= smallest->memory)) continue;
+            if (why_not(run, layout).empty()) smallest = SizedLayout{layout, memory};
         }
-    return smallest;
+        if (smallest) found.push_back(*smallest);
+    }
+    std::stable_sort(found.begin(), found.end(),
+                     [](const auto& a, const auto& b) { return a.memory < b.memory; });
+    return found;
 }
 
-/// The smallest layout, where it fits.
+/// The first that fits and that its system can run.
 std::optional<ParallelLayout> fitting(const TrainingRun& run, const PlanOptions& options) {
-    const std::optional<ParallelLayout> smallest = smallest_layout(run, options);
-    if (!smallest) return {};
-    const auto capacity = static_cast<double>(run.machine.gpu.hbm_capacity);
-    if (least_memory(run, *smallest) > capacity) return {};
+    const std::vector<SizedLayout> layouts = small_layouts(run, options);
+    if (layouts.empty()) return {};
     TrainingClock clock(run);
-    return clock.step(*smallest).fits ? smallest : std::nullopt;
+    for (const SizedLayout& one : layouts) {
+        try {
+            if (clock.step(one.layout).fits) return one.layout;
+        } catch (const InputError&) {
+            // Another may run.
+        }
+    }
+    return {};
 }
 
 std::optional<TrainingRun> with_more(const TrainingRun& run, const Machine& whole, int gpus) {

@@ -1,0 +1,175 @@
+// Runs `moehub plan`: what it prints, and the line for every kind of bad input.
+#include "cli_fixture.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace {
+
+using cli_test::Cli;
+using cli_test::Outcome;
+using cli_test::text_of;
+using nlohmann::json;
+
+/// Little enough to plan in a second.
+const std::string kSmall =
+    "plan --model mixtral-8x7b --machine dgx-h100 --gpus 8 --sequence 1024 --set model.layers=8 "
+    "--set model.hidden=1024 ";
+const std::string kBatch = "--global-batch 32 ";
+
+class PlanCli : public Cli {
+  protected:
+    json json_of(const std::string& arguments) const {
+        const Outcome outcome = moehub(arguments + " --json");
+        EXPECT_EQ(outcome.code, 0) << arguments << ": " << outcome.err;
+        return json::parse(outcome.out);
+    }
+
+    /// Columns on a terminal.
+    static std::size_t widest(const std::string& text) {
+        std::istringstream lines(text);
+        std::size_t width = 0;
+        for (std::string line; std::getline(lines, line);)
+            width = std::max(
+                width, static_cast<std::size_t>(std::count_if(
+                           line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; })));
+        return width;
+    }
+};
+
+TEST_F(PlanCli, PrintsLayoutsPartsMemoryAndFront) {
+    const Outcome outcome = moehub(kSmall + kBatch + "--fix mb=1,etp=1,sharding=zero1 --top 4");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.err, "");
+    for (const char* part :
+         {"mixtral-8x7b on dgx-h100: 8 GPUs, bf16, by megatron-26.04\n",
+          "a step: 32 sequences of 1,024 tokens, 32,768 tokens; balanced routing\n",
+          "parallel layout", "MFU", "tok/s/GPU", "limited by", "share of the step",
+          "routed experts", "memory a GPU", "weights", "less memory, at what speed",
+          " parallel layouts looked at: ", "The first in full: --explain "})
+        EXPECT_NE(outcome.out.find(part), std::string::npos) << part << "\n" << outcome.out;
+    EXPECT_NE(outcome.out.find("\n4  "), std::string::npos);
+    EXPECT_EQ(outcome.out.find("\n5  "), std::string::npos);
+    EXPECT_LE(widest(outcome.out.substr(0, outcome.out.find("The first in full"))), 100u);
+}
+
+TEST_F(PlanCli, HasJsonAllThatIsAsked) {
+    const json plan = json_of(kSmall + kBatch + "--fix pp=2,etp=1,mb=1 --top 3");
+    EXPECT_EQ(plan["model"], "mixtral-8x7b");
+    EXPECT_EQ(plan["machine"], "dgx-h100");
+    EXPECT_EQ(plan["trainer"], "megatron-26.04");
+    EXPECT_EQ(plan["gpus"], 8);
+    EXPECT_EQ(plan["global_batch"], 32);
+    EXPECT_EQ(plan["tokens"], 32 * 1024);
+    EXPECT_EQ(plan["precision"], "bf16");
+    EXPECT_EQ(plan["fixed"], "pp=2,etp=1,mb=1");
+    EXPECT_EQ(plan["set"], json::array({"model.layers=8", "model.hidden=1024"}));
+    EXPECT_GT(plan["layouts"], plan["timed"]);
+    ASSERT_EQ(plan["best"].size(), 3u);
+    EXPECT_GE(plan["front"].size(), 1u);
+    for (const json& step : plan["best"]) {
+        EXPECT_EQ(step["layout"]["pp"], 2);
+        EXPECT_TRUE(step["fits"]);
+        double sum = 0;
+        for (const auto& [name, seconds] : step["parts_s"].items()) sum += seconds.get<double>();
+        EXPECT_NEAR(sum, step["seconds"], 1e-6);
+        double memory = 0;
+        for (const auto& [name, bytes] : step["memory_bytes"].items())
+            if (name != "sum") memory += bytes.get<double>();
+        EXPECT_NEAR(memory, step["memory_bytes"]["sum"], 1);
+        EXPECT_LE(memory, plan["capacity_bytes"]);
+        const double tokens = plan["tokens"];
+        EXPECT_NEAR(step["tokens_per_second_per_gpu"], tokens / 8 / step["seconds"].get<double>(),
+                    1e-6);
+        EXPECT_NEAR(step["mfu"], step["tflops_per_gpu"].get<double>() * 1e12 / 989.4e12, 0.001);
+    }
+}
+
+TEST_F(PlanCli, ExplainsWhatItListed) {
+    const json plan = json_of(kSmall + kBatch + "--fix mb=1,etp=1,sharding=zero1 --top 1");
+    const json& best = plan["best"][0];
+    const json one =
+        json_of(kSmall + kBatch + "--explain " + best["layout"]["text"].get<std::string>());
+    EXPECT_EQ(one["step"], best);
+}
+
+TEST_F(PlanCli, ExplainsOneLayout) {
+    const Outcome outcome = moehub(kSmall + kBatch + "--explain pp=4,ep=2");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    for (const char* part : {"\npp=4,ep=2\n", " a step, ", "micro-batches of 1 sequence",
+                             "It fits: ", "in all", "memory a GPU", "forward ms", "stage 3"})
+        EXPECT_NE(outcome.out.find(part), std::string::npos) << part << "\n" << outcome.out;
+    EXPECT_LE(widest(outcome.out), 100u);
+    const Outcome large =
+        moehub("plan --model mixtral-8x22b --gpus 8 --global-batch 8 --explain ep=8");
+    EXPECT_EQ(large.code, 0) << large.err;
+    EXPECT_NE(large.out.find("It does not fit: "), std::string::npos) << large.out;
+}
+
+TEST_F(PlanCli, ComparesSystems) {
+    const std::string arguments =
+        kSmall + kBatch + "--fix mb=1,tp=1,ep=8 --system all-to-all,moe-hub --top 2";
+    const Outcome outcome = moehub(arguments);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("vs all-to-all"), std::string::npos) << outcome.out;
+    EXPECT_LE(widest(outcome.out.substr(0, outcome.out.find("The first in full"))), 100u);
+    const json plan = json_of(arguments);
+    ASSERT_EQ(plan["systems"].size(), 2u);
+    EXPECT_EQ(plan["systems"][0]["layout"]["system"], "all-to-all");
+    EXPECT_EQ(plan["systems"][1]["layout"]["system"], "moe-hub");
+}
+
+TEST_F(PlanCli, WritesToAFile) {
+    const std::string path = file("plan.json");
+    const std::string arguments = kSmall + kBatch + "--fix mb=1,tp=1,ep=8 --json";
+    EXPECT_EQ(moehub(arguments + " -o " + path).out, "");
+    EXPECT_EQ(text_of(path), moehub(arguments + " --threads 1").out);
+}
+
+TEST_F(PlanCli, RefusesBadInput) {
+    expect_refused(kSmall + kBatch + "--top 0",
+                   "--top: found \"0\", allowed: a whole number from 1 to 1000");
+    expect_refused(kSmall + kBatch + "--fix tp=3", "tp·cp·pp = 3 does not divide 8 GPUs");
+    expect_refused_about(kSmall + kBatch + "--fix tpp=2", "did you mean \"tp\"?");
+    expect_refused_about(kSmall + kBatch + "--fix tp", "is not KEY=VALUE");
+    expect_refused_about(kSmall + kBatch + "--fix tp=0", "tp is \"0\"");
+    expect_refused_about(kSmall + kBatch + "--fix sharding=zero4",
+                         "sharding is \"zero4\", allowed: none");
+    expect_refused_about(kSmall + kBatch + "--fix recompute=half", "recompute is \"half\"");
+    expect_refused_about(kSmall + kBatch + "--fix ep=3", "ep·etp·pp = 3 does not divide 8 GPUs");
+    expect_refused_about(kSmall + kBatch + "--fix pp=8,vpp=2",
+                         "pp·vpp = 16 is more than the 10 parts");
+    expect_refused_about(kSmall + kBatch + "--fix mb=64", "a global batch of 32 does not divide");
+    expect_refused_about(kSmall + "--global-batch 0", "--global-batch: found \"0\"");
+    expect_refused_about("plan --sequence 4095 --fix tp=2", "4095");
+    expect_refused_about("plan --sequence 0", "--sequence: found \"0\"");
+    expect_refused_about(kSmall + kBatch + "--precision fp4",
+                         "--precision: found \"fp4\", allowed: bf16");
+    expect_refused_about(kSmall + kBatch + "--routing skewed", "--routing: ");
+    expect_refused_about(kSmall + kBatch + "--trainer nobody", "nobody");
+    expect_refused_about(kSmall + kBatch + "--system nobody", "unknown system \"nobody\"");
+    expect_refused_about(kSmall + kBatch + "--system deepep --fix system=deepep", "one of the two");
+    expect_refused_about(kSmall + kBatch + "--fix system=moehub", "did you mean \"moe-hub\"?");
+    expect_refused_about(kSmall + kBatch + "--explain tp=2 --top 3", "excludes");
+    expect_refused_about(kSmall + kBatch + "--explain tp=2 --fix pp=2", "excludes");
+    expect_refused_about(kSmall + kBatch + "--explain tp=16", "more than 8 GPUs");
+    expect_refused_about(kSmall + kBatch + "--explain ''", "--explain: ");
+    expect_refused_about(kSmall + kBatch + "--set trainer.graph=1", "graph");
+    expect_refused_about(kSmall + kBatch + "--threads 0", "--threads: found \"0\"");
+    expect_refused_about(kSmall + kBatch + "-o /none/plan.txt", "/none/plan.txt");
+    expect_refused_about("plan --machine dgx-h100 --gpus 12",
+                         "--gpus: found \"12\", allowed: a whole number from 1 to 8");
+    expect_refused_about("plan --model llama-7b --machine dgx-h100 --gpus 8 --system deepep",
+                         "has no experts");
+    expect_refused_about("plan --machine ascend-910b-cluster --gpus 8 --precision fp8",
+                         "no FP8 units");
+}
+
+TEST_F(PlanCli, SaysWhatWouldFitWhenNothingDoes) {
+    expect_refused_about("plan --gpus 8 --global-batch 16 --sequence 1024 --fix mb=1",
+                         "more than it has; 16 GPUs would do: ");
+    expect_refused_about(
+        "plan --gpus 8 --global-batch 16 --sequence 1024 --fix mb=1 --machine dgx-h100",
+        "8 GPUs of this machine would not do either");
+}
+
+}  // namespace

@@ -1,0 +1,256 @@
+// Does the search of parallel layouts find what timing every one of them finds, does it keep to
+// what is fixed, and do its bounds hold?
+#include "error_of.hpp"
+#include "plan/search/families.hpp"
+#include "plan/search/least_memory.hpp"
+
+#include <moehub/plan.hpp>
+#include <moehub/presets.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+namespace moehub {
+namespace {
+
+TrainingRun run_of(const std::string& model, const std::string& machine, int gpus, int batch) {
+    TrainingRun run;
+    run.model = load_model(model);
+    run.machine = training_machine(load_machine(machine), gpus);
+    run.trainer = load_trainer("megatron-26.04");
+    run.sequence = 4096;
+    run.global_batch = batch;
+    return run;
+}
+
+/// A few narrow layers of Mixtral on one node with little memory.
+TrainingRun small_run() {
+    TrainingRun run = run_of("mixtral-8x7b", "dgx-h100", 8, 32);
+    run.model.layers = 8;
+    run.model.hidden = 1024;
+    run.sequence = 1024;
+    run.machine.gpu.hbm_capacity = Bytes{16'000'000'000};
+    return run;
+}
+
+/// Latent attention, dense layers first, multi-token prediction.
+TrainingRun latent_run() {
+    TrainingRun run = run_of("deepseek-v2-lite", "dgx-h100", 8, 32);
+    run.model.layers = 9;
+    run.model.mtp_layers = 1;
+    run.sequence = 1024;
+    run.machine.gpu.hbm_capacity = Bytes{16'000'000'000};
+    return run;
+}
+
+std::vector<std::string> texts_of(const std::vector<TrainingStep>& steps) {
+    std::vector<std::string> texts;
+    for (const TrainingStep& step : steps) texts.push_back(to_text(step.layout));
+    return texts;
+}
+
+void expect_as_brute_force(const TrainingRun& run, PlanOptions options) {
+    options.exact = false;
+    const Plan pruned = plan_training(run, options);
+    options.prune = false;
+    const Plan all = plan_training(run, options);
+    EXPECT_EQ(pruned.layouts + pruned.refused, all.layouts + all.refused);
+    EXPECT_EQ(all.timed, all.layouts);
+    EXPECT_LT(pruned.timed, all.timed);
+    EXPECT_GT(all.too_large, 0u);
+    ASSERT_FALSE(all.best.empty());
+    EXPECT_EQ(texts_of(pruned.best), texts_of(all.best));
+    EXPECT_EQ(texts_of(pruned.front), texts_of(all.front));
+    EXPECT_EQ(texts_of(pruned.systems), texts_of(all.systems));
+    for (std::size_t i = 0; i < all.best.size(); ++i) {
+        EXPECT_TRUE(all.best[i].fits);
+        EXPECT_EQ(pruned.best[i].seconds, all.best[i].seconds);
+    }
+}
+
+TEST(PlanSearch, FindsWhatTimingAllFinds) {
+    expect_as_brute_force(small_run(), {.fixed = "mb=1", .systems = {"deepep", "all-to-all"}});
+    expect_as_brute_force(latent_run(), {.fixed = "mb=1,sharding=zero1"});
+    TrainingRun dense = run_of("llama-7b", "dgx-h100", 8, 32);
+    dense.sequence = 2048;
+    expect_as_brute_force(dense, {});
+}
+
+TEST(PlanSearch, SameOnAnyNumberOfThreads) {
+    const Plan one = plan_training(small_run(), {.fixed = "mb=1", .exact = false, .threads = 1});
+    const Plan four = plan_training(small_run(), {.fixed = "mb=1", .exact = false, .threads = 4});
+    EXPECT_EQ(texts_of(one.best), texts_of(four.best));
+    EXPECT_EQ(texts_of(one.front), texts_of(four.front));
+    EXPECT_EQ(one.timed, four.timed);
+    EXPECT_EQ(one.too_large, four.too_large);
+}
+
+TEST(PlanSearch, ListsInOrder) {
+    const Plan plan = plan_training(small_run(), {.fixed = "mb=1", .top = 5});
+    ASSERT_EQ(plan.best.size(), 5u);
+    for (std::size_t i = 0; i < plan.best.size(); ++i) {
+        EXPECT_FALSE(plan.best[i].stages.empty()) << "simulated exactly";
+        if (i > 0) {
+            EXPECT_LE(plan.best[i - 1].seconds, plan.best[i].seconds);
+        }
+    }
+    EXPECT_EQ(plan.front.front().seconds, plan.best.front().seconds);
+    for (std::size_t i = 1; i < plan.front.size(); ++i) {
+        EXPECT_LT(plan.front[i - 1].seconds, plan.front[i].seconds);
+        EXPECT_GT(plan.front[i - 1].memory.sum(), plan.front[i].memory.sum());
+    }
+}
+
+/// Layouts of one family differ in recomputation and offload alone: one of each is enough.
+TEST(PlanSearch, ListsEachFamilyOnce) {
+    const Plan plan = plan_training(small_run(), {.top = 30, .exact = false});
+    std::vector<ParallelLayout> families;
+    for (const TrainingStep& step : plan.best) {
+        ParallelLayout family = step.layout;
+        family.recompute = {};
+        family.offload = {};
+        EXPECT_EQ(std::count(families.begin(), families.end(), family), 0) << to_text(family);
+        families.push_back(family);
+    }
+}
+
+TEST(PlanSearch, MoreMemoryNeverFewerLayouts) {
+    TrainingRun run = small_run();
+    std::size_t before = 0;
+    double seconds = 1e9;
+    for (const Bytes capacity : {6, 8, 16, 80}) {
+        run.machine.gpu.hbm_capacity = capacity * 1'000'000'000;
+        const Plan plan =
+            plan_training(run, {.fixed = "mb=1,sharding=zero1", .exact = false, .prune = false});
+        EXPECT_GE(plan.layouts - plan.too_large, before) << capacity;
+        before = plan.layouts - plan.too_large;
+        if (plan.best.empty()) continue;
+        EXPECT_LE(plan.best.front().seconds, seconds) << capacity;
+        seconds = plan.best.front().seconds;
+    }
+    EXPECT_GT(before, 0u);
+}
+
+TEST(PlanSearch, KeepsWhatIsFixed) {
+    const std::string fixed = "tp=2,pp=2,ep=4,mb=2,sharding=zero2,recompute=norms,offload=none";
+    const Plan plan = plan_training(small_run(), {.fixed = fixed, .exact = false});
+    ASSERT_FALSE(plan.best.empty());
+    for (const TrainingStep& step : plan.best)
+        EXPECT_EQ(to_text(parse_parallel_layout(fixed, step.layout)), to_text(step.layout));
+}
+
+TEST(PlanSearch, TakesFixedValuesThatItWouldNotTry) {
+    TrainingRun run = small_run();
+    run.machine.gpu.hbm_capacity = Bytes{80'000'000'000};
+    run.global_batch = 24;  // micro-batches of 3 are none of 1, 2, 4, 8
+    const Plan plan = plan_training(run, {.fixed = "mb=3,tp=1,ep=8", .exact = false});
+    ASSERT_FALSE(plan.best.empty());
+    EXPECT_EQ(plan.best.front().layout.micro_batch, 3);
+    const Plan recomputed =
+        plan_training(run, {.fixed = "recompute=attention,tp=1,mb=1,ep=8", .exact = false});
+    EXPECT_TRUE(recomputed.best.front().layout.recompute.attention);
+}
+
+TEST(PlanSearch, SaysWhyNoLayoutIsLeft) {
+    const auto refused = [](const std::string& fixed) {
+        return error_of([&] { plan_training(small_run(), {.fixed = fixed}); });
+    };
+    EXPECT_EQ(refused("tp=3"), "tp·cp·pp = 3 does not divide 8 GPUs");
+    EXPECT_NE(refused("pp=16"), "accepted");
+    EXPECT_NE(refused("ep=3"), "accepted");
+    EXPECT_NE(refused("mb=64"), "accepted");
+    EXPECT_NE(refused("vpp=2,pp=1"), "accepted");
+    EXPECT_NE(refused("sharding=fsdp,pp=2"), "accepted");
+    EXPECT_NE(refused("tpp=2"), "accepted");
+    EXPECT_NE(refused("system=deepep,etp=2,ep=2"), "accepted") << "deepep keeps experts whole";
+}
+
+TEST(PlanSearch, ListsTheNearestWhenNothingFits) {
+    TrainingRun run = run_of("mixtral-8x22b", "h100-cluster", 8, 16);
+    run.sequence = 1024;
+    const PlanOptions options{.fixed = "mb=1", .top = 3, .exact = false};
+    const Plan plan = plan_training(run, options);
+    EXPECT_TRUE(plan.best.empty());
+    EXPECT_TRUE(plan.front.empty());
+    EXPECT_EQ(plan.too_large, plan.layouts);
+    ASSERT_EQ(plan.nearest.size(), 3u);
+    for (std::size_t i = 0; i < 3; ++i) {
+        EXPECT_FALSE(plan.nearest[i].fits);
+        if (i > 0) {
+            EXPECT_LE(plan.nearest[i - 1].memory.sum(), plan.nearest[i].memory.sum());
+        }
+    }
+    const std::string remedy = what_would_fit(run, options, load_machine("h100-cluster"));
+    EXPECT_TRUE(remedy.starts_with("16 GPUs would do: ")) << remedy;
+}
+
+TEST(PlanSearch, SaysWhatWouldFitWithoutFixedKeys) {
+    const TrainingRun run = run_of("mixtral-8x7b", "dgx-h100", 8, 16);
+    const PlanOptions options{.fixed = "ep=1,etp=1,tp=1,pp=1,sharding=none", .exact = false};
+    ASSERT_TRUE(plan_training(run, options).best.empty());
+    const std::string remedy = what_would_fit(run, options, run.machine);
+    EXPECT_TRUE(remedy.starts_with("without " + options.fixed + " it would: ")) << remedy;
+}
+
+TEST(PlanSearch, HasTheBestOfEachSystem) {
+    const std::vector<std::string> systems{"all-to-all", "deepep"};
+    const Plan plan =
+        plan_training(small_run(), {.fixed = "ep=8,mb=1", .systems = systems, .top = 2});
+    ASSERT_EQ(plan.systems.size(), 2u);
+    EXPECT_EQ(plan.systems[0].layout.system, "all-to-all");
+    EXPECT_EQ(plan.systems[1].layout.system, "deepep");
+}
+
+/// All members of some families.
+TEST(PlanSearch, BoundsHold) {
+    for (const TrainingRun& run : {small_run(), latent_run()}) {
+        const PlanOptions options;
+        const std::vector<ParallelLayout> families = layout_families(run, options);
+        const std::vector<Saving> all = savings(run, fixed_keys(options));
+        TrainingClock clock(run);
+        std::size_t compared = 0;
+        for (std::size_t f = 0; f < families.size(); f += 331) {
+            double first = 0;
+            for (const Saving& saving : all) {
+                ParallelLayout layout = families[f];
+                layout.recompute = saving.recompute;
+                layout.offload = saving.offload;
+                if (layout.etp > 1 || !why_not(run, layout).empty()) continue;
+                const TrainingStep step = clock.step(layout);
+                const double least = clock.least_seconds(layout);
+                EXPECT_LE(least_memory(run, layout), step.memory.sum() * (1 + 1e-12))
+                    << to_text(layout);
+                EXPECT_LE(least, step.seconds * (1 + 1e-3)) << to_text(layout);
+                EXPECT_GT(least, 0.3 * step.seconds) << to_text(layout);
+                if (first == 0) first = least;
+                EXPECT_GE(least, first) << to_text(layout);
+                ++compared;
+            }
+        }
+        EXPECT_GT(compared, 100u);
+    }
+}
+
+TEST(PlanSearch, EnumeratesWhatIsAllowed) {
+    const TrainingRun run = latent_run();
+    std::size_t refused = 0;
+    const std::vector<ParallelLayout> families = layout_families(run, {});
+    for (const ParallelLayout& family : families) refused += why_not(run, family).empty() ? 0 : 1;
+    EXPECT_LT(refused, families.size() / 10);
+}
+
+TEST(PlanSearch, RankCorrelation) {
+    EXPECT_EQ(rank_correlation({1, 2, 3}, {10, 20, 30}), 1);
+    EXPECT_EQ(rank_correlation({1, 2, 3}, {3, 2, 1}), -1);
+    EXPECT_NEAR(rank_correlation({1, 2, 3, 4, 5}, {2, 1, 4, 3, 5}), 0.8, 1e-12);  // 1 − 6·4/120
+    EXPECT_NEAR(rank_correlation({1, 2, 2, 4}, {1, 2, 3, 4}), 4.5 / std::sqrt(4.5 * 5), 1e-12);
+    EXPECT_EQ(rank_correlation({1, 1, 1}, {1, 2, 3}), 0);
+    EXPECT_EQ(rank_correlation({1}, {1}), 0);
+    EXPECT_EQ(rank_correlation({}, {}), 0);
+    EXPECT_NE(error_of([] { rank_correlation({1, 2}, {1}); }), "accepted");
+}
+
+}  // namespace
+}  // namespace moehub
