@@ -2,6 +2,7 @@
 /// presets/trainers/*.toml, or a file of the user's own. docs/planning.md says where each number
 /// comes from.
 #pragma once
+#include <moehub/kernel_calls.hpp>
 #include <moehub/units.hpp>
 
 #include <string>
@@ -14,9 +15,10 @@ struct TrainerCosts {
     std::string dispatcher = "all-to-all";  ///< system that moves rows where a layout names none
     std::string overlaps = "none";          ///< of passes, that it runs where a layout names none,
                                             ///< separated by ';': none, 1f1b, dualpipe
-    Ps launch = 0;      ///< of the host, for each operator that is counted, with the smaller ones
-                        ///< around it: views, checks, hooks of autograd
-    double graphs = 0;  ///< share of a layer's operators that CUDA graphs replay
+    Ps launch = 0;  ///< of the host, for each operator that is counted, with the smaller ones
+                    ///< around it: views, checks, hooks of autograd
+    NumberFormat fp8 = NumberFormat::fp8;  ///< its recipe: fp8 (a scale a tensor), fp8-block
+    double graphs = 0;                     ///< share of a layer's operators that CUDA graphs replay
     double tensor = 1;  ///< of the rate that kernels reach alone, what products keep in a long
                         ///< run: clocks under the power limit, kernels beside them
     double memory = 1;  ///< the same of kernels that move bytes
@@ -37,8 +39,7 @@ struct TrainerSpec {
     bool parameters_overlap = true;  ///< they are gathered while the first forward pass runs
     double fsdp_overlap = 1;         ///< of a layer's time, what hides the gathering of weights
     bool fp8_rows = false;           ///< rows travel to experts in FP8 where these compute in it
-    int micro_batch = 0;        ///< that published runs had where they do not say; 0: not known
-    double gradient_bytes = 4;  ///< of one on its way: fp32 or bf16
+    double gradient_bytes = 4;       ///< of one on its way: fp32 or bf16
     double kept_gradient_bytes = 4;  ///< of one that micro-batches add to
     double state_bytes = 12;         ///< of the optimizer, a weight: master copy and two moments
     int micro_batch = 0;  ///< sequences, where a published run names none; 0: the planner's choice

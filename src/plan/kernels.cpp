@@ -38,7 +38,7 @@ double TrainingKernels::alone(const Product& shape, NumberFormat format) const {
 }
 
 double TrainingKernels::product(const Product& shape, bool bf16) const {
-    return alone(shape, fp8_ && !bf16 ? NumberFormat::fp8 : NumberFormat::bf16) / costs_.tensor;
+    return alone(shape, fp8_ && !bf16 ? costs_.fp8 : NumberFormat::bf16) / costs_.tensor;
 }
 
 double TrainingKernels::memory_of_gradients(double weights) const {
@@ -52,9 +52,10 @@ double TrainingKernels::gradient(const Product& shape, bool bf16) const {
 
 double TrainingKernels::grouped(const Product& each, double count, bool gradients) const {
     const double one = gradients ? gradient(each) : product(each);
-    const double start = library_ != nullptr ? to_seconds(fp8_ ? library_->gemm_fp8.start
-                                                               : library_->gemm_bf16.start)
-                                             : to_seconds(gpu_.kernels.gemm_start);
+    const double start =
+        library_ != nullptr
+            ? to_seconds(gemm_of(*library_, fp8_ ? costs_.fp8 : NumberFormat::bf16).start)
+            : to_seconds(gpu_.kernels.gemm_start);
     // Experts follow one another without a launch between them.
     return start + count * std::max(one - start / costs_.tensor, 0.0);
 }

@@ -58,7 +58,9 @@ double attention_kept(const TrainingRun& run, const ParallelLayout& l) {
 double ffn_kept(const TrainingRun& run, const ParallelLayout& l, double ffn) {
     const Model& m = run.model;
     const double up = (m.gated ? 2 : 1) * ffn;
-    return l.recompute.experts ? 0 : up + (l.recompute.activations ? 0 : ffn);
+    // In FP8 what an activation is computed from again is kept in FP8.
+    const bool narrow = run.precision != NumberFormat::bf16 && l.recompute.activations;
+    return l.recompute.experts ? 0 : (narrow ? 0.5 : 1) * up + (l.recompute.activations ? 0 : ffn);
 }
 
 }  // namespace
