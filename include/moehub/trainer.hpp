@@ -19,9 +19,10 @@ struct TrainerCosts {
                     ///< around it: views, checks, hooks of autograd
     NumberFormat fp8 = NumberFormat::fp8;  ///< its recipe: fp8 (a scale a tensor), fp8-block
     double graphs = 0;                     ///< share of a layer's operators that CUDA graphs replay
-    double tensor = 1;  ///< of the rate that kernels reach alone, what products keep in a long
-                        ///< run: clocks under the power limit, kernels beside them
-    double memory = 1;  ///< the same of kernels that move bytes
+    double tensor = 1;      ///< of the rate that kernels reach alone, what products keep in a long
+                            ///< run: clocks under the power limit, kernels beside them
+    double fp8_tensor = 0;  ///< the same of products in FP8; 0: as tensor
+    double memory = 1;      ///< the same of kernels that move bytes
 };
 
 struct TrainerSpec {

@@ -20,6 +20,7 @@ Fields cost_fields(TrainerCosts& c) {
          "recipe of FP8: fp8 (a scale a tensor), fp8-block"},
         {"graphs", &c.graphs, number, {0, 1}, "of a layer's operators, replayed by CUDA graphs"},
         {"tensor", &c.tensor, number, {0.01, 2}, "of kernels' rate alone, in a long run"},
+        {"fp8_tensor", &c.fp8_tensor, number, {0, 2}, "the same in FP8; 0: as tensor"},
         {"memory", &c.memory, number, {0.01, 2}, "the same of kernels that move bytes"},
     };
 }

@@ -38,7 +38,8 @@ double TrainingKernels::alone(const Product& shape, NumberFormat format) const {
 }
 
 double TrainingKernels::product(const Product& shape, bool bf16) const {
-    return alone(shape, fp8_ && !bf16 ? costs_.fp8 : NumberFormat::bf16) / costs_.tensor;
+    if (!fp8_ || bf16) return alone(shape, NumberFormat::bf16) / costs_.tensor;
+    return alone(shape, costs_.fp8) / (costs_.fp8_tensor > 0 ? costs_.fp8_tensor : costs_.tensor);
 }
 
 double TrainingKernels::memory_of_gradients(double weights) const {
