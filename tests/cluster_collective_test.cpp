@@ -218,6 +218,15 @@ TEST(ClusterCollective, a_part_of_a_long_call_tells_the_whole) {
     EXPECT_NEAR(static_cast<double>(ring.bytes_up), all, 0.001 * all);
 }
 
+TEST(ClusterCollective, a_long_ring_of_small_nodes_is_not_faster_than_its_nics) {
+    const Machine machine = cluster("h100-cluster", 1024);
+    const auto ring = run_collective(
+        machine, make(machine, Op::reduce_scatter, Algorithm::automatic, 16384 * kMiB));
+    EXPECT_EQ(ring.part, "64 of 1023 steps on 9 of 128 nodes");
+    EXPECT_LT(ring.bus_bandwidth, 8 * machine.nic.bandwidth);
+    EXPECT_GT(ring.bus_bandwidth, 0.45 * 8 * machine.nic.bandwidth);
+}
+
 TEST(ClusterCollective, auto_chooses_as_nccl_does) {
     const auto chosen = [](const char* name, int gpus, Op op, Bytes bytes) {
         const Machine machine = cluster(name, gpus);

@@ -20,6 +20,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 
 namespace moehub {
 namespace {
@@ -27,26 +28,29 @@ namespace {
 using Op = Collective::Op;
 using Algorithm = Collective::Algorithm;
 
-constexpr double kWhole = 0.05;           // of the usual length of calls that are run as a whole
+constexpr std::uint32_t kFewSteps = 32;   // of a ring, that tell the rest
+constexpr double kWhole = 0.002;          // of the usual length of calls that are run as a whole
 constexpr Bytes kTrain = Bytes{1} << 19;  // parts are megabytes; switches add up smaller ones
 constexpr int kFewNodes = 8;              // of a ring with one member each
 constexpr int kExchangeGpus = 32;
 constexpr int kTreeNodes = 4;
 constexpr Bytes kFewBytes = Bytes{1} << 16;
-constexpr double kLinearPart = 4 << 20;  // bytes of a GPU
+constexpr int kSmallNode = 32;            // GPUs
+constexpr double kLinearPart = 32 << 20;  // bytes of a GPU
 
 Bytes whole_bytes(double bytes) {
     return std::max<Bytes>(1, static_cast<Bytes>(bytes + 0.5));
 }
 
-double run_on(const Machine& part, Op op, Algorithm algorithm, double bytes) {
+double run_on(const Machine& part, Op op, Algorithm algorithm, double bytes,
+              std::optional<sim::Protocol> protocol = {}) {
     Collective what;
     what.op = op;
     what.algorithm = algorithm;
     what.gpus = part.gpus();
     what.bytes = whole_bytes(bytes);
     if (op != Op::all_reduce) what.train = kTrain;
-    return to_seconds(sim::run_collective(part, what, kWhole).time);
+    return to_seconds(sim::run_collective(part, what, {kWhole, kFewSteps, protocol}).time);
 }
 
 double ring_of_nodes(const Machine& machine, Op op, int nodes, double bytes) {
@@ -90,9 +94,20 @@ double tree_seconds(const Machine& machine, GroupShape shape, double bytes) {
     return of_nodes(kTreeNodes, bytes) + std::max(0.0, level) * (levels - known);
 }
 
-bool takes_tree(const Machine& part, double bytes) {
-    const auto gpus = static_cast<std::uint32_t>(part.gpus());
-    return sim::choose(part, gpus, {Op::all_reduce, whole_bytes(bytes)}).in_switch;
+sim::NcclChoice choice_of(const Machine& part, Op op, double bytes) {
+    return sim::choose(part, static_cast<std::uint32_t>(part.gpus()), {op, whole_bytes(bytes)});
+}
+
+/// What LL128 takes between nodes was fitted to racks of 72, and holds there. On nodes of 8 NCCL's
+/// estimate of it is far better than that, and it would be taken up to gigabytes.
+bool knows_better(const Machine& machine, const sim::NcclChoice& choice) {
+    return choice.protocol == sim::Protocol::ll128 && machine.gpus_per_node <= kSmallNode;
+}
+
+double ring_seconds(const Machine& part, Op op, double bytes, bool simple_too) {
+    const double time = run_on(part, op, Algorithm::automatic, bytes);
+    if (!simple_too) return time;
+    return std::min(time, run_on(part, op, Algorithm::automatic, bytes, sim::Protocol::simple));
 }
 
 }  // namespace
@@ -103,9 +118,10 @@ double group_seconds(const Machine& machine, Op op, GroupShape shape, double byt
     if (machine.topology == NodeTopology::mesh) return mesh_seconds(machine, op, shape, bytes);
     if (shape.per_node == 1) return ring_of_nodes(machine, op, shape.nodes, bytes);
     const Machine part = machine_of(machine, shape);
-    const bool large = shape.nodes > kTreeNodes;
-    if (op == Op::all_reduce && large && takes_tree(part, bytes))
-        return tree_seconds(machine, shape, bytes);
+    if (shape.nodes == 1) return run_on(part, op, Algorithm::automatic, bytes);
+    const sim::NcclChoice choice = choice_of(part, op, bytes);
+    if (!choice.in_switch) return ring_seconds(part, op, bytes, knows_better(machine, choice));
+    if (shape.nodes > kTreeNodes) return tree_seconds(machine, shape, bytes);
     return run_on(part, op, Algorithm::automatic, bytes);
 }
 

@@ -6,10 +6,11 @@ namespace moehub {
 
 /// Seconds, of bytes as nccl-tests counts them; 0 for a group of one. `machine` is the whole one.
 ///
-/// NCCL's choice: rings, in-switch sums, NVLS trees; no SHARP. On a mesh what HCCL does: everyone
-/// to everyone inside a node, then rings of a NIC each between nodes, each with its share.
+/// NCCL's choice: rings, in-switch sums, NVLS trees; no SHARP. Rings between nodes of up to 32 GPUs
+/// by Simple where that is faster than LL128. On a mesh what HCCL does: everyone to everyone inside
+/// a node, then rings of a NIC each between nodes, each with its share.
 ///
-/// Simulated as a whole are rings of up to 64 GPUs, or of 8 nodes with one member each, and
+/// Simulated as a whole are rings of some 32 GPUs, or of 8 nodes with one member each, and
 /// exchanges and trees of 4 nodes or so. Beyond, steps that are all alike are counted on: see the
 /// source.
 double group_seconds(const Machine& machine, Collective::Op op, GroupShape shape, double bytes);

@@ -23,6 +23,9 @@ Machine machine_of(const Machine& machine, GroupShape shape) {
     part.nodes = shape.nodes;
     part.max_gpus = 0;
     part.nccl.net_rings = std::min(machine.nccl.net_rings, shape.per_node);
+    // Other groups' packets are elsewhere: a leaf's uplinks are those of all its nodes.
+    if (part.leaf_uplinks == 0)
+        part.leaf_uplinks = machine.leaf_nodes > 0 ? machine.leaf_nodes : machine.nodes;
     const bool mesh = machine.topology == NodeTopology::mesh;
     if (mesh && shape.per_node > 1)
         part.link.bandwidth *= static_cast<double>(shape.per_node - 1) /

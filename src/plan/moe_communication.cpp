@@ -17,9 +17,10 @@
 namespace moehub {
 namespace {
 
-constexpr std::int64_t kTableTokens = 1024;   // of a GPU
+constexpr std::int64_t kTableTokens = 4096;   // of a GPU
 constexpr std::int64_t kTableRows = 1 << 18;  // of all GPUs
 constexpr std::int64_t kExactRows = 1 << 19;
+constexpr int kSomeExperts = 16;  // of a GPU
 constexpr std::int64_t kLeastTokens = 16;
 constexpr std::int64_t kFewerTimes = 4;
 
@@ -54,19 +55,32 @@ LayerOptions options_of(const MoeCase& one) {
     return options;
 }
 
-/// Where nothing travels and experts are asked for alike, GPUs do not know how many they are: as
-/// few of them, with their experts, as have enough for a token.
-MoeCase smaller_group(MoeCase one, Model& model) {
-    int ep = 1;
+/// Where nothing travels and experts are asked for alike, GPUs do not know how many they are, and
+/// many experts take a multiple of what some do.
+struct SmallLayer {
+    MoeCase one;
+    Model model;
+    double times = 1;  ///< that it takes the time
+};
+
+/// As few GPUs, with their experts, as have enough of them for a token; of one GPU's many experts
+/// some, with their tokens.
+SmallLayer smaller(const MoeCase& one, const Model& model) {
+    SmallLayer small{one, model};
     const auto serves = [&](int ranks) {
         return one.ep % ranks == 0 && model.experts * ranks % one.ep == 0 &&
                model.experts / one.ep * ranks >= model.top_k;
     };
-    while (ep < one.ep && !serves(ep)) ++ep;
-    model.experts = model.experts * ep / one.ep;
-    model.expert_groups = model.top_groups = 1;
-    one.ep = ep;
-    return one;
+    for (small.one.ep = 1; small.one.ep < one.ep && !serves(small.one.ep);) ++small.one.ep;
+    small.model.experts = model.experts * small.one.ep / one.ep;
+    small.model.expert_groups = small.model.top_groups = 1;
+    while (small.one.ep == 1 && small.model.experts % 2 == 0 && small.one.tokens % 2 == 0 &&
+           small.model.experts / 2 >= std::max(kSomeExperts, model.top_k)) {
+        small.model.experts /= 2;
+        small.one.tokens /= 2;
+        small.times *= 2;
+    }
+    return small;
 }
 
 double seconds_of(const LayerInput& input, const SystemSpec& system, const LayerOptions& options) {
@@ -113,11 +127,11 @@ double MoeTimes::ideal(const MoeCase& one) {
     MoeCase key = one;
     key.system.clear();
     return ideals_.get(key, [&] {
-        Model model = model_;
         const bool alike = routing_.shares == RoutingSpec::Shares::uniform;
-        const MoeCase group = alike ? smaller_group(one, model) : one;
-        const LayerInput input = input_of(machine_, model, routing_, group);
-        return seconds_of(input, system_of("ideal", one.fp8), options_of(group));
+        const SmallLayer small = alike ? smaller(one, model_) : SmallLayer{one, model_};
+        const LayerInput input = input_of(machine_, small.model, routing_, small.one);
+        const LayerOptions options = options_of(small.one);
+        return small.times * seconds_of(input, system_of("ideal", one.fp8), options);
     });
 }
 

@@ -1,5 +1,4 @@
 #include "sim/collective/long_call.hpp"
-#include "sim/collective/nccl.hpp"
 
 #include <moehub/collective.hpp>
 #include <moehub/error.hpp>
@@ -177,17 +176,17 @@ CollectiveResult run_part(const Machine& machine, const Collective& what,
 }  // namespace
 
 CollectiveResult run_collective(const Machine& machine, const Collective& collective) {
-    return sim::run_collective(machine, collective, 1);
+    return sim::run_collective(machine, collective, sim::CallOptions{});
 }
 
 CollectiveResult sim::run_collective(const Machine& machine, const Collective& collective,
-                                     double whole) {
+                                     const CallOptions& options) {
     check(machine);
     refuse_if_impossible(machine, collective);
     const auto run = [&](const Machine& of, const sim::PartOfCall& part) {
         return run_part(of, collective, part);
     };
-    CollectiveResult result = sim::run_long_call(machine, collective, whole, run);
+    CollectiveResult result = sim::run_long_call(machine, collective, options, run);
     result.bus_bandwidth = bus_bandwidth(collective, result.time);
     result.chosen = chosen_for(machine, collective);
     return result;

@@ -9,8 +9,6 @@
 //     time = time of 2m waves + (time of 2m − time of m) · (waves − 2m) / m.
 #include "sim/collective/long_call.hpp"
 
-#include "sim/collective/nccl.hpp"
-
 #include <cmath>
 
 #include <fmt/format.h>
@@ -22,7 +20,6 @@ using Algorithm = Collective::Algorithm;
 
 constexpr double kMostParts = 2e6;       // of rings, over all GPUs
 constexpr double kMostBytes = 80e9;      // through all GPUs' pipelines
-constexpr std::uint32_t kFewSteps = 64;  // of a ring, at least
 constexpr Bytes kLongTrain = 1 << 19;    // of a ring's parts, often a megabyte each
 constexpr Bytes kWavesBytes = 1 << 30;   // about, that are enough
 constexpr Bytes kCollnetUnit = 1 << 26;  // whole chunks of every chain
@@ -30,6 +27,10 @@ constexpr Bytes kCollnetUnit = 1 << 26;  // whole chunks of every chain
 PartOfCall whole_call(const Collective& what) {
     const CollectiveCall call{what.bytes, what.algorithm, what.element};
     return {[=](Communicator& all, GpuId gpu) { return run_call(all, gpu, what.op, call); }};
+}
+
+PartOfCall ring_call(const NcclCall& call, Bytes train = 0) {
+    return {[=](Communicator& all, GpuId gpu) { return protocol_ring(all, gpu, call); }, train};
 }
 
 /// What `more` of `unit` add to two results that differ by one.
@@ -53,11 +54,10 @@ Machine few_nodes_of(const Machine& machine, std::uint32_t rounds, std::uint32_t
     return few;
 }
 
-/// A call, and how long one may be that is simulated as a whole: as a share of the usual.
 struct LongCall {
     const Machine& machine;
     const Collective& what;
-    double whole;
+    const CallOptions& options;
 };
 
 CollectiveResult ring_by_steps(const LongCall& long_call, Protocol protocol, const RunPart& run) {
@@ -68,15 +68,14 @@ CollectiveResult ring_by_steps(const LongCall& long_call, Protocol protocol, con
     const std::uint32_t steps = rounds * (n - 1);
     const auto node = static_cast<std::uint32_t>(machine.gpus_per_node);
     const double parts = static_cast<double>(steps) * n * machine.nccl.net_rings;
-    const std::uint32_t few = node * ((kFewSteps + node - 1) / node);
-    if (parts <= long_call.whole * kMostParts || steps <= few)
-        return run(machine, whole_call(what));
+    const std::uint32_t few = node * ((long_call.options.few_steps + node - 1) / node);
+    NcclCall call{what.op, what.bytes, what.element, protocol};
+    if (parts <= long_call.options.whole * kMostParts || steps <= few)
+        return run(machine, ring_call(call));
     const Machine nodes = few_nodes_of(machine, rounds, few);
-    NcclCall call{what.op, part(what.bytes, n - 1, n) * nodes.gpus(), what.element, protocol};
+    call.bytes = part(what.bytes, n - 1, n) * nodes.gpus();
     call.most_steps = few;
-    const CollectiveResult some = run(
-        nodes,
-        {[=](Communicator& all, GpuId gpu) { return protocol_ring(all, gpu, call); }, kLongTrain});
+    const CollectiveResult some = run(nodes, ring_call(call, kLongTrain));
     CollectiveResult none;
     none.time = machine.nccl.start + machine.nccl.blocks + machine.nccl.net_start;
     CollectiveResult result = counted_on(none, some, static_cast<double>(steps) / few - 1);
@@ -94,7 +93,7 @@ CollectiveResult pipeline_by_waves(const LongCall& long_call, Bytes wave, const 
     const Collective& what = long_call.what;
     const Bytes waves = what.bytes / wave;
     const Bytes half = std::clamp<Bytes>(kWavesBytes / 2 / wave, 4, 16);
-    if (static_cast<double>(what.bytes) * what.gpus < long_call.whole * kMostBytes ||
+    if (static_cast<double>(what.bytes) * what.gpus < long_call.options.whole * kMostBytes ||
         waves <= 2 * half)
         return run(machine, whole_call(what));
     const auto run_waves = [&](Bytes many) {
@@ -112,9 +111,9 @@ CollectiveResult pipeline_by_waves(const LongCall& long_call, Bytes wave, const 
 
 }  // namespace
 
-CollectiveResult run_long_call(const Machine& machine, const Collective& what, double whole,
-                               const RunPart& run) {
-    const LongCall long_call{machine, what, whole};
+CollectiveResult run_long_call(const Machine& machine, const Collective& what,
+                               const CallOptions& options, const RunPart& run) {
+    const LongCall long_call{machine, what, options};
     const bool several = machine.nodes > 1;
     const auto heads = static_cast<std::uint32_t>(several ? machine.gpus_per_node : what.gpus);
     const Bytes wave = waves_of(machine, heads, what.bytes).bytes * heads;
@@ -126,9 +125,9 @@ CollectiveResult run_long_call(const Machine& machine, const Collective& what, d
     if (!chosen) return run(machine, whole_call(what));
     const auto gpus = static_cast<std::uint32_t>(what.gpus);
     const NcclChoice choice = choose(machine, gpus, {what.op, what.bytes, what.element});
-    if (choice.in_switch) return pipeline_by_waves(long_call, wave, run);
+    if (choice.in_switch && !options.protocol) return pipeline_by_waves(long_call, wave, run);
     if (!several) return run(machine, whole_call(what));
-    return ring_by_steps(long_call, choice.protocol, run);
+    return ring_by_steps(long_call, options.protocol.value_or(choice.protocol), run);
 }
 
 }  // namespace moehub::sim

@@ -2,9 +2,10 @@
 /// gigabytes pass a pipeline in hundreds of equal waves. A part of them is simulated, packet by
 /// packet as ever, and the rest is counted from it; the result says so (docs/collectives.md).
 #pragma once
-#include "sim/collective/communicator.hpp"
+#include "sim/collective/nccl.hpp"
 
 #include <functional>
+#include <optional>
 
 namespace moehub::sim {
 
@@ -19,13 +20,18 @@ using RunPart = std::function<CollectiveResult(const Machine&, const PartOfCall&
 
 Process run_call(Communicator& all, GpuId gpu, Collective::Op op, CollectiveCall call);
 
-/// All of a call, or as much as it needs to know the rest. `whole`: how long a call may be that is
-/// simulated as a whole, as a share of the usual.
-CollectiveResult run_long_call(const Machine& machine, const Collective& what, double whole,
-                               const RunPart& run);
+struct CallOptions {
+    double whole = 1;  ///< how long a call may be that is simulated as a whole: of the usual
+    std::uint32_t few_steps = 64;      ///< of a ring that tell the rest, at least
+    std::optional<Protocol> protocol;  ///< of a ring between nodes, instead of NCCL's choice
+};
 
-/// moehub::run_collective for those who ask for many: the sooner a part of a call tells the rest,
-/// the less is simulated.
-CollectiveResult run_collective(const Machine& machine, const Collective& collective, double whole);
+/// All of a call, or as much as it needs to know the rest.
+CollectiveResult run_long_call(const Machine& machine, const Collective& what,
+                               const CallOptions& options, const RunPart& run);
+
+/// moehub::run_collective for those who ask for many, or know better than NCCL.
+CollectiveResult run_collective(const Machine& machine, const Collective& collective,
+                                const CallOptions& options);
 
 }  // namespace moehub::sim
