@@ -117,7 +117,7 @@ TEST(TrainingRuns, NotesAndRoutingReachTheRun) {
     EXPECT_FALSE(training_run(parsed(with(small_run(), {{"note", "no MTP; old"}})), trainer).mtp);
     EXPECT_EQ(training_run(parsed(small_run()), trainer).routing, "balanced");
     EXPECT_EQ(training_run(parsed(with(small_run(), {{"routing", ""}})), trainer).routing,
-              "normal:0.25");
+              "lognormal:0.25");
     trainer.imbalance = 0;
     EXPECT_EQ(training_run(parsed(with(small_run(), {{"routing", ""}})), trainer).routing,
               "balanced");

@@ -47,8 +47,8 @@ struct TrainerSpec {
     double passes = 0;    ///< further passes over a layer's rows (hidden wide), each way:
                           ///< copies and casts that no kernel fuses
     double row_passes = 0;  ///< the same over rows of experts
-    double imbalance = 0;   ///< standard deviation of experts' shares where routing is not
-                            ///< forced to be balanced, of an even share
+    double imbalance = 0;   ///< of experts' shares where routing is not forced to be balanced:
+                            ///< log-normal, with this standard deviation of the logarithm
     Ps step_host = 0;       ///< of a step: data, logging, norms of gradients
     TrainerCosts hopper;    ///< also for cards of other generations
     TrainerCosts blackwell;

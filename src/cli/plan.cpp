@@ -1,6 +1,7 @@
 #include "cli/commands.hpp"
 #include "cli/output.hpp"
 #include "cli/plan_arguments.hpp"
+#include "cli/plan_rank.hpp"
 #include "report/progress.hpp"
 #include "report/table.hpp"
 
@@ -53,13 +54,21 @@ void explain(const PlanArguments& arguments, const PlanCase& what) {
 }
 
 void execute(const PlanArguments& arguments) {
+    require_search(arguments.shapes);
+    if (arguments.rank)
+        return rank_runs_command({*arguments.rank, arguments.json, arguments.output});
     require_writable(arguments.output);
     const PlanCase what = load_plan(arguments);
     if (arguments.explain) return explain(arguments, what);
     const PlanOptions options = search_options(arguments, what);
+    const bool colour = arguments.output.empty() && wants_colour(stdout);
+    if (arguments.shapes.search_model)
+        return put(search_shapes_text(arguments.shapes,
+                                      {what.run, what.fixed, what.systems, options.top,
+                                       options.threads, arguments.json, colour}),
+                   arguments.output);
     const Plan plan = search(what, options);
     if (plan.best.empty()) throw InputError(nothing_fits(what, options, plan));
-    const bool colour = arguments.output.empty() && wants_colour(stdout);
     put(arguments.json ? to_json(what, plan) : plan_text(what, plan, colour), arguments.output);
 }
 
@@ -76,7 +85,11 @@ Command plan_command() {
         "\\\n      --global-batch 2048\n"
         "  moehub plan --fix tp=2,pp=8 --precision fp8\n"
         "  moehub plan --system deepep,moe-hub,dysharp\n"
-        "  moehub plan --explain tp=2,pp=8,ep=8",
+        "  moehub plan --explain tp=2,pp=8,ep=8\n"
+        "  moehub plan --rank validation/published_training.csv\n"
+        "  moehub plan --model pangu-ultra-moe --machine ascend-910b-cluster --gpus 6144 "
+        "\\\n      --trainer mindspeed --global-batch 6144 --search-model "
+        "--params 718e9±5% --active 39e9±5%",
         [arguments] { execute(*arguments); },
     };
 }

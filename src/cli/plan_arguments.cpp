@@ -53,7 +53,7 @@ std::string routing_of(const std::string& text) {
 }  // namespace
 
 std::vector<Option> plan_options(PlanArguments& a) {
-    return {
+    std::vector<Option> options = {
         {"--model", &a.model, "preset or TOML file (moehub list models)", "M"},
         {"--machine", &a.machine, "preset or TOML file (moehub list machines)", "M"},
         {"--gpus", &a.gpus, "how many train", "N"},
@@ -79,6 +79,14 @@ std::vector<Option> plan_options(PlanArguments& a) {
          "one layout in full, keys as --fix has them; what is not named is 1, zero1 or none",
          "LAYOUT",
          {.excludes = {"--top", "--fix", "--system"}}},
+        {"--rank",
+         &a.rank,
+         "published runs, as validation/published_training.csv has them: do predicted and published "
+         "orders of layouts agree?",
+         "FILE",
+         {.excludes = {"--model", "--machine", "--gpus", "--sequence", "--global-batch",
+                       "--precision", "--trainer", "--system", "--routing", "--fix", "--top",
+                       "--explain", "--no-mtp", "--set", "--threads", "--search-model"}}},
         {"--no-mtp", &a.no_mtp, "train without multi-token prediction where the model has it"},
         {"--set", &a.settings,
          "change a machine's value; as model.KEY a model's, as trainer.KEY a trainer's; repeatable",
@@ -87,6 +95,8 @@ std::vector<Option> plan_options(PlanArguments& a) {
         {"--json", &a.json, "print JSON; times in seconds, sizes in bytes"},
         {"-o,--output", &a.output, "write to this file instead", "FILE"},
     };
+    for (Option& option : shape_options(a.shapes)) options.push_back(std::move(option));
+    return options;
 }
 
 PlanCase load_plan(const PlanArguments& arguments) {

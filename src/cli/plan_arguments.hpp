@@ -1,6 +1,7 @@
 /// What `moehub plan` is asked.
 #pragma once
 #include "cli/command.hpp"
+#include "cli/plan_shapes.hpp"
 #include "report/plan_report.hpp"
 
 #include <optional>
@@ -23,6 +24,8 @@ struct PlanArguments {
     std::string fixed;
     std::string top = "10";
     std::optional<std::string> explain;
+    std::optional<std::string> rank;
+    ShapeArguments shapes;
     std::optional<std::string> threads;
     std::vector<std::string> settings;
     bool no_mtp = false;

@@ -2,7 +2,6 @@
 
 #include "report/progress.hpp"
 #include "report/shape_report.hpp"
-#include "report/table.hpp"
 
 #include <moehub/error.hpp>
 
@@ -28,7 +27,9 @@ std::vector<Option> shape_options(ShapeArguments& arguments) {
     return {
         {"--search-model", &arguments.search_model,
          "search the model's shape as well: --model is the base, with its attention and "
-         "vocabulary"},
+         "vocabulary",
+         {},
+         {.excludes = {"--explain"}}},
         {"--params", &arguments.params,
          "with --search-model: parameters, such as 718e9±5% or 718e9+-5%; without: the base's ± 5 "
          "%",
@@ -64,7 +65,7 @@ std::string search_shapes_text(const ShapeArguments& arguments, const ShapeReque
     options.progress = [&](std::size_t done, std::size_t all) { progress.update(done, all); };
     const ShapeSearch found = search_shapes(request.run, options);
     if (request.json) return shape_json(found, options, request.run);
-    return shape_text(found, options, request.run, wants_colour(stdout));
+    return shape_text(found, options, request.run, request.bold);
 }
 
 }  // namespace moehub

@@ -26,6 +26,7 @@ struct ShapeRequest {
     std::size_t top = 10;
     int threads = 0;
     bool json = false;
+    bool bold = false;  ///< titles
 };
 
 /// --search-model, --params, --active, --shapes. `arguments` outlives the parsing.

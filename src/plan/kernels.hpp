@@ -43,6 +43,8 @@ class TrainingKernels {
 
     /// Of the host, for each operator that no graph replays.
     double launch() const { return launch_; }
+    /// Of the host, for one that none could replay.
+    double eager_launch() const { return to_seconds(costs_.launch); }
 
   private:
     double alone(const Product& shape, NumberFormat format) const;

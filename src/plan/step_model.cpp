@@ -10,13 +10,28 @@ namespace moehub {
 namespace {
 
 constexpr double kBf16 = 2;  ///< bytes
+/// Operators that a host issues for a pass through a piece of a pipeline: messages received and
+/// sent, buffers, the schedule itself.
+constexpr double kPieceOperators = 10;
+
+/// By how much the host is late in a pass through a piece with its messages: what its units leave
+/// it hides a part of them.
+double late_with_messages(const UnitCounts& counts, const UnitTimes& times,
+                          PassTime UnitTime::*pass, double messages) {
+    double spare = 0;
+    for (std::size_t u = 0; u < kUnits; ++u) {
+        const PassTime& one = times[u].*pass;
+        spare += counts[u] * std::max(0.0, one.device() - one.issue);
+    }
+    return std::max(0.0, messages - spare);
+}
 
 /// A piece's forward beside another micro-batch's backward: rows travel while kernels run, which
 /// have fewer SMs meanwhile.
-double pair_of(const UnitCounts& counts, const UnitTimes& times, int sms) {
+double pair_of(const UnitCounts& counts, const UnitTimes& times, int sms, double messages) {
     double all = 0;
     double alone = 0;
-    double issue = 0;
+    double issue = messages;
     int held = 0;
     for (std::size_t u = 0; u < kUnits; ++u) {
         const UnitTime& one = times[u];
@@ -110,8 +125,15 @@ StepModel::Pieces StepModel::pieces_of(const ParallelLayout& layout, const UnitT
             run_.gpus() / layout.pp, kBf16 * static_cast<double>(tokens.own()) * run_.model.hidden,
             exact);
     const double host = run_.machine.gpu.host_bandwidth;
+    const double messages = layout.pp > 1 ? kPieceOperators * kernels_.eager_launch() : 0;
     for (const UnitCounts& counts : pieces.counts) {
         PieceTime time;
+        const double late_forward =
+            late_with_messages(counts, times, &UnitTime::forward, messages);
+        const double late_backward =
+            late_with_messages(counts, times, &UnitTime::backward, messages);
+        time.forward = late_forward;
+        time.backward = late_backward;
         double kept = 0;
         for (std::size_t u = 0; u < kUnits; ++u) {
             time.forward += counts[u] * times[u].forward.seconds();
@@ -123,7 +145,7 @@ StepModel::Pieces StepModel::pieces_of(const ParallelLayout& layout, const UnitT
         time.pair = layout.overlap == PassOverlap::none
                         ? time.forward + time.backward
                         : std::min(time.forward + time.backward,
-                                   pair_of(counts, times, run_.machine.gpu.sms));
+                                   pair_of(counts, times, run_.machine.gpu.sms, 2 * messages));
         // Out while the pass runs, in again before the way back.
         const double out = std::max(0.0, kept / host - time.forward);
         const double in = std::max(0.0, kept / host - time.backward);
@@ -131,6 +153,7 @@ StepModel::Pieces StepModel::pieces_of(const ParallelLayout& layout, const UnitT
         time.backward += in;
         time.pair += out + in;
         pipeline.times.push_back(time);
+        pieces.late.push_back(late_forward + late_backward);
     }
     return pieces;
 }
@@ -149,9 +172,13 @@ TrainingStep StepModel::step(const ParallelLayout& layout, bool exact) {
     StepParts& parts = step.parts;
     const auto stages = static_cast<std::size_t>(layout.pp);
     const bool dual = layout.overlap == PassOverlap::dualpipe;
-    for (std::size_t i = busiest; i < pieces.counts.size(); i += stages)
-        add_parts(parts, pieces.counts[i], times, dual ? batches / 2 : batches);
-    if (dual) add_parts(parts, pieces.counts[stages - 1 - busiest], times, batches / 2);
+    const double each = dual ? batches / 2 : batches;
+    const auto add_piece = [&](std::size_t piece) {
+        add_parts(parts, pieces.counts[piece], times, each);
+        parts.host += each * pieces.late[piece];
+    };
+    for (std::size_t i = busiest; i < pieces.counts.size(); i += stages) add_piece(i);
+    if (dual) add_piece(stages - 1 - busiest);
     // What overlap hides is the exchange of rows; what offloading adds is the rest.
     const double difference = run.busy[busiest] - parts.sum();
     if (difference < 0)

@@ -34,6 +34,7 @@ class StepModel {
     struct Pieces {
         std::vector<UnitCounts> counts;  ///< in the order of the model
         PipelineInput pipeline;
+        std::vector<double> late;  ///< of each, both ways: what its host is late with messages
     };
     using ShareKey = std::tuple<std::int64_t, int, int, int>;
 

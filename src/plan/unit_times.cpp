@@ -176,7 +176,8 @@ void StepModel::exchange_rows(const ParallelLayout& layout, UnitTimes& times, bo
         const MoeCommunication moe = communication_->moe(one, exact);
         way.ep = moe.exposed;
         way.ep_alone = std::min(moe.alone, moe.exposed);
-        way.imbalance = beyond * (share * (pass == Pass::forward ? 1 : 2) + moe.exposed);
+        // Of compute alone: rows are simulated as unevenly as they are routed.
+        way.imbalance = beyond * share * (pass == Pass::forward ? 1 : 2);
         way.work.operators += kExchangeOperators;
         time.sms = moe.sms;
     }

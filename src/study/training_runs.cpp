@@ -138,7 +138,7 @@ TrainingRun training_run(const PublishedRun& row, const TrainerSpec& trainer) {
     run.routing = row.routing;
     if (run.routing.empty())
         run.routing =
-            trainer.imbalance > 0 ? fmt::format("normal:{}", trainer.imbalance) : "balanced";
+            trainer.imbalance > 0 ? fmt::format("lognormal:{}", trainer.imbalance) : "balanced";
     run.mtp = row.note.find("no MTP") == std::string::npos;
     check(run);
     return run;
