@@ -23,8 +23,8 @@ struct PlanOptions {
     bool exact = true;     ///< false: by tables alone
     bool prune = true;     ///< false: every layout is timed, whatever its bound
     int threads = 0;       ///< 0: as many as there are cores
-    /// Called now and then with (layouts looked at, layouts in all), by one thread at a time. May
-    /// be empty.
+    /// Called now and then with how much is done, of how much, by one thread at a time. May be
+    /// empty.
     std::function<void(std::size_t, std::size_t)> progress = {};
 };
 

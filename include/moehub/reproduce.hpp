@@ -195,4 +195,8 @@ Reproduction reproduce_cais(const ReproduceOptions& options = {});
 std::vector<NamedFigure> moetuner_figures();
 Reproduction reproduce_moetuner(const ReproduceOptions& options = {});
 
+/// The same of the Pangu Ultra MoE paper: its training runs, technique by technique.
+std::vector<NamedFigure> pangu_figures();
+Reproduction reproduce_pangu(const ReproduceOptions& options = {});
+
 }  // namespace moehub

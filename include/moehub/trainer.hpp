@@ -43,6 +43,7 @@ struct TrainerSpec {
     double gradient_bytes = 4;       ///< of one on its way: fp32 or bf16
     double kept_gradient_bytes = 4;  ///< of one that micro-batches add to
     double state_bytes = 12;         ///< of the optimizer, a weight: master copy and two moments
+    std::string recompute = {};      ///< as a layout's, where a run names none; empty: any
     int micro_batch = 0;  ///< sequences, where a published run names none; 0: the planner's choice
     double passes = 0;    ///< further passes over a layer's rows (hidden wide), each way:
                           ///< copies and casts that no kernel fuses

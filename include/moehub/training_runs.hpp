@@ -6,7 +6,7 @@
 /// fastest that fits. How other cells are read:
 ///   - `etp` empty: the same as tp.
 ///   - `global_batch` empty: kMicroBatches of a pipeline.
-///   - `micro_batch` empty: the trainer's, where it names one.
+///   - `micro_batch`, `recompute` empty: the trainer's, where it names one.
 ///   - `routing` empty: experts' shares differ as the trainer's `imbalance` says.
 ///   - `dispatcher` empty: the trainer's. Where GPUs share experts (etp above 1), rows move as
 ///     Megatron's own all-to-all does (megatron-te): other dispatchers know whole experts alone.

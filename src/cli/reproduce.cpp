@@ -37,6 +37,8 @@ constexpr Paper kPapers[] = {
      "docs/reproduction/cais.md", cais_figures, reproduce_cais},
     {"moetuner", "MoETuner, balanced expert placement (arXiv 2502.06643)",
      "docs/reproduction/moetuner.md", moetuner_figures, reproduce_moetuner},
+    {"pangu", "Pangu Ultra MoE, model and layout by simulation, on Ascend NPUs (arXiv 2505.04519)",
+     "docs/reproduction/pangu.md", pangu_figures, reproduce_pangu},
 };
 
 struct Request {

@@ -47,6 +47,7 @@ Fields fields_of(TrainerSpec& t) {
         {"gradient_bytes", &t.gradient_bytes, number, {1, 4}, "of a gradient on its way"},
         {"kept_gradient_bytes", &t.kept_gradient_bytes, number, {1, 4}, "of one that is added to"},
         {"state_bytes", &t.state_bytes, number, {2, 12}, "of the optimizer, a weight"},
+        {"recompute", &t.recompute, text, {}, "where a run names none; empty: any"},
         {"micro_batch", &t.micro_batch, count, {0, 65536}, "where a run names none; 0: any"},
         {"passes", &t.passes, number, {0, 1000}, "further ones over a layer's rows, each way"},
         {"row_passes", &t.row_passes, number, {0, 1000}, "the same over rows of experts"},

@@ -61,12 +61,23 @@ double TrainingKernels::grouped(const Product& each, double count, bool gradient
     return start + count * std::max(one - start / costs_.tensor, 0.0);
 }
 
+double TrainingKernels::attention(const AttentionShape& shape, bool forward) const {
+    const std::array<std::int64_t, 5> key{shape.batch, shape.heads, shape.keys, shape.window,
+                                          forward};
+    const auto [found, is_new] = attention_.try_emplace(key);
+    if (is_new)
+        found->second = (forward ? attention_forward_seconds(gpu_, shape)
+                                 : attention_backward_seconds(gpu_, shape)) /
+                        costs_.tensor;
+    return found->second;
+}
+
 double TrainingKernels::attention_forward(const AttentionShape& shape) const {
-    return attention_forward_seconds(gpu_, shape) / costs_.tensor;
+    return attention(shape, true);
 }
 
 double TrainingKernels::attention_backward(const AttentionShape& shape) const {
-    return attention_backward_seconds(gpu_, shape) / costs_.tensor;
+    return attention(shape, false);
 }
 
 double TrainingKernels::stream(double read, double written) const {

@@ -1,12 +1,14 @@
 /// Seconds of a training step's kernels on one card, at the rates that the trainer keeps over a
-/// long run.
+/// long run. For one thread: what was asked is kept.
 #pragma once
 #include "sim/gpu/attention.hpp"
 
 #include <moehub/kernel_library.hpp>
 #include <moehub/training.hpp>
 
+#include <array>
 #include <cstdint>
+#include <map>
 
 namespace moehub {
 
@@ -49,6 +51,7 @@ class TrainingKernels {
   private:
     double alone(const Product& shape, NumberFormat format) const;
     double memory_of_gradients(double weights) const;
+    double attention(const AttentionShape& shape, bool forward) const;
 
     const Gpu& gpu_;
     const TrainerSpec& trainer_;
@@ -56,6 +59,9 @@ class TrainingKernels {
     const KernelLibrary* library_ = nullptr;  ///< none: PyTorch's
     bool fp8_ = false;
     double launch_ = 0;
+    /// By sequences, heads, keys, window and direction: thousands of blocks are dealt out for each,
+    /// and layouts ask again.
+    mutable std::map<std::array<std::int64_t, 5>, double> attention_;
 };
 
 }  // namespace moehub

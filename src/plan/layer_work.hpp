@@ -61,7 +61,7 @@ LayerWork experts_work(const WorkContext& context, const TokenShare& tokens,
                        const ExpertShare& share);
 LayerWork embedding_work(const WorkContext& context, const TokenShare& tokens);
 LayerWork head_work(const WorkContext& context, const TokenShare& tokens);
-/// What multi-token prediction adds to a layer and a head: two norms and a matrix that joins them.
+/// What multi-token prediction adds to a layer: two norms and a matrix that joins them.
 LayerWork joining_work(const WorkContext& context, const TokenShare& tokens);
 
 }  // namespace moehub

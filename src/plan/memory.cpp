@@ -173,7 +173,7 @@ StepMemory memory_of(const TrainingRun& run, const ParallelLayout& layout,
             plain.recompute = {};
             memory.buffers += activations_of(run, plain, m.experts > 0 ? Unit::moe : Unit::dense);
         }
-        const bool head = count_of(counts, Unit::head) + count_of(counts, Unit::mtp) > 0;
+        const bool head = count_of(counts, Unit::head) > 0;
         memory.workspace = kOwn + (head ? kLogits * gathered * m.vocab / layout.tp : 0);
         memory.margin = kMargin * memory.sum();
         if (memory.sum() > largest) {

@@ -20,7 +20,9 @@ namespace {
 constexpr std::int64_t kTableTokens = 4096;   // of a GPU
 constexpr std::int64_t kTableRows = 1 << 18;  // of all GPUs
 constexpr std::int64_t kExactRows = 1 << 19;
-constexpr int kSomeExperts = 16;  // of a GPU
+constexpr std::int64_t kLargeRows = 1 << 17;  // of large groups, whose rows cross many wires
+constexpr int kLargeGroup = 64;               // GPUs; of larger ones less is simulated
+constexpr int kSomeExperts = 16;              // of a GPU
 constexpr std::int64_t kLeastTokens = 16;
 constexpr double kBf16 = 2;  // bytes
 constexpr std::int64_t kFewerTimes = 4;
@@ -106,7 +108,8 @@ std::size_t MoeCaseHash::operator()(const MoeCase& one) const {
         hash ^= hash >> 29;
     };
     mix(one.ep * std::int64_t{65536} + one.etp);
-    mix(one.tokens * 8 + (one.fp8_rows ? 4 : 0) + (one.fp8 ? 2 : 0) + (one.pass == Pass::backward ? 1 : 0));
+    mix(one.tokens * 8 + (one.fp8_rows ? 4 : 0) + (one.fp8 ? 2 : 0) +
+        (one.pass == Pass::backward ? 1 : 0));
     return hash;
 }
 
@@ -122,8 +125,9 @@ MoeTimes::MoeTimes(Machine machine, Model model, const std::string& routing)
       routing_(parse_routing(routing == "balanced" ? "uniform" : routing)) {}
 
 std::int64_t MoeTimes::affordable(const MoeCase& one, std::int64_t rows) const {
-    const std::int64_t of_a_token = std::int64_t{one.ep} * one.etp * std::max(1, model_.top_k);
-    return std::max(kLeastTokens, rows / of_a_token);
+    const std::int64_t gpus = std::int64_t{one.ep} * one.etp;
+    const std::int64_t most = gpus > kLargeGroup ? std::min(rows, kLargeRows) : rows;
+    return std::max(kLeastTokens, most / (gpus * std::max(1, model_.top_k)));
 }
 
 double MoeTimes::ideal(const MoeCase& one) {

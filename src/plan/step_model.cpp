@@ -128,8 +128,7 @@ StepModel::Pieces StepModel::pieces_of(const ParallelLayout& layout, const UnitT
     const double messages = layout.pp > 1 ? kPieceOperators * kernels_.eager_launch() : 0;
     for (const UnitCounts& counts : pieces.counts) {
         PieceTime time;
-        const double late_forward =
-            late_with_messages(counts, times, &UnitTime::forward, messages);
+        const double late_forward = late_with_messages(counts, times, &UnitTime::forward, messages);
         const double late_backward =
             late_with_messages(counts, times, &UnitTime::backward, messages);
         time.forward = late_forward;

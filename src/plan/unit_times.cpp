@@ -32,6 +32,11 @@ UnitTime from(const LayerWork& work) {
     return time;
 }
 
+/// Logits of the model and of its multi-token prediction.
+int heads_of(const TrainingRun& run) {
+    return 1 + (run.mtp ? run.model.mtp_layers : 0);
+}
+
 UnitTime& at(UnitTimes& times, Unit unit) {
     return times[static_cast<std::size_t>(unit)];
 }
@@ -121,7 +126,10 @@ UnitTimes StepModel::unit_times(const ParallelLayout& layout, bool exact) {
         exchange_rows(layout, times, exact);
     }
     at(times, Unit::embedding) = from(end(tokens, Unit::embedding));
-    at(times, Unit::head) = from(end(tokens, Unit::head));
+    // Multi-token prediction's logits are computed where the others are, as Megatron does.
+    LayerWork heads = end(tokens, Unit::head);
+    for (int i = 1; i < heads_of(run_); ++i) heads += end(tokens, Unit::head);
+    at(times, Unit::head) = from(heads);
     share_tensors(layout, times, exact);
     share_context(layout, times, exact);
     if (recompute.all)
@@ -143,15 +151,10 @@ UnitTimes StepModel::unit_times(const ParallelLayout& layout, bool exact) {
         }
     UnitTime& mtp = at(times, Unit::mtp);
     mtp = at(times, run_.model.experts > 0 ? Unit::moe : Unit::dense);
-    const UnitTime& head = at(times, Unit::head);
     const LayerWork& joined = end(tokens, Unit::mtp);
     mtp.forward.work += joined.forward;
     mtp.backward.work += joined.backward;
-    mtp.forward.work += head.forward.work;
-    mtp.backward.work += head.backward.work;
-    mtp.forward.tp += head.forward.tp;
-    mtp.backward.tp += head.backward.tp;
-    mtp.gradients += joined.gradients + head.gradients;
+    mtp.gradients += joined.gradients;
     return times;
 }
 
@@ -217,8 +220,8 @@ void StepModel::share_tensors(const ParallelLayout& layout, UnitTimes& times, bo
     }
     at(times, Unit::embedding).forward.tp += scatter;
     at(times, Unit::embedding).backward.tp += gather;
-    at(times, Unit::head).forward.tp += gather;
-    at(times, Unit::head).backward.tp += scatter;
+    at(times, Unit::head).forward.tp += heads_of(run_) * gather;
+    at(times, Unit::head).backward.tp += heads_of(run_) * scatter;
 }
 
 /// Keys and values go round the ring of GPUs that share a sequence while each attends to those that

@@ -147,6 +147,7 @@ TrainingRun training_run(const PublishedRun& row, const TrainerSpec& trainer) {
 std::string fixed_layout(const PublishedRun& run, const TrainerSpec& trainer) {
     auto cells = run.cells;
     if (trainer.micro_batch > 0) cells.emplace("mb", std::to_string(trainer.micro_batch));
+    if (!trainer.recompute.empty()) cells.emplace("recompute", trainer.recompute);
     if (ways(run, "etp") > 1) cells["system"] = kSharedExperts;
     std::string text;
     for (const auto& [key, cell] : cells)

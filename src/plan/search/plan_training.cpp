@@ -11,7 +11,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <span>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -56,13 +58,12 @@ class Search {
 
     Plan run() {
         const std::vector<ParallelLayout> families = promising_first(clock_.run(), options_);
+        simulate_exchanges(families);
         std::size_t size = kFirstRound;
         for (std::size_t begin = 0; begin < families.size(); begin += size) {
             if (begin > 0) size = std::min(2 * size, kLargestRound);
             look_at({families.data() + begin, std::min(size, families.size() - begin)});
-            if (options_.progress)
-                options_.progress(std::min(begin + size, families.size()) * savings_.size(),
-                                  families.size() * savings_.size());
+            report(std::min(begin + size, families.size()), families.size(), 1);
         }
         if (plan_.layouts == 0) throw InputError(reason_for_none());
         add_finalists(clocks_, options_, record_, plan_);
@@ -70,16 +71,48 @@ class Search {
     }
 
   private:
+    /// Half of the time goes to exchanges, half to layouts, more or less.
+    void report(std::size_t done, std::size_t all, std::size_t half) const {
+        constexpr std::size_t kHalf = 500;
+        if (options_.progress) options_.progress(half * kHalf + kHalf * done / all, 2 * kHalf);
+    }
+
+    /// Every exchange of rows once, the largest first: families would ask for the same one at the
+    /// same time, and wait for it.
+    void simulate_exchanges(const std::vector<ParallelLayout>& families) {
+        std::map<std::tuple<int, int, std::string>, ParallelLayout> exchanges;
+        for (const ParallelLayout& one : families) {
+            const std::tuple key(-one.ep * one.etp, one.etp, one.system);
+            if (!exchanges.contains(key) && why_not(clock_.run(), one).empty())
+                exchanges.emplace(key, one);
+        }
+        std::vector<ParallelLayout> layouts;
+        for (const auto& [_, layout] : exchanges) layouts.push_back(layout);
+        run_parallel(
+            layouts.size(),
+            [&](std::size_t i) {
+                clocks_.with_clock([&](TrainingClock& clock) {
+                    try {
+                        clock.least_seconds(layouts[i]);
+                    } catch (const InputError&) {  // those that ask for it are refused
+                    }
+                });
+            },
+            {.threads = options_.threads,
+             .progress = [&](std::size_t done, std::size_t all) { report(done, all, 0); }});
+    }
+
     void look_at(std::span<const ParallelLayout> families) {
         std::vector<FamilyResult> results(families.size());
         const FamilySearch search{savings_, record_, options_.prune};
         const std::size_t pieces = (families.size() + kTogether - 1) / kTogether;
         run_parallel(pieces,
                      [&](std::size_t piece) {
-                         TrainingClock own = clock_;
                          const std::size_t end = std::min(families.size(), (piece + 1) * kTogether);
-                         for (std::size_t i = piece * kTogether; i < end; ++i)
-                             results[i] = search.look_at(families[i], own);
+                         clocks_.with_clock([&](TrainingClock& clock) {
+                             for (std::size_t i = piece * kTogether; i < end; ++i)
+                                 results[i] = search.look_at(families[i], clock);
+                         });
                      },
                      {.threads = options_.threads, .progress = {}});
         for (const FamilyResult& result : results) take(result);

@@ -4,6 +4,7 @@
 ///
 /// Thousands of shapes are timed in a second, as their communication is that of the base model by
 /// bytes: within 4 % of a clock of their own, for half to twice the base's experts and choices.
+#include "plan/search/families.hpp"
 #include "plan/shapes/rank_shapes.hpp"
 #include "plan/step_model.hpp"
 
@@ -26,26 +27,27 @@ bool cut_alike(const ParallelLayout& one, const ParallelLayout& other) {
 
 /// Keys that say how the model is cut: with them a layout is given, not searched.
 bool is_given(const ShapeSearchOptions& options) {
-    const std::vector<std::string> keys = parallel_keys_of(options.fixed);
-    const auto has = [&](std::string_view key) {
-        return std::find(keys.begin(), keys.end(), key) != keys.end();
-    };
-    return has("tp") && has("pp") && has("ep");
+    const FixedKeys fixed{{}, parallel_keys_of(options.fixed)};
+    return fixed.has("tp") && fixed.has("pp") && fixed.has("ep");
 }
 
-/// The layout that is given, with more and more computed again unless that is given as well: larger
-/// shapes fit with one that smaller ones do without.
+/// The layout that is given, with more and more computed again or in the host's memory unless that
+/// is given as well: larger shapes fit with what smaller ones do without.
 std::vector<ParallelLayout> given_layouts(const ShapeSearchOptions& options) {
-    const std::vector<std::string> keys = parallel_keys_of(options.fixed);
-    ParallelLayout layout = parse_parallel_layout(options.fixed);
+    const FixedKeys fixed{parse_parallel_layout(options.fixed), parallel_keys_of(options.fixed)};
+    ParallelLayout layout = fixed.values;
     if (layout.system.empty() && !options.systems.empty()) layout.system = options.systems.front();
-    std::vector<ParallelLayout> layouts = {layout};
-    if (std::find(keys.begin(), keys.end(), "recompute") != keys.end()) return layouts;
-    layout.recompute = selective_recompute();
-    layouts.push_back(layout);
-    layout.recompute = {};
-    layout.recompute.all = true;
-    layouts.push_back(layout);
+    std::vector<Recompute> recomputes{layout.recompute};
+    if (!fixed.has("recompute")) recomputes = {{}, selective_recompute(), {.all = true}};
+    std::vector<Offload> offloads{layout.offload};
+    if (!fixed.has("offload")) offloads = {{}, {.activations = true}};
+    std::vector<ParallelLayout> layouts;
+    for (const Offload& offload : offloads)
+        for (const Recompute& recompute : recomputes) {
+            layout.recompute = recompute;
+            layout.offload = offload;
+            layouts.push_back(layout);
+        }
     return layouts;
 }
 

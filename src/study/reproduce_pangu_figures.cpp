@@ -1,0 +1,185 @@
+// MFU is tokens/s · FLOPs of a token / peak, with all of attention's scores counted, below the
+// diagonal or not, and multi-token prediction as work: with half of them, both published pairs of
+// MFU and tokens/s would ask for a card that does not exist (presets/gpus/ascend-910b.toml).
+#include "study/reproduce_pangu.hpp"
+
+#include <moehub/presets.hpp>
+#include <moehub/shape_search.hpp>
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+namespace moehub {
+namespace {
+
+constexpr int kBefore = 4096;  // NPUs
+constexpr int kAfter = 6144;
+constexpr int kChosenLayers = 61;
+constexpr int kOtherLayers = 66;
+
+PublishedNumber number(std::string figure, std::string what, NumberKind kind, double paper,
+                       double ours) {
+    PublishedNumber one;
+    one.figure = std::move(figure);
+    one.what = std::move(what);
+    one.kind = kind;
+    one.paper = paper;
+    one.ours = ours;
+    return one;
+}
+
+double thousands_a_second(const TrainingStep& step, int npus) {
+    return step.tokens_per_second * npus * 1e-3;
+}
+
+std::vector<PanguCase> added_in_turn() {
+    PanguTechniques now;
+    std::vector<PanguCase> cases{{"baseline", now, kBefore}};
+    const auto add = [&](const char* name, bool PanguTechniques::*technique) {
+        now.*technique = true;
+        cases.push_back({name, now, kBefore});
+    };
+    add("+ hierarchical all-to-all", &PanguTechniques::hierarchical);
+    add("+ recomputation by operator, swapping", &PanguTechniques::memory);
+    add("+ pipe overlap",
+        &PanguTechniques::overlap);  // whose layers cannot be computed again whole
+    add("+ experts placed by load", &PanguTechniques::placement);
+    cases.push_back({"+ 6,144 NPUs: optimised", now, kAfter});
+    return cases;
+}
+
+std::vector<PanguCase> left_out() {
+    std::vector<PanguCase> cases;
+    const auto add = [&](const char* name, bool PanguTechniques::*technique) {
+        PanguTechniques others = kAllTechniques;
+        others.*technique = false;
+        cases.push_back({name, others, kAfter});
+    };
+    add("optimised without hierarchical all-to-all", &PanguTechniques::hierarchical);
+    add("optimised without pipe overlap", &PanguTechniques::overlap);
+    add("optimised without recomputation by operator, so without overlap",
+        &PanguTechniques::memory);
+    cases.back().techniques.overlap = false;
+    add("optimised without placement", &PanguTechniques::placement);
+    return cases;
+}
+
+FigureTable::Row row_of(const PanguCase& one, const TrainingStep& step) {
+    const StepParts& parts = step.parts;
+    const auto share = [&](double seconds) { return seconds / step.seconds; };
+    return {{one.name, fmt::format("{}", one.npus), name_of(step.layout.recompute),
+             name_of(step.layout.offload)},
+            {step.mfu, thousands_a_second(step, one.npus), share(parts.ep), share(parts.tp),
+             share(parts.recomputed), share(parts.imbalance), share(parts.bubble + parts.pp),
+             share(parts.offload), step.memory.sum() * 1e-9},
+            false};
+}
+
+}  // namespace
+
+FigureResult pangu_parameters_figure() {
+    const Model model = load_model("pangu-ultra-moe");
+    const auto billions = [](std::int64_t count) { return static_cast<double>(count) * 1e-9; };
+    FigureResult result;
+    result.numbers = {
+        number("parameters", "billions", NumberKind::size, 718, billions(parameters(model))),
+        number("parameters", "billions active", NumberKind::size, 39,
+               billions(multiplied_parameters(model)))};
+    return result;
+}
+
+FigureResult pangu_training_figure(PanguRuns& runs) {
+    const TrainingStep& before = runs.step({"", {}, kBefore});
+    const TrainingStep& after = runs.step({"", kAllTechniques, kAfter});
+    FigureResult result;
+    result.numbers = {
+        number("training", "MFU, baseline", NumberKind::share, 0.189, before.mfu),
+        number("training", "MFU, optimised", NumberKind::share, 0.300, after.mfu),
+        number("training", "thousand tokens/s, baseline", NumberKind::size, 610,
+               thousands_a_second(before, kBefore)),
+        number("training", "thousand tokens/s, optimised", NumberKind::size, 1460,
+               thousands_a_second(after, kAfter)),
+    };
+    return result;
+}
+
+FigureResult pangu_techniques_figure(PanguRuns& runs) {
+    FigureTable table{"techniques",
+                      "technique by technique, then the optimised run without each; shares are of "
+                      "the step",
+                      {"run", "NPUs", "recomputed", "in the host's memory"},
+                      {{"MFU", NumberKind::share},
+                       {"thousand tokens/s", NumberKind::size},
+                       {"rows travel", NumberKind::share},
+                       {"TP", NumberKind::share},
+                       {"recomputation", NumberKind::share},
+                       {"imbalance", NumberKind::share},
+                       {"bubble", NumberKind::share},
+                       {"swapping", NumberKind::share},
+                       {"GB", NumberKind::size}},
+                      {},
+                      {"The paper publishes no such table: these are the planner's own.",
+                       "Nothing is swapped where something fits without."}};
+    FigureResult result;
+    double slowest_gain = std::numeric_limits<double>::infinity();
+    double before = 0;
+    for (const PanguCase& one : added_in_turn()) {
+        const TrainingStep& step = runs.step(one);
+        table.rows.push_back(row_of(one, step));
+        if (before > 0 && one.npus == kBefore)
+            slowest_gain = std::min(slowest_gain, step.mfu / before);
+        before = step.mfu;
+    }
+    for (const PanguCase& one : left_out()) table.rows.push_back(row_of(one, runs.step(one)));
+    result.claims = {{"techniques", "each technique raises MFU", slowest_gain >= 1,
+                      fmt::format("the least of them by {:.1f} %", 100 * (slowest_gain - 1)), ""}};
+    result.tables = {std::move(table)};
+    return result;
+}
+
+FigureResult pangu_layers_figure(PanguRuns& runs) {
+    FigureTable table{"layers",
+                      "the same model with other numbers of layers, all else as chosen",
+                      {"layers"},
+                      {{"billions", NumberKind::size},
+                       {"MFU", NumberKind::share},
+                       {"thousand tokens/s", NumberKind::size},
+                       {"against 61 layers", NumberKind::ratio},
+                       {"bubble", NumberKind::share}},
+                      {},
+                      {}};
+    const double chosen = runs.with_layers(kChosenLayers).tokens_per_second;
+    double after = 0;  // with a layer more than chosen
+    Model model = load_model("pangu-ultra-moe");
+    for (int layers = kChosenLayers - 3; layers <= kOtherLayers; ++layers) {
+        const TrainingStep step = runs.with_layers(layers);
+        model.layers = layers;
+        if (layers == kChosenLayers + 1) after = step.tokens_per_second;
+        table.rows.push_back({{fmt::format("{}", layers)},
+                              {static_cast<double>(parameters(model)) * 1e-9, step.mfu,
+                               thousands_a_second(step, kAfter), step.tokens_per_second / chosen,
+                               step.parts.bubble / step.seconds},
+                              false});
+    }
+    const ShapeSearch other = runs.fastest_shape(kOtherLayers);
+    const TimedShape& fastest = other.best.front();
+    table.notes = {
+        fmt::format("The fastest of {} shapes with 66 layers and as many parameters: {}.",
+                    other.timed, to_text_of_shape(fastest.model))};
+    FigureResult result;
+    result.numbers = {number("layers", "tokens/s over the fastest with 66 layers",
+                             NumberKind::ratio, 1.15,
+                             other.base->step.tokens_per_second / fastest.step.tokens_per_second)};
+    result.claims = {{"layers", "61 layers and multi-token prediction fill the pipeline evenly",
+                      after < 0.95 * chosen,
+                      fmt::format("a layer more costs {:.1f} % of tokens/s, {:.1f} % of it work",
+                                  100 * (1 - after / chosen),
+                                  100 * (1 - double{kChosenLayers} / (kChosenLayers + 1))),
+                      ""}};
+    result.tables = {std::move(table)};
+    return result;
+}
+
+}  // namespace moehub
