@@ -62,6 +62,13 @@ class Cli : public testing::Test {
         return file(name);
     }
 
+    /// As the file has it; with MOEHUB_REGENERATE set the file is written first.
+    void expect_golden(const std::string& text, const std::string& path) const {
+        if (std::getenv("MOEHUB_REGENERATE") != nullptr)
+            std::ofstream(path, std::ios::binary) << text;
+        EXPECT_EQ(text, text_of(path)) << path;
+    }
+
     /// Bad input: this one line, code 2, nothing on standard output.
     void expect_refused(const std::string& arguments, const std::string& line) const {
         const auto outcome = moehub(arguments);

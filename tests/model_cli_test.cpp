@@ -31,10 +31,7 @@ class ModelGolden : public ModelCli {
         const Outcome outcome = moehub(arguments);
         EXPECT_EQ(outcome.code, 0) << outcome.err;
         EXPECT_EQ(outcome.err, "");
-        const std::string path = MOEHUB_SOURCE_DIR "/tests/golden/" + name;
-        if (std::getenv("MOEHUB_REGENERATE") != nullptr)
-            std::ofstream(path, std::ios::binary) << outcome.out;
-        EXPECT_EQ(outcome.out, text_of(path)) << "moehub " << arguments;
+        Cli::expect_golden(outcome.out, MOEHUB_SOURCE_DIR "/tests/golden/" + name);
     }
 };
 

@@ -164,6 +164,57 @@ TEST_F(PlanCli, RefusesBadInput) {
                          "no FP8 units");
 }
 
+TEST_F(PlanCli, RanksPublishedRuns) {
+    const std::string runs = file("runs.csv");
+    std::ofstream(runs)
+        << "model,machine,gpus,precision,global_batch,micro_batch,sequence,tp,pp,vpp,cp,ep,etp,"
+           "sharding,dispatcher,routing,overlap,recompute,tokens_per_s_per_gpu,tflops_per_gpu,mfu,"
+           "step_s,source,note\n"
+           "mixtral-8x7b,dgx-h100,8,bf16,32,1,1024,1,1,1,1,8,1,zero1,all-to-all,balanced,none,none,"
+           ",,30,,MoE ModelZoo,\n"
+           "mixtral-8x7b,dgx-h100,8,bf16,32,1,1024,8,1,1,1,1,8,zero1,,balanced,none,none,"
+           ",,10,,MoE ModelZoo,\n"
+           "mixtral-8x7b,dgx-h100,8,bf16,32,1,1024,2,2,1,1,4,1,zero1,all-to-all,balanced,none,none,"
+           ",,20,,MoE ModelZoo,\n";
+    const json ranking = json_of("plan --rank " + runs);
+    ASSERT_EQ(ranking["groups"].size(), 1u);
+    EXPECT_EQ(ranking["groups"][0]["runs"].size(), 3u);
+    EXPECT_EQ(ranking["groups"][0]["pairs"], 3);
+    EXPECT_NE(moehub("plan --rank " + runs).out.find("rank correlation"), std::string::npos);
+    expect_refused_about("plan --rank " + runs + " --gpus 8", "--gpus: found beside --rank");
+    expect_refused_about("plan --rank " + file("none.csv"), "none.csv");
+}
+
+TEST_F(PlanCli, SearchesShapes) {
+    const std::string axes = file("axes.toml");
+    std::ofstream(axes) << "layers = '6..10'\nhidden = '1024, 2048'\n";
+    const std::string search = kSmall + kBatch +
+                               "--fix tp=2,pp=2,ep=4,mb=1 --search-model --params 14e9±80% "
+                               "--active 4e9±90% --shapes " +
+                               axes;
+    const Outcome outcome = moehub(search);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    for (const char* part : {"10 of 10 shapes of the axes", "mixtral-8x7b itself, 8 layers",
+                             "The fastest shape with each value of an axis"})
+        EXPECT_NE(outcome.out.find(part), std::string::npos) << part << "\n" << outcome.out;
+    const json found = json_of(search + " --top 3");
+    EXPECT_EQ(found["best"].size(), 3u);
+    EXPECT_GE(found["best"][0]["tokens_per_second_per_gpu"],
+              found["best"][1]["tokens_per_second_per_gpu"]);
+    expect_refused_about(kSmall + "--params 14e9", "--params: allowed with --search-model only");
+    expect_refused_about(search + " --explain tp=2", "excludes");
+    expect_refused_about(kSmall + kBatch + "--search-model --params 14x9", "--params: ");
+    expect_refused_about(kSmall + kBatch + "--search-model --shapes nowhere", "nowhere");
+}
+
+/// What is printed to the last digit, and so what is simulated.
+TEST_F(PlanCli, PrintsAsTheGoldenPlan) {
+    const Outcome outcome = moehub(kSmall + kBatch + "--fix mb=1,etp=1,sharding=zero1 --top 3");
+    expect_golden(outcome.out, MOEHUB_SOURCE_DIR "/tests/golden/plan.txt");
+    const Outcome one = moehub(kSmall + kBatch + "--explain pp=4,ep=2");
+    expect_golden(one.out, MOEHUB_SOURCE_DIR "/tests/golden/plan_explain.txt");
+}
+
 TEST_F(PlanCli, SaysWhatWouldFitWhenNothingDoes) {
     expect_refused_about("plan --gpus 8 --global-batch 16 --sequence 1024 --fix mb=1",
                          "more than it has; 16 GPUs would do: ");

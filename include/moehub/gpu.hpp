@@ -136,6 +136,7 @@ struct Gpu {
     double hbm_bandwidth = 0;  ///< bytes/s, datasheet
     Bytes hbm_capacity = 0;
     double host_bandwidth = 55e9;  ///< bytes/s to and from the host's memory, each way
+    Bytes host_capacity = 0;       ///< of the host's memory, a GPU's share; 0: not known
     Bytes l2_capacity = 0;
     Kernels kernels;  ///< of PyTorch
     Overheads overheads;

@@ -77,8 +77,8 @@ struct ShapeSearchOptions {
     /// Keys of the parallel layout that are not searched, as parse_parallel_layout takes them.
     std::string fixed;
     std::vector<std::string> systems;  ///< as in PlanOptions
-    /// Parallel layouts that each shape is timed under: the base model's best. 1 where all keys
-    /// are fixed.
+    /// Ways to cut a model that each shape is timed under: those of the base model's best layouts,
+    /// each with more and more recomputation and offloading.
     std::size_t layouts = 8;
     std::size_t top = 10;  ///< shapes to return
     int threads = 0;       ///< 0: as many as there are cores

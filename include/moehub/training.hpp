@@ -145,8 +145,9 @@ struct StepMemory {
     double buffers = 0;    ///< of dispatch, of gathered weights, of pipeline messages
     double workspace = 0;  ///< logits and their gradients, CUDA's and NCCL's own
     double margin = 0;     ///< for fragmentation: a stated share of the above
+    double host = 0;       ///< of the host's memory: what was offloaded
 
-    double sum() const;
+    double sum() const;  ///< of the GPU's
 };
 
 /// One stage's part of a step, for pictures: seconds of one micro-batch.
@@ -165,11 +166,12 @@ struct TrainingStep {
     double mfu = 0;                ///< of the bf16 peak
     StepParts parts;
     StepMemory memory;
-    double capacity = 0;  ///< of a GPU's memory
+    double capacity = 0;       ///< of a GPU's memory
+    double host_capacity = 0;  ///< of the host's, a GPU's share; 0: not known
     bool fits = false;
     std::string limit;  ///< in a few words what the step's time goes to beyond compute
     std::int64_t micro_batches = 0;
-    std::vector<StageTime> stages;  ///< filled by explain() alone
+    std::vector<StageTime> stages;  ///< filled by exact() alone
 
     double tflops() const { return tokens_per_second * flops_per_token / 1e12; }
 };

@@ -26,8 +26,8 @@
 ///
 /// A row of eager_phases holds seven measurements, one for each phase of a layer: seven cases. One
 /// of whole_layers holds three: eager, as a CUDA graph, forward and backward. One of deepep_ll or
-/// deepep_normal holds two. One of training is compared by tokens/s, or else TFLOP/s, MFU in percent
-/// or seconds of a step, whichever is given first.
+/// deepep_normal holds two. One of training is compared by tokens/s, or else TFLOP/s, MFU in
+/// percent or seconds of a step, whichever is given first.
 ///
 /// The error of a row is predicted / measured − 1, a fraction, in the unit of the measurement:
 /// a row that gives a time is compared as time (above 0: predicted slower), a row that gives only

@@ -28,12 +28,15 @@ Plan search(const PlanCase& what, PlanOptions options) {
 /// One line: by how much the smallest misses, and what would do.
 std::string nothing_fits(const PlanCase& what, const PlanOptions& options, const Plan& plan) {
     const TrainingStep& least = plan.nearest.front();
-    const double memory = least.memory.sum();
+    const bool here = least.memory.sum() > least.capacity;
+    const double memory = here ? least.memory.sum() : least.memory.host;
     return fmt::format(
-        "nothing fits: of {} parallel layouts the smallest, {}, takes {} a GPU, {} more than it "
-        "has; {}",
+        "nothing fits: of {} parallel layouts the smallest, {}, takes {} {}, {} more than it has; "
+        "{}",
         grouped(static_cast<std::int64_t>(plan.layouts)), to_text(least.layout), byte_size(memory),
-        byte_size(memory - least.capacity), what_would_fit(what.run, options, what.whole));
+        here ? "a GPU" : "of the host's memory for each GPU",
+        byte_size(memory - (here ? least.capacity : least.host_capacity)),
+        what_would_fit(what.run, options, what.whole));
 }
 
 void explain(const PlanArguments& arguments, const PlanCase& what) {
@@ -55,18 +58,20 @@ void explain(const PlanArguments& arguments, const PlanCase& what) {
 
 void execute(const PlanArguments& arguments) {
     require_search(arguments.shapes);
-    if (arguments.rank)
+    if (arguments.rank) {
+        require_rank_alone(arguments);
         return rank_runs_command({*arguments.rank, arguments.json, arguments.output});
+    }
     require_writable(arguments.output);
     const PlanCase what = load_plan(arguments);
     if (arguments.explain) return explain(arguments, what);
     const PlanOptions options = search_options(arguments, what);
     const bool colour = arguments.output.empty() && wants_colour(stdout);
     if (arguments.shapes.search_model)
-        return put(search_shapes_text(arguments.shapes,
-                                      {what.run, what.fixed, what.systems, options.top,
-                                       options.threads, arguments.json, colour}),
-                   arguments.output);
+        return put(
+            search_shapes_text(arguments.shapes, {what.run, what.fixed, what.systems, options.top,
+                                                  options.threads, arguments.json, colour}),
+            arguments.output);
     const Plan plan = search(what, options);
     if (plan.best.empty()) throw InputError(nothing_fits(what, options, plan));
     put(arguments.json ? to_json(what, plan) : plan_text(what, plan, colour), arguments.output);
@@ -87,9 +92,7 @@ Command plan_command() {
         "  moehub plan --system deepep,moe-hub,dysharp\n"
         "  moehub plan --explain tp=2,pp=8,ep=8\n"
         "  moehub plan --rank validation/published_training.csv\n"
-        "  moehub plan --model pangu-ultra-moe --machine ascend-910b-cluster --gpus 6144 "
-        "\\\n      --trainer mindspeed --global-batch 6144 --search-model "
-        "--params 718e9±5% --active 39e9±5%",
+        "  moehub plan --search-model --params 718e9±5% --active 39e9±5%",
         [arguments] { execute(*arguments); },
     };
 }

@@ -29,6 +29,23 @@ Overrides settings_for(const std::vector<std::string>& settings, std::string_vie
     return found;
 }
 
+/// The run that stands for what is not typed.
+struct Usual {
+    const char* model;
+    const char* machine;
+    const char* gpus;
+    const char* global_batch;
+    const char* trainer;
+};
+constexpr Usual kMixtral{"mixtral-8x22b", "h100-cluster", "128", "256", "megatron-26.04"};
+constexpr Usual kPangu{"pangu-ultra-moe", "ascend-910b-cluster", "6144", "6144", "mindspeed"};
+
+/// "…; without it A, with --search-model B".
+std::string usually(const char* doc, const char* Usual::*key) {
+    return fmt::format("{}; without it {}, with --search-model {}", doc, kMixtral.*key,
+                       kPangu.*key);
+}
+
 Machine part_of(const Machine& whole, const std::string& gpus) {
     const int most = whole.max_gpus > 0 ? whole.max_gpus : whole.gpus();
     return training_machine(whole, static_cast<int>(count_of("--gpus", gpus, {1, most})));
@@ -54,13 +71,17 @@ std::string routing_of(const std::string& text) {
 
 std::vector<Option> plan_options(PlanArguments& a) {
     std::vector<Option> options = {
-        {"--model", &a.model, "preset or TOML file (moehub list models)", "M"},
-        {"--machine", &a.machine, "preset or TOML file (moehub list machines)", "M"},
-        {"--gpus", &a.gpus, "how many train", "N"},
+        {"--model", &a.model, usually("preset or TOML file (moehub list models)", &Usual::model),
+         "M"},
+        {"--machine", &a.machine,
+         usually("preset or TOML file (moehub list machines)", &Usual::machine), "M"},
+        {"--gpus", &a.gpus, usually("how many train", &Usual::gpus), "N"},
         {"--sequence", &a.sequence, "tokens of a sequence; without it the model's", "N"},
-        {"--global-batch", &a.global_batch, "sequences of a step", "N"},
+        {"--global-batch", &a.global_batch, usually("sequences of a step", &Usual::global_batch),
+         "N"},
         {"--precision", &a.precision, "of linear layers and experts", "bf16|fp8"},
-        {"--trainer", &a.trainer, "preset or TOML file (moehub list trainers)", "T"},
+        {"--trainer", &a.trainer,
+         usually("preset or TOML file (moehub list trainers)", &Usual::trainer), "T"},
         {"--system", &a.systems,
          "systems of MoE layers, names or TOML files with commas between; the best layout of each "
          "is shown beside the others'; without it the trainer's dispatcher",
@@ -79,14 +100,11 @@ std::vector<Option> plan_options(PlanArguments& a) {
          "one layout in full, keys as --fix has them; what is not named is 1, zero1 or none",
          "LAYOUT",
          {.excludes = {"--top", "--fix", "--system"}}},
-        {"--rank",
-         &a.rank,
-         "published runs, as validation/published_training.csv has them: do predicted and published "
-         "orders of layouts agree?",
-         "FILE",
-         {.excludes = {"--model", "--machine", "--gpus", "--sequence", "--global-batch",
-                       "--precision", "--trainer", "--system", "--routing", "--fix", "--top",
-                       "--explain", "--no-mtp", "--set", "--threads", "--search-model"}}},
+        {"--rank", &a.rank,
+         "published runs, as validation/published_training.csv has them: do predicted and "
+         "published "
+         "orders of layouts agree? With --json and -o alone",
+         "FILE"},
         {"--no-mtp", &a.no_mtp, "train without multi-token prediction where the model has it"},
         {"--set", &a.settings,
          "change a machine's value; as model.KEY a model's, as trainer.KEY a trainer's; repeatable",
@@ -99,29 +117,57 @@ std::vector<Option> plan_options(PlanArguments& a) {
     return options;
 }
 
+void require_rank_alone(const PlanArguments& a) {
+    const PlanArguments plain;
+    const std::pair<const char*, bool> typed[] = {
+        {"--model", a.model.has_value()},
+        {"--machine", a.machine.has_value()},
+        {"--gpus", a.gpus.has_value()},
+        {"--sequence", a.sequence.has_value()},
+        {"--global-batch", a.global_batch.has_value()},
+        {"--precision", a.precision != plain.precision},
+        {"--trainer", a.trainer.has_value()},
+        {"--system", a.systems.has_value()},
+        {"--routing", a.routing != plain.routing},
+        {"--fix", a.fixed != plain.fixed},
+        {"--top", a.top != plain.top},
+        {"--explain", a.explain.has_value()},
+        {"--no-mtp", a.no_mtp},
+        {"--set", !a.settings.empty()},
+        {"--threads", a.threads.has_value()},
+        {"--search-model", a.shapes.search_model},
+    };
+    for (const auto& [name, is_typed] : typed)
+        if (is_typed)
+            throw InputError(
+                fmt::format("{}: found beside --rank, whose runs say it; allowed: without", name));
+}
+
 PlanCase load_plan(const PlanArguments& arguments) {
+    const Usual& usual = arguments.shapes.search_model ? kPangu : kMixtral;
     PlanCase what;
-    what.model_name = arguments.model;
-    what.machine_name = arguments.machine;
-    what.trainer_name = arguments.trainer;
+    what.model_name = arguments.model.value_or(usual.model);
+    what.machine_name = arguments.machine.value_or(usual.machine);
+    what.trainer_name = arguments.trainer.value_or(usual.trainer);
     what.settings = arguments.settings;
     what.fixed = arguments.fixed;
     TrainingRun& run = what.run;
-    what.whole = load_machine(arguments.machine, settings_for(arguments.settings, ""));
-    run.machine = part_of(what.whole, arguments.gpus);
-    run.model = load_model(arguments.model, settings_for(arguments.settings, kModelPrefix));
-    run.trainer = load_trainer(arguments.trainer, settings_for(arguments.settings, kTrainerPrefix));
+    what.whole = load_machine(what.machine_name, settings_for(arguments.settings, ""));
+    run.machine = part_of(what.whole, arguments.gpus.value_or(usual.gpus));
+    run.model = load_model(what.model_name, settings_for(arguments.settings, kModelPrefix));
+    run.trainer = load_trainer(what.trainer_name, settings_for(arguments.settings, kTrainerPrefix));
     run.sequence = arguments.sequence
                        ? count_of("--sequence", *arguments.sequence, {1, kMostSequence})
                        : run.model.sequence;
-    run.global_batch = count_of("--global-batch", arguments.global_batch, {1, kMostBatch});
+    run.global_batch = count_of(
+        "--global-batch", arguments.global_batch.value_or(usual.global_batch), {1, kMostBatch});
     run.precision = precision_of(arguments.precision);
     run.routing = routing_of(arguments.routing);
     run.mtp = !arguments.no_mtp;
     if (arguments.systems) {
         if (run.model.experts == 0)
             throw InputError(fmt::format("--system: {} has no experts, allowed: without it",
-                                         moehub::quoted(arguments.model)));
+                                         moehub::quoted(what.model_name)));
         what.systems = listed(*arguments.systems);
         check_systems(what.systems);
     }

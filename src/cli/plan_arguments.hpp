@@ -10,15 +10,16 @@
 
 namespace moehub {
 
-/// As typed; text, so that every mistake gets a message of ours.
+/// As typed; text, so that every mistake gets a message of ours. What is not typed is a run of
+/// Mixtral, and of Pangu Ultra MoE where shapes are searched.
 struct PlanArguments {
-    std::string model = "mixtral-8x22b";
-    std::string machine = "h100-cluster";
-    std::string gpus = "128";
+    std::optional<std::string> model;
+    std::optional<std::string> machine;
+    std::optional<std::string> gpus;
     std::optional<std::string> sequence;
-    std::string global_batch = "256";
+    std::optional<std::string> global_batch;
     std::string precision = "bf16";
-    std::string trainer = "megatron-26.04";
+    std::optional<std::string> trainer;
     std::optional<std::string> systems;
     std::string routing = "balanced";
     std::string fixed;
@@ -34,6 +35,9 @@ struct PlanArguments {
 };
 
 std::vector<Option> plan_options(PlanArguments& arguments);
+
+/// Throws InputError when anything is typed beside --rank that its runs say themselves.
+void require_rank_alone(const PlanArguments& arguments);
 
 /// Loads what is named. Throws InputError.
 PlanCase load_plan(const PlanArguments& arguments);

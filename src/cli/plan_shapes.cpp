@@ -25,7 +25,8 @@ ParameterWindow window_of(std::string_view option, const std::optional<std::stri
 
 std::vector<Option> shape_options(ShapeArguments& arguments) {
     return {
-        {"--search-model", &arguments.search_model,
+        {"--search-model",
+         &arguments.search_model,
          "search the model's shape as well: --model is the base, with its attention and "
          "vocabulary",
          {},

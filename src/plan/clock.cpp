@@ -3,6 +3,7 @@
 #include <moehub/error.hpp>
 #include <moehub/training.hpp>
 
+#include <tuple>
 #include <utility>
 
 namespace moehub {
@@ -37,8 +38,12 @@ TrainingClock::TrainingClock(const TrainingClock& other, TrainerSpec trainer)
 TrainingClock::TrainingClock(TrainingRun run, const TrainingClock& other)
     : run_(std::move(run)), tables_(other.tables_) {
     check(run_);
-    if (run_.gpus() != other.run_.gpus() || run_.machine.gpu_name != other.run_.machine.gpu_name ||
-        run_.model.name != other.run_.model.name || run_.routing != other.run_.routing)
+    const auto shape = [](const TrainingRun& one) {
+        const Model& m = one.model;
+        return std::tuple(one.machine.name, one.gpus(), one.routing, m.name, m.hidden, m.experts,
+                          m.top_k, m.expert_ffn);
+    };
+    if (shape(run_) != shape(other.run_))
         throw InputError(
             "clocks share communication of one machine, model and routing: these differ");
     model_ = std::make_unique<StepModel>(run_, tables_->communication);

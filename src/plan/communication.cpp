@@ -51,7 +51,7 @@ struct Communication::State {
         if (shape.gpus() <= 1 || bytes <= 0) return 0;
         // A ring takes the same time to gather as to reduce and scatter: one table for both.
         if (op == Collective::Op::all_gather) op = Collective::Op::reduce_scatter;
-        if (exactly)
+        if (exactly && bytes <= linear_from(shape))  // larger ones go on in a straight line
             return exact.get({op, shape, bytes},
                              [&] { return group_seconds(machine, op, shape, bytes); });
         const auto make = [&] {
@@ -91,6 +91,13 @@ double Communication::message(int distance, double bytes, bool exact) {
     if (leave < 1) time += (1 - leave) * exchange({2, 1});
     if (leave > 0) time += leave * exchange({1, 2});
     return time;
+}
+
+double Communication::ring_step(GpuGroup group, double bytes, bool exact) {
+    if (group.size <= 1 || bytes <= 0) return 0;
+    const bool inside = group.size * group.stride <= state_->machine.gpus_per_node;
+    const GroupShape pair = inside ? GroupShape{2, 1} : GroupShape{1, 2};
+    return state_->seconds(Collective::Op::all_to_all, pair, 2 * bytes, exact);
 }
 
 MoeCommunication Communication::moe(const MoeCase& one, bool exact) {

@@ -40,7 +40,6 @@ struct MoeCommunication {
     /// The layer under the system less the layer with every row in place: rows on their way, and
     /// what the system's kernels do beyond products and activation (permutation, casts, sums).
     double exposed = 0;
-    double idle = 0;   ///< of the layer's time, no kernel ran: rows on their way, waits
     double alone = 0;  ///< dispatch and combine; of systems without such steps as `exposed`
     int sms = 0;       ///< that they hold while they run
 };
@@ -64,6 +63,10 @@ class Communication {
     /// From every GPU to the one `distance` further at once, and as much from another: over NVLink
     /// where both are of one node, else through NICs; where only some leave their node, the mean.
     double message(int distance, double bytes, bool exact = false);
+
+    /// From every GPU of the group to the next one of its ring. What crosses between nodes decides
+    /// where any does: each part passes all of the ring.
+    double ring_step(GpuGroup group, double bytes, bool exact = false);
 
     /// Forward or backward, experts already chosen; 0 when nothing travels. Throws InputError when
     /// the system cannot run it.

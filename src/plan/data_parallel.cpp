@@ -4,7 +4,8 @@
 ///     gather = all-gather of weights, beyond the first micro-batch's forward pass
 ///
 /// at least one layer's worth of each stays exposed: the last gradients are there when the pass
-/// ends. Without sharding one all-reduce does both. Experts have ranks of their own.
+/// ends. Without sharding one all-reduce does both. Experts have ranks of their own. DualPipe's
+/// two copies of a stage's weights exchange both, and share their optimizer states.
 #include "plan/step_model.hpp"
 
 #include <algorithm>
@@ -16,7 +17,7 @@ constexpr double kBf16 = 2;  ///< bytes
 
 /// Of a time, what a pass of so many layers does not hide.
 double beyond(double time, double pass, int layers, bool overlap) {
-    return overlap ? std::max(time / std::max(1, layers), time - pass) : time;
+    return overlap ? std::max(time / std::max(1, layers), time - std::max(0.0, pass)) : time;
 }
 
 int layers_of(const UnitCounts& counts) {
@@ -35,8 +36,8 @@ GpuGroup StepModel::expert_data_group(const ParallelLayout& layout) const {
     return {run_.gpus() / (layout.pp * group), group};
 }
 
-DataParallelTime StepModel::data_parallel(const ParallelLayout& layout, const Pieces& pieces,
-                                          bool exact) {
+DataParallelTime StepModel::data_parallel(const ParallelLayout& layout, const UnitTimes& times,
+                                          const Pieces& pieces, bool exact) {
     using enum Collective::Op;
     const TrainerSpec& trainer = run_.trainer;
     const GpuGroup data = data_group(layout);
@@ -46,23 +47,33 @@ DataParallelTime StepModel::data_parallel(const ParallelLayout& layout, const Pi
                communication_->collective(op, sparse, each * w.experts, exact);
     };
     const auto stages = static_cast<std::size_t>(layout.pp);
+    const bool dual = layout.overlap == PassOverlap::dualpipe;
+    const double copies = dual ? 2 : 1;  // of each stage's weights, which share their states
+    const bool outside = layout.ep * layout.etp > run_.machine.gpus_per_node;
     const auto batches = static_cast<double>(pieces.pipeline.micro_batches);
     DataParallelTime most;
     for (std::size_t stage = 0; stage < stages; ++stage) {
         UnitCounts counts{};
         double forward = 0;
         double backward = 0;
-        for (std::size_t i = stage; i < pieces.counts.size(); i += stages) {
+        const auto add_piece = [&](std::size_t i) {
             for (std::size_t u = 0; u < kUnits; ++u) counts[u] += pieces.counts[i][u];
             forward += pieces.pipeline.times[i].forward;
             backward += pieces.pipeline.times[i].backward;
+        };
+        for (std::size_t i = stage; i < pieces.counts.size(); i += stages) add_piece(i);
+        if (dual) add_piece(stages - 1 - stage);
+        // Rows between nodes use the same NICs, one after the other.
+        for (std::size_t u = 0; u < kUnits && outside; ++u) {
+            forward -= counts[u] * times[u].forward.ep_alone;
+            backward -= counts[u] * times[u].backward.ep_alone;
         }
         const UnitWeights w = weights_of(run_.model, layout, counts);
         const int layers = layers_of(counts);
         DataParallelTime one;
         const double share = layout.sharding == Sharding::none
                                  ? w.shared + w.experts
-                                 : w.shared / data.size + w.experts / sparse.size;
+                                 : (w.shared / data.size + w.experts / sparse.size) / copies;
         one.optimizer = kernels_.optimizer(share);
         if (layout.offload.optimizer)
             one.offload = trainer.state_bytes * share / run_.machine.gpu.host_bandwidth;
@@ -73,7 +84,8 @@ DataParallelTime StepModel::data_parallel(const ParallelLayout& layout, const Pi
             const double sums = ask(reduce_scatter, w, trainer.gradient_bytes);
             one.sums = beyond(sums, backward, layers, trainer.gradients_overlap);
             if (layout.sharding == Sharding::zero2)
-                one.sums += (batches - 1) * beyond(sums, backward, layers, true);
+                one.sums += (batches - 1) * beyond(sums, trainer.fsdp_overlap * backward, layers,
+                                                   trainer.gradients_overlap);
             one.gather =
                 beyond(ask(all_gather, w, kBf16), forward, layers, trainer.parameters_overlap);
         }

@@ -9,9 +9,8 @@
 namespace moehub {
 namespace {
 
-constexpr double kFp32 = 4;        ///< bytes
-constexpr double kAdamBytes = 30;  ///< a weight: reads gradient, master copy and two moments,
-                                   ///< writes the latter three and the bf16 weight
+constexpr double kFp32 = 4;  ///< bytes
+constexpr double kBf16 = 2;
 
 }  // namespace
 
@@ -91,7 +90,9 @@ double TrainingKernels::cast(std::int64_t rows, std::int64_t width) const {
 }
 
 double TrainingKernels::optimizer(double weights) const {
-    return kAdamBytes * weights / (gpu_.hbm_bandwidth * gpu_.kernels.hbm_mixed * costs_.memory);
+    // Reads a gradient and the states, writes the states and the weight.
+    const double bytes = kFp32 + 2 * trainer_.state_bytes + kBf16;
+    return bytes * weights / (gpu_.hbm_bandwidth * gpu_.kernels.hbm_mixed * costs_.memory);
 }
 
 }  // namespace moehub

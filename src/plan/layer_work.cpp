@@ -22,8 +22,7 @@ double bytes_of(std::int64_t rows, std::int64_t width) {
 /// Adds kernels to a part.
 class Writer {
   public:
-    Writer(const WorkContext& context, LayerWork& work)
-        : k_(context.kernels), trainer_(context.run.trainer), work_(work) {}
+    Writer(const WorkContext& context, LayerWork& work) : k_(context.kernels), work_(work) {}
 
     void matrix(Sort sort, const Product& w, Work* again = nullptr) {
         const double forward = k_.product(w);
@@ -73,7 +72,6 @@ class Writer {
 
   private:
     const TrainingKernels& k_;
-    const TrainerSpec& trainer_;
     LayerWork& work_;
 };
 
@@ -249,6 +247,12 @@ LayerWork experts_work(const WorkContext& context, const TokenShare& tokens,
         work.gradients += gradient;
     }
     writer.activation(rows, width, model.gated);
+    if (share_of.ep * share_of.etp == 1) {  // else they are the exchange's: to experts, and back
+        const double all = bytes_of(rows, model.hidden);
+        const double tokens_in = bytes_of(own, model.hidden);
+        writer.stream(all, all, all, tokens_in);
+        writer.stream(all, tokens_in, all, all);
+    }
     writer.passes(context.run.trainer.row_passes, rows, model.hidden);
     return work;
 }

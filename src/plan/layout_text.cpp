@@ -42,10 +42,10 @@ constexpr std::array kRecomputes{NamedRecompute{"norms", &Recompute::norms},
 
 std::vector<std::string> split(std::string_view text, char separator) {
     std::vector<std::string> parts;
-    while (!text.empty()) {
-        const auto at = std::min(text.find(separator), text.size());
-        if (at > 0) parts.emplace_back(text.substr(0, at));
-        text.remove_prefix(std::min(at + 1, text.size()));
+    for (std::size_t begin = 0; !text.empty() && begin <= text.size();) {
+        const std::size_t end = std::min(text.find(separator, begin), text.size());
+        parts.emplace_back(text.substr(begin, end - begin));
+        begin = end + 1;
     }
     return parts;
 }
@@ -92,7 +92,7 @@ Recompute recompute_of(const std::string& value, const Recompute& selective) {
         bool known = false;
         for (const NamedRecompute& one : kRecomputes)
             if (part == one.name) known = recompute.*one.member = true;
-        if (!known)
+        if (!known || (recompute.all && recompute != Recompute{.all = true}))
             refuse("recompute", value,
                    {"none", "selective", "full",
                     "or of norms, activations, attention, latents, "
@@ -143,7 +143,11 @@ std::vector<std::pair<std::string, std::string>> pairs_of(std::string_view text)
         if (equals == std::string::npos || equals == 0 || equals + 1 == part.size())
             throw InputError(
                 fmt::format("parallel layout: {} is not KEY=VALUE, as in tp=8,pp=4", quoted(part)));
-        pairs.emplace_back(part.substr(0, equals), part.substr(equals + 1));
+        std::string key = part.substr(0, equals);
+        for (const auto& [other, value] : pairs)
+            if (other == key)
+                throw InputError(fmt::format("parallel layout: {} is found twice", quoted(key)));
+        pairs.emplace_back(std::move(key), part.substr(equals + 1));
     }
     return pairs;
 }

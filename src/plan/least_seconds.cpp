@@ -19,17 +19,21 @@ double StepModel::least_seconds(const ParallelLayout& layout) {
     const bool overlaps = layout.overlap != PassOverlap::none;
     double forward = 0;
     double backward = 0;
-    double hidden = 0;
+    double device = 0;  // but for rows underway
+    double issue = 0;
     double kept = 0;
     for (std::size_t u = 0; u < kUnits; ++u) {
         forward += all[u] * times[u].forward.seconds();
         backward += all[u] * times[u].backward.seconds();
-        hidden += all[u] * (times[u].forward.ep_alone + times[u].backward.ep_alone);
+        for (const PassTime* pass : {&times[u].forward, &times[u].backward}) {
+            device += all[u] * (pass->device() - pass->ep_alone);
+            issue += all[u] * pass->issue;
+        }
         if (layout.offload.activations)
             kept += all[u] * activations_of(run_, layout, static_cast<Unit>(u));
     }
     const double moved = kept / run_.machine.gpu.host_bandwidth;  // each way
-    const double work = forward + backward - (overlaps ? hidden : 0) +
+    const double work = (overlaps ? std::max(device, issue) : forward + backward) +
                         std::max(0.0, moved - forward) + std::max(0.0, moved - backward);
     const double ranks =
         static_cast<double>(run_.gpus()) / (double{1} * layout.tp * layout.cp * layout.pp);

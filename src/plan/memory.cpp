@@ -9,6 +9,7 @@
 #include "plan/step_model.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace moehub {
 namespace {
@@ -119,7 +120,8 @@ double activations_of(const TrainingRun& run, const ParallelLayout& layout, Unit
     kept += ffn_kept(run, layout, static_cast<double>(m.shared_experts) * m.shared_ffn);
     if (!layout.recompute.experts) {
         const double narrow = run.precision == NumberFormat::bf16 ? 1 : 0.5;
-        kept += m.top_k * (narrow * m.hidden + ffn_kept(run, layout, m.expert_ffn));
+        // GPUs that share an expert have each other's rows, and a part of what becomes of them.
+        kept += m.top_k * (narrow * m.hidden * layout.etp + ffn_kept(run, layout, m.expert_ffn));
     }
     return own * kBf16 * kept;
 }
@@ -129,8 +131,9 @@ StepMemory memory_of(const TrainingRun& run, const ParallelLayout& layout,
     const Model& m = run.model;
     const bool both = layout.overlap == PassOverlap::dualpipe;
     const std::size_t stages = held.size();
-    const double data = static_cast<double>(run.gpus()) / (layout.tp * layout.pp);
-    const double sparse = static_cast<double>(run.gpus()) / (layout.ep * layout.etp * layout.pp);
+    const double data = static_cast<double>(run.gpus()) / (double{1} * layout.tp * layout.pp);
+    const double sparse =
+        static_cast<double>(run.gpus()) / (double{1} * layout.ep * layout.etp * layout.pp);
     const Sharding s = layout.sharding;
     const std::int64_t sequence = run.sequence > 0 ? run.sequence : m.sequence;
     const double gathered = static_cast<double>(layout.micro_batch * sequence) / layout.cp;
@@ -151,7 +154,8 @@ StepMemory memory_of(const TrainingRun& run, const ParallelLayout& layout,
         memory.gradients = run.trainer.kept_gradient_bytes *
                            divided(w, s == Sharding::zero2 || s == Sharding::fsdp);
         memory.optimizer = run.trainer.state_bytes * divided(w, s != Sharding::none);
-        if (layout.offload.optimizer) memory.optimizer = 0;
+        if (both && s != Sharding::none) memory.optimizer /= 2;  // both copies' ranks divide them
+        if (layout.offload.optimizer) memory.host = std::exchange(memory.optimizer, 0.0);
         double kept = 0;
         for (std::size_t u = 0; u < kUnits; ++u)
             kept += counts[u] * activations_of(run, layout, static_cast<Unit>(u));
@@ -159,7 +163,11 @@ StepMemory memory_of(const TrainingRun& run, const ParallelLayout& layout,
         const double in_stage =
             static_cast<double>(pieces.size()) / static_cast<double>(stages) * (both ? 2 : 1);
         memory.activations = kept * static_cast<double>(held[stage]) / in_stage;
-        if (layout.offload.activations) memory.activations = std::min(memory.activations, 2 * kept);
+        if (layout.offload.activations) {
+            const double here = std::min(memory.activations, 2 * kept);
+            memory.host += memory.activations - here;
+            memory.activations = here;
+        }
         const double rows = gathered / layout.tp * m.top_k * layout.etp;
         memory.buffers =
             m.experts > 0 && layout.ep * layout.etp > 1 ? 2 * kBf16 * rows * m.hidden : 0;

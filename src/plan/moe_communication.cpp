@@ -7,12 +7,15 @@
 // but for a start: time = a + b · tokens, from two simulated counts.
 #include "plan/moe_communication.hpp"
 
+#include <moehub/error.hpp>
 #include <moehub/layer.hpp>
 #include <moehub/presets.hpp>
 
 #include <algorithm>
 #include <tuple>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace moehub {
 namespace {
@@ -92,6 +95,17 @@ double seconds_of(const LayerInput& input, const SystemSpec& system, const Layer
     return to_seconds(simulate_layer(input, system, options).time);
 }
 
+LayerResult run_layer(const LayerInput& input, const SystemSpec& system, const MoeCase& one) {
+    try {
+        return simulate_layer(input, system, options_of(one));
+    } catch (const InputError& error) {
+        if (!one.fp8 || one.fp8_rows) throw;
+        throw InputError(fmt::format(
+            "{}; with --set trainer.fp8_rows=true rows travel in FP8, under all systems",
+            error.what()));
+    }
+}
+
 /// Libraries send rows by thread blocks of their own; those of an Ascend's have engines for it.
 int sms_of(const Machine& machine, const SystemSpec& system) {
     const int set_aside = system.communication_sms + system.sending_sms + system.combining_sms;
@@ -144,12 +158,11 @@ double MoeTimes::ideal(const MoeCase& one) {
 
 MoeCommunication MoeTimes::simulated(const MoeCase& one) {
     return simulated_.get(one, [&] {
-        const LayerInput input = input_of(machine_, model_, routing_, one);
         const SystemSpec system = system_of(one.system, one);
-        const LayerResult result = simulate_layer(input, system, options_of(one));
+        const LayerResult result =
+            run_layer(input_of(machine_, model_, routing_, one), system, one);
         MoeCommunication found;
         found.exposed = std::max(0.0, to_seconds(result.time) - ideal(one));
-        found.idle = to_seconds(result.breakdown.communication + result.breakdown.host);
         const bool in_steps = result.dispatch > 0 && result.combine > 0;
         found.alone = in_steps ? to_seconds(result.dispatch + result.combine) : found.exposed;
         found.sms = sms_of(machine_, system);
@@ -176,7 +189,6 @@ MoeCommunication MoeTimes::along(const Line& line, std::int64_t tokens) {
     };
     MoeCommunication result = line.at_many;
     result.exposed = value(line.at_few.exposed, line.at_many.exposed);
-    result.idle = value(line.at_few.idle, line.at_many.idle);
     result.alone = value(line.at_few.alone, line.at_many.alone);
     return result;
 }

@@ -3,6 +3,7 @@
 #include "plan/step_model.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -27,10 +28,11 @@ double late_with_messages(const UnitCounts& counts, const UnitTimes& times,
 }
 
 /// A piece's forward beside another micro-batch's backward: rows travel while kernels run, which
-/// have fewer SMs meanwhile.
+/// have fewer SMs meanwhile. Other communication hides none.
 double pair_of(const UnitCounts& counts, const UnitTimes& times, int sms, double messages) {
     double all = 0;
     double alone = 0;
+    double kernels = 0;
     double issue = messages;
     int held = 0;
     for (std::size_t u = 0; u < kUnits; ++u) {
@@ -38,12 +40,12 @@ double pair_of(const UnitCounts& counts, const UnitTimes& times, int sms, double
         all += counts[u] * (one.forward.device() + one.backward.device());
         issue += counts[u] * (one.forward.issue + one.backward.issue);
         alone += counts[u] * (one.forward.ep_alone + one.backward.ep_alone);
+        kernels += counts[u] * (one.forward.compute() + one.backward.compute());
         held = std::max(held, one.sms);
     }
-    const double compute = all - alone;
-    const double hidden = std::min(alone, compute);
+    const double hidden = std::min(alone, kernels);
     const double slower = hidden * held / std::max(1, sms - held);
-    return std::max({compute + slower, alone, issue});
+    return std::max(all - hidden + slower, issue);
 }
 
 void add_parts(StepParts& parts, const UnitCounts& counts, const UnitTimes& times, double batches) {
@@ -161,7 +163,7 @@ TrainingStep StepModel::step(const ParallelLayout& layout, bool exact) {
     const UnitTimes times = unit_times(layout, exact);
     const Pieces pieces = pieces_of(layout, times, exact);
     const PipelineResult run = run_pipeline(pieces.pipeline);
-    const DataParallelTime once = data_parallel(layout, pieces, exact);
+    const DataParallelTime once = data_parallel(layout, times, pieces, exact);
     const auto batches = static_cast<double>(pieces.pipeline.micro_batches);
     const auto busiest = static_cast<std::size_t>(
         std::max_element(run.busy.begin(), run.busy.end()) - run.busy.begin());
@@ -178,10 +180,12 @@ TrainingStep StepModel::step(const ParallelLayout& layout, bool exact) {
     };
     for (std::size_t i = busiest; i < pieces.counts.size(); i += stages) add_piece(i);
     if (dual) add_piece(stages - 1 - busiest);
-    // What overlap hides is the exchange of rows; what offloading adds is the rest.
-    const double difference = run.busy[busiest] - parts.sum();
+    // What overlap hides is the exchange of rows, then what the host was late with; what offloading
+    // adds is the rest.
+    double difference = run.busy[busiest] - parts.sum();
     if (difference < 0)
-        parts.ep = std::max(0.0, parts.ep + difference);
+        for (double* part : {&parts.ep, &parts.host})
+            difference += *part - std::exchange(*part, std::max(0.0, *part + difference));
     else
         parts.offload = difference;
     const double idle = run.seconds - run.busy[busiest];
@@ -200,7 +204,9 @@ TrainingStep StepModel::step(const ParallelLayout& layout, bool exact) {
     step.mfu = step.tokens_per_second * flops_per_token_ / run_.machine.gpu.bf16_flops;
     step.memory = memory_of(run_, layout, pieces.counts, run.held);
     step.capacity = static_cast<double>(run_.machine.gpu.hbm_capacity);
-    step.fits = step.memory.sum() <= step.capacity;
+    step.host_capacity = static_cast<double>(run_.machine.gpu.host_capacity);
+    step.fits = step.memory.sum() <= step.capacity &&
+                (step.host_capacity == 0 || step.memory.host <= step.host_capacity);
     step.limit = limit_of(parts);
     step.micro_batches = pieces.pipeline.micro_batches;
     if (exact)

@@ -36,7 +36,7 @@ class StepModel {
         PipelineInput pipeline;
         std::vector<double> late;  ///< of each, both ways: what its host is late with messages
     };
-    using ShareKey = std::tuple<std::int64_t, int, int, int>;
+    using ShareKey = std::tuple<std::int64_t, int, int>;
 
     TokenShare tokens_of(const ParallelLayout& layout) const;
     GpuGroup data_group(const ParallelLayout& layout) const;
@@ -55,7 +55,8 @@ class StepModel {
     void gather_weights(const ParallelLayout& layout, UnitTimes& times, bool exact);
 
     Pieces pieces_of(const ParallelLayout& layout, const UnitTimes& times, bool exact);
-    DataParallelTime data_parallel(const ParallelLayout& layout, const Pieces& pieces, bool exact);
+    DataParallelTime data_parallel(const ParallelLayout& layout, const UnitTimes& times,
+                                   const Pieces& pieces, bool exact);
 
     const TrainingRun& run_;
     TrainingKernels kernels_;

@@ -58,15 +58,21 @@ void repeat(UnitTime& time, const Work& again) {
 
 }  // namespace
 
+std::string exchange_of(const TrainingRun& run, const ParallelLayout& layout) {
+    if (!layout.system.empty()) return layout.system;
+    if (layout.etp > 1) return kSharedExperts;
+    return run.trainer.costs(run.machine.gpu.generation).dispatcher;
+}
+
 const LayerWork& StepModel::attention(const TokenShare& t) {
-    const ShareKey key{t.sequences, t.tp, t.cp, 0};
+    const ShareKey key{t.sequences, t.tp, t.cp};
     const auto found = attention_.find(key);
     if (found != attention_.end()) return found->second;
     return attention_.emplace(key, attention_work({run_, kernels_}, t)).first->second;
 }
 
 const LayerWork& StepModel::ffn(const TokenShare& t, std::int64_t width) {
-    const std::tuple key{ShareKey{t.sequences, t.tp, t.cp, 0}, width};
+    const std::tuple key{ShareKey{t.sequences, t.tp, t.cp}, width};
     const auto found = ffn_.find(key);
     if (found != ffn_.end()) return found->second;
     return ffn_.emplace(key, ffn_work({run_, kernels_}, t, width)).first->second;
@@ -80,7 +86,7 @@ const LayerWork& StepModel::experts(const TokenShare& t, const ExpertShare& shar
 }
 
 const LayerWork& StepModel::end(const TokenShare& t, Unit unit) {
-    const std::tuple key{ShareKey{t.sequences, t.tp, t.cp, 0}, static_cast<int>(unit)};
+    const std::tuple key{ShareKey{t.sequences, t.tp, t.cp}, static_cast<int>(unit)};
     const auto found = ends_.find(key);
     if (found != ends_.end()) return found->second;
     const WorkContext context{run_, kernels_};
@@ -144,32 +150,32 @@ UnitTimes StepModel::unit_times(const ParallelLayout& layout, bool exact) {
             time.backward.imbalance += time.forward.imbalance;
         }
     gather_weights(layout, times, exact);
-    for (UnitTime& time : times)
-        for (PassTime* pass : {&time.forward, &time.backward}) {
-            pass->issue = pass->work.operators * kernels_.launch();
-            pass->host = std::max(0.0, pass->issue - pass->device());
-        }
     UnitTime& mtp = at(times, Unit::mtp);
     mtp = at(times, run_.model.experts > 0 ? Unit::moe : Unit::dense);
     const LayerWork& joined = end(tokens, Unit::mtp);
     mtp.forward.work += joined.forward;
     mtp.backward.work += joined.backward;
     mtp.gradients += joined.gradients;
+    for (UnitTime& time : times)
+        for (PassTime* pass : {&time.forward, &time.backward}) {
+            pass->issue = pass->work.operators * kernels_.launch();
+            pass->host = std::max(0.0, pass->issue - pass->device());
+        }
     return times;
 }
 
 void StepModel::exchange_rows(const ParallelLayout& layout, UnitTimes& times, bool exact) {
-    if (layout.ep * layout.etp == 1) return;
     UnitTime& time = at(times, Unit::moe);
+    time.forward.work.operators += kExchangeOperators;
+    time.backward.work.operators += kExchangeOperators;
+    if (layout.ep * layout.etp == 1) return;
     const TokenShare tokens = tokens_of(layout);
     const double beyond = imbalance(layout.ep);
     const double share = experts(tokens, {layout.ep, layout.etp}).forward.sum();
     for (const Pass pass : {Pass::forward, Pass::backward}) {
         PassTime& way = pass == Pass::forward ? time.forward : time.backward;
         MoeCase one;
-        one.system = layout.system.empty()
-                         ? run_.trainer.costs(run_.machine.gpu.generation).dispatcher
-                         : layout.system;
+        one.system = exchange_of(run_, layout);
         one.ep = layout.ep;
         one.etp = layout.etp;
         one.tokens = tokens.own();
@@ -181,7 +187,6 @@ void StepModel::exchange_rows(const ParallelLayout& layout, UnitTimes& times, bo
         way.ep_alone = std::min(moe.alone, moe.exposed);
         // Of compute alone: rows are simulated as unevenly as they are routed.
         way.imbalance = beyond * share * (pass == Pass::forward ? 1 : 2);
-        way.work.operators += kExchangeOperators;
         time.sms = moe.sms;
     }
     if (layout.recompute.experts) {
@@ -213,8 +218,9 @@ void StepModel::share_tensors(const ParallelLayout& layout, UnitTimes& times, bo
     for (const Unit unit : {Unit::dense, Unit::moe}) {
         const bool ffn = unit == Unit::dense || shared;
         UnitTime& time = at(times, unit);
-        time.forward.tp += in + scatter + (ffn ? gather + scatter : 0);
-        time.backward.tp += gather + in_back + (ffn ? gather + scatter : 0);
+        const double shared_ffn = ffn ? gather + scatter : 0;
+        time.forward.tp += in + scatter + shared_ffn;
+        time.backward.tp += gather + in_back + shared_ffn * (layout.recompute.experts ? 2 : 1);
         time.forward.work.operators += ffn ? 4 : 2;
         time.backward.work.operators += ffn ? 4 : 2;
     }
@@ -237,8 +243,9 @@ void StepModel::share_context(const ParallelLayout& layout, UnitTimes& times, bo
     const double bytes = kBf16 * static_cast<double>(tokens.gathered()) * width;
     const LayerWork& work = attention(tokens);
     const double step = work.core.sum() / layout.cp;
-    const double forward = communication_->message(layout.tp, bytes, exact);
-    const double backward = communication_->message(layout.tp, 2 * bytes, exact);
+    const GpuGroup ring{layout.cp, layout.tp};
+    const double forward = communication_->ring_step(ring, bytes, exact);
+    const double backward = communication_->ring_step(ring, 2 * bytes, exact);
     const int steps = layout.cp - 1;
     for (const Unit unit : {Unit::dense, Unit::moe}) {
         at(times, unit).forward.cp += steps * std::max(0.0, forward - step);

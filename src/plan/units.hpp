@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstddef>
+#include <string>
 #include <vector>
 
 namespace moehub {
@@ -22,6 +23,13 @@ inline int count_of(const UnitCounts& counts, Unit unit) {
 
 UnitCounts units_of(const TrainingRun& run);
 int unit_count(const TrainingRun& run);
+
+/// Megatron's own all-to-all, the system whose rows reach all GPUs that share an expert.
+inline constexpr const char* kSharedExperts = "megatron-te";
+
+/// The system that moves rows: the layout's, or the trainer's dispatcher, which knows whole experts
+/// alone.
+std::string exchange_of(const TrainingRun& run, const ParallelLayout& layout);
 
 /// One way through a unit: seconds of one micro-batch on one GPU.
 struct PassTime {

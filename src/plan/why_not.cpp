@@ -69,7 +69,7 @@ std::string wrong_model(const TrainingRun& run, const ParallelLayout& l) {
     if (std::int64_t{l.pp} * l.vpp > units)
         return fmt::format(
             "pp·vpp = {} is more than the {} parts there are: {} layers, embedding, head{}",
-            l.pp * l.vpp, units, m.layers,
+            std::int64_t{l.pp} * l.vpp, units, m.layers,
             run.mtp && m.mtp_layers > 0 ? " and multi-token prediction" : "");
     return "";
 }

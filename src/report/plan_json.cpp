@@ -38,6 +38,7 @@ Json step_json(const TrainingStep& step) {
     json["parts_s"] = parts_json(parts_of(step.parts));
     json["memory_bytes"] = parts_json(parts_of(step.memory));
     json["memory_bytes"]["sum"] = step.memory.sum();
+    json["host_bytes"] = step.memory.host;
     json["fits"] = step.fits;
     if (step.stages.empty()) return json;
     json["stages"] = Json::array();

@@ -103,7 +103,9 @@ std::string memory_text(const TrainingStep& step, bool bold) {
         if (part.value != 0) add(part.name, part.value, true);
     add("in all", step.memory.sum(), true);
     add("it has", step.capacity, false);
-    return table.text(bold);
+    if (step.memory.host == 0) return table.text(bold);
+    return table.text(bold) +
+           fmt::format("and {} of the host's memory\n", byte_size(step.memory.host));
 }
 
 std::string stages_text(const TrainingStep& step, bool bold) {

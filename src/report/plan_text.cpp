@@ -65,6 +65,9 @@ std::string count_text(const Plan& plan, const TrainingStep& best) {
 
 std::string fit_text(const TrainingStep& step) {
     const double sum = step.memory.sum();
+    if (sum <= step.capacity && !step.fits)
+        return fmt::format("It does not fit: {} a GPU of the host's memory, which has {}.\n",
+                           byte_size(step.memory.host), byte_size(step.host_capacity));
     if (step.fits)
         return fmt::format("It fits: {} of {} a GPU.\n", byte_size(sum), byte_size(step.capacity));
     return fmt::format("It does not fit: {} a GPU, {} more than its {}.\n", byte_size(sum),

@@ -1,5 +1,6 @@
 #include "study/training_runs.hpp"
 
+#include "plan/units.hpp"
 #include "study/validate_kinds.hpp"
 
 #include <moehub/error.hpp>
@@ -17,8 +18,6 @@ constexpr std::int64_t kMostGpus = 1'000'000;
 constexpr std::int64_t kMostWays = 65'536;
 constexpr std::int64_t kMostBatch = 1 << 24;
 constexpr std::int64_t kMostSequence = 1 << 24;
-
-constexpr const char* kSharedExperts = "megatron-te";  ///< the system that has etp
 
 /// A column of the file and its key of a parallel layout.
 struct Cell {

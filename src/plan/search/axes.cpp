@@ -13,6 +13,11 @@ std::vector<int> divisors(int whole, int most) {
     return found;
 }
 
+/// GPUs of each of so many parts.
+int part_of(const TrainingRun& run, std::int64_t parts) {
+    return static_cast<int>(run.gpus() / parts);
+}
+
 /// Layers that stages share out.
 int layers_of(const TrainingRun& run) {
     return run.model.layers + (run.mtp ? run.model.mtp_layers : 0);
@@ -42,7 +47,7 @@ bool divides_heads(const Model& model, int tp) {
 }
 
 std::vector<int> tp_values(const TrainingRun& run, const ParallelLayout& chosen) {
-    std::vector<int> found = divisors(run.gpus() / chosen.pp, run.machine.gpus_per_node);
+    std::vector<int> found = divisors(part_of(run, chosen.pp), run.machine.gpus_per_node);
     std::erase_if(found, [&](int tp) {
         return run.machine.gpus_per_node % tp != 0 || !divides_heads(run.model, tp);
     });
@@ -55,23 +60,27 @@ std::vector<int> cp_values(const TrainingRun& run, const ParallelLayout& chosen)
     constexpr std::int64_t kFewestTokens = 1024;
     const std::int64_t sequence = sequence_of(run);
     const int most = static_cast<int>(std::clamp<std::int64_t>(sequence / kFewestTokens, 1, 4096));
-    std::vector<int> found = divisors(run.gpus() / (chosen.pp * chosen.tp), most);
+    std::vector<int> found = divisors(part_of(run, std::int64_t{chosen.pp} * chosen.tp), most);
     std::erase_if(found, [&](int cp) { return cp > 1 && sequence % (2 * cp * chosen.tp) != 0; });
     return found;
 }
 
+/// An expert's part keeps a width that fills tiles: narrow experts are spread, not shared.
 std::vector<int> etp_values(const TrainingRun& run, const ParallelLayout& chosen) {
+    constexpr int kFewestColumns = 2048;
     if (run.model.experts == 0) return {1};
-    std::vector<int> found = divisors(run.gpus() / chosen.pp, run.machine.gpus_per_node);
+    std::vector<int> found = divisors(part_of(run, chosen.pp), run.machine.gpus_per_node);
+    const int ffn = run.model.expert_ffn;
     std::erase_if(found, [&](int etp) {
-        return run.machine.gpus_per_node % etp != 0 || run.model.expert_ffn % etp != 0;
+        return run.machine.gpus_per_node % etp != 0 || ffn % etp != 0 ||
+               (etp > 1 && ffn / etp < kFewestColumns);
     });
     return found;
 }
 
 std::vector<int> ep_values(const TrainingRun& run, const ParallelLayout& chosen) {
     if (run.model.experts == 0) return {1};
-    const int left = run.gpus() / (chosen.pp * chosen.etp);
+    const int left = part_of(run, std::int64_t{chosen.pp} * chosen.etp);
     std::vector<int> found = divisors(run.model.experts, left);
     std::erase_if(found, [&](int ep) { return left % ep != 0; });
     return found;
@@ -112,8 +121,9 @@ const std::vector<Axis>& layout_axes() {
 
 std::vector<Sharding> sharding_values(const TrainingRun& run, const ParallelLayout& chosen) {
     using enum Sharding;
-    const int copies = run.gpus() / (chosen.tp * chosen.pp);  // context parallelism shares weights
-    const int expert_copies = run.gpus() / (chosen.etp * chosen.ep * chosen.pp);
+    // Context parallelism shares weights.
+    const int copies = part_of(run, std::int64_t{chosen.tp} * chosen.pp);
+    const int expert_copies = part_of(run, std::int64_t{chosen.etp} * chosen.ep * chosen.pp);
     if (copies <= 1 && expert_copies <= 1) return {zero1};
     if (chosen.pp == 1) return {none, zero1, zero2, fsdp};
     return {none, zero1, zero2};

@@ -47,9 +47,9 @@ void add_choices(std::string_view key, Value ParallelLayout::*member,
 /// Fixed values may be any: what is left over must still be a whole number of GPUs, or the values
 /// of other keys mean nothing.
 bool comes_out(const TrainingRun& run, const ParallelLayout& layout) {
-    return layout.tp >= 1 && layout.cp >= 1 && layout.pp >= 1 && layout.etp >= 1 &&
-           layout.ep >= 1 && run.gpus() % (layout.tp * layout.cp * layout.pp) == 0 &&
-           run.gpus() % (layout.etp * layout.ep * layout.pp) == 0;
+    const std::int64_t dense = std::int64_t{layout.tp} * layout.cp * layout.pp;
+    const std::int64_t sparse = std::int64_t{layout.etp} * layout.ep * layout.pp;
+    return run.gpus() % dense == 0 && run.gpus() % sparse == 0;
 }
 
 /// The attention kernel keeps nothing that computing it again
@@ -80,8 +80,7 @@ FixedKeys fixed_keys(const PlanOptions& options) {
 std::vector<ParallelLayout> layout_families(const TrainingRun& run, const PlanOptions& options) {
     const FixedKeys fixed = fixed_keys(options);
     std::vector<ParallelLayout> layouts{fixed.values};
-    if (fixed.has("pp") && fixed.has("tp") && fixed.has("cp") && !comes_out(run, layouts.front()))
-        return {};
+    if (!comes_out(run, layouts.front())) return {};
     add_axes(run, fixed, layouts);
     std::erase_if(layouts, [&](const ParallelLayout& one) { return !comes_out(run, one); });
     add_choices("sharding", &ParallelLayout::sharding, sharding_values, {run, fixed}, layouts);

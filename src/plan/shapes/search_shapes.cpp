@@ -25,34 +25,32 @@ bool cut_alike(const ParallelLayout& one, const ParallelLayout& other) {
            one.ep == other.ep && one.etp == other.etp && one.system == other.system;
 }
 
-/// Keys that say how the model is cut: with them a layout is given, not searched.
-bool is_given(const ShapeSearchOptions& options) {
-    const FixedKeys fixed{{}, parallel_keys_of(options.fixed)};
-    return fixed.has("tp") && fixed.has("pp") && fixed.has("ep");
-}
-
-/// The layout that is given, with more and more computed again or in the host's memory unless that
-/// is given as well: larger shapes fit with what smaller ones do without.
-std::vector<ParallelLayout> given_layouts(const ShapeSearchOptions& options) {
-    const FixedKeys fixed{parse_parallel_layout(options.fixed), parallel_keys_of(options.fixed)};
-    ParallelLayout layout = fixed.values;
-    if (layout.system.empty() && !options.systems.empty()) layout.system = options.systems.front();
-    std::vector<Recompute> recomputes{layout.recompute};
-    if (!fixed.has("recompute")) recomputes = {{}, selective_recompute(), {.all = true}};
-    std::vector<Offload> offloads{layout.offload};
-    if (!fixed.has("offload")) offloads = {{}, {.activations = true}};
-    std::vector<ParallelLayout> layouts;
-    for (const Offload& offload : offloads)
-        for (const Recompute& recompute : recomputes) {
-            layout.recompute = recompute;
-            layout.offload = offload;
-            layouts.push_back(layout);
+/// Each layout with more and more computed again or in the host's memory, unless that is fixed:
+/// larger shapes fit with what the base model does without.
+std::vector<ParallelLayout> with_savings(const std::vector<ParallelLayout>& layouts,
+                                         const std::string& fixed_text) {
+    const FixedKeys fixed{{}, parallel_keys_of(fixed_text)};
+    std::vector<ParallelLayout> all = layouts;
+    const auto add = [&all](const ParallelLayout& one) {
+        if (std::find(all.begin(), all.end(), one) == all.end()) all.push_back(one);
+    };
+    for (ParallelLayout layout : layouts)
+        for (const bool moved : {layout.offload.activations, true}) {
+            if (moved != layout.offload.activations && fixed.has("offload")) continue;
+            layout.offload.activations = moved;
+            add(layout);
+            if (fixed.has("recompute")) continue;
+            for (const Recompute& more : {selective_recompute(), Recompute{.all = true}}) {
+                ParallelLayout saved = layout;
+                saved.recompute = more;
+                add(saved);
+            }
         }
-    return layouts;
+    return all;
 }
 
+/// The base model's best that cut it in different ways.
 std::vector<ParallelLayout> layouts_for(const TrainingRun& run, const ShapeSearchOptions& options) {
-    if (is_given(options)) return given_layouts(options);
     constexpr std::size_t kLookedAt = 200;  ///< many of the best differ in little
     PlanOptions plan_options;
     plan_options.fixed = options.fixed;
@@ -74,7 +72,7 @@ std::vector<ParallelLayout> layouts_for(const TrainingRun& run, const ShapeSearc
             "{} does not fit on {} GPUs under any parallel layout: shapes are timed under those "
             "that suit it; allowed: more GPUs, or a smaller --model",
             run.model.name, run.gpus()));
-    return layouts;
+    return with_savings(layouts, options.fixed);
 }
 
 /// Times shapes of one run. What communication takes is simulated for the base model alone; other

@@ -1,0 +1,178 @@
+// Does a training step take the memory, the bytes and the time that its layout implies?
+#include "plan/step_model.hpp"
+
+#include <moehub/plan.hpp>
+#include <moehub/presets.hpp>
+
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+namespace moehub {
+namespace {
+
+TrainingRun run_of(const std::string& model, int gpus, std::int64_t batch) {
+    TrainingRun run;
+    run.model = load_model(model);
+    run.machine = training_machine(load_machine("h100-cluster"), gpus);
+    run.trainer = load_trainer("megatron-26.04");
+    run.sequence = 4096;
+    run.global_batch = batch;
+    return run;
+}
+
+TrainingRun dense_run() {
+    TrainingRun run = run_of("llama-7b", 16, 32);
+    run.sequence = 2048;
+    return run;
+}
+
+TrainingStep step_of(const TrainingRun& run, const std::string& layout) {
+    return TrainingClock(run).step(parse_parallel_layout(layout));
+}
+
+double weights_of_model(const TrainingRun& run) {
+    const UnitWeights all = weights_of(run.model, {}, units_of(run));
+    return all.shared + all.experts;
+}
+
+/// Of w weights on d ranks: 2w of bf16, 4w of gradients in fp32, 12w of optimizer states.
+TEST(PlanMemory, IsWhatZeroDivides) {
+    const TrainingRun run = dense_run();
+    const double w = weights_of_model(run);
+    EXPECT_NEAR(w, static_cast<double>(parameters(run.model)), 0.001 * w);
+    struct Stage {
+        const char* name;
+        double weights, gradients, optimizer;
+    };
+    for (const Stage& one :
+         {Stage{"none", 2, 4, 12}, Stage{"zero1", 2, 4, 12.0 / 16},
+          Stage{"zero2", 2, 4.0 / 16, 12.0 / 16}, Stage{"fsdp", 2.0 / 16, 4.0 / 16, 12.0 / 16}}) {
+        const StepMemory memory = step_of(run, std::string("sharding=") + one.name).memory;
+        EXPECT_NEAR(memory.weights, one.weights * w, 1) << one.name;
+        EXPECT_NEAR(memory.gradients, one.gradients * w, 1) << one.name;
+        EXPECT_NEAR(memory.optimizer, one.optimizer * w, 1) << one.name;
+    }
+}
+
+/// Experts have data-parallel ranks of their own: fewer divide their states.
+TEST(PlanMemory, OfExpertsIsDividedAmongTheirOwnRanks) {
+    const TrainingRun run = run_of("mixtral-8x7b", 16, 64);
+    const Model& m = run.model;
+    const double experts = 3.0 * m.hidden * m.expert_ffn * m.experts * m.layers;
+    const double rest = weights_of_model(run) - experts;
+    const StepMemory memory = step_of(run, "ep=8").memory;
+    EXPECT_NEAR(memory.weights, 2 * (rest + experts / 8), 1);
+    EXPECT_NEAR(memory.optimizer, 12 * (rest / 16 + experts / 8 / 2), 1);
+}
+
+TEST(PlanMemory, EachSavingSaves) {
+    const TrainingRun run = run_of("deepseek-v3", 128, 512);
+    double before = 1e18;
+    for (const char* recompute :
+         {"none", "norms", "norms+activations", "selective", "norms+latents+experts", "full"}) {
+        const TrainingStep step = step_of(run, std::string("pp=8,ep=16,recompute=") + recompute);
+        EXPECT_LT(step.memory.activations, before) << recompute;
+        before = step.memory.activations;
+    }
+    const TrainingStep kept = step_of(run, "pp=8,ep=16,offload=none");
+    const TrainingStep moved = step_of(run, "pp=8,ep=16,offload=optimizer+activations");
+    EXPECT_LT(moved.memory.activations, kept.memory.activations);
+    EXPECT_EQ(moved.memory.optimizer, 0);
+    EXPECT_GT(moved.seconds, kept.seconds);  // states travel both ways
+}
+
+/// A stage keeps what its warm-up lets in: p micro-batches of a p-th of the model on the first.
+TEST(PlanMemory, OfActivationsIsThatOfMicroBatchesUnderWay) {
+    TrainingRun run = dense_run();
+    run.global_batch = 256;
+    const double layer =
+        activations_of(run, parse_parallel_layout("pp=4"), Unit::dense);  // 8 of 32 a stage
+    EXPECT_NEAR(step_of(run, "pp=4").memory.activations, 4 * 8 * layer, 0.05 * 4 * 8 * layer);
+    EXPECT_GT(step_of(run, "pp=4,vpp=2").memory.activations, 4.5 * 8 * layer);
+}
+
+TEST(PlanStep, PartsAddUp) {
+    const TrainingRun run = run_of("deepseek-v3", 128, 512);
+    TrainingClock clock(run);
+    for (const char* layout :
+         {"pp=8,ep=16", "tp=2,pp=8,vpp=2,ep=8,overlap=1f1b", "pp=8,ep=16,overlap=dualpipe",
+          "tp=4,cp=2,pp=4,ep=8,offload=activations", "tp=8,ep=16,sharding=fsdp,recompute=full"}) {
+        const TrainingStep step = clock.step(parse_parallel_layout(layout));
+        EXPECT_NEAR(step.parts.sum(), step.seconds, 1e-6 * step.seconds) << layout;
+        for (const double part : {step.parts.tp, step.parts.cp, step.parts.ep, step.parts.pp,
+                                  step.parts.dp, step.parts.bubble, step.parts.host})
+            EXPECT_GE(part, 0) << layout;
+    }
+}
+
+TEST(PlanStep, ComputeIsNoFasterThanThePeak) {
+    for (const char* model : {"llama-7b", "mixtral-8x7b", "qwen3-30b-a3b"})
+        for (const NumberFormat format : {NumberFormat::bf16, NumberFormat::fp8}) {
+            TrainingRun run = run_of(model, 16, 64);
+            run.precision = format;
+            const TrainingStep step = step_of(run, "tp=2,pp=2");
+            EXPECT_GT(step.mfu, 0.05) << model;
+            EXPECT_LT(step.mfu, format == NumberFormat::bf16 ? 0.83 : 1.6) << model;
+        }
+}
+
+TEST(PlanStep, MoreBandwidthIsNeverSlower) {
+    const std::vector<std::string> layouts{"tp=4,ep=4", "tp=2,pp=4,ep=8", "tp=8,sharding=fsdp",
+                                           "cp=2,pp=2,ep=16", "pp=2,ep=16,overlap=1f1b"};
+    std::vector<double> before(layouts.size(), 1e9);
+    for (const double times : {0.5, 1.0, 2.0}) {
+        TrainingRun run = run_of("mixtral-8x7b", 32, 64);
+        for (LinkSpec* wire : {&run.machine.link, &run.machine.nic})
+            wire->bandwidth = wire->bandwidth * times;
+        TrainingClock clock(run);
+        for (std::size_t i = 0; i < layouts.size(); ++i) {
+            const double seconds = clock.step(parse_parallel_layout(layouts[i])).seconds;
+            EXPECT_LE(seconds, before[i] * 1.001) << layouts[i] << " " << times;
+            before[i] = seconds;
+        }
+    }
+}
+
+/// What MoE-Hub or DySHARP would change is a choice of the layout.
+TEST(PlanStep, ProposalsShowLessOfTheExchange) {
+    TrainingRun run = run_of("mixtral-8x7b", 8, 32);
+    TrainingClock clock(run);
+    const auto exposed = [&](const std::string& system) {
+        return clock.step(parse_parallel_layout("ep=8,system=" + system)).parts.ep;
+    };
+    const double today = exposed("all-to-all");
+    EXPECT_GT(today, 0);
+    for (const char* proposal : {"moe-hub", "dysharp", "moe-hub+dysharp"})
+        EXPECT_LT(exposed(proposal), 0.6 * today) << proposal;
+}
+
+TEST(PlanStep, UnevenExpertsCostWhatTheFullestHasMore) {
+    TrainingRun run = run_of("qwen3-30b-a3b", 16, 64);
+    const TrainingStep even = step_of(run, "ep=16");
+    run.routing = "lognormal:0.4";
+    const TrainingStep uneven = step_of(run, "ep=16");
+    EXPECT_EQ(even.parts.imbalance, 0);
+    EXPECT_GT(uneven.parts.imbalance, 0.1 * uneven.parts.experts);
+    EXPECT_LT(uneven.parts.imbalance, uneven.parts.experts);
+}
+
+/// Stages with the embedding, the head, multi-token prediction and dense layers differ; the cut
+/// keeps the longest piece short and leaves none empty.
+TEST(PlanCut, MakesTheLongestPieceShort) {
+    const UnitCounts all{1, 3, 58, 1, 1};
+    const std::array<double, kUnits> seconds{0.1, 0.8, 1, 1.1, 1.8};
+    const std::vector<UnitCounts> pieces = cut(all, 32, seconds);
+    ASSERT_EQ(pieces.size(), 32u);
+    UnitCounts sum{};
+    for (const UnitCounts& piece : pieces) {
+        EXPECT_GT(std::accumulate(piece.begin(), piece.end(), 0), 0);
+        EXPECT_LE(std::inner_product(piece.begin(), piece.end(), seconds.begin(), 0.0), 2.1 + 1e-9);
+        for (std::size_t u = 0; u < kUnits; ++u) sum[u] += piece[u];
+    }
+    EXPECT_EQ(sum, all);
+    EXPECT_EQ(count_of(pieces.back(), Unit::head), 1);
+}
+
+}  // namespace
+}  // namespace moehub

@@ -1,0 +1,49 @@
+// Are Pangu Ultra MoE's runs as published, and does the page in the docs say so?
+#include "study/reproduce_pangu.hpp"
+
+#include "report/reproduction.hpp"
+
+#include <moehub/error.hpp>
+
+#include <fstream>
+#include <iterator>
+
+#include <gtest/gtest.h>
+
+namespace moehub {
+namespace {
+
+Reproduction figure(const char* name) {
+    ReproduceOptions options;
+    options.figure = name;
+    return reproduce_pangu(options);
+}
+
+TEST(ReproducePangu, HasItsParameters) {
+    const Reproduction all = figure("parameters");
+    ASSERT_EQ(all.numbers.size(), 2u);
+    for (const PublishedNumber& one : all.numbers) EXPECT_NEAR(one.ratio(), 1, 0.006) << one.what;
+    EXPECT_THROW(figure("batch"), InputError);
+}
+
+/// The bar: MFU within two points, before and after; and what the page has in its table.
+TEST(ReproducePangu, MfuIsWithinTwoPointsAndAsThePageSays) {
+#ifdef MOEHUB_SANITIZED
+    GTEST_SKIP() << "half a minute of simulated layers, which other tests run smaller";
+#endif
+    const Reproduction all = figure("training");
+    ASSERT_EQ(all.numbers.size(), 4u);
+    EXPECT_NEAR(all.numbers[0].ours, 0.189, 0.02);
+    EXPECT_NEAR(all.numbers[1].ours, 0.300, 0.02);
+    std::ifstream file(MOEHUB_SOURCE_DIR "/docs/reproduction/pangu.md");
+    const std::string page(std::istreambuf_iterator<char>(file), {});
+    for (const PublishedNumber& one : all.numbers) {
+        const std::string row = "| training | " + one.what + " | " +
+                                published_text(one.kind, one.paper) + " | " +
+                                number_text(one.kind, one.ours) + " |";
+        EXPECT_NE(page.find(row), std::string::npos) << row;
+    }
+}
+
+}  // namespace
+}  // namespace moehub
