@@ -42,3 +42,15 @@ function(moehub_precompile target)
     <limits> <map> <memory> <numeric> <optional> <set> <span> <string> <string_view> <tuple>
     <utility> <variant> <vector> <fmt/format.h> <fmt/ranges.h> ${ARGN})
 endfunction()
+
+# Takes the files of these rooms out of MOEHUB_SOURCES and makes a library of objects of them.
+macro(moehub_rooms target rooms)
+  set(files ${MOEHUB_SOURCES})
+  list(FILTER files INCLUDE REGEX "/src/(${rooms})/")
+  list(FILTER MOEHUB_SOURCES EXCLUDE REGEX "/src/(${rooms})/")
+  add_library(${target} OBJECT ${files})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include)
+  target_compile_features(${target} PRIVATE cxx_std_20)
+  target_link_libraries(${target} PRIVATE fmt::fmt)
+  moehub_compile(${target})
+endmacro()

@@ -46,6 +46,11 @@ Gpus::Gpus(const Machine& machine, const GpusOptions& options)
     ended_.resize(gpus);
 }
 
+// After an error some programs still stand in kernels of the cards.
+Gpus::~Gpus() {
+    fabric.drop_programs();
+}
+
 sim::CounterId Gpus::add_counters(const char* name, std::size_t how_many) {
     sim::CounterId first = 0;
     for (std::uint32_t gpu = 0; gpu < count(); ++gpu) {

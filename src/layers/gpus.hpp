@@ -36,7 +36,7 @@ class Gpus {
   public:
     Gpus(const Machine& machine, const GpusOptions& options);
     Gpus(const Gpus&) = delete;
-    ~Gpus() { fabric.drop_programs(); }  // after an error some still stand in kernels of the cards
+    ~Gpus();
 
     std::uint32_t count() const { return static_cast<std::uint32_t>(cards_.size()); }
     const Machine& machine() const { return machine_; }

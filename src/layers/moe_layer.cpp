@@ -108,6 +108,8 @@ MoeLayer::MoeLayer(const Job& job)
     make_rows();
 }
 
+MoeLayer::~MoeLayer() = default;
+
 Bytes MoeLayer::dispatch_bytes() const {
     const Bytes scales = (input.model.hidden + kScaled - 1) / kScaled * kScale;
     return bytes_of_row(system.dispatch_element) + (dispatches_fp8() ? scales : 0);

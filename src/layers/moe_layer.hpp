@@ -46,6 +46,7 @@ class MoeLayer {
   public:
     explicit MoeLayer(const Job& job);
     MoeLayer(const MoeLayer&) = delete;
+    ~MoeLayer();
 
     // Sizes.
     int shards() const { return options.tensor_parallel; }

@@ -4,8 +4,7 @@
 #include "layers/host.hpp"
 #include "layers/moe_layer.hpp"
 
-#include <algorithm>
-#include <cstdlib>
+#include <functional>
 
 namespace moehub::layers {
 
@@ -26,32 +25,7 @@ LayerResult run_on(MoeLayer& layer, const char* name, Process (*program)(Shared&
 /// a host that waits starts with what it gained after its wait; one that never waits, and needs H
 /// to issue a layer that then takes T(L), starts the next with L + T(L) - H, and so goes on until
 /// the layer lasts as long as its host. A backward pass is issued from its start on.
-template <class Run>
-LayerResult run_with_host(const Job& job, Run run_layer) {
-    constexpr Ps kFarAhead = 1'000'000 * kUs;
-    constexpr int kMostRounds = 12;
-    constexpr Ps kNear = 200;  // of the layer's time: leads that differ by a 200th are the same
-    const bool backward = job.options.pass == Pass::backward;
-    if (job.system.host == HostMode::graph || backward || job.host_lead) {
-        MoeLayer layer(job);
-        return run_layer(layer);
-    }
-    Job next = job;
-    next.host_lead = kFarAhead;
-    for (int round = 0;; ++round) {
-        MoeLayer layer(next);
-        LayerResult result = run_layer(layer);
-        const Gpus& gpus = layer.gpus;
-        const Ps gained = gpus.host_lead_gained();
-        const bool kept = gained >= (gpus.host_waits() ? gpus.host_lead_needed() : kFarAhead);
-        if (round == 0 && kept) return result;
-        const bool same = std::abs(gained - *next.host_lead) <= result.time / kNear;
-        if (round > 0 && (gpus.host_waits() || same || round == kMostRounds)) return result;
-        next.host_lead = gpus.host_waits() ? std::min(gained, result.time)
-                         : round == 0      ? 0
-                                           : gained;
-    }
-}
+LayerResult run_with_host(const Job& job, const std::function<LayerResult(MoeLayer&)>& run_layer);
 
 template <class Shared>
 LayerResult run_program(const Job& job, const char* name, Process (*program)(Shared&, GpuId)) {

@@ -17,6 +17,12 @@ constexpr Bytes kInstruction = 512;  ///< of a warp: 32 threads of 16 B
 
 }  // namespace
 
+Endpoint::Endpoint(Fabric& fabric, GpuId id) : fabric_(&fabric), id_(id) {}
+
+void Endpoint::drop_programs() {
+    programs_.clear();
+}
+
 void Endpoint::spawn(std::string name, Process process) {
     process.count_end_in(finished_);
     resume(process.handle());

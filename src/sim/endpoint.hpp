@@ -34,7 +34,7 @@ class Alarm {
 
 class Endpoint {
   public:
-    Endpoint(Fabric& fabric, GpuId id) : fabric_(&fabric), id_(id) {}
+    Endpoint(Fabric& fabric, GpuId id);
     Endpoint(const Endpoint&) = delete;  // programs refer to it
     Endpoint(Endpoint&&) = default;      // before any program is spawned
 
@@ -106,7 +106,7 @@ class Endpoint {
     Ps copy_in_memory(Bytes bytes);
 
     // For the fabric.
-    void drop_programs() { programs_.clear(); }
+    void drop_programs();
     Ps run(std::span<const Event> events, Ps until);
     bool idle() const;
     /// What each unfinished program waits for, a line each.

@@ -103,6 +103,8 @@ Fabric::Fabric(const Machine& machine, const FabricOptions& options)
     for (SwitchId i = 0; i < topology_.switches(); ++i) switches_.emplace_back(*this, i);
 }
 
+Fabric::~Fabric() = default;
+
 const Wire& Fabric::wire_of_port(SwitchId number, std::uint32_t port) const {
     if (topology_.tier(number) == Topology::Tier::node) return link_;
     return topology_.leads_to_gpu(number, port) ? nic_ : spine_;

@@ -71,6 +71,7 @@ class Fabric {
   public:
     Fabric(const Machine& machine, const FabricOptions& options);
     Fabric(const Fabric&) = delete;  // its components refer to it
+    ~Fabric();
 
     /// Runs until nothing is left to do. Throws Deadlock when programs still wait, or a transfer
     /// was never answered.

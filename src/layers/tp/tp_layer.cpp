@@ -43,6 +43,8 @@ TpLayer::TpLayer(const TpJob& job, Homes homes)
     for (std::uint32_t gpu = 0; gpu < gpus.count(); ++gpu) add_regions(static_cast<GpuId>(gpu));
 }
 
+TpLayer::~TpLayer() = default;
+
 void TpLayer::add_regions(GpuId gpu) {
     sim::Hub& hub = gpus.hub(gpu);
     for (sim::RegionId* region : {&partials, &totals, &passed, &shared, &gathered})

@@ -30,6 +30,7 @@ class TpLayer {
   public:
     TpLayer(const TpJob& job, Homes homes);
     TpLayer(const TpLayer&) = delete;
+    ~TpLayer();
 
     std::uint32_t rows() const { return static_cast<std::uint32_t>(input.tokens); }
     Bytes row_bytes() const { return 2 * Bytes{shape.hidden}; }
