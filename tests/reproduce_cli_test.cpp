@@ -88,7 +88,7 @@ TEST_F(ReproduceCli, ArePapersListed) {
 TEST_F(ReproduceCli, AreWordsThatDoNotFitRefused) {
     expect_refused(
         "reproduce moehub",
-        "reproduce: found \"moehub\", allowed: moe-hub, dysharp, cais, moetuner; did you "
+        "reproduce: found \"moehub\", allowed: moe-hub, dysharp, cais, moetuner, pangu; did you "
         "mean \"moe-hub\"?");
     expect_refused(
         "reproduce moe-hub --figure ablaton",

@@ -3,7 +3,6 @@
 #include "plan/step_model.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -184,8 +183,11 @@ TrainingStep StepModel::step(const ParallelLayout& layout, bool exact) {
     // adds is the rest.
     double difference = run.busy[busiest] - parts.sum();
     if (difference < 0)
-        for (double* part : {&parts.ep, &parts.host})
-            difference += *part - std::exchange(*part, std::max(0.0, *part + difference));
+        for (double* part : {&parts.ep, &parts.host}) {
+            const double hidden = std::min(*part, -difference);
+            *part -= hidden;
+            difference += hidden;
+        }
     else
         parts.offload = difference;
     const double idle = run.seconds - run.busy[busiest];
