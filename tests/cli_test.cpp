@@ -53,7 +53,7 @@ TEST_F(Cli, DoesEveryCommandHelpWithAnExample) {
 TEST_F(Cli, IsAMisspeltNameAnsweredWithTheNearest) {
     expect_refused(
         "vaildate x.csv",
-        "unknown command \"vaildate\", allowed: compare, run, gain, model, area, lines, "
+        "unknown command \"vaildate\", allowed: compare, run, gain, model, plan, area, lines, "
         "list, show, "
         "collective, predict, validate, reproduce, profile, place; did you mean \"validate\"?");
     expect_refused("collective --grian packet",

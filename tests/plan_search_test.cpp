@@ -79,8 +79,10 @@ TEST(PlanSearch, FindsWhatTimingAllFinds) {
 }
 
 TEST(PlanSearch, SameOnAnyNumberOfThreads) {
-    const Plan one = plan_training(small_run(), {.fixed = "mb=1", .exact = false, .threads = 1});
-    const Plan four = plan_training(small_run(), {.fixed = "mb=1", .exact = false, .threads = 4});
+    const Plan one =
+        plan_training(small_run(), {.fixed = "mb=1,etp=1", .exact = false, .threads = 1});
+    const Plan four =
+        plan_training(small_run(), {.fixed = "mb=1,etp=1", .exact = false, .threads = 4});
     EXPECT_EQ(texts_of(one.best), texts_of(four.best));
     EXPECT_EQ(texts_of(one.front), texts_of(four.front));
     EXPECT_EQ(one.timed, four.timed);
@@ -88,7 +90,7 @@ TEST(PlanSearch, SameOnAnyNumberOfThreads) {
 }
 
 TEST(PlanSearch, ListsInOrder) {
-    const Plan plan = plan_training(small_run(), {.fixed = "mb=1", .top = 5});
+    const Plan plan = plan_training(small_run(), {.fixed = "mb=1,etp=1", .top = 5});
     ASSERT_EQ(plan.best.size(), 5u);
     for (std::size_t i = 0; i < plan.best.size(); ++i) {
         EXPECT_FALSE(plan.best[i].stages.empty()) << "simulated exactly";
@@ -122,8 +124,8 @@ TEST(PlanSearch, MoreMemoryNeverFewerLayouts) {
     double seconds = 1e9;
     for (const Bytes capacity : {6, 8, 16, 80}) {
         run.machine.gpu.hbm_capacity = capacity * 1'000'000'000;
-        const Plan plan =
-            plan_training(run, {.fixed = "mb=1,sharding=zero1", .exact = false, .prune = false});
+        const Plan plan = plan_training(
+            run, {.fixed = "mb=1,etp=1,sharding=zero1", .exact = false, .prune = false});
         EXPECT_GE(plan.layouts - plan.too_large, before) << capacity;
         before = plan.layouts - plan.too_large;
         if (plan.best.empty()) continue;
@@ -170,7 +172,7 @@ TEST(PlanSearch, SaysWhyNoLayoutIsLeft) {
 TEST(PlanSearch, ListsTheNearestWhenNothingFits) {
     TrainingRun run = run_of("mixtral-8x22b", "h100-cluster", 8, 16);
     run.sequence = 1024;
-    const PlanOptions options{.fixed = "mb=1", .top = 3, .exact = false};
+    const PlanOptions options{.fixed = "mb=1,etp=1", .top = 3, .exact = false};
     const Plan plan = plan_training(run, options);
     EXPECT_TRUE(plan.best.empty());
     EXPECT_TRUE(plan.front.empty());
