@@ -62,9 +62,10 @@ Program program() {
         "moehub: Mixture-of-Experts on multi-GPU machines, simulated packet by packet",
         kVersion,
         "Example:\n  moehub compare --systems ideal,megatron-te,moe-hub",
-        {compare_command(), run_command(), gain_command(), model_command(), plan_command(), area_command(),
-         lines_command(), list_command(), show_command(), collective_command(), predict_command(),
-         validate_command(), reproduce_command(), profile_command(), place_command()},
+        {compare_command(), run_command(), gain_command(), model_command(), plan_command(),
+         area_command(), lines_command(), list_command(), show_command(), collective_command(),
+         predict_command(), validate_command(), reproduce_command(), profile_command(),
+         place_command()},
     };
 }
 

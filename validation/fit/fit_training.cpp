@@ -20,18 +20,12 @@ constexpr int kDescents = 4;  ///< of a round, at most
 /// All that may be fitted, with where it starts and what is possible.
 const std::vector<TrainerConstant>& fittable() {
     static const std::vector<TrainerConstant> all = {
-        {"", "hopper.launch", " us", 60, 1, 400},
-        {"", "hopper.graphs", "", 0.3, 0.01, 1},
-        {"", "hopper.tensor", "", 0.85, 0.3, 1.2},
-        {"", "hopper.memory", "", 0.85, 0.3, 1.2},
-        {"", "blackwell.launch", " us", 60, 1, 400},
-        {"", "blackwell.graphs", "", 0.6, 0.01, 1},
-        {"", "blackwell.tensor", "", 0.85, 0.3, 1.2},
-        {"", "blackwell.memory", "", 0.85, 0.3, 1.2},
-        {"", "fsdp_overlap", "", 0.5, 0.01, 1},
-        {"", "passes", "", 4, 0.1, 60},
-        {"", "row_passes", "", 2, 0.1, 30},
-        {"", "imbalance", "", 0.1, 0.01, 1},
+        {"", "hopper.launch", " us", 60, 1, 400},     {"", "hopper.graphs", "", 0.3, 0.01, 1},
+        {"", "hopper.tensor", "", 0.85, 0.3, 1.2},    {"", "hopper.memory", "", 0.85, 0.3, 1.2},
+        {"", "blackwell.launch", " us", 60, 1, 400},  {"", "blackwell.graphs", "", 0.6, 0.01, 1},
+        {"", "blackwell.tensor", "", 0.85, 0.3, 1.2}, {"", "blackwell.memory", "", 0.85, 0.3, 1.2},
+        {"", "fsdp_overlap", "", 0.5, 0.01, 1},       {"", "passes", "", 4, 0.1, 60},
+        {"", "row_passes", "", 2, 0.1, 30},           {"", "imbalance", "", 0.1, 0.01, 1},
         {"", "step_host", " us", 20000, 100, 1e6},
     };
     return all;
