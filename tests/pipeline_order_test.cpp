@@ -200,6 +200,10 @@ TEST(PipelineOrder, PictureShowsTasks) {
     EXPECT_NE(draw_pipeline(run_pipeline(even_dualpipe(2, 4, kOverlapped), true), 100)
                   .find("0a ▒ both, w ▓ weights"),
               std::string::npos);
+    // Too many for their numbers: shades alone.
+    const std::string many = draw_pipeline(run_pipeline(even_stages(2, 1, 60, kPiece), true), 72);
+    EXPECT_NE(many.find("\n░ forward, ▓ backward, · waits"), std::string::npos) << many;
+    EXPECT_NE(many.find("stage 0  ░"), std::string::npos) << many;
 }
 
 TEST(PipelineOrder, PictureKeepsItsWidth) {

@@ -7,6 +7,7 @@
 #include <moehub/routing.hpp>
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace moehub {
 namespace {
@@ -40,15 +41,17 @@ struct Usual {
 constexpr Usual kMixtral{"mixtral-8x22b", "h100-cluster", "128", "256", "megatron-26.04"};
 constexpr Usual kPangu{"pangu-ultra-moe", "ascend-910b-cluster", "6144", "6144", "mindspeed"};
 
-/// "…; without it A, with --search-model B".
+/// "…; without it A; of --search-model alone B".
 std::string usually(const char* doc, const char* Usual::*key) {
-    return fmt::format("{}; without it {}, with --search-model {}", doc, kMixtral.*key,
+    return fmt::format("{}; without it {}; of --search-model alone {}", doc, kMixtral.*key,
                        kPangu.*key);
 }
 
-Machine part_of(const Machine& whole, const std::string& gpus) {
+/// All of a machine that has fewer than usual.
+Machine part_of(const Machine& whole, const std::optional<std::string>& gpus, const char* usual) {
     const int most = whole.max_gpus > 0 ? whole.max_gpus : whole.gpus();
-    return training_machine(whole, static_cast<int>(count_of("--gpus", gpus, {1, most})));
+    if (!gpus) return training_machine(whole, std::min(most, std::atoi(usual)));
+    return training_machine(whole, static_cast<int>(count_of("--gpus", *gpus, {1, most})));
 }
 
 NumberFormat precision_of(const std::string& name) {
@@ -144,7 +147,8 @@ void require_rank_alone(const PlanArguments& a) {
 }
 
 PlanCase load_plan(const PlanArguments& arguments) {
-    const Usual& usual = arguments.shapes.search_model ? kPangu : kMixtral;
+    const bool nothing_named = !arguments.model && !arguments.machine;
+    const Usual& usual = arguments.shapes.search_model && nothing_named ? kPangu : kMixtral;
     PlanCase what;
     what.model_name = arguments.model.value_or(usual.model);
     what.machine_name = arguments.machine.value_or(usual.machine);
@@ -153,7 +157,7 @@ PlanCase load_plan(const PlanArguments& arguments) {
     what.fixed = arguments.fixed;
     TrainingRun& run = what.run;
     what.whole = load_machine(what.machine_name, settings_for(arguments.settings, ""));
-    run.machine = part_of(what.whole, arguments.gpus.value_or(usual.gpus));
+    run.machine = part_of(what.whole, arguments.gpus, usual.gpus);
     run.model = load_model(what.model_name, settings_for(arguments.settings, kModelPrefix));
     run.trainer = load_trainer(what.trainer_name, settings_for(arguments.settings, kTrainerPrefix));
     run.sequence = arguments.sequence

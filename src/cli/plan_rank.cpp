@@ -20,7 +20,10 @@ void rank_runs_command(const RankRequest& request) {
             progress.update(done, total);
         });
     }
-    if (ranking.groups.empty() && ranking.left_out.empty())
+    if (ranking.groups.empty() && !ranking.left_out.empty())
+        throw InputError(fmt::format("{}:{}: {}", request.file, ranking.left_out.front().line,
+                                     ranking.left_out.front().why));
+    if (ranking.groups.empty())
         throw InputError(fmt::format("{}: fewer than {} runs of any model, nothing to rank",
                                      request.file, kFewestRanked));
     const bool colour = request.output.empty() && wants_colour(stdout);

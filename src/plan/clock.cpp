@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace moehub {
 
 /// What copies of a clock share, and what each has for itself.
@@ -73,7 +75,14 @@ std::string TrainingClock::picture(const ParallelLayout& layout, int width) {
     if (const std::string why = why_not(run_, layout); !why.empty()) throw InputError(why);
     if (layout.pp == 1) return "";
     const int shown = layout.overlap == PassOverlap::dualpipe ? 3 * layout.pp : 2 * layout.pp;
-    return draw_pipeline(model_->pipeline(layout, shown), width);
+    const std::int64_t at_a_time =
+        run_.gpus() / (std::int64_t{layout.tp} * layout.cp * layout.pp) * layout.micro_batch;
+    const std::int64_t all = run_.global_batch / at_a_time;
+    const std::string drawn = draw_pipeline(model_->pipeline(layout, shown), width);
+    if (all <= shown) return drawn;
+    return fmt::format(
+        "Drawn with {} of {} micro-batches: filling and draining weigh more than in the step\n{}",
+        shown, all, drawn);
 }
 
 }  // namespace moehub

@@ -1,11 +1,11 @@
 /// Bytes of one GPU. Of each weight:
 ///
-///     none    2 + g + 12,    zero1  2 + g + 12/d,    zero2  2 + (g + 12)/d,    fsdp  (2 + g +
-///     12)/d
+///     none  2 + g + 12    zero1  2 + g + 12/d    zero2  2 + (g + 12)/d    fsdp  (2 + g + 12)/d
 ///
 /// in bf16, with a gradient of g and 12 of the optimizer (master copy, two moments) that d ranks
 /// divide. Activations: what each matrix and kernel keeps of its inputs until the backward pass,
 /// for every micro-batch that is underway; what is computed again is not kept.
+#include "model/attention_weights.hpp"
 #include "plan/step_model.hpp"
 
 #include <algorithm>
@@ -18,22 +18,6 @@ constexpr double kBf16 = 2;       ///< bytes
 constexpr double kOwn = 4e9;      ///< CUDA's context, NCCL's buffers, cuBLAS's workspace
 constexpr double kMargin = 0.05;  ///< of all else: fragmentation
 constexpr double kLogits = 10;    ///< bytes a logit: bf16, fp32, and its gradient
-
-double attention_weights(const Model& model, int tp) {
-    const Attention& a = model.attention;
-    const double heads = std::max(1.0, static_cast<double>(a.heads) / tp);
-    const double hidden = model.hidden;
-    if (a.kind == Attention::Kind::gqa) {
-        const double keys = std::max(1.0, static_cast<double>(a.kv_heads) / tp);
-        return hidden * a.head_dim * (2 * heads + 2 * keys);
-    }
-    const double key = a.qk_nope_head_dim + a.qk_rope_head_dim;
-    const double queries =
-        a.q_lora_rank > 0 ? a.q_lora_rank * (hidden + heads * key) : hidden * heads * key;
-    return queries + hidden * (a.kv_lora_rank + a.qk_rope_head_dim) +
-           heads * a.kv_lora_rank * (a.qk_nope_head_dim + a.v_head_dim) +
-           heads * a.v_head_dim * hidden;
-}
 
 /// Elements of a token that attention keeps, on its GPU: those of tensor-parallel matrices (of all
 /// tokens that share them) and those of its own tokens.

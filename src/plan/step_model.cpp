@@ -74,7 +74,7 @@ std::string limit_of(const StepParts& parts) {
     };
     const Named all[] = {{"tensor-parallel communication", parts.tp},
                          {"context-parallel communication", parts.cp},
-                         {"expert communication", parts.ep},
+                         {"exchange of rows", parts.ep},
                          {"pipeline messages", parts.pp},
                          {"data-parallel communication", parts.dp},
                          {"pipeline bubble", parts.bubble},

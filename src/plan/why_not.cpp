@@ -80,7 +80,7 @@ std::string wrong_batch(const TrainingRun& run, const ParallelLayout& l) {
     if (run.global_batch % together != 0)
         return fmt::format(
             "a global batch of {} does not divide into micro-batches of {} on {} data-parallel "
-            "ranks: take a multiple of {}",
+            "ranks: take a multiple of {}, or smaller micro-batches",
             run.global_batch, l.micro_batch, dp, together);
     const std::int64_t micro = run.global_batch / together;
     if (l.vpp > 1 && l.pp == 1) return "vpp needs more than one pipeline stage";
@@ -101,7 +101,7 @@ std::string wrong_batch(const TrainingRun& run, const ParallelLayout& l) {
 
 std::string wrong_combination(const TrainingRun& run, const ParallelLayout& l) {
     if (l.sharding == Sharding::fsdp && l.pp > 1)
-        return "fsdp gathers weights for every micro-batch and has no pipeline: pp is 1";
+        return "fsdp gathers weights for every micro-batch and has no pipeline: take pp=1";
     if (l.overlap != PassOverlap::none && l.ep * l.etp == 1)
         return fmt::format("overlap {} hides the exchange of rows: ep is more than 1",
                            name_of(l.overlap));

@@ -89,7 +89,9 @@ std::string breakdown_text(const std::vector<TrainingStep>& steps, bool bold) {
         out += fmt::format("{:>2} {} {} s\n", i + 1, stacked_bar(marks, slowest, kBarWidth),
                            significant(steps[i].seconds));
     }
-    return out + "   █ compute  ▓ recomputed  ▒ communication  ░ bubble, imbalance  · other\n";
+    return out +
+           "   █ compute  ▓ recomputed  ▒ communication  ░ bubble, imbalance  · other\n"
+           "   shares are of the stage that is busy longest\n";
 }
 
 std::string memory_text(const TrainingStep& step, bool bold) {

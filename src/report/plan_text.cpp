@@ -1,3 +1,4 @@
+#include "plan/units.hpp"
 #include "report/bar.hpp"
 #include "report/plan_report.hpp"
 #include "report/table.hpp"
@@ -74,6 +75,15 @@ std::string fit_text(const TrainingStep& step) {
                        byte_size(sum - step.capacity), byte_size(step.capacity));
 }
 
+/// What is left for data parallelism, and who moves rows.
+std::string ranks_text(const TrainingRun& run, const ParallelLayout& l) {
+    const std::int64_t dense = std::int64_t{l.tp} * l.cp * l.pp;
+    if (run.model.experts == 0) return fmt::format("data parallel {}\n", run.gpus() / dense);
+    const std::int64_t sparse = std::int64_t{l.etp} * l.ep * l.pp;
+    return fmt::format("data parallel {}, experts {}{}\n", run.gpus() / dense, run.gpus() / sparse,
+                       l.ep * l.etp > 1 ? "; rows by " + exchange_of(run, l) : "");
+}
+
 std::string seconds_text(const TrainingStep& step, bool bold) {
     Table table({{"a step", Table::Align::left}, {"s"}, {"share"}, {"", Table::Align::left}});
     for (const NamedPart& part : parts_of(step.parts)) {
@@ -111,7 +121,8 @@ std::string explained_text(const PlanCase& what, const TrainingStep& step,
         tenths(step.tflops()), percent(step.mfu), step.limit, grouped(step.micro_batches),
         step.micro_batches > 1 ? "es" : "", step.layout.micro_batch,
         step.layout.micro_batch > 1 ? "s" : "");
-    out += fit_text(step) + "\n" + seconds_text(step, bold) + "\n" + memory_text(step, bold);
+    out += ranks_text(what.run, step.layout) + fit_text(step) + "\n" + seconds_text(step, bold) +
+           "\n" + memory_text(step, bold);
     if (step.stages.size() > 1) out += "\n" + stages_text(step, bold);
     if (!picture.empty()) out += "\n" + picture;
     return out;

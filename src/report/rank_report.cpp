@@ -36,6 +36,20 @@ std::string run_words(const RankedRun& one) {
                        one.layout);
 }
 
+/// Best published first.
+std::string runs_of(const RankGroup& group, bool colour) {
+    Table table({{"line"},
+                 {"published"},
+                 {"predicted"},
+                 {"GPUs"},
+                 {"machine", Align::left},
+                 {"parallel layout", Align::left}});
+    for (const RankedRun& one : group.runs)
+        table.add({fmt::format("{}", one.run.line), percent(one.published), percent(one.predicted),
+                   fmt::format("{}", one.run.gpus), one.run.machine, one.layout});
+    return fmt::format("\n{}, {}\n\n", group.model, source_of(group)) + table.text(colour);
+}
+
 std::string swapped_of(const RankGroup& group, bool colour) {
     Table table({{"published better", Align::left},
                  {"published"},
@@ -78,6 +92,8 @@ Json group_json(const RankGroup& group) {
 
 std::string ranking_text(const RunRanking& ranking, bool colour) {
     std::string text = "Order of published and predicted MFU\n\n" + summary(ranking, colour);
+    for (const RankGroup& group : ranking.groups)
+        if (!group.source.empty()) text += runs_of(group, colour);
     for (const RankGroup& group : ranking.groups) {
         if (group.swapped.empty()) continue;
         text += fmt::format("\n{}, {}: out of order{}\n\n", group.model, source_of(group),

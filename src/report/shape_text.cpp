@@ -85,9 +85,13 @@ std::string shape_text(const ShapeSearch& found, const ShapeSearchOptions& optio
     const double fastest = found.best.front().step.tokens_per_second;
     std::string text = fmt::format(
         "Shapes with {} parameters, {} active (without the input embedding), trained on {} GPUs of "
-        "{}\n{} of {} shapes of the axes are in the windows; {} of them run and fit under {} "
+        "{}\nby {}, {}, {} sequences of {} tokens a step{}\n{} of {} shapes of the axes are in the "
+        "windows; {} of them run and fit under {} "
         "parallel layout{}\n\n",
         to_text(options.total), to_text(options.active), run.gpus(), run.machine.name,
+        run.trainer.name, name_of(run.precision), grouped(run.global_batch),
+        grouped(run.sequence > 0 ? run.sequence : run.model.sequence),
+        options.fixed.empty() ? "" : "; fixed: " + options.fixed,
         grouped(static_cast<std::int64_t>(found.within)),
         grouped(static_cast<std::int64_t>(found.points)),
         grouped(static_cast<std::int64_t>(found.timed)), found.layouts.size(),

@@ -12,6 +12,9 @@ namespace {
 
 constexpr int kNarrowest = 72;  ///< the legend's width
 
+/// Whether tasks are wide enough for their numbers to be read.
+enum class Labels { none, numbers };
+
 std::string digit(std::int64_t micro_batch) {
     return fmt::format("{}", micro_batch % 10);
 }
@@ -36,7 +39,9 @@ std::string cell(const PipelineTask& task, int column) {
 }
 
 /// One stage's columns; its tasks come in the order of time. A column shows the task at its middle.
-std::string line(const std::vector<const PipelineTask*>& tasks, int columns, double seconds) {
+std::string line(const std::vector<const PipelineTask*>& tasks, int columns, double seconds,
+                 Labels labels) {
+    constexpr int kShade = 2;  // a column of a task beyond its numbers
     std::string text;
     std::size_t next = 0;
     int since = 0;  // columns of the task shown
@@ -46,7 +51,8 @@ std::string line(const std::vector<const PipelineTask*>& tasks, int columns, dou
             ++next;
             since = 0;
         }
-        text += next < tasks.size() && tasks[next]->begin <= at ? cell(*tasks[next], since) : "·";
+        const int shown = labels == Labels::numbers ? since : kShade;
+        text += next < tasks.size() && tasks[next]->begin <= at ? cell(*tasks[next], shown) : "·";
         if (next < tasks.size() && tasks[next]->begin > at) since = -1;
     }
     return text;
@@ -64,15 +70,16 @@ int columns_of(const PipelineResult& result, int room) {
     return columns > room * 0.6 ? static_cast<int>(std::lround(columns)) : room;
 }
 
-std::string legend(const PipelineResult& result) {
+std::string legend(const PipelineResult& result, Labels labels) {
     using Kind = PipelineTask::Kind;
     const auto any = [&result](Kind kind) {
         return std::any_of(result.tasks.begin(), result.tasks.end(),
                            [kind](const PipelineTask& task) { return task.kind == kind; });
     };
-    std::string text = "0-9 ░ forward, a-j ▓ backward";
-    if (any(Kind::pair)) text += ", 0a ▒ both";
-    if (any(Kind::weights)) text += ", w ▓ weights";
+    const bool numbers = labels == Labels::numbers;
+    std::string text = numbers ? "0-9 ░ forward, a-j ▓ backward" : "░ forward, ▓ backward";
+    if (any(Kind::pair)) text += numbers ? ", 0a ▒ both" : ", ▒ both";
+    if (any(Kind::weights)) text += numbers ? ", w ▓ weights" : "";
     return text + ", · waits; % busy";
 }
 
@@ -89,12 +96,16 @@ std::string draw_pipeline(const PipelineResult& result, int width) {
         stages[static_cast<std::size_t>(task.stage)].push_back(&task);
     const std::string last = fmt::format("{}", stages.size() - 1);
     const int columns = columns_of(result, width - static_cast<int>(last.size()) - 16);
+    constexpr std::size_t kColumnsOfATask = 2;
+    const Labels labels = static_cast<std::size_t>(columns) < kColumnsOfATask * stages[0].size()
+                              ? Labels::none
+                              : Labels::numbers;
     std::string text;
     for (std::size_t s = 0; s < stages.size(); ++s)
         text += fmt::format("stage {:>{}}  {} {:5.1f} %\n", s, last.size(),
-                            line(stages[s], columns, result.seconds),
+                            line(stages[s], columns, result.seconds, labels),
                             100 * result.busy[s] / result.seconds);
-    return text + legend(result) + "\n";
+    return text + legend(result, labels) + "\n";
 }
 
 }  // namespace moehub

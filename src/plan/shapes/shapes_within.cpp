@@ -11,7 +11,7 @@
 namespace moehub {
 namespace {
 
-constexpr double kMostPoints = 1e8;  ///< some ten seconds
+constexpr double kMostPoints = 1e7;  ///< some ten seconds
 
 /// What the axes can break; all else is the base model's, which was checked.
 bool is_model(const Model& m) {
