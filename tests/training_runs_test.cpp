@@ -138,7 +138,8 @@ TEST(TrainingRuns, RowsThatDoNotParseAreRefusedInOneLine) {
         {{{"global_batch", "0"}}, "global_batch: found \"0\""},
     };
     for (const auto& [change, words] : bad) {
-        const std::string error = error_of([&] { parsed(with(small_run(), change)); });
+        const std::string error =
+            error_of([&, &cells = change] { parsed(with(small_run(), cells)); });
         EXPECT_NE(error.find(words), std::string::npos) << error;
         EXPECT_EQ(error.find("runs.csv:2: "), 0u) << error;
     }
@@ -157,7 +158,7 @@ TEST(TrainingRuns, NamesAndSizesThatCannotBeAreRefusedInOneLine) {
     RunAnswers answers;
     for (const auto& [change, words] : bad) {
         const std::string error =
-            error_of([&] { answers.answer(parsed(with(small_run(), change))); });
+            error_of([&, &cells = change] { answers.answer(parsed(with(small_run(), cells))); });
         EXPECT_NE(error, "accepted") << change.begin()->second;
         EXPECT_NE(error.find(words), std::string::npos) << error;
     }

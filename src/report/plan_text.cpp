@@ -12,7 +12,6 @@ namespace {
 
 constexpr std::size_t kBreakdowns = 3;
 constexpr int kShareWidth = 32;
-constexpr std::size_t kLayoutWidth = 43;  ///< what other columns leave of 100
 constexpr std::size_t kFrontWidth = 76;
 constexpr double kNothing = 1e-6;  ///< a share that rounding leaves
 
