@@ -167,6 +167,9 @@ TEST(Collective, bytes_that_do_not_divide_evenly_all_arrive) {
 TEST(Collective, every_machine_runs_every_collective_it_can) {
     for (const std::string& name : preset_names("machines")) {
         const Machine machine = load_machine(name);
+#ifdef MOEHUB_SANITIZED  // rings of hundreds of GPUs take minutes there
+        if (machine.gpus() > 72) continue;
+#endif
         for (const Collective& what : all_collectives(1 * kMiB, Grain::row, machine.gpus())) {
             const bool switched = what.algorithm == Algorithm::nvls;
             const bool one_node = switched || what.algorithm == Algorithm::one_shot;

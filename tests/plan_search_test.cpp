@@ -118,6 +118,7 @@ TEST(PlanSearch, ListsEachFamilyOnce) {
     }
 }
 
+#ifndef MOEHUB_SANITIZED  // dozens of simulated layers; other tests run fewer
 TEST(PlanSearch, MoreMemoryNeverFewerLayouts) {
     TrainingRun run = small_run();
     std::size_t before = 0;
@@ -134,6 +135,7 @@ TEST(PlanSearch, MoreMemoryNeverFewerLayouts) {
     }
     EXPECT_GT(before, 0u);
 }
+#endif
 
 TEST(PlanSearch, KeepsWhatIsFixed) {
     const std::string fixed = "tp=2,pp=2,ep=4,mb=2,sharding=zero2,recompute=norms,offload=none";
@@ -169,6 +171,7 @@ TEST(PlanSearch, SaysWhyNoLayoutIsLeft) {
     EXPECT_NE(refused("system=deepep,etp=2,ep=2"), "accepted") << "deepep keeps experts whole";
 }
 
+#ifndef MOEHUB_SANITIZED  // dozens of simulated layers; other tests run fewer
 TEST(PlanSearch, ListsTheNearestWhenNothingFits) {
     TrainingRun run = run_of("mixtral-8x22b", "h100-cluster", 8, 16);
     run.sequence = 1024;
@@ -187,6 +190,7 @@ TEST(PlanSearch, ListsTheNearestWhenNothingFits) {
     const std::string remedy = what_would_fit(run, options, load_machine("h100-cluster"));
     EXPECT_TRUE(remedy.starts_with("16 GPUs would do: ")) << remedy;
 }
+#endif
 
 TEST(PlanSearch, SaysWhatWouldFitWithoutFixedKeys) {
     const TrainingRun run = run_of("mixtral-8x7b", "dgx-h100", 8, 16);

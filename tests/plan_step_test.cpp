@@ -142,6 +142,7 @@ TEST(PlanStep, ComputeIsNoFasterThanThePeak) {
         }
 }
 
+#ifndef MOEHUB_SANITIZED  // dozens of simulated layers; other tests run fewer
 TEST(PlanStep, MoreBandwidthIsNeverSlower) {
     const std::vector<std::string> layouts{"tp=4,ep=4", "tp=2,pp=4,ep=8", "tp=8,sharding=fsdp",
                                            "cp=2,pp=2,ep=8", "pp=2,ep=8,overlap=1f1b"};
@@ -158,6 +159,7 @@ TEST(PlanStep, MoreBandwidthIsNeverSlower) {
         }
     }
 }
+#endif
 
 /// What new hardware would change is a choice of the layout.
 TEST(PlanStep, MoeHubShowsLessOfTheExchange) {
@@ -171,6 +173,7 @@ TEST(PlanStep, MoeHubShowsLessOfTheExchange) {
     EXPECT_LT(exposed("moe-hub"), 0.6 * today);
 }
 
+#ifndef MOEHUB_SANITIZED  // a layer of 16 GPUs, twice
 TEST(PlanStep, UnevenExpertsCostWhatTheFullestHasMore) {
     TrainingRun run = run_of("qwen3-30b-a3b", 16, 64);
     const TrainingStep even = step_of(run, "ep=16");
@@ -180,6 +183,7 @@ TEST(PlanStep, UnevenExpertsCostWhatTheFullestHasMore) {
     EXPECT_GT(uneven.parts.imbalance, 0.1 * uneven.parts.experts);
     EXPECT_LT(uneven.parts.imbalance, uneven.parts.experts);
 }
+#endif
 
 /// Stages with the embedding, the head, multi-token prediction and dense layers differ; the cut
 /// keeps the longest piece short and leaves none empty.

@@ -197,6 +197,7 @@ const char* const kPangusLayout =
     "tp=8,pp=16,vpp=2,ep=32,mb=2,cp=1,etp=1,sharding=zero1,system=hierarchical,overlap=1f1b,"
     "recompute=selective,offload=activations";
 
+#ifndef MOEHUB_SANITIZED  // layers on 32 NPUs take long there
 /// 61 layers with what multi-token prediction adds make two layers in each of 32 pieces; 66 do not.
 /// The paper: about 15 % more throughput.
 TEST(SearchShapes, SixtyOneLayersBeatSixtySix) {
@@ -226,6 +227,7 @@ TEST(SearchShapes, SixtyOneLayersBeatSixtySix) {
     EXPECT_DOUBLE_EQ(clock.step(found.layouts.front()).tokens_per_second,
                      found.base->step.tokens_per_second);
 }
+#endif
 
 TEST(SearchShapes, NothingToSearchIsSaidInOneLine) {
     ShapeSearchOptions options;

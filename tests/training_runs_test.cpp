@@ -278,6 +278,7 @@ TEST(TrainingRuns, EveryPublishedRowIsPossible) {
     }
 }
 
+#ifndef MOEHUB_SANITIZED  // layers of large models take long there
 /// One of each software that is quick to simulate; all of them: moehub validate.
 TEST(TrainingRuns, PublishedRowsAreAnswered) {
     const CsvTable table = CsvTable::read(kPublished);
@@ -292,6 +293,7 @@ TEST(TrainingRuns, PublishedRowsAreAnswered) {
     }
     EXPECT_EQ(trainers.size(), 3u);
 }
+#endif
 
 RankedRun ranked(int line, double published, double predicted) {
     RankedRun one;
