@@ -40,7 +40,7 @@ double elements_of(const Model& model) {
 struct Communication::State {
     Machine machine;
     double elements = 0;  ///< that a token's rows have
-    MoeTimes layers;
+    ExchangeTimes layers;
     OnceMap<CollectiveKey, std::unique_ptr<SizeTable>, CollectiveHash> tables;
     OnceMap<CollectiveKey, double, CollectiveHash> exact;
 

@@ -133,18 +133,18 @@ bool SameMoeCase::operator()(const MoeCase& a, const MoeCase& b) const {
 
 /// Balanced is a draw in which all experts are as likely, as trainers force it: a token's experts
 /// then lie as near to each other as chance has them, and those of a node share what crosses.
-MoeTimes::MoeTimes(Machine machine, Model model, const std::string& routing)
+ExchangeTimes::ExchangeTimes(Machine machine, Model model, const std::string& routing)
     : machine_(std::move(machine)),
       model_(std::move(model)),
       routing_(parse_routing(routing == "balanced" ? "uniform" : routing)) {}
 
-std::int64_t MoeTimes::affordable(const MoeCase& one, std::int64_t rows) const {
+std::int64_t ExchangeTimes::affordable(const MoeCase& one, std::int64_t rows) const {
     const std::int64_t gpus = std::int64_t{one.ep} * one.etp;
     const std::int64_t most = gpus > kLargeGroup ? std::min(rows, kLargeRows) : rows;
     return std::max(kLeastTokens, most / (gpus * std::max(1, model_.top_k)));
 }
 
-double MoeTimes::ideal(const MoeCase& one) {
+double ExchangeTimes::ideal(const MoeCase& one) {
     MoeCase key = one;
     key.system.clear();
     return ideals_.get(key, [&] {
@@ -156,7 +156,7 @@ double MoeTimes::ideal(const MoeCase& one) {
     });
 }
 
-MoeCommunication MoeTimes::simulated(const MoeCase& one) {
+MoeCommunication ExchangeTimes::simulated(const MoeCase& one) {
     return simulated_.get(one, [&] {
         const SystemSpec system = system_of(one.system, one);
         const LayerResult result =
@@ -170,7 +170,7 @@ MoeCommunication MoeTimes::simulated(const MoeCase& one) {
     });
 }
 
-MoeTimes::Line MoeTimes::line_of(const MoeCase& one) {
+ExchangeTimes::Line ExchangeTimes::line_of(const MoeCase& one) {
     MoeCase point = one;
     Line line;
     line.many = std::min(kTableTokens, affordable(one, kTableRows));
@@ -182,7 +182,7 @@ MoeTimes::Line MoeTimes::line_of(const MoeCase& one) {
     return line;
 }
 
-MoeCommunication MoeTimes::along(const Line& line, std::int64_t tokens) {
+MoeCommunication ExchangeTimes::along(const Line& line, std::int64_t tokens) {
     const auto value = [&](double few, double many) {
         const double slope = std::max(0.0, many - few) / static_cast<double>(line.many - line.few);
         return std::max(0.0, many + slope * static_cast<double>(tokens - line.many));
@@ -193,14 +193,14 @@ MoeCommunication MoeTimes::along(const Line& line, std::int64_t tokens) {
     return result;
 }
 
-MoeCommunication MoeTimes::at(const MoeCase& one) {
+MoeCommunication ExchangeTimes::at(const MoeCase& one) {
     if (one.ep * one.etp <= 1 || one.tokens <= 0) return {};
     MoeCase key = one;
     key.tokens = 0;
     return along(lines_.get(key, [&] { return line_of(key); }), one.tokens);
 }
 
-MoeCommunication MoeTimes::exact(const MoeCase& one) {
+MoeCommunication ExchangeTimes::exact(const MoeCase& one) {
     if (one.ep * one.etp <= 1 || one.tokens <= 0) return {};
     MoeCase largest = one;
     largest.tokens = std::min(one.tokens, affordable(one, kExactRows));

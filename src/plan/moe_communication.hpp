@@ -19,10 +19,10 @@ struct SameMoeCase {
 
 /// Times by tokens of a GPU: simulated at two counts, straight lines through them. Any number of
 /// threads may ask.
-class MoeTimes {
+class ExchangeTimes {
   public:
     /// Throws InputError when `routing` is neither "balanced" nor what parse_routing takes.
-    MoeTimes(Machine machine, Model model, const std::string& routing);
+    ExchangeTimes(Machine machine, Model model, const std::string& routing);
 
     /// As Communication::moe.
     MoeCommunication at(const MoeCase& one);
