@@ -16,6 +16,8 @@ namespace moehub {
 
 struct CompareOptions {
     LayerOptions layer;
+    std::string baseline;  ///< one of the systems; empty: megatron-te where it ran, otherwise the
+                           ///< slowest
     int threads = 0;  ///< systems simulated at a time; 0: as many as there are cores. The result is
                       ///< the same for any number, memory is not
     /// Called after each system with (systems done, systems in all), by one thread at a time. May
@@ -31,10 +33,17 @@ struct ComparisonRow {
                                            ///< whose experts compute in the system's format
 };
 
+/// A system that a comparison does not have, and why, in a few words.
+struct LeftOut {
+    std::string system;
+    std::string reason;
+};
+
 struct Comparison {
-    std::string baseline;             ///< megatron-te where it ran, otherwise the slowest
+    std::string baseline;             ///< whose time others are measured by
     std::vector<ComparisonRow> rows;  ///< in the order asked for
     std::optional<Ps> other_ideal;    ///< ideal in the other format, for systems that compute in it
+    std::vector<LeftOut> left_out;    ///< systems that were not simulated
 };
 
 /// Throws InputError when no system is named, one twice, or one that there is neither as a preset

@@ -96,6 +96,7 @@ struct LayerResult {
     std::vector<Statistic> statistics;    ///< of units: links, switches, hubs
     std::vector<LinkUse> links;           ///< every direction of every link
     std::vector<BusyInterval> intervals;  ///< by GPU and kind, each in the order of time
+    Timeline timeline;                    ///< where the options ask for it; else empty
 };
 
 /// Throws InputError when the system cannot run this input (sizes that do not fit, a machine it

@@ -1,6 +1,7 @@
 /// How a layer is simulated, whichever the system.
 #pragma once
 #include <moehub/collective.hpp>
+#include <moehub/timeline.hpp>
 #include <moehub/units.hpp>
 
 #include <cstdint>
@@ -27,6 +28,7 @@ struct LayerOptions {
     bool router = true;     ///< false: tokens come with their experts chosen
     bool compute = true;    ///< false: only rows move; routing and experts take no time
     bool verify = false;    ///< rows carry numbers, compared with the reference layer
+    TimelineOptions timeline = {};
 };
 
 }  // namespace moehub

@@ -44,6 +44,7 @@ struct TpOptions {
     Grain grain = Grain::row;
     bool verify = false;   ///< rows carry numbers, compared with a plain reference
     bool residual = true;  ///< the norm's kernel adds the residual, too, which costs its bytes
+    TimelineOptions timeline = {};
 };
 
 /// Throws InputError when the system cannot run this.

@@ -12,6 +12,8 @@ namespace moehub {
 
 struct TpCompareOptions {
     TpOptions layer;
+    std::string
+        baseline;     ///< one of the systems; empty: tp-nvls where it ran, otherwise the slowest
     int threads = 0;  ///< sub-layers simulated at a time; 0: as many as there are cores. The result
                       ///< is the same for any number
     /// Called after each sub-layer of a system with (done, in all), by one thread at a time. May be

@@ -2,7 +2,7 @@
 #include "cli/output.hpp"
 #include "cli/place_arguments.hpp"
 #include "cli/place_choice.hpp"
-#include "cli/place_interrupt.hpp"
+#include "cli/interrupt.hpp"
 #include "report/placement_report.hpp"
 #include "report/progress.hpp"
 #include "report/table.hpp"

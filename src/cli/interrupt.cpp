@@ -1,4 +1,4 @@
-#include "cli/place_interrupt.hpp"
+#include "cli/interrupt.hpp"
 
 #include <atomic>
 #include <chrono>
