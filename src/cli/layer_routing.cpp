@@ -35,11 +35,15 @@ Routing recorded(const std::string& file, const Model& model) {
     if (!profile.has_tokens()) profile = with_drawn_tokens(profile, model);
     const ProfileSteps steps(profile, profile.tokens, 1);
     Routing all{profile.experts, profile.top_k, profile.layers, steps.tokens(), {}, {}};
+    std::vector<std::uint16_t> chosen;
+    std::vector<float> weights;
     for (int layer = 0; layer < profile.layers; ++layer) {
         const Routing one = steps.routing(layer, 0);
-        all.chosen.insert(all.chosen.end(), one.chosen.begin(), one.chosen.end());
-        all.weights.insert(all.weights.end(), one.weights.begin(), one.weights.end());
+        chosen.insert(chosen.end(), one.chosen.begin(), one.chosen.end());
+        weights.insert(weights.end(), one.weights.begin(), one.weights.end());
     }
+    all.chosen = std::move(chosen);
+    all.weights = std::move(weights);
     return all;
 }
 
