@@ -46,6 +46,13 @@ class Json {
     void push_back(Json value) { emplace_back() = std::move(value); }
     Json& emplace_back();
 
+    /// Calls the visitor with what it holds: a std::nullptr_t, bool, double, std::int64_t,
+    /// std::uint64_t, std::string, std::vector<Json> or std::vector<Member>.
+    template <class Visitor>
+    decltype(auto) visit(Visitor&& visitor) const {
+        return std::visit(std::forward<Visitor>(visitor), value_);
+    }
+
     /// What is no UTF-8 is replaced by U+FFFD.
     std::string dump(int indent) const;
 

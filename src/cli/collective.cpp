@@ -2,8 +2,8 @@
 #include "base/quantity.hpp"
 #include "cli/commands.hpp"
 #include "cli/output.hpp"
-#include "cli/values.hpp"
 #include "report/table.hpp"
+#include "request/values.hpp"
 #include "study/collective_names.hpp"
 
 #include <moehub/collective.hpp>

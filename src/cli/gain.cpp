@@ -1,11 +1,11 @@
 #include "cli/commands.hpp"
-#include "cli/layer_arguments.hpp"
 #include "cli/output.hpp"
-#include "cli/values.hpp"
 #include "report/comparison.hpp"
 #include "report/gain_report.hpp"
 #include "report/progress.hpp"
 #include "report/table.hpp"
+#include "request/layer_arguments.hpp"
+#include "request/values.hpp"
 
 #include <moehub/compare.hpp>
 #include <moehub/error.hpp>

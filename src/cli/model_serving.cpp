@@ -1,9 +1,9 @@
-#include "cli/model_arguments.hpp"
+#include "cli/model_commands.hpp"
 #include "cli/output.hpp"
-#include "cli/values.hpp"
 #include "report/progress.hpp"
 #include "report/served_report.hpp"
 #include "report/table.hpp"
+#include "request/values.hpp"
 
 #include <moehub/compare.hpp>
 

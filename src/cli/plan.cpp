@@ -1,9 +1,9 @@
 #include "cli/commands.hpp"
 #include "cli/output.hpp"
-#include "cli/plan_arguments.hpp"
 #include "cli/plan_rank.hpp"
 #include "report/progress.hpp"
 #include "report/table.hpp"
+#include "request/plan_arguments.hpp"
 
 #include <moehub/compare.hpp>
 #include <moehub/error.hpp>

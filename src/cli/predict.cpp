@@ -1,8 +1,8 @@
 #include "base/json.hpp"
 #include "cli/commands.hpp"
 #include "cli/output.hpp"
-#include "cli/values.hpp"
 #include "report/table.hpp"
+#include "request/values.hpp"
 #include "study/kernel_keys.hpp"
 
 #include <moehub/predict.hpp>

@@ -1,10 +1,10 @@
 #include "base/utf8.hpp"
 #include "cli/commands.hpp"
 #include "cli/output.hpp"
-#include "cli/profile_arguments.hpp"
-#include "cli/values.hpp"
 #include "report/profile_report.hpp"
 #include "report/table.hpp"
+#include "request/profile_arguments.hpp"
+#include "request/values.hpp"
 
 #include <algorithm>
 #include <memory>

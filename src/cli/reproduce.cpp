@@ -4,10 +4,10 @@
 #include "base/utf8.hpp"
 #include "cli/commands.hpp"
 #include "cli/output.hpp"
-#include "cli/values.hpp"
 #include "report/progress.hpp"
 #include "report/reproduction.hpp"
 #include "report/table.hpp"
+#include "request/values.hpp"
 
 #include <moehub/error.hpp>
 #include <moehub/reproduce.hpp>

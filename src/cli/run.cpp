@@ -1,9 +1,9 @@
 #include "cli/commands.hpp"
-#include "cli/layer_arguments.hpp"
 #include "cli/output.hpp"
 #include "cli/tp_commands.hpp"
 #include "report/comparison.hpp"
 #include "report/table.hpp"
+#include "request/layer_arguments.hpp"
 
 #include <moehub/compare.hpp>
 

@@ -1,11 +1,11 @@
 #include "cli/tp_commands.hpp"
 
 #include "cli/output.hpp"
-#include "cli/values.hpp"
 #include "report/comparison.hpp"
 #include "report/progress.hpp"
 #include "report/table.hpp"
 #include "report/tp_comparison.hpp"
+#include "request/values.hpp"
 
 #include <moehub/presets.hpp>
 

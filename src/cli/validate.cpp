@@ -1,8 +1,8 @@
 #include "cli/commands.hpp"
 #include "cli/output.hpp"
-#include "cli/values.hpp"
 #include "report/progress.hpp"
 #include "report/table.hpp"
+#include "request/values.hpp"
 
 #include <moehub/validate.hpp>
 

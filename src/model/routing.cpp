@@ -110,7 +110,8 @@ Routing one_layer(const Routing& routing, int layer, std::int64_t tokens) {
     const auto row = static_cast<std::size_t>(routing.top_k);
     const auto there = static_cast<std::size_t>(routing.tokens) * row;
     const auto first = static_cast<std::size_t>(layer) * there;
-    one.chosen = repeated(routing.chosen.part(first, there), static_cast<std::size_t>(tokens) * row);
+    one.chosen =
+        repeated(routing.chosen.part(first, there), static_cast<std::size_t>(tokens) * row);
     one.weights =
         repeated(routing.weights.part(first, there), static_cast<std::size_t>(tokens) * row);
     return one;

@@ -152,8 +152,7 @@ class RoutingMaker {
                 const auto last = of_token(chosen_, layer - 1, token);
                 std::transform(last.begin(), last.end(), wanted.begin(),
                                [&](std::uint16_t expert) { return successor[expert]; });
-                choose_after(draw, of_token(chosen_, layer, token), wanted,
-                             spec_.transition, rng);
+                choose_after(draw, of_token(chosen_, layer, token), wanted, spec_.transition, rng);
             }
         }
         last_order_ = std::move(order);
