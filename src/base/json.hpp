@@ -42,9 +42,12 @@ class Json {
 
     /// The member of that name, null when it is new. A null value becomes an object first.
     Json& operator[](std::string_view name);
+    /// Before all members that there are, none of that name among them.
+    void put_first(std::string_view name, Json value);
     /// A null value becomes a list first.
     void push_back(Json value) { emplace_back() = std::move(value); }
     Json& emplace_back();
+    Json& back();  ///< of a list that is not empty
 
     /// What is no UTF-8 is replaced by U+FFFD.
     std::string dump(int indent) const;

@@ -2,9 +2,9 @@
 #include "cli/model_arguments.hpp"
 #include "cli/output.hpp"
 #include "cli/values.hpp"
+#include "report/document.hpp"
 #include "report/model_report.hpp"
 #include "report/progress.hpp"
-#include "report/table.hpp"
 
 #include <moehub/tp_compare.hpp>
 
@@ -75,12 +75,13 @@ void execute(const ModelArguments& request) {
     model.layer = load_layer(arguments, LayoutLayer::mean);
     model.options.layer = model.layer.options;
     run(model, load(request, systems, model));
-    const bool colour = arguments.output.empty() && wants_colour(stdout);
-    put(arguments.json
-            ? to_json(model)
-            : head_text(model) + "\n" + parts_text(model.times, model.options.training, colour) +
-                  "\n" + table_text(model.times, colour) + "\n" + bars_text(model.times) + "\n" +
-                  checks_text(model),
+    const TextStyle style = style_for(arguments.output);
+    put(arguments.json ? document_text("model", model_json(model))
+                       : fitted(head_text(model) + "\n" +
+                                    parts_text(model.times, model.options.training, style) + "\n" +
+                                    table_text(model.times, model.options.baseline, style) + "\n" +
+                                    bars_text(model.times, style) + "\n" + checks_text(model),
+                                style.width),
         arguments.output);
 }
 
@@ -91,6 +92,7 @@ ModelOptions options_of(const ModelArguments& arguments) {
     constexpr std::int64_t kMostThreads = 4096;
     ModelOptions options;
     options.training = arguments.training;
+    options.baseline = arguments.layer.baseline;
     const Software software = software_of(arguments.layer);
     options.eager = software.host.value_or(HostMode::eager) == HostMode::eager && !arguments.graphs;
     options.sequence = int_of("--sequence", arguments.sequence, kMostSequence);
@@ -123,6 +125,7 @@ Command model_command() {
     };
     add_serving_options(options, request->serving);
     add_layer_options(options, request->layer);
+    options.push_back(baseline_option(request->layer.baseline));
     add_software_options(options, request->layer);
     options.push_back({"--kernels", &request->layer.kernels,
                        "library of linear layers and prompts' attention: torch, trtllm; MoE layers "

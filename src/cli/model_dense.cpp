@@ -1,9 +1,9 @@
 #include "cli/model_arguments.hpp"
 #include "cli/output.hpp"
 #include "cli/values.hpp"
+#include "report/document.hpp"
 #include "report/model_report.hpp"
 #include "report/progress.hpp"
-#include "report/table.hpp"
 
 #include <moehub/tp_compare.hpp>
 
@@ -51,12 +51,14 @@ void dense_model_command(const ModelArguments& arguments) {
         model.layer.parts.insert(model.layer.parts.end(), {SubLayer::l3, SubLayer::l4});
     run(model, load_systems(arguments.layer, systems));
     const std::string& output = arguments.layer.output;
-    const bool colour = output.empty() && wants_colour(stdout);
+    const TextStyle style = style_for(output);
     put(arguments.layer.json
-            ? to_json(model)
-            : head_text(model) + "\n" + parts_text(model.times, model.options.training, colour) +
-                  "\n" + table_text(model.times, colour) + "\n" + bars_text(model.times) + "\n" +
-                  checks_text(model),
+            ? document_text("model", model_json(model))
+            : fitted(head_text(model) + "\n" +
+                         parts_text(model.times, model.options.training, style) + "\n" +
+                         table_text(model.times, model.options.baseline, style) + "\n" +
+                         bars_text(model.times, style) + "\n" + checks_text(model),
+                     style.width),
         output);
 }
 

@@ -1,11 +1,11 @@
 #include "cli/commands.hpp"
+#include "cli/interrupt.hpp"
 #include "cli/output.hpp"
 #include "cli/place_arguments.hpp"
 #include "cli/place_choice.hpp"
-#include "cli/interrupt.hpp"
+#include "report/document.hpp"
 #include "report/placement_report.hpp"
 #include "report/progress.hpp"
-#include "report/table.hpp"
 
 #include <moehub/error.hpp>
 
@@ -111,7 +111,10 @@ void execute(const PlaceArguments& arguments) {
     if (!task.systems.empty()) simulate(arguments, task, placed);
     note_layers_in_order(task, placed);
     const PlacementReport report = report_of(arguments, task, placed);
-    put(arguments.json ? placement_json(report) : placement_text(report, wants_colour(stdout)), "");
+    const TextStyle style = style_for("");
+    put(arguments.json ? document_text("place", placement_json(report))
+                       : fitted(placement_text(report, style), style.width),
+        "");
 }
 
 }  // namespace
