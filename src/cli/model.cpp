@@ -1,9 +1,10 @@
 #include "cli/commands.hpp"
 #include "cli/model_commands.hpp"
 #include "cli/output.hpp"
+#include "report/document.hpp"
 #include "report/model_report.hpp"
 #include "report/progress.hpp"
-#include "report/table.hpp"
+#include "request/values.hpp"
 
 #include <memory>
 
@@ -27,12 +28,13 @@ void execute(const ModelArguments& request) {
     if (is_dense(arguments)) return dense_model_command(request);
     ModelCase model = load_moe_model(request);
     run(model, load_systems(request, model));
-    const bool colour = arguments.output.empty() && wants_colour(stdout);
-    put(arguments.json
-            ? to_json(model)
-            : head_text(model) + "\n" + parts_text(model.times, model.options.training, colour) +
-                  "\n" + table_text(model.times, colour) + "\n" + bars_text(model.times) + "\n" +
-                  checks_text(model),
+    const TextStyle style = style_for(arguments.output);
+    put(arguments.json ? document_text("model", model_json(model))
+                       : fitted(head_text(model) + "\n" +
+                                    parts_text(model.times, model.options.training, style) + "\n" +
+                                    table_text(model.times, model.options.baseline, style) + "\n" +
+                                    bars_text(model.times, style) + "\n" + checks_text(model),
+                                style.width),
         arguments.output);
 }
 
@@ -63,6 +65,7 @@ Command model_command() {
     };
     add_serving_options(options, request->serving);
     add_layer_options(options, request->layer);
+    options.push_back(baseline_option(request->layer.baseline));
     add_software_options(options, request->layer);
     options.push_back({"--kernels", &request->layer.kernels,
                        "library of linear layers and prompts' attention: torch, trtllm; MoE layers "

@@ -1,8 +1,9 @@
 #include "cli/model_commands.hpp"
 #include "cli/output.hpp"
+#include "report/document.hpp"
 #include "report/model_report.hpp"
 #include "report/progress.hpp"
-#include "report/table.hpp"
+#include "request/values.hpp"
 
 namespace moehub {
 namespace {
@@ -23,12 +24,14 @@ void dense_model_command(const ModelArguments& arguments) {
     DenseCase model = load_dense_model(arguments);
     run(model, load_dense_systems(arguments));
     const std::string& output = arguments.layer.output;
-    const bool colour = output.empty() && wants_colour(stdout);
+    const TextStyle style = style_for(output);
     put(arguments.layer.json
-            ? to_json(model)
-            : head_text(model) + "\n" + parts_text(model.times, model.options.training, colour) +
-                  "\n" + table_text(model.times, colour) + "\n" + bars_text(model.times) + "\n" +
-                  checks_text(model),
+            ? document_text("model", model_json(model))
+            : fitted(head_text(model) + "\n" +
+                         parts_text(model.times, model.options.training, style) + "\n" +
+                         table_text(model.times, model.options.baseline, style) + "\n" +
+                         bars_text(model.times, style) + "\n" + checks_text(model),
+                     style.width),
         output);
 }
 

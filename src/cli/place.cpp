@@ -1,11 +1,12 @@
 #include "cli/commands.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/output.hpp"
+#include "report/document.hpp"
 #include "report/placement_report.hpp"
 #include "report/progress.hpp"
-#include "report/table.hpp"
 #include "request/place_answer.hpp"
 #include "request/place_arguments.hpp"
+#include "request/place_choice.hpp"
 
 #include <moehub/error.hpp>
 
@@ -40,7 +41,10 @@ void execute(const PlaceArguments& arguments) {
     if (!task.systems.empty() && take_fastest(task, placed)) write(arguments, task, placed);
     note_layers_in_order(task, placed);
     const PlacementReport report = report_of(arguments, task, placed);
-    put(arguments.json ? placement_json(report) : placement_text(report, wants_colour(stdout)), "");
+    const TextStyle style = style_for("");
+    put(arguments.json ? document_text("place", placement_json(report))
+                       : fitted(placement_text(report, style), style.width),
+        "");
 }
 
 }  // namespace

@@ -25,10 +25,6 @@ void add_layer_options(std::vector<Option>& options, LayerArguments& arguments) 
          "llama-7b",
          "M"},
         {"--gpus", &arguments.gpus, "how many take part; without it all", "N"},
-        {"--tokens", &arguments.tokens,
-         "over all GPUs; without it 8192, or all of a trace, or for tensor parallelism the model's "
-         "batch",
-         "N"},
         {"--set", &arguments.settings,
          "change a machine's value; as model.KEY a model's, as system.NAME.KEY a system's; "
          "repeatable",
@@ -70,6 +66,25 @@ void add_layer_options(std::vector<Option>& options, LayerArguments& arguments) 
         {"-o,--output", &arguments.output, "write to this file instead", "FILE"},
     };
     options.insert(options.end(), layer.begin(), layer.end());
+    add_token_options(options, arguments,
+                      "8192, or all of a trace, or for tensor parallelism the model's batch");
+}
+
+void add_token_options(std::vector<Option>& options, LayerArguments& arguments,
+                       const std::string& usual) {
+    options.push_back({"--tokens", &arguments.tokens, "over all GPUs; without it " + usual, "N"});
+    options.push_back({"--tokens-per-gpu",
+                       &arguments.tokens_per_gpu,
+                       "of each GPU, instead of --tokens",
+                       "N",
+                       {.excludes = {"--tokens"}}});
+}
+
+Option baseline_option(std::string& baseline) {
+    return {"--baseline", &baseline,
+            "the system that others are measured by, one of those compared; without it "
+            "megatron-te, for tensor parallelism tp-nvls, where it runs, else the slowest",
+            "S"};
 }
 
 void add_software_options(std::vector<Option>& options, LayerArguments& arguments) {

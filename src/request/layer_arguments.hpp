@@ -20,6 +20,7 @@ struct LayerArguments {
     std::optional<std::string> model;
     std::optional<std::string> gpus;
     std::optional<std::string> tokens;
+    std::optional<std::string> tokens_per_gpu;
     std::optional<std::string> routing;
     std::optional<std::string> seed;
     std::optional<std::string> layer;
@@ -37,6 +38,7 @@ struct LayerArguments {
     std::optional<std::string> region_rows;
     std::optional<std::string> page_rows;
     std::optional<std::string> page_pool;
+    std::string baseline;  ///< of comparisons; empty: the usual
     bool verify = false;
     bool json = false;
     std::string output;
@@ -45,6 +47,11 @@ struct LayerArguments {
 /// `--layer-type` and `--sublayer`.
 void add_layer_type_options(std::vector<Option>& options, LayerArguments& arguments);
 void add_layer_options(std::vector<Option>& options, LayerArguments& arguments);
+/// `--baseline`.
+Option baseline_option(std::string& baseline);
+/// `--tokens` and `--tokens-per-gpu`; `usual` says what is without both.
+void add_token_options(std::vector<Option>& options, LayerArguments& arguments,
+                       const std::string& usual);
 void add_pass_option(std::vector<Option>& options, LayerArguments& arguments);
 
 /// The software that all systems are to have.
@@ -76,6 +83,9 @@ TpCase load_tp(const LayerArguments& arguments, bool several, const LayerNouns& 
 bool is_dense(const LayerArguments& arguments, const LayerNouns& given = {});
 /// As load_tp, for a whole model; throws InputError for options that only experts have, too.
 TpCase load_dense(const LayerArguments& arguments, const LayerNouns& given = {});
+
+/// Tokens over so many GPUs, if either option is there. Throws InputError.
+std::optional<std::int64_t> asked_tokens(const LayerArguments& arguments, int gpus);
 
 /// As given, else as named, with what `--gpus` and `--set` change. Throw InputError.
 Machine machine_of(const LayerArguments& arguments, const std::string& name,

@@ -143,6 +143,12 @@ Machine machine_of(const LayerArguments& arguments, const std::string& name,
     return with_gpus(machine, int_of("--gpus", *arguments.gpus, {1, most}));
 }
 
+std::optional<std::int64_t> asked_tokens(const LayerArguments& arguments, int gpus) {
+    if (arguments.tokens) return count_of("--tokens", *arguments.tokens, {1, kMostTokens});
+    if (!arguments.tokens_per_gpu) return std::nullopt;
+    return gpus * count_of("--tokens-per-gpu", *arguments.tokens_per_gpu, {1, kMostTokens / gpus});
+}
+
 std::vector<std::string> settings_of(const LayerArguments& arguments, const LayerNouns& given) {
     std::vector<std::string> settings;
     if (given.machine != nullptr) settings = given.machine->settings;

@@ -77,10 +77,8 @@ int read_trace(const LayerArguments& arguments, const std::optional<ExpertLayout
             : layer_of(arguments, layout, usual, trace);
     made.trace_layer = trace.layers == 1 ? 0 : layer;
     made.routing_name = file;
-    made.routing =
-        one_layer(trace, *made.trace_layer,
-                  arguments.tokens ? count_of("--tokens", *arguments.tokens, {1, kMostTokens})
-                                   : trace.tokens);
+    made.routing = one_layer(trace, *made.trace_layer,
+                             asked_tokens(arguments, made.machine.gpus()).value_or(trace.tokens));
     return layer;
 }
 
@@ -105,10 +103,8 @@ int take(const LayerArguments& arguments, const std::optional<ExpertLayout>& lay
     if (!given.seed) made.trace_layer = taken;
     made.routing_name = given.name;
     made.seed = given.seed;
-    made.routing =
-        one_layer(routing, taken,
-                  arguments.tokens ? count_of("--tokens", *arguments.tokens, {1, kMostTokens})
-                                   : routing.tokens);
+    made.routing = one_layer(routing, taken,
+                             asked_tokens(arguments, made.machine.gpus()).value_or(routing.tokens));
     return layer;
 }
 
@@ -117,8 +113,7 @@ int generate(const LayerArguments& arguments, const std::optional<ExpertLayout>&
     RoutingSpec spec = parse_routing(arguments.routing.value_or(kUsualRouting));
     spec.seed = static_cast<std::uint64_t>(
         count_of("--seed", arguments.seed.value_or("1"), {0, kMostCount}));
-    const std::int64_t tokens =
-        arguments.tokens ? count_of("--tokens", *arguments.tokens, {1, kMostTokens}) : kUsualTokens;
+    const std::int64_t tokens = asked_tokens(arguments, made.machine.gpus()).value_or(kUsualTokens);
     made.routing_name = to_string(spec);
     made.seed = spec.seed;
     if (!arguments.layer) {

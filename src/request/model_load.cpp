@@ -44,6 +44,7 @@ ModelOptions options_of(const ModelArguments& arguments) {
     constexpr std::int64_t kMostThreads = 4096;
     ModelOptions options;
     options.training = arguments.training;
+    options.baseline = arguments.layer.baseline;
     const Software software = software_of(arguments.layer);
     options.eager = software.host.value_or(HostMode::eager) == HostMode::eager && !arguments.graphs;
     options.sequence = int_of("--sequence", arguments.sequence, kMostSequence);

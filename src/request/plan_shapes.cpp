@@ -1,5 +1,6 @@
 #include "request/plan_shapes.hpp"
 
+#include "report/document.hpp"
 #include "report/progress.hpp"
 #include "report/shape_report.hpp"
 
@@ -65,8 +66,8 @@ std::string search_shapes_text(const ShapeArguments& arguments, const ShapeReque
     Progress progress("timing shapes");
     options.progress = [&](std::size_t done, std::size_t all) { progress.update(done, all); };
     const ShapeSearch found = search_shapes(request.run, options);
-    if (request.json) return shape_json(found, options, request.run);
-    return shape_text(found, options, request.run, request.bold);
+    if (request.json) return document_text("plan", shape_json(found, options, request.run));
+    return fitted(shape_text(found, options, request.run, request.style), request.style.width);
 }
 
 }  // namespace moehub

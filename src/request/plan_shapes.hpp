@@ -1,5 +1,6 @@
 /// `moehub plan --search-model`: its options, and what runs when it is asked for.
 #pragma once
+#include "report/text_style.hpp"
 #include "request/option.hpp"
 
 #include <moehub/shape_search.hpp>
@@ -26,7 +27,7 @@ struct ShapeRequest {
     std::size_t top = 10;
     int threads = 0;
     bool json = false;
-    bool bold = false;  ///< titles
+    TextStyle style;
 };
 
 /// --search-model, --params, --active, --shapes. `arguments` outlives the parsing.

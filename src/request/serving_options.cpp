@@ -74,6 +74,8 @@ void refuse_unserved(const ModelArguments& arguments) {
         {"--attention-system", arguments.attention_system.has_value()},
         {"--overlap-gradients", arguments.overlap_gradients},
         {"--tokens", layer.tokens.has_value()},
+        {"--tokens-per-gpu", layer.tokens_per_gpu.has_value()},
+        {"--baseline", !layer.baseline.empty()},
         {"--host", layer.host.has_value()},
         {"--verify", layer.verify},
         {"--region-rows", layer.region_rows.has_value()},

@@ -52,8 +52,8 @@ std::vector<SubLayer> parts_of(const LayerArguments& arguments, bool several) {
     return {named("--sublayer", name, sub_layer_named(name), names)};
 }
 
-std::int64_t tokens_of(const LayerArguments& arguments, const Model& model) {
-    if (arguments.tokens) return count_of("--tokens", *arguments.tokens, {1, kMostTokens});
+std::int64_t tokens_of(const LayerArguments& arguments, const Model& model, int gpus) {
+    if (const auto asked = asked_tokens(arguments, gpus)) return *asked;
     if (model.sequence < 1) return kUsualTokens;
     return std::min<std::int64_t>(kMostTokens, std::int64_t{model.sequence} * model.batch);
 }
@@ -65,7 +65,7 @@ TpCase load(const LayerArguments& arguments, const LayerNouns& given) {
     made.settings = settings_of(arguments, given);
     made.machine = machine_of(arguments, made.machine_name, given);
     made.model = model_of(arguments, made.model_name, given);
-    made.tokens = tokens_of(arguments, made.model);
+    made.tokens = tokens_of(arguments, made.model, made.machine.gpus());
     made.options.grain =
         named("--grain", arguments.grain, grain_named(arguments.grain), grain_names());
     made.options.verify = arguments.verify;
