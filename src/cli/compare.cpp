@@ -4,6 +4,7 @@
 #include "cli/tp_commands.hpp"
 #include "cli/values.hpp"
 #include "report/comparison.hpp"
+#include "report/layer_page.hpp"
 #include "report/progress.hpp"
 #include "report/table.hpp"
 
@@ -87,6 +88,7 @@ Comparison run(const LayerCase& layer, const std::vector<SystemSpec>& systems, i
 void execute(const Request& request) {
     const LayerArguments& arguments = request.layer;
     require_writable(arguments.output);
+    require_writable(arguments.html, arguments.output);
     const int threads =
         request.threads ? static_cast<int>(count_of("--threads", *request.threads, {1, 4096})) : 0;
     if (wants_tp(arguments)) return compare_tp_command(arguments, request.systems, threads);
@@ -95,6 +97,8 @@ void execute(const Request& request) {
     const Usual usual =
         request.systems ? Usual{listed(*request.systems), ""} : usual_systems(layer);
     const Comparison comparison = run(layer, load_systems(arguments, usual.names), threads);
+    if (arguments.html.asked())
+        put_page(arguments.html, comparison_page(layer, comparison), to_json(layer, comparison));
     const bool colour = arguments.output.empty() && wants_colour(stdout);
     put(arguments.json ? to_json(layer, comparison)
                        : head_text(layer) + "\n" + table_text(comparison, colour) + "\n" +

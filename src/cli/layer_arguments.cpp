@@ -70,6 +70,7 @@ void add_layer_options(std::vector<Option>& options, LayerArguments& arguments) 
         {"-o,--output", &arguments.output, "write to this file instead", "FILE"},
     };
     options.insert(options.end(), layer.begin(), layer.end());
+    add_html_option(options, arguments.html);
 }
 
 void add_software_options(std::vector<Option>& options, LayerArguments& arguments) {

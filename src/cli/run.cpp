@@ -3,6 +3,7 @@
 #include "cli/output.hpp"
 #include "cli/tp_commands.hpp"
 #include "report/comparison.hpp"
+#include "report/layer_page.hpp"
 #include "report/table.hpp"
 
 #include <moehub/compare.hpp>
@@ -20,6 +21,7 @@ struct Request {
 void execute(const Request& request) {
     const LayerArguments& arguments = request.layer;
     require_writable(arguments.output);
+    require_writable(arguments.html, arguments.output);
     if (wants_tp(arguments)) return run_tp_command(arguments, request.system);
     const std::string system = request.system.value_or("moe-hub");
     check_systems({system});
@@ -28,6 +30,8 @@ void execute(const Request& request) {
     options.layer = layer.options;
     const Comparison one =
         compare_systems(layer.input(), load_systems(arguments, {system}), options);
+    if (arguments.html.asked())
+        put_page(arguments.html, comparison_page(layer, one), to_json(layer, one));
     const bool colour = arguments.output.empty() && wants_colour(stdout);
     put(arguments.json
             ? to_json(layer, one)

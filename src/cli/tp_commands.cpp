@@ -3,6 +3,7 @@
 #include "cli/output.hpp"
 #include "cli/values.hpp"
 #include "report/comparison.hpp"
+#include "report/layer_page.hpp"
 #include "report/progress.hpp"
 #include "report/table.hpp"
 #include "report/tp_comparison.hpp"
@@ -76,6 +77,8 @@ void compare_tp_command(const LayerArguments& arguments, const std::optional<std
     const std::vector<Comparison> parts =
         simulate(layer, load_systems(arguments, usual.names), threads);
     const Comparison sum = sum_of(parts);
+    if (arguments.html.asked())
+        put_page(arguments.html, tp_comparison_page(layer, parts), to_json(layer, parts));
     put(arguments.json
             ? to_json(layer, parts)
             : head_text(layer) + "\n" + tp_table_text(layer, parts, colour_for(arguments)) + "\n" +
@@ -88,6 +91,8 @@ void run_tp_command(const LayerArguments& arguments, const std::optional<std::st
     check_tp_systems({name});
     const TpCase layer = load_tp(arguments, false);
     const std::vector<Comparison> parts = simulate(layer, load_systems(arguments, {name}), 1);
+    if (arguments.html.asked())
+        put_page(arguments.html, tp_comparison_page(layer, parts), to_json(layer, parts));
     const Comparison& one = parts.front();
     const bool colour = colour_for(arguments);
     const ComparisonRow& row = one.rows.front();

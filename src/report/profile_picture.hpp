@@ -1,5 +1,6 @@
 /// A picture that is written as SVG, piece by piece. Units are pixels; y grows downwards.
 #pragma once
+#include "report/escape.hpp"
 #include "report/profile_heat.hpp"
 
 #include <functional>
@@ -7,10 +8,6 @@
 #include <string_view>
 
 namespace moehub {
-
-/// Fit for text and attributes of SVG and HTML: markup escaped, control characters and broken UTF-8
-/// made visible.
-std::string escaped(std::string_view text);
 
 struct Box {
     double x = 0;

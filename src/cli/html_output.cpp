@@ -1,0 +1,38 @@
+#include "cli/html_output.hpp"
+
+#include "base/utf8.hpp"
+#include "cli/output.hpp"
+#include "cli/profile_arguments.hpp"
+
+#include <moehub/error.hpp>
+
+#include <fmt/format.h>
+
+namespace moehub {
+
+void add_html_option(std::vector<Option>& options, HtmlOutput& html) {
+    options.push_back({"--html",
+                       &html.path,
+                       "write a page with charts and tables, too, for any browser",
+                       "FILE",
+                       {},
+                       &html.command});
+}
+
+void require_writable(const HtmlOutput& html, const std::string& output) {
+    if (!html.asked()) return;
+    if (html.path->empty() || *html.path == "-")
+        throw InputError(fmt::format("--html: found \"{}\", allowed: a file", *html.path));
+    if (!output.empty() && same_file(output, *html.path))
+        throw InputError("--html: found the file of another output, allowed: its own");
+    require_writable(*html.path);
+}
+
+void put_page(const HtmlOutput& html, Page page, const std::string& document) {
+    page.command = html.command;
+    page.document = document;
+    put(page_html(page), *html.path);
+    fmt::print(stderr, "moehub: wrote {}\n", printable(*html.path));
+}
+
+}  // namespace moehub
