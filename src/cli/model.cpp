@@ -2,6 +2,7 @@
 #include "cli/model_arguments.hpp"
 #include "cli/output.hpp"
 #include "cli/values.hpp"
+#include "report/model_page.hpp"
 #include "report/model_report.hpp"
 #include "report/progress.hpp"
 #include "report/table.hpp"
@@ -63,6 +64,7 @@ std::vector<SystemSpec> load(const ModelArguments& arguments, std::vector<std::s
 void execute(const ModelArguments& request) {
     const LayerArguments& arguments = request.layer;
     require_writable(arguments.output);
+    require_writable(arguments.html, arguments.output);
     if (request.serving.asked()) return serve_model_command(request);
     require_no_serving(request.serving);
     if (is_dense(arguments)) return dense_model_command(request);
@@ -75,6 +77,7 @@ void execute(const ModelArguments& request) {
     model.layer = load_layer(arguments, LayoutLayer::mean);
     model.options.layer = model.layer.options;
     run(model, load(request, systems, model));
+    if (arguments.html.asked()) put_page(arguments.html, model_page(model), to_json(model));
     const bool colour = arguments.output.empty() && wants_colour(stdout);
     put(arguments.json
             ? to_json(model)

@@ -1,6 +1,7 @@
 #include "cli/model_arguments.hpp"
 #include "cli/output.hpp"
 #include "cli/values.hpp"
+#include "report/model_page.hpp"
 #include "report/model_report.hpp"
 #include "report/progress.hpp"
 #include "report/table.hpp"
@@ -47,9 +48,12 @@ void dense_model_command(const ModelArguments& arguments) {
     model.options.overlap_gradients = arguments.overlap_gradients;
     model.options.layer.grain = model.layer.options.grain;
     model.options.layer.verify = model.layer.options.verify;
+    model.options.layer.timeline = model.layer.options.timeline;
     if (model.options.training)
         model.layer.parts.insert(model.layer.parts.end(), {SubLayer::l3, SubLayer::l4});
     run(model, load_systems(arguments.layer, systems));
+    const HtmlOutput& html = arguments.layer.html;
+    if (html.asked()) put_page(html, model_page(model), to_json(model));
     const std::string& output = arguments.layer.output;
     const bool colour = output.empty() && wants_colour(stdout);
     put(arguments.layer.json

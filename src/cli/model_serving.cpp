@@ -1,6 +1,7 @@
 #include "cli/model_arguments.hpp"
 #include "cli/output.hpp"
 #include "cli/values.hpp"
+#include "report/model_page.hpp"
 #include "report/progress.hpp"
 #include "report/served_report.hpp"
 #include "report/table.hpp"
@@ -88,6 +89,8 @@ void sizes_command(const ModelArguments& arguments, const std::vector<Serving>& 
     } else {
         sizes.points = serve_sizes(servings, batches, spec, options);
     }
+    const HtmlOutput& html = arguments.layer.html;
+    if (html.asked()) put_page(html, served_page(sizes), to_json(sizes));
     const std::string& output = arguments.layer.output;
     const bool colour = output.empty() && wants_colour(stdout);
     put(arguments.layer.json ? to_json(sizes) : head_text(sizes) + "\n" + sizes_text(sizes, colour),
@@ -126,6 +129,8 @@ void serve_model_command(const ModelArguments& arguments) {
     servings.front().batch_per_gpu = batches.front();
     ServedCase what = case_of(arguments, servings.front());
     run(what, systems, arguments.systems.has_value(), arguments, threads);
+    const HtmlOutput& html = arguments.layer.html;
+    if (html.asked()) put_page(html, served_page(what), to_json(what));
     const std::string& output = arguments.layer.output;
     const bool colour = output.empty() && wants_colour(stdout);
     put(arguments.layer.json ? to_json(what)

@@ -1,8 +1,9 @@
 #include "cli/commands.hpp"
+#include "cli/interrupt.hpp"
 #include "cli/output.hpp"
 #include "cli/place_arguments.hpp"
 #include "cli/place_choice.hpp"
-#include "cli/interrupt.hpp"
+#include "report/placement_page.hpp"
 #include "report/placement_report.hpp"
 #include "report/progress.hpp"
 #include "report/table.hpp"
@@ -66,7 +67,7 @@ PlacementReport report_of(const PlaceArguments& arguments, const PlaceTask& task
     report.model = arguments.profiles.model;
     report.interrupted = placed.interrupted;
     report.file = {arguments.output, task.format};
-    if (arguments.json)
+    if (arguments.json || arguments.html.asked())
         report.pairs = pair_traffic(task.held_out.empty() ? task.input.profiles : task.held_out,
                                     placed.result.layout);
     if (arguments.pareto) report.pareto = front_of(task, placed, report);
@@ -111,6 +112,8 @@ void execute(const PlaceArguments& arguments) {
     if (!task.systems.empty()) simulate(arguments, task, placed);
     note_layers_in_order(task, placed);
     const PlacementReport report = report_of(arguments, task, placed);
+    if (arguments.html.asked())
+        put_page(arguments.html, placement_page(report), placement_json(report));
     put(arguments.json ? placement_json(report) : placement_text(report, wants_colour(stdout)), "");
 }
 

@@ -1,6 +1,7 @@
 /// What `moehub place` was asked, as typed and as values.
 #pragma once
 #include "cli/command.hpp"
+#include "cli/html_output.hpp"
 #include "cli/profile_arguments.hpp"
 
 #include <moehub/machine.hpp>
@@ -44,6 +45,7 @@ struct PlaceArguments {
     std::optional<std::string> format;
     std::string output;
     bool json = false;
+    HtmlOutput html;
 };
 
 std::vector<Option> place_options(PlaceArguments& arguments);

@@ -2,6 +2,7 @@
 #include "cli/output.hpp"
 #include "cli/plan_arguments.hpp"
 #include "cli/plan_rank.hpp"
+#include "report/plan_page.hpp"
 #include "report/progress.hpp"
 #include "report/table.hpp"
 
@@ -51,6 +52,9 @@ void explain(const PlanArguments& arguments, const PlanCase& what) {
     }
     TrainingClock clock(what.run);
     const TrainingStep step = clock.exact(layout);
+    if (arguments.html.asked())
+        put_page(arguments.html, plan_page(what, step, clock.picture(layout, kPictureWidth)),
+                 to_json(what, step));
     if (arguments.json) return put(to_json(what, step), arguments.output);
     const bool colour = arguments.output.empty() && wants_colour(stdout);
     put(explained_text(what, step, clock.picture(layout, kPictureWidth), colour), arguments.output);
@@ -60,20 +64,24 @@ void execute(const PlanArguments& arguments) {
     require_search(arguments.shapes);
     if (arguments.rank) {
         require_rank_alone(arguments);
-        return rank_runs_command({*arguments.rank, arguments.json, arguments.output});
+        return rank_runs_command(
+            {*arguments.rank, arguments.json, arguments.output, arguments.html});
     }
     require_writable(arguments.output);
+    require_writable(arguments.html, arguments.output);
     const PlanCase what = load_plan(arguments);
     if (arguments.explain) return explain(arguments, what);
     const PlanOptions options = search_options(arguments, what);
     const bool colour = arguments.output.empty() && wants_colour(stdout);
     if (arguments.shapes.search_model)
-        return put(
-            search_shapes_text(arguments.shapes, {what.run, what.fixed, what.systems, options.top,
-                                                  options.threads, arguments.json, colour}),
-            arguments.output);
+        return put(search_shapes_text(arguments.shapes,
+                                      {what.run, what.fixed, what.systems, options.top,
+                                       options.threads, arguments.json, colour, arguments.html}),
+                   arguments.output);
     const Plan plan = search(what, options);
     if (plan.best.empty()) throw InputError(nothing_fits(what, options, plan));
+    if (arguments.html.asked())
+        put_page(arguments.html, plan_page(what, plan), to_json(what, plan));
     put(arguments.json ? to_json(what, plan) : plan_text(what, plan, colour), arguments.output);
 }
 

@@ -13,6 +13,7 @@ namespace moehub {
 
 void rank_runs_command(const RankRequest& request) {
     require_writable(request.output);
+    require_writable(request.html, request.output);
     RunRanking ranking;
     {
         Progress progress("timing runs");
@@ -26,6 +27,7 @@ void rank_runs_command(const RankRequest& request) {
     if (ranking.groups.empty())
         throw InputError(fmt::format("{}: fewer than {} runs of any model, nothing to rank",
                                      request.file, kFewestRanked));
+    if (request.html.asked()) put_page(request.html, ranking_page(ranking), to_json(ranking));
     const bool colour = request.output.empty() && wants_colour(stdout);
     put(request.json ? to_json(ranking) : ranking_text(ranking, colour), request.output);
 }

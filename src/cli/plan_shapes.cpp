@@ -1,5 +1,6 @@
 #include "cli/plan_shapes.hpp"
 
+#include "report/plan_page.hpp"
 #include "report/progress.hpp"
 #include "report/shape_report.hpp"
 
@@ -65,6 +66,9 @@ std::string search_shapes_text(const ShapeArguments& arguments, const ShapeReque
     Progress progress("timing shapes");
     options.progress = [&](std::size_t done, std::size_t all) { progress.update(done, all); };
     const ShapeSearch found = search_shapes(request.run, options);
+    if (request.html.asked())
+        put_page(request.html, shape_page(found, request.run),
+                 shape_json(found, options, request.run));
     if (request.json) return shape_json(found, options, request.run);
     return shape_text(found, options, request.run, request.bold);
 }

@@ -1,6 +1,7 @@
 /// `moehub plan --search-model`: its options, and what runs when it is asked for.
 #pragma once
 #include "cli/command.hpp"
+#include "cli/html_output.hpp"
 
 #include <moehub/shape_search.hpp>
 
@@ -27,6 +28,7 @@ struct ShapeRequest {
     int threads = 0;
     bool json = false;
     bool bold = false;  ///< titles
+    HtmlOutput html = {};
 };
 
 /// --search-model, --params, --active, --shapes. `arguments` outlives the parsing.

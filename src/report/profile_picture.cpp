@@ -52,7 +52,7 @@ void Picture::text(double x, double y, std::string_view words, const Style& styl
     body_ += "\n";
 }
 
-void Picture::cells(const HeatMap& map, const Box& box, double cap, const Title& title) {
+void Picture::cells(const HeatMap& map, const Box& box, double cap) {
     // Cells of one colour together: the file stays small.
     std::vector<std::string> of_level(kColourLevels);
     const double wide = box.width / map.columns, high = box.height / map.rows;
@@ -61,19 +61,14 @@ void Picture::cells(const HeatMap& map, const Box& box, double cap, const Title&
             std::string& out =
                 of_level[static_cast<std::size_t>(colour_level(map.at(row, column), cap))];
             const Box cell{box.x + column * wide, box.y + row * high, wide, high};
-            if (title)
-                out += fmt::format("<rect {}><title>{}</title></rect>\n", box_attributes(cell),
-                                   escaped(title(row, column)));
-            else
-                out += fmt::format("M{} {}h{}v{}h-{}z", px(cell.x), px(cell.y), px(wide), px(high),
-                                   px(wide));
+            out += fmt::format("M{} {}h{}v{}h-{}z", px(cell.x), px(cell.y), px(wide), px(high),
+                               px(wide));
         }
     body_ += "<g shape-rendering=\"crispEdges\">\n";
     for (int level = 0; level < kColourLevels; ++level) {
         const std::string& found = of_level[static_cast<std::size_t>(level)];
         if (found.empty()) continue;
-        body_ += title ? fmt::format("<g fill=\"{}\">\n{}</g>\n", colour_of(level), found)
-                       : fmt::format("<path fill=\"{}\" d=\"{}\"/>\n", colour_of(level), found);
+        body_ += fmt::format("<path fill=\"{}\" d=\"{}\"/>\n", colour_of(level), found);
     }
     body_ += "</g>\n";
     frame(box);
