@@ -1,8 +1,10 @@
 #include "cli/commands.hpp"
+#include "cli/html_output.hpp"
 #include "cli/output.hpp"
 #include "cli/tp_commands.hpp"
 #include "report/comparison.hpp"
 #include "report/document.hpp"
+#include "report/layer_page.hpp"
 #include "report/progress.hpp"
 #include "request/layer_arguments.hpp"
 #include "request/values.hpp"
@@ -37,6 +39,7 @@ Comparison run(const LayerCase& layer, const std::vector<SystemSpec>& systems,
 void execute(const Request& request) {
     const LayerArguments& arguments = request.layer;
     require_writable(arguments.output);
+    require_writable(arguments.html, arguments.output);
     CompareOptions options;
     options.baseline = arguments.baseline;
     if (request.threads)
@@ -51,9 +54,14 @@ void execute(const Request& request) {
         usual = usual_systems(layer);
     Comparison comparison = run(layer, load_systems(arguments, usual.names), options);
     comparison.left_out = std::move(usual.left_out);
+    const auto document = [&] {
+        return document_text("compare", comparison_json(layer, comparison));
+    };
+    if (arguments.html.asked())
+        put_page(arguments.html, comparison_page(layer, comparison), document());
     const TextStyle style = style_for(arguments.output);
     put(arguments.json
-            ? document_text("compare", comparison_json(layer, comparison))
+            ? document()
             : fitted(head_text(layer) + "\n" + table_text(comparison, style) + "\n" +
                          bars_text(comparison, style) + "\n" + software_text(comparison) +
                          left_out_text(comparison.left_out) + checks_text(comparison),

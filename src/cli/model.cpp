@@ -1,7 +1,9 @@
 #include "cli/commands.hpp"
+#include "cli/html_output.hpp"
 #include "cli/model_commands.hpp"
 #include "cli/output.hpp"
 #include "report/document.hpp"
+#include "report/model_page.hpp"
 #include "report/model_report.hpp"
 #include "report/progress.hpp"
 #include "request/values.hpp"
@@ -23,13 +25,16 @@ void run(ModelCase& model, const std::vector<SystemSpec>& systems) {
 void execute(const ModelArguments& request) {
     const LayerArguments& arguments = request.layer;
     require_writable(arguments.output);
+    require_writable(arguments.html, arguments.output);
     if (request.serving.asked()) return serve_model_command(request);
     require_no_serving(request.serving);
     if (is_dense(arguments)) return dense_model_command(request);
     ModelCase model = load_moe_model(request);
     run(model, load_systems(request, model));
+    const auto document = [&] { return document_text("model", model_json(model)); };
+    if (arguments.html.asked()) put_page(arguments.html, model_page(model), document());
     const TextStyle style = style_for(arguments.output);
-    put(arguments.json ? document_text("model", model_json(model))
+    put(arguments.json ? document()
                        : fitted(head_text(model) + "\n" +
                                     parts_text(model.times, model.options.training, style) + "\n" +
                                     table_text(model.times, model.options.baseline, style) + "\n" +

@@ -1,6 +1,8 @@
+#include "cli/html_output.hpp"
 #include "cli/model_commands.hpp"
 #include "cli/output.hpp"
 #include "report/document.hpp"
+#include "report/model_page.hpp"
 #include "report/model_report.hpp"
 #include "report/progress.hpp"
 #include "request/values.hpp"
@@ -23,6 +25,9 @@ void run(DenseCase& model, const std::vector<SystemSpec>& systems) {
 void dense_model_command(const ModelArguments& arguments) {
     DenseCase model = load_dense_model(arguments);
     run(model, load_dense_systems(arguments));
+    const auto document = [&] { return document_text("model", model_json(model)); };
+    const HtmlOutput& html = arguments.layer.html;
+    if (html.asked()) put_page(html, model_page(model), document());
     const std::string& output = arguments.layer.output;
     const TextStyle style = style_for(output);
     put(arguments.layer.json

@@ -1,6 +1,8 @@
+#include "cli/html_output.hpp"
 #include "cli/model_commands.hpp"
 #include "cli/output.hpp"
 #include "report/document.hpp"
+#include "report/model_page.hpp"
 #include "report/progress.hpp"
 #include "report/served_report.hpp"
 #include "request/values.hpp"
@@ -88,6 +90,9 @@ void sizes_command(const ModelArguments& arguments, const std::vector<Serving>& 
     } else {
         sizes.points = serve_sizes(servings, batches, spec, options);
     }
+    const HtmlOutput& html = arguments.layer.html;
+    if (html.asked())
+        put_page(html, served_page(sizes), document_text("model", served_json(sizes)));
     const std::string& output = arguments.layer.output;
     const TextStyle style = style_for(output);
     put(arguments.layer.json
@@ -128,6 +133,8 @@ void serve_model_command(const ModelArguments& arguments) {
     servings.front().batch_per_gpu = batches.front();
     ServedCase what = case_of(arguments, servings.front());
     run(what, systems, arguments.systems.has_value(), arguments, threads);
+    const HtmlOutput& html = arguments.layer.html;
+    if (html.asked()) put_page(html, served_page(what), document_text("model", served_json(what)));
     const std::string& output = arguments.layer.output;
     const TextStyle style = style_for(output);
     put(arguments.layer.json ? document_text("model", served_json(what))

@@ -1,7 +1,9 @@
 #include "cli/commands.hpp"
+#include "cli/html_output.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/output.hpp"
 #include "report/document.hpp"
+#include "report/placement_page.hpp"
 #include "report/placement_report.hpp"
 #include "report/progress.hpp"
 #include "request/place_answer.hpp"
@@ -35,16 +37,17 @@ void execute(const PlaceArguments& arguments) {
     // From the start: who stops a search that has not begun gets what it begins with.
     const Interrupt interrupt;
     require_writable(arguments.output);
+    require_writable(arguments.html, arguments.output);
     PlaceTask task = load_place(arguments);
     Placed placed = search(interrupt, task, arguments.pareto);
     write(arguments, task, placed);  // before what takes long or can fail
     if (!task.systems.empty() && take_fastest(task, placed)) write(arguments, task, placed);
     note_layers_in_order(task, placed);
     const PlacementReport report = report_of(arguments, task, placed);
+    const auto document = [&] { return document_text("place", placement_json(report)); };
+    if (arguments.html.asked()) put_page(arguments.html, placement_page(report), document());
     const TextStyle style = style_for("");
-    put(arguments.json ? document_text("place", placement_json(report))
-                       : fitted(placement_text(report, style), style.width),
-        "");
+    put(arguments.json ? document() : fitted(placement_text(report, style), style.width), "");
 }
 
 }  // namespace

@@ -1,8 +1,11 @@
 #include "cli/commands.hpp"
+#include "cli/html_output.hpp"
 #include "cli/output.hpp"
 #include "cli/plan_rank.hpp"
 #include "report/document.hpp"
+#include "report/plan_page.hpp"
 #include "report/progress.hpp"
+#include "report/shape_report.hpp"
 #include "report/table.hpp"
 #include "request/plan_arguments.hpp"
 
@@ -52,32 +55,47 @@ void explain(const PlanArguments& arguments, const PlanCase& what) {
     }
     TrainingClock clock(what.run);
     const TrainingStep step = clock.exact(layout);
-    if (arguments.json) return put(document_text("plan", plan_json(what, step)), arguments.output);
+    const auto document = [&] { return document_text("plan", plan_json(what, step)); };
+    if (arguments.html.asked())
+        put_page(arguments.html, plan_page(what, step, clock.picture(layout, kPictureWidth)),
+                 document());
+    if (arguments.json) return put(document(), arguments.output);
     const TextStyle style = style_for(arguments.output);
     const std::string picture = clock.picture(layout, style.bar_width(kPictureWidth, 0));
     put(fitted(explained_text(what, step, picture, style), style.width), arguments.output);
+}
+
+void shapes(const PlanArguments& arguments, const ShapeRequest& request) {
+    const auto [found, options] = search_shapes(arguments.shapes, request);
+    const std::string document = document_text("plan", shape_json(found, options, request.run));
+    if (arguments.html.asked()) put_page(arguments.html, shape_page(found, request.run), document);
+    const TextStyle style = style_for(arguments.output);
+    put(arguments.json ? document
+                       : fitted(shape_text(found, options, request.run, style), style.width),
+        arguments.output);
 }
 
 void execute(const PlanArguments& arguments) {
     require_search(arguments.shapes);
     if (arguments.rank) {
         require_rank_alone(arguments);
-        return rank_runs_command({*arguments.rank, arguments.json, arguments.output});
+        return rank_runs_command(
+            {*arguments.rank, arguments.json, arguments.output, arguments.html});
     }
     require_writable(arguments.output);
+    require_writable(arguments.html, arguments.output);
     const PlanCase what = load_plan(arguments);
     if (arguments.explain) return explain(arguments, what);
     const PlanOptions options = search_options(arguments, what);
     const TextStyle style = style_for(arguments.output);
     if (arguments.shapes.search_model)
-        return put(
-            search_shapes_text(arguments.shapes, {what.run, what.fixed, what.systems, options.top,
-                                                  options.threads, arguments.json, style}),
-            arguments.output);
+        return shapes(arguments,
+                      {what.run, what.fixed, what.systems, options.top, options.threads});
     const Plan plan = search(what, options);
     if (plan.best.empty()) throw InputError(nothing_fits(what, options, plan));
-    put(arguments.json ? document_text("plan", plan_json(what, plan))
-                       : fitted(plan_text(what, plan, style), style.width),
+    const auto document = [&] { return document_text("plan", plan_json(what, plan)); };
+    if (arguments.html.asked()) put_page(arguments.html, plan_page(what, plan), document());
+    put(arguments.json ? document() : fitted(plan_text(what, plan, style), style.width),
         arguments.output);
 }
 

@@ -14,6 +14,7 @@ namespace moehub {
 
 void rank_runs_command(const RankRequest& request) {
     require_writable(request.output);
+    require_writable(request.html, request.output);
     RunRanking ranking;
     {
         Progress progress("timing runs");
@@ -27,9 +28,10 @@ void rank_runs_command(const RankRequest& request) {
     if (ranking.groups.empty())
         throw InputError(fmt::format("{}: fewer than {} runs of any model, nothing to rank",
                                      request.file, kFewestRanked));
+    const auto document = [&] { return document_text("plan", rank_json(ranking)); };
+    if (request.html.asked()) put_page(request.html, ranking_page(ranking), document());
     const TextStyle style = style_for(request.output);
-    put(request.json ? document_text("plan", rank_json(ranking))
-                     : fitted(ranking_text(ranking, style), style.width),
+    put(request.json ? document() : fitted(ranking_text(ranking, style), style.width),
         request.output);
 }
 

@@ -1,8 +1,10 @@
 #include "cli/commands.hpp"
+#include "cli/html_output.hpp"
 #include "cli/output.hpp"
 #include "cli/tp_commands.hpp"
 #include "report/comparison.hpp"
 #include "report/document.hpp"
+#include "report/layer_page.hpp"
 #include "request/layer_arguments.hpp"
 
 #include <moehub/compare.hpp>
@@ -20,6 +22,7 @@ struct Request {
 void execute(const Request& request) {
     const LayerArguments& arguments = request.layer;
     require_writable(arguments.output);
+    require_writable(arguments.html, arguments.output);
     if (wants_tp(arguments)) return run_tp_command(arguments, request.system);
     const std::string system = request.system.value_or("moe-hub");
     check_systems({system});
@@ -28,6 +31,8 @@ void execute(const Request& request) {
     options.layer = layer.options;
     const Comparison one =
         compare_systems(layer.input(), load_systems(arguments, {system}), options);
+    const auto document = [&] { return document_text("run", comparison_json(layer, one)); };
+    if (arguments.html.asked()) put_page(arguments.html, comparison_page(layer, one), document());
     const TextStyle style = style_for(arguments.output);
     put(arguments.json
             ? document_text("run", comparison_json(layer, one))

@@ -1,8 +1,10 @@
 #include "cli/tp_commands.hpp"
 
+#include "cli/html_output.hpp"
 #include "cli/output.hpp"
 #include "report/comparison.hpp"
 #include "report/document.hpp"
+#include "report/layer_page.hpp"
 #include "report/progress.hpp"
 #include "report/tp_comparison.hpp"
 #include "request/values.hpp"
@@ -38,8 +40,13 @@ void compare_tp_command(const LayerArguments& arguments, const std::optional<std
     std::vector<Comparison> parts = simulate(layer, load_systems(arguments, usual.names), options);
     for (Comparison& part : parts) part.left_out = usual.left_out;
     const Comparison sum = sum_of(parts);
+    const auto document = [&] {
+        return document_text("compare", tp_comparison_json(layer, parts));
+    };
+    if (arguments.html.asked())
+        put_page(arguments.html, tp_comparison_page(layer, parts), document());
     const TextStyle style = style_for(arguments.output);
-    put(arguments.json ? document_text("compare", tp_comparison_json(layer, parts))
+    put(arguments.json ? document()
                        : fitted(head_text(layer) + "\n" + tp_table_text(layer, parts, style) +
                                     "\n" + bars_text(sum, style) + "\n" +
                                     left_out_text(sum.left_out) + tp_checks_text(layer, sum),
@@ -52,6 +59,9 @@ void run_tp_command(const LayerArguments& arguments, const std::optional<std::st
     check_tp_systems({name});
     const TpCase layer = load_tp(arguments, false);
     const std::vector<Comparison> parts = simulate(layer, load_systems(arguments, {name}), {});
+    const auto document = [&] { return document_text("run", tp_comparison_json(layer, parts)); };
+    if (arguments.html.asked())
+        put_page(arguments.html, tp_comparison_page(layer, parts), document());
     const Comparison& one = parts.front();
     const TextStyle style = style_for(arguments.output);
     const ComparisonRow& row = one.rows.front();

@@ -1,4 +1,4 @@
-/// Recorded routing for the terminal, for programs, as a picture and as a page. Names of files may
+/// Recorded routing for the terminal, for programs and as a picture. Names of files may
 /// hold anything: every form escapes them.
 #pragma once
 #include "base/json.hpp"
@@ -35,9 +35,6 @@ Json profile_json(const ProfileReport& report);
 
 /// Load of layers × experts, beside it GPUs, transitions and pairs by layer; pairs of one layer.
 std::string profile_svg(const ProfileReport& report);
-
-/// The same pictures, with what is under the mouse, sentences and tables. One file, no scripts.
-std::string profile_html(const ProfileReport& report);
 
 /// What it means for placing experts; a plain sentence each.
 std::vector<std::string> profile_sentences(const ProfileReport& report);

@@ -1,6 +1,7 @@
 /// A reproduced paper for the terminal, as a page, and for programs.
 #pragma once
 #include "base/json.hpp"
+#include "report/page.hpp"
 #include "report/text_style.hpp"
 
 #include <moehub/reproduce.hpp>
@@ -16,6 +17,9 @@ std::string reproduction_text(const Reproduction& all, const TextStyle& style);
 
 /// The same as Markdown, for docs/. Nothing in it depends on when or where it ran.
 std::string reproduction_page(const Reproduction& all);
+
+/// The same with charts; document and command are the caller's to fill in.
+Page reproduction_html(const Reproduction& all);
 
 /// "readings", "numbers", "claims", "tables" and "cells"; times in µs. `ratio` is ours / paper,
 /// `reason` null where a number is as published.

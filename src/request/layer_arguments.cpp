@@ -68,6 +68,7 @@ void add_layer_options(std::vector<Option>& options, LayerArguments& arguments) 
     options.insert(options.end(), layer.begin(), layer.end());
     add_token_options(options, arguments,
                       "8192, or all of a trace, or for tensor parallelism the model's batch");
+    add_html_option(options, arguments.html);
 }
 
 void add_token_options(std::vector<Option>& options, LayerArguments& arguments,

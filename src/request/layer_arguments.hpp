@@ -1,5 +1,6 @@
 /// The options that describe a layer to simulate, shared by `moehub compare`, `run` and `model`.
 #pragma once
+#include "request/html_output.hpp"
 #include "request/nouns.hpp"
 #include "request/option.hpp"
 #include "study/layer_case.hpp"
@@ -42,6 +43,7 @@ struct LayerArguments {
     bool verify = false;
     bool json = false;
     std::string output;
+    HtmlOutput html;
 };
 
 /// `--layer-type` and `--sublayer`.

@@ -26,6 +26,7 @@ struct Option {
     std::string doc;
     std::string type = {};  ///< what help calls the value; flags have none
     OptionRules rules = {};
+    std::string* command_line = nullptr;  ///< gets all that was typed, fit for a shell
 };
 
 }  // namespace moehub

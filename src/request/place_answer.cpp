@@ -72,7 +72,7 @@ PlacementReport report_of(const PlaceArguments& arguments, const PlaceTask& task
     report.model = arguments.profiles.model;
     report.interrupted = placed.interrupted;
     report.file = {arguments.output, task.format};
-    if (arguments.json)
+    if (arguments.json || arguments.html.asked())
         report.pairs = pair_traffic(task.held_out.empty() ? task.input.profiles : task.held_out,
                                     placed.result.layout);
     if (arguments.pareto) report.pareto = front_of(task, placed, report);

@@ -116,6 +116,7 @@ std::vector<Option> place_options(PlaceArguments& arguments) {
     for (const auto& part : {of_profiles(arguments), of_machine(arguments), of_search(arguments),
                              of_outputs(arguments)})
         all.insert(all.end(), part.begin(), part.end());
+    add_html_option(all, arguments.html);
     return all;
 }
 

@@ -1,5 +1,6 @@
 /// What `moehub place` was asked, as typed and as values.
 #pragma once
+#include "request/html_output.hpp"
 #include "request/option.hpp"
 #include "request/profile_arguments.hpp"
 
@@ -44,6 +45,7 @@ struct PlaceArguments {
     std::optional<std::string> format;
     std::string output;
     bool json = false;
+    HtmlOutput html;
 };
 
 std::vector<Option> place_options(PlaceArguments& arguments);

@@ -30,7 +30,9 @@ LayoutFormat format_of(const PlaceArguments& arguments) {
 void check_output(const PlaceArguments& arguments) {
     for (const auto* files :
          {&arguments.profiles.ranks, &arguments.profiles.files, &arguments.evaluate})
-        check_output_apart("-o", arguments.output, *files);
+        for (const auto& [option, path] :
+             {std::pair("-o", arguments.output), {"--html", arguments.html.path.value_or("")}})
+            check_output_apart(option, path, *files);
 }
 
 void check_dense_layers(const PlaceArguments& arguments, const PlaceTask& task) {

@@ -116,6 +116,7 @@ std::vector<Option> plan_options(PlanArguments& a) {
         {"--json", &a.json, "print JSON; times in seconds, sizes in bytes"},
         {"-o,--output", &a.output, "write to this file instead", "FILE"},
     };
+    add_html_option(options, a.html);
     for (Option& option : shape_options(a.shapes)) options.push_back(std::move(option));
     return options;
 }

@@ -1,6 +1,7 @@
 /// What `moehub plan` is asked.
 #pragma once
 #include "report/plan_report.hpp"
+#include "request/html_output.hpp"
 #include "request/option.hpp"
 #include "request/plan_shapes.hpp"
 
@@ -32,6 +33,7 @@ struct PlanArguments {
     bool no_mtp = false;
     bool json = false;
     std::string output;
+    HtmlOutput html;
 };
 
 std::vector<Option> plan_options(PlanArguments& arguments);

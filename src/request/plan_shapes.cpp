@@ -1,8 +1,6 @@
 #include "request/plan_shapes.hpp"
 
-#include "report/document.hpp"
 #include "report/progress.hpp"
-#include "report/shape_report.hpp"
 
 #include <moehub/error.hpp>
 
@@ -53,7 +51,7 @@ void require_search(const ShapeArguments& arguments) {
         throw InputError(fmt::format("{}: allowed with --search-model only", given));
 }
 
-std::string search_shapes_text(const ShapeArguments& arguments, const ShapeRequest& request) {
+ShapeAnswer search_shapes(const ShapeArguments& arguments, const ShapeRequest& request) {
     const Model& base = request.run.model;
     ShapeSearchOptions options;
     options.axes = load_shape_axes(arguments.shapes, base);
@@ -65,9 +63,9 @@ std::string search_shapes_text(const ShapeArguments& arguments, const ShapeReque
     options.threads = request.threads;
     Progress progress("timing shapes");
     options.progress = [&](std::size_t done, std::size_t all) { progress.update(done, all); };
-    const ShapeSearch found = search_shapes(request.run, options);
-    if (request.json) return document_text("plan", shape_json(found, options, request.run));
-    return fitted(shape_text(found, options, request.run, request.style), request.style.width);
+    ShapeSearch found = search_shapes(request.run, options);
+    options.progress = {};
+    return {std::move(found), std::move(options)};
 }
 
 }  // namespace moehub

@@ -1,6 +1,5 @@
 /// `moehub plan --search-model`: its options, and what runs when it is asked for.
 #pragma once
-#include "report/text_style.hpp"
 #include "request/option.hpp"
 
 #include <moehub/shape_search.hpp>
@@ -26,8 +25,12 @@ struct ShapeRequest {
     std::vector<std::string> systems;
     std::size_t top = 10;
     int threads = 0;
-    bool json = false;
-    TextStyle style;
+};
+
+/// What was found, and what was searched.
+struct ShapeAnswer {
+    ShapeSearch found;
+    ShapeSearchOptions options;
 };
 
 /// --search-model, --params, --active, --shapes. `arguments` outlives the parsing.
@@ -36,8 +39,8 @@ std::vector<Option> shape_options(ShapeArguments& arguments);
 /// Throws InputError when an option of the search is given without --search-model.
 void require_search(const ShapeArguments& arguments);
 
-/// Searches and returns what to print; a progress bar on a terminal. Windows that are not given
+/// A progress bar on a terminal. Windows that are not given
 /// are 5 % around the base model's own counts. Throws InputError.
-std::string search_shapes_text(const ShapeArguments& arguments, const ShapeRequest& request);
+ShapeAnswer search_shapes(const ShapeArguments& arguments, const ShapeRequest& request);
 
 }  // namespace moehub

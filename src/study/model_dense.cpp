@@ -85,7 +85,7 @@ std::vector<Comparison> simulate_parts(const DenseInput& in, const std::vector<S
                                        const std::vector<SystemSpec>& systems,
                                        const ModelOptions& options) {
     TpCompareOptions how;
-    how.layer = {options.layer.grain, options.layer.verify};
+    how.layer = {options.layer.grain, options.layer.verify, true, options.layer.timeline};
     how.threads = options.threads;
     how.progress = options.progress;
     return compare_tp_parts({in.machine, in.model, in.tokens, parts.front()}, parts, systems, how);
