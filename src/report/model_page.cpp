@@ -89,7 +89,7 @@ PageTable parts_table(const std::vector<ModelTime>& times, bool training) {
 PageSection whole_section(const std::vector<ModelTime>& times, bool training) {
     PageSection section{"The whole model", {}, {parts_chart(times), times_table(times)}, {}};
     if (times.size() > 1) {
-        BarChart speed{"Tokens per second", "tokens/s", {}, {{"tokens/s", {}}}};
+        BarChart speed{"Tokens per second", "tokens/s", {}, {{"tokens/s", {}}}, false, true};
         for (const ModelTime& time : times) {
             speed.categories.push_back(time.system);
             speed.series.front().values.emplace_back(time.tokens_per_second);
