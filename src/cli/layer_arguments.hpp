@@ -1,6 +1,7 @@
 /// The options that describe a layer to simulate, shared by `moehub compare`, `run` and `model`.
 #pragma once
 #include "cli/command.hpp"
+#include "cli/trace.hpp"
 #include "study/layer_case.hpp"
 #include "study/tp_case.hpp"
 
@@ -39,6 +40,7 @@ struct LayerArguments {
     bool verify = false;
     bool json = false;
     std::string output;
+    TraceArguments trace;
 };
 
 /// `--layer-type` and `--sublayer`.

@@ -75,6 +75,7 @@ void compare_tp_command(const LayerArguments& arguments, const std::optional<std
     const Usual usual = systems ? Usual{listed(*systems), ""} : usual_systems(layer);
     const std::vector<Comparison> parts =
         simulate(layer, load_systems(arguments, usual.names), threads);
+    put_trace(arguments.trace, traced(layer, parts));
     const Comparison sum = sum_of(parts);
     put(arguments.json
             ? to_json(layer, parts)
@@ -89,6 +90,7 @@ void run_tp_command(const LayerArguments& arguments, const std::optional<std::st
     const TpCase layer = load_tp(arguments, false);
     const std::vector<Comparison> parts = simulate(layer, load_systems(arguments, {name}), 1);
     const Comparison& one = parts.front();
+    put_trace(arguments.trace, traced(layer, parts));
     const bool colour = colour_for(arguments);
     const ComparisonRow& row = one.rows.front();
     std::string dataflow = dataflow_text(layer.input(), row.system);
