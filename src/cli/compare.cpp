@@ -99,6 +99,7 @@ void execute(const Request& request) {
     const Comparison comparison = run(layer, load_systems(arguments, usual.names), threads);
     if (arguments.html.asked())
         put_page(arguments.html, comparison_page(layer, comparison), to_json(layer, comparison));
+    put_trace(arguments.trace, traced(comparison));
     const bool colour = arguments.output.empty() && wants_colour(stdout);
     put(arguments.json ? to_json(layer, comparison)
                        : head_text(layer) + "\n" + table_text(comparison, colour) + "\n" +
@@ -120,6 +121,7 @@ Command compare_command() {
     add_layer_options(options, request->layer);
     add_pass_option(options, request->layer);
     add_software_options(options, request->layer);
+    add_trace_options(options, request->layer.trace);
     options.push_back({"--threads", &request->threads,
                        "systems simulated at a time, same result; without it as many as cores",
                        "N"});

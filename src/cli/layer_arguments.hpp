@@ -2,6 +2,7 @@
 #pragma once
 #include "cli/command.hpp"
 #include "cli/html_output.hpp"
+#include "cli/trace.hpp"
 #include "study/layer_case.hpp"
 #include "study/tp_case.hpp"
 
@@ -41,6 +42,7 @@ struct LayerArguments {
     bool json = false;
     std::string output;
     HtmlOutput html;
+    TraceArguments trace;
 };
 
 /// `--layer-type` and `--sublayer`.

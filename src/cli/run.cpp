@@ -32,6 +32,7 @@ void execute(const Request& request) {
         compare_systems(layer.input(), load_systems(arguments, {system}), options);
     if (arguments.html.asked())
         put_page(arguments.html, comparison_page(layer, one), to_json(layer, one));
+    put_trace(arguments.trace, traced(one));
     const bool colour = arguments.output.empty() && wants_colour(stdout);
     put(arguments.json
             ? to_json(layer, one)
@@ -52,6 +53,7 @@ Command run_command() {
     add_layer_options(options, request->layer);
     add_pass_option(options, request->layer);
     add_software_options(options, request->layer);
+    add_trace_options(options, request->layer.trace);
     return {
         "run",
         "Simulate a MoE or tensor-parallel layer under one system, with what its units counted",

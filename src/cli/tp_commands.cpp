@@ -76,6 +76,7 @@ void compare_tp_command(const LayerArguments& arguments, const std::optional<std
     const Usual usual = systems ? Usual{listed(*systems), ""} : usual_systems(layer);
     const std::vector<Comparison> parts =
         simulate(layer, load_systems(arguments, usual.names), threads);
+    put_trace(arguments.trace, traced(layer, parts));
     const Comparison sum = sum_of(parts);
     if (arguments.html.asked())
         put_page(arguments.html, tp_comparison_page(layer, parts), to_json(layer, parts));
@@ -94,6 +95,7 @@ void run_tp_command(const LayerArguments& arguments, const std::optional<std::st
     if (arguments.html.asked())
         put_page(arguments.html, tp_comparison_page(layer, parts), to_json(layer, parts));
     const Comparison& one = parts.front();
+    put_trace(arguments.trace, traced(layer, parts));
     const bool colour = colour_for(arguments);
     const ComparisonRow& row = one.rows.front();
     std::string dataflow = dataflow_text(layer.input(), row.system);
