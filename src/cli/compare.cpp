@@ -2,6 +2,7 @@
 #include "cli/html_output.hpp"
 #include "cli/output.hpp"
 #include "cli/tp_commands.hpp"
+#include "cli/trace.hpp"
 #include "report/comparison.hpp"
 #include "report/document.hpp"
 #include "report/layer_page.hpp"
@@ -40,6 +41,7 @@ void execute(const Request& request) {
     const LayerArguments& arguments = request.layer;
     require_writable(arguments.output);
     require_writable(arguments.html, arguments.output);
+    require_writable(arguments.trace.file);
     CompareOptions options;
     options.baseline = arguments.baseline;
     if (request.threads)
@@ -59,6 +61,7 @@ void execute(const Request& request) {
     };
     if (arguments.html.asked())
         put_page(arguments.html, comparison_page(layer, comparison), document());
+    put_trace(arguments.trace, traced(comparison));
     const TextStyle style = style_for(arguments.output);
     put(arguments.json
             ? document()
@@ -83,6 +86,7 @@ Command compare_command() {
     options.push_back(baseline_option(request->layer.baseline));
     add_pass_option(options, request->layer);
     add_software_options(options, request->layer);
+    add_trace_options(options, request->layer.trace);
     options.push_back({"--threads", &request->threads,
                        "systems simulated at a time, same result; without it as many as cores",
                        "N"});

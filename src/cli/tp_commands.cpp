@@ -2,6 +2,7 @@
 
 #include "cli/html_output.hpp"
 #include "cli/output.hpp"
+#include "cli/trace.hpp"
 #include "report/comparison.hpp"
 #include "report/document.hpp"
 #include "report/layer_page.hpp"
@@ -39,6 +40,7 @@ void compare_tp_command(const LayerArguments& arguments, const std::optional<std
     options.threads = threads;
     std::vector<Comparison> parts = simulate(layer, load_systems(arguments, usual.names), options);
     for (Comparison& part : parts) part.left_out = usual.left_out;
+    put_trace(arguments.trace, traced(layer, parts));
     const Comparison sum = sum_of(parts);
     const auto document = [&] {
         return document_text("compare", tp_comparison_json(layer, parts));
@@ -63,6 +65,7 @@ void run_tp_command(const LayerArguments& arguments, const std::optional<std::st
     if (arguments.html.asked())
         put_page(arguments.html, tp_comparison_page(layer, parts), document());
     const Comparison& one = parts.front();
+    put_trace(arguments.trace, traced(layer, parts));
     const TextStyle style = style_for(arguments.output);
     const ComparisonRow& row = one.rows.front();
     std::string dataflow = dataflow_text(layer.input(), row.system);

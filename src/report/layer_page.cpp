@@ -55,7 +55,9 @@ BarChart speedup_chart(const Comparison& comparison) {
         fmt::format("Speed-up over {}", comparison.baseline),
         "×",
         names_of(comparison),
-        {series_of(comparison, "speed-up", [](const ComparisonRow& row) { return row.speedup; })}};
+        {series_of(comparison, "speed-up", [](const ComparisonRow& row) { return row.speedup; })},
+        false,
+        true};
 }
 
 PageTable systems_table(const Comparison& comparison) {

@@ -92,7 +92,7 @@ PageSection whole_section(const std::vector<ModelTime>& times, const ModelOption
         {parts_chart(times), times_table(times, baseline_of(times, options.baseline))},
         {}};
     if (times.size() > 1) {
-        BarChart speed{"Tokens per second", "tokens/s", {}, {{"tokens/s", {}}}};
+        BarChart speed{"Tokens per second", "tokens/s", {}, {{"tokens/s", {}}}, false, true};
         for (const ModelTime& time : times) {
             speed.categories.push_back(time.system);
             speed.series.front().values.emplace_back(time.tokens_per_second);

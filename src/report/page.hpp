@@ -31,6 +31,7 @@ struct BarChart {
     std::vector<std::string> categories;
     std::vector<ChartSeries> series;
     bool stacked = false;
+    bool systems = false;  ///< categories are systems, each with its colour where bars are single
 };
 
 struct ChartPoint {

@@ -19,6 +19,7 @@ Json values_json(const std::vector<std::optional<double>>& values) {
 Json json_of(const BarChart& chart) {
     Json json{{"kind", "bars"}, {"title", chart.title}, {"unit", chart.unit}};
     json["stacked"] = chart.stacked;
+    json["systems"] = chart.systems;
     json["categories"] = chart.categories;
     json["series"] = Json::array();
     for (const ChartSeries& one : chart.series) {

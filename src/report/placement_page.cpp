@@ -134,19 +134,19 @@ PageSection front_section(const PlacementReport& report) {
 PageSection effect_section(const PlacementReport& report) {
     const PlacementEffect& effect = *report.effect;
     BarChart chart{"A MoE layer, mean over layers and steps", "µs", {}, {}};
-    PageTable table{
-        fmt::format("Simulated: {} steps of {} tokens", effect.steps, grouped(effect.step_tokens)),
-        {{"system", Align::left},
-         {"layout", Align::left},
-         {"layer µs"},
-         {"95 %"},
-         {"all-to-all µs"},
-         {"95 %"},
-         {"experts µs"},
-         {"95 %"},
-         {"model ms"},
-         {"vs order"}},
-        {}};
+    PageTable table{fmt::format("Simulated: {} step{} of {} tokens", effect.steps,
+                                effect.steps == 1 ? "" : "s", grouped(effect.step_tokens)),
+                    {{"system", Align::left},
+                     {"layout", Align::left},
+                     {"layer µs"},
+                     {"95 %"},
+                     {"all-to-all µs"},
+                     {"95 %"},
+                     {"experts µs"},
+                     {"95 %"},
+                     {"model ms"},
+                     {"vs order"}},
+                    {}};
     for (const LayoutEffect& one : effect.layouts) {
         auto found = std::find(chart.categories.begin(), chart.categories.end(), one.system);
         if (found == chart.categories.end()) found = chart.categories.insert(found, one.system);

@@ -11,6 +11,20 @@ namespace {
 
 using Align = Table::Align;
 
+const char* unit_of(NumberKind kind) {
+    switch (kind) {
+        case NumberKind::share:
+            return "%";
+        case NumberKind::time:
+            return "µs";
+        case NumberKind::size:
+            return "GB";
+        case NumberKind::ratio:
+            break;
+    }
+    return "×";
+}
+
 std::string name_of(const PublishedNumber& one) {
     return fmt::format("{}: {}", one.figure, one.what);
 }
@@ -19,13 +33,7 @@ std::string name_of(const PublishedNumber& one) {
 void add_numbers_chart(PageSection& section, const Reproduction& all, NumberKind kind,
                        const std::string& title) {
     const double scale = kind == NumberKind::share ? 100 : 1;
-    BarChart chart{title,
-                   kind == NumberKind::share  ? "%"
-                   : kind == NumberKind::time ? "µs"
-                   : kind == NumberKind::size ? "GB"
-                                              : "×",
-                   {},
-                   {{"paper", {}}, {"here", {}}}};
+    BarChart chart{title, unit_of(kind), {}, {{"paper", {}}, {"here", {}}}};
     for (std::size_t i = 1; i < all.readings.size(); ++i)
         chart.series.push_back({all.readings[i].name, {}});
     for (const PublishedNumber& one : all.numbers) {
@@ -93,17 +101,23 @@ PageSection claims_section(const Reproduction& all) {
     return {"Claims", {}, {std::move(table)}, {}};
 }
 
-/// Rows by their labels; columns of one kind, else the first's.
+/// That most columns have.
+NumberKind usual_kind(const FigureTable& figure) {
+    const auto columns = [&](NumberKind kind) {
+        return std::count_if(figure.columns.begin(), figure.columns.end(),
+                             [kind](const auto& one) { return one.kind == kind; });
+    };
+    NumberKind most = figure.columns.front().kind;
+    for (const FigureTable::Column& column : figure.columns)
+        if (columns(column.kind) > columns(most)) most = column.kind;
+    return most;
+}
+
+/// Rows by their labels, with the columns of the usual kind.
 BarChart figure_chart(const FigureTable& figure) {
-    const NumberKind kind = figure.columns.front().kind;
+    const NumberKind kind = usual_kind(figure);
     const double scale = kind == NumberKind::share ? 100 : 1;
-    BarChart chart{fmt::format("{}: {}", figure.figure, figure.title),
-                   kind == NumberKind::share  ? "%"
-                   : kind == NumberKind::time ? "µs"
-                   : kind == NumberKind::size ? "GB"
-                                              : "×",
-                   {},
-                   {}};
+    BarChart chart{figure.title, unit_of(kind), {}, {}};
     for (const FigureTable::Row& row : figure.rows)
         if (!row.mean) chart.categories.push_back(fmt::format("{}", fmt::join(row.labels, ", ")));
     for (std::size_t i = 0; i < figure.columns.size(); ++i) {
@@ -120,8 +134,8 @@ BarChart figure_chart(const FigureTable& figure) {
 
 PageSection figure_section(const FigureTable& figure) {
     constexpr std::size_t kMostBars = 160;  ///< more is read in the table
-    PageSection section{fmt::format("{}: {}", figure.figure, figure.title), {}, {}, figure.notes};
-    PageTable table{fmt::format("{}: every cell", figure.figure), {}, {}};
+    PageSection section{figure.figure, {}, {}, figure.notes};
+    PageTable table{fmt::format("{}, every cell", figure.title), {}, {}};
     for (const std::string& label : figure.labels) table.columns.push_back({label, Align::left});
     for (const FigureTable::Column& column : figure.columns)
         table.columns.push_back({column.title});

@@ -124,7 +124,7 @@ PageTable sizes_table(const SizesCase& sizes) {
 }  // namespace
 
 Page served_page(const ServedCase& what) {
-    BarChart speed{"Tokens per second and GPU", "tokens/s", {}, {{"tokens/s", {}}}};
+    BarChart speed{"Tokens per second and GPU", "tokens/s", {}, {{"tokens/s", {}}}, false, true};
     for (const ServedStep& step : what.steps) {
         speed.categories.push_back(step.system);
         speed.series.front().values.emplace_back(step.tokens_per_second);

@@ -3,6 +3,7 @@
 #include "request/html_output.hpp"
 #include "request/nouns.hpp"
 #include "request/option.hpp"
+#include "request/trace_output.hpp"
 #include "study/layer_case.hpp"
 #include "study/tp_case.hpp"
 
@@ -44,6 +45,7 @@ struct LayerArguments {
     bool json = false;
     std::string output;
     HtmlOutput html;
+    TraceArguments trace;
 };
 
 /// `--layer-type` and `--sublayer`.

@@ -109,7 +109,8 @@ LayerOptions options_of(const LayerArguments& arguments, int gpus) {
     if (arguments.page_pool) options.page_pool = size_of("--page-pool", *arguments.page_pool);
     options.pass = pass_of(arguments.pass.value_or("forward"));
     options.verify = arguments.verify;
-    options.timeline.record = arguments.html.asked();
+    options.timeline = timeline_of(arguments.trace);
+    options.timeline.record |= arguments.html.asked();
     return options;
 }
 

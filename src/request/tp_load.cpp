@@ -69,7 +69,8 @@ TpCase load(const LayerArguments& arguments, const LayerNouns& given) {
     made.options.grain =
         named("--grain", arguments.grain, grain_named(arguments.grain), grain_names());
     made.options.verify = arguments.verify;
-    made.options.timeline.record = arguments.html.asked();
+    made.options.timeline = timeline_of(arguments.trace);
+    made.options.timeline.record |= arguments.html.asked();
     return made;
 }
 

@@ -1,8 +1,14 @@
 // Bars that lie, a row per category: names of any length can be read, also on a phone.
 
-function barHeight(chart) {
+function labelWidth(width) {
+  return Math.min(260, 0.36 * width);
+}
+
+function barHeight(chart, width) {
   const beside = chart.stacked ? 1 : chart.series.length;
-  return 74 + chart.categories.length * Math.max(26, 12 * beside + 12);
+  const longest = Math.max(...chart.categories.map((name) => name.length));
+  const lines = Math.ceil(longest * 6.6 / labelWidth(width));
+  return 74 + chart.categories.length * Math.max(26, 12 * beside + 12, 14 * lines + 8);
 }
 
 function barOption(chart, width) {
@@ -20,7 +26,7 @@ function barOption(chart, width) {
             splitNumber: width < 500 ? 3 : 5, ...axisStyle(look)},
     yAxis: {type: "category", inverse: true, data: chart.categories, ...axisStyle(look),
             axisLabel: {color: look.text, fontSize: 12, overflow: "break",
-                        width: Math.min(230, 0.34 * width), interval: 0}},
+                        lineHeight: 14, width: labelWidth(width), interval: 0}},
     tooltip: {
       ...base(look).tooltip, trigger: "axis", axisPointer: {type: "shadow"},
       formatter: (rows) => tip(rows[0].name, rows.map((row) =>
@@ -29,7 +35,7 @@ function barOption(chart, width) {
     series: chart.series.map((one, s) => ({
       type: "bar", name: one.name, stack: chart.stacked ? "all" : undefined, barMaxWidth: 22,
       data: one.values,
-      itemStyle: {color: several || chart.categories.length > SERIES
+      itemStyle: {color: several || !chart.systems || chart.categories.length > SERIES
         ? colourOf(several ? one.name : "here")
         : (cell) => colourOf(chart.categories[cell.dataIndex])},
       label: {

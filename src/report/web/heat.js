@@ -4,7 +4,7 @@ function heatHeight(chart, width) {
   const inner = Math.max(120, width - 110);
   const square = inner / chart.columns.length;  // of a cell as high as wide
   const cell = Math.max(3, Math.min(30, square, 560 / chart.rows.length));
-  return 116 + Math.max(60, Math.round(cell * chart.rows.length));
+  return 124 + Math.max(60, Math.round(cell * chart.rows.length));
 }
 
 function heatOption(chart, layer, width) {
@@ -19,12 +19,11 @@ function heatOption(chart, layer, width) {
   });
   return {
     ...base(look),
-    grid: {left: 56, right: 12, top: 36, bottom: 64},
-    xAxis: {...axis(chart.column_title, chart.columns), nameGap: 8, position: "top",
-            nameTextStyle: {color: look.quiet, padding: [0, 0, 12, 0]}},
-    yAxis: {...axis(chart.row_title, chart.rows), nameGap: 40, inverse: true},
+    grid: {left: 62, right: 12, top: 44, bottom: 64},
+    xAxis: {...axis(chart.column_title, chart.columns), nameGap: 24, position: "top"},
+    yAxis: {...axis(chart.row_title, chart.rows), nameGap: 44, inverse: true},
     visualMap: {
-      type: "continuous", min: 0, max: most, calculable: true, orient: "horizontal",
+      type: "continuous", min: 0, max: most, orient: "horizontal",
       left: "center", bottom: 4, itemHeight: Math.min(220, width / 2), itemWidth: 12,
       text: [numberText(most) + " " + chart.unit, "0"], textStyle: {color: look.text},
       inRange: {color: look.heat},

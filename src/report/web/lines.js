@@ -11,9 +11,9 @@ function lineOption(chart, width) {
   return {
     ...base(look),
     legend: names.length > 1 ? legend(look, names) : undefined,
-    grid: {left: 26, right: 18, top: names.length > 1 ? 38 : 12, bottom: 34, containLabel: true},
+    grid: {left: 44, right: 18, top: names.length > 1 ? 38 : 12, bottom: 34, containLabel: true},
     xAxis: {...axis(chart.x), nameGap: 28},
-    yAxis: {...axis(chart.y), nameGap: 48},
+    yAxis: {...axis(chart.y), nameGap: 46},
     tooltip: {
       ...base(look).tooltip, trigger: "item",
       formatter: (point) => tip(point.data[2] || point.seriesName, [

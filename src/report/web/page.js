@@ -26,7 +26,7 @@ function picker(name, choices, picked, first = 0) {
 // How each kind is drawn: what there is to pick, its height, its option for a width.
 function pictureOf(chart, controls, redraw) {
   if (chart.kind === "bars")
-    return {height: () => barHeight(chart), option: (width) => barOption(chart, width)};
+    return {height: (width) => barHeight(chart, width), option: (width) => barOption(chart, width)};
   if (chart.kind === "lines")
     return {height: () => 340, option: (width) => lineOption(chart, width)};
   if (chart.kind === "heat") {

@@ -74,7 +74,7 @@ function panelSeries(panel, index, end) {
 function timelineOption(system, gpu, width) {
   const look = theme();
   const panels = panelsOf(system, gpu);
-  const side = {left: width < 500 ? 44 : 64, right: 14};
+  const side = {left: width < 500 ? 92 : 140, right: 16};
   const grid = [], xAxis = [], yAxis = [], series = [], title = [];
   let top = 34;
   const clock = (shown) => ({
@@ -91,7 +91,9 @@ function timelineOption(system, gpu, width) {
     grid.push({...side, top, height});
     xAxis.push(clock(panels.length === 0));
     yAxis.push({type: "category", inverse: true, data: gpu.lanes.map((lane) => lane.name),
-                ...axisStyle(look), axisLabel: {show: false}, axisTick: {show: false},
+                ...axisStyle(look), axisTick: {show: false},
+                axisLabel: {color: look.text, fontSize: 11, interval: 0, overflow: "truncate",
+                            width: side.left - 10},
                 splitLine: {show: false}});
     series.push(laneSeries(gpu, look));
     top += height + 36;
