@@ -28,6 +28,7 @@ struct Option {
     std::string doc;
     std::string type = {};  ///< what help calls the value; flags have none
     OptionRules rules = {};
+    std::vector<std::string> values = {};  ///< what is allowed, where it can be counted up
 };
 
 struct Command {

@@ -45,7 +45,7 @@ Placed search(const Interrupt& interrupt, PlaceTask& task, bool pareto) {
     }
     options.progress = {};
     if (interrupt.happened())
-        fmt::print(stderr, "moehub: interrupted; this is the best found so far\n");
+        fmt::print(stderr, "moehub: this is the best found until the interruption\n");
     return placed;
 }
 
@@ -115,6 +115,7 @@ void execute(const PlaceArguments& arguments) {
     put(arguments.json ? document_text("place", placement_json(report))
                        : fitted(placement_text(report, style), style.width),
         "");
+    if (interrupt.happened()) throw Interrupted();
 }
 
 }  // namespace

@@ -147,7 +147,12 @@ Command reproduce_command() {
         "reproduce",
         "Run a paper's evaluation: every published number beside the simulator's",
         {
-            {"paper", &request->paper, "which; without it they are listed", "PAPER"},
+            {"paper",
+             &request->paper,
+             "which; without it they are listed",
+             "PAPER",
+             {},
+             paper_names()},
             {"--figure", &request->figure, "only this one", "NAME"},
             {"--quick", &request->quick,
              "a few cells of each figure; means are not comparable with the paper's"},
