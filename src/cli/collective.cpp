@@ -161,7 +161,12 @@ Command collective_command() {
         "collective",
         "Simulate one collective on a machine's fabric: time, bandwidth, traffic",
         {
-            {"--op", &request->op, "all_to_all, all_gather, reduce_scatter, all_reduce", "OP"},
+            {"--op",
+             &request->op,
+             "all_to_all, all_gather, reduce_scatter, all_reduce",
+             "OP",
+             {},
+             {"all_to_all", "all_gather", "reduce_scatter", "all_reduce"}},
             {"--algorithm", &request->algorithm,
              "direct, ring, nvls, auto (as NCCL chooses by size), one-shot (TensorRT-LLM's "
              "all_reduce), nvls-tree or collnet (all_reduce between nodes: trees, SHARP); without "

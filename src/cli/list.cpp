@@ -119,10 +119,13 @@ Command list_command() {
         "List the machines, models, GPUs, systems, serving engines, trainers and axes of shape "
         "searches there are",
         {
-            {"kind", &request->kind,
+            {"kind",
+             &request->kind,
              "machines, models, gpus, generations, systems, engines, trainers or shapes; without "
              "it all",
-             "KIND"},
+             "KIND",
+             {},
+             kinds()},
             {"--json", &request->json, "print JSON"},
         },
         "Example:\n  moehub list machines",

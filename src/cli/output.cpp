@@ -1,6 +1,7 @@
 #include "cli/output.hpp"
 
 #include "base/utf8.hpp"
+#include "cli/interrupt.hpp"
 #include "report/table.hpp"
 
 #include <moehub/error.hpp>
@@ -62,6 +63,7 @@ int columns_of_stdout() {
 }
 
 void replace_file(std::string_view text, const std::string& target, const std::string& shown) {
+    FileInWork file(shown);
     std::string temporary = target + ".XXXXXX";
     const int descriptor = mkstemp(temporary.data());
     if (descriptor < 0) fail(shown, errno);
@@ -72,7 +74,7 @@ void replace_file(std::string_view text, const std::string& target, const std::s
     close(descriptor);
     int error = write_file(text, temporary);
     if (error == 0 && std::rename(temporary.c_str(), target.c_str()) != 0) error = errno;
-    if (error == 0) return;
+    if (error == 0) return file.is_written();
     std::remove(temporary.c_str());
     fail(shown, error);
 }
@@ -92,8 +94,9 @@ void put(std::string_view text, const std::string& path) {
     const auto status = fs::status(target, ignored);
     if (fs::is_directory(status)) fail(path, EISDIR);
     if (fs::exists(status) && !fs::is_regular_file(status)) {
+        FileInWork file(path);
         if (const int error = write_file(text, target); error != 0) fail(path, error);
-        return;
+        return file.is_written();
     }
     replace_file(text, target, path);
 }

@@ -24,7 +24,7 @@ Placed search(const Interrupt& interrupt, PlaceTask& task, bool pareto) {
     Placed placed = search_layout(
         task, pareto, {interrupt.token(), [&](double share) { progress.update_share(share); }});
     if (interrupt.happened())
-        fmt::print(stderr, "moehub: interrupted; this is the best found so far\n");
+        fmt::print(stderr, "moehub: this is the best found until the interruption\n");
     return placed;
 }
 
@@ -48,6 +48,7 @@ void execute(const PlaceArguments& arguments) {
     if (arguments.html.asked()) put_page(arguments.html, placement_page(report), document());
     const TextStyle style = style_for("");
     put(arguments.json ? document() : fitted(placement_text(report, style), style.width), "");
+    if (interrupt.happened()) throw Interrupted();
 }
 
 }  // namespace

@@ -19,7 +19,8 @@
 namespace moehub {
 namespace {
 
-constexpr int kPictureWidth = 100;  ///< where there is room
+constexpr int kPictureWidth = 100;
+constexpr int kLeastPicture = 72;
 
 Plan search(const PlanCase& what, PlanOptions options) {
     Progress progress("planning");
@@ -61,7 +62,11 @@ void explain(const PlanArguments& arguments, const PlanCase& what) {
                  document());
     if (arguments.json) return put(document(), arguments.output);
     const TextStyle style = style_for(arguments.output);
-    const std::string picture = clock.picture(layout, style.bar_width(kPictureWidth, 0));
+    const int width = style.bar_width(kPictureWidth, 0);
+    const std::string picture =
+        width < kLeastPicture
+            ? fmt::format("The pipeline is drawn in {} columns or more.\n", kLeastPicture)
+            : clock.picture(layout, width);
     put(fitted(explained_text(what, step, picture, style), style.width), arguments.output);
 }
 

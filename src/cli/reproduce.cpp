@@ -149,7 +149,7 @@ void execute(const Request& request) {
 Command reproduce_command() {
     const auto request = std::make_shared<Request>();
     std::vector<Option> options{
-        {"paper", &request->paper, "which; without it they are listed", "PAPER"},
+        {"paper", &request->paper, "which; without it they are listed", "PAPER", {}, paper_names()},
         {"--figure", &request->figure, "only this one", "NAME"},
         {"--quick", &request->quick,
          "a few cells of each figure; means are not comparable with the paper's"},

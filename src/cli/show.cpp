@@ -18,6 +18,14 @@ struct Request {
     std::string output;
 };
 
+std::vector<std::string> all_presets() {
+    std::vector<std::string> names;
+    for (const char* kind :
+         {"machines", "models", "gpus", "generations", "systems", "engines", "trainers", "shapes"})
+        for (const std::string& name : preset_names(kind)) names.push_back(name);
+    return names;
+}
+
 template <class Noun>
 std::string text_of(const Noun& noun, bool json) {
     return json ? document_text("show", Json::parse(to_json(noun))) : to_toml(noun);
@@ -57,7 +65,8 @@ Command show_command() {
              &request->name,
              "preset (moehub list) or TOML file",
              "NAME",
-             {.required = true}},
+             {.required = true},
+             all_presets()},
             {"--set", &request->settings,
              "change a value first, repeatable: --set link.latency=\"300 ns\"", "KEY=VALUE"},
             {"--json", &request->json,

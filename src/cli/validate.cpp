@@ -64,7 +64,7 @@ Align align_of(const std::vector<ValidationRow>& rows, std::size_t column) {
 std::string rows_text(const std::vector<ValidationRow>& rows, const TextStyle& style) {
     std::vector<Table::Column> columns{{"line"}};
     for (std::size_t i = 0; i < rows.front().shape.size(); ++i)
-        columns.push_back({rows.front().shape[i].first, align_of(rows, i)});
+        columns.push_back({rows.front().shape[i].first, align_of(rows, i), 1});
     for (const auto* title : {"measured", "predicted", "unit", "error"})
         columns.push_back({title, std::string_view(title) == "unit" ? Align::left : Align::right});
     Table table(columns);

@@ -30,13 +30,13 @@ std::string tables_text(const std::vector<AreaTable>& tables, const TextStyle& s
     Table text({{"proposal", Table::Align::left},
                 {"in", Table::Align::left},
                 {"table", Table::Align::left},
-                {"cells", Table::Align::left},
-                {"copies"},
-                {"entries"},
-                {"bits each"},
+                {"cells", Table::Align::left, 1},
+                {"copies", Table::Align::right, 2},
+                {"entries", Table::Align::right, 2},
+                {"bits each", Table::Align::right, 2},
                 {"KiB"},
                 {"mm²"},
-                {"", Table::Align::left}});
+                {"", Table::Align::left, 3}});
     for (const AreaTable& one : tables)
         text.add({one.proposal, name_of(one.side), one.name, name_of(one.kind), grouped(one.copies),
                   grouped(one.entries), grouped(one.entry_bits), tenths(kib(one.bits())),

@@ -160,7 +160,7 @@ std::string pareto_text(const PlacementReport& report, const TextStyle& style) {
     if (nodes) columns.push_back({"nodes/token"});
     columns.push_back({"off-GPU"});
     columns.push_back({"heaviest pair"});
-    columns.push_back({"options", Table::Align::left});
+    columns.push_back({"options", Table::Align::text});
     Table table(columns);
     for (const ParetoPoint& point : *report.pareto) {
         const Evaluation& one = point.evaluation;

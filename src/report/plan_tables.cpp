@@ -12,6 +12,7 @@ namespace moehub {
 namespace {
 
 constexpr int kBarWidth = 70;
+constexpr std::size_t kBesideBar = 12;  ///< its number, its seconds
 constexpr int kShareWidth = 32;
 constexpr std::size_t kLayoutWidth = 43;  ///< what the other columns leave of 100
 constexpr double kNothing = 1e-6;         ///< a share that rounding leaves
@@ -45,12 +46,12 @@ std::vector<std::string> layout_lines(const ParallelLayout& layout, std::size_t 
 
 std::string layouts_table(const std::vector<TrainingStep>& steps, const TextStyle& style) {
     Table table({{""},
-                 {"parallel layout", Table::Align::left},
+                 {"parallel layout", Table::Align::text},
                  {"MFU"},
                  {"tok/s/GPU"},
                  {"step s"},
                  {"GB"},
-                 {"limited by", Table::Align::left}});
+                 {"limited by", Table::Align::left, 1}});
     for (std::size_t i = 0; i < steps.size(); ++i) {
         const TrainingStep& step = steps[i];
         const std::vector<std::string> lines = layout_lines(step.layout, kLayoutWidth);
@@ -83,10 +84,11 @@ std::string breakdown_text(const std::vector<TrainingStep>& steps, const TextSty
     std::string out = table.text(style) + "\n";
     double slowest = 0;
     for (const TrainingStep& step : steps) slowest = std::max(slowest, step.seconds);
+    const int width = style.bar_width(kBarWidth, kBesideBar);
     for (std::size_t i = 0; i < steps.size(); ++i) {
         std::vector<BarPart> marks;
         for (const NamedPart& part : parts[i]) marks.push_back({part.value, part.mark});
-        out += fmt::format("{:>2} {} {} s\n", i + 1, stacked_bar(marks, slowest, kBarWidth),
+        out += fmt::format("{:>2} {} {} s\n", i + 1, stacked_bar(marks, slowest, width),
                            significant(steps[i].seconds));
     }
     return out +
@@ -95,8 +97,7 @@ std::string breakdown_text(const std::vector<TrainingStep>& steps, const TextSty
 }
 
 std::string memory_text(const TrainingStep& step, const TextStyle& style) {
-    Table table(
-        {{"memory a GPU", Table::Align::left}, {"GB"}, {"share"}, {"", Table::Align::left}});
+    Table table({{"memory a GPU", Table::Align::left}, {"GB"}, {"share"}, {"", Table::Align::bar}});
     const auto add = [&](std::string_view name, double bytes, bool with_bar) {
         table.add({std::string(name), gigabytes(bytes), percent(bytes / step.capacity),
                    with_bar ? bar(bytes / step.capacity, kShareWidth) : ""});
@@ -121,7 +122,7 @@ std::string stages_text(const TrainingStep& step, const TextStyle& style) {
         stage.backward += one.backward;
         longest = std::max(longest, stage.forward + stage.backward);
     }
-    Table table({{"stage"}, {"forward ms"}, {"backward ms"}, {"", Table::Align::left}});
+    Table table({{"stage"}, {"forward ms"}, {"backward ms"}, {"", Table::Align::bar}});
     const bool cut = stages.size() > kMostRows;
     for (std::size_t i = 0; i < stages.size(); ++i) {
         const bool end = i < kMostRows / 2 || i + kMostRows / 2 >= stages.size();

@@ -23,7 +23,7 @@ std::vector<TrainingStep> first_of(const std::vector<TrainingStep>& steps, std::
 /// What each system makes of the run with the layout that suits it best.
 std::string systems_text(const std::vector<TrainingStep>& steps, const TextStyle& style) {
     Table table({{"system", Table::Align::left},
-                 {"its best parallel layout", Table::Align::left},
+                 {"its best parallel layout", Table::Align::text},
                  {"MFU"},
                  {"step s"},
                  {"EP exposed"},
@@ -39,7 +39,7 @@ std::string systems_text(const std::vector<TrainingStep>& steps, const TextStyle
 }
 
 std::string front_text(const std::vector<TrainingStep>& steps, const TextStyle& style) {
-    Table table({{"GB"}, {"MFU"}, {"step s"}, {"less memory, at what speed", Table::Align::left}});
+    Table table({{"GB"}, {"MFU"}, {"step s"}, {"less memory, at what speed", Table::Align::text}});
     for (const TrainingStep& step : steps) {
         const std::vector<std::string> lines = layout_lines(step.layout, kFrontWidth);
         table.add({fmt::format("{:.1f}", step.memory.sum() / 1e9), percent(step.mfu),
@@ -84,7 +84,7 @@ std::string ranks_text(const TrainingRun& run, const ParallelLayout& l) {
 }
 
 std::string seconds_text(const TrainingStep& step, const TextStyle& style) {
-    Table table({{"a step", Table::Align::left}, {"s"}, {"share"}, {"", Table::Align::left}});
+    Table table({{"a step", Table::Align::left}, {"s"}, {"share"}, {"", Table::Align::bar}});
     for (const NamedPart& part : parts_of(step.parts)) {
         if (part.value < kNothing * step.seconds) continue;
         const BarPart whole{part.value, part.mark};

@@ -42,7 +42,7 @@ std::string runs_of(const RankGroup& group, const TextStyle& style) {
                  {"predicted"},
                  {"GPUs"},
                  {"machine", Align::left},
-                 {"parallel layout", Align::left}});
+                 {"parallel layout", Align::text}});
     for (const RankedRun& one : group.runs)
         table.add({fmt::format("{}", one.run.line), percent(one.published), percent(one.predicted),
                    fmt::format("{}", one.run.gpus), one.run.machine, one.layout});
@@ -50,10 +50,10 @@ std::string runs_of(const RankGroup& group, const TextStyle& style) {
 }
 
 std::string swapped_of(const RankGroup& group, const TextStyle& style) {
-    Table table({{"published better", Align::left},
+    Table table({{"published better", Align::text},
                  {"published"},
                  {"predicted"},
-                 {"than", Align::left},
+                 {"than", Align::text},
                  {"published"},
                  {"predicted"}});
     for (std::size_t i = 0; i < std::min(kMostPairs, group.swapped.size()); ++i) {

@@ -46,10 +46,10 @@ double full_scale(const PublishedNumber& one, double most_ratio) {
 std::string numbers_text(const Reproduction& all, const TextStyle& style) {
     using Align = Table::Align;
     std::vector<Table::Column> columns{
-        {"figure", Align::left}, {all.paper, Align::left}, {"paper"}, {"here"}, {"here/paper"}};
+        {"figure", Align::left}, {all.paper, Align::text}, {"paper"}, {"here"}, {"here/paper"}};
     for (std::size_t i = 1; i < all.readings.size(); ++i)
         columns.insert(columns.end(), {{all.readings[i].name}, {"/paper"}});
-    columns.push_back({"█ here  │ paper", Align::left});
+    columns.push_back({"█ here  │ paper", Align::bar});
     Table table(columns);
     const double most = largest_ratio(all.numbers);
     for (const PublishedNumber& one : all.numbers) {

@@ -118,7 +118,7 @@ std::string steps_text(const ServedCase& what, const TextStyle& style) {
     std::vector<Table::Column> columns{{"system", Table::Align::left}, {"tokens/s a GPU"}};
     if (nodes) columns.push_back({"a node"});
     columns.push_back({serving.prefill ? "step ms" : "ms a token"});
-    columns.push_back({"largest part", Table::Align::left});
+    columns.push_back({"largest part", Table::Align::text});
     Table table(columns);
     for (const ServedStep& step : what.steps) {
         std::vector<std::string> cells{step.system, tenths(step.tokens_per_second)};
@@ -147,7 +147,7 @@ std::string sizes_text(const SizesCase& sizes, const TextStyle& style) {
                  {prefill ? "prompts a GPU" : "requests a GPU"},
                  {prefill ? "step ms" : "ms a token"},
                  {"tokens/s a GPU"},
-                 {"", Table::Align::left}});
+                 {"", Table::Align::text}});
     for (const ServedPoint& point : sizes.points) {
         if (!point.step) {
             table.add({fmt::format("{}", point.gpus), grouped(point.batch_per_gpu), "–", "–",

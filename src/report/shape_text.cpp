@@ -34,19 +34,19 @@ std::vector<std::string> row_of(const TimedShape& one, std::string rank, double 
 Table table_of(const ShapeSearch& found, double fastest) {
     Table table({{"rank"},
                  {"layers"},
-                 {"dense"},
+                 {"dense", Table::Align::right, 2},
                  {"hidden"},
-                 {"heads"},
+                 {"heads", Table::Align::right, 2},
                  {"experts"},
                  {"top-k"},
                  {"FFN"},
-                 {"shared"},
+                 {"shared", Table::Align::right, 2},
                  {"total B"},
                  {"active B"},
                  {"tokens/s/GPU"},
                  {"of best"},
                  {"MFU"},
-                 {"parallel layout", Table::Align::left}});
+                 {"parallel layout", Table::Align::text, 1}});
     for (std::size_t i = 0; i < found.best.size(); ++i)
         table.add(row_of(found.best[i], fmt::format("{}", i + 1), fastest));
     if (found.base && found.base_rank > found.best.size())
@@ -68,7 +68,7 @@ std::string base_sentence(const ShapeSearch& found, const TrainingRun& run, doub
 
 std::string axis_lines(const AxisBest& axis, double fastest) {
     constexpr int kWidth = 24;
-    Table table({{axis.axis}, {"of best"}, {"", Table::Align::left}});
+    Table table({{axis.axis}, {"of best"}, {"", Table::Align::bar}});
     for (std::size_t i = 0; i < axis.values.size(); ++i) {
         const double share = axis.tokens_per_second[i] / fastest;
         const bool none = axis.tokens_per_second[i] == 0;

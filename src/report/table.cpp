@@ -22,9 +22,10 @@ std::string padded(const std::string& cell, std::size_t width, Table::Align alig
 
 /// The cell in the lines that its column's width asks for.
 std::vector<std::string> lines_of(const std::string& cell, const FittedColumn& column) {
+    if (column.align == Table::Align::bar && column.width < column.full_width)
+        return {
+            shortened_bar(cell, column.width, column.full_width)};  // short ones, too: one scale
     if (display_width(cell) <= column.width) return {cell};
-    if (column.align == Table::Align::bar)
-        return {shortened_bar(cell, column.width, column.full_width)};
     std::vector<std::string> lines = broken(cell, column.width);
     if (column.align == Table::Align::text) return lines;
     return {cut(cell, column.width)};

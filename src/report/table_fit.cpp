@@ -116,8 +116,10 @@ FittedTable fit_table(const std::vector<Table::Column>& columns,
             break;
         }
         const std::size_t gone = least_important(fit.columns, columns);
-        const std::string& title = fit.columns[gone].title.front();
-        fit.dropped.insert(fit.dropped.begin(), title.empty() ? "bars" : title);
+        const FittedColumn& column = fit.columns[gone];
+        const bool bars = column.align == Table::Align::bar;
+        const std::string& title = column.title.front();
+        fit.dropped.insert(fit.dropped.begin(), bars ? "bars" : title.empty() ? "notes" : title);
         fit.columns.erase(fit.columns.begin() + static_cast<std::ptrdiff_t>(gone));
     }
     return fit;

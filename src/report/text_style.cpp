@@ -56,7 +56,7 @@ std::size_t word_end(std::string_view text, std::size_t begin) {
     return end;
 }
 
-/// Behind the last gap of two blanks or more in the line's first half; without one where words
+/// Behind the last gap of two blanks or more that leaves enough room; without one where words
 /// begin.
 std::size_t indentation(std::string_view line, std::size_t width) {
     const std::size_t words = std::min(line.find_first_not_of(' '), line.size());
@@ -65,7 +65,7 @@ std::size_t indentation(std::string_view line, std::size_t width) {
     for (std::size_t at = words; (at = line.find("  ", at)) != line.npos;) {
         at = std::min(line.find_first_not_of(' ', at), line.size());
         const std::size_t columns = visible_width(line.substr(0, at));
-        if (2 * columns <= width) indent = columns;
+        if (5 * columns <= 3 * width) indent = columns;
     }
     return indent + kLeastText <= width ? indent : 0;
 }

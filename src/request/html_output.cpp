@@ -8,6 +8,7 @@ void add_html_option(std::vector<Option>& options, HtmlOutput& html) {
                        "write a page with charts and tables, too, for any browser",
                        "FILE",
                        {},
+                       {},
                        &html.command});
 }
 

@@ -8,10 +8,13 @@ void add_layer_type_options(std::vector<Option>& options, LayerArguments& argume
          "moe: a MoE layer; tp: a tensor-parallel sub-layer of a transformer; without "
          "it moe",
          "moe|tp"});
-    options.push_back({"--sublayer", &arguments.sub_layer,
+    options.push_back({"--sublayer",
+                       &arguments.sub_layer,
                        "with --layer-type tp: L1, L2 (forward), L3, L4 (backward), attention-out, "
                        "attention-in, in compare also all: L1 to L4; without it L1",
-                       "L"});
+                       "L",
+                       {},
+                       {"L1", "L2", "L3", "L4", "attention-out", "attention-in", "all"}});
 }
 
 void add_layer_options(std::vector<Option>& options, LayerArguments& arguments) {
@@ -47,8 +50,12 @@ void add_layer_options(std::vector<Option>& options, LayerArguments& arguments) 
          "FILE"},
         {"--replicas", &arguments.replicas, "redundant copies of busy experts; without it none",
          "N"},
-        {"--replica-policy", &arguments.replica_policy,
-         "which copy a row goes to: round-robin, least-loaded; without it round-robin", "P"},
+        {"--replica-policy",
+         &arguments.replica_policy,
+         "which copy a row goes to: round-robin, least-loaded; without it round-robin",
+         "P",
+         {},
+         {"round-robin", "least-loaded"}},
         {"--region-rows", &arguments.region_rows,
          "rows of an expert's region; without it room for every token", "N"},
         {"--page-rows", &arguments.page_rows,

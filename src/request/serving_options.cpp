@@ -32,10 +32,13 @@ void add_serving_options(std::vector<Option>& options, ServingArguments& argumen
                        "FORMAT"});
     options.push_back({"--cache", &arguments.cache,
                        "serve: bf16 or fp8; without it as checkpoints of those weights", "FORMAT"});
-    options.push_back({"--overlap", &arguments.overlap,
+    options.push_back({"--overlap",
+                       &arguments.overlap,
                        "serve: what runs while rows travel: none, single-batch, two-batch; "
                        "without it none",
-                       "O"});
+                       "O",
+                       {},
+                       {"none", "single-batch", "two-batch"}});
     options.push_back({"--mtp", &arguments.tokens_per_step,
                        "decode: tokens that a step gives a request by multi-token prediction, as "
                        "1.8; without it 1",
