@@ -18,7 +18,8 @@ py::object collective(const py::dict& keywords, const SizedMachine* machine) {
     Json json;
     {
         const py::gil_scoped_release unlocked;
-        const CollectiveRun done = run(arguments, machine != nullptr ? &machine->whole : nullptr);
+        const CollectiveRun done =
+            run_collective(arguments, machine != nullptr ? &machine->whole : nullptr);
         json = document("collective", collective_json(done, arguments));
     }
     return to_python(json);

@@ -96,15 +96,18 @@ def test_place(command: Any, tmp_path: Path) -> None:
     chosen = np.argsort(rng.random((400, 4, 16)), axis=2)[:, :, :2].astype(np.uint16)
     file = tmp_path / "trace.npy"
     np.save(file, chosen)
+    written = tmp_path / "layout.json"
     by_command = command("place", str(file), "--gpus", "4", "--experts", "16", "--method", "eplb",
-                         "--replicas", "4")
+                         "--replicas", "4", "--format", "json", "-o", str(written))
     answer, layout = moehub.place(file, gpus=4, experts=16, method="eplb", replicas=4)
-    assert without(answer, "search_seconds") == without(by_command, "search_seconds")
-    assert layout.experts_on.tolist() == by_command["layout"] if "layout" in by_command else True
+    assert layout.to_text("json") == written.read_text()
+    assert layout.experts_on.shape == (4, 4, 5)
+    timed_or_written = ("search_seconds", "file", "format", "server")
+    assert without(answer, *timed_or_written) == without(by_command, *timed_or_written)
     routing = moehub.routing(chosen.transpose(1, 0, 2), experts=16, name=str(file))
     by_array, same = moehub.place(routing, gpus=4, method="eplb", replicas=4)
     assert same == layout
-    assert without(by_array, "search_seconds") == without(by_command, "search_seconds")
+    assert without(by_array, *timed_or_written) == without(by_command, *timed_or_written)
 
 
 def test_collective(command: Any) -> None:

@@ -48,7 +48,7 @@ Command collective_command() {
     const auto request = std::make_shared<CollectiveArguments>();
     const auto execute = [request] {
         require_writable(request->output);
-        const CollectiveRun done = run(*request);
+        const CollectiveRun done = run_collective(*request);
         put(request->json ? document_text("collective", collective_json(done, *request))
                           : fitted(table_text(done, *request), style_for(request->output).width),
             request->output);

@@ -36,7 +36,7 @@ Collective::Algorithm usual_algorithm(Collective::Op op) {
 
 }  // namespace
 
-CollectiveRun run(const CollectiveArguments& request, const Loaded<Machine>* given) {
+CollectiveRun run_collective(const CollectiveArguments& request, const Loaded<Machine>* given) {
     CollectiveRun run;
     auto& what = run.collective;
     what.op = named("--op", request.op, op_named(request.op), op_names());

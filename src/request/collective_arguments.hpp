@@ -35,7 +35,8 @@ struct CollectiveRun {
 std::vector<Option> collective_options(CollectiveArguments& arguments);
 
 /// On the machine that is given, else named. Throws InputError.
-CollectiveRun run(const CollectiveArguments& request, const Loaded<Machine>* given = nullptr);
+CollectiveRun run_collective(const CollectiveArguments& request,
+                             const Loaded<Machine>* given = nullptr);
 
 /// Bytes/s: size over time.
 double algorithm_bandwidth(const CollectiveRun& run);
