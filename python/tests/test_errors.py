@@ -18,7 +18,8 @@ def test_the_command_says_the_same(complaint: Any) -> None:
     assert line_of(lambda: moehub.compare(gpus=0)) == complaint("compare", "--gpus", "0")
     assert line_of(lambda: moehub.compare(["moe-hbu"])) == complaint(
         "compare", "--systems", "moe-hbu")
-    assert line_of(lambda: moehub.machine("dgx-h10")) == complaint("show", "dgx-h10")
+    assert line_of(lambda: moehub.machine("dgx-h10")) == complaint(
+        "run", "--machine", "dgx-h10")
     assert line_of(lambda: moehub.run(set=["link.latancy=3 ns"])) == complaint(
         "run", "--set", "link.latancy=3 ns")
     assert line_of(lambda: moehub.run(routing="zipf")) == complaint("run", "--routing", "zipf")

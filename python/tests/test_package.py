@@ -40,7 +40,8 @@ def test_stubs_name_what_there_is() -> None:
 
 def test_types_are_right(tmp_path: Path) -> None:
     files = [Path(moehub.__file__).resolve().parent, *(ROOT / "examples/python").glob("*.py")]
-    done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path),
+    done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--ignore-missing-imports",
+                           "--cache-dir", str(tmp_path),
                            *map(str, files)], capture_output=True, text=True,
                           env={**os.environ, "MYPYPATH": str(ROOT / "python")})
     assert done.returncode == 0, done.stdout + done.stderr

@@ -77,10 +77,10 @@ def test_models(command: Any) -> None:
 
 
 def test_plan(command: Any) -> None:
-    assert moehub.plan(model="mixtral-8x7b", gpus=16, global_batch=32, fix="pp=2,tp=2",
+    assert moehub.plan(model="mixtral-8x7b", gpus=16, global_batch=32, fix="pp=2,tp=2,ep=4,mb=1",
                        top=3) == command(
         "plan", "--model", "mixtral-8x7b", "--gpus", "16", "--global-batch", "32", "--fix",
-        "pp=2,tp=2", "--top", "3")
+        "pp=2,tp=2,ep=4,mb=1", "--top", "3")
     assert moehub.plan(model="mixtral-8x7b", gpus=16, global_batch=32,
                        explain="tp=2,pp=2,ep=4") == command(
         "plan", "--model", "mixtral-8x7b", "--gpus", "16", "--global-batch", "32", "--explain",
