@@ -15,7 +15,7 @@ the command's line. Simulations run without the interpreter's lock: threads work
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Union
 
 import numpy as _numpy
@@ -26,8 +26,8 @@ from ._moehub import (Gpu, InputError, LayerResult, Layout, Machine, Model, Rout
 
 __all__ = [
     "Gpu", "InputError", "LayerResult", "Layout", "Machine", "Model", "Routing", "System",
-    "compare", "gpu", "layout", "machine", "model", "presets", "routing", "run", "simulate",
-    "system", "systems",
+    "collective", "compare", "gpu", "layout", "machine", "model", "place", "plan", "predict",
+    "presets", "routing", "run", "simulate", "system", "systems", "time_model",
 ]
 
 Value = Union[str, int, float, bool]
@@ -91,6 +91,12 @@ def system(name: str | os.PathLike[str], *, set: Iterable[str] = (), **changes: 
     return _moehub.load_system(os.fspath(name), _settings(set, changes))
 
 
+def _shape(model: ModelLike | None) -> Model | None:
+    if model is None or isinstance(model, Model):
+        return model
+    return _moehub.load_model(os.fspath(model), [])
+
+
 def presets(kind: str) -> list[str]:
     """Names of presets: of machines, models, gpus, systems, engines, trainers or generations."""
     return _moehub.presets(kind)
@@ -118,14 +124,13 @@ def routing(source: str | os.PathLike[str] | _npt.ArrayLike, *,
     An array of uint16 in C order is used where it lies and made read-only; others are copied
     once. Ids are checked: 0 to experts - 1, none twice for a token.
     """
-    if model is not None and not isinstance(model, Model):
-        model = globals()["model"](model)
+    shape = _shape(model)
     drawn = isinstance(source, str) and not (source.endswith(".npy") or "/" in source)
     if drawn:
-        if model is None:
+        if shape is None:
             raise InputError("routing: found no model, allowed: with model=")
-        return _moehub.generate_routing(str(source), model, tokens, layers, seed)
-    count = experts if experts is not None else model.experts if model is not None else None
+        return _moehub.generate_routing(str(source), shape, tokens, layers, seed)
+    count = experts if experts is not None else shape.experts if shape is not None else None
     if count is None:
         raise InputError("routing: found neither experts nor model, allowed: with one of them")
     if isinstance(source, (str, os.PathLike)):
@@ -142,6 +147,7 @@ def layout(experts_on: _npt.ArrayLike, *, experts: int, name: str = "array") -> 
 def compare(systems: Systems | None = None, *, machine: MachineLike | None = None,
             model: ModelLike | None = None, gpus: int | None = None, tokens: int | None = None,
             routing: RoutingLike | None = None, seed: int | None = None,
+            baseline: str | None = None, tokens_per_gpu: int | None = None,
             layer: int | None = None, layer_type: str | None = None,
             sublayer: str | None = None, pass_: str | None = None, grain: str | None = None,
             set: Iterable[str] | None = None, host: str | None = None,
@@ -151,15 +157,16 @@ def compare(systems: Systems | None = None, *, machine: MachineLike | None = Non
             region_rows: int | None = None, page_rows: int | None = None,
             page_pool: str | int | None = None, verify: bool | None = None,
             threads: int | None = None) -> Document:
-    """A MoE or tensor-parallel layer under several systems, side by side: what
-    `moehub compare --json` prints."""
+    """A MoE or tensor-parallel layer under several systems, side by side, or under all that can
+    run it: what `moehub compare --json` prints."""
     return _moehub.compare("compare", _said(locals()))
 
 
 def run(system: SystemLike | None = None, *, machine: MachineLike | None = None,
         model: ModelLike | None = None, gpus: int | None = None, tokens: int | None = None,
         routing: RoutingLike | None = None, seed: int | None = None,
-        layer: int | None = None, layer_type: str | None = None,
+        tokens_per_gpu: int | None = None, layer: int | None = None,
+        layer_type: str | None = None,
         sublayer: str | None = None, pass_: str | None = None, grain: str | None = None,
         set: Iterable[str] | None = None, host: str | None = None,
         fused_activation: bool | None = None, fp8: bool | None = None,
@@ -175,7 +182,8 @@ def run(system: SystemLike | None = None, *, machine: MachineLike | None = None,
 def simulate(system: SystemLike | None = None, *, machine: MachineLike | None = None,
              model: ModelLike | None = None, gpus: int | None = None, tokens: int | None = None,
              routing: RoutingLike | None = None, seed: int | None = None,
-             layer: int | None = None, layer_type: str | None = None,
+             tokens_per_gpu: int | None = None, layer: int | None = None,
+             layer_type: str | None = None,
              sublayer: str | None = None, pass_: str | None = None, grain: str | None = None,
              set: Iterable[str] | None = None, host: str | None = None,
              fused_activation: bool | None = None, fp8: bool | None = None,
@@ -195,3 +203,115 @@ def _one_system(said: dict[str, Any]) -> dict[str, Any]:
     usual = "cais" if said.get("layer_type") == "tp" else "moe-hub"
     said["systems"] = [said.pop("system", usual)]
     return said
+
+
+def time_model(systems: Systems | None = None, *, machine: MachineLike | None = None,
+               model: ModelLike | None = None, gpus: int | None = None,
+               tokens: int | None = None, tokens_per_gpu: int | None = None,
+               sequence: int | None = None, training: bool | None = None,
+               graphs: bool | None = None, attention_tp: int | None = None,
+               attention_system: str | None = None, overlap_gradients: bool | None = None,
+               kernels: str | None = None, baseline: str | None = None,
+               routing: RoutingLike | None = None, seed: int | None = None,
+               layer: int | None = None, grain: str | None = None,
+               set: Iterable[str] | None = None, host: str | None = None,
+               fused_activation: bool | None = None, fp8: bool | None = None,
+               tp: int | None = None, layout: LayoutLike | None = None,
+               replicas: int | None = None, replica_policy: str | None = None,
+               region_rows: int | None = None, page_rows: int | None = None,
+               page_pool: str | int | None = None, verify: bool | None = None,
+               threads: int | None = None) -> Document:
+    """A whole model under several systems, forward or in training: what `moehub model --json`
+    prints. Serving (--decode, --prefill) is the program's."""
+    return _moehub.time_model(_said(locals()))
+
+
+def place(profiles: Routing | str | os.PathLike[str] | Iterable[Routing | str | os.PathLike[str]],
+          *, evaluate: Iterable[Routing | str | os.PathLike[str]] = (),
+          machine: MachineLike | None = None, gpus: int | None = None,
+          model: ModelLike | None = None, nodes: int | None = None, groups: int | None = None,
+          replicas: int | None = None, memory: str | int | None = None,
+          weight_bits: int | None = None, method: str | None = None,
+          objective: str | None = None, load_cap: float | None = None,
+          load_blocks: int | None = None, worst_profile: bool | None = None,
+          unequal: bool | None = None, batch: int | None = None,
+          current: str | os.PathLike[str] | None = None, max_moves: int | None = None,
+          time_limit: float | None = None, seed: int | None = None,
+          threads: int | None = None, pareto: bool | None = None,
+          system: str | None = None, simulate: Iterable[str] | None = None,
+          experts: int | None = None, profile_kind: str | None = None,
+          dense_layers: int | None = None) -> tuple[Document, Layout]:
+    """Experts on GPUs from recorded routing: what `moehub place --json` prints, and the layout.
+
+    Profiles are files, FILE[:from-to][@weight], or routings; `evaluate` are held out from the
+    search and judge the layout. Ctrl-C stops the search and raises KeyboardInterrupt.
+    """
+    said = _said(locals())
+    said["profile"] = _listed(said.pop("profiles"))
+    said["evaluate"] = _listed(evaluate)
+    for noun in (machine, model):
+        if isinstance(noun, (Machine, Model)) and noun.settings:
+            raise InputError(f'place: found {noun!r} with settings, allowed: a preset or a file')
+    if isinstance(machine, Machine):
+        said["machine"] = machine.source
+        said.setdefault("gpus", machine.gpus)
+    dense = dense_layers or 0
+    shape = _shape(model)
+    if shape is not None:
+        said["model"] = shape.source
+        dense = shape.dense_layers
+    answer, found = _moehub.place(said, dense)
+    return answer, found
+
+
+def plan(*, model: ModelLike | None = None, machine: MachineLike | None = None,
+         gpus: int | None = None, sequence: int | None = None,
+         global_batch: int | None = None, precision: str | None = None,
+         trainer: str | os.PathLike[str] | None = None,
+         system: str | Iterable[str] | None = None, routing: str | None = None,
+         fix: str | None = None, top: int | None = None, explain: str | None = None,
+         no_mtp: bool | None = None, set: Iterable[str] | None = None,
+         threads: int | None = None) -> Document:
+    """The fastest parallel layouts of a training run, or with `explain` one in full: what
+    `moehub plan --json` prints."""
+    said = _said(locals())
+    settings = _listed(set or ())
+    if isinstance(machine, Machine):
+        said["machine"] = machine.source
+        said.setdefault("gpus", machine.gpus)
+        settings = machine.settings + settings
+    if isinstance(model, Model):
+        said["model"] = model.source
+        settings = [f"model.{one}" for one in model.settings] + settings
+    said["set"] = settings
+    return _moehub.plan(said)
+
+
+def collective(op: str = "all_to_all", *, algorithm: str | None = None,
+               machine: MachineLike | None = None, gpus: int | None = None,
+               bytes: int | str | None = None, element: str | None = None,
+               grain: str | None = None, set: Iterable[str] | None = None) -> Document:
+    """One collective on a machine's fabric: what `moehub collective --json` prints."""
+    said = _said(locals())
+    given = said.pop("machine") if isinstance(machine, Machine) else None
+    return _moehub.collective(said, given)
+
+
+def predict(kernel: str, *, gpu: str | os.PathLike[str] | Gpu = "h200-sxm",
+            kernels: str | None = None, dtype: str | None = None, cache: str | None = None,
+            distribution: str | None = None, no_gate: bool | None = None,
+            set: Iterable[str] | None = None, **shape: int) -> Document:
+    """The time of one kernel on one card, as predict("gemm", m=4096, n=7168, k=2048): what
+    `moehub predict --json` prints."""
+    said = _said({"KERNEL": kernel, "kernels": kernels, "dtype": dtype, "cache": cache,
+                  "distribution": distribution, "no_gate": no_gate, "set": set,
+                  "SHAPE": [f"{key}={value}" for key, value in shape.items()]})
+    if isinstance(gpu, Gpu):
+        return _moehub.predict(said, gpu)
+    said["gpu"] = gpu
+    return _moehub.predict(said, None)
+
+
+def _listed(values: Any) -> list[Any]:
+    single = isinstance(values, (str, os.PathLike, Routing))
+    return [values] if single else list(values)

@@ -10,4 +10,8 @@ PYBIND11_MODULE(_moehub, module) {
     bind_layouts(module);
     bind_results(module);
     bind_layers(module);
+    bind_models(module);
+    bind_placing(module);
+    bind_planning(module);
+    bind_kernels(module);
 }

@@ -9,8 +9,19 @@ namespace moehub::python {
 namespace {
 
 template <class Noun>
+Fields shown(Noun& noun) {
+    return fields_of(noun);
+}
+Fields shown(Machine& machine) {
+    return without_absent_kernels(fields_of(machine), "gpu.");
+}
+Fields shown(Gpu& gpu) {
+    return without_absent_kernels(fields_of(gpu), "");
+}
+
+template <class Noun>
 py::object dict_of(Noun noun) {
-    return to_python(json_of(fields_of(noun)));
+    return to_python(json_of(shown(noun)));
 }
 
 /// Tables inside as attributes of their own.

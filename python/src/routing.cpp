@@ -10,7 +10,8 @@ namespace moehub::python {
 namespace {
 
 using Ids = py::array_t<std::uint16_t, py::array::c_style>;
-using Weights = py::array_t<float, py::array::c_style>;
+using AnyIds = py::array_t<std::uint16_t, py::array::c_style | py::array::forcecast>;
+using Weights = py::array_t<float, py::array::c_style | py::array::forcecast>;
 
 /// Keeps an array, whichever thread drops the last copy of a routing.
 std::shared_ptr<const void> keeper_of(const py::array& array) {
@@ -45,7 +46,7 @@ Ids ids_of(const py::array& array, int experts) {
             throw InputError(fmt::format("routing: found expert {:.0f}, allowed: 0 to {}",
                                          least < 0 ? least : most, experts - 1));
     }
-    return Ids::ensure(array);
+    return py::reinterpret_borrow<Ids>(AnyIds(array));
 }
 
 /// [layers, tokens, top_k] or [tokens, top_k].

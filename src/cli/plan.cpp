@@ -7,6 +7,7 @@
 #include "report/progress.hpp"
 #include "report/shape_report.hpp"
 #include "report/table.hpp"
+#include "request/plan_answer.hpp"
 #include "request/plan_arguments.hpp"
 
 #include <moehub/compare.hpp>
@@ -30,30 +31,8 @@ Plan search(const PlanCase& what, PlanOptions options) {
     return plan_training(what.run, options);
 }
 
-/// One line: by how much the smallest misses, and what would do.
-std::string nothing_fits(const PlanCase& what, const PlanOptions& options, const Plan& plan) {
-    const TrainingStep& least = plan.nearest.front();
-    const bool here = least.memory.sum() > least.capacity;
-    const double memory = here ? least.memory.sum() : least.memory.host;
-    return fmt::format(
-        "nothing fits: of {} parallel layouts the smallest, {}, takes {} {}, {} more than it has; "
-        "{}",
-        grouped(static_cast<std::int64_t>(plan.layouts)), to_text(least.layout), byte_size(memory),
-        here ? "a GPU" : "of the host's memory for each GPU",
-        byte_size(memory - (here ? least.capacity : least.host_capacity)),
-        what_would_fit(what.run, options, what.whole));
-}
-
 void explain(const PlanArguments& arguments, const PlanCase& what) {
-    ParallelLayout layout;
-    try {
-        if (arguments.explain->empty())
-            throw InputError("found nothing, allowed: KEY=VALUE, as in tp=2,pp=8,ep=8");
-        layout = parse_parallel_layout(*arguments.explain);
-        if (!layout.system.empty()) check_systems({layout.system});
-    } catch (const InputError& error) {
-        throw InputError(fmt::format("--explain: {}", error.what()));
-    }
+    const ParallelLayout layout = explained_layout(*arguments.explain);
     TrainingClock clock(what.run);
     const TrainingStep step = clock.exact(layout);
     const auto document = [&] { return document_text("plan", plan_json(what, step)); };
@@ -97,7 +76,7 @@ void execute(const PlanArguments& arguments) {
         return shapes(arguments,
                       {what.run, what.fixed, what.systems, options.top, options.threads});
     const Plan plan = search(what, options);
-    if (plan.best.empty()) throw InputError(nothing_fits(what, options, plan));
+    require_fit(what, options, plan);
     const auto document = [&] { return document_text("plan", plan_json(what, plan)); };
     if (arguments.html.asked()) put_page(arguments.html, plan_page(what, plan), document());
     put(arguments.json ? document() : fitted(plan_text(what, plan, style), style.width),

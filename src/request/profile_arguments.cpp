@@ -111,7 +111,7 @@ void add_profile_options(std::vector<Option>& options, ProfileArguments& argumen
 }
 
 std::size_t profile_count(const ProfileArguments& arguments) {
-    return arguments.files.size() + (arguments.ranks.empty() ? 0 : 1);
+    return arguments.given.size() + arguments.files.size() + (arguments.ranks.empty() ? 0 : 1);
 }
 
 std::vector<Profile> load_profiles(const ProfileArguments& arguments) {
@@ -129,9 +129,10 @@ std::vector<Profile> load_profiles(const ProfileArguments& arguments) {
     // All names before any file: reading may take long.
     const std::vector<ProfileSource> ranks = sources_of(arguments.ranks);
     const std::vector<ProfileSource> sources = sources_of(arguments.files);
-    std::vector<Profile> profiles;
+    std::vector<Profile> profiles = arguments.given;
     if (!ranks.empty()) profiles.push_back(read_profile(ranks, options));
     for (const ProfileSource& source : sources) profiles.push_back(read_profile(source, options));
+    profiles.insert(profiles.end(), arguments.held_out.begin(), arguments.held_out.end());
     if (model)
         for (const Profile& profile : profiles) check_against(*model, profile);
     check_together(profiles);

@@ -12,6 +12,8 @@
 namespace moehub {
 
 struct ProfileArguments {
+    std::vector<Profile> given;      ///< at hand already, before those that are read
+    std::vector<Profile> held_out;   ///< likewise, after them
     std::vector<std::string> ranks;  ///< FILE[:from-to]: dumps of one recording, one profile
     std::vector<std::string> files;  ///< FILE[:from-to][@weight], a profile each
     std::optional<std::string> experts;
