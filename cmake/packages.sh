@@ -1,7 +1,8 @@
 # Debian packages moehub needs, and how to get them. Sourced by ./moehub and ./check.
 BUILD_PACKAGES=(g++ cmake ninja-build libfmt-dev libcli11-dev libtomlplusplus-dev
   nlohmann-json3-dev libyaml-cpp-dev coinor-libcbc-dev libmetis-dev libsqlite3-dev pkg-config)
-CHECK_PACKAGES=(clang clang-format libclang-rt-14-dev llvm libgtest-dev librapidcheck-dev libbenchmark-dev)
+CHECK_PACKAGES=(clang clang-format libclang-rt-14-dev llvm libgtest-dev librapidcheck-dev libbenchmark-dev
+  openmpi-bin libopenmpi-dev)
 
 # Installs those of "$@" that are missing; as root directly, otherwise with sudo, said first.
 install_packages() {

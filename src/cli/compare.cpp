@@ -1,6 +1,7 @@
 #include "cli/commands.hpp"
 #include "cli/layer_arguments.hpp"
 #include "cli/output.hpp"
+#include "cli/sweep_arguments.hpp"
 #include "cli/tp_commands.hpp"
 #include "cli/values.hpp"
 #include "report/comparison.hpp"
@@ -22,6 +23,7 @@ namespace {
 
 struct Request {
     LayerArguments layer;
+    SweepArguments sweep;
     std::optional<std::string> systems;
     std::optional<std::string> threads;
 };
@@ -84,7 +86,18 @@ Comparison run(const LayerCase& layer, const std::vector<SystemSpec>& systems, i
     return compare_systems(layer.input(), systems, options);
 }
 
+/// As the sweep command with the same options.
+void sweep(const Request& request) {
+    SweepArguments arguments = request.sweep;
+    arguments.model.layer = request.layer;
+    arguments.systems = request.systems;
+    arguments.threads = request.threads;
+    if (wants_tp(request.layer)) arguments.kind = "tp";
+    run_sweep_command(arguments);
+}
+
 void execute(const Request& request) {
+    if (!request.sweep.sweep.empty()) return sweep(request);
     const LayerArguments& arguments = request.layer;
     require_writable(arguments.output);
     const int threads =
@@ -116,6 +129,7 @@ Command compare_command() {
     add_layer_options(options, request->layer);
     add_pass_option(options, request->layer);
     add_software_options(options, request->layer);
+    add_sweep_options(options, request->sweep, {.needs = "--sweep"});
     options.push_back({"--threads", &request->threads,
                        "systems simulated at a time, same result; without it as many as cores",
                        "N"});

@@ -122,19 +122,21 @@ std::string database_of(const SweepArguments& arguments, const Study& study) {
     return fmt::format("{}-{}-of-{}.sqlite", study.name, shard.index + 1, shard.of);
 }
 
-void add_sweep_options(std::vector<Option>& options, SweepArguments& arguments) {
+void add_sweep_options(std::vector<Option>& options, SweepArguments& arguments,
+                       const OptionRules& beside) {
     options.push_back({"--sweep", &arguments.sweep,
                        "simulate with each of these values: a list, or 1024..8192*2, 0..1+0.25; "
                        "keys are options without dashes or what --set takes; repeatable, all "
                        "combinations",
                        "KEY=A,B"});
     options.push_back({"--zip", &arguments.zip,
-                       "as --sweep, but all --zip go together: first with first, …", "KEY=A,B"});
+                       "as --sweep, but all --zip go together: first with first, …", "KEY=A,B",
+                       beside});
     options.push_back({"--seeds", &arguments.seeds,
-                       "of generated routings: how many, from 1 on, or a list with commas",
-                       "N|A,B"});
-    options.push_back(
-        {"--csv", &arguments.csv, "the table, one row a point; - is standard output", "FILE"});
+                       "of generated routings: how many, from 1 on, or a list with commas", "N|A,B",
+                       beside});
+    options.push_back({"--csv", &arguments.csv, "the table, one row a point; - is standard output",
+                       "FILE", beside});
 }
 
 }  // namespace moehub

@@ -20,8 +20,9 @@ struct SweepArguments {
     bool dry_run = false;
 };
 
-/// `--sweep` and what stands beside it wherever it does.
-void add_sweep_options(std::vector<Option>& options, SweepArguments& arguments);
+/// `--sweep` and what stands beside it wherever it does, by these rules.
+void add_sweep_options(std::vector<Option>& options, SweepArguments& arguments,
+                       const OptionRules& beside = {});
 
 /// The file's study with what was typed, or what was typed alone. Throws InputError.
 Study study_of(const SweepArguments& arguments);

@@ -3,10 +3,12 @@
 #include "cli/output.hpp"
 #include "cli/sweep_arguments.hpp"
 #include "cli/sweep_points.hpp"
+#include "cli/sweep_ranks.hpp"
 #include "cli/values.hpp"
 #include "report/progress.hpp"
 #include "report/sweep_report.hpp"
 #include "report/table.hpp"
+#include "study/sweep/ranks.hpp"
 
 #include <cstdlib>
 
@@ -28,18 +30,32 @@ CheckedStudy checked_study(const Study& study, int threads) {
                                 }});
 }
 
-std::string saved_text(const SweepStore& store, std::size_t total, const std::string& file) {
+std::string saved_text(const SweepStore& store, std::size_t total) {
     return fmt::format("{} of {} points are saved in {}; run the same command again to go on",
-                       store.saved(), total, file);
+                       store.saved(), total, store.path());
 }
 
 std::size_t points_of(const SweepStore& store, const SweepShard& shard) {
     return store.saved() + missing_points(store, shard).size();
 }
 
+/// Ranks that say the same simulate the same.
+std::string signature_of(const Study& study) {
+    return std::string(kProgram) + "\n" + definition_of(study);
+}
+
+void tell(const RankReport& report) {
+    if (!report.lost.empty())
+        fmt::print(stderr, "moehub: lost on the way, others did their points: rank {}\n",
+                   fmt::join(report.lost, ", "));
+    if (!report.strangers.empty())
+        fmt::print(stderr, "moehub: simulated nothing, its moehub or study is another: rank {}\n",
+                   fmt::join(report.strangers, ", "));
+}
+
 /// Nothing is being saved when this is called, and nothing will be.
-[[noreturn]] void leave(SweepStore& store, std::size_t total, const std::string& file) {
-    const std::string text = saved_text(store, total, file);
+[[noreturn]] void leave(SweepStore& store, std::size_t total) {
+    const std::string text = saved_text(store, total);
     try {
         store.close();
     } catch (const InputError&) {
@@ -49,20 +65,34 @@ std::size_t points_of(const SweepStore& store, const SweepShard& shard) {
     std::_Exit(kInterrupted);
 }
 
+/// By this process, or by all of them.
 std::vector<SweepFailure> simulate(const Study& study, SweepStore& store, SweepRunOptions options,
-                                   const std::string& file) {
-    const Interrupt interrupt;
+                                   Transport* ranks, bool& lost) {
     Progress progress("simulating");
-    const std::size_t total = points_of(store, options.shard);
-    options.stop = interrupt.token();
-    options.stopped = [&] { leave(store, total, file); };
     options.progress = [&progress, before = store.saved()](std::size_t done, std::size_t all) {
         progress.update_rate(before, done, all);
     };
+    const SimulatePoint simulate_point = point_simulator(study);
+    if (ranks == nullptr) return run_sweep(study, simulate_point, store, options);
+    RankOptions several;
+    several.run = options;
+    several.signature = signature_of(study);
+    RankReport report = lead_ranks(*ranks, study, simulate_point, store, several);
+    lost = !report.lost.empty();
+    tell(report);
+    return std::move(report.failures);
+}
+
+std::vector<SweepFailure> simulate_guarded(const Study& study, SweepStore& store,
+                                           SweepRunOptions options, Transport* ranks, bool& lost) {
+    const std::size_t total = points_of(store, options.shard);
+    std::optional<Interrupt> interrupt;  // mpirun has its own way with Ctrl-C: it ends all ranks
+    if (ranks == nullptr) options.stop = interrupt.emplace().token();
+    options.stopped = [&] { leave(store, total); };
     try {
-        return run_sweep(study, point_simulator(study), store, options);
+        return simulate(study, store, options, ranks, lost);
     } catch (const InputError& error) {
-        throw InputError(fmt::format("{}; {}", error.what(), saved_text(store, total, file)));
+        throw InputError(fmt::format("{}; {}", error.what(), saved_text(store, total)));
     }
 }
 
@@ -85,9 +115,22 @@ void fail(const Study& study, const std::vector<SweepFailure>& failures) {
                     points_in(study), words_of(study, point_of(study, first.point)), first.what));
 }
 
-}  // namespace
+/// On a rank that simulates what it is told to. What is wrong with the study rank 0 says.
+void follow(const SweepArguments& arguments, Transport& ranks) {
+    RankOptions options;
+    std::optional<Study> study;
+    try {
+        study = study_of(arguments);
+        check(*study);
+        options.run.threads = threads_of(arguments);
+        options.signature = signature_of(*study);
+    } catch (const InputError&) {
+        study = Study{};  // has no points, and another signature
+    }
+    ranks.finish(follow_rank(ranks, *study, point_simulator(*study), options));
+}
 
-void run_sweep_command(const SweepArguments& arguments) {
+void run(const SweepArguments& arguments, Transport* ranks, bool& lost) {
     if (arguments.csv == "-" && arguments.model.layer.json)
         throw InputError("--csv: found - with --json, allowed: one of them on standard output");
     if (arguments.csv != "-") require_writable(arguments.csv);
@@ -105,11 +148,26 @@ void run_sweep_command(const SweepArguments& arguments) {
     }
     const std::string file = database_of(arguments, study);
     SweepStore store(file, study, {kProgram, definition_of(study), checked.inputs, options.shard});
-    const std::vector<SweepFailure> failures = simulate(study, store, options, file);
+    const std::vector<SweepFailure> failures = simulate_guarded(study, store, options, ranks, lost);
     const SweepOutcomes outcomes = store.outcomes();
     store.close();
     print(arguments, study, outcomes, file);
     fail(study, failures);
+}
+
+}  // namespace
+
+void run_sweep_command(const SweepArguments& arguments) {
+    const std::unique_ptr<Transport> ranks = load_transport();
+    if (ranks && ranks->rank() > 0) return follow(arguments, *ranks);
+    bool lost = false;
+    try {
+        run(arguments, ranks.get(), lost);
+    } catch (...) {
+        if (ranks) end_ranks(*ranks, lost);
+        throw;
+    }
+    if (ranks) end_ranks(*ranks, lost);
 }
 
 }  // namespace moehub

@@ -42,6 +42,7 @@ class SweepStore {
     /// By number; nothing where a point has not run.
     const std::vector<std::optional<SweepOutcome>>& outcomes() const { return outcomes_; }
     std::size_t saved() const { return saved_; }
+    const std::string& path() const { return path_; }
 
     /// On disk when it returns, whatever then happens to this process. Throws InputError, with all
     /// that was saved before still there. One thread at a time.
