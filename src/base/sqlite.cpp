@@ -54,8 +54,8 @@ void Database::fail(int code) const {
     if (base == SQLITE_NOMEM) throw std::bad_alloc();
     const int system = database_ ? sqlite3_system_errno(database_.get()) : 0;
     const bool by_system = base == SQLITE_IOERR || base == SQLITE_CANTOPEN;
-    const std::string reason =
-        by_system && system != 0 ? std::strerror(system) : std::string(sqlite3_errstr(base));
+    std::string reason = sqlite3_errstr(base);
+    if (by_system && system != 0) reason = std::strerror(system);
     const bool opening = base == SQLITE_CANTOPEN;
     throw InputError(
         fmt::format("{}: cannot be {}: {}", shown, opening ? "opened" : "written", reason));

@@ -104,5 +104,6 @@ int guarded_run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
     std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves (| head) shows as EPIPE above
+    std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow further is a full disk, not the end
     return moehub::guarded_run(argc, argv);
 }

@@ -11,6 +11,7 @@
 #include "study/sweep/ranks.hpp"
 
 #include <cstdlib>
+#include <future>
 
 namespace moehub {
 namespace {
@@ -23,11 +24,14 @@ int threads_of(const SweepArguments& arguments) {
     return static_cast<int>(count_of("--threads", *arguments.threads, {1, 4096}));
 }
 
-CheckedStudy checked_study(const Study& study, int threads) {
+CheckedStudy checked_study(const Study& study, int threads, Transport* ranks) {
     Progress progress("checking");
-    return check_points(study, {threads, [&](std::size_t done, std::size_t total) {
-                                    progress.update(done, total);
-                                }});
+    const CheckOptions options{
+        threads, [&](std::size_t done, std::size_t total) { progress.update(done, total); }};
+    if (ranks == nullptr) return check_points(study, options);
+    auto checked = std::async(std::launch::async, [&] { return check_points(study, options); });
+    while (checked.wait_for(RankOptions{}.alive) != std::future_status::ready) show_life(*ranks);
+    return checked.get();
 }
 
 std::string saved_text(const SweepStore& store, std::size_t total) {
@@ -138,7 +142,7 @@ void run(const SweepArguments& arguments, Transport* ranks, bool& lost) {
     SweepRunOptions options;
     options.shard = shard_of(arguments);
     options.threads = threads_of(arguments);
-    const CheckedStudy checked = checked_study(study, options.threads);
+    const CheckedStudy checked = checked_study(study, options.threads, ranks);
     if (arguments.dry_run) {
         put(points_text(study, checked.refusals) +
                 fmt::format("{} points, {} of them will be refused; none was run\n",

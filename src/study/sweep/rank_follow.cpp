@@ -27,7 +27,7 @@ bool follow_rank(Transport& transport, const Study& study, const SimulatePoint& 
             transport.send(0, to_bytes({}));
             next_sign = Clock::now() + options.alive;
         }
-        if (Clock::now() - heard > options.silence)
+        if (Clock::now() - heard > options.patience)
             throw std::runtime_error("rank 0 does not answer any more; what it has saved stays");
     }
 }

@@ -35,7 +35,7 @@ class Lead {
             while (const auto message = workers.next(kLook)) settle(*message);
             while (const auto received = transport_.receive()) take(*received);
             give_up_silent();
-            show_life();
+            show_life_sometimes();
         }
         return std::move(report_);
     }
@@ -115,7 +115,7 @@ class Lead {
             if (other(rank).ready && !other(rank).lost && other(rank).points.empty()) give(rank, 2);
     }
 
-    void show_life() {
+    void show_life_sometimes() {
         if (Clock::now() < next_sign_) return;
         next_sign_ = Clock::now() + options_.alive;
         for (int rank = 1; rank < transport_.size(); ++rank)
@@ -135,6 +135,10 @@ class Lead {
 };
 
 }  // namespace
+
+void show_life(Transport& transport) {
+    for (int rank = 1; rank < transport.size(); ++rank) transport.send(rank, to_bytes({}));
+}
 
 void end_ranks(Transport& transport, bool lost) {
     for (int rank = 1; rank < transport.size(); ++rank)

@@ -12,7 +12,8 @@ struct RankOptions {
     SweepRunOptions run;
     std::string signature;                     ///< of program and study: processes must agree on it
     std::chrono::milliseconds alive{1000};     ///< between signs of life
-    std::chrono::milliseconds silence{30000};  ///< after which a process counts as lost
+    std::chrono::milliseconds silence{10000};  ///< after which a rank counts as lost
+    std::chrono::milliseconds patience{120000};  ///< with rank 0, which waits for its disk at times
 };
 
 struct RankReport {
@@ -29,6 +30,9 @@ RankReport lead_ranks(Transport& transport, const Study& study, const SimulatePo
 /// falls silent.
 bool follow_rank(Transport& transport, const Study& study, const SimulatePoint& simulate,
                  const RankOptions& options);
+
+/// On rank 0, before it leads and at least as often as `alive` says: it is still there.
+void show_life(Transport& transport);
 
 /// On rank 0, the last of its calls: tells all others to end, and whether some were lost.
 void end_ranks(Transport& transport, bool lost);

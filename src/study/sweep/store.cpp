@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -116,12 +117,23 @@ std::vector<std::optional<SweepOutcome>> read_outcomes(Database& database, const
 SweepStore::SweepStore(const std::string& path, const Study& study, const SweepIdentity& identity)
     : study_(study), path_(path) {
     lock_.emplace(path);
-    database_.emplace(path, DatabaseMode::create);
+    const bool is_new = !std::filesystem::exists(path);
+    try {
+        open(identity);
+    } catch (const InputError&) {
+        database_.reset();
+        if (is_new) std::filesystem::remove(path);
+        throw;
+    }
+}
+
+void SweepStore::open(const SweepIdentity& identity) {
+    database_.emplace(path_, DatabaseMode::create);
     Transaction all(*database_);
     if (database_->whole("SELECT count(*) FROM sqlite_master") == 0)
         create(identity);
     else
-        require_same(path, read_sweep_file(*database_), identity);
+        require_same(path_, read_sweep_file(*database_), identity);
     outcomes_ = read_outcomes(*database_, study_);
     saved_ = static_cast<std::size_t>(
         std::count_if(outcomes_.begin(), outcomes_.end(),

@@ -55,6 +55,7 @@ class SweepStore {
     void close();
 
   private:
+    void open(const SweepIdentity& identity);
     void create(const SweepIdentity& identity);
 
     const Study study_;
