@@ -5,6 +5,8 @@
 namespace moehub {
 
 Command compare_command();     ///< systems side by side on one layer
+Command sweep_command();       ///< many settings, seeds and systems, into a database
+Command merge_command();       ///< databases of parts of a sweep, joined
 Command run_command();         ///< one system on one layer, with what its units counted
 Command gain_command();        ///< where a system's lead comes from
 Command model_command();       ///< a whole model under several systems

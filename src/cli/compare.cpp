@@ -1,6 +1,7 @@
 #include "cli/commands.hpp"
 #include "cli/html_output.hpp"
 #include "cli/output.hpp"
+#include "cli/sweep_arguments.hpp"
 #include "cli/tp_commands.hpp"
 #include "cli/trace.hpp"
 #include "report/comparison.hpp"
@@ -23,6 +24,7 @@ namespace {
 
 struct Request {
     LayerArguments layer;
+    SweepArguments sweep;
     std::optional<std::string> systems;
     std::optional<std::string> threads;
 };
@@ -37,7 +39,18 @@ Comparison run(const LayerCase& layer, const std::vector<SystemSpec>& systems,
     return compare_systems(layer.input(), systems, options);
 }
 
+/// As the sweep command with the same options.
+void sweep(const Request& request) {
+    SweepArguments arguments = request.sweep;
+    arguments.model.layer = request.layer;
+    arguments.systems = request.systems;
+    arguments.threads = request.threads;
+    if (wants_tp(request.layer)) arguments.kind = "tp";
+    run_sweep_command(arguments);
+}
+
 void execute(const Request& request) {
+    if (!request.sweep.sweep.empty()) return sweep(request);
     const LayerArguments& arguments = request.layer;
     require_writable(arguments.output);
     require_writable(arguments.html, arguments.output);
@@ -87,6 +100,7 @@ Command compare_command() {
     add_pass_option(options, request->layer);
     add_software_options(options, request->layer);
     add_trace_options(options, request->layer.trace);
+    add_sweep_options(options, request->sweep, {.needs = "--sweep"});
     options.push_back({"--threads", &request->threads,
                        "systems simulated at a time, same result; without it as many as cores",
                        "N"});

@@ -2,7 +2,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/output.hpp"
-#include "cli/values.hpp"
+#include "request/values.hpp"
 
 #include <memory>
 

@@ -31,6 +31,8 @@ constexpr const char* kOverview =
     R"(moehub simulates Mixture-of-Experts layers on multi-GPU machines, packet by packet.
 
   moehub compare               a MoE or tensor-parallel layer under several systems, side by side
+  moehub sweep STUDY.toml      many settings, seeds and systems, over all cores, into a database
+  moehub merge OUT IN…         databases of parts of a sweep, joined
   moehub run                   one of them, with what its hardware units counted
   moehub gain                  where a system's lead comes from: host, fusion, overlap, hardware
   moehub model                 a whole model under several systems, end to end
@@ -64,10 +66,10 @@ Program program() {
         "moehub: Mixture-of-Experts on multi-GPU machines, simulated packet by packet",
         kVersion,
         "Example:\n  moehub compare --systems ideal,megatron-te,moe-hub",
-        {compare_command(), run_command(), gain_command(), model_command(), plan_command(),
-         area_command(), lines_command(), list_command(), show_command(), collective_command(),
-         predict_command(), validate_command(), reproduce_command(), profile_command(),
-         place_command()},
+        {compare_command(), sweep_command(), merge_command(), run_command(), gain_command(),
+         model_command(), plan_command(), area_command(), lines_command(), list_command(),
+         show_command(), collective_command(), predict_command(), validate_command(),
+         reproduce_command(), profile_command(), place_command()},
     };
 }
 
@@ -109,5 +111,6 @@ int guarded_run(int argc, char** argv) {
 int main(int argc, char** argv) {
     std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves (| head) shows as EPIPE above
     moehub::end_on_interrupt();
+    std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow further is a full disk, not the end
     return moehub::guarded_run(argc, argv);
 }

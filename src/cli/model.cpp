@@ -52,10 +52,6 @@ Command model_command() {
          "names or TOML files with commas between (moehub list systems); without it "
          "ideal,megatron-te,moe-hub, of a dense model ideal,tp-nvls,cais",
          "A,B"},
-        {"--sequence", &request->sequence,
-         "tokens of a sequence; without it the model's. At most a GPU's tokens", "N"},
-        {"--training", &request->training, "forward and backward"},
-        {"--graphs", &request->graphs, "CUDA graphs outside what is simulated, no eager host"},
         {"--attention-tp", &request->attention_gpus,
          "beside experts: groups of so many GPUs share attention by tensor parallelism; without it "
          "every GPU has its own",
@@ -65,9 +61,8 @@ Command model_command() {
          "by which they share it; without it tp-nvls",
          "S",
          {.needs = "--attention-tp"}},
-        {"--overlap-gradients", &request->overlap_gradients,
-         "dense, training: weights' gradients while a sub-layer's rows travel"},
     };
+    add_model_options(options, *request);
     add_serving_options(options, request->serving);
     add_layer_options(options, request->layer);
     options.push_back(baseline_option(request->layer.baseline));

@@ -1,6 +1,6 @@
 #include "cli/option_values.hpp"
 
-#include "cli/values.hpp"
+#include "request/values.hpp"
 
 #include <moehub/presets.hpp>
 #include <moehub/tp.hpp>

@@ -21,6 +21,9 @@ struct ModelArguments {
     bool overlap_gradients = false;
 };
 
+/// Those of a whole model beyond its layers', but for attention that is shared.
+void add_model_options(std::vector<Option>& options, ModelArguments& arguments);
+
 /// Those that models of all kinds have. Throws InputError.
 ModelOptions options_of(const ModelArguments& arguments);
 

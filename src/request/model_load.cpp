@@ -39,6 +39,17 @@ void refuse_attention(const ModelArguments& arguments, const std::string& model)
 
 }  // namespace
 
+void add_model_options(std::vector<Option>& options, ModelArguments& arguments) {
+    options.push_back({"--sequence", &arguments.sequence,
+                       "tokens of a sequence; without it the model's. At most a GPU's tokens",
+                       "N"});
+    options.push_back({"--training", &arguments.training, "forward and backward"});
+    options.push_back(
+        {"--graphs", &arguments.graphs, "CUDA graphs outside what is simulated, no eager host"});
+    options.push_back({"--overlap-gradients", &arguments.overlap_gradients,
+                       "dense, training: weights' gradients while a sub-layer's rows travel"});
+}
+
 ModelOptions options_of(const ModelArguments& arguments) {
     constexpr std::int64_t kMostSequence = 1 << 24;
     constexpr std::int64_t kMostThreads = 4096;

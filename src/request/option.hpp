@@ -27,7 +27,7 @@ struct Option {
     std::string type = {};  ///< what help calls the value; flags have none
     OptionRules rules = {};
     std::vector<std::string> values = {};  ///< what is allowed, where it can be counted up
-    std::string* command_line = nullptr;  ///< gets all that was typed, fit for a shell
+    std::string* command_line = nullptr;   ///< gets all that was typed, fit for a shell
 };
 
 }  // namespace moehub
