@@ -1,6 +1,6 @@
 # find_package(moehub): the target moehub::moehub. The library is static, so what it uses must be
 # there to link; fmt, yaml-cpp, CBC and METIS are Debian's libfmt-dev, libyaml-cpp-dev,
-# coinor-libcbc-dev and libmetis-dev.
+# coinor-libcbc-dev (which wants zlib1g-dev) and libmetis-dev.
 include(CMakeFindDependencyMacro)
 find_dependency(fmt)
 find_dependency(Threads)

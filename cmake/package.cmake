@@ -37,7 +37,7 @@ set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 # library, what it uses.
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "python3-numpy")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS
-  "cmake, g++, pkg-config, libfmt-dev, libyaml-cpp-dev, coinor-libcbc-dev, libmetis-dev")
+  "cmake, g++, pkg-config, libfmt-dev, libyaml-cpp-dev, coinor-libcbc-dev, zlib1g-dev, libmetis-dev")
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
   OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 include(CPack)

@@ -1,7 +1,7 @@
 # Debian packages moehub needs, and how to get them. Sourced by ./moehub and ./check.
 BUILD_PACKAGES=(g++ cmake ninja-build libfmt-dev libcli11-dev libtomlplusplus-dev
-  nlohmann-json3-dev libyaml-cpp-dev coinor-libcbc-dev libmetis-dev pkg-config)
-CHECK_PACKAGES=(clang clang-format libclang-rt-14-dev llvm libgtest-dev librapidcheck-dev libbenchmark-dev)
+  nlohmann-json3-dev libyaml-cpp-dev coinor-libcbc-dev zlib1g-dev libmetis-dev pkg-config)
+CHECK_PACKAGES=(python3 python3-numpy dpkg-dev file clang clang-format libclang-rt-14-dev llvm libgtest-dev librapidcheck-dev libbenchmark-dev)
 
 # Installs those of "$@" that are missing; as root directly, otherwise with sudo, said first.
 install_packages() {

@@ -20,6 +20,7 @@ from pathlib import Path
 RUNNABLE = {"moehub", "./moehub", "python3", "cat", "head", "ls", "mkdir", "echo", "mpirun"}
 COMMAND = re.compile(r"^(\./)?moehub(\s|$)")
 PLACE_HOLDER = re.compile(r"^[A-Z]+(\.[a-z]+)?$")
+PARAGRAPH = re.compile(r"\s*[^#\s]")  # goes on in the next line, indented or not
 FENCE = re.compile(r"^```\s*(.*)$")
 FILE_NOTE = re.compile(r"^<!-- file: (\S+) -->$")
 
@@ -71,7 +72,7 @@ def read_page(path: Path) -> Page:
         fence = FENCE.match(line)
         if fence:
             i = read_fence(page, i, fence.group(1).strip())
-        elif line.startswith("    ") and (i == 0 or not page.lines[i - 1].strip()):
+        elif line.startswith("    ") and (i == 0 or not PARAGRAPH.match(page.lines[i - 1])):
             i = read_indented(page, i)
         else:
             read_inline(page, i)

@@ -32,14 +32,19 @@ LINKS = ("validation", "presets", "examples", "tests", "include", "src")
 WRITES = ("-o", "--output", "--html", "--svg", "--trace", "--csv", "--database", ">")
 STARTED = 2.0  # seconds that a slow command is watched
 # What no two runs have in common: how long they took.
-MASKS = ((re.compile(r"\b\d[\d,.]* (m?s|min)( on \d+ (cores?|threads?))\b"), "TIME"),)
+MASKS = (
+    re.compile(r"(?<=wall time           ).*"),  # moehub collective
+    re.compile(r"(?<=simulated           ).*packets/s"),
+    re.compile(r"(?<=Placed in )[\d.]+ m?s"),  # moehub place
+)
 
 
 class Runner:
     def __init__(self, program: Path, slow: bool, update: bool):
         self.program = program
         self.update = update
-        self.slow = set() if slow else slow_commands()
+        self.slow = set() if slow else listed("slow.txt")
+        self.pending = listed("pending.txt")
         self.results: dict[str, tuple[int, str]] = {}
         self.helps: dict[str, str] = {}
         self.lock = threading.Lock()
@@ -81,6 +86,8 @@ class Runner:
         return [f"{where}:{text}" for text in wrong]
 
     def step(self, page: Page, command: Command, folder: Path) -> list[str]:
+        if command.name in self.pending:
+            return []
         if command.name in self.slow:
             return self.start(command, folder)
         code, printed = self.result(command, folder)
@@ -111,10 +118,10 @@ class Runner:
                 stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
             _, status, used = os.wait4(process.pid, 0)
             output.seek(0)
-            found = (os.waitstatus_to_exitcode(status), output.read().decode("utf-8", "replace"))
+            process.returncode = os.waitstatus_to_exitcode(status)
+            found = (process.returncode, output.read().decode("utf-8", "replace"))
         with self.lock:
             self.seconds.append((used.ru_utime + used.ru_stime, command.name))
-            print(self.seconds[-1], flush=True, file=sys.stderr)
             if alone:
                 self.results[command.name] = found
         return found
@@ -130,11 +137,12 @@ class Runner:
         """Well when it goes on for a while, or ends well before."""
         process = subprocess.Popen(
             ["bash", "-c", "exec " + command.text], cwd=folder, env=self.environment(folder),
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            start_new_session=True)
         try:
             _, error = process.communicate(timeout=STARTED)
         except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
+            os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
             return []
         if process.returncode == command.exit:
@@ -162,16 +170,18 @@ class Runner:
             return self.helps[name]
 
 
-def slow_commands() -> set[str]:
-    text = (Path(__file__).parent / "slow.txt").read_text(encoding="utf-8")
+def listed(file: str) -> set[str]:
+    """The commands of a list beside this file; none where there is no list."""
+    path = Path(__file__).parent / file
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     return {Command(line, 0).name for line in lines}
 
 
 def masked(lines: list[str]) -> list[str]:
     text = "\n".join(lines)
-    for pattern, mask in MASKS:
-        text = pattern.sub(mask, text)
+    for pattern in MASKS:
+        text = pattern.sub("…", text)
     return text.split("\n")
 
 
@@ -214,7 +224,7 @@ def main() -> int:
     for text in wrong:
         print(text, end="\n\n")
     if asked.times:
-        for seconds, name in sorted(runner.seconds, reverse=True)[:60]:
+        for seconds, name in sorted(runner.seconds, reverse=True)[:10]:
             print(f"{seconds:6.1f} s  {name}")
     print(f"{len(paths)} pages, {len(runner.seconds)} commands run, {len(wrong)} wrong")
     return 1 if wrong else 0
