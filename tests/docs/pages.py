@@ -4,7 +4,8 @@ A command is a line that starts with `moehub` or `./moehub`, in three forms:
 
 - a ```console block: lines that start with `$ ` are commands, what follows one is what it prints,
   to the byte. A line `…` stands for any number of lines left out. Other programs of RUNNABLE may
-  stand there too. ```console exit=2 is a command that is refused.
+  stand there too. ```console exit=2 is a command that is refused, columns=140 a wider terminal
+  than the usual 80.
 - an indented or fenced block whose first line is a command: all its commands, no output.
 - `inline code` with arguments. A name alone (`moehub plan`) is a mention, and what has a place
   holder (N, FILE, …) is a pattern: of both only the names are checked.
@@ -30,6 +31,7 @@ class Command:
     text: str  # as the shell gets it; continued lines joined
     line: int  # of the page, from 1
     exit: int = 0
+    columns: int = 80  # of the terminal
     output: list[str] | None = None  # lines that the page shows; None: it shows none
     span: tuple[int, int] = (0, 0)  # those lines in the page, from 0
 
@@ -97,14 +99,14 @@ def read_fence(page: Page, start: int, info: str) -> int:
 
 
 def read_console(page: Page, body: range, info: str) -> None:
-    wanted = re.search(r"exit=(\d+)", info)
+    said = dict(re.findall(r"(exit|columns)=(\d+)", info))
     i = body.start
     while i < body.stop:
         text, after = joined(page, i, body.stop, 2)
         end = after
         while end < body.stop and not page.lines[end].startswith("$ "):
             end += 1
-        command = Command(text, i + 1, int(wanted.group(1)) if wanted else 0)
+        command = Command(text, i + 1, int(said.get("exit", 0)), int(said.get("columns", 80)))
         command.output = page.lines[after:end]
         command.span = (after, end)
         if split(text)[0] not in RUNNABLE:

@@ -45,17 +45,17 @@ class Runner:
         self.update = update
         self.slow = set() if slow else listed("slow.txt")
         self.pending = listed("pending.txt")
-        self.results: dict[str, tuple[int, str]] = {}
+        self.results: dict[tuple[str, int], tuple[int, str]] = {}
         self.helps: dict[str, str] = {}
         self.lock = threading.Lock()
         self.seconds: list[tuple[float, str]] = []
 
-    def environment(self, folder: Path) -> dict[str, str]:
+    def environment(self, folder: Path, columns: int) -> dict[str, str]:
         return {
             "PATH": f"{folder}/.bin:{os.environ['PATH']}",
             "HOME": str(folder),
             "LC_ALL": "C.UTF-8",
-            "COLUMNS": "80",
+            "COLUMNS": str(columns),
         }
 
     def prepare(self, folder: Path) -> None:
@@ -110,11 +110,11 @@ class Runner:
         once for all pages."""
         alone = not self.has_files(command, folder)
         with self.lock:
-            if alone and command.name in self.results:
-                return self.results[command.name]
+            if alone and (command.name, command.columns) in self.results:
+                return self.results[command.name, command.columns]
         with tempfile.TemporaryFile() as output:
             process = subprocess.Popen(
-                ["bash", "-c", command.text], cwd=folder, env=self.environment(folder),
+                ["bash", "-c", command.text], cwd=folder, env=self.environment(folder, command.columns),
                 stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
             _, status, used = os.wait4(process.pid, 0)
             output.seek(0)
@@ -123,7 +123,7 @@ class Runner:
         with self.lock:
             self.seconds.append((used.ru_utime + used.ru_stime, command.name))
             if alone:
-                self.results[command.name] = found
+                self.results[command.name, command.columns] = found
         return found
 
     def has_files(self, command: Command, folder: Path) -> bool:
@@ -136,7 +136,7 @@ class Runner:
     def start(self, command: Command, folder: Path) -> list[str]:
         """Well when it goes on for a while, or ends well before."""
         process = subprocess.Popen(
-            ["bash", "-c", "exec " + command.text], cwd=folder, env=self.environment(folder),
+            ["bash", "-c", "exec " + command.text], cwd=folder, env=self.environment(folder, command.columns),
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
             start_new_session=True)
         try:
