@@ -35,7 +35,7 @@ Profile drawn(const std::string& name, int experts, int layers, std::int64_t tok
     model.top_k = 2;
     Profile profile = sized(name, experts, layers, tokens);
     profile.chosen =
-        make_routing(parse_routing("zipf:0.8,transition:0.7"), model, tokens, layers).chosen;
+        make_routing(parse_routing("zipf:0.8,transition:0.7"), model, tokens, layers).chosen.copy();
     count_choices(profile);
     return profile;
 }

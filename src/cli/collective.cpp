@@ -2,8 +2,9 @@
 #include "base/quantity.hpp"
 #include "cli/commands.hpp"
 #include "cli/output.hpp"
-#include "cli/values.hpp"
+#include "report/document.hpp"
 #include "report/table.hpp"
+#include "request/values.hpp"
 #include "study/collective_names.hpp"
 
 #include <moehub/collective.hpp>
@@ -92,7 +93,7 @@ double algorithm_bandwidth(const Run& run) {
     return static_cast<double>(run.collective.bytes) / to_seconds(run.result.time);
 }
 
-std::string json_text(const Run& run, const Request& request) {
+Json json_of(const Run& run, const Request& request) {
     const auto& [what, result, wall_seconds] = run;
     Json json = {
         {"machine", request.machine},
@@ -104,17 +105,16 @@ std::string json_text(const Run& run, const Request& request) {
         {"bytes", what.bytes},
         {"grain", name_of(what.grain)},
         {"time_us", to_us(result.time)},
-        {"busbw_GBps", result.bus_bandwidth / 1e9},
-        {"algbw_GBps", algorithm_bandwidth(run) / 1e9},
-        {"bytes_up", result.bytes_up},
-        {"bytes_down", result.bytes_down},
+        {"bus_bandwidth_bytes_per_second", result.bus_bandwidth},
+        {"algorithm_bandwidth_bytes_per_second", algorithm_bandwidth(run)},
+        {"traffic_bytes", {{"up", result.bytes_up}, {"down", result.bytes_down}}},
         {"packets", result.packets},
         {"events", result.events},
-        {"wall_s", wall_seconds},
+        {"wall_seconds", wall_seconds},
     };
-    if (!result.chosen.empty()) json["chosen"] = result.chosen;
-    if (!result.part.empty()) json["simulated_part"] = result.part;
-    return json.dump(2) + "\n";
+    json["chosen"] = result.chosen.empty() ? Json(nullptr) : Json(result.chosen);
+    json["simulated_part"] = result.part.empty() ? Json(nullptr) : Json(result.part);
+    return json;
 }
 
 std::string table_text(const Run& run, const Request& request) {
@@ -153,7 +153,8 @@ Command collective_command() {
     const auto execute = [request] {
         require_writable(request->output);
         const Run done = run(*request);
-        put(request->json ? json_text(done, *request) : table_text(done, *request),
+        put(request->json ? document_text("collective", json_of(done, *request))
+                          : fitted(table_text(done, *request), style_for(request->output).width),
             request->output);
     };
     return {
@@ -176,7 +177,7 @@ Command collective_command() {
              "packet|row"},
             {"--set", &request->settings,
              "change a machine's value, repeatable: --set link.latency=\"300 ns\"", "KEY=VALUE"},
-            {"--json", &request->json, "print JSON; all but wall_s is the same every time"},
+            {"--json", &request->json, "print JSON; all but wall_seconds is the same every time"},
             {"-o,--output", &request->output, "write to this file instead", "FILE"},
         },
         "Example:\n  moehub collective --op all_reduce --algorithm nvls --bytes 8G\n"

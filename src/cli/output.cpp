@@ -1,16 +1,21 @@
 #include "cli/output.hpp"
 
 #include "base/utf8.hpp"
+#include "report/table.hpp"
 
 #include <moehub/error.hpp>
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -38,6 +43,22 @@ int write_file(std::string_view text, const std::string& path) {
     const int error = write_all(text, file);
     const int close_error = std::fclose(file) == 0 ? 0 : errno;
     return error != 0 ? error : close_error;
+}
+
+/// Narrower ones are taken to be mistakes.
+constexpr int kLeastColumns = 40;
+
+int columns_of_stdout() {
+    winsize window{};
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0)
+        return std::max<int>(window.ws_col, kLeastColumns);
+    const char* const columns = std::getenv("COLUMNS");
+    if (columns == nullptr) return TextStyle::kNoLimit;
+    int count = 0;
+    const char* const end = columns + std::strlen(columns);
+    const auto read = std::from_chars(columns, end, count);
+    if (read.ec != std::errc() || read.ptr != end || count < 1) return TextStyle::kNoLimit;
+    return std::clamp(count, kLeastColumns, TextStyle::kNoLimit);
 }
 
 void replace_file(std::string_view text, const std::string& target, const std::string& shown) {
@@ -75,6 +96,11 @@ void put(std::string_view text, const std::string& path) {
         return;
     }
     replace_file(text, target, path);
+}
+
+TextStyle style_for(const std::string& path) {
+    if (!path.empty()) return {};
+    return {wants_colour(stdout), columns_of_stdout()};
 }
 
 void require_writable(const std::string& path) {

@@ -1,9 +1,10 @@
 #include "cli/commands.hpp"
 #include "cli/output.hpp"
-#include "cli/plan_arguments.hpp"
 #include "cli/plan_rank.hpp"
+#include "report/document.hpp"
 #include "report/progress.hpp"
 #include "report/table.hpp"
+#include "request/plan_arguments.hpp"
 
 #include <moehub/compare.hpp>
 #include <moehub/error.hpp>
@@ -15,7 +16,7 @@
 namespace moehub {
 namespace {
 
-constexpr int kPictureWidth = 100;
+constexpr int kPictureWidth = 100;  ///< where there is room
 
 Plan search(const PlanCase& what, PlanOptions options) {
     Progress progress("planning");
@@ -51,9 +52,10 @@ void explain(const PlanArguments& arguments, const PlanCase& what) {
     }
     TrainingClock clock(what.run);
     const TrainingStep step = clock.exact(layout);
-    if (arguments.json) return put(to_json(what, step), arguments.output);
-    const bool colour = arguments.output.empty() && wants_colour(stdout);
-    put(explained_text(what, step, clock.picture(layout, kPictureWidth), colour), arguments.output);
+    if (arguments.json) return put(document_text("plan", plan_json(what, step)), arguments.output);
+    const TextStyle style = style_for(arguments.output);
+    const std::string picture = clock.picture(layout, style.bar_width(kPictureWidth, 0));
+    put(fitted(explained_text(what, step, picture, style), style.width), arguments.output);
 }
 
 void execute(const PlanArguments& arguments) {
@@ -66,15 +68,17 @@ void execute(const PlanArguments& arguments) {
     const PlanCase what = load_plan(arguments);
     if (arguments.explain) return explain(arguments, what);
     const PlanOptions options = search_options(arguments, what);
-    const bool colour = arguments.output.empty() && wants_colour(stdout);
+    const TextStyle style = style_for(arguments.output);
     if (arguments.shapes.search_model)
         return put(
             search_shapes_text(arguments.shapes, {what.run, what.fixed, what.systems, options.top,
-                                                  options.threads, arguments.json, colour}),
+                                                  options.threads, arguments.json, style}),
             arguments.output);
     const Plan plan = search(what, options);
     if (plan.best.empty()) throw InputError(nothing_fits(what, options, plan));
-    put(arguments.json ? to_json(what, plan) : plan_text(what, plan, colour), arguments.output);
+    put(arguments.json ? document_text("plan", plan_json(what, plan))
+                       : fitted(plan_text(what, plan, style), style.width),
+        arguments.output);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "cli/plan_rank.hpp"
 
 #include "cli/output.hpp"
+#include "report/document.hpp"
 #include "report/progress.hpp"
 #include "report/rank_report.hpp"
 #include "report/table.hpp"
@@ -26,8 +27,10 @@ void rank_runs_command(const RankRequest& request) {
     if (ranking.groups.empty())
         throw InputError(fmt::format("{}: fewer than {} runs of any model, nothing to rank",
                                      request.file, kFewestRanked));
-    const bool colour = request.output.empty() && wants_colour(stdout);
-    put(request.json ? to_json(ranking) : ranking_text(ranking, colour), request.output);
+    const TextStyle style = style_for(request.output);
+    put(request.json ? document_text("plan", rank_json(ranking))
+                     : fitted(ranking_text(ranking, style), style.width),
+        request.output);
 }
 
 }  // namespace moehub

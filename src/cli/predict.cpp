@@ -1,8 +1,9 @@
 #include "base/json.hpp"
 #include "cli/commands.hpp"
 #include "cli/output.hpp"
-#include "cli/values.hpp"
+#include "report/document.hpp"
 #include "report/table.hpp"
+#include "request/values.hpp"
 #include "study/kernel_keys.hpp"
 
 #include <moehub/predict.hpp>
@@ -145,11 +146,11 @@ double share_of_hbm(const Answer& a) {
 }
 
 std::string explained(const Request& request, const Answer& a) {
-    Table table({{"part", Table::Align::left}, {"µs"}, {"", Table::Align::left}});
+    Table table({{"part", Table::Align::left}, {"µs"}, {"", Table::Align::text}});
     for (const Part& part : parts_of(a.cost))
         table.add(
             {std::string(part.name), significant(part.seconds * 1e6), std::string(part.what)});
-    std::string text = "\n" + table.text(wants_colour(stdout));
+    std::string text = "\n" + table.text(style_for(""));
     text += fmt::format("\n{} GFLOP, {} MB to and from HBM\n", significant(a.cost.flops / 1e9),
                         significant(a.cost.bytes / 1e6));
     if (std::holds_alternative<DecodeCall>(a.call) && a.cost.bytes < 0.99 * memory_of(a.call))
@@ -171,7 +172,7 @@ std::string text_of(const Request& request, const Answer& a) {
     return request.explain ? text + explained(request, a) : text;
 }
 
-std::string json_of(const Request& request, const Answer& a) {
+Json json_of(const Request& request, const Answer& a) {
     Json json{{"kernel", request.kernel}, {"gpu", request.gpu}, {"library", request.library}};
     KernelCall call = a.call;
     for (const CallKey& key : keys_of(call)) json["shape"][std::string(key.name)] = *key.value;
@@ -180,7 +181,7 @@ std::string json_of(const Request& request, const Answer& a) {
     json["distribution"] = request.distribution.value_or("balanced");
     json["gated"] = !request.plain;
     json["set"] = request.settings;
-    json["us"] = a.cost.seconds * 1e6;
+    json["time_us"] = a.cost.seconds * 1e6;
     json["bound"] = bound_of(a.cost);
     json["share_of_peak"] = share_of_peak(a);
     json["share_of_hbm"] = share_of_hbm(a);
@@ -189,14 +190,16 @@ std::string json_of(const Request& request, const Answer& a) {
                         {"other", a.cost.other * 1e6},
                         {"start", a.cost.start * 1e6}};
     json["flops"] = a.cost.flops;
-    json["bytes"] = a.cost.bytes;
+    json["memory_bytes"] = a.cost.bytes;
     json["inherited"] = a.gpu.inherited;
-    return json.dump(2) + "\n";
+    return json;
 }
 
 void run(const Request& request) {
     const Answer answer = answer_of(request);
-    put(request.json ? json_of(request, answer) : text_of(request, answer), "");
+    put(request.json ? document_text("predict", json_of(request, answer))
+                     : fitted(text_of(request, answer), style_for("").width),
+        "");
 }
 
 }  // namespace

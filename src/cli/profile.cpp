@@ -1,10 +1,10 @@
 #include "base/utf8.hpp"
 #include "cli/commands.hpp"
 #include "cli/output.hpp"
-#include "cli/profile_arguments.hpp"
-#include "cli/values.hpp"
+#include "report/document.hpp"
 #include "report/profile_report.hpp"
-#include "report/table.hpp"
+#include "request/profile_arguments.hpp"
+#include "request/values.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -78,10 +78,12 @@ ProfileReport report_of(const Request& request, const std::vector<Profile>& prof
 void execute(const Request& request) {
     check_outputs(request);
     const ProfileReport report = report_of(request, load_profiles(request.profiles));
-    const bool colour = request.output.empty() && wants_colour(stdout);
+    const TextStyle style = style_for(request.output);
     if (request.svg) put(profile_svg(report), *request.svg);
     if (request.html) put(profile_html(report), *request.html);
-    put(request.json ? profile_json(report) : profile_text(report, colour), request.output);
+    put(request.json ? document_text("profile", profile_json(report))
+                     : fitted(profile_text(report, style), style.width),
+        request.output);
     for (const auto& path : {request.svg, request.html})
         if (path) fmt::print(stderr, "moehub: wrote {}\n", printable(*path));
 }

@@ -4,10 +4,10 @@
 #include "base/utf8.hpp"
 #include "cli/commands.hpp"
 #include "cli/output.hpp"
-#include "cli/values.hpp"
+#include "report/document.hpp"
 #include "report/progress.hpp"
 #include "report/reproduction.hpp"
-#include "report/table.hpp"
+#include "request/values.hpp"
 
 #include <moehub/error.hpp>
 #include <moehub/reproduce.hpp>
@@ -61,7 +61,7 @@ std::string list_text() {
     return out + "\nmoehub reproduce PAPER runs all of one, --figure NAME a part.\n";
 }
 
-std::string list_json() {
+Json list_json() {
     Json json;
     for (const Paper& paper : kPapers) {
         Json figures = Json::array();
@@ -70,7 +70,7 @@ std::string list_json() {
         json["papers"].push_back(
             {{"name", paper.name}, {"title", paper.title}, {"figures", figures}});
     }
-    return json.dump(2) + "\n";
+    return json;
 }
 
 std::vector<std::string> paper_names() {
@@ -117,7 +117,9 @@ void execute(const Request& request) {
         if (request.quick || request.figure || request.page)
             throw InputError(fmt::format("reproduce: found no paper, allowed: {}",
                                          fmt::join(paper_names(), ", ")));
-        put(request.json ? list_json() : list_text(), request.output);
+        put(request.json ? document_text("reproduce", list_json())
+                         : fitted(list_text(), style_for(request.output).width),
+            request.output);
         return;
     }
     if (request.page && request.page->empty())
@@ -129,9 +131,11 @@ void execute(const Request& request) {
     require_writable(request.output);
     require_writable(page);
     const Reproduction all = run(request, paper);
-    const bool colour = request.output.empty() && wants_colour(stdout);
+    const TextStyle style = style_for(request.output);
     if (!page.empty()) put(reproduction_page(all), page);
-    put(request.json ? reproduction_json(all) : reproduction_text(all, colour), request.output);
+    put(request.json ? document_text("reproduce", reproduction_json(all))
+                     : fitted(reproduction_text(all, style), style.width),
+        request.output);
     if (!page.empty()) fmt::print(stderr, "moehub: wrote {}\n", printable(page));
 }
 

@@ -1,9 +1,9 @@
 #include "cli/commands.hpp"
-#include "cli/layer_arguments.hpp"
 #include "cli/output.hpp"
 #include "cli/tp_commands.hpp"
 #include "report/comparison.hpp"
-#include "report/table.hpp"
+#include "report/document.hpp"
+#include "request/layer_arguments.hpp"
 
 #include <moehub/compare.hpp>
 
@@ -28,11 +28,13 @@ void execute(const Request& request) {
     options.layer = layer.options;
     const Comparison one =
         compare_systems(layer.input(), load_systems(arguments, {system}), options);
-    const bool colour = arguments.output.empty() && wants_colour(stdout);
+    const TextStyle style = style_for(arguments.output);
     put(arguments.json
-            ? to_json(layer, one)
-            : head_text(layer) + "\n" + table_text(one, colour) + "\n" + bars_text(one) + "\n" +
-                  statistics_text(one.rows.front().result, colour) + "\n" + checks_text(one),
+            ? document_text("run", comparison_json(layer, one))
+            : fitted(head_text(layer) + "\n" + table_text(one, style) + "\n" +
+                         bars_text(one, style) + "\n" +
+                         statistics_text(one.rows.front().result, style) + "\n" + checks_text(one),
+                     style.width),
         arguments.output);
 }
 

@@ -1,5 +1,6 @@
 #include "cli/commands.hpp"
 #include "cli/output.hpp"
+#include "report/document.hpp"
 
 #include <moehub/presets.hpp>
 
@@ -19,7 +20,7 @@ struct Request {
 
 template <class Noun>
 std::string text_of(const Noun& noun, bool json) {
-    return json ? to_json(noun) : to_toml(noun);
+    return json ? document_text("show", Json::parse(to_json(noun))) : to_toml(noun);
 }
 
 void execute(const Request& request) {

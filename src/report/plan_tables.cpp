@@ -43,7 +43,7 @@ std::vector<std::string> layout_lines(const ParallelLayout& layout, std::size_t 
     return lines;
 }
 
-std::string layouts_table(const std::vector<TrainingStep>& steps, bool bold) {
+std::string layouts_table(const std::vector<TrainingStep>& steps, const TextStyle& style) {
     Table table({{""},
                  {"parallel layout", Table::Align::left},
                  {"MFU"},
@@ -59,10 +59,10 @@ std::string layouts_table(const std::vector<TrainingStep>& steps, bool bold) {
                    gigabytes(step.memory.sum()), limit_words(step.limit)});
         for (std::size_t line = 1; line < lines.size(); ++line) table.add({"", lines[line]});
     }
-    return table.text(bold);
+    return table.text(style);
 }
 
-std::string breakdown_text(const std::vector<TrainingStep>& steps, bool bold) {
+std::string breakdown_text(const std::vector<TrainingStep>& steps, const TextStyle& style) {
     std::vector<Table::Column> columns{{"share of the step", Table::Align::left}};
     std::vector<std::vector<NamedPart>> parts;
     for (const TrainingStep& step : steps) {
@@ -80,7 +80,7 @@ std::string breakdown_text(const std::vector<TrainingStep>& steps, bool bold) {
         }
         if (any) table.add(std::move(cells));
     }
-    std::string out = table.text(bold) + "\n";
+    std::string out = table.text(style) + "\n";
     double slowest = 0;
     for (const TrainingStep& step : steps) slowest = std::max(slowest, step.seconds);
     for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -94,7 +94,7 @@ std::string breakdown_text(const std::vector<TrainingStep>& steps, bool bold) {
            "   shares are of the stage that is busy longest\n";
 }
 
-std::string memory_text(const TrainingStep& step, bool bold) {
+std::string memory_text(const TrainingStep& step, const TextStyle& style) {
     Table table(
         {{"memory a GPU", Table::Align::left}, {"GB"}, {"share"}, {"", Table::Align::left}});
     const auto add = [&](std::string_view name, double bytes, bool with_bar) {
@@ -105,12 +105,12 @@ std::string memory_text(const TrainingStep& step, bool bold) {
         if (part.value != 0) add(part.name, part.value, true);
     add("in all", step.memory.sum(), true);
     add("it has", step.capacity, false);
-    if (step.memory.host == 0) return table.text(bold);
-    return table.text(bold) +
+    if (step.memory.host == 0) return table.text(style);
+    return table.text(style) +
            fmt::format("and {} of the host's memory\n", byte_size(step.memory.host));
 }
 
-std::string stages_text(const TrainingStep& step, bool bold) {
+std::string stages_text(const TrainingStep& step, const TextStyle& style) {
     constexpr std::size_t kMostRows = 24;
     std::vector<StageTime> stages(static_cast<std::size_t>(step.layout.pp));
     double longest = 0;
@@ -132,7 +132,7 @@ std::string stages_text(const TrainingStep& step, bool bold) {
                    fmt::format("{:.2f}", 1e3 * one.backward),
                    bar((one.forward + one.backward) / longest, kShareWidth)});
     }
-    return table.text(bold);
+    return table.text(style);
 }
 
 }  // namespace moehub

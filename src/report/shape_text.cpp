@@ -81,7 +81,7 @@ std::string axis_lines(const AxisBest& axis, double fastest) {
 }  // namespace
 
 std::string shape_text(const ShapeSearch& found, const ShapeSearchOptions& options,
-                       const TrainingRun& run, bool bold_titles) {
+                       const TrainingRun& run, const TextStyle& style) {
     const double fastest = found.best.front().step.tokens_per_second;
     std::string text = fmt::format(
         "Shapes with {} parameters, {} active (without the input embedding), trained on {} GPUs of "
@@ -96,7 +96,7 @@ std::string shape_text(const ShapeSearch& found, const ShapeSearchOptions& optio
         grouped(static_cast<std::int64_t>(found.points)),
         grouped(static_cast<std::int64_t>(found.timed)), found.layouts.size(),
         found.layouts.size() == 1 ? "" : "s");
-    text += table_of(found, fastest).text(bold_titles);
+    text += table_of(found, fastest).text(style);
     text += "\n" + base_sentence(found, run, fastest);
     text += "\nThe fastest shape with each value of an axis:\n";
     for (const AxisBest& axis : found.by_axis) text += axis_lines(axis, fastest);
