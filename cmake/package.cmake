@@ -35,7 +35,11 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 # The program needs its libraries alone; the Python module its interpreter; who links the static
 # library, what it uses.
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "python3-numpy")
+if(TARGET _moehub)
+  math(EXPR next "${Python3_VERSION_MINOR} + 1")
+  set(CPACK_DEBIAN_PACKAGE_RECOMMENDS
+    "python3 (>= 3.${Python3_VERSION_MINOR}), python3 (<< 3.${next}), python3-numpy")
+endif()
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS
   "cmake, g++, pkg-config, libfmt-dev, libyaml-cpp-dev, coinor-libcbc-dev, zlib1g-dev, libmetis-dev")
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS

@@ -151,6 +151,8 @@ class Runner:
 
     def check_names(self, command: Command) -> str:
         """Of a mention or pattern: are there such a command and such options?"""
+        if command.name in self.pending:
+            return ""
         words = [word for word in split(command.text)[1:] if word != "…"]
         if not words or not re.match(r"[a-z]", words[0]):
             return ""
@@ -161,6 +163,12 @@ class Runner:
             if not re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", known):
                 return f"{command.line}: {command.text}\n  {words[0]} has no option {word}"
         return ""
+
+    def commands_without_page(self) -> list[str]:
+        done = subprocess.run([self.program, "--help"], capture_output=True, text=True)
+        names = re.findall(r"^  ([a-z]+)  ", done.stdout.partition("Subcommands:")[2], re.MULTILINE)
+        return [f"docs/commands/{name}.md is missing" for name in names
+                if not (ROOT / f"docs/commands/{name}.md").exists()]
 
     def help(self, name: str) -> str:
         with self.lock:
@@ -221,6 +229,8 @@ def main() -> int:
     with ThreadPoolExecutor(max_workers=2) as pool:
         found = list(pool.map(lambda path: runner.page(path.resolve()), paths))
     wrong = [text for page in found for text in page]
+    if not asked.pages:
+        wrong += runner.commands_without_page()
     for text in wrong:
         print(text, end="\n\n")
     if asked.times:
