@@ -18,7 +18,7 @@ import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 
-RUNNABLE = {"moehub", "./moehub", "python3", "cat", "head", "ls", "mkdir", "echo", "mpirun"}
+RUNNABLE = {"moehub", "./moehub", "build/own_system", "python3", "cat", "head", "ls", "mkdir", "echo", "mpirun"}
 COMMAND = re.compile(r"^(\./)?moehub(\s|$)")
 PLACE_HOLDER = re.compile(r"^[A-Z]+(\.[a-z]+)?$")
 PARAGRAPH = re.compile(r"\s*[^#\s]")  # goes on in the next line, indented or not

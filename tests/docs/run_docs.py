@@ -62,6 +62,7 @@ class Runner:
         (folder / ".bin").mkdir()
         (folder / ".bin/moehub").symlink_to(self.program)
         (folder / "moehub").symlink_to(self.program)
+        (folder / "build").symlink_to(self.program.parent / "examples")
         for name in LINKS:
             if (ROOT / name).exists():
                 (folder / name).symlink_to(ROOT / name)
