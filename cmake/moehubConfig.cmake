@@ -1,6 +1,6 @@
 # find_package(moehub): the target moehub::moehub. The library is static, so what it uses must be
 # there to link; fmt, yaml-cpp, CBC, METIS and SQLite are Debian's libfmt-dev, libyaml-cpp-dev,
-# coinor-libcbc-dev, libmetis-dev and libsqlite3-dev.
+# coinor-libcbc-dev (which wants zlib1g-dev), libmetis-dev and libsqlite3-dev.
 include(CMakeFindDependencyMacro)
 find_dependency(fmt)
 find_dependency(Threads)

@@ -7,6 +7,7 @@
 #include "cli/output.hpp"
 
 #include <moehub/error.hpp>
+#include <moehub/version.hpp>
 
 #include <cerrno>
 #include <csignal>
@@ -24,8 +25,6 @@ namespace {
 constexpr int kDone = 0;
 constexpr int kBadInput = 2;
 constexpr int kDefect = 3;
-
-constexpr const char* kVersion = "moehub 0.1.0";  // as in CMakeLists.txt; a test compares them
 
 constexpr const char* kOverview =
     R"(moehub simulates Mixture-of-Experts layers on multi-GPU machines, packet by packet.
@@ -64,7 +63,7 @@ Program program() {
     return {
         "moehub",
         "moehub: Mixture-of-Experts on multi-GPU machines, simulated packet by packet",
-        kVersion,
+        fmt::format("moehub {}", version()),
         "Example:\n  moehub compare --systems ideal,megatron-te,moe-hub",
         {compare_command(), sweep_command(), merge_command(), run_command(), gain_command(),
          model_command(), plan_command(), area_command(), lines_command(), list_command(),
