@@ -1,8 +1,11 @@
 # Debian packages moehub needs, and how to get them. Sourced by ./moehub and ./check.
 BUILD_PACKAGES=(g++ cmake ninja-build libfmt-dev libcli11-dev libtomlplusplus-dev
   nlohmann-json3-dev libyaml-cpp-dev coinor-libcbc-dev libmetis-dev libsqlite3-dev pkg-config)
+# Any npm will do, Debian's or not.
+command -v npm >/dev/null || BUILD_PACKAGES+=(npm)
 CHECK_PACKAGES=(clang clang-format libclang-rt-14-dev llvm libgtest-dev librapidcheck-dev libbenchmark-dev
-  openmpi-bin libopenmpi-dev)
+  openmpi-bin libopenmpi-dev bsdextrautils mandoc chromium chromium-driver python3-selenium
+  pybind11-dev python3-dev python3-numpy python3-pytest python3-matplotlib mypy)
 
 # Installs those of "$@" that are missing; as root directly, otherwise with sudo, said first.
 install_packages() {

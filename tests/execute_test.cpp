@@ -32,7 +32,7 @@ class Execute : public ::testing::Test {
     }
     Process release_at(Ps when) {
         co_await fabric_.gpu(0).delay(when);
-        card_.blocks.release(gpu_.sms);
+        card_.blocks.release(gpu_.sms, KernelName::other);
     }
     template <class... Processes>
     double run_all(Processes... processes) {
@@ -92,7 +92,7 @@ TEST_F(Execute, a_kernel_that_its_sms_limit_leaves_the_rest_of_hbm_to_others) {
 TEST_F(Execute, a_kernel_that_waits_for_sms_does_not_compute) {
     const Traffic traffic{1e9, 1e9};
     constexpr Ps kHeld = 5000 * kUs;
-    card_.blocks.hold(gpu_.sms);
+    card_.blocks.hold(gpu_.sms, KernelName::other);
     fabric_.gpu(0).spawn("held", release_at(kHeld));
     const double seconds = run_all(run_stream(card_, traffic));
     EXPECT_NEAR(seconds, to_seconds(kHeld) + stream_seconds(gpu_, traffic), 3e-6);
@@ -101,7 +101,7 @@ TEST_F(Execute, a_kernel_that_waits_for_sms_does_not_compute) {
 
 TEST_F(Execute, a_kernel_beside_held_sms_takes_longer_by_what_they_would_do) {
     const Traffic plain = eager_activation_traffic(gpu_, 1e8);
-    card_.blocks.hold(gpu_.sms / 4);
+    card_.blocks.hold(gpu_.sms / 4, KernelName::other);
     EXPECT_NEAR(run_all(run_stream(card_, plain)) / stream_seconds(gpu_, plain), 4 / 3.0, 0.2);
 }
 

@@ -28,10 +28,11 @@ struct TimeSeries {
     std::string name;   ///< of a kernel, or of a unit: "rpm", "aau", "dam", "merge", "gather", …
     Ps bin = 0;         ///< width
     std::vector<double> values;  ///< of a kernel: SMs it had, mean over the bin; of a unit: what
-                                 ///< Timeline says
+                                 ///< it handled in the bin
 };
 
-/// A moment of a row on its way: "stored", "left the hub", "in memory", "released", …
+/// A moment of a row on its way: "stored", "left the hub", "at the switch", "in memory",
+/// "released", "computed", "result stored", …, "returned". Of what travels in parts, the last.
 struct RowStep {
     std::string what;
     std::string where;
@@ -48,14 +49,22 @@ struct RowPath {
     std::vector<RowStep> steps;
 };
 
+/// Units count packets: of a GPU "rpm" or "egress" requests that left, "aau" or "al" lookups, "dam"
+/// or "ts" acknowledgements counted, with " releases" row blocks released, "or" results told; of a
+/// switch "gather" answers that are added up or joined, "merge" requests, "group sync" meetings'
+/// requests, "sums" parts that leaves and spines add up.
 struct Timeline {
     std::vector<std::string> kernels;  ///< names
-    std::vector<KernelSpan> spans;     ///< by GPU, each GPU's in the order of their beginning
-    std::vector<TimeSeries> sms;       ///< by GPU and kernel
-    std::vector<TimeSeries> units;     ///< packets that a unit handled in each bin
-    std::vector<Bytes> sent;           ///< payload from GPU a to GPU b at [a · GPUs + b]
-    std::vector<RowPath> rows;         ///< those that were followed
-    std::int64_t every = 1;            ///< one row of so many was followed
+    std::vector<KernelSpan> spans;  ///< by GPU, each GPU's in the order of their beginning; of one
+                                    ///< kernel joined where they overlap or nearly touch
+    std::vector<TimeSeries> sms;    ///< by GPU and kernel; SMs that a kernel holds are its own
+    std::vector<TimeSeries> units;  ///< packets that a unit handled in each bin
+    /// Payload that GPU b received from GPU a at [a · GPUs + b]; together LayerResult::payload.
+    /// What a switch copies counts for each receiver; what it adds up or merges counts once, as
+    /// sent by the GPU whose packet was the first of it.
+    std::vector<Bytes> sent;
+    std::vector<RowPath> rows;  ///< those that were followed; of a tensor-parallel sub-layer none
+    std::int64_t every = 1;     ///< one row of so many was followed
 };
 
 }  // namespace moehub

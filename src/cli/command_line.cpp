@@ -51,6 +51,28 @@ const Command* active(const CLI::App& app, const Program& program) {
     return nullptr;
 }
 
+std::string shell_word(std::string_view word) {
+    constexpr std::string_view kPlain =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+,./:@%";
+    if (!word.empty() && word.find_first_not_of(kPlain) == word.npos) return std::string(word);
+    std::string out = "'";
+    for (const char letter : word) {
+        if (letter == '\'')
+            out += "'\\''";
+        else
+            out += letter;
+    }
+    return out + "'";
+}
+
+/// For options that ask what was typed.
+void tell_command_line(const Program& program, const Command& command, int argc, char** argv) {
+    std::string line = program.name;
+    for (int i = 1; i < argc; ++i) line += " " + shell_word(argv[i]);
+    for (const Option& option : command.options)
+        if (option.command_line != nullptr) *option.command_line = line;
+}
+
 /// The parser's words; those about too few or too many values read better in ours.
 std::string reworded(const CLI::ParseError& error) {
     const std::string what = error.what();
@@ -90,7 +112,9 @@ Asked parse_command_line(const Program& program, int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
         throw InputError(explain(app, program, error));
     }
-    return {active(app, program), ""};
+    const Command* const command = active(app, program);
+    if (command != nullptr) tell_command_line(program, *command, argc, argv);
+    return {command, ""};
 }
 
 }  // namespace moehub

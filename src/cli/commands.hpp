@@ -21,5 +21,8 @@ Command validate_command();    ///< how far the model is from a file of measurem
 Command reproduce_command();   ///< a paper's published numbers beside the simulator's
 Command profile_command();     ///< what recorded routing is like
 Command place_command();       ///< experts on GPUs from recorded routing
+/// Both print what the program consists of, and refer to it.
+Command completion_command(const Program& program);  ///< for shells
+Command man_command(const Program& program);         ///< for man
 
 }  // namespace moehub

@@ -1,8 +1,9 @@
 // The program: parse the command line, call the library, print. Exit codes: 0 done, 2 bad input
-// (one line on stderr), 3 a defect of moehub.
+// (one line on stderr), 3 a defect of moehub, 130 ended by Ctrl-C.
 #include "base/utf8.hpp"
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
+#include "cli/interrupt.hpp"
 #include "cli/output.hpp"
 
 #include <moehub/error.hpp>
@@ -46,6 +47,7 @@ constexpr const char* kOverview =
   moehub reproduce             a paper's published numbers beside the simulator's
   moehub profile FILE          what recorded routing is like
   moehub place --profile FILE  experts on GPUs from recorded routing, in the files servers load
+  moehub completion SHELL      for bash, zsh and fish; moehub man prints the manual page
 
 Start with:
   moehub compare
@@ -72,12 +74,14 @@ Program program() {
 }
 
 int run(int argc, char** argv) {
-    const Program moehub = program();
+    Program moehub = program();
+    Command about[] = {completion_command(moehub), man_command(moehub)};
+    for (Command& command : about) moehub.commands.push_back(std::move(command));
     const Asked asked = parse_command_line(moehub, argc, argv);
     if (asked.command != nullptr)
         asked.command->run();
     else
-        put(asked.text.empty() ? kOverview : asked.text, "");
+        put(fitted(asked.text.empty() ? kOverview : asked.text, style_for("").width), "");
     put("", "");  // what was printed but not yet written
     return kDone;
 }
@@ -85,6 +89,8 @@ int run(int argc, char** argv) {
 int guarded_run(int argc, char** argv) {
     try {
         return run(argc, argv);
+    } catch (const Interrupted& error) {
+        return complain(error.what(), kInterruptedCode);
     } catch (const InputError& error) {
         return complain(error.what(), kBadInput);
     } catch (const std::system_error& error) {
@@ -104,6 +110,7 @@ int guarded_run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
     std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves (| head) shows as EPIPE above
+    moehub::end_on_interrupt();
     std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow further is a full disk, not the end
     return moehub::guarded_run(argc, argv);
 }

@@ -2,8 +2,8 @@
 
 #include "cli/commands.hpp"
 #include "cli/output.hpp"
+#include "report/document.hpp"
 #include "report/sweep_report.hpp"
-#include "report/table.hpp"
 
 #include <memory>
 
@@ -26,7 +26,9 @@ void execute(const Request& request) {
     const bool csv_only = request.csv == "-";
     if (!request.csv.empty())
         put(sweep_csv(merged.study, merged.outcomes), csv_only ? "" : request.csv);
-    if (request.json) return put(to_json(merged.study, merged.outcomes, request.target), "");
+    if (request.json)
+        return put(
+            document_text("merge", sweep_json(merged.study, merged.outcomes, request.target)), "");
     if (csv_only) return;
     const std::size_t points = merged.outcomes.size();
     const std::string missing =
@@ -34,10 +36,11 @@ void execute(const Request& request) {
             ? "complete"
             : fmt::format("{} missing; merge all parts, or run the study with -o {} to go on",
                           merged.missing, request.target);
-    put(head_text(merged.study) + "\n" +
-            sweep_text(merged.study, merged.outcomes, wants_colour(stdout)) +
-            fmt::format("Results: {}: {} of {} points, {}\n", request.target,
-                        points - merged.missing, points, missing),
+    const TextStyle style = style_for("");
+    put(fitted(head_text(merged.study) + "\n" + sweep_text(merged.study, merged.outcomes, style) +
+                   fmt::format("Results: {}: {} of {} points, {}\n", request.target,
+                               points - merged.missing, points, missing),
+               style.width),
         "");
 }
 

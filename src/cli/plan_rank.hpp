@@ -1,5 +1,7 @@
 /// `moehub plan --rank FILE`: how well predicted and published orders of training runs agree.
 #pragma once
+#include "cli/html_output.hpp"
+
 #include <string>
 
 namespace moehub {
@@ -8,6 +10,7 @@ struct RankRequest {
     std::string file;
     bool json = false;
     std::string output;  ///< empty: standard output
+    HtmlOutput html = {};
 };
 
 void rank_runs_command(const RankRequest& request);

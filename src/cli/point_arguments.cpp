@@ -2,8 +2,8 @@
 
 #include "base/nearest.hpp"
 #include "base/quantity.hpp"
-#include "cli/values.hpp"
 #include "model/records.hpp"
+#include "request/values.hpp"
 
 #include <algorithm>
 #include <set>
@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kSystem = "system.";
 
 /// Options that say where a result goes or how it is shown, not what it is.
-constexpr std::string_view kNoKeys[] = {"set", "json", "output", "layer_type", "seed"};
+constexpr std::string_view kNoKeys[] = {"set", "json", "output", "layer_type", "seed", "html"};
 
 std::vector<Option> keys_among(std::vector<Option> options) {
     std::erase_if(options, [](const Option& option) {

@@ -1,7 +1,7 @@
 /// A point of a study as the arguments of the command that simulates it: its keys are that
 /// command's options, and what `--set` takes.
 #pragma once
-#include "cli/model_arguments.hpp"
+#include "request/model_arguments.hpp"
 #include "study/sweep/study.hpp"
 
 namespace moehub {

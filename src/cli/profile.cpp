@@ -1,10 +1,12 @@
 #include "base/utf8.hpp"
 #include "cli/commands.hpp"
+#include "cli/html_output.hpp"
 #include "cli/output.hpp"
-#include "cli/profile_arguments.hpp"
-#include "cli/values.hpp"
+#include "report/document.hpp"
+#include "report/profile_page.hpp"
 #include "report/profile_report.hpp"
-#include "report/table.hpp"
+#include "request/profile_arguments.hpp"
+#include "request/values.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -21,9 +23,9 @@ struct Request {
     bool json = false;
     std::string output;
     std::optional<std::string> svg;
-    std::optional<std::string> html;
+    HtmlOutput html;
 
-    bool pictures() const { return svg || html; }
+    bool pictures() const { return svg || html.asked(); }
 };
 
 /// Before long work: what is written at its end.
@@ -41,7 +43,7 @@ void check_outputs(const Request& request) {
     };
     if (!request.output.empty()) check("-o", request.output);
     check("--svg", request.svg);
-    check("--html", request.html);
+    check("--html", request.html.path);
     for (const std::string& path : paths) require_writable(path);
 }
 
@@ -78,12 +80,13 @@ ProfileReport report_of(const Request& request, const std::vector<Profile>& prof
 void execute(const Request& request) {
     check_outputs(request);
     const ProfileReport report = report_of(request, load_profiles(request.profiles));
-    const bool colour = request.output.empty() && wants_colour(stdout);
+    const TextStyle style = style_for(request.output);
     if (request.svg) put(profile_svg(report), *request.svg);
-    if (request.html) put(profile_html(report), *request.html);
-    put(request.json ? profile_json(report) : profile_text(report, colour), request.output);
-    for (const auto& path : {request.svg, request.html})
-        if (path) fmt::print(stderr, "moehub: wrote {}\n", printable(*path));
+    const auto document = [&] { return document_text("profile", profile_json(report)); };
+    put(request.json ? document() : fitted(profile_text(report, style), style.width),
+        request.output);
+    if (request.svg) fmt::print(stderr, "moehub: wrote {}\n", printable(*request.svg));
+    if (request.html.asked()) put_page(request.html, profile_page(report), document());
 }
 
 }  // namespace
@@ -104,9 +107,9 @@ Command profile_command() {
         {"--json", &request->json, "print JSON with everything by layer"},
         {"-o,--output", &request->output, "write to this file instead", "FILE"},
         {"--svg", &request->svg, "write pictures to this file", "FILE"},
-        {"--html", &request->html, "write a page with pictures and tables", "FILE"},
     };
     options.insert(options.end(), own.begin(), own.end());
+    add_html_option(options, request->html);
     return {
         "profile",
         "What recorded routing is like: load, pairs, drift, and what placing can win",

@@ -3,11 +3,12 @@
 #include "base/quantity.hpp"
 #include "base/utf8.hpp"
 #include "cli/commands.hpp"
+#include "cli/html_output.hpp"
 #include "cli/output.hpp"
-#include "cli/values.hpp"
+#include "report/document.hpp"
 #include "report/progress.hpp"
 #include "report/reproduction.hpp"
-#include "report/table.hpp"
+#include "request/values.hpp"
 
 #include <moehub/error.hpp>
 #include <moehub/reproduce.hpp>
@@ -49,6 +50,7 @@ struct Request {
     bool json = false;
     std::string output;
     std::optional<std::string> page;
+    HtmlOutput html;
 };
 
 std::string list_text() {
@@ -61,7 +63,7 @@ std::string list_text() {
     return out + "\nmoehub reproduce PAPER runs all of one, --figure NAME a part.\n";
 }
 
-std::string list_json() {
+Json list_json() {
     Json json;
     for (const Paper& paper : kPapers) {
         Json figures = Json::array();
@@ -70,7 +72,7 @@ std::string list_json() {
         json["papers"].push_back(
             {{"name", paper.name}, {"title", paper.title}, {"figures", figures}});
     }
-    return json.dump(2) + "\n";
+    return json;
 }
 
 std::vector<std::string> paper_names() {
@@ -114,10 +116,12 @@ Reproduction run(const Request& request, const Paper& paper) {
 
 void execute(const Request& request) {
     if (request.paper.empty()) {
-        if (request.quick || request.figure || request.page)
+        if (request.quick || request.figure || request.page || request.html.asked())
             throw InputError(fmt::format("reproduce: found no paper, allowed: {}",
                                          fmt::join(paper_names(), ", ")));
-        put(request.json ? list_json() : list_text(), request.output);
+        put(request.json ? document_text("reproduce", list_json())
+                         : fitted(list_text(), style_for(request.output).width),
+            request.output);
         return;
     }
     if (request.page && request.page->empty())
@@ -128,10 +132,15 @@ void execute(const Request& request) {
     const std::string page = page_of(request, paper);
     require_writable(request.output);
     require_writable(page);
+    require_writable(request.html, request.output);
+    require_writable(request.html, page);
     const Reproduction all = run(request, paper);
-    const bool colour = request.output.empty() && wants_colour(stdout);
+    const TextStyle style = style_for(request.output);
     if (!page.empty()) put(reproduction_page(all), page);
-    put(request.json ? reproduction_json(all) : reproduction_text(all, colour), request.output);
+    const auto document = [&] { return document_text("reproduce", reproduction_json(all)); };
+    if (request.html.asked()) put_page(request.html, reproduction_html(all), document());
+    put(request.json ? document() : fitted(reproduction_text(all, style), style.width),
+        request.output);
     if (!page.empty()) fmt::print(stderr, "moehub: wrote {}\n", printable(page));
 }
 
@@ -139,23 +148,25 @@ void execute(const Request& request) {
 
 Command reproduce_command() {
     const auto request = std::make_shared<Request>();
+    std::vector<Option> options{
+        {"paper", &request->paper, "which; without it they are listed", "PAPER", {}, paper_names()},
+        {"--figure", &request->figure, "only this one", "NAME"},
+        {"--quick", &request->quick,
+         "a few cells of each figure; means are not comparable with the paper's"},
+        {"--json", &request->json, "print JSON with every cell"},
+        {"-o,--output", &request->output, "write to this file instead", "FILE"},
+        {"--page", &request->page,
+         "write the Markdown page to this file; without it a whole run writes "
+         "docs/reproduction/PAPER.md where that folder is",
+         "FILE"},
+        {"--threads", &request->threads,
+         "cells simulated at a time, same result; without it as many as cores", "N"},
+    };
+    add_html_option(options, request->html);
     return {
         "reproduce",
         "Run a paper's evaluation: every published number beside the simulator's",
-        {
-            {"paper", &request->paper, "which; without it they are listed", "PAPER"},
-            {"--figure", &request->figure, "only this one", "NAME"},
-            {"--quick", &request->quick,
-             "a few cells of each figure; means are not comparable with the paper's"},
-            {"--json", &request->json, "print JSON with every cell"},
-            {"-o,--output", &request->output, "write to this file instead", "FILE"},
-            {"--page", &request->page,
-             "write the Markdown page to this file; without it a whole run writes "
-             "docs/reproduction/PAPER.md where that folder is",
-             "FILE"},
-            {"--threads", &request->threads,
-             "cells simulated at a time, same result; without it as many as cores", "N"},
-        },
+        std::move(options),
         "Example:\n  moehub reproduce moe-hub --figure ablation",
         [request] { execute(*request); },
     };

@@ -2,7 +2,7 @@
 
 #include "base/crc32.hpp"
 #include "cli/point_arguments.hpp"
-#include "cli/values.hpp"
+#include "request/values.hpp"
 
 #include <moehub/presets.hpp>
 

@@ -1,6 +1,6 @@
 /// What `moehub sweep` is asked, and `moehub compare --sweep`.
 #pragma once
-#include "cli/model_arguments.hpp"
+#include "request/model_arguments.hpp"
 #include "study/sweep/store.hpp"
 
 namespace moehub {

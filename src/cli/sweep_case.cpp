@@ -17,7 +17,7 @@ TpInput input_of(const TpCase& layer, SubLayer part) {
 }
 
 template <class Value>
-void append(std::string& bytes, const std::vector<Value>& values) {
+void append(std::string& bytes, const SharedArray<Value>& values) {
     const std::size_t before = bytes.size();
     bytes.resize(before + values.size() * sizeof(Value));
     if (!values.empty()) std::memcpy(&bytes[before], values.data(), values.size() * sizeof(Value));

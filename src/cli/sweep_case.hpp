@@ -1,6 +1,6 @@
 /// What a point of a study simulates, whichever its kind.
 #pragma once
-#include "cli/model_arguments.hpp"
+#include "request/model_arguments.hpp"
 #include "study/sweep/outcome.hpp"
 
 #include <optional>

@@ -4,10 +4,10 @@
 #include "cli/sweep_arguments.hpp"
 #include "cli/sweep_points.hpp"
 #include "cli/sweep_ranks.hpp"
-#include "cli/values.hpp"
+#include "report/document.hpp"
 #include "report/progress.hpp"
 #include "report/sweep_report.hpp"
-#include "report/table.hpp"
+#include "request/values.hpp"
 #include "study/sweep/ranks.hpp"
 
 #include <cstdlib>
@@ -104,10 +104,14 @@ void print(const SweepArguments& arguments, const Study& study, const SweepOutco
            const std::string& file) {
     const bool csv_only = arguments.csv == "-";
     if (!arguments.csv.empty()) put(sweep_csv(study, outcomes), csv_only ? "" : arguments.csv);
-    if (arguments.model.layer.json) return put(to_json(study, outcomes, file), "");
+    if (arguments.model.layer.json)
+        return put(document_text("sweep", sweep_json(study, outcomes, file)), "");
     if (csv_only) return;
-    put(head_text(study) + "\n" + sweep_text(study, outcomes, wants_colour(stdout)) +
-            fmt::format("Results: {}{}\n", file, arguments.csv.empty() ? "" : ", " + arguments.csv),
+    const TextStyle style = style_for("");
+    put(fitted(head_text(study) + "\n" + sweep_text(study, outcomes, style) +
+                   fmt::format("Results: {}{}\n", file,
+                               arguments.csv.empty() ? "" : ", " + arguments.csv),
+               style.width),
         "");
 }
 

@@ -19,7 +19,7 @@ void CombiningKernel::add(GpuId gpu, const Item& item) {
 }
 
 void CombiningKernel::start(GpuId gpu) {
-    rows_.layer.card(gpu).blocks.hold(sms());
+    rows_.layer.card(gpu).blocks.hold(sms(), KernelName::combine);
     for (int sm = 0; sm < sms(); ++sm) {
         rows_.layer.endpoint(gpu).spawn_unit("SM that loads sums", run_sm(gpu));
     }
@@ -56,6 +56,8 @@ Process CombiningKernel::run_sm(GpuId gpu) {
 void CombiningKernel::take_collected(GpuId gpu) {
     std::erase_if(queues_[gpu].underway, [&](std::uint32_t token) {
         if (!rows_.collected(gpu, rows_.token_on(gpu, token))) return false;
+        rows_.note_step(gpu, token,
+                        rows_.layer.home_of(token) == gpu ? "returned" : "collected in its node");
         collected_(gpu, token);
         return true;
     });

@@ -26,7 +26,7 @@ class CombiningKernel {
 
     /// Takes the system's `combining_sms` SMs, and gives them back.
     void start(GpuId gpu);
-    void stop(GpuId gpu) { rows_.layer.card(gpu).blocks.release(sms()); }
+    void stop(GpuId gpu) { rows_.layer.card(gpu).blocks.release(sms(), KernelName::combine); }
 
   private:
     struct Queue {

@@ -44,8 +44,9 @@ GpuGroups of_a_shard(const MoeLayer& layer) {
                    [&](GpuId gpu) { return layer.shard_of(gpu); });
 }
 
-AllToAll::AllToAll(MoeLayer& layer, const char* name, const GpuGroups& groups)
+AllToAll::AllToAll(MoeLayer& layer, const char* name, KernelName kernel, const GpuGroups& groups)
     : layer_(layer),
+      kernel_(kernel),
       groups_(groups),
       group_(layer.gpus.count()),
       received_(layer.gpus.count(), std::vector<Rows>(layer.gpus.count())) {
@@ -87,6 +88,7 @@ Process AllToAll::gather(GpuId gpu, const Rows& rows, Bytes bytes) {
 }
 
 Process AllToAll::exchange_parcels(GpuId gpu, std::vector<sim::Parcel> parcels) {
+    const sim::Launched launched(layer_.card(gpu), kernel_);
     sim::Communicator& within = within_[group_[gpu]];
     co_await sim::exchange(within, gpu, std::move(parcels));
     for (sim::Received& from : within.received(gpu)) {
@@ -140,6 +142,7 @@ std::vector<std::vector<std::int64_t>> RowCounts::counted(GpuId source) const {
 
 Process RowCounts::exchange(GpuId gpu, Bytes bytes) {
     const Communicating communicating(layer_.card(gpu));
+    const sim::Launched launched(layer_.card(gpu), KernelName::counts);
     std::vector<sim::Parcel> parcels;
     for (std::vector<std::int64_t>& counts : counted(gpu)) {
         parcels.push_back({bytes, {{}, std::move(counts)}});

@@ -31,8 +31,7 @@ GpuGroups of_a_shard(const MoeLayer& layer);  ///< the same one of every rank's
 /// times. The programs of all GPUs share it.
 class AllToAll {
   public:
-    AllToAll(MoeLayer& layer, const char* name, const GpuGroups& groups);
-    AllToAll(MoeLayer& layer, const char* name) : AllToAll(layer, name, all_together(layer)) {}
+    AllToAll(MoeLayer& layer, const char* name, KernelName kernel, const GpuGroups& groups);
 
     /// Sends rows[peer] of `bytes` each to each peer and ends when everything for this GPU has
     /// arrived. What stays on the GPU is copied in its memory.
@@ -50,6 +49,7 @@ class AllToAll {
     Process exchange_parcels(GpuId gpu, std::vector<sim::Parcel> parcels);
 
     MoeLayer& layer_;
+    KernelName kernel_;
     GpuGroups groups_;
     std::vector<std::size_t> group_;           ///< by GPU
     std::deque<sim::Communicator> within_;     ///< by group

@@ -39,7 +39,7 @@ Process quantise_tokens(MoeLayer& layer, GpuId gpu) {
     co_await layer.host(gpu).launch(1);
     const double elements = static_cast<double>(layer.tokens(gpu)) * layer.input.model.hidden;
     const Traffic traffic = quantise_traffic(elements, 128);
-    co_await run_stream(layer.card(gpu), traffic);
+    co_await run_stream(layer.card(gpu), traffic, KernelName::quantise);
 }
 
 Process convert_rows(MoeLayer& layer, GpuId gpu, std::int64_t rows) {
@@ -50,7 +50,7 @@ Process convert_rows(MoeLayer& layer, GpuId gpu, std::int64_t rows) {
     const auto count = static_cast<double>(rows);
     const Traffic traffic{.read = count * static_cast<double>(layer.dispatch_bytes()),
                           .written = count * expert_bytes(layer)};
-    co_await run_stream(layer.card(gpu), traffic);
+    co_await run_stream(layer.card(gpu), traffic, KernelName::convert);
 }
 
 Process run_grouped_experts(MoeLayer& layer, GpuId gpu, std::vector<std::int64_t> rows) {
@@ -59,11 +59,11 @@ Process run_grouped_experts(MoeLayer& layer, GpuId gpu, std::vector<std::int64_t
     const GemmPlan up = runs ? plan(layer, rows, true) : GemmPlan{};
     const GemmPlan down = runs ? plan(layer, rows, false) : GemmPlan{};
     co_await layer.host(gpu).launch(1);
-    if (runs) co_await run_gemm(layer.card(gpu), up);
+    if (runs) co_await run_gemm(layer.card(gpu), up, KernelName::expert_up);
     layer.gpus.first_gemm_ended(gpu);
     co_await run_activation(layer, gpu, all);
     co_await layer.host(gpu).launch(1);
-    if (runs) co_await run_gemm(layer.card(gpu), down);
+    if (runs) co_await run_gemm(layer.card(gpu), down, KernelName::expert_down);
 }
 
 Process finish_with_shared(MoeLayer& layer, GpuId gpu) {

@@ -42,6 +42,12 @@ Gpus::Gpus(const Machine& machine, const GpusOptions& options)
     }
     const sim::CounterId stores = add_counter("stores that the hub has taken in");
     for (std::uint32_t gpu = 0; gpu < gpus; ++gpu) fabric.gpu(gpu).count_stores(stores);
+    if (options.record) {
+        recorder_ = std::make_unique<sim::Recorder>(fabric.topology());
+        fabric.record(*recorder_);
+        for (std::uint32_t gpu = 0; gpu < gpus; ++gpu)
+            cards_[gpu].blocks.record(recorder_->kernels(gpu));
+    }
     issued_.resize(gpus);
     ended_.resize(gpus);
 }
@@ -137,6 +143,7 @@ LayerResult Gpus::measured() const {
         add(BusyInterval::What::communication, activity.communication_intervals());
     }
     made.statistics = statistics();
+    if (recorder_) made.timeline = recorder_->timeline(end_);
     return made;
 }
 

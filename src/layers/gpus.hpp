@@ -4,17 +4,20 @@
 #include "sim/fabric.hpp"
 #include "sim/gpu/execute.hpp"
 #include "sim/hub/hub.hpp"
+#include "sim/recorder.hpp"
 
 #include <moehub/layer.hpp>
 
 #include <algorithm>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <vector>
 
 namespace moehub::layers {
 
 using sim::GpuId;
+using sim::KernelName;
 using sim::Process;
 
 /// How GPUs are simulated, beyond what the user asks for.
@@ -30,6 +33,7 @@ struct GpusOptions {
     Ps host_lead = 0;  ///< by which an eager host is ahead when the layer starts (host.hpp)
     sim::Scheme scheme = sim::Scheme::windows;
     sim::Fault fault = {};  ///< for tests
+    bool record = false;    ///< a timeline
 };
 
 class Gpus {
@@ -44,6 +48,8 @@ class Gpus {
     const sim::Card& card(GpuId gpu) const { return cards_[gpu]; }
     sim::Endpoint& endpoint(GpuId gpu) { return fabric.gpu(gpu); }
     sim::Hub& hub(GpuId gpu) { return hubs_[gpu]; }
+
+    sim::Recorder* recorder() const { return recorder_.get(); }  ///< null where nobody records
 
     /// A counter, or several that follow one another, of the same number on all GPUs, so that a
     /// sender can name its receiver's.
@@ -109,6 +115,7 @@ class Gpus {
     std::vector<Statistic> statistics() const;
 
     const Machine machine_;
+    std::unique_ptr<sim::Recorder> recorder_;
     std::deque<sim::Card> cards_;
     std::deque<sim::Hub> hubs_;
     Phase dispatch_;

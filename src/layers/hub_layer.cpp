@@ -57,12 +57,13 @@ void HubLayer::add_expert(GpuId gpu, int expert) {
     LocalExpert made;
     made.expert = expert;
     sim::Card& card = layer.card(gpu);
-    made.up = std::make_unique<sim::RowGemm>(
-        card, layer.plan_up_like(rows, layer.plan_up(expected)), sim::TileOrder::by_columns);
+    made.up =
+        std::make_unique<sim::RowGemm>(card, layer.plan_up_like(rows, layer.plan_up(expected)),
+                                       KernelName::expert_up, sim::TileOrder::by_columns);
     const std::size_t number = experts_[gpu].size();
     made.down = std::make_unique<sim::RowGemm>(
         card, layer.plan_down_like(rows, layer.plan_down_and_send(expected)),
-        sim::TileOrder::by_rows,
+        KernelName::expert_down, sim::TileOrder::by_rows,
         [this, gpu, number](std::uint32_t block) { send_back(gpu, experts_[gpu][number], block); });
 
     const LayerOptions& options = layer.options;
@@ -125,11 +126,15 @@ void HubLayer::store_at(GpuId from, sim::MallocId to, const Stored& row) {
     store.numbers = layer.books.input(row.token);
     store.answered = row.answered;
     const std::uint64_t source = source_column(from, row.result);
-    if (stores_per_row_ == 1) {
-        store_row_and_source(layer.endpoint(from), store, source);
-        return;
+    {
+        const sim::Carrying carrying(layer.gpus.recorder(), row.token, layer.choice_of(row.id),
+                                     sim::RowLog::What::row);
+        if (stores_per_row_ == 1) {
+            store_row_and_source(layer.endpoint(from), store, source);
+            return;
+        }
+        store_row(layer.endpoint(from), store);
     }
-    store_row(layer.endpoint(from), store);
     store_source(layer.endpoint(from), store, source);
 }
 
@@ -187,6 +192,8 @@ void HubLayer::send_back(GpuId gpu, const LocalExpert& expert, std::uint32_t row
     const int shard = layer.shard_of(gpu);
     for (std::uint32_t number = row_block * block; number < last; ++number) {
         if (!memory.complete(number)) check_row(gpu, expert, number);  // fails, and says why
+        const std::uint32_t id = memory.row_id(number);
+        layer.note_computed(layer.token_of(id), layer.choice_of(id), gpu);
         const std::uint64_t source = memory.source(number);
         const auto home = static_cast<GpuId>(source >> 32);
         const auto place = static_cast<std::uint32_t>(source);
@@ -202,6 +209,8 @@ void HubLayer::send_back(GpuId gpu, const LocalExpert& expert, std::uint32_t row
         result.arrived = counters_.results;
         result.answered = counters_.results_sent;
         result.numbers = numbers;
+        const sim::Carrying carrying(layer.gpus.recorder(), layer.token_of(id), layer.choice_of(id),
+                                     sim::RowLog::What::result);
         store(layer.endpoint(gpu), result);
     }
 }
@@ -215,6 +224,14 @@ void HubLayer::Starter::rows_ready(sim::RegionId region, std::uint32_t row_block
     const std::uint32_t first = row_block * at_once;
     const std::uint32_t blocks = (hub.rows_in(gpu, expert) - 1) / expert.up->block_rows() + 1;
     expert.up->start(first, std::min(at_once, blocks - first));
+    if (hub.layer.gpus.recorder() == nullptr) return;
+    const sim::RowMemory& memory = hub.layer.gpus.hub(gpu).memory(region);
+    const std::uint32_t size = expert.up->block_rows();
+    const std::uint32_t last = std::min((first + at_once) * size, memory.rows());
+    for (std::uint32_t number = first * size; number < last; ++number) {
+        const std::uint32_t id = memory.row_id(number);
+        hub.layer.note_step(hub.layer.token_of(id), hub.layer.choice_of(id), "released", gpu);
+    }
 }
 
 void HubLayer::spawn_dam(GpuId gpu) {
@@ -250,6 +267,7 @@ void HubLayer::check_results(GpuId gpu) const {
     const auto shards = static_cast<std::uint32_t>(layer.shards());
     for (const Row& row : layer.rows_of(gpu)) {
         if (relay.crosses(gpu, row)) continue;
+        layer.note_returned(row.token, row.choice);
         const std::uint32_t first =
             ((row.token - layer.first_token(gpu)) * layer.top_k() + row.choice) * shards;
         for (std::uint32_t number = first; number < first + shards; ++number) {

@@ -69,6 +69,7 @@ Process HubRelay::sums_back(GpuId home) {
     co_await home_.arrived(home, 0, sums);
     for (const CarriedRow& row : home_.take(home, 0)) {
         layer_.books.returned(row.token, row.choice, 0, row.numbers);
+        layer_.note_returned(row.token, row.choice);
     }
 }
 
@@ -85,7 +86,7 @@ Process HubRelay::run(GpuId gpu) {
     const sim::Topology& topology = layer_.gpus.fabric.topology();
     sim::Endpoint& endpoint = layer_.endpoint(gpu);
     const int sms = layer_.system.communication_sms;
-    layer_.card(gpu).blocks.hold(sms);
+    layer_.card(gpu).blocks.hold(sms, KernelName::relay);
     endpoint.spawn_unit("rows passed on", pass_on_rows(gpu));
     endpoint.spawn_unit("results added up", add_up_results(gpu));
     co_await out_.arrived(gpu, 1, topology.nodes - 1);
@@ -96,7 +97,7 @@ Process HubRelay::run(GpuId gpu) {
     co_await endpoint.until(tokens_, crossed);
     endpoint.increase(passed_on_);
     co_await endpoint.until(sums_, crossed);
-    layer_.card(gpu).blocks.release(sms);
+    layer_.card(gpu).blocks.release(sms, KernelName::relay);
 }
 
 /// A token is read once and stored for each of its experts in the node.

@@ -111,8 +111,9 @@ Process MoeLayer::route(GpuId gpu) {
     const std::int64_t count = tokens(gpu);
     const GemmPlan logits =
         plan_gemm(input.machine.gpu, {count, input.model.hidden, input.model.experts, kCold});
-    co_await run_gemm(card(gpu), logits);
-    co_await run_for(card(gpu), route_seconds(input.machine.gpu, count, input.model.experts));
+    co_await run_gemm(card(gpu), logits, KernelName::router);
+    co_await run_for(card(gpu), route_seconds(input.machine.gpu, count, input.model.experts),
+                     KernelName::router);
 }
 
 Process MoeLayer::run_shared(GpuId gpu) {
@@ -138,18 +139,18 @@ Process MoeLayer::run_shared(GpuId gpu) {
     for (std::size_t i = 0; i < shapes.size(); ++i) {
         co_await host(gpu).launch(1);
         const GemmPlan gemm = plan(*this, input.machine.gpu, shapes[i], nullptr);
-        co_await run_gemm(card(gpu), gemm, sim::Priority::low);
+        co_await run_gemm(card(gpu), gemm, KernelName::shared_experts, sim::Priority::low);
         if (i > 0 || system.fused_activation) continue;
         co_await host(gpu).launch(1);
         const Traffic traffic = activation(count, width);
-        co_await run_stream(card(gpu), traffic);
+        co_await run_stream(card(gpu), traffic, KernelName::shared_experts);
     }
 }
 
 namespace {
 
 Process run_gradient(sim::Card& card, GemmPlan plan, sim::CounterId done) {
-    co_await run_gemm(card, plan, sim::Priority::low);
+    co_await run_gemm(card, plan, KernelName::gradients, sim::Priority::low);
     card.endpoint.increase(done);
 }
 
@@ -183,7 +184,7 @@ Process MoeLayer::scale(GpuId gpu) {
     const std::int64_t results = std::int64_t{top_k()} * shards();
     const Traffic traffic =
         sum_traffic(tokens(gpu) * results, results, static_cast<double>(combine_bytes()));
-    co_await run_stream(card(gpu), traffic);
+    co_await run_stream(card(gpu), traffic, KernelName::weighted_sum);
 }
 
 }  // namespace moehub::layers

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -45,6 +47,7 @@ GpusOptions gpus_options(const Job& job) {
     made.host_lead = job.host_lead.value_or(0);
     made.scheme = job.scheme;
     made.fault = job.fault;
+    made.record = job.options.timeline.record;
     return made;
 }
 
@@ -106,6 +109,7 @@ MoeLayer::MoeLayer(const Job& job)
         hosts_.emplace_back(gpus, static_cast<GpuId>(gpu), system.host, gpus.host_lead());
     }
     make_rows();
+    if (sim::Recorder* recorder = gpus.recorder()) follow_rows(recorder->rows);
 }
 
 MoeLayer::~MoeLayer() = default;
@@ -154,6 +158,27 @@ void MoeLayer::make_rows() {
         std::sort(rows_[gpu].begin(), rows_[gpu].end(),
                   [](const Row& a, const Row& b) { return a.id < b.id; });
         choose_copies(static_cast<GpuId>(gpu));
+    }
+}
+
+/// Evenly spread: every n-th row, where n has no divisor in common with top-k, so that no choice is
+/// left out.
+void MoeLayer::follow_rows(sim::RowLog& log) const {
+    const std::int64_t most = options.timeline.followed_rows;
+    if (most < 1) return;
+    std::int64_t every = (rows() - 1) / most + 1;
+    while (std::gcd(every, std::int64_t{top_k()}) != 1) ++every;
+    log.follow(every, top_k());
+    for (std::uint32_t gpu = 0; gpu < gpus.count(); ++gpu) {
+        std::vector<Row> followed;
+        for (const Row& row : rows_[gpu])
+            if (log.follows(row.token, row.choice)) followed.push_back(row);
+        std::sort(followed.begin(), followed.end(), [](const Row& a, const Row& b) {
+            return std::pair(a.token, a.choice) < std::pair(b.token, b.choice);
+        });
+        for (const Row& row : followed)
+            log.add(
+                {row.token, row.choice, row.expert, static_cast<GpuId>(gpu), gpu_of(row.rank, 0)});
     }
 }
 

@@ -115,6 +115,20 @@ class MoeLayer {
     sim::Card& card(GpuId gpu) { return gpus.card(gpu); }
     sim::Endpoint& endpoint(GpuId gpu) { return gpus.endpoint(gpu); }
 
+    /// A step of a row, now, for the timeline.
+    void note_step(std::uint32_t token, std::uint32_t choice, const char* what, GpuId gpu) {
+        if (sim::Recorder* recorder = gpus.recorder())
+            recorder->rows.step(token, choice, {what, gpu, endpoint(gpu).now()});
+    }
+    void note_computed(std::uint32_t token, std::uint32_t choice, GpuId gpu) {
+        if (sim::Recorder* recorder = gpus.recorder())
+            recorder->rows.computed(token, choice, gpu, endpoint(gpu).now());
+    }
+    /// … of a result that is back.
+    void note_returned(std::uint32_t token, std::uint32_t choice) {
+        note_step(token, choice, "returned", home_of(token));
+    }
+
     /// For a system that moves nothing.
     void deliver_all_locally();
     /// When all programs have run: checks the books.
@@ -131,6 +145,7 @@ class MoeLayer {
         return static_cast<Bytes>(element * input.model.hidden);
     }
     void make_rows();
+    void follow_rows(sim::RowLog& log) const;
     void choose_copies(GpuId gpu);
     Process weight_gradients(GpuId gpu);
 

@@ -166,10 +166,33 @@ int MultimemLayer::store(GpuId gpu, const NodeToken& token, const Told& told) {
         sim::Transfer here = transfer;
         here.dst = gpu;
         here.target.list = token.own;
+        sim::Carrying carrying(layer.gpus.recorder());
+        carry(carrying, gpu, token.token, Whose::own, sim::RowLog::What::row);
         layer.endpoint(gpu).post(here);
     }
+    sim::Carrying carrying(layer.gpus.recorder());
+    carry(carrying, gpu, token.token, Whose::others, sim::RowLog::What::row);
     if (token.others != sim::kNoGroup) post(gpu, transfer, token.others);
     return stores_of(token);
+}
+
+void MultimemLayer::carry(sim::Carrying& carrying, GpuId gpu, std::uint32_t token, Whose whose,
+                          sim::RowLog::What what) const {
+    if (layer.gpus.recorder() == nullptr) return;
+    const sim::Topology& topology = layer.gpus.fabric.topology();
+    for (std::uint32_t choice = 0; choice < layer.top_k(); ++choice) {
+        const GpuId at = gpu_of_[index(token, choice)];
+        if (topology.same_node(at, gpu) && (at == gpu) == (whose == Whose::own))
+            carrying.add(token, choice, what);
+    }
+}
+
+void MultimemLayer::note_step(GpuId gpu, std::uint32_t token, const char* what) {
+    if (layer.gpus.recorder() == nullptr) return;
+    const sim::Topology& topology = layer.gpus.fabric.topology();
+    for (std::uint32_t choice = 0; choice < layer.top_k(); ++choice)
+        if (topology.same_node(gpu_of_[index(token, choice)], gpu))
+            layer.note_step(token, choice, what, gpu);
 }
 
 /// What this GPU's own experts made is read and added by the SM that loads the rest.
@@ -193,6 +216,9 @@ int MultimemLayer::load(GpuId gpu, const NodeToken& token, const Part& part,
     transfer.target.row = token.token;
     transfer.target.offset = static_cast<std::uint32_t>(part.offset);
     transfer.target.into = sums_[gpu];
+    sim::Carrying carrying(layer.gpus.recorder());
+    if (part.offset + part.bytes == layer.combine_bytes())
+        carry(carrying, gpu, token.token, Whose::others, sim::RowLog::What::result);
     return post(gpu, transfer, token.others);
 }
 
@@ -254,6 +280,7 @@ void MultimemLayer::write_results(GpuId gpu, const MultimemExpert& expert, std::
     std::uint32_t number = first;
     for (const CarriedRow& row : rows_of(gpu, expert, first, last)) {
         const double* made = layer.books.result(expert.expert, 0, row.numbers);
+        layer.note_computed(row.token, row.choice, gpu);
         results.add_row(number++, layer.books.identity(row.token, row.choice),
                         layer.books.weighted(row.token, row.choice, made));
     }

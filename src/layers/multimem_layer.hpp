@@ -94,6 +94,9 @@ class MultimemLayer {
     void write_results(GpuId gpu, const MultimemExpert& expert, std::uint32_t first,
                        std::uint32_t last);
 
+    /// For the timeline: a step of a token's rows that experts of the GPU's node compute.
+    void note_step(GpuId gpu, std::uint32_t token, const char* what);
+
     /// The sum of another node's results, from the GPU that collected them, has come to the token's
     /// home.
     void add_crossed(GpuId home, std::uint32_t token, GpuId from);
@@ -106,6 +109,10 @@ class MultimemLayer {
         return std::size_t{token} * layer.top_k() + choice;
     }
     std::uint32_t choice_of(std::uint32_t token, int expert) const;
+    /// Rows of a token in the GPU's node that others compute, or it itself.
+    enum class Whose { others, own };
+    void carry(sim::Carrying& carrying, GpuId gpu, std::uint32_t token, Whose whose,
+               sim::RowLog::What what) const;
     int post(GpuId gpu, sim::Transfer transfer, sim::GroupId list);
     std::uint32_t answers(const NodeToken& token) const;
 

@@ -3,8 +3,9 @@
 namespace moehub::layers {
 namespace {
 
-constexpr Bytes kExpert = 2;  ///< bytes of an expert's number
-constexpr Bytes kToken = 4;   ///< bytes of a token's
+constexpr std::uint16_t kWhole = 0xffff;  ///< no choice: a sum of several
+constexpr Bytes kExpert = 2;              ///< bytes of an expert's number
+constexpr Bytes kToken = 4;               ///< bytes of a token's
 
 }  // namespace
 
@@ -57,7 +58,7 @@ std::vector<Rows> Relay::take(GpuId gpu) {
 
 void Relay::send_home(GpuId from, std::uint32_t token) {
     const Bytes bytes = rows_.layer.combine_bytes() + kToken;
-    home_.store(from, rows_.layer.home_of(token), 0, {{token, 0, 0, nullptr}}, bytes);
+    home_.store(from, rows_.layer.home_of(token), 0, {{token, kWhole, 0, nullptr}}, bytes);
 }
 
 Relay::Homecoming Relay::take_home(GpuId home) {
@@ -68,6 +69,9 @@ Relay::Homecoming Relay::take_home(GpuId home) {
             const auto bytes = static_cast<double>(rows_.layer.combine_bytes());
             rows_.layer.card(home).hbm.take(2 * bytes);
             rows_.add_crossed(home, row.token, one.from);
+            for (const CarriedRow& part :
+                 rows_.rows_by_node(row.token)[rows_.layer.gpus.fabric.topology().node(one.from)])
+                rows_.layer.note_returned(part.token, part.choice);
             ++came.sums;
         }
     }

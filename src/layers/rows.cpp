@@ -49,6 +49,7 @@ void compute(MoeLayer& layer, GpuId gpu, Rows& rows) {
     const int shard = layer.shard_of(gpu);
     for (CarriedRow& row : rows) {
         layer.books.delivered(row.token, row.choice, shard);
+        layer.note_computed(row.token, row.choice, gpu);
         row.numbers = layer.books.result(row.expert, shard, row.numbers);
     }
 }
@@ -56,13 +57,14 @@ void compute(MoeLayer& layer, GpuId gpu, Rows& rows) {
 void take_back(MoeLayer& layer, GpuId from, const Rows& results) {
     for (const CarriedRow& row : results) {
         layer.books.returned(row.token, row.choice, layer.shard_of(from), row.numbers);
+        layer.note_returned(row.token, row.choice);
     }
 }
 
 namespace {
 
-Process run_one(sim::Card& card, GemmPlan plan, sim::CounterId done) {
-    if (plan.tiles() > 0) co_await run_gemm(card, plan);
+Process run_one(sim::Card& card, GemmPlan plan, KernelName kernel, sim::CounterId done) {
+    if (plan.tiles() > 0) co_await run_gemm(card, plan, kernel);
     card.endpoint.increase(done);
 }
 
@@ -72,8 +74,9 @@ Process run_experts(MoeLayer& layer, GpuId gpu, std::vector<std::int64_t> rows, 
     sim::Endpoint& endpoint = layer.endpoint(gpu);
     const sim::CounterId done = endpoint.add_counter("GEMMs of a grouped linear layer");
     for (const std::int64_t count : rows) {
-        endpoint.spawn("GEMM", run_one(layer.card(gpu),
-                                       up ? layer.plan_up(count) : layer.plan_down(count), done));
+        endpoint.spawn("GEMM",
+                       run_one(layer.card(gpu), up ? layer.plan_up(count) : layer.plan_down(count),
+                               up ? KernelName::expert_up : KernelName::expert_down, done));
     }
     co_await endpoint.until(done, static_cast<std::int64_t>(rows.size()));
     endpoint.drop_counter(done);
@@ -84,17 +87,18 @@ Process run_activation(MoeLayer& layer, GpuId gpu, std::int64_t rows) {
     co_await layer.host(gpu).launch(1);
     if (rows == 0) co_return;
     const Traffic traffic = layer.activation(rows, layer.inner());
-    co_await run_stream(layer.card(gpu), traffic);
+    co_await run_stream(layer.card(gpu), traffic, KernelName::activation);
 }
 
 Process reorder(MoeLayer& layer, GpuId gpu, std::int64_t rows, std::int64_t distinct, Bytes width) {
     const Gather gather{rows, std::max<std::int64_t>(1, distinct), static_cast<double>(width)};
-    if (rows > 0) co_await run_stream(layer.card(gpu), gather_traffic(layer.card(gpu).gpu, gather));
+    const Traffic traffic = gather_traffic(layer.card(gpu).gpu, gather);
+    if (rows > 0) co_await run_stream(layer.card(gpu), traffic, KernelName::reorder);
 }
 
 Process small_kernels(MoeLayer& layer, GpuId gpu, int count) {
     const Ps start = layer.input.machine.gpu.kernels.stream_start;
-    co_await run_for(layer.card(gpu), count * to_seconds(start));
+    co_await run_for(layer.card(gpu), count * to_seconds(start), KernelName::addresses);
 }
 
 }  // namespace moehub::layers

@@ -49,7 +49,7 @@ Process run_sm(Kernel& kernel) {
         last = kernel.posted;
     }
     co_await endpoint.until(endpoint.stores(), kernel.before + last);
-    card.blocks.release(1);
+    card.blocks.release(1, KernelName::dispatch);
     endpoint.increase(kernel.done);
 }
 
@@ -70,7 +70,7 @@ Process run_sending(MoeLayer& layer, GpuId gpu, Sending sending,
     kernel.before = endpoint.value(endpoint.stores());
     const int most = std::min(sending.sms, layer.card(gpu).gpu.sms);
     const int sms = static_cast<int>(std::min<std::int64_t>(most, sending.rows));
-    layer.card(gpu).blocks.hold(sms);
+    layer.card(gpu).blocks.hold(sms, KernelName::dispatch);
     for (int sm = 0; sm < sms; ++sm) endpoint.spawn("SM that sends rows", run_sm(kernel));
     co_await endpoint.until(done, sms);
     endpoint.drop_counter(done);

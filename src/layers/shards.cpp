@@ -6,8 +6,9 @@ namespace moehub::layers {
 
 Shards::Shards(MoeLayer& layer)
     : layer_(layer),
-      gather_(layer, "rows of experts that are shared", of_a_rank(layer)),
-      scatter_(layer, "results of experts that are shared", of_a_rank(layer)) {}
+      gather_(layer, "rows of experts that are shared", KernelName::dispatch, of_a_rank(layer)),
+      scatter_(layer, "results of experts that are shared", KernelName::combine, of_a_rank(layer)) {
+}
 
 Process Shards::gather(GpuId gpu, Rows rows, Bytes bytes) {
     const Bytes all = bytes * static_cast<Bytes>(rows.size());
@@ -47,6 +48,7 @@ void Shards::take_back(const Rows& sums) {
     for (std::size_t i = 0; i < sums.size(); ++i) {
         const CarriedRow& row = sums[i];
         layer_.books.returned(row.token, row.choice, static_cast<int>(i / each), row.numbers);
+        layer_.note_returned(row.token, row.choice);
     }
 }
 

@@ -25,6 +25,10 @@ class TileStarter final : public sim::ReadyListener {
         const std::uint32_t here = std::min(in_tile, rows_.rows_in(gpu_, *expert) - tile * in_tile);
         const std::uint32_t size = up.block_rows();
         up.start(tile * (in_tile / size), (here - 1) / size + 1);
+        if (rows_.layer.gpus.recorder() == nullptr) return;
+        const std::uint32_t first = tile * in_tile;
+        for (const CarriedRow& row : rows_.rows_of(gpu_, *expert, first, first + here))
+            rows_.layer.note_step(row.token, row.choice, "released", gpu_);
     }
 
   private:

@@ -61,14 +61,16 @@ void TokenFusion::add_gemms(GpuId gpu, std::size_t expert) {
     const GemmPlan down =
         layer_.plan_down_like(rows, layer_.plan_down_and_send(expected, like.tile_rows));
     made.down = std::make_unique<sim::RowGemm>(
-        card, down, order_of(card, down), [this, gpu, expert](std::uint32_t block) {
+        card, down, KernelName::expert_down, order_of(card, down),
+        [this, gpu, expert](std::uint32_t block) {
             layer_.endpoint(gpu).spawn("results", tell_collectors(gpu, expert, block));
         });
     const GemmPlan up = layer_.plan_up_like(rows, like);
-    made.up = std::make_unique<sim::RowGemm>(
-        card, up, order_of(card, up), [this, gpu, expert](std::uint32_t block) {
-            layer_.endpoint(gpu).spawn("row block", start_second(gpu, expert, block));
-        });
+    made.up = std::make_unique<sim::RowGemm>(card, up, KernelName::expert_up, order_of(card, up),
+                                             [this, gpu, expert](std::uint32_t block) {
+                                                 layer_.endpoint(gpu).spawn(
+                                                     "row block", start_second(gpu, expert, block));
+                                             });
 }
 
 Ps TokenFusion::ready_latency() const {
@@ -171,6 +173,8 @@ Process TokenFusion::watch_notices(GpuId gpu) {
                 if (told) throw std::logic_error("a collector was told of one result twice");
                 told = true;
                 const auto ready = or_tables_[gpu].add(row.token, endpoint.now());
+                if (sim::Recorder* recorder = layer_.gpus.recorder())
+                    recorder->count(gpu, "or", endpoint.now(), 1);
                 if (ready) endpoint.spawn("token", release(gpu, row.token, *ready));
             }
         }

@@ -10,10 +10,14 @@
 #include "sim/gpu/gemm.hpp"
 #include "sim/gpu/grouped_gemm.hpp"
 
+#include <initializer_list>
 #include <numeric>
+#include <utility>
 
 namespace moehub::layers {
 namespace {
+
+using sim::KernelName;
 
 constexpr bool kCold = true;    ///< the layer's other tensors went through L2 before
 constexpr double kElement = 2;  ///< bytes of a bf16
@@ -87,6 +91,14 @@ void add_activation_gradient(std::vector<TorchOperator>& list, const Operators& 
     list.push_back({1, vectorised_traffic(2 * o.rows_inner(), 2)});  // their sum
 }
 
+/// Names operators from the first on: so many of each.
+using Named = std::pair<std::size_t, KernelName>;
+void name(std::vector<TorchOperator>& list, std::initializer_list<Named> names) {
+    auto op = list.begin();
+    for (const auto& [count, kernel] : names)
+        for (std::size_t i = 0; i < count; ++i) (op++)->name = kernel;
+}
+
 }  // namespace
 
 TorchPass torch_forward(const Gpu& gpu, const TorchShape& shape) {
@@ -115,7 +127,15 @@ TorchPass torch_forward(const Gpu& gpu, const TorchShape& shape) {
         {0, vectorised_traffic(o.tokens_wide(), 1)},  // index_add adds to a copy
         o.index_add(),
     };
+    const std::size_t activation = pass.rest.size();
     pass.rest.insert(pass.rest.end(), last.begin(), last.end());
+    name(pass.first, {{2, KernelName::router},
+                      {4, KernelName::addresses},
+                      {1, KernelName::reorder},
+                      {1, KernelName::expert_up}});
+    name(pass.rest, {{activation, KernelName::activation},
+                     {1, KernelName::expert_down},
+                     {5, KernelName::weighted_sum}});
     return pass;
 }
 
@@ -142,7 +162,15 @@ TorchPass torch_backward(const Gpu& gpu, const TorchShape& shape) {
         o.gemm(shape.tokens, o.experts(), shape.hidden),
         {1, vectorised_traffic(o.tokens_wide(), 2)},
     };
+    const std::size_t activation = pass.rest.size() - 1;
     pass.rest.insert(pass.rest.end(), last.begin(), last.end());
+    name(pass.first, {{5, KernelName::weighted_sum}, {1, KernelName::expert_up}});
+    name(pass.rest, {{1, KernelName::gradients},
+                     {activation, KernelName::activation},
+                     {1, KernelName::expert_down},
+                     {1, KernelName::gradients},
+                     {2, KernelName::reorder},
+                     {4, KernelName::router}});
     return pass;
 }
 

@@ -1,6 +1,7 @@
 /// What plain PyTorch runs for a MoE layer whose experts are all on one card: operators in the
 /// order in which the host issues them, as in validation/measure_whole_layers.py.
 #pragma once
+#include "sim/gpu/kernel_name.hpp"
 #include "sim/gpu/memory_ops.hpp"
 #include "sim/gpu/tile.hpp"
 
@@ -23,6 +24,7 @@ struct TorchShape {
 struct TorchOperator {
     int operators = 1;
     std::variant<GemmPlan, Traffic, double> kernel;  ///< the last: seconds
+    sim::KernelName name = sim::KernelName::other;
 };
 
 /// Up to the first GEMM of the experts, and the rest.

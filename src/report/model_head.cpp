@@ -3,6 +3,7 @@
 #include "report/comparison.hpp"
 #include "report/table.hpp"
 #include "report/tp_comparison.hpp"
+#include "study/tp_rows.hpp"
 
 #include <algorithm>
 
@@ -82,6 +83,36 @@ std::string checks_text(const DenseCase& model) {
             sum.largest_error = std::max(sum.largest_error, one.result.largest_error);
     }
     return tp_checks_text(model.layer, layers);
+}
+
+Comparison layer_comparison(const ModelCase& model, Pass pass) {
+    const auto result = [pass](const ModelTime& time) -> const LayerResult& {
+        return pass == Pass::forward ? *time.moe : *time.moe_backward;
+    };
+    const ModelTime& baseline = baseline_of(model.times, model.options.baseline);
+    const auto ideal = std::find_if(model.times.begin(), model.times.end(),
+                                    [](const auto& one) { return one.system == "ideal"; });
+    Comparison comparison;
+    comparison.baseline = baseline.system;
+    for (const ModelTime& time : model.times) {
+        const auto own = static_cast<double>(result(time).time);
+        ComparisonRow row{
+            time.spec, result(time), static_cast<double>(result(baseline).time) / own, {}};
+        if (ideal != model.times.end())
+            row.share_of_ideal = static_cast<double>(result(*ideal).time) / own;
+        comparison.rows.push_back(std::move(row));
+    }
+    return comparison;
+}
+
+Comparison sub_layer_comparison(const DenseCase& model, std::size_t part) {
+    std::vector<SystemSpec> systems;
+    std::vector<LayerResult> results;
+    for (const ModelTime& time : model.times) {
+        systems.push_back(time.spec);
+        results.push_back(time.sub_layers[part].result);
+    }
+    return tp_rows(systems, results, model.options.baseline);
 }
 
 }  // namespace moehub

@@ -3,9 +3,6 @@
 #include "report/comparison_json.hpp"
 #include "report/model_head.hpp"
 #include "report/tp_comparison.hpp"
-#include "study/tp_rows.hpp"
-
-#include <algorithm>
 
 namespace moehub {
 namespace {
@@ -37,31 +34,14 @@ Json time_json(const ModelTime& time, const ModelTime& baseline) {
     return json;
 }
 
-/// One pass of the MoE layer as a comparison of its own, with the model's baseline.
 Json layer_json(const ModelCase& model, Pass pass) {
-    const auto result = [pass](const ModelTime& time) -> const LayerResult& {
-        return pass == Pass::forward ? *time.moe : *time.moe_backward;
-    };
-    const ModelTime& baseline = baseline_of(model.times);
-    const auto ideal = std::find_if(model.times.begin(), model.times.end(),
-                                    [](const auto& one) { return one.system == "ideal"; });
-    Comparison comparison;
-    comparison.baseline = baseline.system;
-    for (const ModelTime& time : model.times) {
-        const auto own = static_cast<double>(result(time).time);
-        ComparisonRow row{
-            time.spec, result(time), static_cast<double>(result(baseline).time) / own, {}};
-        if (ideal != model.times.end())
-            row.share_of_ideal = static_cast<double>(result(*ideal).time) / own;
-        comparison.rows.push_back(std::move(row));
-    }
-    return Json::parse(to_json(model.layer, comparison));
+    return comparison_json(model.layer, layer_comparison(model, pass));
 }
 
 /// What was asked for, of either kind of model.
 template <class Case>
 Json head_json(const Case& model, std::int64_t tokens, std::int64_t sequence) {
-    const ModelTime& baseline = baseline_of(model.times);
+    const ModelTime& baseline = baseline_of(model.times, model.options.baseline);
     Json json;
     json["machine"] = model.layer.machine_name;
     json["model"] = model.layer.model_name;
@@ -85,39 +65,36 @@ Json attention_json(const ModelCase& model) {
     Json json;
     json["gpus"] = model.options.attention_gpus;
     json["system"] = any.sub_layers.front().result.system;
-    json["sub_layers"] = Json::object();
-    for (const SubLayerResult& one : any.sub_layers)
-        json["sub_layers"][std::string(name_of(one.part))] =
-            row_json({{}, one.result, 1, {}}, false);
+    json["sub_layers"] = Json::array();
+    for (const SubLayerResult& one : any.sub_layers) {
+        json["sub_layers"].push_back(row_json({{}, one.result, 1, {}}, false));
+        json["sub_layers"].back().put_first("sub_layer", name_of(one.part));
+    }
     return json;
 }
 
 }  // namespace
 
-std::string to_json(const ModelCase& model) {
+Json model_json(const ModelCase& model) {
     const std::int64_t tokens = model.layer.routing.tokens;
     Json json = head_json(model, tokens, sequences_of(model).length);
     if (model.options.attention_gpus > 0) json["attention_tp"] = attention_json(model);
     json["moe_layer"] = layer_json(model, Pass::forward);
     if (model.options.training) json["moe_layer_backward"] = layer_json(model, Pass::backward);
-    return json.dump(2) + "\n";
+    return json;
 }
 
-std::string to_json(const DenseCase& model) {
+Json model_json(const DenseCase& model) {
     const std::int64_t tokens = model.layer.tokens;
     Json json = head_json(model, tokens, sequences_of(model).length);
     json["overlap_gradients"] = model.options.overlap_gradients;
     json["sub_layers"] = Json::array();
-    std::vector<SystemSpec> systems;
-    for (const ModelTime& time : model.times) systems.push_back(time.spec);
     for (std::size_t i = 0; i < model.times.front().sub_layers.size(); ++i) {
-        std::vector<LayerResult> results;
-        for (const ModelTime& time : model.times) results.push_back(time.sub_layers[i].result);
         TpCase one = model.layer;
         one.parts = {model.times.front().sub_layers[i].part};
-        json["sub_layers"].push_back(Json::parse(to_json(one, {tp_rows(systems, results)})));
+        json["sub_layers"].push_back(tp_comparison_json(one, {sub_layer_comparison(model, i)}));
     }
-    return json.dump(2) + "\n";
+    return json;
 }
 
 }  // namespace moehub

@@ -7,9 +7,6 @@
 
 namespace moehub {
 
-/// As SVG; with `titles` every cell says what it is under the mouse.
-std::string profile_drawing(const ProfileReport& report, bool titles);
-
 /// Beside the map of a profile's layers: bars by layer of what the GPUs get and of how pairs
 /// concentrate, each with a mark at what is possible or given by chance; on one scale for all
 /// profiles. `rows` has the map's height; its x is where they begin. Returns their width.
@@ -24,7 +21,6 @@ double draw_strips(Picture& picture, const ProfileReport& report, const StripDra
 struct PairDrawing {
     double x = 0;
     double y = 0;
-    bool titles = false;
 };
 double draw_pairs(Picture& picture, const ProfileReport& report, const PairDrawing& where);
 

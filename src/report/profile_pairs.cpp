@@ -29,29 +29,12 @@ struct Matrix {
     Orders orders;
 };
 
-std::string experts_text(const std::vector<int>& order, int cell, int step) {
-    const std::size_t from = static_cast<std::size_t>(cell) * static_cast<std::size_t>(step);
-    if (step == 1) return fmt::format("{}", order[from]);
-    std::string out;
-    for (std::size_t at = from; at < std::min(order.size(), from + static_cast<std::size_t>(step));
-         ++at)
-        out += fmt::format("{}{}", at == from ? "" : ", ", order[at]);
-    return out;
-}
-
 void draw(Picture& picture, const Matrix& matrix, const PairDrawing& where) {
     const HeatMap map = heat_map(matrix.values, static_cast<int>(matrix.orders.columns.size()),
                                  {kMostCells, kMostCells}, MergeCells::mean);
     const double cap = colour_cap(map.values, 3);
     const Box box{where.x, where.y + kHead, kSide, kSide};
-    Picture::Title title;
-    if (where.titles)
-        title = [&](int row, int column) {
-            return fmt::format(
-                "{} × {}: {:.2f} of chance", experts_text(matrix.orders.rows, row, map.row_step),
-                experts_text(matrix.orders.columns, column, map.column_step), map.at(row, column));
-        };
-    picture.cells(map, box, cap, title);
+    picture.cells(map, box, cap);
     picture.text(box.x, box.y - 26, matrix.heading, {.size = 13, .bold = true});
     picture.text(box.x, box.y - 9, matrix.across + " →", {});
     picture.text(box.x - 8, box.y, "← " + matrix.down,

@@ -36,27 +36,6 @@ int ticks_for(double cap) {
 
 }  // namespace
 
-std::string escaped(std::string_view text) {
-    const std::string safe = printable(text);
-    std::string out;
-    for (std::size_t at = 0; at < safe.size(); ++at) {
-        constexpr std::string_view kMarkup = "&<>\"'";
-        constexpr std::array<std::string_view, 5> kEntities{"&amp;", "&lt;", "&gt;", "&quot;",
-                                                            "&#39;"};
-        const std::size_t found = kMarkup.find(safe[at]);
-        // U+FFFE and U+FFFF are UTF-8, but not XML.
-        const bool no_xml = safe.compare(at, 2, "\xEF\xBF") == 0 && at + 2 < safe.size() &&
-                            static_cast<unsigned char>(safe[at + 2]) >= 0xBE;
-        if (found != std::string_view::npos)
-            out += kEntities[found];
-        else if (no_xml)
-            out += "\xEF\xBF\xBD", at += 2;
-        else
-            out += safe[at];
-    }
-    return out;
-}
-
 void Picture::rectangle(const Box& box, std::string_view fill, const std::string& title) {
     body_ += fmt::format(R"(<rect {} fill="{}")", box_attributes(box), fill);
     body_ += title.empty() ? "/>\n" : fmt::format("><title>{}</title></rect>\n", escaped(title));
@@ -73,7 +52,7 @@ void Picture::text(double x, double y, std::string_view words, const Style& styl
     body_ += "\n";
 }
 
-void Picture::cells(const HeatMap& map, const Box& box, double cap, const Title& title) {
+void Picture::cells(const HeatMap& map, const Box& box, double cap) {
     // Cells of one colour together: the file stays small.
     std::vector<std::string> of_level(kColourLevels);
     const double wide = box.width / map.columns, high = box.height / map.rows;
@@ -82,19 +61,14 @@ void Picture::cells(const HeatMap& map, const Box& box, double cap, const Title&
             std::string& out =
                 of_level[static_cast<std::size_t>(colour_level(map.at(row, column), cap))];
             const Box cell{box.x + column * wide, box.y + row * high, wide, high};
-            if (title)
-                out += fmt::format("<rect {}><title>{}</title></rect>\n", box_attributes(cell),
-                                   escaped(title(row, column)));
-            else
-                out += fmt::format("M{} {}h{}v{}h-{}z", px(cell.x), px(cell.y), px(wide), px(high),
-                                   px(wide));
+            out += fmt::format("M{} {}h{}v{}h-{}z", px(cell.x), px(cell.y), px(wide), px(high),
+                               px(wide));
         }
     body_ += "<g shape-rendering=\"crispEdges\">\n";
     for (int level = 0; level < kColourLevels; ++level) {
         const std::string& found = of_level[static_cast<std::size_t>(level)];
         if (found.empty()) continue;
-        body_ += title ? fmt::format("<g fill=\"{}\">\n{}</g>\n", colour_of(level), found)
-                       : fmt::format("<path fill=\"{}\" d=\"{}\"/>\n", colour_of(level), found);
+        body_ += fmt::format("<path fill=\"{}\" d=\"{}\"/>\n", colour_of(level), found);
     }
     body_ += "</g>\n";
     frame(box);

@@ -1,16 +1,12 @@
 /// A picture that is written as SVG, piece by piece. Units are pixels; y grows downwards.
 #pragma once
+#include "report/escape.hpp"
 #include "report/profile_heat.hpp"
 
-#include <functional>
 #include <string>
 #include <string_view>
 
 namespace moehub {
-
-/// Fit for text and attributes of SVG and HTML: markup escaped, control characters and broken UTF-8
-/// made visible.
-std::string escaped(std::string_view text);
 
 struct Box {
     double x = 0;
@@ -29,13 +25,11 @@ class Picture {
         std::string_view colour = "#333";
         bool upwards = false;  ///< turned by a quarter
     };
-    /// What the mouse shows of a cell; empty: nothing.
-    using Title = std::function<std::string(int row, int column)>;
 
     void rectangle(const Box& box, std::string_view fill, const std::string& title = "");
     void text(double x, double y, std::string_view words, const Style& style);
     /// Stretched over the box; values from 0 to `cap`.
-    void cells(const HeatMap& map, const Box& box, double cap, const Title& title);
+    void cells(const HeatMap& map, const Box& box, double cap);
     /// A bar of the colours, 0 to `cap`, with ticks; "≥" at its end where some are beyond.
     void colour_bar(const Box& box, double cap, bool beyond, std::string_view words);
     void frame(const Box& box);

@@ -1,6 +1,9 @@
-/// Recorded routing for the terminal, for programs, as a picture and as a page. Names of files may
+/// Recorded routing for the terminal, for programs and as a picture. Names of files may
 /// hold anything: every form escapes them.
 #pragma once
+#include "base/json.hpp"
+#include "report/text_style.hpp"
+
 #include <moehub/profile_summary.hpp>
 
 #include <optional>
@@ -25,16 +28,13 @@ int telling_layer(const ProfileSummary& summary);
 
 /// Heads, overview, a table by layer or one layer in detail, a map of the load, and what it means.
 /// With `colour` escape sequences of 256 colours.
-std::string profile_text(const ProfileReport& report, bool colour);
+std::string profile_text(const ProfileReport& report, const TextStyle& style);
 
 /// "profiles" with everything by layer, and "differences". Keys are always in the same order.
-std::string profile_json(const ProfileReport& report);
+Json profile_json(const ProfileReport& report);
 
 /// Load of layers × experts, beside it GPUs, transitions and pairs by layer; pairs of one layer.
 std::string profile_svg(const ProfileReport& report);
-
-/// The same pictures, with what is under the mouse, sentences and tables. One file, no scripts.
-std::string profile_html(const ProfileReport& report);
 
 /// What it means for placing experts; a plain sentence each.
 std::vector<std::string> profile_sentences(const ProfileReport& report);

@@ -64,19 +64,6 @@ void draw_axes(Picture& picture, const Panel& panel) {
     picture.text(box.x, box.y - 9, "load over the layer's mean", {.bold = true});
 }
 
-Picture::Title load_title(const Panel& panel) {
-    return [&panel](int row, int column) {
-        const HeatMap& map = panel.map;
-        const auto& layers = panel.summary.layers;
-        const std::string where = fmt::format(
-            "layer {}, expert {}", layers[static_cast<std::size_t>(row * map.row_step)].number,
-            column * map.column_step);
-        const bool several = map.row_step > 1 || map.column_step > 1;
-        return fmt::format("{}{}: {:.2f} of the mean", where, several ? " …" : "",
-                           map.at(row, column));
-    };
-}
-
 struct Size {
     double width;
     double height;
@@ -98,7 +85,6 @@ struct DrawnProfile {
     std::size_t profile;
     double top;
     double cap;
-    bool titles;
 };
 
 /// The map of one profile with all around it.
@@ -113,7 +99,7 @@ Size draw_profile(Picture& picture, const ProfileReport& report, const DrawnProf
     picture.text(kLeft, drawn.top + 14, shortened(name_text(report, drawn.profile)),
                  {.size = 15, .bold = true, .colour = "#111"});
     picture.text(kLeft, drawn.top + 32, size_text(summary), {.size = 12});
-    picture.cells(panel.map, box, drawn.cap, drawn.titles ? load_title(panel) : Picture::Title{});
+    picture.cells(panel.map, box, drawn.cap);
     draw_axes(picture, panel);
     const double most = *std::max_element(panel.map.values.begin(), panel.map.values.end());
     picture.colour_bar({kLeft, box.y + box.height + 40, 180, 9}, drawn.cap, most > drawn.cap,
@@ -125,21 +111,17 @@ Size draw_profile(Picture& picture, const ProfileReport& report, const DrawnProf
 
 }  // namespace
 
-std::string profile_drawing(const ProfileReport& report, bool titles) {
+std::string profile_svg(const ProfileReport& report) {
     Picture picture;
     const double cap = common_cap(report);
     double y = kTop, width = kLeastWidth;
     for (std::size_t i = 0; i < report.profiles.size(); ++i) {
-        const Size size = draw_profile(picture, report, {i, y, cap, titles});
+        const Size size = draw_profile(picture, report, {i, y, cap});
         width = std::max(width, size.width + kRight);
         y += size.height + kApart;
     }
-    y += draw_pairs(picture, report, {kLeft, y - kApart, titles});
+    y += draw_pairs(picture, report, {kLeft, y - kApart});
     return picture.svg(width, y, "Load of experts, and pairs of them, in recorded routing");
-}
-
-std::string profile_svg(const ProfileReport& report) {
-    return profile_drawing(report, false);
 }
 
 }  // namespace moehub

@@ -1,4 +1,3 @@
-#include "base/json.hpp"
 #include "base/quantity.hpp"
 #include "report/sweep_report.hpp"
 
@@ -74,7 +73,7 @@ std::string sweep_csv(const Study& study, const SweepOutcomes& outcomes) {
     return text;
 }
 
-std::string to_json(const Study& study, const SweepOutcomes& outcomes, const std::string& file) {
+Json sweep_json(const Study& study, const SweepOutcomes& outcomes, const std::string& file) {
     Json json;
     json["study"] = study.name;
     json["title"] = study.title;
@@ -95,7 +94,7 @@ std::string to_json(const Study& study, const SweepOutcomes& outcomes, const std
     json["results"] = Json::array();
     for (const SweepRow& row : sweep_rows(study, outcomes))
         if (row.outcome != nullptr) json["results"].push_back(row_json(study, row));
-    return json.dump(2) + "\n";
+    return json;
 }
 
 }  // namespace moehub

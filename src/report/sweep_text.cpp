@@ -22,7 +22,8 @@ std::string times(const std::optional<double>& ratio) {
     return ratio ? fmt::format("{:.2f}×", *ratio) : "–";
 }
 
-std::string means_text(const Study& study, const std::vector<SweepMean>& means, bool colour) {
+std::string means_text(const Study& study, const std::vector<SweepMean>& means,
+                       const TextStyle& style) {
     using enum Table::Align;
     std::vector<Table::Column> columns;
     for (const std::string& key : keys_of(study)) columns.push_back({key, right});
@@ -53,11 +54,11 @@ std::string means_text(const Study& study, const std::vector<SweepMean>& means, 
         if (ideal) cells.push_back(mean.share_of_ideal ? percent(*mean.share_of_ideal) : "–");
         table.add(std::move(cells));
     }
-    return table.text(colour);
+    return table.text(style);
 }
 
 std::string axis_text(const Study& study, const std::vector<SweepMean>& means, std::size_t axis,
-                      bool colour) {
+                      const TextStyle& style) {
     std::vector<Table::Column> columns{
         {fmt::format("{}", fmt::join(study.axes[axis].keys, " / ")), Table::Align::right}};
     const std::string baseline = baseline_of(study);
@@ -71,7 +72,7 @@ std::string axis_text(const Study& study, const std::vector<SweepMean>& means, s
         table.add(std::move(cells));
     }
     return fmt::format("Speed-up over {} by {}, geometric mean over all else:\n\n{}", baseline,
-                       columns.front().title, table.text(colour));
+                       columns.front().title, table.text(style));
 }
 
 std::string refused_text(const SweepOutcomes& outcomes, const Study& study) {
@@ -104,15 +105,15 @@ std::string head_text(const Study& study) {
                        fmt::join(parts, " × "), study.title.empty() ? "" : study.title + "\n");
 }
 
-std::string sweep_text(const Study& study, const SweepOutcomes& outcomes, bool colour) {
+std::string sweep_text(const Study& study, const SweepOutcomes& outcomes, const TextStyle& style) {
     const std::vector<SweepRow> rows = sweep_rows(study, outcomes);
     const std::vector<SweepMean> means = sweep_means(study, rows);
     std::string text;
-    if (means.size() <= kMostRows) text += means_text(study, means, colour) + "\n";
+    if (means.size() <= kMostRows) text += means_text(study, means, style) + "\n";
     if (study.systems.size() > 1 && (study.axes.size() > 1 || means.size() > kMostRows))
         for (std::size_t axis = 0; axis < study.axes.size(); ++axis)
             if (study.axes[axis].rows.size() > 1)
-                text += axis_text(study, means, axis, colour) + "\n";
+                text += axis_text(study, means, axis, style) + "\n";
     return text + refused_text(outcomes, study);
 }
 

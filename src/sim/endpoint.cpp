@@ -2,6 +2,7 @@
 #include "sim/endpoint.hpp"
 
 #include "sim/fabric.hpp"
+#include "sim/recorder.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -18,6 +19,10 @@ constexpr Bytes kInstruction = 512;  ///< of a warp: 32 threads of 16 B
 }  // namespace
 
 Endpoint::Endpoint(Fabric& fabric, GpuId id) : fabric_(&fabric), id_(id) {}
+
+Recorder* Endpoint::recorder() const {
+    return fabric_->recorder();
+}
 
 void Endpoint::drop_programs() {
     programs_.clear();
@@ -80,6 +85,13 @@ TransferId Endpoint::post(const Transfer& wanted) {
         if (transfer.target.list != kNoGroup) issued = issue_list(transfer);
     }
     const TransferId id = fabric_->add_transfer(transfer);
+    if (Recorder* recorder = fabric_->recorder()) {
+        const bool rows = transfer.message != kNoMessage && transfer.kind == Kind::store;
+        recorder->rows.posted(
+            id, transfer,
+            rows ? fabric_->messages().rows(transfer.message) : std::span<const CarriedRow>{},
+            now_);
+    }
     if (transfer.dst == id_ && !transfer.multicast() && is_write(transfer.kind)) {
         post_to_self(id);
         return id;
@@ -116,6 +128,10 @@ void Endpoint::keep(CounterId arrived, Message message) {
 }
 
 std::vector<Received> Endpoint::take(CounterId arrived) {
+    if (Recorder* recorder = fabric_->recorder()) {
+        for (const Received& some : counters_[arrived].inbox)
+            recorder->rows.taken(some.message.rows, id_, now_);
+    }
     return std::exchange(counters_[arrived].inbox, {});
 }
 

@@ -19,6 +19,7 @@ using moehub::Process;
 
 class Fabric;
 class Hub;
+class Recorder;
 class SharedRate;
 struct HubArrival;
 struct RowStretch;
@@ -105,6 +106,8 @@ class Endpoint {
     /// Bytes that are copied from memory to memory; returns until when.
     Ps copy_in_memory(Bytes bytes);
 
+    Recorder* recorder() const;  ///< null where nobody records
+
     // For the fabric.
     void drop_programs();
     Ps run(std::span<const Event> events, Ps until);
@@ -148,6 +151,7 @@ class Endpoint {
     void store(const Train& train);
     void reduce(const Train& train);
     void deliver(const Train& train, Ps visible);
+    void count_received(const Train& train);
     bool all_of_it(Transfer& transfer, const Train& train);
     void receive_message(TransferId carrier);
     Fault fault_of(const Transfer& transfer) const;

@@ -3,6 +3,7 @@
 #include "sim/fabric.hpp"
 #include "sim/gpu/shared_rate.hpp"
 #include "sim/hub/hub.hpp"
+#include "sim/recorder.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -75,7 +76,7 @@ void Endpoint::receive(const Train& train) {
             }
             break;
         case Kind::data: {
-            received_ += train.bytes;
+            count_received(train);
             const Ps written = memory_writes(train.bytes);
             add_sum(train, written);
             deliver(train, written);
@@ -91,6 +92,11 @@ void Endpoint::receive(const Train& train) {
         case Kind::meet:
             throw std::logic_error("a meet came through its switch");
     }
+}
+
+void Endpoint::count_received(const Train& train) {
+    received_ += train.bytes;
+    if (Recorder* recorder = fabric_->recorder()) recorder->received(train.src, id_, train.bytes);
 }
 
 /// What the hub cannot pass on yet occupies its ingress, and so its credits.
@@ -111,7 +117,7 @@ void Endpoint::store(const Train& train) {
     }
     const Ps visible = std::max(written + write_latency, taken.visible);
     fabric_->release(train.hold, std::max(written, taken.passed), train.flits);
-    if (!to_self(train)) received_ += train.bytes;
+    if (!to_self(train)) count_received(train);
     deliver(train, visible);
     respond(train, Kind::ack, visible - now_, train.packets, kNoSum);
 }
@@ -124,7 +130,7 @@ void Endpoint::reduce(const Train& train) {
     const Ps visible = written + fabric_->machine().hub.write_latency;
     add_sum(train, visible);
     fabric_->release(train.hold, written, train.flits);
-    if (!to_self(train)) received_ += train.bytes;
+    if (!to_self(train)) count_received(train);
     if (fabric_->transfer(train.transfer).target.merge == 0) deliver(train, visible);
     respond(train, Kind::ack, visible - now_, train.packets, kNoSum);
 }
@@ -169,6 +175,8 @@ bool Endpoint::all_of_it(Transfer& transfer, const Train& train) {
 void Endpoint::deliver(const Train& train, Ps visible) {
     Transfer& transfer = fabric_->transfer(train.transfer);
     if (!all_of_it(transfer, train)) return;
+    if (Recorder* recorder = fabric_->recorder())
+        recorder->rows.in_memory(train.transfer, id_, visible);
     const bool first = transfer.delivered_at == kNever;
     transfer.delivered_at = first ? visible : std::max(transfer.delivered_at, visible);
     if (transfer.told && to_self(train)) add_timer({visible, 0, nullptr, stores_});
@@ -227,6 +235,13 @@ SumId Endpoint::read(const Train& request) {
     if (transfer.message != kNoMessage && !fabric_->messages().written(transfer.message)) {
         throw std::logic_error(
             fmt::format("gpu {} reads rows that gpu {} has not yet written", request.src, id_));
+    }
+    Recorder* const recorder = fabric_->recorder();
+    if (recorder != nullptr && transfer.message != kNoMessage && request.index == 0) {
+        const RowTarget& range = transfer.target;
+        const auto rows = fabric_->messages().rows(transfer.message);
+        recorder->rows.found(request.transfer, transfer,
+                             range.tag == 0 ? rows : rows.subspan(range.row, range.tag), now_);
     }
     if (transfer.target.region == kNoRegion) return kNoSum;
     return fabric_->sums().add(hub_->read_sum(transfer.target.region, stretch_of(request)));

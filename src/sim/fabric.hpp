@@ -67,6 +67,8 @@ struct Flight {
     ComponentId source;
 };
 
+class Recorder;
+
 class Fabric {
   public:
     Fabric(const Machine& machine, const FabricOptions& options);
@@ -76,6 +78,10 @@ class Fabric {
     /// Runs until nothing is left to do. Throws Deadlock when programs still wait, or a transfer
     /// was never answered.
     void run();
+
+    /// Has what happens recorded from now on; the recorder must outlive the run.
+    void record(Recorder& recorder) { recorder_ = &recorder; }
+    Recorder* recorder() const { return recorder_; }  ///< null where nobody records
 
     /// Ends all programs where they stand: for owners of what programs use, when they go first.
     void drop_programs();
@@ -229,6 +235,7 @@ class Fabric {
     Wire nic_;
     Wire spine_;
     Engine engine_;
+    Recorder* recorder_ = nullptr;
     std::vector<CreditPool> pools_;
     std::vector<Shared> shared_;
     std::vector<PoolId> free_shared_;

@@ -1,25 +1,9 @@
 // What every link carried, for results.
 #include "sim/fabric.hpp"
-
-#include <fmt/format.h>
+#include "sim/recorder.hpp"
 
 namespace moehub::sim {
 namespace {
-
-std::string name_of(const Topology& topology, ComponentId component) {
-    if (component < topology.gpus) return fmt::format("gpu {}", component);
-    const SwitchId number = component - topology.of_switch(0);
-    switch (topology.tier(number)) {
-        case Topology::Tier::node:
-            return fmt::format("switch {} of node {}", number % topology.planes,
-                               number / topology.planes);
-        case Topology::Tier::leaf:
-            return fmt::format("leaf {}", number - topology.leaf(0));
-        case Topology::Tier::spine:
-            break;
-    }
-    return fmt::format("spine {}", number - topology.spine(0));
-}
 
 /// Who is at the far end of an uplink: its switch, its leaf, or, in a mesh, a peer.
 ComponentId behind_uplink(const Topology& topology, std::uint32_t gpu, std::uint32_t uplink) {

@@ -6,6 +6,7 @@
 #include <moehub/program.hpp>
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace moehub::sim {
@@ -36,6 +37,7 @@ class MessageStore {
     bool has_rows(MessageId id) const {
         return !messages_[id].written || !messages_[id].message.rows.empty();
     }
+    std::span<const CarriedRow> rows(MessageId id) const { return messages_[id].message.rows; }
     bool written(MessageId id) const { return messages_[id].written; }
     /// A copy of some rows; `count` 0: of all.
     Message part(MessageId id, std::size_t first, std::size_t count) const;

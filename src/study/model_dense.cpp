@@ -9,6 +9,7 @@
 #include "layers/tp/tp_shape.hpp"
 #include "study/model_slice.hpp"
 #include "study/model_sum.hpp"
+#include "study/system_names.hpp"
 
 #include <moehub/error.hpp>
 #include <moehub/tp_compare.hpp>
@@ -84,7 +85,7 @@ std::vector<Comparison> simulate_parts(const DenseInput& in, const std::vector<S
                                        const std::vector<SystemSpec>& systems,
                                        const ModelOptions& options) {
     TpCompareOptions how;
-    how.layer = {options.layer.grain, options.layer.verify};
+    how.layer = {options.layer.grain, options.layer.verify, true, options.layer.timeline};
     how.threads = options.threads;
     how.progress = options.progress;
     return compare_tp_parts({in.machine, in.model, in.tokens, parts.front()}, parts, systems, how);
@@ -95,6 +96,7 @@ std::vector<Comparison> simulate_parts(const DenseInput& in, const std::vector<S
 std::vector<ModelTime> simulate_dense_models(const DenseInput& in,
                                              const std::vector<SystemSpec>& systems,
                                              const ModelOptions& options) {
+    check_baseline(options.baseline, systems);
     check_dense(in.model);
     if (in.machine.nodes > 1)
         throw InputError(fmt::format(

@@ -104,7 +104,7 @@ Prediction predict_beside_copy(const BesideCopyCase& what, const PredictContext&
     gpu.bf16_flops *= gpu.kernels.throttled_clock;
     const GemmPlan plan = plan_gemm(gpu, {what.rows, what.k, what.n});
     OneCard one(gpu);
-    one.card.blocks.hold(what.blocks);
+    one.card.blocks.hold(what.blocks, sim::KernelName::other);
     constexpr std::int64_t kEndless = 1'000'000'000;
     for (int i = 0; i < what.blocks; ++i) {
         one.fabric.gpu(0).spawn("copy", copy_rows(one, kEndless));

@@ -191,7 +191,8 @@ Process CaisKernels::norm(GpuId gpu, std::uint32_t piece) {
     co_await layer_.gpus.endpoint(gpu).delay(2 * layer_.input.machine.hub.store_latency);
     const int addends = layer_.has_first() && layer_.others() > 0 ? 1 : 0;
     const Traffic traffic = layer_.norm_traffic(layer_.pieces.rows(piece), addends);
-    co_await run_stream_blocks(layer_.gpus.card(gpu), traffic, sim::Priority::high);
+    co_await run_stream_blocks(layer_.gpus.card(gpu), traffic, KernelName::norm,
+                               sim::Priority::high);
     normalised(gpu, piece);
 }
 

@@ -14,8 +14,8 @@ class MovingSms {
     MovingSms(sim::Card& card, int sms) : card_(card), sms_(sms) {}
 
     int sms() const { return sms_; }
-    void hold() { card_.blocks.hold(sms_); }
-    void release() { card_.blocks.release(sms_); }
+    void hold() { card_.blocks.hold(sms_, sim::KernelName::exchange); }
+    void release() { card_.blocks.release(sms_, sim::KernelName::exchange); }
 
     /// Goes on when the SMs begin to move so many bytes, `rate` each of them: packets leave while
     /// the next are read.

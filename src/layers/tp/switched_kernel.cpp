@@ -67,7 +67,8 @@ Process SwitchedKernel::share(GpuId gpu, std::uint32_t piece) {
     const Traffic norm = layer_.norm_traffic(layer_.pieces.rows(piece), 0);
     if (norm_ == Norm::own_sms) co_await sms_[gpu].pass(norm);
     if (norm_ == Norm::between_tiles)
-        co_await run_stream_blocks(layer_.gpus.card(gpu), norm, sim::Priority::high);
+        co_await run_stream_blocks(layer_.gpus.card(gpu), norm, KernelName::norm,
+                                   sim::Priority::high);
     layer_.share(gpu, piece, layer_.has_first() ? TpLayer::Sum::all_in_totals : TpLayer::Sum::given,
                  true);
     if (!layer_.has_second()) co_return;

@@ -28,7 +28,7 @@ FirstGemm::FirstGemm(TpLayer& layer, GpuId gpu, int sms, Made made, std::uint32_
       made_(std::move(made)),
       plan_(layer.plan_first(gpu, sms)),
       overlaps_(layer.pieces, layer.rows(), block_rows(plan_)),
-      gemm_(layer.gpus.card(gpu), plan_, sim::TileOrder::by_rows,
+      gemm_(layer.gpus.card(gpu), plan_, KernelName::first_gemm, sim::TileOrder::by_rows,
             [this](std::uint32_t block) { block_done(block); }) {
     gemm_.use_sms(sms);
     gemm_.keep_weights();
@@ -52,7 +52,8 @@ SecondGemm::SecondGemm(TpLayer& layer, GpuId gpu, int sms)
       gpu_(gpu),
       plan_(layer.plan_second(gpu, sms)),
       overlaps_(layer.pieces, layer.rows(), block_rows(plan_)),
-      gemm_(layer.gpus.card(gpu), plan_, sim::TileOrder::by_rows_that_come) {
+      gemm_(layer.gpus.card(gpu), plan_, KernelName::second_gemm,
+            sim::TileOrder::by_rows_that_come) {
     gemm_.use_sms(sms);
     gemm_.keep_weights();
 }

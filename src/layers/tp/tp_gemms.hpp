@@ -63,7 +63,9 @@ class FirstGemm {
     const GemmPlan& plan() const { return plan_; }
     const Overlaps& overlaps() const { return overlaps_; }
     void use_sms(int sms) { gemm_.use_sms(sms); }
-    Process launch() { return run_for(layer_.gpus.card(gpu_), plan_.start); }
+    Process launch() {
+        return run_for(layer_.gpus.card(gpu_), plan_.start, KernelName::first_gemm);
+    }
     void start(std::uint32_t block) { gemm_.start(block, 1); }
     Process finish() { return gemm_.finish(layer_.rows()); }
     /// Row blocks that fill the card.
@@ -90,7 +92,9 @@ class SecondGemm {
     SecondGemm(TpLayer& layer, GpuId gpu, int sms);
 
     const GemmPlan& plan() const { return plan_; }
-    Process launch() { return run_for(layer_.gpus.card(gpu_), plan_.start); }
+    Process launch() {
+        return run_for(layer_.gpus.card(gpu_), plan_.start, KernelName::second_gemm);
+    }
     /// The rows of a piece are there: blocks that have all theirs start.
     void came(std::uint32_t piece);
     void use_sms(int sms) { gemm_.use_sms(sms); }

@@ -20,6 +20,7 @@ GpusOptions options_of(const TpJob& job) {
     made.grain = job.options.grain;
     made.scheme = job.scheme;
     made.fault = job.fault;
+    made.record = job.options.timeline.record;
     made.train = kTrain;
     made.separate_loads = job.system.separate_channels;
     made.numbers =
@@ -96,7 +97,7 @@ Traffic TpLayer::norm_traffic(std::int64_t count, int addends) const {
 Process TpLayer::run_first(GpuId gpu) {
     if (!has_first()) co_return;
     const GemmPlan plan = plan_first(gpu, gpus.card(gpu).gpu.sms);
-    co_await run_gemm(gpus.card(gpu), plan);
+    co_await run_gemm(gpus.card(gpu), plan, KernelName::first_gemm);
     gpus.first_gemm_ended(gpu);
     for (std::uint32_t piece = 0; piece < pieces.count(); ++piece) made_partials(gpu, piece);
 }
@@ -105,7 +106,7 @@ Process TpLayer::run_second(GpuId gpu) {
     if (!has_second()) co_return;
     for (std::uint32_t piece = 0; piece < pieces.count(); ++piece) read(gpu, piece);
     const GemmPlan plan = plan_second(gpu, gpus.card(gpu).gpu.sms);
-    co_await run_gemm(gpus.card(gpu), plan);
+    co_await run_gemm(gpus.card(gpu), plan, KernelName::second_gemm);
 }
 
 // Transfers.

@@ -56,7 +56,8 @@ Process run_first_by_pieces(TpLayer& layer, GpuId gpu, FirstKernel kernel,
 
 Process run_norm(TpLayer& layer, GpuId gpu, TpLayer::Sum sum) {
     const std::int64_t rows = rows_at_home(layer, gpu);
-    if (rows > 0) co_await run_stream(layer.gpus.card(gpu), layer.norm_traffic(rows, 0));
+    if (rows > 0)
+        co_await run_stream(layer.gpus.card(gpu), layer.norm_traffic(rows, 0), KernelName::norm);
     for (const std::uint32_t piece : own_pieces(layer, gpu))
         layer.share(gpu, piece, layer.has_first() ? sum : TpLayer::Sum::given, true);
 }

@@ -2,6 +2,7 @@
 
 #include "sim/gpu/execute.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace moehub::sim {
@@ -20,12 +21,35 @@ void BlockScheduler::submit(const Block& block, Priority priority) {
     assign();
 }
 
+void BlockScheduler::hold(int sms, KernelName kernel) {
+    count_held();
+    if (log_ != nullptr) log_->hold(kernel, sms, free_, card_.endpoint.now());
+    held_ += sms;
+    free_ -= sms;
+}
+
+void BlockScheduler::release(int sms, KernelName kernel) {
+    count_held();
+    if (log_ != nullptr) log_->release(kernel, sms, card_.endpoint.now());
+    held_ -= sms;
+    free_ += sms;
+    assign();
+}
+
+void BlockScheduler::count_held() {
+    const Ps now = card_.endpoint.now();
+    const int had = held_ - std::max(0, -free_);
+    held_time_ += static_cast<double>(had) * static_cast<double>(now - counted_);
+    counted_ = now;
+}
+
 /// Gives free SMs to the most urgent block; one that needs more SMs than are free is waited for.
 void BlockScheduler::assign() {
     for (auto& queue : waiting_) {
         for (; !queue.empty(); queue.pop_front()) {
             const int sms = queue.front().work->sms;
             if (sms > free_) return;
+            if (log_ != nullptr) log_->take(queue.front().kernel, sms, card_.endpoint.now());
             if (idle_.empty()) {
                 const auto number = static_cast<std::uint32_t>(workers_.size());
                 workers_.push_back({queue.front(), nullptr});
@@ -78,6 +102,8 @@ void BlockScheduler::finish(std::uint32_t worker, Ps begin) {
     const Ps now = card_.endpoint.now();
     card_.activity.compute(-1, now);
     sm_time_ += static_cast<double>(block.work->sms) * static_cast<double>(now - begin);
+    if (free_ < 0) count_held();
+    if (log_ != nullptr) log_->give(block.kernel, block.work->sms, now);
     free_ += block.work->sms;
     block.owner->block_done(block.number);
 }

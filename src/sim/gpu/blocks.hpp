@@ -4,6 +4,7 @@
 #pragma once
 #include "sim/endpoint.hpp"
 #include "sim/gpu/activity.hpp"
+#include "sim/gpu/kernel_log.hpp"
 #include "sim/gpu/shared_rate.hpp"
 #include "sim/gpu/tile.hpp"
 
@@ -33,6 +34,7 @@ struct Block {
     const TileRates* rates = nullptr;
     BlockOwner* owner = nullptr;
     std::uint32_t number = 0;  ///< told to the owner
+    KernelName kernel = KernelName::other;
 };
 
 /// As streams have them: a free SM goes to the most urgent block.
@@ -46,13 +48,15 @@ class BlockScheduler {
     void submit(const Block& block, Priority priority);
     /// A kernel that stays takes so many SMs, as soon as running blocks leave them; and gives them
     /// back.
-    void hold(int sms) { free_ -= sms; }
-    void release(int sms) {
-        free_ += sms;
-        assign();
-    }
+    void hold(int sms, KernelName kernel);
+    void release(int sms, KernelName kernel);
     int free() const { return free_; }           ///< SMs
     double sm_time() const { return sm_time_; }  ///< picoseconds, summed over SMs, of ended blocks
+    /// Likewise, of those that were held, from when blocks had left them until they were released.
+    double held_time() const { return held_time_; }
+    /// Who has which SMs from now on; must outlive the run.
+    void record(KernelLog& log) { log_ = &log; }
+    KernelLog* log() const { return log_; }  ///< null where nobody records
 
   private:
     /// A coroutine that runs one block after another; idle ones wait for the next.
@@ -71,10 +75,15 @@ class BlockScheduler {
     Process work(std::uint32_t worker);
     void assign();
     void finish(std::uint32_t worker, Ps begin);
+    void count_held();
 
     Card& card_;
     int free_;
     double sm_time_ = 0;
+    int held_ = 0;  ///< SMs, those among them that still run blocks
+    double held_time_ = 0;
+    Ps counted_ = 0;  ///< when held_time_ was brought up to date
+    KernelLog* log_ = nullptr;
     std::array<std::deque<Block>, 3> waiting_;  ///< by priority
     std::deque<Worker> workers_;
     std::vector<Process> processes_;

@@ -40,34 +40,37 @@ Card::Card(Endpoint& endpoint_of_gpu, const Gpu& spec)
       hbm(endpoint_of_gpu, spec.kernels.hbm_efficiency * spec.hbm_bandwidth, spec.hbm_bandwidth),
       blocks(*this) {}
 
-Process run_gemm(Card& card, const GemmPlan& plan, Priority priority) {
-    co_await run_for(card, plan.start);
+Process run_gemm(Card& card, const GemmPlan& plan, KernelName kernel, Priority priority) {
+    const Launched launched(card, kernel);
+    co_await run_for(card, plan.start, kernel);
     Finished finished(card.endpoint);
     for (const TileRun& run : plan.runs) {
         for (std::int64_t i = 0; i < run.count; ++i) {
-            card.blocks.submit({&run.work, &plan.rates, &finished, 0}, priority);
+            card.blocks.submit({&run.work, &plan.rates, &finished, 0, kernel}, priority);
         }
     }
     co_await card.endpoint.until(finished.done, plan.tiles());
-    co_await run_for(card, plan.finish);
+    co_await run_for(card, plan.finish, kernel);
 }
 
-Process run_stream(Card& card, Traffic traffic) {
-    co_await run_for(card, plan_stream(card.gpu, traffic).start);
-    co_await run_stream_blocks(card, traffic, Priority::normal);
+Process run_stream(Card& card, Traffic traffic, KernelName kernel) {
+    co_await run_for(card, plan_stream(card.gpu, traffic).start, kernel);
+    co_await run_stream_blocks(card, traffic, kernel, Priority::normal);
 }
 
-Process run_stream_blocks(Card& card, Traffic traffic, Priority priority) {
+Process run_stream_blocks(Card& card, Traffic traffic, KernelName kernel, Priority priority) {
+    const Launched launched(card, kernel);
     const StreamPlan plan = plan_stream(card.gpu, traffic);
     Finished finished(card.endpoint);
     for (int i = 0; i < plan.blocks; ++i) {
-        card.blocks.submit({&plan.work, &plan.rates, &finished, 0}, priority);
+        card.blocks.submit({&plan.work, &plan.rates, &finished, 0, kernel}, priority);
     }
     co_await card.endpoint.until(finished.done, plan.blocks);
 }
 
-Process run_for(Card& card, double seconds) {
+Process run_for(Card& card, double seconds, KernelName kernel) {
     const Running running(card);
+    const Launched launched(card, kernel);
     co_await card.endpoint.delay(to_ps(seconds));
 }
 

@@ -28,14 +28,32 @@ struct Card {
 
 /// Runs all tiles of a GEMM; returns when the last is stored. Tiles are started in the plan's
 /// order. The plan must outlive the process.
-Process run_gemm(Card& card, const GemmPlan& plan, Priority priority = Priority::normal);
+Process run_gemm(Card& card, const GemmPlan& plan, KernelName kernel = KernelName::other,
+                 Priority priority = Priority::normal);
 
 /// Runs a memory-bound kernel on all SMs: its blocks take their time there and draw on HBM.
-Process run_stream(Card& card, Traffic traffic);
+Process run_stream(Card& card, Traffic traffic, KernelName kernel = KernelName::other);
 /// Its thread blocks alone, as part of a kernel that runs already.
-Process run_stream_blocks(Card& card, Traffic traffic, Priority priority);
+Process run_stream_blocks(Card& card, Traffic traffic, KernelName kernel, Priority priority);
 
 /// Has the card busy for so long with something that is not modelled block by block.
-Process run_for(Card& card, double seconds);
+Process run_for(Card& card, double seconds, KernelName kernel = KernelName::other);
+
+/// A kernel on the card as long as this lives, for the timeline alone.
+class Launched {
+  public:
+    Launched(Card& card, KernelName kernel) : card_(card) {
+        if (KernelLog* log = card.blocks.log())
+            launch_ = log->launched(kernel, card.endpoint.now());
+    }
+    ~Launched() {
+        if (KernelLog* log = card_.blocks.log()) log->ran_until(launch_, card_.endpoint.now());
+    }
+    Launched(const Launched&) = delete;
+
+  private:
+    Card& card_;
+    std::size_t launch_ = 0;
+};
 
 }  // namespace moehub::sim

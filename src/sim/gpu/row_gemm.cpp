@@ -5,9 +5,10 @@
 
 namespace moehub::sim {
 
-RowGemm::RowGemm(Card& card, GemmPlan plan, TileOrder order, BlockDone done)
+RowGemm::RowGemm(Card& card, GemmPlan plan, KernelName kernel, TileOrder order, BlockDone done)
     : card_(card),
       plan_(std::move(plan)),
+      kernel_(kernel),
       order_(order),
       done_(std::move(done)),
       sms_(card.gpu.sms),
@@ -38,6 +39,8 @@ void RowGemm::begin_with(std::uint32_t row_block) {
 
 void RowGemm::start(std::uint32_t first_block, std::uint32_t blocks) {
     const std::uint32_t end = first_block + blocks;
+    KernelLog* const log = card_.blocks.log();
+    if (log != nullptr && left_.empty()) launch_ = log->launched(kernel_, card_.endpoint.now());
     if (end > left_.size()) left_.resize(end);
     underway_ += blocks;
     for (std::uint32_t block = first_block; block < end; ++block) {
@@ -61,7 +64,7 @@ void RowGemm::submit_next() {
         last_ = tile;
         ++running_;
         const std::uint32_t block = order_ == TileOrder::by_columns ? tile.minor : tile.major;
-        card_.blocks.submit({&work, &plan_.rates, this, block}, Priority::normal);
+        card_.blocks.submit({&work, &plan_.rates, this, block, kernel_}, Priority::normal);
     }
 }
 
@@ -94,7 +97,7 @@ void RowGemm::start_all(std::int64_t rows) {
 
 Process RowGemm::run(std::int64_t rows) {
     if (rows == 0) co_return;
-    co_await run_for(card_, plan_.start);
+    co_await run_for(card_, plan_.start, kernel_);
     start_all(rows);
     co_await finish(rows);
 }
@@ -102,6 +105,7 @@ Process RowGemm::run(std::int64_t rows) {
 /// Parts of a split sum are final when the kernel that adds them has run, at the very end.
 void RowGemm::block_done(std::uint32_t row_block) {
     --running_;
+    if (KernelLog* log = card_.blocks.log()) log->ran_until(launch_, card_.endpoint.now());
     submit_next();
     if (--left_[row_block] > 0) return;
     --underway_;
@@ -112,7 +116,7 @@ void RowGemm::block_done(std::uint32_t row_block) {
 Process RowGemm::finish(std::int64_t rows) {
     const std::uint32_t blocks = blocks_of(rows);
     co_await card_.endpoint.until(ended_, blocks);
-    co_await run_for(card_, plan_.finish);
+    co_await run_for(card_, plan_.finish, kernel_);
     if (!done_ || plan_.split == 1) co_return;
     for (std::uint32_t block = 0; block < blocks; ++block) done_(block);
 }

@@ -30,7 +30,7 @@ class RowGemm final : private BlockOwner {
 
     /// `plan` has the tiles; its rows are those expected, and there may be more or fewer row blocks
     /// in the end. `done` is told of each row block whose results are final.
-    RowGemm(Card& card, GemmPlan plan, TileOrder order, BlockDone done = {});
+    RowGemm(Card& card, GemmPlan plan, KernelName kernel, TileOrder order, BlockDone done = {});
     RowGemm(const RowGemm&) = delete;
 
     std::uint32_t blocks_at_once() const { return sim::blocks_at_once(card_.gpu, plan_); }
@@ -65,6 +65,8 @@ class RowGemm final : private BlockOwner {
 
     Card& card_;
     GemmPlan plan_;
+    KernelName kernel_;
+    std::size_t launch_ = 0;  ///< for the timeline, once a row block has started
     TileOrder order_;
     BlockDone done_;
     int sms_;  ///< that it may use

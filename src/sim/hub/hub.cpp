@@ -1,5 +1,7 @@
 #include "sim/hub/hub.hpp"
 
+#include "sim/recorder.hpp"
+
 #include <algorithm>
 #include <functional>
 #include <utility>
@@ -33,6 +35,7 @@ DamSpec dam_spec(const Machine& machine, HubUnits units) {
 
 Hub::Hub(Endpoint& gpu, const Machine& machine, const Options& options)
     : gpu_(gpu),
+      units_(options.units),
       ready_latency_(options.units == HubUnits::dysharp ? machine.dysharp.poll
                                                         : machine.moe_hub.ready_latency),
       plain_(machine.hub),
@@ -80,8 +83,8 @@ Hub::Found Hub::read_list(const ListArrival& list) {
     const Bytes offset = target.offset + list.arrival.offset;
     Found found;
     for (const RegionId id : list.regions) {
-        const Aau::Located located = aau_.locate(regions_[id].aau, target.row, 0,
-                                                 list.arrival.train.packets, list.arrival.now);
+        const Aau::Located located =
+            locate(id, {target.row, 0, 0}, list.arrival.train.packets, list.arrival.now);
         if (located.first) throw std::logic_error("results are asked for of a row that never came");
         found.ready = std::max(found.ready, located.ready);
         found.sum.add(sums_[regions_[id].results].read(
@@ -93,7 +96,7 @@ Hub::Found Hub::read_list(const ListArrival& list) {
 Sum Hub::read_results(std::span<const RegionId> regions, const RowStretch& stretch) {
     Sum sum;
     for (const RegionId id : regions) {
-        const Aau::Located located = aau_.locate(regions_[id].aau, stretch.row, 0, 1, gpu_.now());
+        const Aau::Located located = locate(id, {stretch.row, 0, 0}, 1, gpu_.now());
         if (located.first) throw std::logic_error("results are read of a row that never came");
         sum.add(
             sums_[regions_[id].results].read({located.local_row, stretch.offset, stretch.bytes}));
@@ -101,12 +104,19 @@ Sum Hub::read_results(std::span<const RegionId> regions, const RowStretch& stret
     return sum;
 }
 
+Aau::Located Hub::locate(RegionId region, const RowStretch& stretch, std::uint32_t packets,
+                         Ps now) {
+    if (Recorder* recorder = gpu_.recorder())
+        recorder->count(gpu_.id(), units_ == HubUnits::dysharp ? "al" : "aau", now, packets);
+    return aau_.locate(regions_[region].aau, stretch.row, stretch.offset, packets, now);
+}
+
 Hub::TakenIn Hub::take_in_row(const Arrival& arrival, RegionId id) {
     const RowTarget& target = arrival.transfer.target;
     Region& region = regions_[id];
     const Bytes offset = target.offset + arrival.offset;
     const Aau::Located located =
-        aau_.locate(region.aau, target.row, offset, arrival.train.packets, arrival.now);
+        locate(id, {target.row, offset, 0}, arrival.train.packets, arrival.now);
     const Ps visible = located.ready + plain_.write_latency;
     if (located.new_page && region.space.block_rows > 0) add_blocks(id, located);
     const Bytes end = offset + arrival.train.bytes;
@@ -212,7 +222,11 @@ void Hub::expect_last(RegionId id) {
 }
 
 void Hub::count(const Counted& what) {
+    const std::int64_t before = dam_.stats().updates;
     const auto ready = dam_.acknowledged(what.address, what.bytes, what.packets, what.visible);
+    if (Recorder* recorder = gpu_.recorder())
+        recorder->count(gpu_.id(), units_ == HubUnits::dysharp ? "ts" : "dam", what.visible,
+                        dam_.stats().updates - before);
     if (ready) tell(*ready);
 }
 
@@ -234,17 +248,22 @@ void Hub::ring() {
     }
     while (!due_.empty() && due_.front().time <= gpu_.now()) {
         std::pop_heap(due_.begin(), due_.end(), std::greater<>());
-        const BlockOf block = blocks_[due_.back().group];
+        const BlockGroup group = due_.back().group;
         due_.pop_back();
-        listener_->rows_ready(block.region, block.row_block);
+        release(group);
     }
+}
+
+void Hub::release(BlockGroup group) {
+    if (Recorder* recorder = gpu_.recorder())
+        recorder->count(gpu_.id(), units_ == HubUnits::dysharp ? "ts releases" : "dam releases",
+                        gpu_.now(), 1);
+    listener_->rows_ready(blocks_[group].region, blocks_[group].row_block);
 }
 
 void Hub::all_ready() {
     for (const BlockGroup group : dam_.all_ready()) {
-        if (listener_ != nullptr) {
-            listener_->rows_ready(blocks_[group].region, blocks_[group].row_block);
-        }
+        if (listener_ != nullptr) release(group);
     }
 }
 

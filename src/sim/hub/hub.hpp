@@ -159,6 +159,8 @@ class Hub final : private Alarm {
     TakenIn take_in_plain(const Arrival& arrival);
     void write(const Written& what, const Fault& fault);
     void put_down(const Written& what);
+    Aau::Located locate(RegionId region, const RowStretch& stretch, std::uint32_t packets, Ps now);
+    void release(BlockGroup group);
     void add_blocks(RegionId region, const Aau::Located& located);
     struct Counted {  // data of one row that is acknowledged
         std::uint64_t address;
@@ -171,6 +173,7 @@ class Hub final : private Alarm {
     void tell(const Dam::Ready& ready);
 
     Endpoint& gpu_;
+    HubUnits units_;
     Ps ready_latency_;
     HubSpec plain_;
     Bytes line_;

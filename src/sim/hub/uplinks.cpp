@@ -1,6 +1,7 @@
 #include "sim/hub/uplinks.hpp"
 
 #include "sim/fabric.hpp"
+#include "sim/recorder.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -77,9 +78,21 @@ void Uplinks::depart(Fabric& fabric, Uplink& uplink, const Choice& choice) {
     }
     uplink.free_at = choice.start + uplink.wire->serialise(train.flits);
     uplink.busy.add(choice.start, uplink.free_at, train.flits);
+    if (Recorder* recorder = fabric.recorder())
+        record(*recorder, fabric, train, choice, uplink.free_at);
     emit(fabric, uplink, train, channel.pool, choice.start);
     channel.trains.drop();
     if (channel.trains.empty()) uplink.filled &= ~(1u << choice.channel);
+}
+
+/// The RPM, or what a hub has instead, hands on requests.
+void Uplinks::record(Recorder& recorder, const Fabric& fabric, const Train& train,
+                     const Choice& choice, Ps end) const {
+    const bool rpm = fabric.options().queueing == Queueing::rpm;
+    if (choice.channel != 0)
+        recorder.count(fabric.topology().gpu(gpu_), rpm ? "rpm" : "egress", choice.start,
+                       train.packets);
+    recorder.rows.departed(train, gpu_, end);
 }
 
 void Uplinks::emit(Fabric& fabric, const Uplink& uplink, const Train& train, PoolId hold,

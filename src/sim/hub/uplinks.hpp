@@ -13,6 +13,7 @@
 namespace moehub::sim {
 
 class Fabric;
+class Recorder;
 
 class Uplinks {
   public:
@@ -70,6 +71,8 @@ class Uplinks {
     void depart(Fabric& fabric, Uplink& uplink, const Choice& choice);
 
   private:
+    void record(Recorder& recorder, const Fabric& fabric, const Train& train, const Choice& choice,
+                Ps end) const;
     void emit(Fabric& fabric, const Uplink& uplink, const Train& train, PoolId hold, Ps start);
 
     GpuId gpu_;

@@ -1,6 +1,7 @@
 #include "sim/switch/port.hpp"
 
 #include "sim/fabric.hpp"
+#include "sim/recorder.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -18,6 +19,8 @@ void Port::take(Fabric& fabric, const Event& event) {
     if (!event.train.gather) return accept(fabric, event);
     if (event.train.phase != Phase::tail) {
         fabric.release(event.train.hold, event.time, event.train.flits);
+        if (Recorder* recorder = fabric.recorder())
+            recorder->count(spec_.self, "gather", event.time, event.train.packets);
     }
     if (!gather_) {
         const GroupId group = fabric.transfer(event.train.transfer).group;

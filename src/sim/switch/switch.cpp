@@ -1,6 +1,7 @@
 #include "sim/switch/switch.hpp"
 
 #include "sim/fabric.hpp"
+#include "sim/recorder.hpp"
 
 #include <algorithm>
 
@@ -55,7 +56,24 @@ Ps Switch::next_wake(Ps ports, Ps until) {
     return woken_ = next_expiry_;
 }
 
+/// What its units take: merged requests, meetings of GPUs, parts of sums between nodes.
+void Switch::record(Recorder& recorder, const Fabric& fabric, const Event& event) const {
+    const Train& train = event.train;
+    if (train.phase == Phase::head) return;
+    const ComponentId self = fabric.topology().of_switch(number_);
+    recorder.rows.entered(train, self, event.time);
+    const bool merged = train.merge && of_node_ && !train.multicast;
+    if (merged && train.kind == Kind::meet) {
+        recorder.count(self, "group sync", event.time, train.packets);
+    } else if (merged && !is_response(train.kind)) {
+        recorder.count(self, "merge", event.time, train.packets);
+    } else if (!train.multicast && added_here(fabric, train)) {
+        recorder.count(self, "sums", event.time, train.packets);
+    }
+}
+
 void Switch::enter(Fabric& fabric, const Event& event) {
+    if (Recorder* recorder = fabric.recorder()) record(*recorder, fabric, event);
     if (event.train.multicast) return replicate(fabric, event);
     if (event.train.merge && of_node_) {
         return event.train.kind == Kind::meet ? meet(fabric, event) : merge(fabric, event);

@@ -16,6 +16,8 @@
 
 namespace moehub::sim {
 
+class Recorder;
+
 class Switch {
   public:
     Switch(Fabric& fabric, SwitchId number);
@@ -31,6 +33,7 @@ class Switch {
     const NetworkSums* network_sums() const { return network_sums_.get(); }
 
   private:
+    void record(Recorder& recorder, const Fabric& fabric, const Event& event) const;
     void enter(Fabric& fabric, const Event& event);
     void replicate(Fabric& fabric, const Event& event);
     std::uint32_t lookup(const Fabric& fabric, const Train& train) const;

@@ -17,11 +17,11 @@ constexpr Bytes kCount = 4;  ///< bytes of a count of rows
 /// Rows to where they belong: at once, or by the rail of their target.
 class RailedAllToAll {
   public:
-    RailedAllToAll(MoeLayer& layer, const char* name)
+    RailedAllToAll(MoeLayer& layer, const char* name, KernelName kernel)
         : layer_(layer),
           pxn_(layer.system.pxn && layer.input.machine.nodes > 1),
-          direct_(layer, name, pxn_ ? of_a_node(layer) : all_together(layer)),
-          rails_(layer, name, of_a_rail(layer)) {}
+          direct_(layer, name, kernel, pxn_ ? of_a_node(layer) : all_together(layer)),
+          rails_(layer, name, kernel, of_a_rail(layer)) {}
 
     /// `target(row)` says where a row belongs; ends with `received`.
     template <class Target>
@@ -65,8 +65,8 @@ struct AllToAllLayer {
     explicit AllToAllLayer(MoeLayer& of)
         : layer(of),
           counts(of),
-          dispatch(of, "rows of a peer"),
-          combine(of, "results of a peer"),
+          dispatch(of, "rows of a peer", KernelName::dispatch),
+          combine(of, "results of a peer", KernelName::combine),
           targets(of) {}
 
     MoeLayer& layer;

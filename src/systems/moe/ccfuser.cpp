@@ -59,7 +59,8 @@ Process run_up(CcFuser& c, GpuId gpu, int expert, sim::CounterId done) {
     MoeLayer& layer = c.layer;
     sim::Endpoint& endpoint = layer.endpoint(gpu);
     const std::int64_t all = c.counts.rows(gpu, expert);
-    sim::RowGemm gemm(layer.card(gpu), layer.plan_up(all), sim::TileOrder::by_columns);
+    sim::RowGemm gemm(layer.card(gpu), layer.plan_up(all), KernelName::expert_up,
+                      sim::TileOrder::by_columns);
     const std::int64_t size = std::max(1u, gemm.block_rows());
     const std::int64_t blocks = (all + size - 1) / size;
     const sim::CounterId arrived = endpoint.add_counters(
@@ -89,7 +90,8 @@ Process first_kernel(CcFuser& c, GpuId gpu) {
     MoeLayer& layer = c.layer;
     const Communicating communicating(layer.card(gpu));
     const sim::CounterId done = layer.endpoint(gpu).add_counter("first GEMMs");
-    co_await run_for(layer.card(gpu), to_seconds(layer.card(gpu).gpu.kernels.grouped_start));
+    co_await run_for(layer.card(gpu), to_seconds(layer.card(gpu).gpu.kernels.grouped_start),
+                     KernelName::expert_up);
     const std::vector<int>& experts = layer.experts_of(gpu);
     for (const int expert : experts) {
         layer.endpoint(gpu).spawn("first GEMM", run_up(c, gpu, expert, done));
@@ -115,10 +117,12 @@ Process run_down(CcFuser& c, GpuId gpu, int expert, sim::CounterId done) {
     compute(layer, gpu, rows);
     const GemmPlan plan = layer.plan_down(all);
     const auto size = static_cast<std::size_t>(std::max<std::int64_t>(1, plan.tile_rows));
-    sim::RowGemm gemm(layer.card(gpu), plan, sim::TileOrder::by_rows, [&](std::uint32_t block) {
-        const std::size_t begin = block * size;
-        send_block(c, gpu, std::span(rows).subspan(begin, std::min(size, rows.size() - begin)));
-    });
+    sim::RowGemm gemm(
+        layer.card(gpu), plan, KernelName::expert_down, sim::TileOrder::by_rows,
+        [&](std::uint32_t block) {
+            const std::size_t begin = block * size;
+            send_block(c, gpu, std::span(rows).subspan(begin, std::min(size, rows.size() - begin)));
+        });
     gemm.start_all(all);
     co_await gemm.finish(all);
     layer.endpoint(gpu).increase(done);
@@ -128,7 +132,8 @@ Process second_kernel(CcFuser& c, GpuId gpu) {
     MoeLayer& layer = c.layer;
     const Communicating communicating(layer.card(gpu));
     const sim::CounterId done = layer.endpoint(gpu).add_counter("second GEMMs");
-    co_await run_for(layer.card(gpu), to_seconds(layer.card(gpu).gpu.kernels.grouped_start));
+    co_await run_for(layer.card(gpu), to_seconds(layer.card(gpu).gpu.kernels.grouped_start),
+                     KernelName::expert_down);
     const std::vector<int>& experts = layer.experts_of(gpu);
     for (const int expert : experts) {
         layer.endpoint(gpu).spawn("second GEMM", run_down(c, gpu, expert, done));

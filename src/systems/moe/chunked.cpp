@@ -101,7 +101,8 @@ Process ChunkedExchange::run(GpuId gpu, Lanes lanes, Bytes bytes) {
     sim::Card& card = layer_.card(gpu);
     const Communicating communicating(card);
     const int sms = std::min(2 * channels_, card.gpu.sms);
-    card.blocks.hold(sms);
+    const KernelName kernel = sums_ ? KernelName::combine : KernelName::dispatch;
+    card.blocks.hold(sms, kernel);
     for (std::size_t channel = 0; channel < lanes.size(); ++channel) {
         for (std::size_t peer = 0; peer < lanes[channel].size(); ++peer) {
             endpoint.spawn("sending warps",
@@ -110,7 +111,7 @@ Process ChunkedExchange::run(GpuId gpu, Lanes lanes, Bytes bytes) {
         endpoint.spawn("receiving SM", receive(gpu, channel, bytes));
     }
     co_await endpoint.until(done_, channels_ * (std::int64_t{layer_.gpus.count()} + 1));
-    card.blocks.release(sms);
+    card.blocks.release(sms, kernel);
 }
 
 std::vector<Rows> ChunkedExchange::received(GpuId gpu) {

@@ -83,7 +83,7 @@ Process gathered(Comet& c, GpuId gpu, GpuId from) {
 Process run_up(Comet& c, GpuId gpu, int expert, sim::CounterId done) {
     MoeLayer& layer = c.layer;
     const std::int64_t all = c.counts.rows(gpu, expert);
-    sim::RowGemm gemm(layer.card(gpu), layer.plan_up_on(all, tiled_for(c)),
+    sim::RowGemm gemm(layer.card(gpu), layer.plan_up_on(all, tiled_for(c)), KernelName::expert_up,
                       sim::TileOrder::by_columns);
     const auto started = [&](std::int64_t rows) {
         return static_cast<std::uint32_t>(rows == all ? (rows + gemm.block_rows() - 1) /
@@ -119,15 +119,15 @@ Process first_kernel(Comet& c, GpuId gpu) {
     MoeLayer& layer = c.layer;
     sim::Card& card = layer.card(gpu);
     const Communicating communicating(card);
-    co_await run_for(card, to_seconds(card.gpu.kernels.gemm_start));
-    card.blocks.hold(layer.system.communication_sms);
+    co_await run_for(card, to_seconds(card.gpu.kernels.gemm_start), KernelName::expert_up);
+    card.blocks.hold(layer.system.communication_sms, KernelName::dispatch);
     const sim::CounterId done = layer.endpoint(gpu).add_counter("first GEMMs");
     const std::vector<int>& experts = layer.experts_of(gpu);
     for (const int expert : experts) {
         layer.endpoint(gpu).spawn("first GEMM", run_up(c, gpu, expert, done));
     }
     co_await gather_tokens(c, gpu);
-    card.blocks.release(layer.system.communication_sms);
+    card.blocks.release(layer.system.communication_sms, KernelName::dispatch);
     co_await layer.endpoint(gpu).until(done, static_cast<std::int64_t>(experts.size()));
     layer.gpus.first_gemm_ended(gpu);
 }
@@ -135,7 +135,7 @@ Process first_kernel(Comet& c, GpuId gpu) {
 /// One expert's tiles of one chunk of columns.
 Process run_down(MoeLayer& layer, GpuId gpu, GemmPlan plan, sim::CounterId done) {
     plan.start = 0;
-    if (plan.tiles() > 0) co_await run_gemm(layer.card(gpu), plan);
+    if (plan.tiles() > 0) co_await run_gemm(layer.card(gpu), plan, KernelName::expert_down);
     layer.endpoint(gpu).increase(done);
 }
 
@@ -156,8 +156,8 @@ Process second_kernel(Comet& c, GpuId gpu) {
     sim::Card& card = layer.card(gpu);
     const std::vector<int>& experts = layer.experts_of(gpu);
     const auto chunks = static_cast<std::size_t>(layer.system.chunks);
-    co_await run_for(card, to_seconds(card.gpu.kernels.gemm_start));
-    card.blocks.hold(layer.system.communication_sms);
+    co_await run_for(card, to_seconds(card.gpu.kernels.gemm_start), KernelName::expert_down);
+    card.blocks.hold(layer.system.communication_sms, KernelName::combine);
     const Communicating communicating(card);
     const sim::CounterId done = endpoint.add_counters("chunks of second GEMMs", chunks);
     for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
@@ -183,7 +183,7 @@ Process second_kernel(Comet& c, GpuId gpu) {
         co_await c.combine.arrived(gpu, chunk, layer.gpus.count());
         take_back(layer, gpu, c.combine.take(gpu, chunk));
     }
-    card.blocks.release(layer.system.communication_sms);
+    card.blocks.release(layer.system.communication_sms, KernelName::combine);
 }
 
 Process run_layer(Comet& c, GpuId gpu) {

@@ -36,7 +36,8 @@ Process reorder_copies(MoeLayer& layer, GpuId gpu, const std::vector<Rows>& rece
     const double narrow = static_cast<double>(copies) * sent;
     const Traffic expand{.read = narrow, .written = wide};
     const Traffic sum{.read = static_cast<double>(rows * layer.row_bytes()), .written = narrow};
-    co_await run_stream(layer.card(gpu), out ? expand : sum);
+    co_await run_stream(layer.card(gpu), out ? expand : sum,
+                        out ? KernelName::reorder : KernelName::weighted_sum);
 }
 
 }  // namespace moehub::systems

@@ -51,7 +51,8 @@ Process notify(CopiesLayer<Ways>& d, GpuId gpu) {
     const Communicating communicating(layer.card(gpu));
     co_await layer.host(gpu).launch(2);  // the kernel that counts, the one that tells
     const double choices = static_cast<double>(layer.rows_of(gpu).size());
-    co_await run_stream(layer.card(gpu), {.read = 8 * choices, .written = choices});
+    co_await run_stream(layer.card(gpu), {.read = 8 * choices, .written = choices},
+                        KernelName::counts);
     for (std::uint32_t step = 1; step < layer.gpus.count(); ++step) {
         const auto peer = static_cast<GpuId>((gpu + step) % layer.gpus.count());
         d.counts.tell(gpu, peer, 0, d.ways.announcement(gpu, peer, d.lanes[gpu]),

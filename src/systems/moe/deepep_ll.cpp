@@ -151,7 +151,7 @@ Process dispatch(LowLatency& ll, GpuId gpu, Rows& received) {
     const Exchange& rates = card.gpu.exchange;
     const Communicating communicating(card);
     const Grid grid = grid_of(layer);
-    card.blocks.hold(grid.sms);
+    card.blocks.hold(grid.sms, KernelName::dispatch);
     const Ps begun = endpoint.now();
     co_await endpoint.delay(rates.dispatch_start + grid.experts * rates.dispatch_expert);
     const std::vector<Rows> rows = rows_by_peer(layer, gpu);
@@ -171,7 +171,7 @@ Process dispatch(LowLatency& ll, GpuId gpu, Rows& received) {
     co_await endpoint.delay(
         with_memory(card, endpoint, time_of(packed, rates.sum_store * grid.sms), moved));
     layer.gpus.dispatch_worked(sent - begun + endpoint.now() - came);
-    card.blocks.release(grid.sms);
+    card.blocks.release(grid.sms, KernelName::dispatch);
 }
 
 /// All SMs together send no faster than `scatter`, nor each than an SM does.
@@ -200,7 +200,7 @@ Process combine(LowLatency& ll, GpuId gpu, const std::vector<Rows>& results) {
     const Exchange& rates = card.gpu.exchange;
     const Communicating communicating(card);
     const Grid grid = grid_of(layer);
-    card.blocks.hold(grid.sms);
+    card.blocks.hold(grid.sms, KernelName::combine);
     const Ps begun = endpoint.now();
     co_await endpoint.delay(rates.combine_start + grid.experts * rates.combine_expert);
     co_await send_results(ll, gpu, results);
@@ -219,7 +219,7 @@ Process combine(LowLatency& ll, GpuId gpu, const std::vector<Rows>& results) {
     const Ps adding = time_of(static_cast<double>(most * layer.top_k()) * bytes, rates.sum_load);
     co_await endpoint.delay(with_memory(card, endpoint, adding, moved));
     layer.gpus.combine_worked(sent - begun + endpoint.now() - came);
-    card.blocks.release(grid.sms);
+    card.blocks.release(grid.sms, KernelName::combine);
 }
 
 Process run_layer(LowLatency& ll, GpuId gpu) {

@@ -64,7 +64,7 @@ Process add_up(Basic& b, GpuId gpu) {
     const auto width = static_cast<double>(layer.combine_bytes());
     const Traffic traffic{static_cast<double>(rows) * width,
                           static_cast<double>(b.rows.tokens_on(gpu)) * width, Access::narrow};
-    co_await run_stream(layer.card(gpu), traffic);
+    co_await run_stream(layer.card(gpu), traffic, KernelName::weighted_sum);
 }
 
 Process run_experts_here(Basic& b, GpuId gpu) {

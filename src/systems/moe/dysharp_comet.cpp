@@ -46,7 +46,7 @@ DysharpComet::DysharpComet(MoeLayer& of)
             const GemmPlan like = of.plan_up(of.tiling_rows(expert));
             gemms.push_back(std::make_unique<sim::RowGemm>(
                 of.card(gpu), of.plan_up_like(of.rows_on(of.rank_of(gpu), expert), like),
-                sim::TileOrder::by_columns));
+                KernelName::expert_up, sim::TileOrder::by_columns));
         }
         of.gpus.hub(gpu).listen(starters.emplace_back(
             rows, gpu, [&gemms](std::size_t expert) -> sim::RowGemm& { return *gemms[expert]; }));
@@ -74,7 +74,7 @@ Process first_kernel(DysharpComet& d, GpuId gpu) {
 
 Process run_down(MoeLayer& layer, GpuId gpu, GemmPlan plan, sim::CounterId done) {
     plan.start = 0;
-    if (plan.tiles() > 0) co_await run_gemm(layer.card(gpu), plan);
+    if (plan.tiles() > 0) co_await run_gemm(layer.card(gpu), plan, KernelName::expert_down);
     layer.endpoint(gpu).increase(done);
 }
 

@@ -91,7 +91,7 @@ Process send_all(FasterMoe& f, GpuId gpu, Ps first_issued, std::vector<std::vect
         for (std::size_t expert = 0; expert < f.experts; ++expert) {
             issued += issue;
             co_await endpoint.delay(issued - endpoint.now());
-            f.layer.card(gpu).blocks.hold(sms);
+            f.layer.card(gpu).blocks.hold(sms, KernelName::dispatch);
             co_await endpoint.delay(f.layer.input.machine.collective.launch);
             for (const GpuId to : f.receivers(gpu, step)) {
                 Rows& some = rows[to][expert];
@@ -100,7 +100,7 @@ Process send_all(FasterMoe& f, GpuId gpu, Ps first_issued, std::vector<std::vect
             }
             co_await f.dispatch.arrived(gpu, f.channel(step, expert),
                                         static_cast<std::int64_t>(f.senders(gpu, step).size()));
-            f.layer.card(gpu).blocks.release(sms);
+            f.layer.card(gpu).blocks.release(sms, KernelName::dispatch);
         }
     }
     f.layer.gpus.dispatch_ended(gpu);
@@ -113,11 +113,11 @@ Process run_expert(FasterMoe& f, GpuId gpu, std::int64_t rows) {
     const GemmPlan up = layer.plan_up(rows);
     const GemmPlan down = layer.plan_down(rows);
     co_await host.launch(1);
-    if (up.tiles() > 0) co_await run_gemm(layer.card(gpu), up);
+    if (up.tiles() > 0) co_await run_gemm(layer.card(gpu), up, KernelName::expert_up);
     layer.gpus.first_gemm_ended(gpu);
     co_await run_activation(layer, gpu, rows);
     co_await host.launch(1);
-    if (down.tiles() > 0) co_await run_gemm(layer.card(gpu), down);
+    if (down.tiles() > 0) co_await run_gemm(layer.card(gpu), down, KernelName::expert_down);
 }
 
 /// The results of one (step, expert) go back to whom the rows came from.

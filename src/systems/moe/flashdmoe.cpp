@@ -65,18 +65,18 @@ FlashDmoe::FlashDmoe(MoeLayer& of)
             up.split = 1;
             Expert& expert = experts[gpu].emplace_back();
             expert.down = std::make_unique<sim::RowGemm>(
-                card, of.plan_down_like(rows, up), sim::TileOrder::by_rows,
+                card, of.plan_down_like(rows, up), KernelName::expert_down, sim::TileOrder::by_rows,
                 [this, gpu, &expert](std::uint32_t block) {
                     compute(layer, gpu, expert.blocks[block]);
                     send_home(gpu, expert.blocks[block]);
                     layer.endpoint(gpu).increase(down_done);
                 });
-            expert.up = std::make_unique<sim::RowGemm>(card, of.plan_up_like(rows, up),
-                                                       sim::TileOrder::by_columns,
-                                                       [this, gpu, &expert](std::uint32_t block) {
-                                                           layer.endpoint(gpu).increase(up_done);
-                                                           expert.down->start(block, 1);
-                                                       });
+            expert.up = std::make_unique<sim::RowGemm>(
+                card, of.plan_up_like(rows, up), KernelName::expert_up, sim::TileOrder::by_columns,
+                [this, gpu, &expert](std::uint32_t block) {
+                    layer.endpoint(gpu).increase(up_done);
+                    expert.down->start(block, 1);
+                });
         }
     }
 }
@@ -167,7 +167,7 @@ Process run_consumer(FlashDmoe& f, GpuId gpu) {
 Process run_layer(FlashDmoe& f, GpuId gpu) {
     MoeLayer& layer = f.layer;
     layer.endpoint(gpu).spawn("consumer", run_consumer(f, gpu));
-    layer.card(gpu).blocks.hold(layer.system.communication_sms);
+    layer.card(gpu).blocks.hold(layer.system.communication_sms, KernelName::dispatch);
     co_await layer.route(gpu);
     co_await quantise_tokens(layer, gpu);
     co_await layer.host(gpu).launch(1);
@@ -180,7 +180,7 @@ Process run_layer(FlashDmoe& f, GpuId gpu) {
     }
     take_back(layer, gpu, f.combine.take(gpu, 0));
     co_await layer.endpoint(gpu).delay(layer.input.machine.gpu.overheads.flag_round_trip);
-    layer.card(gpu).blocks.release(layer.system.communication_sms);
+    layer.card(gpu).blocks.release(layer.system.communication_sms, KernelName::dispatch);
     co_await layer.scale(gpu);
     co_await layer.run_shared(gpu);
     co_await layer.finish(gpu);

@@ -103,7 +103,7 @@ Process ForwardedExchange::combine(GpuId gpu, std::vector<Rows> results, Bytes b
     sim::Endpoint& endpoint = layer_.endpoint(gpu);
     const Communicating communicating(layer_.card(gpu));
     const std::int64_t before = endpoint.value(done_);
-    layer_.card(gpu).blocks.hold(sms_of(gpu));
+    layer_.card(gpu).blocks.hold(sms_of(gpu), KernelName::combine);
     std::int64_t processes = 0;
     for (std::size_t number = 0; number < results.size(); ++number) {
         std::vector<Rows> by_collector(per_node_);
@@ -128,7 +128,7 @@ Process ForwardedExchange::combine(GpuId gpu, std::vector<Rows> results, Bytes b
         processes += 2;
     }
     co_await endpoint.until(done_, before + processes);
-    layer_.card(gpu).blocks.release(sms_of(gpu));
+    layer_.card(gpu).blocks.release(sms_of(gpu), KernelName::combine);
 }
 
 std::vector<Rows> ForwardedExchange::combined(GpuId gpu) {

@@ -143,7 +143,7 @@ Process ForwardedExchange::receive(GpuId gpu, std::size_t number) {
 Process ForwardedExchange::dispatch(GpuId gpu, Lanes lanes, Bytes bytes) {
     sim::Endpoint& endpoint = layer_.endpoint(gpu);
     const Communicating communicating(layer_.card(gpu));
-    layer_.card(gpu).blocks.hold(sms_of(gpu));
+    layer_.card(gpu).blocks.hold(sms_of(gpu), KernelName::dispatch);
     for (std::size_t number = 0; number < lanes.size(); ++number) {
         endpoint.spawn("sending SM", send(gpu, number, std::move(lanes[number]), bytes));
         endpoint.spawn("chunks that have crossed", gather(gpu, number));
@@ -152,7 +152,7 @@ Process ForwardedExchange::dispatch(GpuId gpu, Lanes lanes, Bytes bytes) {
         endpoint.spawn("receiving SM", receive(gpu, number));
     }
     co_await endpoint.until(done_, channels_ * (3 + std::int64_t{sms_.lanes}));
-    layer_.card(gpu).blocks.release(sms_of(gpu));
+    layer_.card(gpu).blocks.release(sms_of(gpu), KernelName::dispatch);
 }
 
 std::vector<Rows> ForwardedExchange::dispatched(GpuId gpu) {

@@ -19,10 +19,10 @@ struct Hierarchical {
     explicit Hierarchical(MoeLayer& of)
         : layer(of),
           counts(of),
-          gather(of, "tokens of a rail", of_a_rail(of)),
-          dispatch(of, "rows of a node", of_a_node(of)),
-          combine(of, "results of a node", of_a_node(of)),
-          scatter(of, "sums of a rail", of_a_rail(of)),
+          gather(of, "tokens of a rail", KernelName::dispatch, of_a_rail(of)),
+          dispatch(of, "rows of a node", KernelName::dispatch, of_a_node(of)),
+          combine(of, "results of a node", KernelName::combine, of_a_node(of)),
+          scatter(of, "sums of a rail", KernelName::combine, of_a_rail(of)),
           targets(of) {}
 
     bool several_nodes() const { return layer.input.machine.nodes > 1; }
@@ -93,8 +93,10 @@ Process add_up(MoeLayer& layer, GpuId gpu, std::int64_t rows, std::int64_t sums)
     if (!layer.options.compute) co_return;
     co_await layer.host(gpu).launch(1);
     const auto width = static_cast<double>(layer.combine_bytes());
-    co_await run_stream(layer.card(gpu), {.read = static_cast<double>(rows) * width,
-                                          .written = static_cast<double>(sums) * width});
+    co_await run_stream(
+        layer.card(gpu),
+        {.read = static_cast<double>(rows) * width, .written = static_cast<double>(sums) * width},
+        KernelName::weighted_sum);
 }
 
 /// Results to the GPUs that passed their rows on, and what they add up to home.

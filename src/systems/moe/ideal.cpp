@@ -45,21 +45,21 @@ Process run_whole(Ideal& ideal, One one) {
     GemmPlan up = layer.plan_up_like(one.rows, layer.plan_up(expected));
     const GemmPlan down = layer.plan_down_like(one.rows, layer.plan_down(expected));
     up.start = 0;
-    co_await run_gemm(layer.card(one.gpu), up);
+    co_await run_gemm(layer.card(one.gpu), up, KernelName::expert_up);
     layer.gpus.first_gemm_ended(one.gpu);
     co_await run_activation(layer, one.gpu, one.rows);
-    co_await run_gemm(layer.card(one.gpu), down);
+    co_await run_gemm(layer.card(one.gpu), down, KernelName::expert_down);
 }
 
 Process run_by_columns(Ideal& ideal, One one) {
     MoeLayer& layer = ideal.layer;
     const std::int64_t expected = layer.tiling_rows(one.expert);
     sim::RowGemm up(layer.card(one.gpu), layer.plan_up_like(one.rows, layer.plan_up(expected)),
-                    sim::TileOrder::by_columns);
+                    KernelName::expert_up, sim::TileOrder::by_columns);
     const GemmPlan like =
         ideal.way == Way::by_rows ? layer.plan_down(one.rows) : layer.plan_down_and_send(expected);
     sim::RowGemm down(layer.card(one.gpu), layer.plan_down_like(one.rows, like),
-                      sim::TileOrder::by_rows);
+                      KernelName::expert_down, sim::TileOrder::by_rows);
     up.start_all(one.rows);
     co_await up.finish(one.rows);
     layer.gpus.first_gemm_ended(one.gpu);
@@ -82,8 +82,8 @@ Process run_by_blocks(Ideal& ideal, One one) {
     GemmPlan like = small ? small_block(one.rows) : layer.plan_up(layer.tiling_rows(one.expert));
     like.split = 1;
     sim::RowGemm down(layer.card(one.gpu), layer.plan_down_like(one.rows, like),
-                      sim::TileOrder::by_rows);
-    sim::RowGemm up(layer.card(one.gpu), layer.plan_up_like(one.rows, like),
+                      KernelName::expert_down, sim::TileOrder::by_rows);
+    sim::RowGemm up(layer.card(one.gpu), layer.plan_up_like(one.rows, like), KernelName::expert_up,
                     small ? sim::TileOrder::by_rows : sim::TileOrder::by_columns,
                     [&down](std::uint32_t block) { down.start(block, 1); });
     up.start_all(one.rows);

@@ -88,12 +88,13 @@ void add_expert(MegaMoe& m, GpuId gpu, int number) {
     expert.rows.resize(static_cast<std::size_t>(rows));
     sim::Card& card = layer.card(gpu);
     expert.down = std::make_unique<sim::RowGemm>(
-        card, shared_with_rest(layer, layer.plan_down_like(rows, like)), sim::TileOrder::by_rows,
+        card, shared_with_rest(layer, layer.plan_down_like(rows, like)), KernelName::expert_down,
+        sim::TileOrder::by_rows,
         [&m, gpu, index](std::uint32_t block) { send_back(m, gpu, index, block); });
     sim::RowGemm* const down = expert.down.get();
     expert.up = std::make_unique<sim::RowGemm>(
-        card, shared_with_rest(layer, layer.plan_up_like(rows, like)), sim::TileOrder::by_rows,
-        [down](std::uint32_t block) { down->start(block, 1); });
+        card, shared_with_rest(layer, layer.plan_up_like(rows, like)), KernelName::expert_up,
+        sim::TileOrder::by_rows, [down](std::uint32_t block) { down->start(block, 1); });
 }
 
 /// All tell all others how many rows they have for each expert, and wait for them.

@@ -23,9 +23,9 @@ struct MegatronTe {
         : layer(of),
           counts(of),
           shards(of),
-          dispatch(of, "rows of a peer", of_a_shard(of)),
-          probabilities(of, "gate weights of a peer", of_a_shard(of)),
-          combine(of, "results of a peer", of_a_shard(of)) {}
+          dispatch(of, "rows of a peer", KernelName::dispatch, of_a_shard(of)),
+          probabilities(of, "gate weights of a peer", KernelName::dispatch, of_a_shard(of)),
+          combine(of, "results of a peer", KernelName::combine, of_a_shard(of)) {}
 
     MoeLayer& layer;
     RowCounts counts;
@@ -121,7 +121,8 @@ Process run_layer(MegatronTe& m, GpuId gpu) {
     co_await combine(m, gpu, std::move(received));
     co_await host.launch(4);  // gate weights (select, multiply), zeros, sum over experts
     const auto width = static_cast<double>(layer.combine_bytes());
-    co_await run_for(layer.card(gpu), scatter_add_seconds(layer.card(gpu).gpu, rows, width));
+    co_await run_for(layer.card(gpu), scatter_add_seconds(layer.card(gpu).gpu, rows, width),
+                     KernelName::weighted_sum);
     layer.gpus.combine_ended(gpu);
     co_await finish_with_shared(layer, gpu);
 }

@@ -56,6 +56,8 @@ Process gather(Nvls& n, GpuId gpu) {
     const Communicating communicating(layer.card(gpu));
     co_await layer.host(gpu).launch(1);
     layer.gpus.dispatch_began(gpu);
+    const sim::Launched launched(layer.card(gpu), KernelName::dispatch);
+    for (const Row& row : layer.rows_of(gpu)) layer.note_step(row.token, row.choice, "stored", gpu);
     sim::Slice slice = own_tokens(layer, gpu, gathered_bytes(layer));
     slice.target.region = n.tokens;
     slice.target.numbers = layer.books.input(layer.first_token(gpu));
@@ -68,6 +70,7 @@ Process reduce(Nvls& n, GpuId gpu) {
     const Communicating communicating(layer.card(gpu));
     co_await layer.host(gpu).launch(1);
     layer.gpus.combine_began(gpu);
+    const sim::Launched launched(layer.card(gpu), KernelName::combine);
     sim::Slice slice = own_tokens(layer, gpu, layer.combine_bytes());
     slice.target.region = n.partials;
     slice.target.into = n.totals;
@@ -84,6 +87,7 @@ Rows wanted_rows(Nvls& n, GpuId gpu) {
         for (const Row& row : layer.rows_of(static_cast<GpuId>(home))) {
             if (row.rank != gpu || !memory.complete(row.token)) continue;
             rows.push_back({row.token, row.choice, row.expert, memory.numbers(row.token)});
+            layer.note_step(row.token, row.choice, "in memory", gpu);
         }
     }
     return rows;
@@ -121,7 +125,7 @@ Process run_experts_here(Nvls& n, GpuId gpu) {
         const auto width = static_cast<double>(layer.row_bytes());
         const Traffic sums{static_cast<double>(count) * width,
                            static_cast<double>(layer.input.routing.tokens) * width, Access::narrow};
-        co_await run_stream(layer.card(gpu), sums);
+        co_await run_stream(layer.card(gpu), sums, KernelName::weighted_sum);
     }
     add_results(n, gpu, rows);
     layer.experts_ended(gpu);
@@ -134,6 +138,8 @@ void take_sums(Nvls& n, GpuId gpu) {
         const std::uint32_t token = n.layer.first_token(gpu) + i;
         if (!sums.complete(token, n.layer.gpus.count())) continue;
         n.layer.books.returned_sum(token, sums.identity(token), sums.whole(), sums.numbers(token));
+        for (std::uint32_t choice = 0; choice < n.layer.top_k(); ++choice)
+            n.layer.note_returned(token, choice);
     }
 }
 

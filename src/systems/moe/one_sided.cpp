@@ -101,13 +101,13 @@ Process on_all_sms(OneSided& o, GpuId gpu, Work& work, bool putting) {
     MoeLayer& layer = o.layer;
     sim::Card& card = layer.card(gpu);
     const int used = static_cast<int>(work.size());
-    card.blocks.hold(used);
+    card.blocks.hold(used, putting ? KernelName::dispatch : KernelName::combine);
     for (std::vector<Group>& groups : work) {
         layer.endpoint(gpu).spawn("blocks of an SM",
                                   putting ? put_rows(o, gpu, groups) : get_results(o, gpu, groups));
     }
     co_await layer.endpoint(gpu).until(o.blocks, putting ? used : 2 * used);
-    card.blocks.release(used);
+    card.blocks.release(used, putting ? KernelName::dispatch : KernelName::combine);
 }
 
 /// Flags to all that get rows from this GPU, and from all of them.
@@ -127,11 +127,11 @@ Process dispatch(OneSided& o, GpuId gpu, Work& work) {
     sim::Card& card = o.layer.card(gpu);
     const Communicating communicating(card);
     co_await o.layer.endpoint(gpu).delay(o.layer.system.dispatch_start);
-    card.blocks.hold(static_cast<int>(o.relay_sms));
+    card.blocks.hold(static_cast<int>(o.relay_sms), KernelName::relay);
     spawn_relays(o, gpu);
     co_await on_all_sms(o, gpu, work, true);
     co_await pass_on_rest(o, gpu);
-    card.blocks.release(static_cast<int>(o.relay_sms));
+    card.blocks.release(static_cast<int>(o.relay_sms), KernelName::relay);
     co_await o.put.acknowledged(gpu, o.put.sent(gpu));
     co_await barrier(o, gpu, 0);
 }
@@ -141,11 +141,11 @@ Process combine(OneSided& o, GpuId gpu, Work& work) {
     const Communicating communicating(card);
     co_await o.layer.endpoint(gpu).delay(o.layer.system.combine_start);
     co_await barrier(o, gpu, 1);
-    card.blocks.hold(static_cast<int>(o.relay_sms));
+    card.blocks.hold(static_cast<int>(o.relay_sms), KernelName::relay);
     spawn_bringers(o, gpu);
     co_await on_all_sms(o, gpu, work, false);
     co_await o.layer.endpoint(gpu).until(o.relays, o.relay_sms);
-    card.blocks.release(static_cast<int>(o.relay_sms));
+    card.blocks.release(static_cast<int>(o.relay_sms), KernelName::relay);
     co_await add_sums(o, gpu);
 }
 
@@ -167,7 +167,7 @@ Process sum_copies(MoeLayer& layer, GpuId gpu, std::int64_t rows, std::int64_t c
     const auto width = static_cast<double>(layer.combine_bytes());
     const Traffic sum{.read = static_cast<double>(rows) * width,
                       .written = static_cast<double>(copies) * width};
-    co_await run_stream(layer.card(gpu), sum);
+    co_await run_stream(layer.card(gpu), sum, KernelName::weighted_sum);
 }
 
 Process run_layer(OneSided& o, GpuId gpu) {

@@ -117,7 +117,8 @@ Process add_sums(OneSided& o, GpuId gpu) {
     }
     const double bytes = static_cast<double>(rows) * static_cast<double>(o.layer.combine_bytes());
     const Traffic traffic{.read = 2 * bytes, .written = bytes};
-    co_await run_stream_blocks(o.layer.card(gpu), traffic, sim::Priority::normal);
+    co_await run_stream_blocks(o.layer.card(gpu), traffic, KernelName::weighted_sum,
+                               sim::Priority::normal);
 }
 
 }  // namespace moehub::systems

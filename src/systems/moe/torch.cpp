@@ -34,11 +34,11 @@ void price_operators(MoeLayer& layer, GpuId gpu) {
 
 Process run_kernel(sim::Card& card, const TorchOperator& op) {
     if (const auto* gemm = std::get_if<GemmPlan>(&op.kernel)) {
-        co_await run_gemm(card, *gemm);
+        co_await run_gemm(card, *gemm, op.name);
     } else if (const auto* traffic = std::get_if<Traffic>(&op.kernel)) {
-        co_await run_stream(card, *traffic);
+        co_await run_stream(card, *traffic, op.name);
     } else {
-        co_await run_for(card, std::get<double>(op.kernel));
+        co_await run_for(card, std::get<double>(op.kernel), op.name);
     }
 }
 

@@ -83,11 +83,12 @@ Process exchange_chunks(Tutel& t, GpuId gpu, Mail& mail, std::vector<std::vector
     MoeLayer& layer = t.layer;
     sim::Endpoint& endpoint = layer.endpoint(gpu);
     const int sms = layer.system.communication_sms;
+    const KernelName kernel = back ? KernelName::combine : KernelName::dispatch;
     const Bytes row = back ? layer.combine_bytes() : layer.dispatch_bytes();
     for (std::size_t chunk = 0; chunk < t.chunks; ++chunk) {
         if (back) co_await endpoint.until(t.computed, static_cast<std::int64_t>(chunk) + 1);
         const Communicating communicating(layer.card(gpu));
-        layer.card(gpu).blocks.hold(sms);
+        layer.card(gpu).blocks.hold(sms, kernel);
         co_await endpoint.delay(layer.input.machine.collective.launch);
         const Bytes bytes = t.experts * t.rows_of(chunk) * row;
         for (std::uint32_t i = 0; i < layer.gpus.count(); ++i) {
@@ -95,7 +96,7 @@ Process exchange_chunks(Tutel& t, GpuId gpu, Mail& mail, std::vector<std::vector
             mail.send(gpu, peer, chunk, std::move(rows[chunk][peer]), bytes);
         }
         co_await mail.arrived(gpu, chunk, layer.gpus.count());
-        layer.card(gpu).blocks.release(sms);
+        layer.card(gpu).blocks.release(sms, kernel);
     }
 }
 

@@ -101,7 +101,7 @@ Process run_one_by_one(Shared& shared, GpuId gpu) {
         rows += layer.pieces.rows(piece);
     }
     const int addends = layer.has_first() && layer.others() > 0 ? 1 : 0;
-    co_await run_stream(layer.gpus.card(gpu), layer.norm_traffic(rows, addends));
+    co_await run_stream(layer.gpus.card(gpu), layer.norm_traffic(rows, addends), KernelName::norm);
     for (const std::uint32_t piece : own) shared.kernels.normalised(gpu, piece);
     co_await meet_all(shared, gpu);
     if (layer.has_second()) {

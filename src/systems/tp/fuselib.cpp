@@ -78,7 +78,7 @@ Process at_home(Shared& shared, GpuId gpu, std::uint32_t piece) {
     }
     co_await run_stream_blocks(layer.gpus.card(gpu),
                                layer.norm_traffic(layer.pieces.rows(piece), addends),
-                               sim::Priority::high);
+                               KernelName::norm, sim::Priority::high);
     layer.share(gpu, piece,
                 layer.has_first() ? TpLayer::Sum::others_in_totals : TpLayer::Sum::given, true);
     if (layer.has_second()) co_await send_to_all(shared, gpu, piece);

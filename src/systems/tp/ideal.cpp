@@ -23,8 +23,8 @@ struct Shared {
     TpLayer& layer;
 };
 
-Process run_whole(sim::Card& card, GemmPlan plan) {
-    co_await run_gemm(card, plan);
+Process run_whole(sim::Card& card, GemmPlan plan, KernelName kernel) {
+    co_await run_gemm(card, plan, kernel);
 }
 
 /// Both by row blocks, as systems run them that fuse them; the second takes over when the first is
@@ -54,8 +54,10 @@ Process program(Shared<way>& shared, GpuId gpu) {
     layer.come_by_themselves(gpu);
     const auto spawn = [&](bool first) {
         if (first ? !layer.has_first() : !layer.has_second()) return;
-        all.spawn("GEMM", run_whole(card, first ? layer.plan_first(gpu, card.gpu.sms)
-                                                : layer.plan_second(gpu, card.gpu.sms)));
+        all.spawn("GEMM", run_whole(card,
+                                    first ? layer.plan_first(gpu, card.gpu.sms)
+                                          : layer.plan_second(gpu, card.gpu.sms),
+                                    first ? KernelName::first_gemm : KernelName::second_gemm));
     };
     if (way == Way::divided || way == Way::together) {
         all.spawn("GEMMs", run_by_blocks(layer, gpu, way == Way::divided));
@@ -67,7 +69,8 @@ Process program(Shared<way>& shared, GpuId gpu) {
                 layer.read(gpu, piece);
     }
     const std::int64_t rows = share_of(layer.rows(), gpu, layer.gpus.count());
-    co_await run_stream_blocks(card, layer.norm_traffic(rows, 0), sim::Priority::normal);
+    co_await run_stream_blocks(card, layer.norm_traffic(rows, 0), KernelName::norm,
+                               sim::Priority::normal);
     co_await all.all();
     layer.finish(gpu);
 }

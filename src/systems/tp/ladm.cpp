@@ -51,8 +51,9 @@ Process norm_when_loaded(Shared& shared, GpuId gpu, std::uint32_t piece) {
     TpLayer& layer = shared.layer;
     const std::int64_t parts = shared.loads[gpu].parts(layer.piece_bytes(piece));
     co_await layer.gpus.endpoint(gpu).until(shared.summed + piece, layer.others() * parts);
-    co_await run_stream_blocks(
-        layer.gpus.card(gpu), layer.norm_traffic(layer.pieces.rows(piece), 0), sim::Priority::high);
+    co_await run_stream_blocks(layer.gpus.card(gpu),
+                               layer.norm_traffic(layer.pieces.rows(piece), 0), KernelName::norm,
+                               sim::Priority::high);
     layer.share(gpu, piece, TpLayer::Sum::others_in_totals, true);
 }
 
@@ -62,7 +63,7 @@ Process add_up(Shared& shared, GpuId gpu) {
     sim::Card& card = layer.gpus.card(gpu);
     const Communicating communicating(card);
     layer.gpus.combine_began(gpu);
-    co_await run_for(card, plan_stream(card.gpu, layer.norm_traffic(1, 0)).start);
+    co_await run_for(card, plan_stream(card.gpu, layer.norm_traffic(1, 0)).start, KernelName::norm);
     Several pieces(card.endpoint);
     for (const std::uint32_t piece : own_pieces(layer, gpu)) {
         pieces.spawn("piece at its home", norm_when_loaded(shared, gpu, piece));

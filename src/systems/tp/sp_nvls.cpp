@@ -21,14 +21,20 @@ Process program(Shared& shared, GpuId gpu) {
     const sim::Slice own = own_rows(layer, gpu);
     co_await layer.run_first(gpu);
     layer.gpus.combine_began(gpu);
-    if (layer.has_first()) co_await reduce_slice(shared.all, gpu, own_sums(layer, gpu));
+    if (layer.has_first()) {
+        const sim::Launched launched(layer.gpus.card(gpu), KernelName::reduce);
+        co_await reduce_slice(shared.all, gpu, own_sums(layer, gpu));
+    }
     layer.gpus.combine_ended(gpu);
-    co_await run_stream(layer.gpus.card(gpu), layer.norm_traffic(own.bytes / layer.row_bytes(), 0));
+    co_await run_stream(layer.gpus.card(gpu), layer.norm_traffic(own.bytes / layer.row_bytes(), 0),
+                        KernelName::norm);
     share_own(layer, gpu, layer.has_first() ? TpLayer::Sum::all_in_totals : TpLayer::Sum::given,
               true);
     layer.gpus.dispatch_began(gpu);
-    if (layer.has_second())
+    if (layer.has_second()) {
+        const sim::Launched launched(layer.gpus.card(gpu), KernelName::gather);
         co_await multicast_slice(shared.all, gpu, own_outputs(layer, gpu, layer.shared));
+    }
     layer.gpus.dispatch_ended(gpu);
     co_await layer.run_second(gpu);
     layer.finish(gpu);

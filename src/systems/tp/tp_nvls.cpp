@@ -21,11 +21,15 @@ Process program(Shared& shared, GpuId gpu) {
     TpLayer& layer = shared.layer;
     co_await layer.run_first(gpu);
     layer.gpus.combine_began(gpu);
-    co_await all_reduce_slice(shared.all, gpu, own_sums(layer, gpu),
-                              own_outputs(layer, gpu, layer.totals).target);
+    {
+        const sim::Launched launched(layer.gpus.card(gpu), KernelName::reduce);
+        co_await all_reduce_slice(shared.all, gpu, own_sums(layer, gpu),
+                                  own_outputs(layer, gpu, layer.totals).target);
+    }
     layer.gpus.combine_ended(gpu);
     share_own(layer, gpu, TpLayer::Sum::all_in_totals, false);
-    co_await run_stream(layer.gpus.card(gpu), layer.norm_traffic(layer.rows(), 0));
+    co_await run_stream(layer.gpus.card(gpu), layer.norm_traffic(layer.rows(), 0),
+                        KernelName::norm);
     co_await layer.run_second(gpu);
     layer.finish(gpu);
 }

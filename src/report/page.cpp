@@ -1,0 +1,162 @@
+#include "report/page.hpp"
+
+#include "report/escape.hpp"
+#include "report/page_charts.hpp"
+#include "report/page_parts.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace moehub {
+namespace {
+
+std::string cell(std::string_view tag, const Table::Column& column, const std::string& text) {
+    return fmt::format("<{}{}{}>{}</{}>", tag, tag == "th" ? " scope=\"col\"" : "",
+                       column.align == Table::Align::left ? " class=\"left\"" : "", escaped(text),
+                       tag);
+}
+
+std::string table_html(const PageTable& table) {
+    // Reachable by keyboard, as it may have to be scrolled.
+    std::string out = fmt::format(
+        "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\"><table>\n"
+        "<caption>{0}</caption>\n<thead><tr>",
+        escaped(table.caption));
+    for (const Table::Column& column : table.columns) out += cell("th", column, column.title);
+    out += "</tr></thead>\n<tbody>\n";
+    for (const auto& row : table.rows) {
+        out += "<tr>";
+        for (std::size_t i = 0; i < row.size(); ++i) out += cell("td", table.columns[i], row[i]);
+        out += "</tr>\n";
+    }
+    return out + "</tbody></table></div>\n";
+}
+
+/// What the script fills with the chart of that number.
+std::string figure_html(const Chart& chart, std::size_t number) {
+    return fmt::format(
+        "<figure>\n<figcaption>{}</figcaption>\n<div class=\"controls\"></div>\n"
+        "<div class=\"chart\" id=\"chart-{}\" role=\"img\" aria-label=\"{}\"></div>\n</figure>\n",
+        escaped(title_of(chart)), number, escaped(chart_words(chart)));
+}
+
+/// Inside <script>, where only "</" and "<!--" mean something.
+std::string script_text(std::string text) {
+    for (std::size_t at = 0; (at = text.find('<', at)) != std::string::npos; ++at)
+        text.replace(at, 1, "\\u003c");
+    return text;
+}
+
+/// As it is, line by line.
+std::string preformatted(std::string_view text, std::string_view attributes = "") {
+    std::string out = fmt::format("<pre{} tabindex=\"0\">", attributes);
+    while (!text.empty()) {
+        const std::size_t end = std::min(text.find('\n'), text.size());
+        out += escaped(text.substr(0, end)) + "\n";
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return out + "</pre>\n";
+}
+
+std::string folded(std::string_view summary, const std::string& html,
+                   std::string_view attributes = "") {
+    return fmt::format("<details{}>\n<summary>{}</summary>\n{}</details>\n", attributes,
+                       escaped(summary), html);
+}
+
+struct Body {
+    std::string html;
+    Json charts = Json::array();
+    std::size_t count = 0;
+
+    void add(const PageTable& table) { html += table_html(table); }
+    void add(const std::string& text) { html += preformatted(text); }
+    template <class Picture>
+    void add(const Picture& picture) {
+        const Chart chart = picture;
+        html += figure_html(chart, count++);
+        charts.push_back(chart_json(chart));
+    }
+};
+
+/// Texts for the terminal are cut into lines.
+std::string one_line(std::string text) {
+    while (text.ends_with('\n')) text.pop_back();
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    return text;
+}
+
+std::string paragraphs(const std::vector<std::string>& lines, std::string_view kind) {
+    std::string out;
+    for (const std::string& line : lines)
+        out += fmt::format("<p class=\"{}\">{}</p>\n", kind, escaped(one_line(line)));
+    return out;
+}
+
+void add_section(Body& body, const PageSection& section) {
+    body.html += fmt::format("<section>\n<h2>{}</h2>\n", escaped(section.heading));
+    if (!section.sentences.empty()) {
+        body.html += "<ul>\n";
+        for (const std::string& one : section.sentences)
+            body.html += fmt::format("<li>{}</li>\n", escaped(one));
+        body.html += "</ul>\n";
+    }
+    for (const PageBlock& block : section.blocks)
+        std::visit([&body](const auto& one) { body.add(one); }, block);
+    body.html += paragraphs(section.notes, "note") + "</section>\n";
+}
+
+/// How it was made: the command, what it was asked, and all it gave.
+std::string origin_html(const Page& page) {
+    std::string out = "<section>\n<h2>How this page was made</h2>\n";
+    if (!page.command.empty())
+        out += "<p>The command:</p>\n" + preformatted(page.command, " id=\"command\"");
+    for (const auto& [name, text] : page.configuration) out += folded(name, preformatted(text));
+    if (!page.document.empty())
+        out += folded("All numbers, as the command prints them with --json",
+                      "<p><button type=\"button\" id=\"save\">Save as report.json</button></p>\n"
+                      "<pre tabindex=\"0\"></pre>\n",
+                      " id=\"data\"");
+    return out +
+           folded("Charts by Apache ECharts, Apache License 2.0", preformatted(chart_licence())) +
+           "</section>\n";
+}
+
+}  // namespace
+
+std::vector<std::string> lines_of(std::string_view text) {
+    std::vector<std::string> lines;
+    while (!text.empty()) {
+        const std::size_t end = std::min(text.find('\n'), text.size());
+        if (end > 0) lines.emplace_back(text.substr(0, end));
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return lines;
+}
+
+std::string page_html(const Page& page) {
+    Body body;
+    for (const PageSection& section : page.sections) add_section(body, section);
+    const std::string title = escaped(page.title);
+    std::string out = fmt::format(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+        "<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n"
+        "<header>\n<h1>{}</h1>\n<button type=\"button\" id=\"theme\">Dark</button>\n</header>\n"
+        "<main>\n{}<noscript><p class=\"note\">Charts need scripts, which this browser does not "
+        "run; all tables are here.</p></noscript>\n",
+        title, page_style(), title, paragraphs(page.lead, "lead"));
+    out += body.html + origin_html(page) + "</main>\n";
+    out += "<script type=\"application/json\" id=\"charts\">" + script_text(body.charts.dump(-1)) +
+           "</script>\n";
+    out += "<script type=\"application/json\" id=\"document\">" + script_text(page.document) +
+           "</script>\n";
+    if (body.count > 0)
+        out += fmt::format("<script type=\"application/gzip\" id=\"library\">{}</script>\n",
+                           chart_library());
+    out += fmt::format("<script>{}</script>\n", page_script());
+    return out + "</body>\n</html>\n";
+}
+
+}  // namespace moehub

@@ -1,0 +1,180 @@
+#include "report/perfetto.hpp"
+
+#include "base/json.hpp"
+#include "report/perfetto_counters.hpp"
+#include "report/perfetto_writer.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+namespace moehub {
+namespace {
+
+constexpr int kFirstRow = 100;  ///< thread of the first followed row; kernels' come before
+
+/// One layer's part of the file.
+class LayerTrace {
+  public:
+    LayerTrace(TraceWriter& out, const TracedLayer& layer, int first_process)
+        : out_(out), layer_(layer), result_(*layer.result), next_(first_process) {}
+
+    void write(const std::vector<TraceCounter>& counters, int joined_bins, std::int64_t first_flow);
+    int next_process() const { return next_; }
+
+  private:
+    int process(const std::string& where);
+    Ps within(Ps time) const { return std::clamp<Ps>(time, 0, result_.time); }
+    void write_counter(const TraceCounter& counter);
+    void write_kernels();
+    struct Slice {
+        Track track;
+        std::string name;
+        Ps begin = 0;
+        Ps end = 0;
+    };
+    std::vector<Slice> slices_of(const RowPath& row, int thread);
+    void write_row(const RowPath& row, int thread, std::int64_t flow);
+
+    TraceWriter& out_;
+    const TracedLayer& layer_;
+    const LayerResult& result_;
+    int next_;
+    std::map<std::string, int> processes_;
+};
+
+int LayerTrace::process(const std::string& where) {
+    const auto [found, added] = processes_.try_emplace(where, next_);
+    if (added) out_.name_process(next_++, fmt::format("{} · {}", layer_.name, where));
+    return found->second;
+}
+
+void LayerTrace::write_counter(const TraceCounter& counter) {
+    const int of = process(counter.where);
+    Ps at = 0;
+    double last = -1;
+    for (const double value : counter.values) {
+        if (at >= result_.time) break;
+        if (value != last) out_.counter(of, counter.name, at, value);
+        last = value;
+        at += counter.bin;
+    }
+    if (last != 0) out_.counter(of, counter.name, within(at), 0);
+}
+
+void LayerTrace::write_kernels() {
+    std::map<std::pair<int, int>, bool> named;
+    for (const KernelSpan& span : result_.timeline.spans) {
+        const Track track{process(fmt::format("gpu {}", span.gpu)), span.kernel + 1};
+        const std::string& name = result_.timeline.kernels[static_cast<std::size_t>(span.kernel)];
+        if (!named[{track.process, track.thread}]) out_.name_thread(track, name);
+        named[{track.process, track.thread}] = true;
+        out_.slice(track, name, within(span.begin), within(span.end));
+    }
+}
+
+/// A slice lasts until the next step at the same place; where the row leaves, a nanosecond. Steps
+/// of one nanosecond at one place are one slice.
+std::vector<LayerTrace::Slice> LayerTrace::slices_of(const RowPath& row, int thread) {
+    std::vector<Slice> slices;
+    for (const RowStep& step : row.steps) {
+        const Track track{process(step.where), thread};
+        const Ps at = within(step.at);
+        const bool same = !slices.empty() && slices.back().track.process == track.process;
+        if (same && at / kNs <= slices.back().begin / kNs) {
+            slices.back().name += ", " + step.what;
+            continue;
+        }
+        if (same) slices.back().end = at;
+        slices.push_back({track, step.what, at, at + kNs});
+    }
+    return slices;
+}
+
+void LayerTrace::write_row(const RowPath& row, int thread, std::int64_t flow) {
+    const std::vector<Slice> slices = slices_of(row, thread);
+    std::map<int, bool> named;
+    for (std::size_t i = 0; i < slices.size(); ++i) {
+        const Slice& slice = slices[i];
+        if (!named[slice.track.process])
+            out_.name_thread(slice.track,
+                             fmt::format("row: token {}, expert {}", row.token, row.expert));
+        named[slice.track.process] = true;
+        out_.slice(slice.track, slice.name, slice.begin, slice.end);
+        if (slices.size() < 2) continue;
+        using Flow = TraceWriter::Flow;
+        out_.flow(slice.track,
+                  i == 0                   ? Flow::start
+                  : i + 1 == slices.size() ? Flow::end
+                                           : Flow::step,
+                  flow, slice.begin);
+    }
+}
+
+void LayerTrace::write(const std::vector<TraceCounter>& counters, int joined_bins,
+                       std::int64_t first_flow) {
+    int gpus = 0;
+    for (const KernelSpan& span : result_.timeline.spans) gpus = std::max(gpus, span.gpu + 1);
+    for (int gpu = 0; gpu < gpus; ++gpu) process(fmt::format("gpu {}", gpu));
+    write_kernels();
+    for (const TraceCounter& counter : counters) write_counter(joined(counter, joined_bins));
+    int thread = kFirstRow;
+    for (const RowPath& row : result_.timeline.rows) write_row(row, thread++, first_flow++);
+}
+
+std::string other_data(const Trace& trace, const std::vector<TracedLayer>& layers) {
+    Json json;
+    json["made_by"] = "moehub";
+    json["rows"] = fmt::format("one of {} followed, {} in all", trace.every, trace.rows);
+    json["counters"] = fmt::format(
+        "means over bins of time, {} recorded bins in one; links of a GPU in a direction together",
+        trace.joined);
+    json["kernels"] = "of one name on one GPU joined where they overlap or nearly touch";
+    for (const TracedLayer& layer : layers)
+        json["layer_us"][layer.name] = to_us(layer.result->time);
+    return json.dump(-1);
+}
+
+}  // namespace
+
+Trace perfetto_trace(const std::vector<TracedLayer>& layers, std::int64_t most_events) {
+    Trace trace;
+    std::vector<std::vector<TraceCounter>> counters;
+    for (const TracedLayer& layer : layers) counters.push_back(counters_of(*layer.result));
+    for (;; trace.joined *= 2) {
+        std::int64_t events = 0;
+        std::size_t longest = 0;
+        for (std::size_t i = 0; i < layers.size(); ++i) {
+            for (const TraceCounter& counter : counters[i]) {
+                const TraceCounter some = joined(counter, trace.joined);
+                events += changes(some, layers[i].result->time);
+                longest = std::max(longest, some.values.size());
+            }
+        }
+        if (events <= most_events || longest <= 1) break;
+    }
+    TraceWriter out;
+    int process = 1;
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+        LayerTrace one(out, layers[i], process);
+        one.write(counters[i], trace.joined, trace.rows + 1);
+        process = one.next_process();
+        trace.rows += static_cast<std::int64_t>(layers[i].result->timeline.rows.size());
+        trace.every = std::max(trace.every, layers[i].result->timeline.every);
+    }
+    trace.events = out.events();
+    trace.json = std::move(out).finish(other_data(trace, layers));
+    return trace;
+}
+
+std::string trace_line(const Trace& trace) {
+    const std::string rows =
+        trace.rows == 0 ? "no row followed" : fmt::format("one row of {} followed", trace.every);
+    const std::string bins =
+        trace.joined > 1 ? fmt::format(", bins joined by {}", trace.joined) : "";
+    return fmt::format("trace: {}, {} events{}, {:.1f} MB\n", rows, trace.events, bins,
+                       static_cast<double>(trace.json.size()) / 1e6);
+}
+
+}  // namespace moehub

@@ -1,0 +1,62 @@
+/// Which kernels had how many of a GPU's SMs, and when each ran. Kept only where a timeline is
+/// asked for.
+#pragma once
+#include "sim/gpu/kernel_name.hpp"
+#include "sim/time_bins.hpp"
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+namespace moehub::sim {
+
+class KernelLog {
+  public:
+    static constexpr std::size_t kBins = 128;
+
+    /// A kernel is launched; the number returned is for `ran_until`, which may be called again and
+    /// again.
+    std::size_t launched(KernelName kernel, Ps now);
+    void ran_until(std::size_t launch, Ps now) { spans_[launch].end = now; }
+
+    /// SMs that run blocks, from now on so many more; given back to who waits for them.
+    void take(KernelName kernel, int sms, Ps now) { change(kernel, sms, now); }
+    void give(KernelName kernel, int sms, Ps now);
+    /// SMs that a kernel holds: those that are free at once, the others as blocks leave them.
+    void hold(KernelName kernel, int sms, int free, Ps now);
+    void release(KernelName kernel, int sms, Ps now);
+
+    struct Span {
+        KernelName kernel = KernelName::other;
+        Ps begin = 0;
+        Ps end = 0;
+    };
+    /// In the order of their beginning; of one kernel joined where they overlap or where no more
+    /// than `gap` lies between them.
+    std::vector<Span> spans(Ps gap) const;
+    /// SMs · ps in each bin.
+    const TimeBins<kBins>& sms(KernelName kernel) const { return of(kernel).time; }
+
+  private:
+    struct Use {
+        int sms = 0;
+        Ps since = 0;
+        TimeBins<kBins> time;
+        int held = 0;
+        std::size_t launch = 0;  ///< of who holds
+    };
+    struct Owed {  // to a kernel that holds SMs which still run blocks
+        KernelName kernel;
+        int sms;
+    };
+    Use& of(KernelName kernel) { return uses_[static_cast<std::size_t>(kernel)]; }
+    const Use& of(KernelName kernel) const { return uses_[static_cast<std::size_t>(kernel)]; }
+    void change(KernelName kernel, int sms, Ps now);
+    void freed(int sms, Ps now);
+
+    std::array<Use, kKernelNames> uses_;
+    std::vector<Owed> owed_;  ///< who asked first comes first
+    std::vector<Span> spans_;
+};
+
+}  // namespace moehub::sim

@@ -1,0 +1,87 @@
+#include "sim/recorder.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace moehub::sim {
+namespace {
+
+/// Of a run's time: spans of one kernel that lie closer are one, since nobody could see the gap.
+constexpr Ps kFinest = 4096;
+
+template <std::size_t kBins>
+TimeSeries series_of(const TimeBins<kBins>& bins, std::string where, std::string name, double per) {
+    TimeSeries series{std::move(where), std::move(name), bins.width(), {}};
+    for (const std::int64_t value : bins.bins())
+        series.values.push_back(static_cast<double>(value) / per);
+    while (!series.values.empty() && series.values.back() == 0) series.values.pop_back();
+    return series;
+}
+
+}  // namespace
+
+std::string name_of(const Topology& topology, ComponentId component) {
+    if (component < topology.gpus) return fmt::format("gpu {}", component);
+    const SwitchId number = component - topology.of_switch(0);
+    switch (topology.tier(number)) {
+        case Topology::Tier::node:
+            return fmt::format("switch {} of node {}", number % topology.planes,
+                               number / topology.planes);
+        case Topology::Tier::leaf:
+            return fmt::format("leaf {}", number - topology.leaf(0));
+        case Topology::Tier::spine:
+            break;
+    }
+    return fmt::format("spine {}", number - topology.spine(0));
+}
+
+Recorder::Recorder(const Topology& topology)
+    : topology_(topology),
+      kernels_(topology.gpus),
+      sent_(std::size_t{topology.gpus} * topology.gpus) {}
+
+Timeline Recorder::timeline(Ps end) const {
+    Timeline timeline;
+    add_kernels(timeline, end);
+    add_units(timeline);
+    timeline.sent = sent_;
+    add_rows(timeline);
+    return timeline;
+}
+
+void Recorder::add_kernels(Timeline& timeline, Ps end) const {
+    for (std::size_t i = 0; i < kKernelNames; ++i)
+        timeline.kernels.emplace_back(name_of(static_cast<KernelName>(i)));
+    for (std::uint32_t gpu = 0; gpu < topology_.gpus; ++gpu) {
+        for (const KernelLog::Span& span : kernels_[gpu].spans(end / kFinest))
+            timeline.spans.push_back(
+                {static_cast<int>(gpu), static_cast<int>(span.kernel), span.begin, span.end});
+        for (std::size_t i = 0; i < kKernelNames; ++i) {
+            const auto& bins = kernels_[gpu].sms(static_cast<KernelName>(i));
+            TimeSeries series = series_of(bins, name_of(topology_, topology_.gpu(gpu)),
+                                          timeline.kernels[i], static_cast<double>(bins.width()));
+            if (!series.values.empty()) timeline.sms.push_back(std::move(series));
+        }
+    }
+}
+
+void Recorder::add_units(Timeline& timeline) const {
+    for (const auto& [key, bins] : units_)
+        timeline.units.push_back(
+            series_of(bins, name_of(topology_, key.first), std::string(key.second), 1));
+}
+
+void Recorder::add_rows(Timeline& timeline) const {
+    timeline.every = std::max<std::int64_t>(1, rows.every());
+    for (const FollowedRow& row : rows.rows()) {
+        RowPath path{row.token, row.expert, row.from, row.to, {}};
+        for (const FollowedRow::Step& step : row.steps)
+            path.steps.push_back({step.what, name_of(topology_, step.where), step.at});
+        std::stable_sort(path.steps.begin(), path.steps.end(),
+                         [](const RowStep& a, const RowStep& b) { return a.at < b.at; });
+        timeline.rows.push_back(std::move(path));
+    }
+}
+
+}  // namespace moehub::sim
