@@ -105,6 +105,25 @@ TEST(Timeline, RecordingChangesNothingUnderAnySystem) {
     }
 }
 
+TEST(Timeline, RecordsBetweenNodesToo) {
+    for (const std::string& system : system_names()) {
+        Case one = recorded(Grain::row);
+        one.machine = small_cluster(2);
+        one.machine.gpu = load_gpu("h800-sxm");
+        one.model = small_model(16);
+        if (!one.allowed(system)) continue;
+        const LayerResult with = one.run(system);
+        one.options.timeline.record = false;
+        expect_same(with, one.run(system));
+        expect_sound(with, one.machine);
+        if (system.starts_with("ideal")) continue;
+        for (const RowPath& row : with.timeline.rows) {
+            EXPECT_TRUE(has_step(row, "computed")) << system << " token " << row.token;
+            EXPECT_TRUE(has_step(row, "returned")) << system << " token " << row.token;
+        }
+    }
+}
+
 TEST(Timeline, RecordingChangesNoSubLayer) {
     for (const SystemInfo& system : all_tp_systems()) {
         for (const Grain grain : kGrains) {
@@ -116,6 +135,8 @@ TEST(Timeline, RecordingChangesNoSubLayer) {
             const LayerResult with = one.run(system.name);
             expect_same(with, without);
             expect_sound(with, one.machine);
+            for (const RowPath& row : with.timeline.rows)
+                EXPECT_TRUE(has_step(row, "normalised") || has_step(row, "summed")) << system.name;
         }
     }
 }

@@ -43,9 +43,9 @@ struct RowStep {
 /// result back, as far as the system has these steps; in the order of time.
 struct RowPath {
     std::int64_t token = 0;
-    int expert = 0;
-    int from = 0;  ///< GPU of the token
-    int to = 0;    ///< GPU of the expert
+    int expert = 0;  ///< of a tensor-parallel sub-layer -1
+    int from = 0;    ///< GPU of the token; of a sub-layer, one that adds to the row and reads it
+    int to = 0;      ///< GPU of the expert; of a sub-layer, the row's home
     std::vector<RowStep> steps;
 };
 
@@ -63,7 +63,7 @@ struct Timeline {
     /// What a switch copies counts for each receiver; what it adds up or merges counts once, as
     /// sent by the GPU whose packet was the first of it.
     std::vector<Bytes> sent;
-    std::vector<RowPath> rows;  ///< those that were followed; of a tensor-parallel sub-layer none
+    std::vector<RowPath> rows;  ///< those that were followed
     std::int64_t every = 1;     ///< one row of so many was followed
 };
 

@@ -195,6 +195,14 @@ void MultimemLayer::note_step(GpuId gpu, std::uint32_t token, const char* what) 
             layer.note_step(token, choice, what, gpu);
 }
 
+void MultimemLayer::note_returned(std::uint32_t token, GpuId collector) {
+    if (layer.gpus.recorder() == nullptr) return;
+    const sim::Topology& topology = layer.gpus.fabric.topology();
+    for (std::uint32_t choice = 0; choice < layer.top_k(); ++choice)
+        if (topology.same_node(gpu_of_[index(token, choice)], collector))
+            layer.note_returned(token, choice);
+}
+
 /// What this GPU's own experts made is read and added by the SM that loads the rest.
 int MultimemLayer::load(GpuId gpu, const NodeToken& token, const Part& part,
                         sim::CounterId arrived) {

@@ -96,6 +96,8 @@ class MultimemLayer {
 
     /// For the timeline: a step of a token's rows that experts of the GPU's node compute.
     void note_step(GpuId gpu, std::uint32_t token, const char* what);
+    /// … that the GPU collected: they are home.
+    void note_returned(std::uint32_t token, GpuId collector);
 
     /// The sum of another node's results, from the GPU that collected them, has come to the token's
     /// home.

@@ -69,9 +69,7 @@ Relay::Homecoming Relay::take_home(GpuId home) {
             const auto bytes = static_cast<double>(rows_.layer.combine_bytes());
             rows_.layer.card(home).hbm.take(2 * bytes);
             rows_.add_crossed(home, row.token, one.from);
-            for (const CarriedRow& part :
-                 rows_.rows_by_node(row.token)[rows_.layer.gpus.fabric.topology().node(one.from)])
-                rows_.layer.note_returned(part.token, part.choice);
+            rows_.note_returned(row.token, one.from);
             ++came.sums;
         }
     }

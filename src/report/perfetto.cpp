@@ -13,6 +13,11 @@
 namespace moehub {
 namespace {
 
+std::string name_of_row(const RowPath& row) {
+    if (row.expert < 0) return fmt::format("row: token {}", row.token);
+    return fmt::format("row: token {}, expert {}", row.token, row.expert);
+}
+
 constexpr int kFirstRow = 100;  ///< thread of the first followed row; kernels' come before
 
 /// One layer's part of the file.
@@ -101,9 +106,7 @@ void LayerTrace::write_row(const RowPath& row, int thread, std::int64_t flow) {
     std::map<int, bool> named;
     for (std::size_t i = 0; i < slices.size(); ++i) {
         const Slice& slice = slices[i];
-        if (!named[slice.track.process])
-            out_.name_thread(slice.track,
-                             fmt::format("row: token {}, expert {}", row.token, row.expert));
+        if (!named[slice.track.process]) out_.name_thread(slice.track, name_of_row(row));
         named[slice.track.process] = true;
         out_.slice(slice.track, slice.name, slice.begin, slice.end);
         if (slices.size() < 2) continue;

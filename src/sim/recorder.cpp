@@ -75,7 +75,8 @@ void Recorder::add_units(Timeline& timeline) const {
 void Recorder::add_rows(Timeline& timeline) const {
     timeline.every = std::max<std::int64_t>(1, rows.every());
     for (const FollowedRow& row : rows.rows()) {
-        RowPath path{row.token, row.expert, row.from, row.to, {}};
+        const int expert = row.expert == FollowedRow::kNoExpert ? -1 : row.expert;
+        RowPath path{row.token, expert, row.from, row.to, {}};
         for (const FollowedRow::Step& step : row.steps)
             path.steps.push_back({step.what, name_of(topology_, step.where), step.at});
         std::stable_sort(path.steps.begin(), path.steps.end(),

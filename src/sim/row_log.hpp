@@ -21,6 +21,8 @@ struct FollowedRow {
         ComponentId where;
         Ps at;
     };
+    static constexpr std::uint16_t kNoExpert = 0xffff;
+
     std::uint32_t token = 0;
     std::uint16_t choice = 0;
     std::uint16_t expert = 0;

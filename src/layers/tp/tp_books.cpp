@@ -29,6 +29,7 @@ void TpLayer::made_partials(GpuId gpu, std::uint32_t piece) {
             numbers.any() ? numbers.partial(gpu, row) : std::vector<double>();
         sums.add_row(row, identity(gpu, row), data(made));
     }
+    note_step(gpu, piece, "partial sum made");
 }
 
 void TpLayer::absorb(GpuId gpu, std::uint32_t piece, GpuId from) {
@@ -89,6 +90,7 @@ void TpLayer::share(GpuId gpu, std::uint32_t piece, Sum sum, bool normalised) {
         }
         rows_of_home.add_row(row, shared_identity(row), data(made));
     }
+    if (home_here(gpu, piece)) note_step(gpu, piece, normalised ? "normalised" : "summed");
 }
 
 /// What a GPU has of a row that it reads; throws when that is not the row.
@@ -117,6 +119,32 @@ void TpLayer::read(GpuId gpu, std::uint32_t piece) {
             numbers.multiply(gpu, row, numbers.normalised(came).data());
         }
     }
+    note_step(gpu, piece, "read");
+}
+
+GpuId TpLayer::followed_from(std::uint32_t row) const {
+    const std::uint32_t home = pieces.home(pieces.piece_of(row));
+    return static_cast<GpuId>(others() == 0 ? home
+                                            : (home + 1 + row % (gpus.count() - 1)) % gpus.count());
+}
+
+void TpLayer::follow_rows(sim::RowLog& log) const {
+    const std::int64_t most = options.timeline.followed_rows;
+    if (most < 1) return;
+    log.follow((std::int64_t{rows()} - 1) / most + 1, 1);
+    for (std::uint32_t row = 0; row < rows(); ++row) {
+        if (!log.follows(row, 0)) continue;
+        const auto home = static_cast<GpuId>(pieces.home(pieces.piece_of(row)));
+        log.add({row, 0, sim::FollowedRow::kNoExpert, followed_from(row), home});
+    }
+}
+
+void TpLayer::note_step(GpuId gpu, std::uint32_t piece, const char* what) {
+    sim::Recorder* const recorder = gpus.recorder();
+    if (recorder == nullptr) return;
+    for (std::uint32_t row = pieces.begin(piece); row < pieces.end(piece); ++row)
+        if (gpu == followed_from(row) || home_here(gpu, piece))
+            recorder->rows.step(row, 0, {what, gpu, gpus.endpoint(gpu).now()});
 }
 
 void TpLayer::come_by_themselves(GpuId gpu) {

@@ -42,6 +42,7 @@ TpLayer::TpLayer(const TpJob& job, Homes homes)
       numbers(gpus.count(), job.input.tokens, options_of(job).numbers),
       read_(gpus.count(), std::vector<bool>(rows())) {
     for (std::uint32_t gpu = 0; gpu < gpus.count(); ++gpu) add_regions(static_cast<GpuId>(gpu));
+    if (sim::Recorder* recorder = gpus.recorder()) follow_rows(recorder->rows);
 }
 
 TpLayer::~TpLayer() = default;

@@ -119,6 +119,11 @@ class TpLayer {
     std::vector<double> summed(GpuId gpu, std::uint32_t row, Sum sum) const;
     const double* found(GpuId gpu, std::uint32_t row);
 
+    // For the timeline: some rows are followed from one GPU to their home and back.
+    GpuId followed_from(std::uint32_t row) const;
+    void follow_rows(sim::RowLog& log) const;
+    void note_step(GpuId gpu, std::uint32_t piece, const char* what);
+
     std::vector<std::vector<bool>> read_;  ///< [gpu][row]
     std::vector<bool> underway_;           ///< by GPU: begun
     bool normalised_ = true;               ///< what is shared

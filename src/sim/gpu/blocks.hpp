@@ -56,7 +56,7 @@ class BlockScheduler {
     double held_time() const { return held_time_; }
     /// Who has which SMs from now on; must outlive the run.
     void record(KernelLog& log) { log_ = &log; }
-    KernelLog* log() const { return log_; }  ///< null where nobody records
+    KernelLog* kernel_log() const { return log_; }  ///< null where nobody records
 
   private:
     /// A coroutine that runs one block after another; idle ones wait for the next.

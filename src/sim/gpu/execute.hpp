@@ -43,11 +43,12 @@ Process run_for(Card& card, double seconds, KernelName kernel = KernelName::othe
 class Launched {
   public:
     Launched(Card& card, KernelName kernel) : card_(card) {
-        if (KernelLog* log = card.blocks.log())
+        if (KernelLog* log = card.blocks.kernel_log())
             launch_ = log->launched(kernel, card.endpoint.now());
     }
     ~Launched() {
-        if (KernelLog* log = card_.blocks.log()) log->ran_until(launch_, card_.endpoint.now());
+        if (KernelLog* log = card_.blocks.kernel_log())
+            log->ran_until(launch_, card_.endpoint.now());
     }
     Launched(const Launched&) = delete;
 

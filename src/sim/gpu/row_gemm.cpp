@@ -39,7 +39,7 @@ void RowGemm::begin_with(std::uint32_t row_block) {
 
 void RowGemm::start(std::uint32_t first_block, std::uint32_t blocks) {
     const std::uint32_t end = first_block + blocks;
-    KernelLog* const log = card_.blocks.log();
+    KernelLog* const log = card_.blocks.kernel_log();
     if (log != nullptr && left_.empty()) launch_ = log->launched(kernel_, card_.endpoint.now());
     if (end > left_.size()) left_.resize(end);
     underway_ += blocks;
@@ -105,7 +105,7 @@ Process RowGemm::run(std::int64_t rows) {
 /// Parts of a split sum are final when the kernel that adds them has run, at the very end.
 void RowGemm::block_done(std::uint32_t row_block) {
     --running_;
-    if (KernelLog* log = card_.blocks.log()) log->ran_until(launch_, card_.endpoint.now());
+    if (KernelLog* log = card_.blocks.kernel_log()) log->ran_until(launch_, card_.endpoint.now());
     submit_next();
     if (--left_[row_block] > 0) return;
     --underway_;
