@@ -319,7 +319,8 @@ TEST_F(PlaceCli, EndsCtrlCWithTheBestSoFar) {
               " --gpus 8 --time-limit 300 --json --dense-layers 0 -o " + file("cut.json") +
               "; test $? -eq 124");
     EXPECT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_EQ(outcome.err, "moehub: this is the best found until the interruption\n"
+    EXPECT_EQ(outcome.err,
+              "moehub: this is the best found until the interruption\n"
               "moehub: interrupted; wrote " +
                   file("cut.json") + "\n");
     ASSERT_NE(outcome.out, "");

@@ -252,7 +252,8 @@ TEST(PlacementReport, IsTheCurrentLayoutWhatIsComparedWith) {
     const std::string text = placement_text(report, {});
     EXPECT_TRUE(has(text, "against current")) << text;
     EXPECT_TRUE(has(text, "moved")) << text;
-    EXPECT_EQ(Json::parse(placement_json(report).dump(2))["baselines"]["current"]["moved_experts"], 0);
+    EXPECT_EQ(Json::parse(placement_json(report).dump(2))["baselines"]["current"]["moved_experts"],
+              0);
 }
 
 TEST(PlacementReport, AreNodesShownWhereThereAreSome) {

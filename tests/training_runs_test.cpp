@@ -244,7 +244,8 @@ TEST(TrainingRuns, ARowIsComparedByTheFirstQuantityThatItGives) {
     EXPECT_NEAR(found.rows[1].predicted / found.rows[2].predicted, 9.894, 0.01);
     const auto json = nlohmann::json::parse(to_json(found));
     EXPECT_EQ(json["rows"][0]["columns"]["trainer"], "megatron-modelzoo");
-    EXPECT_NE(json["rows"][0]["columns"]["layout"].get<std::string>().find("tp=2"), std::string::npos);
+    EXPECT_NE(json["rows"][0]["columns"]["layout"].get<std::string>().find("tp=2"),
+              std::string::npos);
 }
 
 TEST(TrainingRuns, PublishedAndPredictedMeetOnOneScale) {

@@ -99,7 +99,7 @@ class WidthCli : public Cli {
 };
 
 TEST_F(WidthCli, LayersAndModelsFit) {
-    const std::string small = "--gpus 4 --tokens 256 ";
+    const std::string small = "--gpus 2 --tokens 64 ";
     expect_fits("compare " + small);
     expect_fits("compare --layer-type tp --sublayer all " + small);
     expect_fits("run " + small);
@@ -129,8 +129,8 @@ TEST_F(WidthCli, RecordedRoutingFits) {
     expect_fits("profile " + file);
     expect_fits("profile --layer 1 " + file);
     expect_fits("place --gpus 4 --time-limit 0.1 --profile " + file);
-    expect_fits("place --gpus 4 --time-limit 0.2 --pareto --profile " + file + " -o " +
-                this->file("a.json"));
+    expect_fits("place --gpus 4 --dense-layers 0 --time-limit 0.2 --pareto --profile " + file +
+                " -o " + this->file("a.json"));
 }
 
 TEST_F(WidthCli, ComparesInEightyColumns) {
