@@ -47,6 +47,7 @@ class Runner:
         self.pending = listed("pending.txt")
         self.results: dict[tuple[str, int], tuple[int, str]] = {}
         self.helps: dict[str, str] = {}
+        self.started: set[str] = set()
         self.lock = threading.Lock()
         self.seconds: list[tuple[float, str]] = []
 
@@ -135,7 +136,11 @@ class Runner:
             for piece in pieces)
 
     def start(self, command: Command, folder: Path) -> list[str]:
-        """Well when it goes on for a while, or ends well before."""
+        """Well when it goes on for a while, or ends well before; once for all pages."""
+        with self.lock:
+            if command.name in self.started:
+                return []
+            self.started.add(command.name)
         process = subprocess.Popen(
             ["bash", "-c", "exec " + command.text], cwd=folder, env=self.environment(folder, command.columns),
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
