@@ -103,7 +103,7 @@ function timelineOption(system, gpu, width) {
     grid.push({...side, top, height: panel.height});
     xAxis.push(clock(i === panels.length - 1));
     yAxis.push({type: "value", gridIndex: grid.length - 1, max: panel.most, min: 0,
-                splitNumber: 3, ...axisStyle(look),
+                splitNumber: 3, interval: panel.most ? panel.most / 2 : undefined, ...axisStyle(look),
                 axisLabel: {color: look.quiet, fontSize: 11, formatter: numberText}});
     series.push(...panelSeries(panel, grid.length - 1, system.end));
     top += panel.height + 34;
