@@ -35,6 +35,13 @@ function(moehub_compile target)
   endif()
 endfunction()
 
+# For those that Python's module is linked from, too. Hidden names cannot be replaced by another
+# library's, so what is position-independent is inlined and called as directly as what is not.
+function(moehub_position_independent target)
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON
+    CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+endfunction()
+
 # The headers that most files include; more may be named. Not nlohmann/json.hpp, whose cost is not
 # the reading, nor <filesystem>, whose std::quoted gets in the way of ours.
 function(moehub_precompile target)
@@ -57,4 +64,5 @@ macro(moehub_rooms target rooms)
   target_compile_features(${target} PRIVATE cxx_std_20)
   target_link_libraries(${target} PRIVATE fmt::fmt)
   moehub_compile(${target})
+  moehub_position_independent(${target})
 endmacro()

@@ -1,9 +1,12 @@
 # Debian packages moehub needs, and how to get them. Sourced by ./moehub and ./check.
 BUILD_PACKAGES=(g++ cmake ninja-build libfmt-dev libcli11-dev libtomlplusplus-dev
-  nlohmann-json3-dev libyaml-cpp-dev coinor-libcbc-dev libmetis-dev pkg-config)
+  nlohmann-json3-dev libyaml-cpp-dev coinor-libcbc-dev zlib1g-dev libmetis-dev libsqlite3-dev
+  pkg-config)
 # Any npm will do, Debian's or not.
 command -v npm >/dev/null || BUILD_PACKAGES+=(npm)
-CHECK_PACKAGES=(clang clang-format libclang-rt-14-dev llvm libgtest-dev librapidcheck-dev libbenchmark-dev
+CHECK_PACKAGES=(clang clang-format libclang-rt-14-dev llvm libgtest-dev librapidcheck-dev
+  libbenchmark-dev dpkg-dev file bsdextrautils mandoc openmpi-bin libopenmpi-dev
+  python3 python3-dev python3-numpy python3-pytest python3-matplotlib pybind11-dev mypy
   chromium chromium-driver python3-selenium)
 
 # Installs those of "$@" that are missing; as root directly, otherwise with sudo, said first.

@@ -135,7 +135,7 @@ TEST_F(CompareCli, SoftwareIsTheSameForAllWhereItIsAskedFor) {
 }
 
 TEST_F(CompareCli, GainHasEveryStepInJson) {
-    const json all = json_of("gain --models mixtral-8x7b " + kSmall);
+    const json all = json_of("gain --models mixtral-8x7b " + kSmall)["cases"];
     ASSERT_EQ(all.size(), 1u);
     EXPECT_EQ(all[0]["steps"].size(), 5u);
     EXPECT_EQ(all[0]["steps"][0]["system"], "megatron-te");

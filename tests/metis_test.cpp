@@ -227,7 +227,7 @@ TEST(Metis, sends_tokens_of_recorded_routing_to_fewer_gpus) {
     profile.experts = 64;
     profile.top_k = routing.top_k;
     profile.tokens = routing.tokens;
-    profile.chosen = routing.chosen;
+    profile.chosen = routing.chosen.copy();
     count(profile);
     const ExpertLayout layout = solve_metis(input_of(profile, 8), {}).layout;
     const double contiguous = gpus_per_token(profile, contiguous_layout({4, 64}, 8));

@@ -99,8 +99,10 @@ TEST_P(MultimemLayer, is_right_where_all_of_a_tokens_experts_are_on_one_gpu) {
     run_both(layer, everything_to_the_first(layer.model, layer.tokens));
     // Each token on a GPU of its own.
     Routing routing = make_routing({}, layer.model, layer.tokens);
-    for (std::size_t i = 0; i < routing.chosen.size(); ++i)
-        routing.chosen[i] = static_cast<std::uint16_t>((i / 4 * 7 % 4) * 4 + i % 4);
+    std::vector<std::uint16_t> chosen(routing.chosen.size());
+    for (std::size_t i = 0; i < chosen.size(); ++i)
+        chosen[i] = static_cast<std::uint16_t>((i / 4 * 7 % 4) * 4 + i % 4);
+    routing.chosen = std::move(chosen);
     run_both(layer, routing);
 }
 

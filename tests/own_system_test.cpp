@@ -183,11 +183,18 @@ TEST(HandMadeInput, that_cannot_be_is_refused) {
         f(input, system, options);
         EXPECT_THROW(simulate_layer(input, system, options), InputError);
     };
-    refused([](auto& in, auto&, auto&) { in.routing.chosen[0] = 99; });
-    refused([](auto& in, auto&, auto&) { in.routing.chosen[0] = in.routing.chosen[1]; });
-    refused([](auto& in, auto&, auto&) { in.routing.chosen.pop_back(); });
-    refused([](auto& in, auto&, auto&) { in.routing.weights.clear(); });
-    refused([](auto& in, auto&, auto&) { in.routing.weights[3] = -1; });
+    const auto with = [](auto& array, std::size_t i, auto value) {
+        auto values = array.copy();
+        values[i] = value;
+        array = std::move(values);
+    };
+    refused([&](auto& in, auto&, auto&) { with(in.routing.chosen, 0, std::uint16_t{99}); });
+    refused([&](auto& in, auto&, auto&) { with(in.routing.chosen, 0, in.routing.chosen[1]); });
+    refused([](auto& in, auto&, auto&) {
+        in.routing.chosen = in.routing.chosen.part(0, in.routing.chosen.size() - 1);
+    });
+    refused([](auto& in, auto&, auto&) { in.routing.weights = {}; });
+    refused([&](auto& in, auto&, auto&) { with(in.routing.weights, 3, -1.0f); });
     refused([](auto& in, auto&, auto&) { in.routing.tokens = 63; });
     refused([](auto& in, auto&, auto&) { in.routing.layers = 0; });
     refused([](auto& in, auto&, auto&) { in.model.hidden = 1 << 30; });

@@ -22,7 +22,7 @@ Profile profile_from(const Routing& routing) {
     profile.experts = routing.experts;
     profile.top_k = routing.top_k;
     profile.tokens = routing.tokens;
-    profile.chosen = routing.chosen;
+    profile.chosen = routing.chosen.copy();
     for (int layer = 0; layer < profile.layers; ++layer) profile.layer_numbers.push_back(layer);
     profile.model_layers = profile.layers;
     count_choices(profile);
@@ -44,11 +44,13 @@ struct Small {
         model.layers = 3;
         model.expert_ffn = 4096;
         Routing routing = make_routing({}, model, 2048, 3);
-        for (std::size_t i = 0; i < routing.chosen.size(); i += 2) {
+        std::vector<std::uint16_t> chosen = routing.chosen.copy();
+        for (std::size_t i = 0; i < chosen.size(); i += 2) {
             if (i % 8 == 6) continue;  // three tokens of four
-            routing.chosen[i] = 0;
-            routing.chosen[i + 1] = 1;
+            chosen[i] = 0;
+            chosen[i + 1] = 1;
         }
+        routing.chosen = std::move(chosen);
         profile = profile_from(routing);
         layouts = {{"contiguous", contiguous_layout({3, 8}, 4)},
                    {"round robin", round_robin_layout({3, 8}, 4)}};
@@ -76,9 +78,9 @@ TEST(PlacementEffect, IsALayerTheOneThatIsSimulatedAlone) {
     ASSERT_EQ(effect.layouts.size(), 2u);
     Routing second{8, 2, 1, 1024, {}, std::vector<float>(2048, 0.5f)};
     const auto first = small.profile.chosen.begin() + 2 * (2048 * 2) + 1024 * 2;
-    second.chosen.assign(first, first + 2048);
+    second.chosen = std::vector(first, first + 2048);
     Routing first_step = second;
-    first_step.chosen.assign(first - 2048, first);
+    first_step.chosen = std::vector(first - 2048, first);
     const Placement placement = placement_of(small.layouts[1].layout, 2);
     const auto time = [&](const Routing& routing) {
         return simulate_layer({small.machine, small.model, routing, placement}, "megatron-te", {})

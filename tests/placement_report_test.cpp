@@ -63,7 +63,7 @@ TEST(PlacementReport, IsTheEvaluationTheWeightedMean) {
     one.held_out = {topic_profile({}, 2), topic_profile({}, 3)};
     one.held_out[0].weight = 3;
     const PlacementReport report = one.report();
-    const Json json = Json::parse(placement_json(report));
+    const Json json = Json::parse(placement_json(report).dump(2));
     const double a = json["evaluated"][0]["gpus_per_token"];
     const double b = json["evaluated"][1]["gpus_per_token"];
     EXPECT_NE(a, b);
@@ -77,7 +77,7 @@ TEST(PlacementReport, AreKeysAlwaysTheSame) {
         Case one;
         if (kind == 1) forget_tokens(one.input.profiles[0]);
         if (kind == 2) one.input.profiles = {topic_profile({.layers = 1}, 1)};
-        const Json json = Json::parse(placement_json(one.report()));
+        const Json json = Json::parse(placement_json(one.report()).dump(2));
         std::vector<std::string> keys;
         for (const auto& [key, value] : json.items()) keys.push_back(key);
         for (const auto& [key, value] : json["evaluation"].items()) keys.push_back(key);
@@ -92,18 +92,18 @@ TEST(PlacementReport, IsWhatIsNotKnownNull) {
     Case counts;
     forget_tokens(counts.input.profiles[0]);
     const PlacementReport report = counts.report();
-    const Json json = Json::parse(placement_json(report));
+    const Json json = Json::parse(placement_json(report).dump(2));
     EXPECT_EQ(json["objective"], "load");
     EXPECT_GE(json["evaluation"]["load_max_over_mean"], 1);
     for (const auto* key : {"gpus_per_token", "off_gpu_transitions", "heaviest_pair",
                             "activated_max_over_mean", "moved_experts"})
         EXPECT_TRUE(json["evaluation"][key].is_null()) << key;
     EXPECT_TRUE(json["top_k"].is_null());
-    EXPECT_TRUE(has(placement_text(report, false), ", counts, placed by"));
+    EXPECT_TRUE(has(placement_text(report, {}), ", counts, placed by"));
 
     Case layer;
     layer.input.profiles = {topic_profile({.layers = 1}, 1)};
-    const Json single = Json::parse(placement_json(layer.report()));
+    const Json single = Json::parse(placement_json(layer.report()).dump(2));
     EXPECT_TRUE(single["evaluation"]["off_gpu_transitions"].is_null());
     EXPECT_GE(single["evaluation"]["gpus_per_token"], 1);
 }
@@ -111,7 +111,7 @@ TEST(PlacementReport, IsWhatIsNotKnownNull) {
 TEST(PlacementReport, AreGapsAboveBounds) {
     Case one;
     const PlacementReport report = one.report();
-    const Json json = Json::parse(placement_json(report));
+    const Json json = Json::parse(placement_json(report).dump(2));
     EXPECT_GE(json["gap"], 0);
     for (const auto& [key, bound] : json["bounds"].items()) {
         if (bound.is_null()) continue;
@@ -139,7 +139,7 @@ TEST(PlacementReport, DoPairsSumToOneAndLeaveWhatEvaluateSays) {
 TEST(PlacementReport, SaysWhereTheFiguresComeFrom) {
     Case alone;
     alone.input.profiles[0].name = "law.npy";
-    const std::string text = placement_text(alone.report(), false);
+    const std::string text = placement_text(alone.report(), {});
     EXPECT_TRUE(has(text, "--profile law.npy:0-0.5 --evaluate law.npy:0.5-1")) << text;
     EXPECT_TRUE(has(text, "On the profile, against contiguous: a token goes to")) << text;
     EXPECT_TRUE(has(text, "home GPU")) << text;
@@ -148,7 +148,7 @@ TEST(PlacementReport, SaysWhereTheFiguresComeFrom) {
 
     Case judged;
     judged.held_out = {topic_profile({}, 2)};
-    const std::string other = placement_text(judged.report(), false);
+    const std::string other = placement_text(judged.report(), {});
     EXPECT_TRUE(has(other, "topics, 400 tokens, held out\n")) << other;
     EXPECT_TRUE(has(other, "On held-out tokens, against contiguous")) << other;
     EXPECT_FALSE(has(other, ":0-0.5")) << other;
@@ -161,9 +161,9 @@ TEST(PlacementReport, WarnsWhenLoadDoesNotCarryOver) {
     const std::string warning = "The load does not carry over";
     const double training = report.training[0].found().load_max_over_mean;
     report.held_out[0].rows.back().evaluation.load_max_over_mean = training + 0.02;
-    EXPECT_FALSE(has(placement_text(report, false), warning));
+    EXPECT_FALSE(has(placement_text(report, {}), warning));
     report.held_out[0].rows.back().evaluation.load_max_over_mean = training + 0.04;
-    EXPECT_TRUE(has(placement_text(report, false), warning));
+    EXPECT_TRUE(has(placement_text(report, {}), warning));
 }
 
 TEST(PlacementReport, AdvisesOnlyWhatIsNotGivenYet) {
@@ -189,7 +189,7 @@ TEST(PlacementReport, AreTokensHeldBackOnlyWhereThereAreSome) {
     EXPECT_TRUE(has(advice(), "To hold tokens " + back)) << advice();
     report.training[0].tokens = 1;
     EXPECT_FALSE(has(advice(), "back")) << advice();
-    EXPECT_TRUE(has(placement_text(report, false), ", 1 token, placed by\n"));
+    EXPECT_TRUE(has(placement_text(report, {}), ", 1 token, placed by\n"));
     report.training[0].tokens = 0;
     EXPECT_FALSE(has(advice(), "back")) << advice();
     report.training[0].steps = 2;
@@ -217,7 +217,7 @@ TEST(PlacementReport, SaysWhatTheBoundIsWorth) {
     EXPECT_TRUE(has(says(2, 2), "no layout within the caps is below that: the optimum."));
     EXPECT_TRUE(has(says(2, 0), "no lower bound is known"));
     EXPECT_TRUE(has(says(0, 0), "nothing is below that: the optimum."));
-    const Json json = Json::parse(placement_json(report));
+    const Json json = Json::parse(placement_json(report).dump(2));
     EXPECT_EQ(json["bound"], 0);
     EXPECT_EQ(json["gap"], 0);
 
@@ -226,17 +226,17 @@ TEST(PlacementReport, SaysWhatTheBoundIsWorth) {
     const std::string broken = "The load cap 1.06 is broken: 2.00 in the worst layer.";
     EXPECT_EQ(placement_sentences(report)[3], broken);
     report.result.notes = {"the load cap 1.06 was not kept"};
-    EXPECT_FALSE(has(placement_text(report, false), broken));
+    EXPECT_FALSE(has(placement_text(report, {}), broken));
 }
 
 TEST(PlacementReport, SaysWhoCutItShort) {
     Case one;
     PlacementReport report = one.report();
     report.result.cut_short = true;
-    EXPECT_TRUE(has(placement_text(report, false), "cut short by the clock"));
+    EXPECT_TRUE(has(placement_text(report, {}), "cut short by the clock"));
     report.interrupted = true;
-    EXPECT_TRUE(has(placement_text(report, false), "The search was interrupted: "));
-    EXPECT_FALSE(has(placement_text(report, false), "clock"));
+    EXPECT_TRUE(has(placement_text(report, {}), "The search was interrupted: "));
+    EXPECT_FALSE(has(placement_text(report, {}), "clock"));
 }
 
 TEST(PlacementReport, IsTheCurrentLayoutWhatIsComparedWith) {
@@ -249,20 +249,20 @@ TEST(PlacementReport, IsTheCurrentLayoutWhatIsComparedWith) {
     EXPECT_EQ(rows[2].layout, "current");
     EXPECT_EQ(rows[2].evaluation.moved_experts, 0);
     EXPECT_LE(rows[3].evaluation.moved_experts, 4);
-    const std::string text = placement_text(report, false);
+    const std::string text = placement_text(report, {});
     EXPECT_TRUE(has(text, "against current")) << text;
     EXPECT_TRUE(has(text, "moved")) << text;
-    EXPECT_EQ(Json::parse(placement_json(report))["baselines"]["current"]["moved_experts"], 0);
+    EXPECT_EQ(Json::parse(placement_json(report).dump(2))["baselines"]["current"]["moved_experts"], 0);
 }
 
 TEST(PlacementReport, AreNodesShownWhereThereAreSome) {
     Case one;
     one.input.nodes = 2;
-    const std::string text = placement_text(one.report(), false);
+    const std::string text = placement_text(one.report(), {});
     EXPECT_TRUE(has(text, "4 GPUs in 2 nodes of dgx-h100")) << text;
     EXPECT_TRUE(has(text, "nodes/token")) << text;
     EXPECT_TRUE(has(text, "minimising gpus+4*nodes")) << text;
-    EXPECT_FALSE(has(placement_text(Case().report(), false), "nodes/token"));
+    EXPECT_FALSE(has(placement_text(Case().report(), {}), "nodes/token"));
 }
 
 TEST(PlacementReport, AreFrontAndEffectsShown) {
@@ -284,13 +284,13 @@ TEST(PlacementReport, AreFrontAndEffectsShown) {
     eplb.moe_layers = 120 * kUs;
     report.effect = PlacementEffect{4096, 2, {before, eplb, after}, {"a note"}};
     report.taken = "joint";
-    const std::string text = placement_text(report, false);
+    const std::string text = placement_text(report, {});
     EXPECT_TRUE(has(text, "--objective load --load-cap 1.1 --time-limit 0.5")) << text;
     EXPECT_TRUE(has(text, "2 steps of 4,096 tokens")) << text;
     EXPECT_TRUE(has(text, "all-to-all -25.0 % mean and -50.0 % tail")) << text;
     EXPECT_TRUE(has(text, "1.500 times as fast as eplb")) << text;
     EXPECT_TRUE(has(text, "a note")) << text;
-    const Json json = Json::parse(placement_json(report));
+    const Json json = Json::parse(placement_json(report).dump(2));
     EXPECT_EQ(json["pareto"][0]["objective"], "load");
     EXPECT_EQ(json["effects"]["layouts"][2]["all_to_all_us"]["p95"], 150);
     EXPECT_EQ(json["effects"]["layouts"][2]["speedup"], 1.25);
@@ -301,10 +301,10 @@ TEST(PlacementReport, AreNamesEscaped) {
     Case one;
     one.input.profiles[0].name = "bad\x1b[31m\nname\xff.npy";
     const PlacementReport report = one.report();
-    const std::string text = placement_text(report, false);
+    const std::string text = placement_text(report, {});
     EXPECT_FALSE(has(text, "\x1b"));
     EXPECT_FALSE(has(text, "\nname"));
-    EXPECT_TRUE(Json::accept(placement_json(report)));
+    EXPECT_TRUE(Json::accept(placement_json(report).dump(2)));
 }
 
 }  // namespace

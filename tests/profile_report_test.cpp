@@ -36,7 +36,7 @@ Profile drawn(const std::string& name, int experts, int layers, std::int64_t tok
     model.top_k = 2;
     Profile profile = sized(name, experts, layers, tokens);
     profile.chosen =
-        make_routing(parse_routing("zipf:0.8,transition:0.7"), model, tokens, layers).chosen;
+        make_routing(parse_routing("zipf:0.8,transition:0.7"), model, tokens, layers).chosen.copy();
     count_choices(profile);
     return profile;
 }
@@ -93,7 +93,7 @@ bool well_formed(const std::string& xml) {
 const std::string kNasty = "<script>&\"'\x1b[31m\n\xff\xEF\xBF\xBF.npy";
 
 TEST(ProfileText, DoesItTellTheLayersAndWhatTheyMean) {
-    const std::string text = profile_text(report_of({drawn("a.npy", 16, 4, 500)}), false);
+    const std::string text = profile_text(report_of({drawn("a.npy", 16, 4, 500)}), {});
     EXPECT_TRUE(text.starts_with("a.npy\n500 tokens, 4 layers of 16 experts, top-2\n")) << text;
     for (const auto* part :
          {"layer  busiest", "Load, layers × experts\n3 │", "\n6 │", "times the layer's mean",
@@ -101,11 +101,11 @@ TEST(ProfileText, DoesItTellTheLayersAndWhatTheyMean) {
         EXPECT_TRUE(has(text, part)) << part << "\n" << text;
     EXPECT_FALSE(has(text, "\x1b"));
     EXPECT_FALSE(has(text, "nan"));
-    EXPECT_TRUE(has(profile_text(report_of({drawn("a.npy", 16, 4, 500)}), true), "\x1b[48;5;"));
+    EXPECT_TRUE(has(profile_text(report_of({drawn("a.npy", 16, 4, 500)}), {.colour = true}), "\x1b[48;5;"));
 }
 
 TEST(ProfileText, IsItNarrowWhateverTheSize) {
-    const std::string text = profile_text(report_of({spread("a.npy", 300, 100, 50)}), false);
+    const std::string text = profile_text(report_of({spread("a.npy", 300, 100, 50)}), {});
     std::istringstream lines(text);
     int count = 0;
     for (std::string line; std::getline(lines, line); ++count)
@@ -123,7 +123,7 @@ TEST(ProfileText, CanOnlyWhatIsAboveTheBoundBeWon) {
 }
 
 TEST(ProfileText, IsOneLayerToldInDetail) {
-    const std::string text = profile_text(report_of({drawn("a.npy", 16, 4, 500)}, 1), false);
+    const std::string text = profile_text(report_of({drawn("a.npy", 16, 4, 500)}, 1), {});
     EXPECT_TRUE(has(text, "\nLayer 4\n1,000 rows of 500 tokens, 62.5 an expert\n")) << text;
     EXPECT_TRUE(has(text, "█"));
     EXPECT_TRUE(has(text, "over chance"));
@@ -132,7 +132,7 @@ TEST(ProfileText, IsOneLayerToldInDetail) {
 
 TEST(ProfileText, AreSeveralNumberedAndCompared) {
     const Profile a = drawn("a.npy", 16, 4, 500), b = drawn("b.npy", 16, 4, 400);
-    const std::string text = profile_text(report_of({a, b}), false);
+    const std::string text = profile_text(report_of({a, b}), {});
     for (const auto* part : {"1  a.npy\n", "2  b.npy\n", "Load that differs",
                              "- Profile 2: ", "- Profiles 1 and 2 differ in "})
         EXPECT_TRUE(has(text, part)) << part << "\n" << text;
@@ -141,7 +141,7 @@ TEST(ProfileText, AreSeveralNumberedAndCompared) {
 TEST(ProfileForms, IsAForeignNameHarmless) {
     const Profile one = drawn(kNasty, 8, 3, 60);
     const ProfileReport report = report_of({one, one}, 1);
-    const std::string text = profile_text(report, false);
+    const std::string text = profile_text(report, {});
     EXPECT_FALSE(has(text, "\x1b"));
     EXPECT_EQ(first_bad_utf8(text), text.size());
     const std::string html = page_html(profile_page(report)), svg = profile_svg(report);
@@ -153,7 +153,7 @@ TEST(ProfileForms, IsAForeignNameHarmless) {
         EXPECT_EQ(first_bad_utf8(page), page.size());
     }
     EXPECT_TRUE(well_formed(svg));
-    EXPECT_TRUE(nlohmann::json::accept(profile_json(report)));
+    EXPECT_TRUE(nlohmann::json::accept(profile_json(report).dump(2)));
 }
 
 TEST(ProfileForms, ArePicturesWholeOfEveryKind) {
@@ -180,7 +180,7 @@ TEST(ProfileForms, ArePicturesWholeOfEveryKind) {
 
 TEST(ProfileJson, IsEverythingThereInOrder) {
     const auto report = report_of({drawn("a.npy", 16, 4, 500)});
-    const auto json = nlohmann::ordered_json::parse(profile_json(report));
+    const auto json = nlohmann::ordered_json::parse(profile_json(report).dump(2));
     const auto& layer = json["profiles"][0]["layers"][1];
     std::vector<std::string> keys;
     for (const auto& item : layer.items()) keys.push_back(item.key());

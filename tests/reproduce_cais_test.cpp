@@ -271,7 +271,7 @@ TEST(CaisJson, HasWhatTellsCellsApart) {
     all.cells[0].part = "L3";
     all.cells[0].machine = "gb200-nvl72";
     all.cells[0].merge.deepest = 7;
-    const auto json = nlohmann::json::parse(reproduction_json(all))["cells"][0];
+    const auto json = nlohmann::json::parse(reproduction_json(all).dump(2))["cells"][0];
     EXPECT_EQ(json["work"], "sub-layer");
     EXPECT_EQ(json["part"], "L3");
     EXPECT_EQ(json["machine"], "gb200-nvl72");

@@ -221,9 +221,9 @@ TEST(MoeHubFigures, threads_get_the_same_reproduction) {
     options.quick = true;
     options.figure = "tokens";
     options.threads = 1;
-    const std::string one = reproduction_json(reproduce_moe_hub(options));
+    const std::string one = reproduction_json(reproduce_moe_hub(options)).dump(2);
     options.threads = 3;
-    EXPECT_EQ(reproduction_json(reproduce_moe_hub(options)), one);
+    EXPECT_EQ(reproduction_json(reproduce_moe_hub(options)).dump(2), one);
 }
 
 /// Digits that are not part of a name such as Qwen2 or GEMM-1.
@@ -310,7 +310,7 @@ TEST(ReproductionPage, SaysWhatEachReadingExplains) {
 }
 
 TEST(ReproductionJson, HasEveryReading) {
-    const auto json = nlohmann::json::parse(reproduction_json(read_in_two_ways()));
+    const auto json = nlohmann::json::parse(reproduction_json(read_in_two_ways()).dump(2));
     EXPECT_EQ(json["readings"][1]["changes"][0], "link.bandwidth=400 GB/s");
     EXPECT_EQ(json["numbers"][0]["otherwise"]["faster"]["ours"], 2.0);
     EXPECT_EQ(json["numbers"][1]["otherwise"]["faster"]["as_published"], true);
@@ -318,24 +318,24 @@ TEST(ReproductionJson, HasEveryReading) {
 }
 
 TEST(ReproductionText, ShowsEveryReading) {
-    const std::string text = reproduction_text(read_in_two_ways(), false);
+    const std::string text = reproduction_text(read_in_two_ways(), {});
     EXPECT_NE(text.find("faster  /paper"), std::string::npos);
     EXPECT_NE(text.find("faster: The wire is faster."), std::string::npos);
 }
 
 TEST(ReproductionText, HasTheSameAndSaysWhenItIsQuick) {
     Reproduction all = small_reproduction();
-    const std::string whole = reproduction_text(all, false);
+    const std::string whole = reproduction_text(all, {});
     EXPECT_NE(whole.find("Why they differ"), std::string::npos);
     EXPECT_NE(whole.find("✗ scaling: ahead"), std::string::npos);
     all.quick = true;
-    const std::string quick = reproduction_text(all, false);
+    const std::string quick = reproduction_text(all, {});
     EXPECT_NE(quick.find("not comparable"), std::string::npos);
     EXPECT_EQ(quick.find("Why they differ"), std::string::npos);
 }
 
 TEST(ReproductionJson, HasNumbersClaimsAndCells) {
-    const auto json = nlohmann::json::parse(reproduction_json(small_reproduction()));
+    const auto json = nlohmann::json::parse(reproduction_json(small_reproduction()).dump(2));
     EXPECT_EQ(json["paper"], "moe-hub");
     EXPECT_EQ(json["numbers"][0]["figure"], "layer");
     EXPECT_EQ(json["numbers"][0]["what"], "over comet");

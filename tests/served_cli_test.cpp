@@ -27,7 +27,7 @@ TEST_F(ServedCli, JsonHoldsTheSame) {
     const auto step = json["results"][1];
     double sum = 0;
     for (const auto& one : step["operators"])
-        sum += one["count"].get<double>() * one["us"].get<double>();
+        sum += one["count"].get<double>() * one["time_us"].get<double>();
     EXPECT_NEAR(sum, step["step_us"].get<double>(), 1e-3);
     EXPECT_NEAR(step["tokens_per_second_per_gpu"].get<double>(),
                 16e6 / step["tpot_us"].get<double>(), 1e-3);
@@ -39,7 +39,7 @@ TEST_F(ServedCli, TablesAndTheBatchThatFits) {
     const auto json = nlohmann::json::parse(table.out);
     ASSERT_EQ(json["points"].size(), 3u);
     EXPECT_TRUE(json["points"][1]["best"]);
-    EXPECT_NE(json["points"][2]["why_not"].get<std::string>().find("allowed: at most"),
+    EXPECT_NE(json["points"][2]["reason"].get<std::string>().find("allowed: at most"),
               std::string::npos);
     const auto found = moehub(kDecode + "--find batch --tpot 25ms --systems deepep-ll");
     EXPECT_EQ(found.code, 0) << found.err;

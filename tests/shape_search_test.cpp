@@ -306,7 +306,7 @@ TEST(ShapeReport, SaysWhereTheBaseStands) {
     ShapeSearchOptions options;
     options.total = {718e9, 35.9e9};
     options.active = {39e9, 3.9e9};
-    const std::string text = shape_text(found, options, pangus_run(), false);
+    const std::string text = shape_text(found, options, pangus_run(), {});
     for (const char* part :
          {"Shapes with 718 B ± 5 % parameters, 39 B ± 10 % active",
           "64 of 64 shapes of the axes are in the windows; 36 of them run and fit under 1 parallel "
@@ -316,7 +316,7 @@ TEST(ShapeReport, SaysWhereTheBaseStands) {
           "of 2048, 1 shared, is number 7 of 36, 1.000 of the best.",
           "    55     none\n", "\n   7      61 "})
         EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
-    const auto json = nlohmann::json::parse(shape_json(found, options, pangus_run()));
+    const auto json = nlohmann::json::parse(shape_json(found, options, pangus_run()).dump(2));
     EXPECT_EQ(json["best"].size(), 5u);
     EXPECT_EQ(json["best"][0]["layers"], 56);
     EXPECT_EQ(json["base_rank"], 7);

@@ -35,9 +35,10 @@ inline Machine small_gpus(int gpus = 4) {
 /// All tokens to the same experts: 0, 1, …
 inline Routing everything_to_the_first(const Model& model, std::int64_t tokens) {
     Routing routing = make_routing({}, model, tokens);
-    for (std::size_t i = 0; i < routing.chosen.size(); ++i) {
-        routing.chosen[i] = static_cast<std::uint16_t>(i % static_cast<std::size_t>(model.top_k));
-    }
+    std::vector<std::uint16_t> chosen(routing.chosen.size());
+    for (std::size_t i = 0; i < chosen.size(); ++i)
+        chosen[i] = static_cast<std::uint16_t>(i % static_cast<std::size_t>(model.top_k));
+    routing.chosen = std::move(chosen);
     return routing;
 }
 

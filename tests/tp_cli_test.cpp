@@ -103,9 +103,11 @@ TEST_F(TpCli, AreHalvesOfAttentionSimulatedOfModelsWithExperts) {
 
 TEST_F(TpCli, IsWhatIsLeftOutSaid) {
     const Outcome outcome = moehub("compare --machine single-switch" + kSmall);
-    expect_text(outcome, "Left out: ");
-    expect_text(outcome, "tp-nvls (asked for by name, it says why)");
-    expect_text(outcome, "ablations cais-base, cais-partial, cais-uncoordinated.\n");
+    expect_text(outcome, "Left out:\n");
+    expect_text(outcome, "- tp-nvls, sp-nvls, ");
+    expect_text(
+        outcome,
+        "- cais-base, cais-partial, cais-uncoordinated: an ablation; it runs when it is named\n");
     const json all = json_of("compare --machine single-switch" + kSmall);
     for (const json& one : all["results"]) EXPECT_NE(one["system"], "cais-base");
 }

@@ -190,11 +190,11 @@ TEST(Validate, IsTheJsonAsDocumented) {
     EXPECT_EQ(json["skipped"][0],
               (nlohmann::json{{"name", "fft"},
                               {"rows", 1},
-                              {"why", "no model of this operator, or not of this size"}}));
+                              {"reason", "no model of this operator, or not of this size"}}));
     const auto& row = json["rows"][0];
-    EXPECT_EQ(row["op"], "gemm");
-    EXPECT_EQ(row["k"], 4096);
-    EXPECT_TRUE(row["skew"].is_null());
+    EXPECT_EQ(row["columns"]["op"], "gemm");
+    EXPECT_EQ(row["columns"]["k"], 4096);
+    EXPECT_TRUE(row["columns"]["skew"].is_null());
     EXPECT_EQ(row["measured"], 10);
     EXPECT_TRUE(row["predicted"].is_number());
     EXPECT_TRUE(row["error"].is_number());

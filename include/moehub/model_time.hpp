@@ -19,6 +19,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace moehub {
@@ -36,7 +37,8 @@ struct ModelOptions {
     /// gradient of its first matrix is computed, as Megatron does; false: it waits for the
     /// sub-layer.
     bool overlap_gradients = false;
-    int threads = 0;  ///< systems simulated at a time; 0: as many as there are cores
+    std::string baseline;  ///< one of the systems; empty: as baseline_of() says
+    int threads = 0;       ///< systems simulated at a time; 0: as many as there are cores
     /// Called after each simulated layer with (layers done, layers in all), by one thread at a
     /// time. May be empty.
     std::function<void(std::size_t, std::size_t)> progress;
@@ -103,8 +105,8 @@ std::vector<ModelTime> simulate_dense_models(const DenseInput& input,
                                              const std::vector<SystemSpec>& systems,
                                              const ModelOptions& options = {});
 
-/// The system that others are measured against: megatron-te, or of dense models tp-nvls, where it
-/// ran, otherwise the slowest.
-const ModelTime& baseline_of(const std::vector<ModelTime>& times);
+/// The system that others are measured against: the named one of them, otherwise megatron-te, or of
+/// dense models tp-nvls, where it ran, otherwise the slowest.
+const ModelTime& baseline_of(const std::vector<ModelTime>& times, std::string_view named = {});
 
 }  // namespace moehub

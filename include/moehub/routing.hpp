@@ -2,6 +2,7 @@
 /// trace.
 #pragma once
 #include <moehub/model.hpp>
+#include <moehub/shared_array.hpp>
 
 #include <cstdint>
 #include <span>
@@ -15,8 +16,8 @@ struct Routing {
     int top_k = 0;
     int layers = 0;
     std::int64_t tokens = 0;
-    std::vector<std::uint16_t> chosen;  ///< [layer][token][choice], distinct within a token
-    std::vector<float> weights;         ///< as chosen; positive, a token's sum is 1
+    SharedArray<std::uint16_t> chosen;  ///< [layer][token][choice], distinct within a token
+    SharedArray<float> weights;         ///< as chosen; positive, a token's sum is 1
 
     std::span<const std::uint16_t> chosen_by(int layer, std::int64_t token) const {
         return {chosen.data() + at(layer, token), static_cast<std::size_t>(top_k)};
@@ -67,7 +68,8 @@ Routing make_routing(const RoutingSpec& spec, const Model& model, std::int64_t t
 /// expert twice for one token, a cut file, …).
 Routing read_routing(const std::string& path, int experts);
 
-/// One layer of it, and the first `tokens` tokens (repeated from the start where it has fewer).
+/// One layer of it, and the first `tokens` tokens, in the same memory; repeated from the start, in
+/// memory of its own, where it has fewer.
 Routing one_layer(const Routing& routing, int layer, std::int64_t tokens);
 
 }  // namespace moehub

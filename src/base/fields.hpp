@@ -5,6 +5,7 @@
 ///         return {{"sms", &gpu.sms, Kind::count, {1, 4096}, "streaming multiprocessors"}, …};
 ///     }
 #pragma once
+#include "base/json.hpp"
 #include "base/toml.hpp"
 
 #include <cstdint>
@@ -95,6 +96,7 @@ std::string print_value(Kind kind, double value);
 std::string print_toml(const Fields& fields);
 
 /// Nested objects; quantities are plain numbers in base units (ps, bytes, per second).
+Json json_of(const Fields& fields);
 std::string print_json(const Fields& fields);
 
 }  // namespace moehub

@@ -51,7 +51,7 @@ std::string print_toml(const Fields& fields) {
     return text;
 }
 
-std::string print_json(const Fields& fields) {
+Json json_of(const Fields& fields) {
     Json root = Json::object();
     for (const Field& field : fields) {
         Json* table = &root;
@@ -62,7 +62,11 @@ std::string print_json(const Fields& fields) {
         }
         (*table)[key] = json_value(field);
     }
-    return root.dump(2) + "\n";
+    return root;
+}
+
+std::string print_json(const Fields& fields) {
+    return json_of(fields).dump(2) + "\n";
 }
 
 }  // namespace moehub

@@ -81,9 +81,19 @@ Json& Json::operator[](std::string_view name) {
     return members.emplace_back(name, Json()).second;
 }
 
+void Json::put_first(std::string_view name, Json value) {
+    if (std::holds_alternative<std::nullptr_t>(value_)) value_ = Members{};
+    auto& members = std::get<Members>(value_);
+    members.emplace(members.begin(), name, std::move(value));
+}
+
 Json& Json::emplace_back() {
     if (std::holds_alternative<std::nullptr_t>(value_)) value_ = List{};
     return std::get<List>(value_).emplace_back();
+}
+
+Json& Json::back() {
+    return std::get<List>(value_).back();
 }
 
 std::string Json::dump(int indent) const {

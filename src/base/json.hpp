@@ -42,9 +42,19 @@ class Json {
 
     /// The member of that name, null when it is new. A null value becomes an object first.
     Json& operator[](std::string_view name);
+    /// Before all members that there are, none of that name among them.
+    void put_first(std::string_view name, Json value);
     /// A null value becomes a list first.
     void push_back(Json value) { emplace_back() = std::move(value); }
     Json& emplace_back();
+    Json& back();  ///< of a list that is not empty
+
+    /// Calls the visitor with what it holds: a std::nullptr_t, bool, double, std::int64_t,
+    /// std::uint64_t, std::string, std::vector<Json> or std::vector<Member>.
+    template <class Visitor>
+    decltype(auto) visit(Visitor&& visitor) const {
+        return std::visit(std::forward<Visitor>(visitor), value_);
+    }
 
     /// What is no UTF-8 is replaced by U+FFFD.
     std::string dump(int indent) const;

@@ -1,6 +1,7 @@
 #include "base/toml.hpp"
 
 #include "base/quantity.hpp"
+#include "base/toml_values.hpp"
 #include "base/utf8.hpp"
 
 #include <moehub/error.hpp>
@@ -92,31 +93,67 @@ Entry to_entry(std::string key, const toml::node& node) {
     return entry;
 }
 
-void flatten(const toml::table& table, const std::string& prefix, std::vector<Entry>& entries) {
+/// Calls take(path, node) for everything but tables that hold something.
+template <class Take>
+void flatten(const toml::table& table, const std::string& prefix, const Take& take) {
     for (const auto& [key, node] : table) {
         std::string path = prefix + std::string(key.str());
         const toml::table* inner = node.as_table();
         if (inner && !inner->empty())
-            flatten(*inner, path + ".", entries);
+            flatten(*inner, path + ".", take);
         else
-            entries.push_back(to_entry(std::move(path), node));
+            take(std::move(path), node);
     }
+}
+
+template <class Take>
+void parse(std::string_view text, const Origin& origin, const Take& take) {
+    constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+    if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+    check(text, origin);
+    try {
+        flatten(toml::parse(text), "", take);
+    } catch (const toml::parse_error& error) {
+        fail_at(origin, error.source().begin.line, printable(error.description()));
+    }
+}
+
+template <class Lined>
+void sort_by_line(std::vector<Lined>& entries) {
+    std::stable_sort(entries.begin(), entries.end(),
+                     [](const Lined& a, const Lined& b) { return a.line < b.line; });
 }
 
 }  // namespace
 
 std::vector<Entry> read_toml(std::string_view text, const Origin& origin) {
-    constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-    if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-    check(text, origin);
     std::vector<Entry> entries;
-    try {
-        flatten(toml::parse(text), "", entries);
-    } catch (const toml::parse_error& error) {
-        fail_at(origin, error.source().begin.line, printable(error.description()));
-    }
-    std::stable_sort(entries.begin(), entries.end(),
-                     [](const Entry& a, const Entry& b) { return a.line < b.line; });
+    parse(text, origin, [&](std::string path, const toml::node& node) {
+        entries.push_back(to_entry(std::move(path), node));
+    });
+    sort_by_line(entries);
+    return entries;
+}
+
+std::vector<ValuesEntry> read_toml_values(std::string_view text, const Origin& origin) {
+    std::vector<ValuesEntry> entries;
+    parse(text, origin, [&](const std::string& path, const toml::node& node) {
+        ValuesEntry made{path, {}, node.is_array(), static_cast<int>(node.source().begin.line)};
+        const auto take = [&](const toml::node& value) {
+            made.values.push_back(to_entry(path, value));
+            const Entry& entry = made.values.back();
+            if (entry.type == Entry::Type::other || entry.type == Entry::Type::table)
+                throw InputError(fmt::format(
+                    "{}expected text, a number, true or false, or a list of them, found {}",
+                    at(origin, entry), entry.text));
+        };
+        if (const toml::array* array = node.as_array())
+            for (const toml::node& value : *array) take(value);
+        else if (!node.is_table())
+            take(node);
+        entries.push_back(std::move(made));
+    });
+    sort_by_line(entries);
     return entries;
 }
 

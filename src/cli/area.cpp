@@ -1,7 +1,7 @@
 #include "cli/commands.hpp"
 #include "cli/output.hpp"
 #include "report/area_report.hpp"
-#include "report/table.hpp"
+#include "report/document.hpp"
 
 #include <moehub/presets.hpp>
 
@@ -24,13 +24,13 @@ struct Request {
 void execute(const Request& request) {
     const Machine machine = load_machine(request.machine, request.settings);
     const auto tables = area_of(machine);
-    if (request.json) return put(to_json(machine, tables), request.output);
+    if (request.json) return put(document_text("area", area_json(machine, tables)), request.output);
     const std::string head =
         fmt::format("tables of {}: {} GPUs, {} switches a node{}{}\n\n", request.machine,
                     machine.gpus(), machine.switches, request.settings.empty() ? "" : ", with ",
                     fmt::join(request.settings, ", "));
-    const bool colour = request.output.empty() && wants_colour(stdout);
-    put(head + area_text(tables, colour), request.output);
+    const TextStyle style = style_for(request.output);
+    put(fitted(head + area_text(tables, style), style.width), request.output);
 }
 
 }  // namespace

@@ -1,35 +1,13 @@
-/// Commands and their options as plain data: what is typed, where it goes, what help says of it.
+/// Commands as plain data: their names, options and what they run.
 /// command_line.cpp alone turns them into a parser.
 #pragma once
+#include "request/option.hpp"
+
 #include <functional>
-#include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 namespace moehub {
-
-/// Where a value goes, as typed: text, so that every mistake gets a message of ours. A string is
-/// what stands there already unless one is typed, and help shows it; a vector takes an option that
-/// is repeated; a bool is a flag.
-using Target =
-    std::variant<std::string*, std::optional<std::string>*, std::vector<std::string>*, bool*>;
-
-struct OptionRules {
-    bool required = false;
-    bool many = false;  ///< of a vector: several values may follow one mention
-    std::string needs = {};
-    std::vector<std::string> excludes = {};
-};
-
-struct Option {
-    std::string names;  ///< "-o,--output"; without dashes an argument known by its position
-    Target target;      ///< outlives the parsing
-    std::string doc;
-    std::string type = {};  ///< what help calls the value; flags have none
-    OptionRules rules = {};
-    std::string* command_line = nullptr;  ///< gets all that was typed, fit for a shell
-};
 
 struct Command {
     std::string name;

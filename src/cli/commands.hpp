@@ -5,6 +5,8 @@
 namespace moehub {
 
 Command compare_command();     ///< systems side by side on one layer
+Command sweep_command();       ///< many settings, seeds and systems, into a database
+Command merge_command();       ///< databases of parts of a sweep, joined
 Command run_command();         ///< one system on one layer, with what its units counted
 Command gain_command();        ///< where a system's lead comes from
 Command model_command();       ///< a whole model under several systems
@@ -19,5 +21,8 @@ Command validate_command();    ///< how far the model is from a file of measurem
 Command reproduce_command();   ///< a paper's published numbers beside the simulator's
 Command profile_command();     ///< what recorded routing is like
 Command place_command();       ///< experts on GPUs from recorded routing
+/// Both print what the program consists of, and refer to it.
+Command completion_command(const Program& program);  ///< for shells
+Command man_command(const Program& program);         ///< for man
 
 }  // namespace moehub

@@ -1,110 +1,87 @@
 #include "cli/commands.hpp"
-#include "cli/layer_arguments.hpp"
+#include "cli/html_output.hpp"
 #include "cli/output.hpp"
+#include "cli/sweep_arguments.hpp"
 #include "cli/tp_commands.hpp"
-#include "cli/values.hpp"
+#include "cli/trace.hpp"
 #include "report/comparison.hpp"
+#include "report/document.hpp"
 #include "report/layer_page.hpp"
 #include "report/progress.hpp"
-#include "report/table.hpp"
+#include "request/layer_arguments.hpp"
+#include "request/values.hpp"
+#include "study/usual_systems.hpp"
 
 #include <moehub/compare.hpp>
 #include <moehub/error.hpp>
-#include <moehub/presets.hpp>
 
-#include <algorithm>
 #include <memory>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace moehub {
 namespace {
 
 struct Request {
     LayerArguments layer;
+    SweepArguments sweep;
     std::optional<std::string> systems;
     std::optional<std::string> threads;
 };
 
-struct Usual {
-    std::vector<std::string> names;
-    std::string left_out;  ///< a sentence; empty: nothing
-};
-
-constexpr std::string_view kAblations[] = {
-    "mh-base", "mh-pkt", "mh-dep", "dysharp-basic", "dysharp-comet", "fusion-only", "steps-only"};
-
-constexpr std::string_view kSuperseded[] = {"deepep-single-qp", "deepep-ll-rdma"};
-
-/// Without a list: all systems that can run the layer, but for the proposals' ablations, what later
-/// versions replaced, and those that compute in FP8, which the others do not.
-Usual usual_systems(const LayerCase& layer) {
-    Usual usual;
-    std::vector<std::string> out;
-    const bool fp8 = layer.software.fp8.value_or(false);
-    for (const SystemInfo& system : all_systems()) {
-        const SystemSpec published = load_system(system.name);
-        const auto is_one_of = [&](const auto& names) {
-            return std::find(std::begin(names), std::end(names), system.name) != std::end(names);
-        };
-        if (is_one_of(kAblations) || is_one_of(kSuperseded)) continue;
-        if (published.overlap_passes) {
-            out.push_back(published.name + " (whole models: moehub model --training)");
-            continue;
-        }
-        if (published.once_per_node && layer.machine.nodes == 1) {
-            out.push_back(published.name + " (in one node as without -relay)");
-            continue;
-        }
-        if (published.narrow_experts() && !fp8) {
-            out.push_back(published.name + " (computes in FP8: --fp8)");
-            continue;
-        }
-        try {
-            check_layer(layer.input(), with_software(published, layer.software), layer.options);
-            usual.names.push_back(published.name);
-        } catch (const InputError&) {
-            out.push_back(published.name + " (asked for by name, it says why)");
-        }
-    }
-    out.push_back(fmt::format("earlier versions {}", fmt::join(kSuperseded, ", ")));
-    out.push_back(fmt::format("ablations {}", fmt::join(kAblations, ", ")));
-    usual.left_out = fmt::format("Left out: {}.\n", fmt::join(out, ", "));
-    return usual;
-}
-
-Comparison run(const LayerCase& layer, const std::vector<SystemSpec>& systems, int threads) {
+Comparison run(const LayerCase& layer, const std::vector<SystemSpec>& systems,
+               CompareOptions options) {
     Progress progress("simulating");
-    CompareOptions options;
     options.layer = layer.options;
-    options.threads = threads;
     options.progress = [&progress](std::size_t done, std::size_t total) {
         progress.update(done, total);
     };
     return compare_systems(layer.input(), systems, options);
 }
 
+/// As the sweep command with the same options.
+void sweep(const Request& request) {
+    SweepArguments arguments = request.sweep;
+    arguments.model.layer = request.layer;
+    arguments.systems = request.systems;
+    arguments.threads = request.threads;
+    if (wants_tp(request.layer)) arguments.kind = "tp";
+    run_sweep_command(arguments);
+}
+
 void execute(const Request& request) {
+    if (!request.sweep.sweep.empty()) return sweep(request);
     const LayerArguments& arguments = request.layer;
     require_writable(arguments.output);
     require_writable(arguments.html, arguments.output);
-    const int threads =
-        request.threads ? static_cast<int>(count_of("--threads", *request.threads, {1, 4096})) : 0;
-    if (wants_tp(arguments)) return compare_tp_command(arguments, request.systems, threads);
+    require_writable(arguments.trace.file);
+    CompareOptions options;
+    options.baseline = arguments.baseline;
+    if (request.threads)
+        options.threads = static_cast<int>(count_of("--threads", *request.threads, {1, 4096}));
+    if (wants_tp(arguments)) return compare_tp_command(arguments, request.systems, options.threads);
     if (request.systems) check_systems(listed(*request.systems));
     const LayerCase layer = load_layer(arguments);
-    const Usual usual =
-        request.systems ? Usual{listed(*request.systems), ""} : usual_systems(layer);
-    const Comparison comparison = run(layer, load_systems(arguments, usual.names), threads);
+    UsualSystems usual;
+    if (request.systems)
+        usual.names = listed(*request.systems);
+    else
+        usual = usual_systems(layer);
+    Comparison comparison = run(layer, load_systems(arguments, usual.names), options);
+    comparison.left_out = std::move(usual.left_out);
+    const auto document = [&] {
+        return document_text("compare", comparison_json(layer, comparison));
+    };
     if (arguments.html.asked())
-        put_page(arguments.html, comparison_page(layer, comparison), to_json(layer, comparison));
+        put_page(arguments.html, comparison_page(layer, comparison), document());
     put_trace(arguments.trace, traced(comparison));
-    const bool colour = arguments.output.empty() && wants_colour(stdout);
-    put(arguments.json ? to_json(layer, comparison)
-                       : head_text(layer) + "\n" + table_text(comparison, colour) + "\n" +
-                             bars_text(comparison) + "\n" + software_text(comparison) +
-                             usual.left_out + checks_text(comparison),
+    const TextStyle style = style_for(arguments.output);
+    put(arguments.json
+            ? document()
+            : fitted(head_text(layer) + "\n" + table_text(comparison, style) + "\n" +
+                         bars_text(comparison, style) + "\n" + software_text(comparison) +
+                         left_out_text(comparison.left_out) + checks_text(comparison),
+                     style.width),
         arguments.output);
 }
 
@@ -119,9 +96,11 @@ Command compare_command() {
          "A,B"}};
     add_layer_type_options(options, request->layer);
     add_layer_options(options, request->layer);
+    options.push_back(baseline_option(request->layer.baseline));
     add_pass_option(options, request->layer);
     add_software_options(options, request->layer);
     add_trace_options(options, request->layer.trace);
+    add_sweep_options(options, request->sweep, {.needs = "--sweep"});
     options.push_back({"--threads", &request->threads,
                        "systems simulated at a time, same result; without it as many as cores",
                        "N"});

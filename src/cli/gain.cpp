@@ -1,11 +1,11 @@
 #include "cli/commands.hpp"
-#include "cli/layer_arguments.hpp"
 #include "cli/output.hpp"
-#include "cli/values.hpp"
 #include "report/comparison.hpp"
+#include "report/document.hpp"
 #include "report/gain_report.hpp"
 #include "report/progress.hpp"
-#include "report/table.hpp"
+#include "request/layer_arguments.hpp"
+#include "request/values.hpp"
 
 #include <moehub/compare.hpp>
 #include <moehub/error.hpp>
@@ -61,12 +61,13 @@ void execute(const Request& request) {
     require_writable(request.layer.output);
     check_systems({request.system, request.baseline});
     const std::vector<GainCase> cases = explain(request);
-    const bool colour = request.layer.output.empty() && wants_colour(stdout);
+    const TextStyle style = style_for(request.layer.output);
     std::string heads;
     for (const GainCase& one : cases) heads += head_text(one.layer);
-    put(request.layer.json ? to_json(cases)
-                           : heads + "\n" + gain_text(cases, colour) + "\n" + gain_bars(cases) +
-                                 "\n" + std::string(kExplanation),
+    put(request.layer.json ? document_text("gain", gain_json(cases))
+                           : fitted(heads + "\n" + gain_text(cases, style) + "\n" +
+                                        gain_bars(cases, style) + "\n" + std::string(kExplanation),
+                                    style.width),
         request.layer.output);
 }
 
@@ -77,11 +78,10 @@ Command gain_command() {
     std::vector<Option> options{
         {"--models", &request->models, "names or TOML files with commas between", "A,B"},
         {"--system", &request->system, "whose lead is explained", "S"},
-        {"--over", &request->baseline, "over whom", "S"},
+        {"--baseline,--over", &request->baseline, "over whom", "S"},
         {"--machine", &request->layer.machine,
          "preset or TOML file (moehub list machines); without it dgx-h800", "M"},
         {"--gpus", &request->layer.gpus, "how many take part; without it all", "N"},
-        {"--tokens", &request->layer.tokens, "over all GPUs; without it 8192", "N"},
         {"--set", &request->layer.settings,
          "change a machine's, a model's or a system's value, as compare does; repeatable",
          "KEY=VALUE"},
@@ -94,6 +94,7 @@ Command gain_command() {
         {"--json", &request->layer.json, "print JSON; times in µs"},
         {"-o,--output", &request->layer.output, "write to this file instead", "FILE"},
     };
+    add_token_options(options, request->layer, "8192");
     return {
         "gain",
         "Where a system's lead comes from: host, activation, overlap, or the hardware",

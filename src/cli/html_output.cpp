@@ -2,22 +2,13 @@
 
 #include "base/utf8.hpp"
 #include "cli/output.hpp"
-#include "cli/profile_arguments.hpp"
+#include "request/profile_arguments.hpp"
 
 #include <moehub/error.hpp>
 
 #include <fmt/format.h>
 
 namespace moehub {
-
-void add_html_option(std::vector<Option>& options, HtmlOutput& html) {
-    options.push_back({"--html",
-                       &html.path,
-                       "write a page with charts and tables, too, for any browser",
-                       "FILE",
-                       {},
-                       &html.command});
-}
 
 void require_writable(const HtmlOutput& html, const std::string& output) {
     if (!html.asked()) return;

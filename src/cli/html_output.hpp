@@ -1,22 +1,11 @@
-/// `--html`: a report page beside what a command prints.
+/// Pages that `--html` asks for, written.
 #pragma once
-#include "cli/command.hpp"
 #include "report/page.hpp"
+#include "request/html_output.hpp"
 
-#include <optional>
 #include <string>
-#include <vector>
 
 namespace moehub {
-
-struct HtmlOutput {
-    std::optional<std::string> path;
-    std::string command;  ///< the whole line that was typed
-
-    bool asked() const { return path.has_value(); }
-};
-
-void add_html_option(std::vector<Option>& options, HtmlOutput& html);
 
 /// Before long work. Throws InputError when the page could not be written, or would replace the
 /// command's other output.

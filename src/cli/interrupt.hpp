@@ -1,14 +1,46 @@
-/// Ctrl-C while a search runs: the first asks it to end with the best so far, the second ends the
-/// program as usual.
+/// Ctrl-C: what it ends, and what is said then.
 #pragma once
 #include <csignal>
+#include <stdexcept>
 #include <stop_token>
+#include <string>
 #include <thread>
 
 namespace moehub {
 
-/// Watches from construction to destruction, one at a time; then Ctrl-C does again what it did
-/// before. Where SIGINT was ignored it stays so.
+inline constexpr int kInterruptedCode = 130;  ///< as shells count a program that SIGINT ended
+
+/// From here on Ctrl-C ends the program at once: the progress line goes, one line says what was
+/// written, the exit code is 130. Where SIGINT was ignored it stays so.
+void end_on_interrupt();
+
+/// "wrote a.json, b.html" or "nothing was written".
+std::string what_was_written();
+
+/// A file while it is written: Ctrl-C waits until it is whole, and names it from then on.
+class FileInWork {
+  public:
+    explicit FileInWork(std::string path);
+    ~FileInWork();
+    FileInWork(const FileInWork&) = delete;
+    FileInWork& operator=(const FileInWork&) = delete;
+
+    void is_written() { written_ = true; }
+
+  private:
+    std::string path_;
+    bool written_ = false;
+};
+
+/// Ends a command that came to its end although it was interrupted; main() says what was written.
+class Interrupted : public std::runtime_error {
+  public:
+    Interrupted() : std::runtime_error("interrupted; " + what_was_written()) {}
+};
+
+/// Watches from construction to destruction, one at a time: the first Ctrl-C asks what runs to end
+/// with the best so far, the second ends the program. Then Ctrl-C does again what it did before.
+/// Where SIGINT was ignored it stays so.
 class Interrupt {
   public:
     Interrupt();

@@ -1,6 +1,7 @@
 #include "base/json.hpp"
 #include "cli/commands.hpp"
 #include "cli/output.hpp"
+#include "report/document.hpp"
 #include "report/table.hpp"
 
 #include <moehub/tp_compare.hpp>
@@ -43,24 +44,24 @@ std::string shared_with(const std::vector<SystemInfo>& systems, const SystemInfo
     return first->name == one.name ? "" : first->name;
 }
 
-std::string table_of(const std::vector<SystemInfo>& systems, bool bold) {
-    Table table({{"system", Table::Align::left}, {"lines"}, {"", Table::Align::left}});
+std::string table_of(const std::vector<SystemInfo>& systems, const TextStyle& style) {
+    Table table({{"system", Table::Align::left}, {"lines"}, {"", Table::Align::text}});
     for (const SystemInfo& one : systems) {
         const std::string other = shared_with(systems, one);
         table.add({one.name, grouped(one.lines),
                    one.title + (other.empty() ? "" : fmt::format(" (program of {})", other))});
     }
-    return table.text(bold);
+    return table.text(style);
 }
 
-std::string programs_text(bool bold) {
+std::string programs_text(const TextStyle& style) {
     return "Lines of each system's program here: what its GPUs run, on top of what all share.\n"
            "Blank lines, comments and includes aside; moehub lines SYSTEM prints it.\n\n" +
-           table_of(all_systems(), bold) + "\nTensor-parallel sub-layers:\n\n" +
-           table_of(all_tp_systems(), bold);
+           table_of(all_systems(), style) + "\nTensor-parallel sub-layers:\n\n" +
+           table_of(all_tp_systems(), style);
 }
 
-std::string published_text(bool bold) {
+std::string published_text(const TextStyle& style) {
     Table table({{"published system", Table::Align::left},
                  {"scheduling: host"},
                  {"device"},
@@ -72,14 +73,14 @@ std::string published_text(bool bold) {
     return "What the MoE-Hub paper (arXiv 2605.05888) counted in real code bases. Another "
            "measure:\n"
            "compare systems within one table, not lines across the two.\n\n" +
-           table.text(bold) + fmt::format("MoE-Hub: {}\n", kPaperOnMoeHub);
+           table.text(style) + fmt::format("MoE-Hub: {}\n", kPaperOnMoeHub);
 }
 
 Json system_json(const SystemInfo& one) {
     return {{"system", one.name}, {"title", one.title}, {"lines", one.lines}};
 }
 
-std::string all_json() {
+Json all_json() {
     Json json;
     json["systems"] = Json::array();
     for (const SystemInfo& one : all_systems()) json["systems"].push_back(system_json(one));
@@ -93,7 +94,7 @@ std::string all_json() {
              {"communication",
               {{"host", one.communication_host}, {"device", one.communication_device}}}});
     json["paper_on_moe_hub"] = kPaperOnMoeHub;
-    return json.dump(2) + "\n";
+    return json;
 }
 
 /// Of a name that both kinds of layers have, the MoE layers' program.
@@ -106,15 +107,17 @@ std::string one_text(const std::string& name, bool json) {
     if (!json) return one->program;
     Json object = system_json(*one);
     object["program"] = one->program;
-    return object.dump(2) + "\n";
+    return document_text("lines", std::move(object));
 }
 
 void execute(const Request& request) {
-    const bool bold = wants_colour(stdout);
+    const TextStyle style = style_for("");
     if (!request.system.empty())
         put(one_text(request.system, request.json), "");
     else
-        put(request.json ? all_json() : programs_text(bold) + "\n" + published_text(bold), "");
+        put(request.json ? document_text("lines", all_json())
+                         : fitted(programs_text(style) + "\n" + published_text(style), style.width),
+            "");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "base/quantity.hpp"
 #include "cli/commands.hpp"
 #include "cli/output.hpp"
+#include "report/document.hpp"
 
 #include <moehub/error.hpp>
 #include <moehub/presets.hpp>
@@ -81,7 +82,7 @@ std::string list_text(const std::vector<std::string>& wanted) {
 }
 
 /// {"machines": [{"name", "title"}, …], …}
-std::string list_json(const std::vector<std::string>& wanted) {
+Json list_json(const std::vector<std::string>& wanted) {
     Json json;
     for (const Group& group : groups_of(wanted)) {
         json[group.key] = Json::array();
@@ -89,7 +90,7 @@ std::string list_json(const std::vector<std::string>& wanted) {
             json[group.key].push_back({{"name", name}, {"title", preset_title(group.kind, name)}});
         }
     }
-    return json.dump(2) + "\n";
+    return json;
 }
 
 struct Request {
@@ -104,7 +105,9 @@ void execute(const Request& request) {
         throw InputError(fmt::format("list: found {}, allowed: {}{}", moehub::quoted(kind),
                                      fmt::join(all, ", "), did_you_mean(kind, all)));
     const std::vector<std::string> wanted = kind.empty() ? all : std::vector<std::string>{kind};
-    put(request.json ? list_json(wanted) : list_text(wanted), "");
+    put(request.json ? document_text("list", list_json(wanted))
+                     : fitted(list_text(wanted), style_for("").width),
+        "");
 }
 
 }  // namespace
@@ -116,10 +119,13 @@ Command list_command() {
         "List the machines, models, GPUs, systems, serving engines, trainers and axes of shape "
         "searches there are",
         {
-            {"kind", &request->kind,
+            {"kind",
+             &request->kind,
              "machines, models, gpus, generations, systems, engines, trainers or shapes; without "
              "it all",
-             "KIND"},
+             "KIND",
+             {},
+             kinds()},
             {"--json", &request->json, "print JSON"},
         },
         "Example:\n  moehub list machines",

@@ -2,6 +2,7 @@
 
 #include "base/nearest.hpp"
 #include "base/quantity.hpp"
+#include "request/values.hpp"
 
 #include <algorithm>
 
@@ -22,8 +23,8 @@ std::vector<std::string> option_names(const Command* command) {
     if (command == nullptr) return {"--help", "--version"};
     std::vector<std::string> names{"--help"};
     for (const Option& option : command->options)
-        if (const auto dashes = option.names.find("--"); dashes != std::string::npos)
-            names.push_back(option.names.substr(dashes));
+        for (const std::string& name : listed(option.names))
+            if (name.starts_with("--")) names.push_back(name);
     return names;
 }
 

@@ -1,28 +1,14 @@
-#include "cli/model_arguments.hpp"
+#include "cli/html_output.hpp"
+#include "cli/model_commands.hpp"
 #include "cli/output.hpp"
-#include "cli/values.hpp"
+#include "report/document.hpp"
 #include "report/model_page.hpp"
 #include "report/model_report.hpp"
 #include "report/progress.hpp"
-#include "report/table.hpp"
-
-#include <moehub/tp_compare.hpp>
+#include "request/values.hpp"
 
 namespace moehub {
 namespace {
-
-constexpr const char* kUsualSystems = "ideal,tp-nvls,cais";
-
-void refuse_attention(const ModelArguments& arguments, const std::string& model) {
-    for (const auto& [option, typed] :
-         {std::pair("--attention-tp", arguments.attention_gpus.has_value()),
-          std::pair("--attention-system", arguments.attention_system.has_value())})
-        if (typed)
-            throw InputError(
-                fmt::format("{}: found with model {}, which is dense: all of it is under tensor "
-                            "parallelism, allowed: with experts",
-                            option, moehub::quoted(model)));
-}
 
 void run(DenseCase& model, const std::vector<SystemSpec>& systems) {
     Progress progress("simulating");
@@ -37,30 +23,20 @@ void run(DenseCase& model, const std::vector<SystemSpec>& systems) {
 }  // namespace
 
 void dense_model_command(const ModelArguments& arguments) {
-    DenseCase model;
-    model.layer = load_dense(arguments.layer);
-    refuse_attention(arguments, model.layer.model_name);
-    const std::vector<std::string> systems = listed(arguments.systems.value_or(kUsualSystems));
-    check_tp_systems(systems);
-    model.options = options_of(arguments);
-    if (arguments.overlap_gradients && !arguments.training)
-        throw InputError("--overlap-gradients: found without --training, allowed: with it");
-    model.options.overlap_gradients = arguments.overlap_gradients;
-    model.options.layer.grain = model.layer.options.grain;
-    model.options.layer.verify = model.layer.options.verify;
-    model.options.layer.timeline = model.layer.options.timeline;
-    if (model.options.training)
-        model.layer.parts.insert(model.layer.parts.end(), {SubLayer::l3, SubLayer::l4});
-    run(model, load_systems(arguments.layer, systems));
+    DenseCase model = load_dense_model(arguments);
+    run(model, load_dense_systems(arguments));
+    const auto document = [&] { return document_text("model", model_json(model)); };
     const HtmlOutput& html = arguments.layer.html;
-    if (html.asked()) put_page(html, model_page(model), to_json(model));
+    if (html.asked()) put_page(html, model_page(model), document());
     const std::string& output = arguments.layer.output;
-    const bool colour = output.empty() && wants_colour(stdout);
+    const TextStyle style = style_for(output);
     put(arguments.layer.json
-            ? to_json(model)
-            : head_text(model) + "\n" + parts_text(model.times, model.options.training, colour) +
-                  "\n" + table_text(model.times, colour) + "\n" + bars_text(model.times) + "\n" +
-                  checks_text(model),
+            ? document_text("model", model_json(model))
+            : fitted(head_text(model) + "\n" +
+                         parts_text(model.times, model.options.training, style) + "\n" +
+                         table_text(model.times, model.options.baseline, style) + "\n" +
+                         bars_text(model.times, style) + "\n" + checks_text(model),
+                     style.width),
         output);
 }
 

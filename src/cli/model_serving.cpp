@@ -1,10 +1,11 @@
-#include "cli/model_arguments.hpp"
+#include "cli/html_output.hpp"
+#include "cli/model_commands.hpp"
 #include "cli/output.hpp"
-#include "cli/values.hpp"
+#include "report/document.hpp"
 #include "report/model_page.hpp"
 #include "report/progress.hpp"
 #include "report/served_report.hpp"
-#include "report/table.hpp"
+#include "request/values.hpp"
 
 #include <moehub/compare.hpp>
 
@@ -47,11 +48,11 @@ void run(ServedCase& what, const std::vector<std::string>& names, bool named_by_
                 serve(what.serving, load_systems(arguments.layer, {names[i]}), options).front());
         } catch (const InputError& error) {
             if (named_by_user) throw;
-            what.left_out.push_back(fmt::format("{} ({})", names[i], error.what()));
+            what.left_out.push_back({names[i], error.what()});
         }
     }
     progress.update(names.size(), names.size());
-    if (what.steps.empty()) throw InputError(what.left_out.front());
+    if (what.steps.empty()) throw InputError(what.left_out.front().reason);
 }
 
 std::optional<SystemSpec> system_named(const ModelArguments& arguments, const std::string& name) {
@@ -90,10 +91,13 @@ void sizes_command(const ModelArguments& arguments, const std::vector<Serving>& 
         sizes.points = serve_sizes(servings, batches, spec, options);
     }
     const HtmlOutput& html = arguments.layer.html;
-    if (html.asked()) put_page(html, served_page(sizes), to_json(sizes));
+    if (html.asked())
+        put_page(html, served_page(sizes), document_text("model", served_json(sizes)));
     const std::string& output = arguments.layer.output;
-    const bool colour = output.empty() && wants_colour(stdout);
-    put(arguments.layer.json ? to_json(sizes) : head_text(sizes) + "\n" + sizes_text(sizes, colour),
+    const TextStyle style = style_for(output);
+    put(arguments.layer.json
+            ? document_text("model", served_json(sizes))
+            : fitted(head_text(sizes) + "\n" + sizes_text(sizes, style), style.width),
         output);
 }
 
@@ -130,12 +134,13 @@ void serve_model_command(const ModelArguments& arguments) {
     ServedCase what = case_of(arguments, servings.front());
     run(what, systems, arguments.systems.has_value(), arguments, threads);
     const HtmlOutput& html = arguments.layer.html;
-    if (html.asked()) put_page(html, served_page(what), to_json(what));
+    if (html.asked()) put_page(html, served_page(what), document_text("model", served_json(what)));
     const std::string& output = arguments.layer.output;
-    const bool colour = output.empty() && wants_colour(stdout);
-    put(arguments.layer.json ? to_json(what)
-                             : head_text(what) + "\n" + operators_text(what, colour) + "\n" +
-                                   steps_text(what, colour),
+    const TextStyle style = style_for(output);
+    put(arguments.layer.json ? document_text("model", served_json(what))
+                             : fitted(head_text(what) + "\n" + operators_text(what, style) + "\n" +
+                                          steps_text(what, style),
+                                      style.width),
         output);
 }
 

@@ -1,16 +1,22 @@
 #include "cli/output.hpp"
 
 #include "base/utf8.hpp"
+#include "cli/interrupt.hpp"
+#include "report/table.hpp"
 
 #include <moehub/error.hpp>
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -40,7 +46,24 @@ int write_file(std::string_view text, const std::string& path) {
     return error != 0 ? error : close_error;
 }
 
+/// Narrower ones are taken to be mistakes.
+constexpr int kLeastColumns = 40;
+
+int columns_of_stdout() {
+    winsize window{};
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0)
+        return std::max<int>(window.ws_col, kLeastColumns);
+    const char* const columns = std::getenv("COLUMNS");
+    if (columns == nullptr) return TextStyle::kNoLimit;
+    int count = 0;
+    const char* const end = columns + std::strlen(columns);
+    const auto read = std::from_chars(columns, end, count);
+    if (read.ec != std::errc() || read.ptr != end || count < 1) return TextStyle::kNoLimit;
+    return std::clamp(count, kLeastColumns, TextStyle::kNoLimit);
+}
+
 void replace_file(std::string_view text, const std::string& target, const std::string& shown) {
+    FileInWork file(shown);
     std::string temporary = target + ".XXXXXX";
     const int descriptor = mkstemp(temporary.data());
     if (descriptor < 0) fail(shown, errno);
@@ -51,7 +74,7 @@ void replace_file(std::string_view text, const std::string& target, const std::s
     close(descriptor);
     int error = write_file(text, temporary);
     if (error == 0 && std::rename(temporary.c_str(), target.c_str()) != 0) error = errno;
-    if (error == 0) return;
+    if (error == 0) return file.is_written();
     std::remove(temporary.c_str());
     fail(shown, error);
 }
@@ -71,10 +94,16 @@ void put(std::string_view text, const std::string& path) {
     const auto status = fs::status(target, ignored);
     if (fs::is_directory(status)) fail(path, EISDIR);
     if (fs::exists(status) && !fs::is_regular_file(status)) {
+        FileInWork file(path);
         if (const int error = write_file(text, target); error != 0) fail(path, error);
-        return;
+        return file.is_written();
     }
     replace_file(text, target, path);
+}
+
+TextStyle style_for(const std::string& path) {
+    if (!path.empty()) return {};
+    return {wants_colour(stdout), columns_of_stdout()};
 }
 
 void require_writable(const std::string& path) {

@@ -1,5 +1,7 @@
 /// Where a command's result goes: standard output, or a file that is replaced in one step.
 #pragma once
+#include "report/text_style.hpp"
+
 #include <string>
 #include <string_view>
 
@@ -10,6 +12,11 @@ namespace moehub {
 /// one. Pipes and devices are written directly. Throws InputError naming the path, or
 /// std::system_error(EPIPE) when nobody reads standard output any more.
 void put(std::string_view text, const std::string& path);
+
+/// How text for people is laid out that put() takes to `path`. On a terminal as wide as that is;
+/// elsewhere as wide as COLUMNS says, if it is set, and without limit if it is not. A file has no
+/// limit and no colour.
+TextStyle style_for(const std::string& path);
 
 /// Throws InputError when `path` could not be written now; for asking before long work. An empty
 /// path, standard output, passes.

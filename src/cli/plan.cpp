@@ -1,10 +1,14 @@
 #include "cli/commands.hpp"
+#include "cli/html_output.hpp"
 #include "cli/output.hpp"
-#include "cli/plan_arguments.hpp"
 #include "cli/plan_rank.hpp"
+#include "report/document.hpp"
 #include "report/plan_page.hpp"
 #include "report/progress.hpp"
+#include "report/shape_report.hpp"
 #include "report/table.hpp"
+#include "request/plan_answer.hpp"
+#include "request/plan_arguments.hpp"
 
 #include <moehub/compare.hpp>
 #include <moehub/error.hpp>
@@ -17,6 +21,7 @@ namespace moehub {
 namespace {
 
 constexpr int kPictureWidth = 100;
+constexpr int kLeastPicture = 72;
 
 Plan search(const PlanCase& what, PlanOptions options) {
     Progress progress("planning");
@@ -26,38 +31,32 @@ Plan search(const PlanCase& what, PlanOptions options) {
     return plan_training(what.run, options);
 }
 
-/// One line: by how much the smallest misses, and what would do.
-std::string nothing_fits(const PlanCase& what, const PlanOptions& options, const Plan& plan) {
-    const TrainingStep& least = plan.nearest.front();
-    const bool here = least.memory.sum() > least.capacity;
-    const double memory = here ? least.memory.sum() : least.memory.host;
-    return fmt::format(
-        "nothing fits: of {} parallel layouts the smallest, {}, takes {} {}, {} more than it has; "
-        "{}",
-        grouped(static_cast<std::int64_t>(plan.layouts)), to_text(least.layout), byte_size(memory),
-        here ? "a GPU" : "of the host's memory for each GPU",
-        byte_size(memory - (here ? least.capacity : least.host_capacity)),
-        what_would_fit(what.run, options, what.whole));
-}
-
 void explain(const PlanArguments& arguments, const PlanCase& what) {
-    ParallelLayout layout;
-    try {
-        if (arguments.explain->empty())
-            throw InputError("found nothing, allowed: KEY=VALUE, as in tp=2,pp=8,ep=8");
-        layout = parse_parallel_layout(*arguments.explain);
-        if (!layout.system.empty()) check_systems({layout.system});
-    } catch (const InputError& error) {
-        throw InputError(fmt::format("--explain: {}", error.what()));
-    }
+    const ParallelLayout layout = explained_layout(*arguments.explain);
     TrainingClock clock(what.run);
     const TrainingStep step = clock.exact(layout);
+    const auto document = [&] { return document_text("plan", plan_json(what, step)); };
     if (arguments.html.asked())
         put_page(arguments.html, plan_page(what, step, clock.picture(layout, kPictureWidth)),
-                 to_json(what, step));
-    if (arguments.json) return put(to_json(what, step), arguments.output);
-    const bool colour = arguments.output.empty() && wants_colour(stdout);
-    put(explained_text(what, step, clock.picture(layout, kPictureWidth), colour), arguments.output);
+                 document());
+    if (arguments.json) return put(document(), arguments.output);
+    const TextStyle style = style_for(arguments.output);
+    const int width = style.bar_width(kPictureWidth, 0);
+    const std::string picture =
+        width < kLeastPicture
+            ? fmt::format("The pipeline is drawn in {} columns or more.\n", kLeastPicture)
+            : clock.picture(layout, width);
+    put(fitted(explained_text(what, step, picture, style), style.width), arguments.output);
+}
+
+void shapes(const PlanArguments& arguments, const ShapeRequest& request) {
+    const auto [found, options] = search_shapes(arguments.shapes, request);
+    const std::string document = document_text("plan", shape_json(found, options, request.run));
+    if (arguments.html.asked()) put_page(arguments.html, shape_page(found, request.run), document);
+    const TextStyle style = style_for(arguments.output);
+    put(arguments.json ? document
+                       : fitted(shape_text(found, options, request.run, style), style.width),
+        arguments.output);
 }
 
 void execute(const PlanArguments& arguments) {
@@ -72,17 +71,16 @@ void execute(const PlanArguments& arguments) {
     const PlanCase what = load_plan(arguments);
     if (arguments.explain) return explain(arguments, what);
     const PlanOptions options = search_options(arguments, what);
-    const bool colour = arguments.output.empty() && wants_colour(stdout);
+    const TextStyle style = style_for(arguments.output);
     if (arguments.shapes.search_model)
-        return put(search_shapes_text(arguments.shapes,
-                                      {what.run, what.fixed, what.systems, options.top,
-                                       options.threads, arguments.json, colour, arguments.html}),
-                   arguments.output);
+        return shapes(arguments,
+                      {what.run, what.fixed, what.systems, options.top, options.threads});
     const Plan plan = search(what, options);
-    if (plan.best.empty()) throw InputError(nothing_fits(what, options, plan));
-    if (arguments.html.asked())
-        put_page(arguments.html, plan_page(what, plan), to_json(what, plan));
-    put(arguments.json ? to_json(what, plan) : plan_text(what, plan, colour), arguments.output);
+    require_fit(what, options, plan);
+    const auto document = [&] { return document_text("plan", plan_json(what, plan)); };
+    if (arguments.html.asked()) put_page(arguments.html, plan_page(what, plan), document());
+    put(arguments.json ? document() : fitted(plan_text(what, plan, style), style.width),
+        arguments.output);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "cli/plan_rank.hpp"
 
 #include "cli/output.hpp"
+#include "report/document.hpp"
 #include "report/progress.hpp"
 #include "report/rank_report.hpp"
 #include "report/table.hpp"
@@ -27,9 +28,11 @@ void rank_runs_command(const RankRequest& request) {
     if (ranking.groups.empty())
         throw InputError(fmt::format("{}: fewer than {} runs of any model, nothing to rank",
                                      request.file, kFewestRanked));
-    if (request.html.asked()) put_page(request.html, ranking_page(ranking), to_json(ranking));
-    const bool colour = request.output.empty() && wants_colour(stdout);
-    put(request.json ? to_json(ranking) : ranking_text(ranking, colour), request.output);
+    const auto document = [&] { return document_text("plan", rank_json(ranking)); };
+    if (request.html.asked()) put_page(request.html, ranking_page(ranking), document());
+    const TextStyle style = style_for(request.output);
+    put(request.json ? document() : fitted(ranking_text(ranking, style), style.width),
+        request.output);
 }
 
 }  // namespace moehub

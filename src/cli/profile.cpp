@@ -2,11 +2,11 @@
 #include "cli/commands.hpp"
 #include "cli/html_output.hpp"
 #include "cli/output.hpp"
-#include "cli/profile_arguments.hpp"
-#include "cli/values.hpp"
+#include "report/document.hpp"
 #include "report/profile_page.hpp"
 #include "report/profile_report.hpp"
-#include "report/table.hpp"
+#include "request/profile_arguments.hpp"
+#include "request/values.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -80,11 +80,13 @@ ProfileReport report_of(const Request& request, const std::vector<Profile>& prof
 void execute(const Request& request) {
     check_outputs(request);
     const ProfileReport report = report_of(request, load_profiles(request.profiles));
-    const bool colour = request.output.empty() && wants_colour(stdout);
+    const TextStyle style = style_for(request.output);
     if (request.svg) put(profile_svg(report), *request.svg);
-    put(request.json ? profile_json(report) : profile_text(report, colour), request.output);
+    const auto document = [&] { return document_text("profile", profile_json(report)); };
+    put(request.json ? document() : fitted(profile_text(report, style), style.width),
+        request.output);
     if (request.svg) fmt::print(stderr, "moehub: wrote {}\n", printable(*request.svg));
-    if (request.html.asked()) put_page(request.html, profile_page(report), profile_json(report));
+    if (request.html.asked()) put_page(request.html, profile_page(report), document());
 }
 
 }  // namespace

@@ -5,10 +5,10 @@
 #include "cli/commands.hpp"
 #include "cli/html_output.hpp"
 #include "cli/output.hpp"
-#include "cli/values.hpp"
+#include "report/document.hpp"
 #include "report/progress.hpp"
 #include "report/reproduction.hpp"
-#include "report/table.hpp"
+#include "request/values.hpp"
 
 #include <moehub/error.hpp>
 #include <moehub/reproduce.hpp>
@@ -63,7 +63,7 @@ std::string list_text() {
     return out + "\nmoehub reproduce PAPER runs all of one, --figure NAME a part.\n";
 }
 
-std::string list_json() {
+Json list_json() {
     Json json;
     for (const Paper& paper : kPapers) {
         Json figures = Json::array();
@@ -72,7 +72,7 @@ std::string list_json() {
         json["papers"].push_back(
             {{"name", paper.name}, {"title", paper.title}, {"figures", figures}});
     }
-    return json.dump(2) + "\n";
+    return json;
 }
 
 std::vector<std::string> paper_names() {
@@ -119,7 +119,9 @@ void execute(const Request& request) {
         if (request.quick || request.figure || request.page || request.html.asked())
             throw InputError(fmt::format("reproduce: found no paper, allowed: {}",
                                          fmt::join(paper_names(), ", ")));
-        put(request.json ? list_json() : list_text(), request.output);
+        put(request.json ? document_text("reproduce", list_json())
+                         : fitted(list_text(), style_for(request.output).width),
+            request.output);
         return;
     }
     if (request.page && request.page->empty())
@@ -133,11 +135,12 @@ void execute(const Request& request) {
     require_writable(request.html, request.output);
     require_writable(request.html, page);
     const Reproduction all = run(request, paper);
-    const bool colour = request.output.empty() && wants_colour(stdout);
+    const TextStyle style = style_for(request.output);
     if (!page.empty()) put(reproduction_page(all), page);
-    if (request.html.asked())
-        put_page(request.html, reproduction_html(all), reproduction_json(all));
-    put(request.json ? reproduction_json(all) : reproduction_text(all, colour), request.output);
+    const auto document = [&] { return document_text("reproduce", reproduction_json(all)); };
+    if (request.html.asked()) put_page(request.html, reproduction_html(all), document());
+    put(request.json ? document() : fitted(reproduction_text(all, style), style.width),
+        request.output);
     if (!page.empty()) fmt::print(stderr, "moehub: wrote {}\n", printable(page));
 }
 
@@ -146,7 +149,7 @@ void execute(const Request& request) {
 Command reproduce_command() {
     const auto request = std::make_shared<Request>();
     std::vector<Option> options{
-        {"paper", &request->paper, "which; without it they are listed", "PAPER"},
+        {"paper", &request->paper, "which; without it they are listed", "PAPER", {}, paper_names()},
         {"--figure", &request->figure, "only this one", "NAME"},
         {"--quick", &request->quick,
          "a few cells of each figure; means are not comparable with the paper's"},

@@ -1,10 +1,12 @@
 #include "cli/commands.hpp"
-#include "cli/layer_arguments.hpp"
+#include "cli/html_output.hpp"
 #include "cli/output.hpp"
 #include "cli/tp_commands.hpp"
+#include "cli/trace.hpp"
 #include "report/comparison.hpp"
+#include "report/document.hpp"
 #include "report/layer_page.hpp"
-#include "report/table.hpp"
+#include "request/layer_arguments.hpp"
 
 #include <moehub/compare.hpp>
 
@@ -22,6 +24,7 @@ void execute(const Request& request) {
     const LayerArguments& arguments = request.layer;
     require_writable(arguments.output);
     require_writable(arguments.html, arguments.output);
+    require_writable(arguments.trace.file);
     if (wants_tp(arguments)) return run_tp_command(arguments, request.system);
     const std::string system = request.system.value_or("moe-hub");
     check_systems({system});
@@ -30,14 +33,16 @@ void execute(const Request& request) {
     options.layer = layer.options;
     const Comparison one =
         compare_systems(layer.input(), load_systems(arguments, {system}), options);
-    if (arguments.html.asked())
-        put_page(arguments.html, comparison_page(layer, one), to_json(layer, one));
+    const auto document = [&] { return document_text("run", comparison_json(layer, one)); };
+    if (arguments.html.asked()) put_page(arguments.html, comparison_page(layer, one), document());
     put_trace(arguments.trace, traced(one));
-    const bool colour = arguments.output.empty() && wants_colour(stdout);
+    const TextStyle style = style_for(arguments.output);
     put(arguments.json
-            ? to_json(layer, one)
-            : head_text(layer) + "\n" + table_text(one, colour) + "\n" + bars_text(one) + "\n" +
-                  statistics_text(one.rows.front().result, colour) + "\n" + checks_text(one),
+            ? document()
+            : fitted(head_text(layer) + "\n" + table_text(one, style) + "\n" +
+                         bars_text(one, style) + "\n" +
+                         statistics_text(one.rows.front().result, style) + "\n" + checks_text(one),
+                     style.width),
         arguments.output);
 }
 

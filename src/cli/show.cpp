@@ -1,5 +1,6 @@
 #include "cli/commands.hpp"
 #include "cli/output.hpp"
+#include "report/document.hpp"
 
 #include <moehub/presets.hpp>
 
@@ -17,9 +18,17 @@ struct Request {
     std::string output;
 };
 
+std::vector<std::string> all_presets() {
+    std::vector<std::string> names;
+    for (const char* kind :
+         {"machines", "models", "gpus", "generations", "systems", "engines", "trainers", "shapes"})
+        for (const std::string& name : preset_names(kind)) names.push_back(name);
+    return names;
+}
+
 template <class Noun>
 std::string text_of(const Noun& noun, bool json) {
-    return json ? to_json(noun) : to_toml(noun);
+    return json ? document_text("show", Json::parse(to_json(noun))) : to_toml(noun);
 }
 
 void execute(const Request& request) {
@@ -56,7 +65,8 @@ Command show_command() {
              &request->name,
              "preset (moehub list) or TOML file",
              "NAME",
-             {.required = true}},
+             {.required = true},
+             all_presets()},
             {"--set", &request->settings,
              "change a value first, repeatable: --set link.latency=\"300 ns\"", "KEY=VALUE"},
             {"--json", &request->json,

@@ -1,70 +1,27 @@
 #include "cli/tp_commands.hpp"
 
+#include "cli/html_output.hpp"
 #include "cli/output.hpp"
-#include "cli/values.hpp"
+#include "cli/trace.hpp"
 #include "report/comparison.hpp"
+#include "report/document.hpp"
 #include "report/layer_page.hpp"
 #include "report/progress.hpp"
-#include "report/table.hpp"
 #include "report/tp_comparison.hpp"
-
-#include <moehub/presets.hpp>
-
-#include <algorithm>
+#include "request/values.hpp"
+#include "study/usual_systems.hpp"
 
 namespace moehub {
 namespace {
 
-constexpr std::string_view kAblations[] = {"cais-base", "cais-partial", "cais-uncoordinated"};
-
-struct Usual {
-    std::vector<std::string> names;
-    std::string left_out;  ///< a sentence; empty: nothing
-};
-
-bool runs(const TpCase& layer, const SystemSpec& system) {
-    try {
-        for (const SubLayer part : layer.parts)
-            check_tp({layer.machine, layer.model, layer.tokens, part}, system, layer.options);
-        return true;
-    } catch (const InputError&) {
-        return false;
-    }
-}
-
-Usual usual_systems(const TpCase& layer) {
-    Usual usual;
-    std::vector<std::string> out;
-    for (const SystemInfo& system : all_tp_systems()) {
-        if (std::find(std::begin(kAblations), std::end(kAblations), system.name) !=
-            std::end(kAblations))
-            continue;
-        if (runs(layer, load_system(system.name)))
-            usual.names.push_back(system.name);
-        else
-            out.push_back(system.name + " (asked for by name, it says why)");
-    }
-    out.push_back(fmt::format("ablations {}", fmt::join(kAblations, ", ")));
-    usual.left_out = fmt::format("Left out: {}.\n", fmt::join(out, ", "));
-    // Where none can, the first says why.
-    if (usual.names.empty()) usual.names.push_back(all_tp_systems().front().name);
-    return usual;
-}
-
 std::vector<Comparison> simulate(const TpCase& layer, const std::vector<SystemSpec>& systems,
-                                 int threads) {
+                                 TpCompareOptions options) {
     Progress progress("simulating");
-    TpCompareOptions options;
     options.layer = layer.options;
-    options.threads = threads;
     options.progress = [&progress](std::size_t done, std::size_t total) {
         progress.update(done, total);
     };
     return compare_tp_parts(layer.input(), layer.parts, systems, options);
-}
-
-bool colour_for(const LayerArguments& arguments) {
-    return arguments.output.empty() && wants_colour(stdout);
 }
 
 }  // namespace
@@ -73,17 +30,29 @@ void compare_tp_command(const LayerArguments& arguments, const std::optional<std
                         int threads) {
     if (systems) check_tp_systems(listed(*systems));
     const TpCase layer = load_tp(arguments, true);
-    const Usual usual = systems ? Usual{listed(*systems), ""} : usual_systems(layer);
-    const std::vector<Comparison> parts =
-        simulate(layer, load_systems(arguments, usual.names), threads);
+    UsualSystems usual;
+    if (systems)
+        usual.names = listed(*systems);
+    else
+        usual = usual_systems(layer);
+    TpCompareOptions options;
+    options.baseline = arguments.baseline;
+    options.threads = threads;
+    std::vector<Comparison> parts = simulate(layer, load_systems(arguments, usual.names), options);
+    for (Comparison& part : parts) part.left_out = usual.left_out;
     put_trace(arguments.trace, traced(layer, parts));
     const Comparison sum = sum_of(parts);
+    const auto document = [&] {
+        return document_text("compare", tp_comparison_json(layer, parts));
+    };
     if (arguments.html.asked())
-        put_page(arguments.html, tp_comparison_page(layer, parts), to_json(layer, parts));
-    put(arguments.json
-            ? to_json(layer, parts)
-            : head_text(layer) + "\n" + tp_table_text(layer, parts, colour_for(arguments)) + "\n" +
-                  bars_text(sum) + "\n" + usual.left_out + tp_checks_text(layer, sum),
+        put_page(arguments.html, tp_comparison_page(layer, parts), document());
+    const TextStyle style = style_for(arguments.output);
+    put(arguments.json ? document()
+                       : fitted(head_text(layer) + "\n" + tp_table_text(layer, parts, style) +
+                                    "\n" + bars_text(sum, style) + "\n" +
+                                    left_out_text(sum.left_out) + tp_checks_text(layer, sum),
+                                style.width),
         arguments.output);
 }
 
@@ -91,20 +60,22 @@ void run_tp_command(const LayerArguments& arguments, const std::optional<std::st
     const std::string name = system.value_or("cais");
     check_tp_systems({name});
     const TpCase layer = load_tp(arguments, false);
-    const std::vector<Comparison> parts = simulate(layer, load_systems(arguments, {name}), 1);
+    const std::vector<Comparison> parts = simulate(layer, load_systems(arguments, {name}), {});
+    const auto document = [&] { return document_text("run", tp_comparison_json(layer, parts)); };
     if (arguments.html.asked())
-        put_page(arguments.html, tp_comparison_page(layer, parts), to_json(layer, parts));
+        put_page(arguments.html, tp_comparison_page(layer, parts), document());
     const Comparison& one = parts.front();
     put_trace(arguments.trace, traced(layer, parts));
-    const bool colour = colour_for(arguments);
+    const TextStyle style = style_for(arguments.output);
     const ComparisonRow& row = one.rows.front();
     std::string dataflow = dataflow_text(layer.input(), row.system);
     if (!dataflow.empty()) dataflow += "\n";
-    put(arguments.json
-            ? to_json(layer, parts)
-            : head_text(layer) + "\n" + tp_table_text(one, colour) + "\n" + bars_text(one) + "\n" +
-                  dataflow + statistics_text(row.result, colour, "tokens") + "\n" +
-                  tp_checks_text(layer, one),
+    put(arguments.json ? document_text("run", tp_comparison_json(layer, parts))
+                       : fitted(head_text(layer) + "\n" + tp_table_text(one, style) + "\n" +
+                                    bars_text(one, style) + "\n" + dataflow +
+                                    statistics_text(row.result, style, "tokens") + "\n" +
+                                    tp_checks_text(layer, one),
+                                style.width),
         arguments.output);
 }
 

@@ -1,6 +1,6 @@
 /// `moehub compare` and `moehub run` of tensor-parallel sub-layers.
 #pragma once
-#include "cli/layer_arguments.hpp"
+#include "request/layer_arguments.hpp"
 
 namespace moehub {
 

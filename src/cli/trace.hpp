@@ -1,28 +1,14 @@
-/// `--trace`: a timeline of what is simulated, as a file for the Perfetto UI.
+/// Timelines that `--trace` asks for, written.
 #pragma once
-#include "cli/command.hpp"
 #include "report/perfetto.hpp"
+#include "request/trace_output.hpp"
 #include "study/tp_case.hpp"
 
 #include <moehub/compare.hpp>
-#include <moehub/timeline.hpp>
 
-#include <optional>
-#include <string>
 #include <vector>
 
 namespace moehub {
-
-/// As typed.
-struct TraceArguments {
-    std::string file;
-    std::optional<std::string> rows;
-};
-
-void add_trace_options(std::vector<Option>& options, TraceArguments& arguments);
-
-/// What is to be recorded; throws InputError, for a file that could not be written, too.
-TimelineOptions timeline_of(const TraceArguments& arguments);
 
 /// The layers of a comparison; they refer to it. Of sub-layers their names come first.
 std::vector<TracedLayer> traced(const Comparison& comparison);

@@ -1,8 +1,9 @@
 #include "cli/commands.hpp"
 #include "cli/output.hpp"
-#include "cli/values.hpp"
+#include "report/document.hpp"
 #include "report/progress.hpp"
 #include "report/table.hpp"
+#include "request/values.hpp"
 
 #include <moehub/validate.hpp>
 
@@ -28,28 +29,28 @@ struct Request {
 
 using Align = Table::Align;
 
-std::string summary_text(const Validation& validation, bool colour) {
+std::string summary_text(const Validation& validation, const TextStyle& style) {
     Table table({{"", Align::left},
                  {"rows"},
                  {"median"},
                  {"mean"},
                  {"p90"},
                  {"max"},
-                 {"mean |error|", Align::left}});
+                 {"mean |error|", Align::bar}});
     double worst = 0;
     for (const auto& one : validation.summary) worst = std::max(worst, one.mean);
     for (const auto& one : validation.summary)
         table.add({one.name, grouped(static_cast<std::int64_t>(one.rows)), percent(one.median),
                    percent(one.mean), percent(one.p90), percent(one.max),
                    bar(worst > 0 ? one.mean / worst : 0, 20)});
-    return "Absolute error, |predicted / measured − 1|\n\n" + table.text(colour);
+    return "Absolute error, |predicted / measured − 1|\n\n" + table.text(style);
 }
 
-std::string skipped_text(const Validation& validation, bool colour) {
-    Table table({{"skipped", Align::left}, {"rows"}, {"why", Align::left}});
+std::string skipped_text(const Validation& validation, const TextStyle& style) {
+    Table table({{"skipped", Align::left}, {"rows"}, {"why", Align::text}});
     for (const auto& one : validation.skipped)
         table.add({one.name, grouped(static_cast<std::int64_t>(one.rows)), one.why});
-    return table.text(colour);
+    return table.text(style);
 }
 
 /// Text stands left, numbers right: decided by what the column holds.
@@ -60,10 +61,10 @@ Align align_of(const std::vector<ValidationRow>& rows, std::size_t column) {
     return Align::right;
 }
 
-std::string rows_text(const std::vector<ValidationRow>& rows, bool colour) {
+std::string rows_text(const std::vector<ValidationRow>& rows, const TextStyle& style) {
     std::vector<Table::Column> columns{{"line"}};
     for (std::size_t i = 0; i < rows.front().shape.size(); ++i)
-        columns.push_back({rows.front().shape[i].first, align_of(rows, i)});
+        columns.push_back({rows.front().shape[i].first, align_of(rows, i), 1});
     for (const auto* title : {"measured", "predicted", "unit", "error"})
         columns.push_back({title, std::string_view(title) == "unit" ? Align::left : Align::right});
     Table table(columns);
@@ -74,7 +75,7 @@ std::string rows_text(const std::vector<ValidationRow>& rows, bool colour) {
                                    row.unit == "us" ? "µs" : row.unit, percent(row.error, true)});
         table.add(std::move(cells));
     }
-    return table.text(colour);
+    return table.text(style);
 }
 
 std::vector<ValidationRow> worst_rows(std::vector<ValidationRow> rows) {
@@ -85,17 +86,17 @@ std::vector<ValidationRow> worst_rows(std::vector<ValidationRow> rows) {
     return rows;
 }
 
-std::string text_of(const Validation& validation, bool all_rows, bool colour) {
+std::string text_of(const Validation& validation, bool all_rows, const TextStyle& style) {
     std::string out;
     if (!validation.rows.empty()) {
-        out += summary_text(validation, colour);
+        out += summary_text(validation, style);
         const auto& rows = validation.rows;
         const bool all = all_rows || rows.size() <= kWorstRows;
         out += all ? "\nRows\n\n" : fmt::format("\nThe {} worst rows\n\n", kWorstRows);
-        out += rows_text(all ? rows : worst_rows(rows), colour);
+        out += rows_text(all ? rows : worst_rows(rows), style);
     }
     if (!validation.skipped.empty())
-        out += (out.empty() ? "" : "\n") + skipped_text(validation, colour);
+        out += (out.empty() ? "" : "\n") + skipped_text(validation, style);
     return out;
 }
 
@@ -112,8 +113,9 @@ void run(const Request& request) {
         require_writable(request.output);
         validation = validate(request.file, options);
     }
-    const bool colour = request.output.empty() && wants_colour(stdout);
-    put(request.json ? to_json(validation) : text_of(validation, request.all_rows, colour),
+    const TextStyle style = style_for(request.output);
+    put(request.json ? document_text("validate", Json::parse(to_json(validation)))
+                     : fitted(text_of(validation, request.all_rows, style), style.width),
         request.output);
 }
 

@@ -50,6 +50,19 @@ double number_of(const Part& part, std::string_view text) {
     }
 }
 
+/// The first `size` values, from the start again where there are fewer.
+template <class Value>
+SharedArray<Value> repeated(const SharedArray<Value>& values, std::size_t size) {
+    if (size <= values.size()) return values.part(0, size);
+    std::vector<Value> all;
+    all.reserve(size);
+    while (all.size() < size) {
+        const auto block = static_cast<std::ptrdiff_t>(std::min(size - all.size(), values.size()));
+        all.insert(all.end(), values.begin(), values.begin() + block);
+    }
+    return all;
+}
+
 }  // namespace
 
 RoutingSpec parse_routing(const std::string& text) {
@@ -94,18 +107,13 @@ Routing one_layer(const Routing& routing, int layer, std::int64_t tokens) {
     check_rows("routing", tokens, 1, routing.top_k);
 
     Routing one{routing.experts, routing.top_k, 1, tokens, {}, {}};
-    const auto rows = static_cast<std::size_t>(tokens * routing.top_k);
-    one.chosen.reserve(rows);
-    one.weights.reserve(rows);
-    while (one.chosen.size() < rows) {
-        const auto block = static_cast<std::ptrdiff_t>(std::min(
-            rows - one.chosen.size(), static_cast<std::size_t>(routing.tokens * routing.top_k)));
-        const auto first = static_cast<std::ptrdiff_t>(layer * routing.tokens * routing.top_k);
-        const auto chosen = routing.chosen.begin() + first;
-        const auto weights = routing.weights.begin() + first;
-        one.chosen.insert(one.chosen.end(), chosen, chosen + block);
-        one.weights.insert(one.weights.end(), weights, weights + block);
-    }
+    const auto row = static_cast<std::size_t>(routing.top_k);
+    const auto there = static_cast<std::size_t>(routing.tokens) * row;
+    const auto first = static_cast<std::size_t>(layer) * there;
+    one.chosen =
+        repeated(routing.chosen.part(first, there), static_cast<std::size_t>(tokens) * row);
+    one.weights =
+        repeated(routing.weights.part(first, there), static_cast<std::size_t>(tokens) * row);
     return one;
 }
 

@@ -112,8 +112,8 @@ class RoutingMaker {
         routing_.layers = layers;
         routing_.tokens = tokens;
         const auto rows = static_cast<std::size_t>(layers * tokens * model.top_k);
-        routing_.chosen.resize(rows);
-        routing_.weights.resize(rows);
+        chosen_.resize(rows);
+        weights_.resize(rows);
     }
 
     Routing make() {
@@ -124,6 +124,8 @@ class RoutingMaker {
                 fill_experts(layer);
             fill_weights_of(layer);
         }
+        routing_.chosen = std::move(chosen_);
+        routing_.weights = std::move(weights_);
         return std::move(routing_);
     }
 
@@ -142,16 +144,15 @@ class RoutingMaker {
         Rng rng = stream(spec_, layer, Use::experts);
         if (layer == 0 || spec_.transition == 0) {
             for (std::int64_t token = 0; token < routing_.tokens; ++token)
-                choose(draw, of_token(routing_.chosen, layer, token), rng);
+                choose(draw, of_token(chosen_, layer, token), rng);
         } else {
             const auto successor = successors(last_order_, order);
             std::vector<std::uint16_t> wanted(static_cast<std::size_t>(routing_.top_k));
             for (std::int64_t token = 0; token < routing_.tokens; ++token) {
-                const auto last = routing_.chosen_by(layer - 1, token);
+                const auto last = of_token(chosen_, layer - 1, token);
                 std::transform(last.begin(), last.end(), wanted.begin(),
                                [&](std::uint16_t expert) { return successor[expert]; });
-                choose_after(draw, of_token(routing_.chosen, layer, token), wanted,
-                             spec_.transition, rng);
+                choose_after(draw, of_token(chosen_, layer, token), wanted, spec_.transition, rng);
             }
         }
         last_order_ = std::move(order);
@@ -164,7 +165,7 @@ class RoutingMaker {
         const auto choices = static_cast<std::uint32_t>(routing_.top_k);
         const auto first = spread_out(experts % choices == 0 ? experts / choices : experts);
         for (std::int64_t token = 0; token < routing_.tokens; ++token) {
-            const auto chosen = of_token(routing_.chosen, layer, token);
+            const auto chosen = of_token(chosen_, layer, token);
             const std::uint32_t offset = first[static_cast<std::size_t>(token) % first.size()];
             for (std::uint32_t choice = 0; choice < choices; ++choice)
                 chosen[choice] =
@@ -176,12 +177,14 @@ class RoutingMaker {
         Rng rng = stream(spec_, layer, Use::weights);
         std::vector<double> numbers(static_cast<std::size_t>(routing_.top_k));
         for (std::int64_t token = 0; token < routing_.tokens; ++token)
-            fill_weights(of_token(routing_.weights, layer, token), numbers, rng);
+            fill_weights(of_token(weights_, layer, token), numbers, rng);
     }
 
     const RoutingSpec& spec_;
     GroupLimit limit_;
-    Routing routing_;
+    Routing routing_;  ///< without its rows, which are filled first
+    std::vector<std::uint16_t> chosen_;
+    std::vector<float> weights_;
     std::vector<std::uint16_t> last_order_;  ///< of the last layer's experts
 };
 

@@ -40,19 +40,21 @@ Routing sizes_of(const NpyArray& array, int experts, const std::string& file) {
 
 /// From [token][layer][choice] to [layer][token][choice], each number checked.
 template <class Value>
-void copy_rows(const NpyValues<Value>& values, Routing& routing, const std::string& file) {
+std::vector<std::uint16_t> rows_of(const NpyValues<Value>& values, const Routing& routing,
+                                   const std::string& file) {
     const auto layers = static_cast<std::size_t>(routing.layers);
     const auto tokens = static_cast<std::size_t>(routing.tokens);
     const auto top_k = static_cast<std::size_t>(routing.top_k);
     const auto fail_at = [&](std::size_t token, std::size_t layer, std::string_view what) {
         fail(file, fmt::format("token {}, layer {}: {}", token, layer, what));
     };
+    std::vector<std::uint16_t> rows(layers * tokens * top_k);
     // [expert] the (token, layer) that named it last, from 1: finds repeats without a search.
     std::vector<std::uint64_t> named_by(static_cast<std::size_t>(routing.experts), 0);
     for (std::size_t token = 0, from = 0; token < tokens; ++token) {
         for (std::size_t layer = 0; layer < layers; ++layer) {
             const std::uint64_t namer = token * layers + layer + 1;
-            std::uint16_t* to = routing.chosen.data() + (layer * tokens + token) * top_k;
+            std::uint16_t* to = rows.data() + (layer * tokens + token) * top_k;
             for (std::size_t choice = 0; choice < top_k; ++choice, ++from) {
                 const Value value = values[from];
                 // A negative number becomes one far too large.
@@ -68,6 +70,7 @@ void copy_rows(const NpyValues<Value>& values, Routing& routing, const std::stri
             }
         }
     }
+    return rows;
 }
 
 }  // namespace
@@ -75,12 +78,12 @@ void copy_rows(const NpyValues<Value>& values, Routing& routing, const std::stri
 Routing routing_of(const NpyArray& array, int experts, const std::string& file) {
     Routing routing = sizes_of(array, experts, file);
     try {
-        routing.chosen.resize(array.size());
-        routing.weights.assign(array.size(), 1.0f / static_cast<float>(routing.top_k));
+        array.visit([&](const auto& values) { routing.chosen = rows_of(values, routing, file); });
+        routing.weights =
+            std::vector<float>(array.size(), 1.0f / static_cast<float>(routing.top_k));
     } catch (const std::bad_alloc&) {
         fail(file, "does not fit in memory");
     }
-    array.visit([&](const auto& values) { copy_rows(values, routing, file); });
     return routing;
 }
 

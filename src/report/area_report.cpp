@@ -1,6 +1,5 @@
 #include "report/area_report.hpp"
 
-#include "base/json.hpp"
 #include "report/table.hpp"
 
 #include <fmt/format.h>
@@ -27,22 +26,22 @@ std::string mm2(double area) {
     return fmt::format("{:.4f}", area);
 }
 
-std::string tables_text(const std::vector<AreaTable>& tables, bool colour) {
+std::string tables_text(const std::vector<AreaTable>& tables, const TextStyle& style) {
     Table text({{"proposal", Table::Align::left},
                 {"in", Table::Align::left},
                 {"table", Table::Align::left},
-                {"cells", Table::Align::left},
-                {"copies"},
-                {"entries"},
-                {"bits each"},
+                {"cells", Table::Align::left, 1},
+                {"copies", Table::Align::right, 2},
+                {"entries", Table::Align::right, 2},
+                {"bits each", Table::Align::right, 2},
                 {"KiB"},
                 {"mm²"},
-                {"", Table::Align::left}});
+                {"", Table::Align::left, 3}});
     for (const AreaTable& one : tables)
         text.add({one.proposal, name_of(one.side), one.name, name_of(one.kind), grouped(one.copies),
                   grouped(one.entries), grouped(one.entry_bits), tenths(kib(one.bits())),
                   mm2(one.mm2), one.added ? "" : "there already"});
-    return text.text(colour);
+    return text.text(style);
 }
 
 std::string published_text(const AreaTotal& total) {
@@ -56,7 +55,7 @@ std::string difference_text(const AreaTotal& total) {
     return percent(total.mm2 / total.published_mm2 - 1, true);
 }
 
-std::string totals_text(const std::vector<AreaTotal>& totals, bool colour) {
+std::string totals_text(const std::vector<AreaTotal>& totals, const TextStyle& style) {
     Table text({{"proposal", Table::Align::left},
                 {"in", Table::Align::left},
                 {"process"},
@@ -72,42 +71,42 @@ std::string totals_text(const std::vector<AreaTotal>& totals, bool colour) {
              tenths(kib(one.bits)), mm2(one.mm2), published_text(one), difference_text(one),
              one.side == AreaSide::gpu ? fmt::format("{:.3f} %", 100 * one.mm2 / kGh100Die) : "",
              one.there_mm2 > 0 ? mm2(one.there_mm2) : ""});
-    return text.text(colour);
+    return text.text(style);
 }
 
 Json table_json(const AreaTable& one) {
     return {{"proposal", one.proposal},     {"in", name_of(one.side)},   {"table", one.name},
             {"cells", name_of(one.kind)},   {"copies", one.copies},      {"entries", one.entries},
             {"entry_bits", one.entry_bits}, {"banks", one.banks},        {"bits", one.bits()},
-            {"added", one.added},           {"process_nm", one.node_nm}, {"mm2", one.mm2}};
+            {"added", one.added},           {"process_nm", one.node_nm}, {"area_mm2", one.mm2}};
 }
 
 Json total_json(const AreaTotal& one) {
-    Json json{{"proposal", one.proposal}, {"in", name_of(one.side)}, {"process_nm", one.node_nm},
-              {"bits", one.bits},         {"mm2", one.mm2},          {"there_mm2", one.there_mm2}};
-    if (one.published_mm2 > 0) {
-        json["published_mm2"] = one.published_mm2;
-        json["published_below"] = one.published_below;
-    }
-    if (one.side == AreaSide::gpu) json["of_gh100"] = one.mm2 / kGh100Die;
+    Json json{{"proposal", one.proposal},  {"in", name_of(one.side)},
+              {"process_nm", one.node_nm}, {"bits", one.bits},
+              {"area_mm2", one.mm2},       {"there_already_mm2", one.there_mm2}};
+    const bool published = one.published_mm2 > 0;
+    json["published_mm2"] = published ? Json(one.published_mm2) : Json(nullptr);
+    json["published_below"] = published ? Json(one.published_below) : Json(nullptr);
+    json["share_of_gh100"] = one.side == AreaSide::gpu ? Json(one.mm2 / kGh100Die) : Json(nullptr);
     return json;
 }
 
 }  // namespace
 
-std::string area_text(const std::vector<AreaTable>& tables, bool colour) {
-    return tables_text(tables, colour) + "\n" + totals_text(area_totals(tables), colour) + "\n" +
+std::string area_text(const std::vector<AreaTable>& tables, const TextStyle& style) {
+    return tables_text(tables, style) + "\n" + totals_text(area_totals(tables), style) + "\n" +
            kNotes;
 }
 
-std::string to_json(const Machine& machine, const std::vector<AreaTable>& tables) {
+Json area_json(const Machine& machine, const std::vector<AreaTable>& tables) {
     Json json;
     json["machine"] = machine.name;
     json["tables"] = Json::array();
     for (const AreaTable& one : tables) json["tables"].push_back(table_json(one));
     json["totals"] = Json::array();
     for (const AreaTotal& one : area_totals(tables)) json["totals"].push_back(total_json(one));
-    return json.dump(2) + "\n";
+    return json;
 }
 
 }  // namespace moehub

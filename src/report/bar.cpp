@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace moehub {
 
@@ -15,6 +16,28 @@ std::string stacked_bar(std::span<const BarPart> parts, double full, int width) 
         const double share = std::min(sum / full, 1.0);
         for (const long end = std::lround(share * std::max(width, 0)); column < end; ++column)
             out += part.mark;
+    }
+    return out;
+}
+
+std::string shortened_bar(std::string_view bar, std::size_t width, std::size_t full) {
+    constexpr std::string_view kMark = "│";
+    std::vector<std::string_view> marks;
+    for (std::size_t begin = 0; begin < bar.size();) {
+        std::size_t end = begin + 1;
+        while (end < bar.size() && (static_cast<unsigned char>(bar[end]) & 0xc0) == 0x80) ++end;
+        marks.push_back(bar.substr(begin, end - begin));
+        begin = end;
+    }
+    std::string out;
+    for (std::size_t column = 0; column * full < marks.size() * width; ++column) {
+        const std::size_t begin = column * full / width;
+        const std::size_t end =
+            std::min(marks.size(), std::max(begin + 1, (column + 1) * full / width));
+        std::string_view mark = marks[(begin + end - 1) / 2];
+        for (std::size_t i = begin; i < end; ++i)
+            if (marks[i] == kMark) mark = kMark;
+        out += mark;
     }
     return out;
 }

@@ -1,5 +1,6 @@
 /// Text bars that are divided into parts.
 #pragma once
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,5 +16,8 @@ struct BarPart {
 /// cut. Ends of parts are rounded, so a bar's length depends on the parts' sum alone, and a part of
 /// less than half a column may have none. Empty when `full` is not above 0.
 std::string stacked_bar(std::span<const BarPart> parts, double full, int width);
+
+/// A bar drawn on a scale of `full` columns on one of `width`; a mark │ is kept.
+std::string shortened_bar(std::string_view bar, std::size_t width, std::size_t full);
 
 }  // namespace moehub

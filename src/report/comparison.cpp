@@ -6,6 +6,7 @@
 #include "study/collective_names.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -80,15 +81,18 @@ std::string head_text(const LayerCase& layer) {
     return out + "\n";
 }
 
-std::string table_text(const Comparison& comparison, bool bold) {
+std::string table_text(const Comparison& comparison, const TextStyle& style) {
     const bool several = comparison.rows.size() > 1;
     const bool ideal = several && comparison.rows.front().share_of_ideal.has_value();
     std::vector<Table::Column> columns{
-        {"system", Table::Align::left}, {"software", Table::Align::left}, {"time µs"}};
+        {"system", Table::Align::left}, {"software", Table::Align::left, 6}, {"time µs"}};
     if (several) columns.push_back({fmt::format("vs {}", comparison.baseline)});
     if (ideal) columns.push_back({"of ideal"});
-    for (const auto* title : {"exposed µs", "host µs", "up MB", "down MB", "SM busy"})
-        columns.push_back({title});
+    columns.insert(columns.end(), {{"exposed µs", Table::Align::right, 1},
+                                   {"host µs", Table::Align::right, 2},
+                                   {"up MB", Table::Align::right, 4},
+                                   {"down MB", Table::Align::right, 4},
+                                   {"SM busy", Table::Align::right, 5}});
     Table table(columns);
     for (const auto& [system, result, speedup, share_of_ideal] : comparison.rows) {
         const std::string software = software_words(system) + (result.host_waits ? ", waits" : "");
@@ -102,13 +106,14 @@ std::string table_text(const Comparison& comparison, bool bold) {
              tenths(static_cast<double>(result.bytes_down) / kMega), percent(result.sm_busy)});
         table.add(std::move(cells));
     }
-    return table.text(bold);
+    return table.text(style);
 }
 
-std::string bars_text(const Comparison& comparison) {
+std::string bars_text(const Comparison& comparison, const TextStyle& style) {
     std::size_t name_width = 0;
     for (const ComparisonRow& row : comparison.rows)
         name_width = std::max(name_width, row.result.system.size());
+    const int width = style.bar_width(kBarWidth, name_width + 2);
     std::string out = fmt::format(
         "{:{}}  █ compute  ▒ exposed communication  · host (launches, synchronisation)\n", "time",
         name_width);
@@ -118,7 +123,7 @@ std::string bars_text(const Comparison& comparison) {
                                {static_cast<double>(parts.communication), "▒"},
                                {static_cast<double>(parts.host), "·"}};
         out += fmt::format("{:{}}  {}\n", row.result.system, name_width,
-                           stacked_bar(bar, static_cast<double>(slowest(comparison)), kBarWidth));
+                           stacked_bar(bar, static_cast<double>(slowest(comparison)), width));
     }
     return out;
 }
@@ -142,6 +147,22 @@ std::string software_text(const Comparison& comparison) {
     if (comparison.other_ideal)
         out += fmt::format("Systems in FP8 stand beside an ideal in FP8: {} µs.\n",
                            tenths(to_us(*comparison.other_ideal)));
+    return out;
+}
+
+std::string left_out_text(const std::vector<LeftOut>& systems) {
+    std::vector<std::pair<std::string, std::string>> lines;  // reason, systems
+    for (const LeftOut& one : systems) {
+        const auto same = std::find_if(lines.begin(), lines.end(),
+                                       [&](const auto& line) { return line.first == one.reason; });
+        if (same == lines.end())
+            lines.emplace_back(one.reason, one.system);
+        else
+            same->second += ", " + one.system;
+    }
+    std::string out = lines.empty() ? "" : "Left out:\n";
+    for (const auto& [reason, names] : lines)
+        out += printable(fmt::format("- {}: {}", names, reason)) + "\n";
     return out;
 }
 

@@ -28,7 +28,7 @@ Json row_json(const ComparisonRow& row, bool with_software) {
                             {"host_waits", result.host_waits},
                             {"fused_activation", row.system.fused_activation},
                             {"expert_format", name_of(row.system.expert_format)},
-                            {"dispatch_element", row.system.dispatch_element}};
+                            {"dispatch_element_bytes", row.system.dispatch_element}};
     json["time_us"] = to_us(result.time);
     json["speedup"] = row.speedup;
     json["share_of_ideal"] = or_null(row.share_of_ideal);
@@ -49,7 +49,14 @@ Json row_json(const ComparisonRow& row, bool with_software) {
     return json;
 }
 
-std::string to_json(const LayerCase& layer, const Comparison& comparison) {
+Json left_out_json(const std::vector<LeftOut>& systems) {
+    Json json = Json::array();
+    for (const LeftOut& one : systems)
+        json.push_back({{"system", one.system}, {"reason", one.reason}});
+    return json;
+}
+
+Json comparison_json(const LayerCase& layer, const Comparison& comparison) {
     const LayerOptions& options = layer.options;
     Json json;
     json["machine"] = layer.machine_name;
@@ -76,11 +83,12 @@ std::string to_json(const LayerCase& layer, const Comparison& comparison) {
         options.replicas == ReplicaPolicy::round_robin ? "round-robin" : "least-loaded";
     json["region_rows"] = options.region_rows;
     json["page_rows"] = options.page_rows;
-    json["page_pool"] = options.page_pool;
+    json["page_pool_bytes"] = options.page_pool;
     json["baseline"] = comparison.baseline;
     json["results"] = Json::array();
     for (const ComparisonRow& row : comparison.rows) json["results"].push_back(row_json(row, true));
-    return json.dump(2) + "\n";
+    json["left_out"] = left_out_json(comparison.left_out);
+    return json;
 }
 
 }  // namespace moehub

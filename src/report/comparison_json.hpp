@@ -8,5 +8,7 @@ namespace moehub {
 
 /// One system; the software around it where that can differ.
 Json row_json(const ComparisonRow& row, bool with_software);
+/// [{"system", "reason"}, …]
+Json left_out_json(const std::vector<LeftOut>& systems);
 
 }  // namespace moehub

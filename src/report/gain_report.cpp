@@ -1,10 +1,10 @@
 #include "report/gain_report.hpp"
 
-#include "base/json.hpp"
 #include "report/bar.hpp"
 #include "report/table.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -32,7 +32,7 @@ std::string times(Ps slower, Ps faster) {
 
 }  // namespace
 
-std::string gain_text(const std::vector<GainCase>& cases, bool colour) {
+std::string gain_text(const std::vector<GainCase>& cases, const TextStyle& style) {
     const Gain& first = cases.front().gain;
     Table table({{"model", Table::Align::left},
                  {first.steps.front().system + " µs"},
@@ -41,11 +41,11 @@ std::string gain_text(const std::vector<GainCase>& cases, bool colour) {
                  {"overlap"},
                  {"hub"},
                  {first.steps.back().system + " µs"},
-                 {"left to ideal"},
-                 {"published"},
+                 {"left to ideal", Table::Align::right, 2},
+                 {"published", Table::Align::right, 1},
                  {"equal"},
                  {"over the best"},
-                 {"which is", Table::Align::left}});
+                 {"which is", Table::Align::left, 1}});
     for (const GainCase& one : cases) {
         const Gain& gain = one.gain;
         const Ps own = gain.steps.back().time;
@@ -56,12 +56,13 @@ std::string gain_text(const std::vector<GainCase>& cases, bool colour) {
                    tenths(to_us(own - gain.ideal)), times(gain.steps.front().time, own),
                    times(gain.steps[2].time, own), times(best.time, own), best.system});
     }
-    return table.text(colour);
+    return table.text(style);
 }
 
-std::string gain_bars(const std::vector<GainCase>& cases) {
+std::string gain_bars(const std::vector<GainCase>& cases, const TextStyle& style) {
     std::size_t width = 0;
     for (const GainCase& one : cases) width = std::max(width, one.layer.model_name.size());
+    const int columns = style.bar_width(kBarWidth, width + 2);
     std::string out = fmt::format(
         "{:{}}  █ ideal  ▓ left  ▒ hub  ░ overlap  + activation  · host\n", "share", width);
     for (const GainCase& one : cases) {
@@ -71,12 +72,12 @@ std::string gain_bars(const std::vector<GainCase>& cases) {
             {gained(gain, "hub"), "▒"},        {gained(gain, "overlap"), "░"},
             {gained(gain, "activation"), "+"}, {gained(gain, "host"), "·"}};
         out += fmt::format("{:{}}  {}\n", one.layer.model_name, width,
-                           stacked_bar(bar, to_us(gain.steps.front().time), kBarWidth));
+                           stacked_bar(bar, to_us(gain.steps.front().time), columns));
     }
     return out;
 }
 
-std::string to_json(const std::vector<GainCase>& cases) {
+Json gain_json(const std::vector<GainCase>& cases) {
     Json list = Json::array();
     for (const GainCase& one : cases) {
         Json json;
@@ -93,7 +94,7 @@ std::string to_json(const std::vector<GainCase>& cases) {
                                      {"time_us", to_us(step.time)}});
         list.push_back(std::move(json));
     }
-    return list.dump(2) + "\n";
+    return {{"cases", std::move(list)}};
 }
 
 }  // namespace moehub

@@ -1,5 +1,7 @@
 /// Where a lead comes from, as text and JSON.
 #pragma once
+#include "base/json.hpp"
+#include "report/text_style.hpp"
 #include "study/layer_case.hpp"
 
 #include <moehub/gain.hpp>
@@ -14,8 +16,9 @@ struct GainCase {
     Gain gain;
 };
 
-std::string gain_text(const std::vector<GainCase>& cases, bool colour);
-std::string gain_bars(const std::vector<GainCase>& cases);
-std::string to_json(const std::vector<GainCase>& cases);
+std::string gain_text(const std::vector<GainCase>& cases, const TextStyle& style);
+std::string gain_bars(const std::vector<GainCase>& cases, const TextStyle& style);
+/// "cases", one per model.
+Json gain_json(const std::vector<GainCase>& cases);
 
 }  // namespace moehub

@@ -104,10 +104,27 @@ HeatChart traffic_map(const Comparison& comparison) {
     return chart;
 }
 
+/// The name's ending says which unit its value has.
+struct UnitEnding {
+    std::string_view ending;
+    std::string (*text)(double);
+};
+constexpr UnitEnding kEndings[] = {
+    {"_bytes", [](double value) { return byte_size(value); }},
+    {"_us", [](double value) { return duration(value * 1e-6); }},
+};
+
 std::string statistic_text(const Statistic& one) {
-    if (one.name.ends_with("_bytes")) return byte_size(one.value);
-    if (one.name.ends_with("_us")) return duration(one.value * 1e-6);
+    for (const auto& [ending, text] : kEndings)
+        if (one.name.ends_with(ending)) return text(one.value);
     return significant(one.value);
+}
+
+std::string statistic_words(std::string name) {
+    for (const UnitEnding& one : kEndings)
+        if (name.ends_with(one.ending)) name.resize(name.size() - one.ending.size());
+    std::replace(name.begin(), name.end(), '_', ' ');
+    return name;
 }
 
 std::vector<SystemSpec> specs_of(const Comparison& comparison) {
@@ -172,10 +189,8 @@ PageSection units_section(const Comparison& comparison) {
     std::stable_sort(kinds.begin(), kinds.end(),
                      [](const auto* a, const auto* b) { return a->unit < b->unit; });
     for (const Statistic* kind : kinds) {
-        std::string words = kind->name;
-        std::replace(words.begin(), words.end(), '_', ' ');
         std::vector<std::string>& cells = table.rows.emplace_back();
-        cells = {kind->unit, words};
+        cells = {kind->unit, statistic_words(kind->name)};
         for (const ComparisonRow& row : comparison.rows) {
             const auto& list = row.result.statistics;
             const auto found = std::find_if(list.begin(), list.end(), [&](const Statistic& one) {
@@ -207,7 +222,8 @@ Page comparison_page(const LayerCase& layer, const Comparison& comparison) {
         lines_of(head_text(layer)),
         {}};
     page.sections.push_back(systems_section(comparison, "Time of the layer"));
-    for (const std::string& text : {software_text(comparison), checks_text(comparison)})
+    for (const std::string& text :
+         {software_text(comparison), left_out_text(comparison.left_out), checks_text(comparison)})
         page.sections.back().notes.push_back(text);
     add_if_any(page, traffic_section(comparison));
     add_if_any(page, timeline_section(comparison));
@@ -228,7 +244,9 @@ Page tp_comparison_page(const TpCase& layer, const std::vector<Comparison>& part
         add_if_any(page, timeline_section(parts[i]));
         add_if_any(page, units_section(parts[i]));
     }
-    page.sections.front().notes.push_back(tp_checks_text(layer, sum_of(parts)));
+    for (const std::string& text :
+         {left_out_text(parts.front().left_out), tp_checks_text(layer, sum_of(parts))})
+        page.sections.front().notes.push_back(text);
     page.configuration = configuration_of(layer.machine, layer.model, specs_of(parts.front()));
     return page;
 }

@@ -89,7 +89,7 @@ Comparison layer_comparison(const ModelCase& model, Pass pass) {
     const auto result = [pass](const ModelTime& time) -> const LayerResult& {
         return pass == Pass::forward ? *time.moe : *time.moe_backward;
     };
-    const ModelTime& baseline = baseline_of(model.times);
+    const ModelTime& baseline = baseline_of(model.times, model.options.baseline);
     const auto ideal = std::find_if(model.times.begin(), model.times.end(),
                                     [](const auto& one) { return one.system == "ideal"; });
     Comparison comparison;
@@ -112,7 +112,7 @@ Comparison sub_layer_comparison(const DenseCase& model, std::size_t part) {
         systems.push_back(time.spec);
         results.push_back(time.sub_layers[part].result);
     }
-    return tp_rows(systems, results);
+    return tp_rows(systems, results, model.options.baseline);
 }
 
 }  // namespace moehub

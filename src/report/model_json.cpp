@@ -35,13 +35,13 @@ Json time_json(const ModelTime& time, const ModelTime& baseline) {
 }
 
 Json layer_json(const ModelCase& model, Pass pass) {
-    return Json::parse(to_json(model.layer, layer_comparison(model, pass)));
+    return comparison_json(model.layer, layer_comparison(model, pass));
 }
 
 /// What was asked for, of either kind of model.
 template <class Case>
 Json head_json(const Case& model, std::int64_t tokens, std::int64_t sequence) {
-    const ModelTime& baseline = baseline_of(model.times);
+    const ModelTime& baseline = baseline_of(model.times, model.options.baseline);
     Json json;
     json["machine"] = model.layer.machine_name;
     json["model"] = model.layer.model_name;
@@ -65,25 +65,26 @@ Json attention_json(const ModelCase& model) {
     Json json;
     json["gpus"] = model.options.attention_gpus;
     json["system"] = any.sub_layers.front().result.system;
-    json["sub_layers"] = Json::object();
-    for (const SubLayerResult& one : any.sub_layers)
-        json["sub_layers"][std::string(name_of(one.part))] =
-            row_json({{}, one.result, 1, {}}, false);
+    json["sub_layers"] = Json::array();
+    for (const SubLayerResult& one : any.sub_layers) {
+        json["sub_layers"].push_back(row_json({{}, one.result, 1, {}}, false));
+        json["sub_layers"].back().put_first("sub_layer", name_of(one.part));
+    }
     return json;
 }
 
 }  // namespace
 
-std::string to_json(const ModelCase& model) {
+Json model_json(const ModelCase& model) {
     const std::int64_t tokens = model.layer.routing.tokens;
     Json json = head_json(model, tokens, sequences_of(model).length);
     if (model.options.attention_gpus > 0) json["attention_tp"] = attention_json(model);
     json["moe_layer"] = layer_json(model, Pass::forward);
     if (model.options.training) json["moe_layer_backward"] = layer_json(model, Pass::backward);
-    return json.dump(2) + "\n";
+    return json;
 }
 
-std::string to_json(const DenseCase& model) {
+Json model_json(const DenseCase& model) {
     const std::int64_t tokens = model.layer.tokens;
     Json json = head_json(model, tokens, sequences_of(model).length);
     json["overlap_gradients"] = model.options.overlap_gradients;
@@ -91,9 +92,9 @@ std::string to_json(const DenseCase& model) {
     for (std::size_t i = 0; i < model.times.front().sub_layers.size(); ++i) {
         TpCase one = model.layer;
         one.parts = {model.times.front().sub_layers[i].part};
-        json["sub_layers"].push_back(Json::parse(to_json(one, {sub_layer_comparison(model, i)})));
+        json["sub_layers"].push_back(tp_comparison_json(one, {sub_layer_comparison(model, i)}));
     }
-    return json.dump(2) + "\n";
+    return json;
 }
 
 }  // namespace moehub

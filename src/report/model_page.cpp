@@ -46,8 +46,7 @@ BarChart parts_chart(const std::vector<ModelTime>& times) {
     return chart;
 }
 
-PageTable times_table(const std::vector<ModelTime>& times) {
-    const ModelTime& baseline = baseline_of(times);
+PageTable times_table(const std::vector<ModelTime>& times, const ModelTime& baseline) {
     PageTable table{"Systems end to end",
                     {{"system", Align::left},
                      {"time ms"},
@@ -86,8 +85,12 @@ PageTable parts_table(const std::vector<ModelTime>& times, bool training) {
     return table;
 }
 
-PageSection whole_section(const std::vector<ModelTime>& times, bool training) {
-    PageSection section{"The whole model", {}, {parts_chart(times), times_table(times)}, {}};
+PageSection whole_section(const std::vector<ModelTime>& times, const ModelOptions& options) {
+    PageSection section{
+        "The whole model",
+        {},
+        {parts_chart(times), times_table(times, baseline_of(times, options.baseline))},
+        {}};
     if (times.size() > 1) {
         BarChart speed{"Tokens per second", "tokens/s", {}, {{"tokens/s", {}}}, false, true};
         for (const ModelTime& time : times) {
@@ -96,7 +99,7 @@ PageSection whole_section(const std::vector<ModelTime>& times, bool training) {
         }
         section.blocks.insert(section.blocks.begin() + 1, std::move(speed));
     }
-    section.blocks.push_back(parts_table(times, training));
+    section.blocks.push_back(parts_table(times, options.training));
     return section;
 }
 
@@ -127,7 +130,7 @@ Page model_page(const ModelCase& model) {
     const bool training = model.options.training;
     Page page{title_of(model.layer.model_name, model.layer.machine_name, training),
               lines_of(head_text(model)),
-              {whole_section(model.times, training)}};
+              {whole_section(model.times, model.options)}};
     page.sections.front().notes.push_back(checks_text(model));
     add_layer(page, layer_comparison(model, Pass::forward), "One MoE layer, forward");
     if (training)
@@ -141,7 +144,7 @@ Page model_page(const DenseCase& model) {
     const bool training = model.options.training;
     Page page{title_of(model.layer.model_name, model.layer.machine_name, training),
               lines_of(head_text(model)),
-              {whole_section(model.times, training)}};
+              {whole_section(model.times, model.options)}};
     page.sections.front().notes.push_back(checks_text(model));
     const auto& parts = model.times.front().sub_layers;
     for (std::size_t i = 0; i < parts.size(); ++i)

@@ -1,11 +1,14 @@
 /// Times of whole models for people and for programs.
 #pragma once
+#include "base/json.hpp"
+#include "report/text_style.hpp"
 #include "study/layer_case.hpp"
 #include "study/tp_case.hpp"
 
 #include <moehub/model_time.hpp>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace moehub {
@@ -29,13 +32,14 @@ std::string head_text(const ModelCase& model);
 std::string head_text(const DenseCase& model);
 
 /// A table per system: its parts, how often, how long, and their shares as bars.
-std::string parts_text(const std::vector<ModelTime>& times, bool training, bool bold);
+std::string parts_text(const std::vector<ModelTime>& times, bool training, const TextStyle& style);
 
-/// The systems side by side, end to end.
-std::string table_text(const std::vector<ModelTime>& times, bool bold);
+/// The systems side by side, end to end; `baseline` as baseline_of() takes it.
+std::string table_text(const std::vector<ModelTime>& times, std::string_view baseline,
+                       const TextStyle& style);
 
 /// Each system's time as a bar divided into compute, exposed communication and host.
-std::string bars_text(const std::vector<ModelTime>& times);
+std::string bars_text(const std::vector<ModelTime>& times, const TextStyle& style);
 
 /// What was checked in the simulated layers, forward.
 std::string checks_text(const ModelCase& model);
@@ -44,7 +48,7 @@ std::string checks_text(const DenseCase& model);
 /// The model, "results", one per system, and under "moe_layer" what the simulations of the layer
 /// gave, as `moehub compare` prints it; times in µs, sizes in bytes. Of dense models "sub_layers"
 /// is what `moehub compare --layer-type tp` prints.
-std::string to_json(const ModelCase& model);
-std::string to_json(const DenseCase& model);
+Json model_json(const ModelCase& model);
+Json model_json(const DenseCase& model);
 
 }  // namespace moehub

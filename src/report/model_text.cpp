@@ -54,7 +54,7 @@ std::string overlap_text(const ModelTime& time) {
         tenths(to_us(pair.communication)));
 }
 
-std::string parts_of_one(const ModelTime& time, bool training, bool bold) {
+std::string parts_of_one(const ModelTime& time, bool training, const TextStyle& style) {
     std::vector<Table::Column> columns{{time.system, Table::Align::left}, {"count"}};
     if (training) {
         columns.push_back({"forward µs"});
@@ -62,7 +62,7 @@ std::string parts_of_one(const ModelTime& time, bool training, bool bold) {
     } else {
         columns.push_back({"µs each"});
     }
-    columns.insert(columns.end(), {{"ms in all"}, {"share"}, {"", Table::Align::left}});
+    columns.insert(columns.end(), {{"ms in all"}, {"share"}, {"", Table::Align::bar}});
     Table table(columns);
     for (const LayerTypeTime& part : time.parts) table.add(cells_of(part, time, training));
     std::vector<std::string> sum{"whole model", "", ""};
@@ -70,7 +70,7 @@ std::string parts_of_one(const ModelTime& time, bool training, bool bold) {
     sum.push_back(milliseconds(time.total));
     sum.push_back(percent(1));
     table.add(std::move(sum));
-    return table.text(bold) + overlap_text(time);
+    return table.text(style) + overlap_text(time);
 }
 
 /// Where the time of the whole model went.
@@ -96,18 +96,19 @@ Breakdown breakdown_of(const ModelTime& time) {
 
 }  // namespace
 
-std::string parts_text(const std::vector<ModelTime>& times, bool training, bool bold) {
+std::string parts_text(const std::vector<ModelTime>& times, bool training, const TextStyle& style) {
     std::string out;
     for (const ModelTime& time : times) {
         if (!out.empty()) out += '\n';
-        out += parts_of_one(time, training, bold);
+        out += parts_of_one(time, training, style);
     }
     return out;
 }
 
-std::string table_text(const std::vector<ModelTime>& times, bool bold) {
+std::string table_text(const std::vector<ModelTime>& times, std::string_view named,
+                       const TextStyle& style) {
     const bool several = times.size() > 1;
-    const ModelTime& baseline = baseline_of(times);
+    const ModelTime& baseline = baseline_of(times, named);
     const ModelTime* const ideal = several ? find(times, "ideal") : nullptr;
     std::vector<Table::Column> columns{{"system", Table::Align::left}, {"time ms"}};
     if (several) columns.push_back({fmt::format("vs {}", baseline.system)});
@@ -123,16 +124,17 @@ std::string table_text(const std::vector<ModelTime>& times, bool bold) {
         cells.push_back(percent(time.mfu));
         table.add(std::move(cells));
     }
-    return table.text(bold);
+    return table.text(style);
 }
 
-std::string bars_text(const std::vector<ModelTime>& times) {
+std::string bars_text(const std::vector<ModelTime>& times, const TextStyle& style) {
     std::size_t name_width = 0;
     Ps slowest = 0;
     for (const ModelTime& time : times) {
         name_width = std::max(name_width, time.system.size());
         slowest = std::max(slowest, time.total);
     }
+    const int width = style.bar_width(kBarWidth, name_width + 2);
     std::string out = fmt::format(
         "{:{}}  █ compute  ▒ exposed communication  · host (launches, synchronisation)\n", "time",
         name_width);
@@ -142,7 +144,7 @@ std::string bars_text(const std::vector<ModelTime>& times) {
                                {static_cast<double>(parts.communication), "▒"},
                                {static_cast<double>(parts.host), "·"}};
         out += fmt::format("{:{}}  {}\n", time.system, name_width,
-                           stacked_bar(bar, static_cast<double>(slowest), kBarWidth));
+                           stacked_bar(bar, static_cast<double>(slowest), width));
     }
     return out;
 }

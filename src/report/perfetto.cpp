@@ -3,6 +3,7 @@
 #include "base/json.hpp"
 #include "report/perfetto_counters.hpp"
 #include "report/perfetto_writer.hpp"
+#include "report/table.hpp"
 
 #include <algorithm>
 #include <map>
@@ -50,14 +51,17 @@ int LayerTrace::process(const std::string& where) {
     return found->second;
 }
 
+/// The last bin reaches beyond the end: what it counted, it counted before.
 void LayerTrace::write_counter(const TraceCounter& counter) {
     const int of = process(counter.where);
     Ps at = 0;
     double last = -1;
     for (const double value : counter.values) {
         if (at >= result_.time) break;
-        if (value != last) out_.counter(of, counter.name, at, value);
-        last = value;
+        const Ps inside = std::min(counter.bin, result_.time - at);
+        const double mean = value * static_cast<double>(counter.bin) / static_cast<double>(inside);
+        if (mean != last) out_.counter(of, counter.name, at, mean);
+        last = mean;
         at += counter.bin;
     }
     if (last != 0) out_.counter(of, counter.name, within(at), 0);
@@ -169,11 +173,12 @@ Trace perfetto_trace(const std::vector<TracedLayer>& layers, std::int64_t most_e
 }
 
 std::string trace_line(const Trace& trace) {
-    const std::string rows =
-        trace.rows == 0 ? "no row followed" : fmt::format("one row of {} followed", trace.every);
+    const std::string rows = trace.rows == 0
+                                 ? "no row followed"
+                                 : fmt::format("one row of {} followed", grouped(trace.every));
     const std::string bins =
         trace.joined > 1 ? fmt::format(", bins joined by {}", trace.joined) : "";
-    return fmt::format("trace: {}, {} events{}, {:.1f} MB\n", rows, trace.events, bins,
+    return fmt::format("trace: {}, {} events{}, {:.1f} MB\n", rows, grouped(trace.events), bins,
                        static_cast<double>(trace.json.size()) / 1e6);
 }
 

@@ -19,7 +19,7 @@ const LayoutEffect* eplb_of(const PlacementEffect& effect, const std::string& sy
     return nullptr;
 }
 
-std::string effect_text(const PlacementReport& report, bool bold) {
+std::string effect_text(const PlacementReport& report, const TextStyle& style) {
     if (!report.effect) return "";
     const PlacementEffect& effect = *report.effect;
     const auto time = [](Ps ps) { return tenths(to_us(ps)); };
@@ -45,7 +45,7 @@ std::string effect_text(const PlacementReport& report, bool bold) {
                "with EPLB's layout\n",
                effect.steps, effect.steps == 1 ? "" : "s", grouped(effect.step_tokens),
                effect.step_tokens == 1 ? "" : "s") +
-           table.text(bold);
+           table.text(style);
 }
 
 }  // namespace moehub

@@ -88,7 +88,7 @@ Json pareto_json(const PlacementReport& report) {
         json["method"] = point.method;
         json["objective"] = to_string(point.objective);
         json["load_cap"] = point.load_cap;
-        json["time_limit"] = point.time_limit;
+        json["time_limit_seconds"] = point.time_limit;
         json["evaluation"] = figures_json(point.evaluation, known);
     }
     return list;
@@ -145,7 +145,7 @@ void add_question(Json& json, const PlacementReport& report) {
 
 }  // namespace
 
-std::string placement_json(const PlacementReport& report) {
+Json placement_json(const PlacementReport& report) {
     Json json;
     add_question(json, report);
     const PlacementTable judged = mean_table(report.judged());
@@ -155,7 +155,7 @@ std::string placement_json(const PlacementReport& report) {
     json["evaluated"] = tables_json(report.held_out);
     json["training"] = tables_json(report.training);
     add_bounds(json, report);
-    json["seconds"] = report.result.seconds;
+    json["search_seconds"] = report.result.seconds;
     json["cut_short"] = report.result.cut_short;
     json["notes"] = report.result.notes;
     json["traffic_model"] = traffic_model();
@@ -168,7 +168,7 @@ std::string placement_json(const PlacementReport& report) {
                          ? Json(nullptr)
                          : Json(server_command(report.result.layout, report.file.format,
                                                report.file.path, report.nodes));
-    return json.dump(1) + "\n";
+    return json;
 }
 
 }  // namespace moehub

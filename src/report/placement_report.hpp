@@ -1,6 +1,9 @@
 /// A placement of experts for the terminal and for programs: what was asked, layouts side by side
 /// on the same tokens, what it means. Names of files may hold anything: every form escapes them.
 #pragma once
+#include "base/json.hpp"
+#include "report/text_style.hpp"
+
 #include <moehub/pareto.hpp>
 #include <moehub/place.hpp>
 #include <moehub/placement_effect.hpp>
@@ -110,16 +113,16 @@ std::vector<std::vector<double>> pair_traffic(const std::vector<Profile>& profil
 PlacementTable mean_table(const std::vector<PlacementTable>& tables);
 
 /// Head, a table per profile, the front, simulated effects, and what it means.
-std::string placement_text(const PlacementReport& report, bool bold);
+std::string placement_text(const PlacementReport& report, const TextStyle& style);
 
 /// EPLB's layout under that system; null where it was not simulated.
 const LayoutEffect* eplb_of(const PlacementEffect& effect, const std::string& system);
 
 /// Simulated times of the layouts; empty without them.
-std::string effect_text(const PlacementReport& report, bool bold);
+std::string effect_text(const PlacementReport& report, const TextStyle& style);
 
 /// Keys are always the same, in the same order; what is not known is null.
-std::string placement_json(const PlacementReport& report);
+Json placement_json(const PlacementReport& report);
 
 /// The gain, the bound, what carries over, what to do next; a plain sentence each.
 std::vector<std::string> placement_sentences(const PlacementReport& report);

@@ -110,7 +110,8 @@ bool shown(const PlacementTable& table, std::size_t row) {
     return row + 1 == table.rows.size() || table.rows[row].layout != table.rows.back().layout;
 }
 
-std::string rows_text(const PlacementReport& report, const PlacementTable& table, bool bold) {
+std::string rows_text(const PlacementReport& report, const PlacementTable& table,
+                      const TextStyle& style) {
     const bool nodes = report.nodes > 1;
     std::vector<Table::Column> columns{
         {"layout", Table::Align::left}, {"load"}, {"worst layer"}, {"GPUs/token"}};
@@ -137,7 +138,7 @@ std::string rows_text(const PlacementReport& report, const PlacementTable& table
         if (known.moved) cells.push_back(grouped(one.moved_experts));
         out.add(std::move(cells));
     }
-    return out.text(bold);
+    return out.text(style);
 }
 
 std::string legend(const PlacementReport& report) {
@@ -151,7 +152,7 @@ std::string legend(const PlacementReport& report) {
 }
 
 /// The front as a table with the options that give each; empty without one.
-std::string pareto_text(const PlacementReport& report, bool bold) {
+std::string pareto_text(const PlacementReport& report, const TextStyle& style) {
     if (!report.pareto) return "";
     const bool nodes = report.nodes > 1;
     const bool transitions = report.judged().front().known.transitions;
@@ -159,7 +160,7 @@ std::string pareto_text(const PlacementReport& report, bool bold) {
     if (nodes) columns.push_back({"nodes/token"});
     columns.push_back({"off-GPU"});
     columns.push_back({"heaviest pair"});
-    columns.push_back({"options", Table::Align::left});
+    columns.push_back({"options", Table::Align::text});
     Table table(columns);
     for (const ParetoPoint& point : *report.pareto) {
         const Evaluation& one = point.evaluation;
@@ -173,7 +174,7 @@ std::string pareto_text(const PlacementReport& report, bool bold) {
     }
     return fmt::format("Layouts of which none is better in everything, {}\n",
                        report.held_out.empty() ? "on the profiles" : "on the held-out tokens") +
-           table.text(bold);
+           table.text(style);
 }
 
 /// What to type next; empty where nothing was written.
@@ -198,14 +199,14 @@ std::string use_text(const PlacementReport& report) {
 
 }  // namespace
 
-std::string placement_text(const PlacementReport& report, bool bold) {
+std::string placement_text(const PlacementReport& report, const TextStyle& style) {
     std::string out = head(report) + "\n";
     for (const PlacementTable& table : report.training)
-        out += profile_line(table, false) + rows_text(report, table, bold) + "\n";
+        out += profile_line(table, false) + rows_text(report, table, style) + "\n";
     for (const PlacementTable& table : report.held_out)
-        out += profile_line(table, true) + rows_text(report, table, bold) + "\n";
+        out += profile_line(table, true) + rows_text(report, table, style) + "\n";
     out += legend(report) + "\n";
-    for (const std::string& part : {pareto_text(report, bold), effect_text(report, bold)})
+    for (const std::string& part : {pareto_text(report, style), effect_text(report, style)})
         if (!part.empty()) out += part + "\n";
     for (const std::string& sentence : placement_sentences(report))
         out += wrapped(printable(sentence));

@@ -29,24 +29,23 @@ Json parts_json(const std::vector<NamedPart>& parts) {
 Json step_json(const TrainingStep& step) {
     Json json;
     json["layout"] = layout_json(step.layout);
-    json["seconds"] = step.seconds;
+    json["step_seconds"] = step.seconds;
     json["tokens_per_second_per_gpu"] = step.tokens_per_second;
-    json["tflops_per_gpu"] = step.tflops();
+    json["flops_per_second_per_gpu"] = 1e12 * step.tflops();
     json["mfu"] = step.mfu;
     json["micro_batches"] = step.micro_batches;
     json["limit"] = step.limit;
-    json["parts_s"] = parts_json(parts_of(step.parts));
+    json["parts_seconds"] = parts_json(parts_of(step.parts));
     json["memory_bytes"] = parts_json(parts_of(step.memory));
     json["memory_bytes"]["sum"] = step.memory.sum();
     json["host_bytes"] = step.memory.host;
     json["fits"] = step.fits;
-    if (step.stages.empty()) return json;
     json["stages"] = Json::array();
     for (const StageTime& one : step.stages)
         json["stages"].push_back({{"stage", one.stage},
                                   {"piece", one.piece},
-                                  {"forward_s", one.forward},
-                                  {"backward_s", one.backward}});
+                                  {"forward_seconds", one.forward},
+                                  {"backward_seconds", one.backward}});
     return json;
 }
 
@@ -80,23 +79,23 @@ Json head_json(const PlanCase& what, const TrainingStep& any) {
 
 }  // namespace
 
-std::string to_json(const PlanCase& what, const Plan& plan) {
+Json plan_json(const PlanCase& what, const Plan& plan) {
     Json json = head_json(what, plan.best.front());
     json["layouts"] = plan.layouts;
     json["timed"] = plan.timed;
     json["too_large"] = plan.too_large;
     json["refused"] = plan.refused;
-    json["refusal"] = plan.refusal;
+    json["refusal"] = plan.refusal.empty() ? Json(nullptr) : Json(plan.refusal);
     json["best"] = steps_json(plan.best);
     json["systems"] = steps_json(plan.systems);
     json["front"] = steps_json(plan.front);
-    return json.dump(2) + "\n";
+    return json;
 }
 
-std::string to_json(const PlanCase& what, const TrainingStep& step) {
+Json plan_json(const PlanCase& what, const TrainingStep& step) {
     Json json = head_json(what, step);
     json["step"] = step_json(step);
-    return json.dump(2) + "\n";
+    return json;
 }
 
 }  // namespace moehub

@@ -1,5 +1,8 @@
 /// Plans of training runs for people and for programs.
 #pragma once
+#include "base/json.hpp"
+#include "report/text_style.hpp"
+
 #include <moehub/plan.hpp>
 
 #include <string>
@@ -36,22 +39,22 @@ std::string head_text(const PlanCase& what, double flops_per_token);
 
 /// The best layouts, what the time of the first few goes to, the memory of the first, the front,
 /// and how many were looked at.
-std::string plan_text(const PlanCase& what, const Plan& plan, bool bold);
+std::string plan_text(const PlanCase& what, const Plan& plan, const TextStyle& style);
 
 /// One layout in full; `picture`: its pipeline, or empty.
 std::string explained_text(const PlanCase& what, const TrainingStep& step,
-                           const std::string& picture, bool bold);
+                           const std::string& picture, const TextStyle& style);
 
 /// Times in seconds, sizes in bytes, shares as fractions.
-std::string to_json(const PlanCase& what, const Plan& plan);
-std::string to_json(const PlanCase& what, const TrainingStep& step);
+Json plan_json(const PlanCase& what, const Plan& plan);
+Json plan_json(const PlanCase& what, const TrainingStep& step);
 
 /// Parts of the texts. A layout in lines of at most `width` columns, where its keys allow that.
 std::vector<std::string> layout_lines(const ParallelLayout& layout, std::size_t width);
-std::string layouts_table(const std::vector<TrainingStep>& steps, bool bold);
-std::string breakdown_text(const std::vector<TrainingStep>& steps, bool bold);
-std::string memory_text(const TrainingStep& step, bool bold);
+std::string layouts_table(const std::vector<TrainingStep>& steps, const TextStyle& style);
+std::string breakdown_text(const std::vector<TrainingStep>& steps, const TextStyle& style);
+std::string memory_text(const TrainingStep& step, const TextStyle& style);
 /// One micro-batch in each stage, all pieces together.
-std::string stages_text(const TrainingStep& step, bool bold);
+std::string stages_text(const TrainingStep& step, const TextStyle& style);
 
 }  // namespace moehub

@@ -12,6 +12,7 @@ namespace moehub {
 namespace {
 
 constexpr int kBarWidth = 70;
+constexpr std::size_t kBesideBar = 12;  ///< its number, its seconds
 constexpr int kShareWidth = 32;
 constexpr std::size_t kLayoutWidth = 43;  ///< what the other columns leave of 100
 constexpr double kNothing = 1e-6;         ///< a share that rounding leaves
@@ -43,14 +44,14 @@ std::vector<std::string> layout_lines(const ParallelLayout& layout, std::size_t 
     return lines;
 }
 
-std::string layouts_table(const std::vector<TrainingStep>& steps, bool bold) {
+std::string layouts_table(const std::vector<TrainingStep>& steps, const TextStyle& style) {
     Table table({{""},
-                 {"parallel layout", Table::Align::left},
+                 {"parallel layout", Table::Align::text},
                  {"MFU"},
                  {"tok/s/GPU"},
                  {"step s"},
                  {"GB"},
-                 {"limited by", Table::Align::left}});
+                 {"limited by", Table::Align::left, 1}});
     for (std::size_t i = 0; i < steps.size(); ++i) {
         const TrainingStep& step = steps[i];
         const std::vector<std::string> lines = layout_lines(step.layout, kLayoutWidth);
@@ -59,10 +60,10 @@ std::string layouts_table(const std::vector<TrainingStep>& steps, bool bold) {
                    gigabytes(step.memory.sum()), limit_words(step.limit)});
         for (std::size_t line = 1; line < lines.size(); ++line) table.add({"", lines[line]});
     }
-    return table.text(bold);
+    return table.text(style);
 }
 
-std::string breakdown_text(const std::vector<TrainingStep>& steps, bool bold) {
+std::string breakdown_text(const std::vector<TrainingStep>& steps, const TextStyle& style) {
     std::vector<Table::Column> columns{{"share of the step", Table::Align::left}};
     std::vector<std::vector<NamedPart>> parts;
     for (const TrainingStep& step : steps) {
@@ -80,13 +81,14 @@ std::string breakdown_text(const std::vector<TrainingStep>& steps, bool bold) {
         }
         if (any) table.add(std::move(cells));
     }
-    std::string out = table.text(bold) + "\n";
+    std::string out = table.text(style) + "\n";
     double slowest = 0;
     for (const TrainingStep& step : steps) slowest = std::max(slowest, step.seconds);
+    const int width = style.bar_width(kBarWidth, kBesideBar);
     for (std::size_t i = 0; i < steps.size(); ++i) {
         std::vector<BarPart> marks;
         for (const NamedPart& part : parts[i]) marks.push_back({part.value, part.mark});
-        out += fmt::format("{:>2} {} {} s\n", i + 1, stacked_bar(marks, slowest, kBarWidth),
+        out += fmt::format("{:>2} {} {} s\n", i + 1, stacked_bar(marks, slowest, width),
                            significant(steps[i].seconds));
     }
     return out +
@@ -94,9 +96,8 @@ std::string breakdown_text(const std::vector<TrainingStep>& steps, bool bold) {
            "   shares are of the stage that is busy longest\n";
 }
 
-std::string memory_text(const TrainingStep& step, bool bold) {
-    Table table(
-        {{"memory a GPU", Table::Align::left}, {"GB"}, {"share"}, {"", Table::Align::left}});
+std::string memory_text(const TrainingStep& step, const TextStyle& style) {
+    Table table({{"memory a GPU", Table::Align::left}, {"GB"}, {"share"}, {"", Table::Align::bar}});
     const auto add = [&](std::string_view name, double bytes, bool with_bar) {
         table.add({std::string(name), gigabytes(bytes), percent(bytes / step.capacity),
                    with_bar ? bar(bytes / step.capacity, kShareWidth) : ""});
@@ -105,12 +106,12 @@ std::string memory_text(const TrainingStep& step, bool bold) {
         if (part.value != 0) add(part.name, part.value, true);
     add("in all", step.memory.sum(), true);
     add("it has", step.capacity, false);
-    if (step.memory.host == 0) return table.text(bold);
-    return table.text(bold) +
+    if (step.memory.host == 0) return table.text(style);
+    return table.text(style) +
            fmt::format("and {} of the host's memory\n", byte_size(step.memory.host));
 }
 
-std::string stages_text(const TrainingStep& step, bool bold) {
+std::string stages_text(const TrainingStep& step, const TextStyle& style) {
     constexpr std::size_t kMostRows = 24;
     std::vector<StageTime> stages(static_cast<std::size_t>(step.layout.pp));
     double longest = 0;
@@ -121,7 +122,7 @@ std::string stages_text(const TrainingStep& step, bool bold) {
         stage.backward += one.backward;
         longest = std::max(longest, stage.forward + stage.backward);
     }
-    Table table({{"stage"}, {"forward ms"}, {"backward ms"}, {"", Table::Align::left}});
+    Table table({{"stage"}, {"forward ms"}, {"backward ms"}, {"", Table::Align::bar}});
     const bool cut = stages.size() > kMostRows;
     for (std::size_t i = 0; i < stages.size(); ++i) {
         const bool end = i < kMostRows / 2 || i + kMostRows / 2 >= stages.size();
@@ -132,7 +133,7 @@ std::string stages_text(const TrainingStep& step, bool bold) {
                    fmt::format("{:.2f}", 1e3 * one.backward),
                    bar((one.forward + one.backward) / longest, kShareWidth)});
     }
-    return table.text(bold);
+    return table.text(style);
 }
 
 }  // namespace moehub

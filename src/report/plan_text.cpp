@@ -21,9 +21,9 @@ std::vector<TrainingStep> first_of(const std::vector<TrainingStep>& steps, std::
 }
 
 /// What each system makes of the run with the layout that suits it best.
-std::string systems_text(const std::vector<TrainingStep>& steps, bool bold) {
+std::string systems_text(const std::vector<TrainingStep>& steps, const TextStyle& style) {
     Table table({{"system", Table::Align::left},
-                 {"its best parallel layout", Table::Align::left},
+                 {"its best parallel layout", Table::Align::text},
                  {"MFU"},
                  {"step s"},
                  {"EP exposed"},
@@ -35,11 +35,11 @@ std::string systems_text(const std::vector<TrainingStep>& steps, bool bold) {
                    percent(step.parts.ep / step.seconds),
                    fmt::format("{:.2f}×", steps.front().seconds / step.seconds)});
     }
-    return table.text(bold);
+    return table.text(style);
 }
 
-std::string front_text(const std::vector<TrainingStep>& steps, bool bold) {
-    Table table({{"GB"}, {"MFU"}, {"step s"}, {"less memory, at what speed", Table::Align::left}});
+std::string front_text(const std::vector<TrainingStep>& steps, const TextStyle& style) {
+    Table table({{"GB"}, {"MFU"}, {"step s"}, {"less memory, at what speed", Table::Align::text}});
     for (const TrainingStep& step : steps) {
         const std::vector<std::string> lines = layout_lines(step.layout, kFrontWidth);
         table.add({fmt::format("{:.1f}", step.memory.sum() / 1e9), percent(step.mfu),
@@ -47,7 +47,7 @@ std::string front_text(const std::vector<TrainingStep>& steps, bool bold) {
         for (std::size_t line = 1; line < lines.size(); ++line)
             table.add({"", "", "", lines[line]});
     }
-    return table.text(bold);
+    return table.text(style);
 }
 
 std::string count_text(const Plan& plan, const TrainingStep& best) {
@@ -83,8 +83,8 @@ std::string ranks_text(const TrainingRun& run, const ParallelLayout& l) {
                        l.ep * l.etp > 1 ? "; rows by " + exchange_of(run, l) : "");
 }
 
-std::string seconds_text(const TrainingStep& step, bool bold) {
-    Table table({{"a step", Table::Align::left}, {"s"}, {"share"}, {"", Table::Align::left}});
+std::string seconds_text(const TrainingStep& step, const TextStyle& style) {
+    Table table({{"a step", Table::Align::left}, {"s"}, {"share"}, {"", Table::Align::bar}});
     for (const NamedPart& part : parts_of(step.parts)) {
         if (part.value < kNothing * step.seconds) continue;
         const BarPart whole{part.value, part.mark};
@@ -93,25 +93,25 @@ std::string seconds_text(const TrainingStep& step, bool bold) {
                    stacked_bar({&whole, 1}, step.seconds, kShareWidth)});
     }
     table.add({"in all", fmt::format("{:.3f}", step.seconds), percent(1)});
-    return table.text(bold);
+    return table.text(style);
 }
 
 }  // namespace
 
-std::string plan_text(const PlanCase& what, const Plan& plan, bool bold) {
+std::string plan_text(const PlanCase& what, const Plan& plan, const TextStyle& style) {
     const TrainingStep& best = plan.best.front();
     std::string out = head_text(what, best.flops_per_token) + "\n";
-    if (plan.systems.size() > 1) out += systems_text(plan.systems, bold) + "\n";
-    out += layouts_table(plan.best, bold) + "\n";
-    out += breakdown_text(first_of(plan.best, kBreakdowns), bold) + "\n";
-    out += memory_text(best, bold) + "\n";
-    if (plan.front.size() > 1) out += front_text(plan.front, bold) + "\n";
+    if (plan.systems.size() > 1) out += systems_text(plan.systems, style) + "\n";
+    out += layouts_table(plan.best, style) + "\n";
+    out += breakdown_text(first_of(plan.best, kBreakdowns), style) + "\n";
+    out += memory_text(best, style) + "\n";
+    if (plan.front.size() > 1) out += front_text(plan.front, style) + "\n";
     return out + count_text(plan, best) +
            fmt::format("The first in full: --explain {}\n", to_text(best.layout));
 }
 
 std::string explained_text(const PlanCase& what, const TrainingStep& step,
-                           const std::string& picture, bool bold) {
+                           const std::string& picture, const TextStyle& style) {
     std::string out = head_text(what, step.flops_per_token) + "\n";
     out += fmt::format(
         "{}\n{} a step, {} tokens/s a GPU, {} TFLOP/s a GPU, MFU {}\nlimited by {}; "
@@ -120,9 +120,9 @@ std::string explained_text(const PlanCase& what, const TrainingStep& step,
         tenths(step.tflops()), percent(step.mfu), step.limit, grouped(step.micro_batches),
         step.micro_batches > 1 ? "es" : "", step.layout.micro_batch,
         step.layout.micro_batch > 1 ? "s" : "");
-    out += ranks_text(what.run, step.layout) + fit_text(step) + "\n" + seconds_text(step, bold) +
-           "\n" + memory_text(step, bold);
-    if (step.stages.size() > 1) out += "\n" + stages_text(step, bold);
+    out += ranks_text(what.run, step.layout) + fit_text(step) + "\n" + seconds_text(step, style) +
+           "\n" + memory_text(step, style);
+    if (step.stages.size() > 1) out += "\n" + stages_text(step, style);
     if (!picture.empty()) out += "\n" + picture;
     return out;
 }

@@ -85,7 +85,7 @@ Json profile_of(const ProfileSummary& summary) {
 
 }  // namespace
 
-std::string profile_json(const ProfileReport& report) {
+Json profile_json(const ProfileReport& report) {
     Json json;
     json["profiles"] = Json::array();
     for (const ProfileSummary& summary : report.profiles)
@@ -100,7 +100,7 @@ std::string profile_json(const ProfileReport& report) {
                                        {"worst_layer", one.worst_layer},
                                        {"correlation", or_null(one.correlation)}});
     json["meaning"] = profile_sentences(report);
-    return json.dump(1) + "\n";
+    return json;
 }
 
 }  // namespace moehub

@@ -1,6 +1,9 @@
 /// Recorded routing for the terminal, for programs and as a picture. Names of files may
 /// hold anything: every form escapes them.
 #pragma once
+#include "base/json.hpp"
+#include "report/text_style.hpp"
+
 #include <moehub/profile_summary.hpp>
 
 #include <optional>
@@ -25,10 +28,10 @@ int telling_layer(const ProfileSummary& summary);
 
 /// Heads, overview, a table by layer or one layer in detail, a map of the load, and what it means.
 /// With `colour` escape sequences of 256 colours.
-std::string profile_text(const ProfileReport& report, bool colour);
+std::string profile_text(const ProfileReport& report, const TextStyle& style);
 
 /// "profiles" with everything by layer, and "differences". Keys are always in the same order.
-std::string profile_json(const ProfileReport& report);
+Json profile_json(const ProfileReport& report);
 
 /// Load of layers × experts, beside it GPUs, transitions and pairs by layer; pairs of one layer.
 std::string profile_svg(const ProfileReport& report);

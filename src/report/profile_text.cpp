@@ -17,10 +17,10 @@ constexpr int kBusiest = 12;
 constexpr int kBarWidth = 40;
 constexpr std::size_t kLineWidth = 96;
 
-std::string table_text(const ReportTable& table, bool bold) {
+std::string table_text(const ReportTable& table, const TextStyle& style) {
     Table text(table.columns);
     for (const auto& row : table.rows) text.add(row);
-    return text.text(bold);
+    return text.text(style);
 }
 
 /// Where a word ends; a number and its % stay together.
@@ -56,7 +56,7 @@ std::string step_note(std::string_view what, int step) {
     return step == 1 ? "" : fmt::format("; the busiest of {} {} each", step, what);
 }
 
-std::string load_map(const ProfileSummary& summary, bool colour) {
+std::string load_map(const ProfileSummary& summary, const TextStyle& style) {
     const HeatMap map =
         heat_map(relative_load(summary), summary.experts, {kMostRows, kMostColumns});
     std::vector<std::string> labels;
@@ -65,7 +65,7 @@ std::string load_map(const ProfileSummary& summary, bool colour) {
             fmt::format("{}", summary.layers[static_cast<std::size_t>(row * map.row_step)].number));
     return fmt::format("Load, layers × experts{}{}\n{}{} times the layer's mean\n",
                        step_note("experts", map.column_step), step_note("layers", map.row_step),
-                       heat_text(map, labels, colour), heat_legend(colour));
+                       heat_text(map, labels, style.colour), heat_legend(style.colour));
 }
 
 std::string load_lines(const ProfileSummary& summary, const LoadSummary& load) {
@@ -96,45 +96,44 @@ std::string structure_lines(const LayerSummary& layer) {
     return out;
 }
 
-std::string layer_text(const ProfileReport& report, std::size_t profile, bool colour) {
+std::string layer_text(const ProfileReport& report, std::size_t profile, const TextStyle& style) {
     const ProfileSummary& summary = report.profiles[profile];
     const LayerSummary& layer = summary.layers[static_cast<std::size_t>(*report.layer)];
-    std::string out =
-        fmt::format("Layer {}\n", layer.number) + load_lines(summary, layer.load) +
-        structure_lines(layer) + "\n" +
-        table_text(busiest_table(summary, *report.layer, kBusiest, kBarWidth), colour);
+    std::string out = fmt::format("Layer {}\n", layer.number) + load_lines(summary, layer.load) +
+                      structure_lines(layer) + "\n" +
+                      table_text(busiest_table(summary, *report.layer, kBusiest, kBarWidth), style);
     if (const ReportTable pairs = pairs_table(layer); !pairs.rows.empty())
         out +=
             fmt::format("\nChosen together, farthest above chance: {} of all pairs, by chance {}\n",
                         percent(layer.coactivation->top_share),
                         percent(layer.coactivation->top_share_by_chance)) +
-            table_text(pairs, colour);
+            table_text(pairs, style);
     return out;
 }
 
-std::string one_text(const ProfileReport& report, std::size_t profile, bool colour) {
+std::string one_text(const ProfileReport& report, std::size_t profile, const TextStyle& style) {
     const ProfileSummary& summary = report.profiles[profile];
     std::string out =
         fmt::format("{}\n{}\n\n", printable(name_text(report, profile)), size_text(summary));
-    if (report.layer) return out + layer_text(report, profile, colour) + "\n";
-    out += table_text(overview_table(summary), colour) + "\n";
+    if (report.layer) return out + layer_text(report, profile, style) + "\n";
+    out += table_text(overview_table(summary), style) + "\n";
     if (report.profiles.size() == 1 && summary.layers.size() > 1 &&
         summary.layers.size() <= kManyLayers) {
-        out += table_text(layers_table(summary), colour);
+        out += table_text(layers_table(summary), style);
         for (const std::string& line : layers_legend(summary)) out += line + "\n";
         out += "\n";
     }
-    return out + load_map(summary, colour) + "\n";
+    return out + load_map(summary, style) + "\n";
 }
 
 }  // namespace
 
-std::string profile_text(const ProfileReport& report, bool colour) {
+std::string profile_text(const ProfileReport& report, const TextStyle& style) {
     std::string out;
-    for (std::size_t i = 0; i < report.profiles.size(); ++i) out += one_text(report, i, colour);
+    for (std::size_t i = 0; i < report.profiles.size(); ++i) out += one_text(report, i, style);
     if (!report.differences.empty())
         out += "Load that differs, % of the rows, mean over layers (in brackets: by chance)\n" +
-               table_text(differences_table(report), colour) + "\n";
+               table_text(differences_table(report), style) + "\n";
     out += "What it means for placing\n";
     for (const std::string& sentence : profile_sentences(report)) out += wrapped(sentence);
     return out;

@@ -20,6 +20,14 @@ void write(std::FILE* stream, const std::string& text) {
     std::fflush(stream);
 }
 
+/// As people wait: "12 s", "3 min 05 s", "2 h 10 min".
+std::string time_left(double seconds) {
+    const auto whole = static_cast<std::int64_t>(std::min(seconds + 0.5, 1e12));
+    if (whole < 60) return fmt::format("{} s", whole);
+    if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
+    return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
+}
+
 }  // namespace
 
 Progress::Progress(std::string label, std::FILE* stream)
@@ -35,6 +43,15 @@ Progress::~Progress() {
 void Progress::update(std::size_t done, std::size_t total) {
     if (total == 0) return;
     draw(static_cast<double>(done) / static_cast<double>(total), fmt::format("{}/{}", done, total));
+}
+
+void Progress::update_rate(std::size_t before, std::size_t done, std::size_t total) {
+    const double seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
+    if (total == 0 || done <= before || seconds <= 0) return;
+    const double rate = static_cast<double>(done - before) / seconds;
+    draw(static_cast<double>(done) / static_cast<double>(total),
+         fmt::format("{}/{} {}/s, {} left", done, total, significant(rate),
+                     time_left(static_cast<double>(total - done) / rate)));
 }
 
 void Progress::update_share(double done) {

@@ -17,6 +17,8 @@ class Progress {
     Progress& operator=(const Progress&) = delete;
 
     void update(std::size_t done, std::size_t total);
+    /// With pieces a second and the time left; `before` were done when the clock started.
+    void update_rate(std::size_t before, std::size_t done, std::size_t total);
     /// Where work is not counted in pieces: the share done, 0 to 1, and the time it took.
     void update_share(double done);
 

@@ -1,6 +1,5 @@
 #include "report/rank_report.hpp"
 
-#include "base/json.hpp"
 #include "report/table.hpp"
 
 #include <algorithm>
@@ -18,7 +17,7 @@ std::string source_of(const RankGroup& group) {
     return group.source.empty() ? "all sources" : group.source;
 }
 
-std::string summary(const RunRanking& ranking, bool colour) {
+std::string summary(const RunRanking& ranking, const TextStyle& style) {
     Table table({{"model", Align::left},
                  {"source", Align::left},
                  {"runs"},
@@ -28,7 +27,7 @@ std::string summary(const RunRanking& ranking, bool colour) {
         table.add({group.model, source_of(group), fmt::format("{}", group.runs.size()),
                    fmt::format("{:.3f}", group.correlation),
                    fmt::format("{} of {}", group.pairs - group.swapped.size(), group.pairs)});
-    return table.text(colour);
+    return table.text(style);
 }
 
 std::string run_words(const RankedRun& one) {
@@ -37,24 +36,24 @@ std::string run_words(const RankedRun& one) {
 }
 
 /// Best published first.
-std::string runs_of(const RankGroup& group, bool colour) {
+std::string runs_of(const RankGroup& group, const TextStyle& style) {
     Table table({{"line"},
                  {"published"},
                  {"predicted"},
                  {"GPUs"},
                  {"machine", Align::left},
-                 {"parallel layout", Align::left}});
+                 {"parallel layout", Align::text}});
     for (const RankedRun& one : group.runs)
         table.add({fmt::format("{}", one.run.line), percent(one.published), percent(one.predicted),
                    fmt::format("{}", one.run.gpus), one.run.machine, one.layout});
-    return fmt::format("\n{}, {}\n\n", group.model, source_of(group)) + table.text(colour);
+    return fmt::format("\n{}, {}\n\n", group.model, source_of(group)) + table.text(style);
 }
 
-std::string swapped_of(const RankGroup& group, bool colour) {
-    Table table({{"published better", Align::left},
+std::string swapped_of(const RankGroup& group, const TextStyle& style) {
+    Table table({{"published better", Align::text},
                  {"published"},
                  {"predicted"},
-                 {"than", Align::left},
+                 {"than", Align::text},
                  {"published"},
                  {"predicted"}});
     for (std::size_t i = 0; i < std::min(kMostPairs, group.swapped.size()); ++i) {
@@ -63,7 +62,7 @@ std::string swapped_of(const RankGroup& group, bool colour) {
         table.add({run_words(one), percent(one.published), percent(one.predicted), run_words(other),
                    percent(other.published), percent(other.predicted)});
     }
-    return table.text(colour);
+    return table.text(style);
 }
 
 Json run_json(const RankedRun& one) {
@@ -90,17 +89,17 @@ Json group_json(const RankGroup& group) {
 
 }  // namespace
 
-std::string ranking_text(const RunRanking& ranking, bool colour) {
-    std::string text = "Order of published and predicted MFU\n\n" + summary(ranking, colour);
+std::string ranking_text(const RunRanking& ranking, const TextStyle& style) {
+    std::string text = "Order of published and predicted MFU\n\n" + summary(ranking, style);
     for (const RankGroup& group : ranking.groups)
-        if (!group.source.empty()) text += runs_of(group, colour);
+        if (!group.source.empty()) text += runs_of(group, style);
     for (const RankGroup& group : ranking.groups) {
         if (group.swapped.empty()) continue;
         text += fmt::format("\n{}, {}: out of order{}\n\n", group.model, source_of(group),
                             group.swapped.size() > kMostPairs
                                 ? fmt::format(" (the {} furthest apart)", kMostPairs)
                                 : "");
-        text += swapped_of(group, colour);
+        text += swapped_of(group, style);
     }
     if (!ranking.left_out.empty()) text += "\nLeft out\n\n";
     for (const RunNotRanked& one : ranking.left_out)
@@ -108,14 +107,14 @@ std::string ranking_text(const RunRanking& ranking, bool colour) {
     return text;
 }
 
-std::string to_json(const RunRanking& ranking) {
+Json rank_json(const RunRanking& ranking) {
     Json json;
     json["groups"] = Json::array();
     for (const RankGroup& group : ranking.groups) json["groups"].push_back(group_json(group));
     json["left_out"] = Json::array();
     for (const RunNotRanked& one : ranking.left_out)
-        json["left_out"].push_back({{"line", one.line}, {"why", one.why}});
-    return json.dump(2) + "\n";
+        json["left_out"].push_back({{"line", one.line}, {"reason", one.why}});
+    return json;
 }
 
 }  // namespace moehub

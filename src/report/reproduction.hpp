@@ -1,6 +1,8 @@
 /// A reproduced paper for the terminal, as a page, and for programs.
 #pragma once
+#include "base/json.hpp"
 #include "report/page.hpp"
+#include "report/text_style.hpp"
 
 #include <moehub/reproduce.hpp>
 
@@ -11,7 +13,7 @@
 namespace moehub {
 
 /// Published numbers beside ours with bars, claims, every table, and why what differs does.
-std::string reproduction_text(const Reproduction& all, bool bold);
+std::string reproduction_text(const Reproduction& all, const TextStyle& style);
 
 /// The same as Markdown, for docs/. Nothing in it depends on when or where it ran.
 std::string reproduction_page(const Reproduction& all);
@@ -21,7 +23,7 @@ Page reproduction_html(const Reproduction& all);
 
 /// "readings", "numbers", "claims", "tables" and "cells"; times in µs. `ratio` is ours / paper,
 /// `reason` null where a number is as published.
-std::string reproduction_json(const Reproduction& all);
+Json reproduction_json(const Reproduction& all);
 
 /// Of the published numbers, what a reading explains: those it comes within 10 % of.
 struct Explained {

@@ -80,8 +80,8 @@ void add_particulars(const ReproducedCell& one, Json& json) {
     json["grain"] = one.grain == Grain::packet ? "packet" : "row";
     json["communication_us"] = time_or_null(one, one.communication);
     json["busier_way_us"] = time_or_null(one, one.busier_way);
-    json["bytes_up"] = one.refusal.empty() ? Json(one.bytes_up) : Json(nullptr);
-    json["bytes_down"] = one.refusal.empty() ? Json(one.bytes_down) : Json(nullptr);
+    json["traffic_bytes"] =
+        one.refusal.empty() ? Json{{"up", one.bytes_up}, {"down", one.bytes_down}} : Json(nullptr);
 }
 
 /// Of dense models, their sub-layers, and of what runs on another machine.
@@ -128,7 +128,7 @@ Json table_json(const FigureTable& table) {
 
 }  // namespace
 
-std::string reproduction_json(const Reproduction& all) {
+Json reproduction_json(const Reproduction& all) {
     Json json;
     json["paper"] = all.paper;
     json["figure"] = text_or_null(all.figure);
@@ -144,7 +144,7 @@ std::string reproduction_json(const Reproduction& all) {
     for (const FigureTable& one : all.tables) json["tables"].push_back(table_json(one));
     json["cells"] = Json::array();
     for (const ReproducedCell& one : all.cells) json["cells"].push_back(cell_json(one));
-    return json.dump(2) + "\n";
+    return json;
 }
 
 }  // namespace moehub

@@ -43,13 +43,13 @@ double full_scale(const PublishedNumber& one, double most_ratio) {
     return std::max(one.ours, one.paper);
 }
 
-std::string numbers_text(const Reproduction& all, bool bold) {
+std::string numbers_text(const Reproduction& all, const TextStyle& style) {
     using Align = Table::Align;
     std::vector<Table::Column> columns{
-        {"figure", Align::left}, {all.paper, Align::left}, {"paper"}, {"here"}, {"here/paper"}};
+        {"figure", Align::left}, {all.paper, Align::text}, {"paper"}, {"here"}, {"here/paper"}};
     for (std::size_t i = 1; i < all.readings.size(); ++i)
         columns.insert(columns.end(), {{all.readings[i].name}, {"/paper"}});
-    columns.push_back({"█ here  │ paper", Align::left});
+    columns.push_back({"█ here  │ paper", Align::bar});
     Table table(columns);
     const double most = largest_ratio(all.numbers);
     for (const PublishedNumber& one : all.numbers) {
@@ -65,7 +65,7 @@ std::string numbers_text(const Reproduction& all, bool bold) {
         cells.push_back(bar_against(one.ours, one.paper, full_scale(one, most)));
         table.add(cells);
     }
-    return table.text(bold);
+    return table.text(style);
 }
 
 /// Nothing to say where there is one reading.
@@ -87,7 +87,7 @@ std::string claims_text(const Reproduction& all) {
     return out;
 }
 
-std::string table_text(const FigureTable& figure, bool bold) {
+std::string table_text(const FigureTable& figure, const TextStyle& style) {
     std::vector<Table::Column> columns;
     for (const std::string& label : figure.labels) columns.push_back({label, Table::Align::left});
     for (const FigureTable::Column& column : figure.columns) columns.push_back({column.title});
@@ -95,7 +95,7 @@ std::string table_text(const FigureTable& figure, bool bold) {
     for (const FigureTable::Row& row : figure.rows) {
         table.add(cells_of(figure, row));
     }
-    std::string out = fmt::format("{}: {}\n\n{}", figure.figure, figure.title, table.text(bold));
+    std::string out = fmt::format("{}: {}\n\n{}", figure.figure, figure.title, table.text(style));
     for (const std::string& note : figure.notes) out += fmt::format("– {}\n", note);
     return out;
 }
@@ -165,13 +165,14 @@ std::string published_text(NumberKind kind, double value) {
     return kind == NumberKind::ratio ? fmt::format("{:.3f}", value) : number_text(kind, value);
 }
 
-std::string reproduction_text(const Reproduction& all, bool bold) {
+std::string reproduction_text(const Reproduction& all, const TextStyle& style) {
     std::string out = head_text(all);
-    if (!all.numbers.empty()) out += fmt::format("\n{}", numbers_text(all, bold));
+    if (!all.numbers.empty()) out += fmt::format("\n{}", numbers_text(all, style));
     if (const std::string read = readings_text(all); !read.empty())
         out += fmt::format("\n{}", read);
     if (!all.claims.empty()) out += fmt::format("\n{}", claims_text(all));
-    for (const FigureTable& table : all.tables) out += fmt::format("\n{}", table_text(table, bold));
+    for (const FigureTable& table : all.tables)
+        out += fmt::format("\n{}", table_text(table, style));
     return all.quick ? out : out + reasons_text(all);
 }
 

@@ -1,4 +1,5 @@
 #include "base/json.hpp"
+#include "report/comparison_json.hpp"
 #include "report/served_report.hpp"
 
 namespace moehub {
@@ -9,18 +10,19 @@ Json step_json(const ServedStep& step) {
               {"step_us", 1e6 * step.seconds},
               {"hidden_us", 1e6 * step.hidden},
               {"tokens_per_second_per_gpu", step.tokens_per_second}};
-    if (step.tpot > 0) json["tpot_us"] = 1e6 * step.tpot;
-    if (!step.busiest_link.empty())
-        json["busiest_link"] = {{"name", step.busiest_link}, {"busy", step.network_busy}};
+    json["tpot_us"] = step.tpot > 0 ? Json(1e6 * step.tpot) : Json(nullptr);
+    json["busiest_link"] = step.busiest_link.empty()
+                               ? Json(nullptr)
+                               : Json{{"name", step.busiest_link}, {"busy", step.network_busy}};
     json["parts"] = Json::array();
     for (const ServedPart& part : parts_of(step))
-        json["parts"].push_back({{"name", part.name}, {"us", 1e6 * part.seconds}});
+        json["parts"].push_back({{"name", part.name}, {"time_us", 1e6 * part.seconds}});
     json["operators"] = Json::array();
     for (const StepOperator& one : step.operators)
         json["operators"].push_back({{"name", one.name},
                                      {"kind", name_of(one.kind)},
                                      {"count", one.count},
-                                     {"us", 1e6 * one.seconds}});
+                                     {"time_us", 1e6 * one.seconds}});
     return json;
 }
 
@@ -38,7 +40,7 @@ Json head_json(const ServedCase& what) {
             {"weights", what.weights},
             {"overlap", name_of(serving.overlap)},
             {"routing", what.routing},
-            {"layout_file", what.layout},
+            {"layout_file", what.layout.empty() ? Json(nullptr) : Json(what.layout)},
             {"layout",
              {{"attention_tp", layout.attention_tp},
               {"attention_dp", layout.attention_dp},
@@ -55,28 +57,26 @@ Json head_json(const ServedCase& what) {
 
 }  // namespace
 
-std::string to_json(const ServedCase& what) {
+Json served_json(const ServedCase& what) {
     Json json = head_json(what);
     json["results"] = Json::array();
     for (const ServedStep& step : what.steps) json["results"].push_back(step_json(step));
-    json["left_out"] = what.left_out;
-    return json.dump(2) + "\n";
+    json["left_out"] = left_out_json(what.left_out);
+    return json;
 }
 
-std::string to_json(const SizesCase& sizes) {
+Json served_json(const SizesCase& sizes) {
     Json json = head_json(sizes.what);
     json["system"] = sizes.system;
     json["points"] = Json::array();
     for (const ServedPoint& point : sizes.points) {
         Json one{
             {"gpus", point.gpus}, {"batch_per_gpu", point.batch_per_gpu}, {"best", point.best}};
-        if (point.step)
-            one["step"] = step_json(*point.step);
-        else
-            one["why_not"] = point.why_not;
+        one["step"] = point.step ? step_json(*point.step) : Json(nullptr);
+        one["reason"] = point.step ? Json(nullptr) : Json(point.why_not);
         json["points"].push_back(one);
     }
-    return json.dump(2) + "\n";
+    return json;
 }
 
 }  // namespace moehub

@@ -136,8 +136,8 @@ Page served_page(const ServedCase& what) {
                 {parts_chart(what.steps), std::move(speed), steps_table(what)},
                 {"Parts that overlap are shown in full: their sum may exceed the step."}},
                {"Operators", {}, {operators_table(what)}, {}}}};
-    for (const std::string& one : what.left_out)
-        page.sections.front().notes.push_back("Left out: " + one);
+    for (const auto& [system, reason] : what.left_out)
+        page.sections.front().notes.push_back("Left out: " + system + ": " + reason);
     page.configuration = configuration_of(what.serving.what);
     return page;
 }

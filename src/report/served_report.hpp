@@ -1,6 +1,10 @@
 /// A served model as text and JSON: where a step's time goes under each system, and sizes beside
 /// one another.
 #pragma once
+#include "base/json.hpp"
+#include "report/text_style.hpp"
+
+#include <moehub/compare.hpp>
 #include <moehub/served_model.hpp>
 
 #include <string>
@@ -17,13 +21,13 @@ struct ServedCase {
     std::string layout;                 ///< file; empty: none
     std::vector<std::string> settings;  ///< what was changed
     std::vector<ServedStep> steps;
-    std::vector<std::string> left_out;  ///< "NAME (why)"
+    std::vector<LeftOut> left_out;
 };
 
 std::string head_text(const ServedCase& what);
-std::string operators_text(const ServedCase& what, bool colour);
-std::string steps_text(const ServedCase& what, bool colour);
-std::string to_json(const ServedCase& what);
+std::string operators_text(const ServedCase& what, const TextStyle& style);
+std::string steps_text(const ServedCase& what, const TextStyle& style);
+Json served_json(const ServedCase& what);
 
 /// Sizes of one system.
 struct SizesCase {
@@ -32,7 +36,7 @@ struct SizesCase {
     std::vector<ServedPoint> points;
 };
 std::string head_text(const SizesCase& sizes);
-std::string sizes_text(const SizesCase& sizes, bool colour);
-std::string to_json(const SizesCase& sizes);
+std::string sizes_text(const SizesCase& sizes, const TextStyle& style);
+Json served_json(const SizesCase& sizes);
 
 }  // namespace moehub

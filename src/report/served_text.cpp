@@ -1,3 +1,4 @@
+#include "report/comparison.hpp"
 #include "report/served_report.hpp"
 #include "report/table.hpp"
 
@@ -84,7 +85,7 @@ std::string head_text(const ServedCase& what) {
     return text;
 }
 
-std::string operators_text(const ServedCase& what, bool colour) {
+std::string operators_text(const ServedCase& what, const TextStyle& style) {
     std::vector<Table::Column> columns{{"ms of a step", Table::Align::left}};
     for (const ServedStep& step : what.steps) columns.push_back({step.system});
     Table table(columns);
@@ -108,16 +109,16 @@ std::string operators_text(const ServedCase& what, bool colour) {
     }
     if (hides) table.add(hidden);
     table.add(whole);
-    return table.text(colour);
+    return table.text(style);
 }
 
-std::string steps_text(const ServedCase& what, bool colour) {
+std::string steps_text(const ServedCase& what, const TextStyle& style) {
     const Serving& serving = what.serving;
     const bool nodes = serving.what.machine.nodes > 1;
     std::vector<Table::Column> columns{{"system", Table::Align::left}, {"tokens/s a GPU"}};
     if (nodes) columns.push_back({"a node"});
     columns.push_back({serving.prefill ? "step ms" : "ms a token"});
-    columns.push_back({"largest part", Table::Align::left});
+    columns.push_back({"largest part", Table::Align::text});
     Table table(columns);
     for (const ServedStep& step : what.steps) {
         std::vector<std::string> cells{step.system, tenths(step.tokens_per_second)};
@@ -127,10 +128,8 @@ std::string steps_text(const ServedCase& what, bool colour) {
         cells.push_back(limit_of(step));
         table.add(cells);
     }
-    std::string text = table.text(colour);
-    if (!what.left_out.empty())
-        for (const std::string& one : what.left_out) text += "Left out: " + one + "\n";
-    return text;
+    std::string text = table.text(style);
+    return text + left_out_text(what.left_out);
 }
 
 std::string head_text(const SizesCase& sizes) {
@@ -142,13 +141,13 @@ std::string head_text(const SizesCase& sizes) {
                        name_of(serving.overlap));
 }
 
-std::string sizes_text(const SizesCase& sizes, bool colour) {
+std::string sizes_text(const SizesCase& sizes, const TextStyle& style) {
     const bool prefill = sizes.what.serving.prefill;
     Table table({{"GPUs"},
                  {prefill ? "prompts a GPU" : "requests a GPU"},
                  {prefill ? "step ms" : "ms a token"},
                  {"tokens/s a GPU"},
-                 {"", Table::Align::left}});
+                 {"", Table::Align::text}});
     for (const ServedPoint& point : sizes.points) {
         if (!point.step) {
             table.add({fmt::format("{}", point.gpus), grouped(point.batch_per_gpu), "–", "–",
@@ -161,7 +160,7 @@ std::string sizes_text(const SizesCase& sizes, bool colour) {
                    tenths(step.tokens_per_second), point.best ? "best" : ""});
     }
     return fmt::format("{}\n{}\nbest: no other gives as many tokens/s a GPU in as little time.\n",
-                       sizes.system, table.text(colour));
+                       sizes.system, table.text(style));
 }
 
 }  // namespace moehub

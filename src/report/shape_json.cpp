@@ -1,17 +1,13 @@
 #include "report/shape_report.hpp"
 
-#include <nlohmann/json.hpp>
-
 namespace moehub {
 namespace {
 
-using nlohmann::ordered_json;
-
-ordered_json window_json(const ParameterWindow& window) {
+Json window_json(const ParameterWindow& window) {
     return {{"centre", window.centre}, {"width", window.width}};
 }
 
-ordered_json shape_json(const TimedShape& one) {
+Json shape_json(const TimedShape& one) {
     const Model& m = one.model;
     return {{"layers", m.layers},
             {"dense_layers", m.dense_layers},
@@ -25,14 +21,14 @@ ordered_json shape_json(const TimedShape& one) {
             {"active_parameters", one.active},
             {"tokens_per_second_per_gpu", one.step.tokens_per_second},
             {"mfu", one.step.mfu},
-            {"step_s", one.step.seconds},
+            {"step_seconds", one.step.seconds},
             {"parallel_layout", to_text(one.step.layout)}};
 }
 
-ordered_json axes_json(const std::vector<AxisBest>& axes) {
-    ordered_json json = ordered_json::object();
+Json axes_json(const std::vector<AxisBest>& axes) {
+    Json json = Json::object();
     for (const AxisBest& axis : axes) {
-        json[axis.axis] = ordered_json::array();
+        json[axis.axis] = Json::array();
         for (std::size_t i = 0; i < axis.values.size(); ++i)
             json[axis.axis].push_back({{"value", axis.values[i]},
                                        {"tokens_per_second_per_gpu", axis.tokens_per_second[i]}});
@@ -42,9 +38,9 @@ ordered_json axes_json(const std::vector<AxisBest>& axes) {
 
 }  // namespace
 
-std::string shape_json(const ShapeSearch& found, const ShapeSearchOptions& options,
-                       const TrainingRun& run) {
-    ordered_json json;
+Json shape_json(const ShapeSearch& found, const ShapeSearchOptions& options,
+                const TrainingRun& run) {
+    Json json;
     json["machine"] = run.machine.name;
     json["gpus"] = run.gpus();
     json["base_model"] = run.model.name;
@@ -53,15 +49,15 @@ std::string shape_json(const ShapeSearch& found, const ShapeSearchOptions& optio
     json["points"] = found.points;
     json["within"] = found.within;
     json["timed"] = found.timed;
-    json["parallel_layouts"] = ordered_json::array();
+    json["parallel_layouts"] = Json::array();
     for (const ParallelLayout& layout : found.layouts)
         json["parallel_layouts"].push_back(to_text(layout));
-    json["best"] = ordered_json::array();
+    json["best"] = Json::array();
     for (const TimedShape& one : found.best) json["best"].push_back(shape_json(one));
-    json["base"] = found.base ? shape_json(*found.base) : ordered_json(nullptr);
+    json["base"] = found.base ? shape_json(*found.base) : Json(nullptr);
     json["base_rank"] = found.base_rank;
     json["by_axis"] = axes_json(found.by_axis);
-    return json.dump(2) + "\n";
+    return json;
 }
 
 }  // namespace moehub

@@ -1,5 +1,8 @@
 /// A shape search for people and for programs.
 #pragma once
+#include "base/json.hpp"
+#include "report/text_style.hpp"
+
 #include <moehub/shape_search.hpp>
 
 #include <string>
@@ -9,10 +12,10 @@ namespace moehub {
 /// What was searched, a table of the fastest shapes, where the base model stands, and for each axis
 /// how fast its values are at best.
 std::string shape_text(const ShapeSearch& found, const ShapeSearchOptions& options,
-                       const TrainingRun& run, bool bold_titles);
+                       const TrainingRun& run, const TextStyle& style);
 
 /// {"points", "within", "timed", "layouts", "best": [{shape, parameters, …}], "base", "by_axis"}
-std::string shape_json(const ShapeSearch& found, const ShapeSearchOptions& options,
-                       const TrainingRun& run);
+Json shape_json(const ShapeSearch& found, const ShapeSearchOptions& options,
+                const TrainingRun& run);
 
 }  // namespace moehub

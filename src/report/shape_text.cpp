@@ -34,19 +34,19 @@ std::vector<std::string> row_of(const TimedShape& one, std::string rank, double 
 Table table_of(const ShapeSearch& found, double fastest) {
     Table table({{"rank"},
                  {"layers"},
-                 {"dense"},
+                 {"dense", Table::Align::right, 2},
                  {"hidden"},
-                 {"heads"},
+                 {"heads", Table::Align::right, 2},
                  {"experts"},
                  {"top-k"},
                  {"FFN"},
-                 {"shared"},
+                 {"shared", Table::Align::right, 2},
                  {"total B"},
                  {"active B"},
                  {"tokens/s/GPU"},
                  {"of best"},
                  {"MFU"},
-                 {"parallel layout", Table::Align::left}});
+                 {"parallel layout", Table::Align::text, 1}});
     for (std::size_t i = 0; i < found.best.size(); ++i)
         table.add(row_of(found.best[i], fmt::format("{}", i + 1), fastest));
     if (found.base && found.base_rank > found.best.size())
@@ -68,7 +68,7 @@ std::string base_sentence(const ShapeSearch& found, const TrainingRun& run, doub
 
 std::string axis_lines(const AxisBest& axis, double fastest) {
     constexpr int kWidth = 24;
-    Table table({{axis.axis}, {"of best"}, {"", Table::Align::left}});
+    Table table({{axis.axis}, {"of best"}, {"", Table::Align::bar}});
     for (std::size_t i = 0; i < axis.values.size(); ++i) {
         const double share = axis.tokens_per_second[i] / fastest;
         const bool none = axis.tokens_per_second[i] == 0;
@@ -81,7 +81,7 @@ std::string axis_lines(const AxisBest& axis, double fastest) {
 }  // namespace
 
 std::string shape_text(const ShapeSearch& found, const ShapeSearchOptions& options,
-                       const TrainingRun& run, bool bold_titles) {
+                       const TrainingRun& run, const TextStyle& style) {
     const double fastest = found.best.front().step.tokens_per_second;
     std::string text = fmt::format(
         "Shapes with {} parameters, {} active (without the input embedding), trained on {} GPUs of "
@@ -96,7 +96,7 @@ std::string shape_text(const ShapeSearch& found, const ShapeSearchOptions& optio
         grouped(static_cast<std::int64_t>(found.points)),
         grouped(static_cast<std::int64_t>(found.timed)), found.layouts.size(),
         found.layouts.size() == 1 ? "" : "s");
-    text += table_of(found, fastest).text(bold_titles);
+    text += table_of(found, fastest).text(style);
     text += "\n" + base_sentence(found, run, fastest);
     text += "\nThe fastest shape with each value of an axis:\n";
     for (const AxisBest& axis : found.by_axis) text += axis_lines(axis, fastest);

@@ -26,10 +26,10 @@ constexpr struct {
     {"memory", "regions that receive rows"},
 };
 
-std::string heading(const std::string& unit, bool bold) {
+std::string heading(const std::string& unit, const TextStyle& style) {
     const auto* const known = std::find_if(std::begin(kTitles), std::end(kTitles),
                                            [&](const auto& one) { return one.unit == unit; });
-    const std::string name = bold ? fmt::format("\x1b[1m{}\x1b[0m", unit) : unit;
+    const std::string name = style.colour ? fmt::format("\x1b[1m{}\x1b[0m", unit) : unit;
     return known == std::end(kTitles) ? name : fmt::format("{}: {}", name, known->title);
 }
 
@@ -72,7 +72,8 @@ std::vector<Statistic> of_layer(const LayerResult& result, const std::string& ro
 
 }  // namespace
 
-std::string statistics_text(const LayerResult& result, bool bold, const std::string& rows) {
+std::string statistics_text(const LayerResult& result, const TextStyle& style,
+                            const std::string& rows) {
     std::vector<Statistic> list = of_layer(result, rows);
     list.insert(list.end(), result.statistics.begin(), result.statistics.end());
     std::size_t name_width = 0;
@@ -86,7 +87,7 @@ std::string statistics_text(const LayerResult& result, bool bold, const std::str
     std::string unit;
     for (const Statistic& one : list) {
         if (one.unit != unit)
-            out += fmt::format("{}{}\n", unit.empty() ? "" : "\n", heading(one.unit, bold));
+            out += fmt::format("{}{}\n", unit.empty() ? "" : "\n", heading(one.unit, style));
         unit = one.unit;
         const auto [name, value] = in_words(one);
         const std::string blanks(value_width - display_width(value), ' ');

@@ -1,11 +1,14 @@
 #include "report/table.hpp"
 
 #include "base/utf8.hpp"
+#include "report/bar.hpp"
+#include "report/table_fit.hpp"
 
 #include <algorithm>
 #include <stdexcept>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace moehub {
 namespace {
@@ -14,18 +17,50 @@ constexpr std::string_view kGap = "  ";
 
 std::string padded(const std::string& cell, std::size_t width, Table::Align align) {
     const std::string blanks(width - std::min(width, display_width(cell)), ' ');
-    return align == Table::Align::left ? cell + blanks : blanks + cell;
+    return align == Table::Align::right ? blanks + cell : cell + blanks;
 }
 
-std::string line(const std::vector<std::string>& cells, const std::vector<std::size_t>& widths,
-                 const std::vector<Table::Column>& columns) {
+/// The cell in the lines that its column's width asks for.
+std::vector<std::string> lines_of(const std::string& cell, const FittedColumn& column) {
+    if (column.align == Table::Align::bar && column.width < column.full_width)
+        return {
+            shortened_bar(cell, column.width, column.full_width)};  // short ones, too: one scale
+    if (display_width(cell) <= column.width) return {cell};
+    std::vector<std::string> lines = broken(cell, column.width);
+    if (column.align == Table::Align::text) return lines;
+    return {cut(cell, column.width)};
+}
+
+/// Cells of a row, each of one or several lines, side by side; titles stand low, rows high.
+std::string lines(const std::vector<std::vector<std::string>>& cells,
+                  const std::vector<FittedColumn>& columns, bool low) {
+    std::size_t height = 1;
+    for (const auto& cell : cells) height = std::max(height, cell.size());
     std::string out;
-    for (std::size_t i = 0; i < columns.size(); ++i) {
-        if (i > 0) out += kGap;
-        out += padded(cells[i], widths[i], columns[i].align);
+    for (std::size_t line = 0; line < height; ++line) {
+        std::string one;
+        for (std::size_t i = 0; i < columns.size(); ++i) {
+            const std::size_t above = low ? height - cells[i].size() : 0;
+            const bool empty = line < above || line - above >= cells[i].size();
+            if (i > 0) one += kGap;
+            one += padded(empty ? "" : cells[i][line - above], columns[i].width, columns[i].align);
+        }
+        one.erase(one.find_last_not_of(' ') + 1);
+        out += one + "\n";
     }
-    out.erase(out.find_last_not_of(' ') + 1);
     return out;
+}
+
+std::string bolder(const std::string& text) {
+    return "\x1b[1m" + text.substr(0, text.size() - 1) + "\x1b[0m\n";
+}
+
+std::string note(const std::vector<std::string>& dropped, int width) {
+    if (dropped.empty()) return "";
+    return fitted(
+        fmt::format("Not in {} columns: {}; a wider terminal, less -S or --json has all.\n", width,
+                    fmt::join(dropped, ", ")),
+        width);
 }
 
 }  // namespace
@@ -37,26 +72,24 @@ void Table::add(std::vector<std::string> cells) {
     rows_.push_back(std::move(cells));
 }
 
-std::string Table::text(bool bold_titles) const {
-    std::vector<std::string> titles;
-    std::vector<std::size_t> widths;
-    for (const auto& column : columns_) {
-        titles.push_back(column.title);
-        widths.push_back(display_width(column.title));
-    }
-    for (const auto& row : rows_)
-        for (std::size_t i = 0; i < row.size(); ++i)
-            widths[i] = std::max(widths[i], display_width(row[i]));
-
-    const auto head = line(titles, widths, columns_);
-    std::string out = bold_titles ? "\x1b[1m" + head + "\x1b[0m\n" : head + "\n";
-    for (std::size_t i = 0; i < widths.size(); ++i) {
+std::string Table::text(const TextStyle& style) const {
+    const FittedTable fit = fit_table(columns_, rows_, style.width);
+    std::vector<std::vector<std::string>> titles;
+    for (const FittedColumn& column : fit.columns) titles.push_back(column.title);
+    std::string out = lines(titles, fit.columns, true);
+    if (style.colour) out = bolder(out);
+    for (std::size_t i = 0; i < fit.columns.size(); ++i) {
         if (i > 0) out += kGap;
-        for (std::size_t j = 0; j < widths[i]; ++j) out += "─";
+        for (std::size_t j = 0; j < fit.columns[i].width; ++j) out += "─";
     }
     out += "\n";
-    for (const auto& row : rows_) out += line(row, widths, columns_) + "\n";
-    return out;
+    for (const auto& row : rows_) {
+        std::vector<std::vector<std::string>> cells;
+        for (const FittedColumn& column : fit.columns)
+            cells.push_back(lines_of(row[column.index], column));
+        out += lines(cells, fit.columns, false);
+    }
+    return out + note(fit.dropped, style.width);
 }
 
 }  // namespace moehub

@@ -1,5 +1,7 @@
 /// Aligned tables for the terminal, and numbers as people read them.
 #pragma once
+#include "report/text_style.hpp"
+
 #include <cstdint>
 #include <cstdio>
 #include <string>
@@ -8,14 +10,16 @@
 
 namespace moehub {
 
-/// Columns of text, padded to the widest cell. Cells are escaped, so a table has exactly one
-/// line per row whatever they hold.
+/// Columns of text, padded to the widest cell. Cells are escaped: whatever they hold, a row takes
+/// one line, more only where its text must be broken to fit.
 class Table {
   public:
-    enum class Align { left, right };
+    /// `text` stands left and may be broken over lines, a `bar` may get shorter.
+    enum class Align { left, right, text, bar };
     struct Column {
         std::string title;
         Align align = Align::right;
+        int rank = 0;  ///< where there is no room, columns of the highest rank go first
     };
 
     explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
@@ -23,9 +27,9 @@ class Table {
     /// Fewer cells than columns leave the rest empty; more is a defect (std::logic_error).
     void add(std::vector<std::string> cells);
 
-    /// Title line (bold when asked), a rule, one line per row; every line ends in a newline and
-    /// none ends in blanks.
-    std::string text(bool bold_titles = false) const;
+    /// Titles, a rule, the rows; every line ends in a newline, none ends in blanks or is wider than
+    /// the style's width. A last line says which columns had no room.
+    std::string text(const TextStyle& style = {}) const;
 
   private:
     std::vector<Column> columns_;

@@ -73,12 +73,12 @@ std::string head_text(const TpCase& layer) {
     return out + "\n";
 }
 
-std::string tp_table_text(const Comparison& comparison, bool bold) {
+std::string tp_table_text(const Comparison& comparison, const TextStyle& style) {
     const Ratios ratios(comparison);
     std::vector<Table::Column> columns{{"system", Table::Align::left}, {"time µs"}};
     ratios.add_columns(columns, comparison.baseline);
     for (const auto* title : {"exposed µs", "up MB", "down MB", "SM busy"})
-        columns.push_back({title});
+        columns.push_back({title, Table::Align::right, 1});
     Table table(columns);
     for (const ComparisonRow& row : comparison.rows) {
         const LayerResult& result = row.result;
@@ -90,11 +90,12 @@ std::string tp_table_text(const Comparison& comparison, bool bold) {
                                    percent(result.sm_busy)});
         table.add(std::move(cells));
     }
-    return table.text(bold);
+    return table.text(style);
 }
 
-std::string tp_table_text(const TpCase& layer, const std::vector<Comparison>& parts, bool bold) {
-    if (parts.size() == 1) return tp_table_text(parts.front(), bold);
+std::string tp_table_text(const TpCase& layer, const std::vector<Comparison>& parts,
+                          const TextStyle& style) {
+    if (parts.size() == 1) return tp_table_text(parts.front(), style);
     const Comparison sum = sum_of(parts);
     const Ratios ratios(sum);
     std::vector<Table::Column> columns{{"system", Table::Align::left}};
@@ -114,7 +115,7 @@ std::string tp_table_text(const TpCase& layer, const std::vector<Comparison>& pa
         cells.push_back(tenths(to_us(row.result.breakdown.communication)));
         table.add(std::move(cells));
     }
-    return table.text(bold);
+    return table.text(style);
 }
 
 std::string tp_checks_text(const TpCase& layer, const Comparison& comparison) {

@@ -21,7 +21,7 @@ Json part_json(SubLayer part, const Comparison& comparison) {
 
 }  // namespace
 
-std::string to_json(const TpCase& layer, const std::vector<Comparison>& parts) {
+Json tp_comparison_json(const TpCase& layer, const std::vector<Comparison>& parts) {
     Json json;
     json["layer_type"] = "tp";
     json["machine"] = layer.machine_name;
@@ -34,7 +34,8 @@ std::string to_json(const TpCase& layer, const std::vector<Comparison>& parts) {
         json["sub_layer"] = std::string(name_of(layer.parts.front()));
         json["baseline"] = parts.front().baseline;
         json["results"] = results_json(parts.front());
-        return json.dump(2) + "\n";
+        json["left_out"] = left_out_json(parts.front().left_out);
+        return json;
     }
     json["sub_layers"] = Json::array();
     for (std::size_t i = 0; i < parts.size(); ++i)
@@ -42,7 +43,8 @@ std::string to_json(const TpCase& layer, const std::vector<Comparison>& parts) {
     const Comparison sum = sum_of(parts);
     json["baseline"] = sum.baseline;
     json["results"] = results_json(sum);
-    return json.dump(2) + "\n";
+    json["left_out"] = left_out_json(sum.left_out);
+    return json;
 }
 
 }  // namespace moehub

@@ -1,6 +1,7 @@
 #include "sim/row_log.hpp"
 
 #include <algorithm>
+#include <string_view>
 
 namespace moehub::sim {
 namespace {
@@ -119,7 +120,13 @@ void RowLog::taken(std::span<const CarriedRow> rows, GpuId gpu, Ps now) {
     for (const CarriedRow& row : rows) {
         if (!follows(row.token, row.choice)) continue;
         const std::size_t at = index(row.token, row.choice);
-        note({at, has_result(rows_[at], gpu)}, "taken", "result taken", {nullptr, gpu, now});
+        FollowedRow& followed = rows_[at];
+        const bool result = has_result(followed, gpu);
+        const bool notice = !result && !followed.with_result.empty() && gpu != followed.to;
+        const char* const what = result ? "result taken" : notice ? "told" : "taken";
+        const bool again = !followed.steps.empty() && followed.steps.back().where == gpu &&
+                           std::string_view(followed.steps.back().what) == what;
+        if (!again) followed.steps.push_back({what, gpu, now});
     }
 }
 

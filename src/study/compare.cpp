@@ -75,11 +75,13 @@ Comparison compare(const LayerInput& input, const std::vector<std::string>& syst
 Comparison compare_systems(const LayerInput& input, const std::vector<SystemSpec>& systems,
                            const CompareOptions& options) {
     check_unlike(systems);
+    check_baseline(options.baseline, systems);
     for (const SystemSpec& system : systems) check_layer(input, system, options.layer);
     std::vector<LayerResult> results = simulate_all(input, systems, options);
 
     const IdealTimes ideal = ideal_times(input, systems, results, options.layer);
-    const LayerResult* baseline = find(results, kUsualBaseline);
+    const LayerResult* baseline =
+        find(results, options.baseline.empty() ? kUsualBaseline : options.baseline);
     if (baseline == nullptr)
         baseline = &*std::max_element(results.begin(), results.end(),
                                       [](const auto& a, const auto& b) { return a.time < b.time; });

@@ -9,6 +9,7 @@
 #include "layers/tp/tp_shape.hpp"
 #include "study/model_slice.hpp"
 #include "study/model_sum.hpp"
+#include "study/system_names.hpp"
 
 #include <moehub/error.hpp>
 #include <moehub/tp_compare.hpp>
@@ -95,6 +96,7 @@ std::vector<Comparison> simulate_parts(const DenseInput& in, const std::vector<S
 std::vector<ModelTime> simulate_dense_models(const DenseInput& in,
                                              const std::vector<SystemSpec>& systems,
                                              const ModelOptions& options) {
+    check_baseline(options.baseline, systems);
     check_dense(in.model);
     if (in.machine.nodes > 1)
         throw InputError(fmt::format(

@@ -10,6 +10,7 @@
 #include "study/model_attention.hpp"
 #include "study/model_sum.hpp"
 #include "study/overlapped_layer.hpp"
+#include "study/system_names.hpp"
 #include "systems/systems.hpp"
 
 #include <moehub/compare.hpp>
@@ -92,6 +93,7 @@ std::vector<ModelTime> simulate_models(const LayerInput& input,
                                        const ModelOptions& options) {
     const Model& model = input.model;
     check_whole(model);
+    check_baseline(options.baseline, systems);
     const std::vector<SystemSpec> layers = as_layers(systems, options);
     std::optional<SharedAttention> shared;
     if (options.attention_gpus > 0) {
@@ -137,8 +139,9 @@ std::vector<ModelTime> simulate_models(const LayerInput& input,
     return times;
 }
 
-const ModelTime& baseline_of(const std::vector<ModelTime>& times) {
-    const auto usual = std::find_if(times.begin(), times.end(), [](const auto& one) {
+const ModelTime& baseline_of(const std::vector<ModelTime>& times, std::string_view named) {
+    const auto usual = std::find_if(times.begin(), times.end(), [&](const auto& one) {
+        if (!named.empty()) return one.system == named;
         return one.system == "megatron-te" || one.system == "tp-nvls";
     });
     if (usual != times.end()) return *usual;

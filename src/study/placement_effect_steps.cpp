@@ -38,12 +38,14 @@ ProfileSteps::ProfileSteps(const Profile& profile, std::int64_t step_tokens, int
 Routing ProfileSteps::routing(int layer, int step) const {
     Routing one{profile_.experts, profile_.top_k, 1, tokens_, {}, {}};
     const auto rows = static_cast<std::size_t>(tokens_ * profile_.top_k);
-    one.chosen.reserve(rows);
+    std::vector<std::uint16_t> all;
+    all.reserve(rows);
     for (std::int64_t i = step * tokens_; i < (step + 1) * tokens_; ++i) {
         const auto chosen = profile_.chosen_by(layer, complete_[static_cast<std::size_t>(i)]);
-        one.chosen.insert(one.chosen.end(), chosen.begin(), chosen.end());
+        all.insert(all.end(), chosen.begin(), chosen.end());
     }
-    one.weights.assign(rows, 1.0f / static_cast<float>(profile_.top_k));
+    one.chosen = std::move(all);
+    one.weights = std::vector<float>(rows, 1.0f / static_cast<float>(profile_.top_k));
     return one;
 }
 

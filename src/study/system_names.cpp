@@ -56,6 +56,16 @@ void check_names(const std::vector<std::string>& systems, const KindOfSystems& k
     }
 }
 
+void check_baseline(const std::string& baseline, const std::vector<SystemSpec>& systems) {
+    if (baseline.empty()) return;
+    std::vector<std::string> names;
+    for (const SystemSpec& system : systems) names.push_back(system.name);
+    if (!has(names, baseline))
+        throw InputError(
+            fmt::format("baseline: found {}, allowed: one of the systems compared: {}{}",
+                        quoted(baseline), fmt::join(names, ", "), did_you_mean(baseline, names)));
+}
+
 void check_unlike(const std::vector<SystemSpec>& systems) {
     for (auto system = systems.begin(); system != systems.end(); ++system) {
         const bool twice = std::any_of(systems.begin(), system, [&](const SystemSpec& other) {

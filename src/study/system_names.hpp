@@ -22,6 +22,9 @@ std::vector<std::string> names_of(const KindOfSystems& kind);
 void check_names(const std::vector<std::string>& systems, const KindOfSystems& kind,
                  const KindOfSystems& other);
 
+/// Throws InputError when the baseline, if one is named, is none of the systems.
+void check_baseline(const std::string& baseline, const std::vector<SystemSpec>& systems);
+
 /// Throws InputError when two have the same name.
 void check_unlike(const std::vector<SystemSpec>& systems);
 

@@ -62,10 +62,10 @@ std::vector<SystemSpec> load_tp_systems(const std::vector<std::string>& names) {
     return systems;
 }
 
-Comparison tp_rows(const std::vector<SystemSpec>& systems,
-                   const std::vector<LayerResult>& results) {
+Comparison tp_rows(const std::vector<SystemSpec>& systems, const std::vector<LayerResult>& results,
+                   std::string_view named) {
     const LayerResult* const ideal = find(results, kIdeal);
-    const LayerResult* baseline = find(results, kUsualBaseline);
+    const LayerResult* baseline = find(results, named.empty() ? kUsualBaseline : named);
     if (baseline == nullptr)
         baseline = &*std::max_element(results.begin(), results.end(),
                                       [](const auto& a, const auto& b) { return a.time < b.time; });
@@ -84,6 +84,7 @@ std::vector<Comparison> compare_tp_parts(const TpInput& input, const std::vector
                                          const TpCompareOptions& options) {
     if (systems.empty()) check_tp_systems({});
     check_unlike(systems);
+    check_baseline(options.baseline, systems);
     for (const SystemSpec& system : systems)
         for (const SubLayer part : parts) check_tp(with_part(input, part), system, options.layer);
     std::vector<std::vector<LayerResult>> results(parts.size(),
@@ -97,7 +98,7 @@ std::vector<Comparison> compare_tp_parts(const TpInput& input, const std::vector
                  },
                  {options.threads, options.progress});
     std::vector<Comparison> made;
-    for (const auto& one : results) made.push_back(tp_rows(systems, one));
+    for (const auto& one : results) made.push_back(tp_rows(systems, one, options.baseline));
     return made;
 }
 
@@ -118,7 +119,12 @@ Comparison sum_of(const std::vector<Comparison>& parts) {
     }
     for (std::size_t part = 1; part < parts.size(); ++part)
         for (std::size_t i = 0; i < sums.size(); ++i) add(sums[i], parts[part].rows[i].result);
-    return tp_rows(systems, sums);
+    const bool same = std::all_of(parts.begin(), parts.end(), [&](const Comparison& part) {
+        return part.baseline == parts.front().baseline;
+    });
+    Comparison sum = tp_rows(systems, sums, same ? parts.front().baseline : std::string_view());
+    sum.left_out = parts.front().left_out;
+    return sum;
 }
 
 }  // namespace moehub

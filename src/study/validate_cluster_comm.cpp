@@ -82,6 +82,7 @@ Routing routing_by_scores(const ClusterCommCase& what, std::int64_t tokens) {
     routing.layers = 1;
     routing.tokens = tokens;
     Rng rng(1);
+    std::vector<std::uint16_t> rows;
     std::vector<std::uint16_t> order(static_cast<std::size_t>(what.experts));
     std::iota(order.begin(), order.end(), std::uint16_t{0});
     for (std::int64_t token = 0; token < tokens; ++token) {
@@ -93,11 +94,12 @@ Routing routing_by_scores(const ClusterCommCase& what, std::int64_t tokens) {
             const int group = order[next] * what.groups / what.experts;
             if (static_cast<int>(kept.size()) < what.top_groups) kept.insert(group);
             if (!kept.contains(group)) continue;
-            routing.chosen.push_back(order[next]);
+            rows.push_back(order[next]);
             ++chosen;
         }
     }
-    routing.weights.assign(routing.chosen.size(), 1.0F / static_cast<float>(what.top_k));
+    routing.weights = std::vector<float>(rows.size(), 1.0F / static_cast<float>(what.top_k));
+    routing.chosen = std::move(rows);
     return routing;
 }
 

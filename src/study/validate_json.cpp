@@ -25,12 +25,13 @@ Json field_json(const std::string& field) {
 
 Json row_json(const ValidationRow& row) {
     Json json;
-    for (const auto& [column, field] : row.shape) json[column] = field_json(field);
     json["line"] = row.line;
     json["unit"] = row.unit;
     json["measured"] = row.measured;
     json["predicted"] = row.predicted;
     json["error"] = row.error;
+    json["columns"] = Json::object();
+    for (const auto& [column, field] : row.shape) json["columns"][column] = field_json(field);
     return json;
 }
 
@@ -49,7 +50,7 @@ std::string to_json(const Validation& validation) {
                                    {"max", one.max}});
     json["skipped"] = Json::array();
     for (const auto& one : validation.skipped)
-        json["skipped"].push_back({{"name", one.name}, {"rows", one.rows}, {"why", one.why}});
+        json["skipped"].push_back({{"name", one.name}, {"rows", one.rows}, {"reason", one.why}});
     json["rows"] = Json::array();
     for (const auto& row : validation.rows) json["rows"].push_back(row_json(row));
     return json.dump(2) + "\n";

@@ -1,0 +1,100 @@
+// Where experts stand, as arrays and as servers' files.
+#include "bindings.hpp"
+
+#include <moehub/error.hpp>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace moehub::python {
+namespace {
+
+using Experts = py::array_t<std::int64_t, py::array::c_style | py::array::forcecast>;
+
+/// From [layers, gpus, slots] or [gpus, slots]; −1 is an empty slot.
+Loaded<ExpertLayout> from_array(const py::array& array, int experts, const std::string& name) {
+    const char kind = array.dtype().kind();
+    if ((kind != 'i' && kind != 'u') || (array.ndim() != 2 && array.ndim() != 3))
+        throw InputError(fmt::format(
+            "layout: found {} of {} dimensions, allowed: whole numbers, [layers, gpus, slots] or "
+            "[gpus, slots]",
+            std::string(py::str(array.dtype())), array.ndim()));
+    const Experts values = Experts::ensure(array);
+    const bool one = array.ndim() == 2;
+    const auto layers = one ? 1 : array.shape(0);
+    const auto gpus = array.shape(one ? 0 : 1);
+    const auto slots = array.shape(one ? 1 : 2);
+    constexpr py::ssize_t kMost = 1 << 20;
+    if (std::max({layers, gpus, slots}) > kMost)
+        throw InputError("layout: found an array too large, allowed: up to 2^20 of each");
+    ExpertLayout layout = empty_layout({static_cast<int>(layers), experts}, static_cast<int>(gpus));
+    const std::int64_t* next = values.data();
+    for (auto& layer : layout.on)
+        for (auto& gpu : layer)
+            for (py::ssize_t slot = 0; slot < slots; ++slot, ++next) {
+                if (*next < -1 || *next >= experts)
+                    throw InputError(
+                        fmt::format("layout: found expert {}, allowed: 0 to {}, or -1 for an empty "
+                                    "slot",
+                                    *next, experts - 1));
+                if (*next >= 0) gpu.push_back(static_cast<int>(*next));
+            }
+    check(layout, name);
+    return {std::move(layout), name};
+}
+
+/// As from_array() takes it.
+py::array array_of(const Loaded<ExpertLayout>& self) {
+    const ExpertLayout& layout = self.value;
+    std::size_t slots = 0;
+    for (const auto& layer : layout.on)
+        for (const auto& gpu : layer) slots = std::max(slots, gpu.size());
+    std::vector<std::int32_t> values;
+    for (const auto& layer : layout.on)
+        for (const auto& gpu : layer) {
+            values.insert(values.end(), gpu.begin(), gpu.end());
+            values.insert(values.end(), slots - gpu.size(), -1);
+        }
+    return to_array(std::move(values),
+                    {layout.layers(), layout.gpus, static_cast<py::ssize_t>(slots)});
+}
+
+}  // namespace
+
+void bind_layouts(py::module_& module) {
+    using Layout = Loaded<ExpertLayout>;
+    py::class_<Layout>(module, "Layout",
+                       "Which GPU holds which experts, for every MoE layer; made by "
+                       "moehub.layout() or found by moehub.place().")
+        .def_property_readonly(
+            "experts_on", &array_of,
+            "Experts on each GPU, int32 [layers, gpus, slots]; -1 is an empty slot.")
+        .def_property_readonly(
+            "gpus", [](const Layout& self) { return self.value.gpus; }, "How many GPUs.")
+        .def_property_readonly(
+            "experts", [](const Layout& self) { return self.value.experts; },
+            "How many experts a layer has.")
+        .def_property_readonly(
+            "layers", [](const Layout& self) { return self.value.layers(); }, "MoE layers.")
+        .def_property_readonly(
+            "layer_numbers", [](const Layout& self) { return self.value.layer_numbers; },
+            "The model's numbers of these layers.")
+        .def_readonly("name", &Layout::name, "What results call it.")
+        .def(
+            "to_text",
+            [](const Layout& self, const std::string& format) {
+                return layout_text(self.value, parse_layout_format(format));
+            },
+            py::arg("format") = "sglang",
+            "The file that a server loads: sglang, vllm, vllm-ascend, trtllm, csv or json.")
+        .def("__eq__",
+             [](const Layout& self, const Layout& other) { return self.value == other.value; })
+        .def("__repr__", [](const Layout& self) {
+            return fmt::format("<moehub.Layout {}: {} layers of {} experts on {} GPUs>", self.name,
+                               self.value.layers(), self.value.experts, self.value.gpus);
+        });
+    module.def("layout_from_array", &from_array, "A layout from an array of experts by slots.");
+}
+
+}  // namespace moehub::python

@@ -1,0 +1,162 @@
+// A simulated layer: numbers as a dict, what has many as arrays.
+#include "results.hpp"
+
+#include "bindings.hpp"
+#include "report/comparison_json.hpp"
+
+#include <fmt/format.h>
+
+namespace moehub::python {
+namespace {
+
+/// An array in the result's own memory; the result lives as long as it does.
+template <class Value>
+py::array view(const std::vector<Value>& values, const py::object& owner,
+               std::vector<py::ssize_t> shape = {}) {
+    if (shape.empty()) shape = {static_cast<py::ssize_t>(values.size())};
+    py::array_t<Value> array(std::move(shape), values.data(), owner);
+    array.attr("setflags")(py::arg("write") = false);
+    return array;
+}
+
+const LayerResult& result_of(const py::object& self) {
+    return self.cast<const SimulatedLayer&>().result;
+}
+
+py::list links_of(const py::object& self) {
+    py::list made;
+    for (const LinkUse& link : result_of(self).links) {
+        py::dict row;
+        row["from"] = link.from;
+        row["to"] = link.to;
+        row["bytes"] = link.bytes;
+        row["busy_ps"] = link.busy;
+        row["bin_ps"] = link.bin;
+        row["bins"] = view(link.bins, self);
+        made.append(row);
+    }
+    return made;
+}
+
+py::list series_of(const std::vector<TimeSeries>& all, const py::object& self) {
+    py::list made;
+    for (const TimeSeries& one : all) {
+        py::dict row;
+        row["where"] = one.where;
+        row["name"] = one.name;
+        row["bin_ps"] = one.bin;
+        row["values"] = view(one.values, self);
+        made.append(row);
+    }
+    return made;
+}
+
+/// Columns of a list of structs, an array each.
+template <class Row>
+py::dict columns(
+    const std::vector<Row>& rows,
+    const std::vector<std::pair<const char*, std::function<std::int64_t(const Row&)>>>& wanted) {
+    py::dict made;
+    for (const auto& [name, get] : wanted) {
+        std::vector<std::int64_t> column;
+        column.reserve(rows.size());
+        for (const Row& row : rows) column.push_back(get(row));
+        made[name] = to_array(std::move(column));
+    }
+    return made;
+}
+
+py::dict intervals_of(const py::object& self) {
+    using Row = BusyInterval;
+    return columns<Row>(
+        result_of(self).intervals,
+        {{"gpu", [](const Row& row) { return std::int64_t{row.gpu}; }},
+         {"communication",
+          [](const Row& row) { return std::int64_t{row.what == Row::What::communication}; }},
+         {"begin_ps", [](const Row& row) { return row.begin; }},
+         {"end_ps", [](const Row& row) { return row.end; }}});
+}
+
+py::dict spans_of(const Timeline& timeline) {
+    using Row = KernelSpan;
+    return columns<Row>(timeline.spans,
+                        {{"gpu", [](const Row& row) { return std::int64_t{row.gpu}; }},
+                         {"kernel", [](const Row& row) { return std::int64_t{row.kernel}; }},
+                         {"begin_ps", [](const Row& row) { return row.begin; }},
+                         {"end_ps", [](const Row& row) { return row.end; }}});
+}
+
+py::list rows_of(const Timeline& timeline) {
+    py::list made;
+    for (const RowPath& path : timeline.rows) {
+        py::list steps;
+        for (const RowStep& step : path.steps)
+            steps.append(py::make_tuple(step.what, step.where, step.at));
+        py::dict row;
+        row["token"] = path.token;
+        row["expert"] = path.expert;
+        row["from"] = path.from;
+        row["to"] = path.to;
+        row["steps"] = steps;
+        made.append(row);
+    }
+    return made;
+}
+
+py::object timeline_of(const py::object& self) {
+    const Timeline& timeline = result_of(self).timeline;
+    if (timeline.kernels.empty() && timeline.sent.empty()) return py::none();
+    py::dict made;
+    made["kernels"] = timeline.kernels;
+    made["spans"] = spans_of(timeline);
+    made["sms"] = series_of(timeline.sms, self);
+    made["units"] = series_of(timeline.units, self);
+    made["rows"] = rows_of(timeline);
+    made["every"] = timeline.every;
+    return made;
+}
+
+py::object traffic_of(const py::object& self) {
+    const auto& layer = self.cast<const SimulatedLayer&>();
+    const auto gpus = static_cast<py::ssize_t>(layer.gpus);
+    if (layer.result.timeline.sent.size() != static_cast<std::size_t>(gpus * gpus))
+        return py::none();
+    return view(layer.result.timeline.sent, self, {gpus, gpus});
+}
+
+}  // namespace
+
+void bind_results(py::module_& module) {
+    py::class_<SimulatedLayer>(module, "LayerResult",
+                               "A simulated layer; made by moehub.simulate().")
+        .def_property_readonly(
+            "system", [](const SimulatedLayer& self) { return self.result.system; },
+            "Name of the system.")
+        .def_property_readonly(
+            "time_us", [](const SimulatedLayer& self) { return to_us(self.result.time); },
+            "Until the last GPU has its tokens' outputs.")
+        .def_property_readonly(
+            "time_ps", [](const SimulatedLayer& self) { return self.result.time; },
+            "The same, in picoseconds.")
+        .def(
+            "to_dict",
+            [](const SimulatedLayer& self) {
+                return to_python(row_json({self.system, self.result, 1, {}}, true));
+            },
+            "Its numbers, with the keys of a row of compare()'s results.")
+        .def_property_readonly("links", &links_of,
+                               "Every direction of every link: bytes, and busy time by bins.")
+        .def_property_readonly("intervals", &intervals_of,
+                               "Stretches in which a GPU computed or communicated, by columns.")
+        .def_property_readonly(
+            "traffic", &traffic_of,
+            "Payload from GPU to GPU, [gpus, gpus] in bytes; with timeline=True.")
+        .def_property_readonly("timeline", &timeline_of,
+                               "Kernels, units and rows over time; with timeline=True, else None.")
+        .def("__repr__", [](const SimulatedLayer& self) {
+            return fmt::format("<moehub.LayerResult {}, {:.1f} us>", self.result.system,
+                               to_us(self.result.time));
+        });
+}
+
+}  // namespace moehub::python

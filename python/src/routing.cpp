@@ -1,0 +1,165 @@
+// Routings: generated, read, or an array's own memory.
+#include "bindings.hpp"
+
+#include <moehub/error.hpp>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace moehub::python {
+namespace {
+
+using Ids = py::array_t<std::uint16_t, py::array::c_style>;
+using AnyIds = py::array_t<std::uint16_t, py::array::c_style | py::array::forcecast>;
+using Weights = py::array_t<float, py::array::c_style | py::array::forcecast>;
+
+/// Keeps an array, whichever thread drops the last copy of a routing.
+std::shared_ptr<const void> keeper_of(const py::array& array) {
+    return {array.inc_ref().ptr(), [](const void* kept) {
+                const py::gil_scoped_acquire lock;
+                py::handle(static_cast<PyObject*>(const_cast<void*>(kept))).dec_ref();
+            }};
+}
+
+/// Nobody can change it through this array any more.
+void lock(const py::array& array) {
+    array.attr("setflags")(py::arg("write") = false);
+}
+
+std::string shape_of(const py::array& array) {
+    const std::vector<py::ssize_t> shape(array.shape(), array.shape() + array.ndim());
+    return fmt::format("({})", fmt::join(shape, ", "));
+}
+
+/// As uint16 in C order: the array itself where it is that already. Ids that would wrap around are
+/// refused before.
+Ids ids_of(const py::array& array, int experts) {
+    if (Ids::check_(array)) return py::reinterpret_borrow<Ids>(array);
+    const char kind = array.dtype().kind();
+    if (kind != 'i' && kind != 'u')
+        throw InputError(fmt::format("routing: found an array of {}, allowed: whole numbers",
+                                     std::string(py::str(array.dtype()))));
+    if (array.size() > 0) {
+        const auto least = py::float_(array.attr("min")()).cast<double>();
+        const auto most = py::float_(array.attr("max")()).cast<double>();
+        if (least < 0 || most >= experts)
+            throw InputError(fmt::format("routing: found expert {:.0f}, allowed: 0 to {}",
+                                         least < 0 ? least : most, experts - 1));
+    }
+    return py::reinterpret_borrow<Ids>(AnyIds(array));
+}
+
+/// [layers, tokens, top_k] or [tokens, top_k].
+Routing sized(const py::array& array, int experts) {
+    const auto dimensions = array.ndim();
+    const bool one = dimensions == 2;
+    if (dimensions != 2 && dimensions != 3)
+        throw InputError(
+            fmt::format("routing: found shape {}, allowed: (layers, tokens, top_k) or (tokens, "
+                        "top_k)",
+                        shape_of(array)));
+    constexpr py::ssize_t kMost = 1 << 24;
+    for (py::ssize_t i = 0; i < dimensions; ++i)
+        if (array.shape(i) < 1 || array.shape(i) > kMost)
+            throw InputError(fmt::format("routing: found shape {}, allowed: 1 to {} of each",
+                                         shape_of(array), kMost));
+    Routing routing;
+    routing.experts = experts;
+    routing.layers = one ? 1 : static_cast<int>(array.shape(0));
+    routing.tokens = array.shape(one ? 0 : 1);
+    routing.top_k = static_cast<int>(array.shape(one ? 1 : 2));
+    return routing;
+}
+
+SharedArray<float> weights_of(const py::object& weights, const Ids& chosen, int top_k) {
+    if (weights.is_none())
+        return std::vector<float>(static_cast<std::size_t>(chosen.size()),
+                                  1.0f / static_cast<float>(top_k));
+    const auto array = Weights::ensure(weights);
+    if (!array) throw InputError("routing: weights: found no numbers, allowed: an array of them");
+    if (shape_of(array) != shape_of(chosen))
+        throw InputError(fmt::format("routing: weights: found shape {}, allowed: {}, as chosen",
+                                     shape_of(array), shape_of(chosen)));
+    lock(array);
+    return {std::span(array.data(), static_cast<std::size_t>(array.size())), keeper_of(array)};
+}
+
+NamedRouting from_array(const py::array& array, int experts, const py::object& weights,
+                        const std::string& name) {
+    Routing routing = sized(array, experts);
+    const Ids chosen = ids_of(array, experts);
+    lock(chosen);
+    routing.chosen = {std::span(chosen.data(), static_cast<std::size_t>(chosen.size())),
+                      keeper_of(chosen)};
+    routing.weights = weights_of(weights, chosen, routing.top_k);
+    {
+        const py::gil_scoped_release unlocked;
+        check(routing);
+    }
+    return {std::move(routing), name, {}};
+}
+
+NamedRouting generated(const std::string& text, const Loaded<Model>& model, std::int64_t tokens,
+                       int layers, std::uint64_t seed) {
+    RoutingSpec spec = parse_routing(text);
+    spec.seed = seed;
+    return {make_routing(spec, model.value, tokens, layers), to_string(spec), seed};
+}
+
+/// Read-only, in the routing's own memory.
+template <class Value>
+py::array view(const SharedArray<Value>& values, const Routing& routing) {
+    const py::capsule owner(new SharedArray<Value>(values),
+                            [](void* kept) { delete static_cast<SharedArray<Value>*>(kept); });
+    py::array_t<Value> array(
+        {static_cast<py::ssize_t>(routing.layers), static_cast<py::ssize_t>(routing.tokens),
+         static_cast<py::ssize_t>(routing.top_k)},
+        values.data(), owner);
+    lock(array);
+    return array;
+}
+
+}  // namespace
+
+void bind_routing(py::module_& module) {
+    py::class_<NamedRouting>(
+        module, "Routing",
+        "For every layer and token its experts and their weights; made by moehub.routing().")
+        .def_property_readonly(
+            "chosen", [](const NamedRouting& self) { return view(self.value.chosen, self.value); },
+            "Experts, uint16 [layers, tokens, top_k]; read-only, not a copy.")
+        .def_property_readonly(
+            "weights",
+            [](const NamedRouting& self) { return view(self.value.weights, self.value); },
+            "Their weights, float32, as chosen; read-only, not a copy.")
+        .def_property_readonly(
+            "experts", [](const NamedRouting& self) { return self.value.experts; },
+            "How many experts there are.")
+        .def_property_readonly(
+            "top_k", [](const NamedRouting& self) { return self.value.top_k; },
+            "Experts of a token.")
+        .def_property_readonly(
+            "layers", [](const NamedRouting& self) { return self.value.layers; }, "MoE layers.")
+        .def_property_readonly(
+            "tokens", [](const NamedRouting& self) { return self.value.tokens; },
+            "Tokens in total.")
+        .def_readonly("name", &NamedRouting::name, "What results call it.")
+        .def_readonly("seed", &NamedRouting::seed, "Of a generated one; else None.")
+        .def("__repr__", [](const NamedRouting& self) {
+            return fmt::format("<moehub.Routing {}: {} layers, {} tokens, top-{} of {}>", self.name,
+                               self.value.layers, self.value.tokens, self.value.top_k,
+                               self.value.experts);
+        });
+    module.def("routing_from_array", &from_array,
+               "A routing in the array's own memory where it is uint16 and in C order.");
+    module.def("generate_routing", &generated, py::call_guard<py::gil_scoped_release>(),
+               "Drawn as the text says.");
+    module.def(
+        "read_routing",
+        [](const std::string& file, int experts) {
+            return NamedRouting{read_routing(file, experts), file, {}};
+        },
+        py::call_guard<py::gil_scoped_release>(), "From an .npy file, [tokens, layers, top_k].");
+}
+
+}  // namespace moehub::python

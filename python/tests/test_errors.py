@@ -1,0 +1,71 @@
+"""Does bad input end with the command's one line?"""
+from typing import Any, Callable
+
+import numpy as np
+import pytest
+
+import moehub
+
+
+def line_of(call: Callable[[], Any]) -> str:
+    with pytest.raises(moehub.InputError) as raised:
+        call()
+    assert isinstance(raised.value, ValueError)
+    return str(raised.value)
+
+
+def test_the_command_says_the_same(complaint: Any) -> None:
+    assert line_of(lambda: moehub.compare(gpus=0)) == complaint("compare", "--gpus", "0")
+    assert line_of(lambda: moehub.compare(["moe-hbu"])) == complaint(
+        "compare", "--systems", "moe-hbu")
+    assert line_of(lambda: moehub.machine("dgx-h10")) == complaint(
+        "run", "--machine", "dgx-h10")
+    assert line_of(lambda: moehub.run(set=["link.latancy=3 ns"])) == complaint(
+        "run", "--set", "link.latancy=3 ns")
+    assert line_of(lambda: moehub.run(routing="zipf")) == complaint("run", "--routing", "zipf")
+    assert line_of(lambda: moehub.plan(fix="tp=3", gpus=16)) == complaint(
+        "plan", "--fix", "tp=3", "--gpus", "16")
+    assert line_of(lambda: moehub.predict("gemm", m=1)) == complaint("predict", "gemm", "m=1")
+    assert line_of(lambda: moehub.place([])) == complaint("place")
+
+
+@pytest.mark.parametrize("array, line", [
+    (np.zeros((4, 2), float),
+     "routing: found an array of float64, allowed: whole numbers"),
+    (np.zeros(4, np.uint16),
+     "routing: found shape (4), allowed: (layers, tokens, top_k) or (tokens, top_k)"),
+    (np.zeros((0, 2), np.uint16),
+     "routing: found shape (0, 2), allowed: 1 to 16777216 of each"),
+    (np.array([[0, 8]]), "routing: found expert 8, allowed: 0 to 7"),
+    (np.array([[-1, 3]]), "routing: found expert -1, allowed: 0 to 7"),
+    (np.array([[0, 9]], np.uint16),
+     "routing: token 0 of layer 0: found expert 9, allowed are 2 different ones of 0 to 7"),
+    (np.array([[3, 3]], np.uint16),
+     "routing: token 0 of layer 0: found expert 3 twice, allowed are 2 different ones of 0 to 7"),
+])
+def test_arrays_that_are_no_routing(array: Any, line: str) -> None:
+    assert line_of(lambda: moehub.routing(array, experts=8)) == line
+
+
+def test_a_routing_of_another_model(mixtral: moehub.Model) -> None:
+    routing = moehub.routing(np.array([[0, 1, 2]] * 8, np.uint16), experts=64)
+    assert line_of(lambda: moehub.run(model=mixtral, gpus=8, routing=routing)) == (
+        "routing: found top-3 of 64 experts, allowed: top-2 of 8, as mixtral-8x7b has")
+
+
+def test_layouts_that_cannot_be() -> None:
+    assert line_of(lambda: moehub.layout([[0, 1], [2, 8]], experts=8)) == (
+        "layout: found expert 8, allowed: 0 to 7, or -1 for an empty slot")
+    assert "expert" in line_of(lambda: moehub.layout([[0, 1], [2, 2]], experts=4))
+
+
+def test_a_noun_has_its_settings_already() -> None:
+    machine = moehub.machine("dgx-h800", gpus=4)
+    assert line_of(lambda: moehub.run(machine=machine, set=["link.latency=3 us"])) == (
+        '--set: found "link.latency=3 us" beside a machine that is given, allowed: where it is '
+        "made")
+
+
+def test_an_attribute_that_is_not_there() -> None:
+    with pytest.raises(AttributeError):
+        moehub.machine("dgx-h100").nothing

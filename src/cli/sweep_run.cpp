@@ -1,0 +1,181 @@
+// A sweep from its arguments to its table.
+#include "cli/interrupt.hpp"
+#include "cli/output.hpp"
+#include "cli/sweep_arguments.hpp"
+#include "cli/sweep_points.hpp"
+#include "cli/sweep_ranks.hpp"
+#include "report/document.hpp"
+#include "report/progress.hpp"
+#include "report/sweep_report.hpp"
+#include "request/values.hpp"
+#include "study/sweep/ranks.hpp"
+
+#include <cstdlib>
+#include <future>
+
+namespace moehub {
+namespace {
+
+constexpr const char* kProgram = "moehub " MOEHUB_VERSION;
+constexpr int kInterrupted = 130;
+
+int threads_of(const SweepArguments& arguments) {
+    if (!arguments.threads) return 0;
+    return static_cast<int>(count_of("--threads", *arguments.threads, {1, 4096}));
+}
+
+CheckedStudy checked_study(const Study& study, int threads, Transport* ranks) {
+    Progress progress("checking");
+    const CheckOptions options{
+        threads, [&](std::size_t done, std::size_t total) { progress.update(done, total); }};
+    if (ranks == nullptr) return check_points(study, options);
+    auto checked = std::async(std::launch::async, [&] { return check_points(study, options); });
+    while (checked.wait_for(RankOptions{}.alive) != std::future_status::ready) show_life(*ranks);
+    return checked.get();
+}
+
+std::string saved_text(const SweepStore& store, std::size_t total) {
+    return fmt::format("{} of {} points are saved in {}; run the same command again to go on",
+                       store.saved(), total, store.path());
+}
+
+std::size_t points_of(const SweepStore& store, const SweepShard& shard) {
+    return store.saved() + missing_points(store, shard).size();
+}
+
+/// Ranks that say the same simulate the same.
+std::string signature_of(const Study& study) {
+    return std::string(kProgram) + "\n" + definition_of(study);
+}
+
+void tell(const RankReport& report) {
+    if (!report.lost.empty())
+        fmt::print(stderr, "moehub: lost on the way, others did their points: rank {}\n",
+                   fmt::join(report.lost, ", "));
+    if (!report.strangers.empty())
+        fmt::print(stderr, "moehub: simulated nothing, its moehub or study is another: rank {}\n",
+                   fmt::join(report.strangers, ", "));
+}
+
+/// Nothing is being saved when this is called, and nothing will be.
+[[noreturn]] void leave(SweepStore& store, std::size_t total) {
+    const std::string text = saved_text(store, total);
+    try {
+        store.close();
+    } catch (const InputError&) {
+        // What was saved is in the database's log, which the next run reads.
+    }
+    fmt::print(stderr, "\nmoehub: interrupted: {}\n", text);
+    std::_Exit(kInterrupted);
+}
+
+/// By this process, or by all of them.
+std::vector<SweepFailure> simulate(const Study& study, SweepStore& store, SweepRunOptions options,
+                                   Transport* ranks, bool& lost) {
+    Progress progress("simulating");
+    options.progress = [&progress, before = store.saved()](std::size_t done, std::size_t all) {
+        progress.update_rate(before, done, all);
+    };
+    const SimulatePoint simulate_point = point_simulator(study);
+    if (ranks == nullptr) return run_sweep(study, simulate_point, store, options);
+    RankOptions several;
+    several.run = options;
+    several.signature = signature_of(study);
+    RankReport report = lead_ranks(*ranks, study, simulate_point, store, several);
+    lost = !report.lost.empty();
+    tell(report);
+    return std::move(report.failures);
+}
+
+std::vector<SweepFailure> simulate_guarded(const Study& study, SweepStore& store,
+                                           SweepRunOptions options, Transport* ranks, bool& lost) {
+    const std::size_t total = points_of(store, options.shard);
+    std::optional<Interrupt> interrupt;  // mpirun has its own way with Ctrl-C: it ends all ranks
+    if (ranks == nullptr) options.stop = interrupt.emplace().token();
+    options.stopped = [&] { leave(store, total); };
+    try {
+        return simulate(study, store, options, ranks, lost);
+    } catch (const InputError& error) {
+        throw InputError(fmt::format("{}; {}", error.what(), saved_text(store, total)));
+    }
+}
+
+void print(const SweepArguments& arguments, const Study& study, const SweepOutcomes& outcomes,
+           const std::string& file) {
+    const bool csv_only = arguments.csv == "-";
+    if (!arguments.csv.empty()) put(sweep_csv(study, outcomes), csv_only ? "" : arguments.csv);
+    if (arguments.model.layer.json)
+        return put(document_text("sweep", sweep_json(study, outcomes, file)), "");
+    if (csv_only) return;
+    const TextStyle style = style_for("");
+    put(fitted(head_text(study) + "\n" + sweep_text(study, outcomes, style) +
+                   fmt::format("Results: {}{}\n", file,
+                               arguments.csv.empty() ? "" : ", " + arguments.csv),
+               style.width),
+        "");
+}
+
+void fail(const Study& study, const std::vector<SweepFailure>& failures) {
+    if (failures.empty()) return;
+    const SweepFailure& first = failures.front();
+    throw std::runtime_error(
+        fmt::format("{} of {} points failed, all others are saved; first {}: {}", failures.size(),
+                    points_in(study), words_of(study, point_of(study, first.point)), first.what));
+}
+
+/// On a rank that simulates what it is told to. What is wrong with the study rank 0 says.
+void follow(const SweepArguments& arguments, Transport& ranks) {
+    RankOptions options;
+    std::optional<Study> study;
+    try {
+        study = study_of(arguments);
+        check(*study);
+        options.run.threads = threads_of(arguments);
+        options.signature = signature_of(*study);
+    } catch (const InputError&) {
+        study = Study{};  // has no points, and another signature
+    }
+    ranks.finish(follow_rank(ranks, *study, point_simulator(*study), options));
+}
+
+void run(const SweepArguments& arguments, Transport* ranks, bool& lost) {
+    if (arguments.csv == "-" && arguments.model.layer.json)
+        throw InputError("--csv: found - with --json, allowed: one of them on standard output");
+    if (arguments.csv != "-") require_writable(arguments.csv);
+    const Study study = study_of(arguments);
+    SweepRunOptions options;
+    options.shard = shard_of(arguments);
+    options.threads = threads_of(arguments);
+    const CheckedStudy checked = checked_study(study, options.threads, ranks);
+    if (arguments.dry_run) {
+        put(points_text(study, checked.refusals) +
+                fmt::format("{} points, {} of them will be refused; none was run\n",
+                            points_in(study), checked.refused),
+            "");
+        return;
+    }
+    const std::string file = database_of(arguments, study);
+    SweepStore store(file, study, {kProgram, definition_of(study), checked.inputs, options.shard});
+    const std::vector<SweepFailure> failures = simulate_guarded(study, store, options, ranks, lost);
+    const SweepOutcomes outcomes = store.outcomes();
+    store.close();
+    print(arguments, study, outcomes, file);
+    fail(study, failures);
+}
+
+}  // namespace
+
+void run_sweep_command(const SweepArguments& arguments) {
+    const std::unique_ptr<Transport> ranks = load_transport();
+    if (ranks && ranks->rank() > 0) return follow(arguments, *ranks);
+    bool lost = false;
+    try {
+        run(arguments, ranks.get(), lost);
+    } catch (...) {
+        if (ranks) end_ranks(*ranks, lost);
+        throw;
+    }
+    if (ranks) end_ranks(*ranks, lost);
+}
+
+}  // namespace moehub

@@ -1,0 +1,29 @@
+/// How text for people is laid out: what the terminal shows, and how wide it is.
+#pragma once
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace moehub {
+
+struct TextStyle {
+    static constexpr int kNoLimit = 1 << 20;  ///< files and pipes get everything
+
+    bool colour = false;   ///< bold titles, coloured cells
+    int width = kNoLimit;  ///< columns that a line may take
+
+    /// Room for a bar beside `taken` columns: at most `most`, and never none.
+    int bar_width(int most, std::size_t taken) const;
+};
+
+/// The text as lines of at most so many columns: broken at blanks, which go; where a word alone is
+/// too long, after a comma, or else anywhere. At least one line.
+std::vector<std::string> broken(std::string_view text, std::size_t width);
+
+/// Lines that are too wide are broken, those after the first as far in as the line's own words
+/// begin (its last column, where it has several). A sentence that goes on in the next line takes
+/// that along. Escape sequences take no room.
+std::string fitted(std::string_view text, int width);
+
+}  // namespace moehub

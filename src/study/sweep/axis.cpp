@@ -1,0 +1,149 @@
+#include "study/sweep/axis.hpp"
+
+#include "base/quantity.hpp"
+
+#include <moehub/error.hpp>
+
+#include <charconv>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace moehub {
+namespace {
+
+/// A kind of value: how it is read into its base unit and printed from it.
+struct Scale {
+    double (*parse)(std::string_view);
+    std::string (*print)(double);
+};
+
+const Scale kScales[] = {
+    {parse_number, print_number},
+    {[](std::string_view text) { return static_cast<double>(parse_time(text)); },
+     [](double value) { return print_time(std::llround(value)); }},
+    {[](std::string_view text) { return static_cast<double>(parse_bytes(text)); },
+     [](double value) { return print_bytes(std::llround(value)); }},
+    {parse_rate, print_rate},
+    {parse_flops, print_flops},
+    {parse_frequency, print_frequency},
+};
+
+/// The kind that the text is of.
+const Scale& scale_of(const std::string& text) {
+    for (const Scale& scale : kScales) {
+        try {
+            scale.parse(text);
+            return scale;
+        } catch (const InputError&) {
+            // Another kind, then.
+        }
+    }
+    throw InputError(fmt::format(
+        "expected a number, or one with a unit such as \"100 ns\", found {}", quoted(text)));
+}
+
+double parse_as(const Scale& scale, const std::string& text, const std::string& like) {
+    try {
+        return scale.parse(text);
+    } catch (const InputError&) {
+        throw InputError(fmt::format("found {} beside {}, allowed: units of one kind", quoted(text),
+                                     quoted(like)));
+    }
+}
+
+/// Without the last bits in which 0.1 + 0.2 is not 0.3.
+double rounded(double value) {
+    const std::string text = fmt::format("{:.12g}", value);
+    double read = 0;
+    std::from_chars(text.data(), text.data() + text.size(), read);
+    return read;
+}
+
+double parse_factor(const std::string& text) {
+    const double factor = parse_number(text);
+    if (!(factor > 1))
+        throw InputError(fmt::format("factor: found {}, allowed: above 1", quoted(text)));
+    return factor;
+}
+
+std::string trimmed(std::string_view text) {
+    while (text.starts_with(' ')) text.remove_prefix(1);
+    while (text.ends_with(' ')) text.remove_suffix(1);
+    return std::string(text);
+}
+
+std::vector<std::string> split(std::string_view text, char separator) {
+    std::vector<std::string> parts;
+    while (true) {
+        const std::size_t end = text.find(separator);
+        parts.push_back(trimmed(text.substr(0, end)));
+        if (end == std::string_view::npos) return parts;
+        text.remove_prefix(end + 1);
+    }
+}
+
+}  // namespace
+
+std::vector<std::string> values_of(const SweepRange& range) {
+    if (range.step.empty() == range.factor.empty())
+        throw InputError("a range has from, to and one of step and factor");
+    const Scale& scale = scale_of(range.from);
+    const double from = scale.parse(range.from);
+    const double to = parse_as(scale, range.to, range.from);
+    if (from > to)
+        throw InputError(fmt::format("found from {} to {}, allowed: from the smaller on",
+                                     quoted(range.from), quoted(range.to)));
+    const double factor = range.factor.empty() ? 0 : parse_factor(range.factor);
+    const double step = range.step.empty() ? 0 : parse_as(scale, range.step, range.from);
+    if (factor > 0 && from <= 0)
+        throw InputError(
+            fmt::format("from: found {}, allowed: above 0 with a factor", quoted(range.from)));
+    if (factor == 0 && !(step > 0))
+        throw InputError(fmt::format("step: found {}, allowed: above 0", quoted(range.step)));
+    std::vector<std::string> values;
+    double product = from;
+    for (std::size_t i = 0;; ++i) {
+        const double value = rounded(factor > 0 ? product : from + static_cast<double>(i) * step);
+        if (value > rounded(to)) return values;
+        if (values.size() == kMostAxisValues)
+            throw InputError(fmt::format("more than {} values", kMostAxisValues));
+        values.push_back(scale.print(value));
+        product *= factor;
+    }
+}
+
+std::vector<std::string> parse_axis_values(std::string_view text) {
+    const std::size_t dots = text.find("..");
+    // A path may hold two dots, too; a range has a number before them and a sign behind.
+    const std::size_t sign =
+        dots == std::string_view::npos ? std::string_view::npos : text.find_first_of("*+", dots);
+    if (sign != std::string_view::npos && text.find_first_of(",;") == std::string_view::npos) {
+        SweepRange range{trimmed(text.substr(0, dots)),
+                         trimmed(text.substr(dots + 2, sign - dots - 2)), "", ""};
+        (text[sign] == '*' ? range.factor : range.step) = trimmed(text.substr(sign + 1));
+        return values_of(range);
+    }
+    return split(text, text.find(';') == std::string_view::npos ? ',' : ';');
+}
+
+SweepAxis zipped(const std::vector<SweepAxis>& axes) {
+    SweepAxis made;
+    for (const SweepAxis& axis : axes) {
+        const SweepAxis& first = axes.front();
+        if (axis.rows.size() != first.rows.size())
+            throw InputError(fmt::format(
+                "{}: {}: found {} values beside {} of {}, allowed: as many, they go together",
+                axis.where, axis.keys.front(), axis.rows.size(), first.rows.size(),
+                first.keys.front()));
+        made.keys.push_back(axis.keys.front());
+        made.rows.resize(first.rows.size());
+        for (std::size_t i = 0; i < made.rows.size(); ++i)
+            made.rows[i].push_back(axis.rows[i].front());
+        made.where = first.where;
+    }
+    return made;
+}
+
+}  // namespace moehub

@@ -1,0 +1,29 @@
+/// What is kept of a point: numbers, or why its system cannot run it.
+#pragma once
+#include "study/sweep/study.hpp"
+
+#include <moehub/layer.hpp>
+#include <moehub/model_time.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace moehub {
+
+struct SweepOutcome {
+    std::string refused;         ///< the reason; empty: it ran
+    std::vector<double> values;  ///< of measures_of(kind); none when refused
+
+    bool ran() const { return refused.empty(); }
+    bool operator==(const SweepOutcome&) const = default;
+};
+
+/// Names of what is kept, with their unit: "time_us" first, "bytes_up", … Their numbers are exact
+/// in a double.
+const std::vector<std::string>& measures_of(StudyKind kind);
+
+SweepOutcome outcome_of(const LayerResult& result);
+SweepOutcome outcome_of(const ModelTime& time);
+
+}  // namespace moehub

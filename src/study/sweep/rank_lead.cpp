@@ -1,0 +1,158 @@
+#include "study/sweep/rank_workers.hpp"
+#include "study/sweep/ranks.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <set>
+
+namespace moehub {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Kind = SweepMessage::Kind;
+
+class Lead {
+  public:
+    Lead(Transport& transport, const Study& study, SweepStore& store, const RankOptions& options)
+        : transport_(transport),
+          study_(study),
+          store_(store),
+          options_(options),
+          others_(static_cast<std::size_t>(transport.size())) {
+        const auto missing = missing_points(store, options.run.shard);
+        pending_.assign(missing.begin(), missing.end());
+        left_ = missing.size();
+        total_ = store.saved() + left_;
+        for (Other& other : others_) other.heard = Clock::now();
+        next_sign_ = Clock::now() + options.alive;
+    }
+
+    RankReport run(RankWorkers& workers) {
+        constexpr auto kLook = std::chrono::milliseconds(1);
+        while (left_ > 0) {
+            while (!pending_.empty() && workers.underway() <= workers.threads())
+                workers.add(take_pending());
+            while (const auto message = workers.next(kLook)) settle(*message);
+            while (const auto received = transport_.receive()) take(*received);
+            give_up_silent();
+            show_life_sometimes();
+        }
+        return std::move(report_);
+    }
+
+  private:
+    struct Other {
+        Clock::time_point heard;
+        std::set<std::size_t> points;  ///< that it simulates
+        bool ready = false;
+        bool lost = false;
+    };
+
+    std::size_t take_pending() {
+        const std::size_t point = pending_.front();
+        pending_.pop_front();
+        return point;
+    }
+
+    Other& other(int rank) { return others_[static_cast<std::size_t>(rank)]; }
+
+    void take(const RankMessage& received) {
+        Other& sender = other(received.from);
+        if (sender.lost) return;  // it was slow, not dead; others have its points now
+        sender.heard = Clock::now();
+        const SweepMessage message = from_bytes(received.bytes);
+        if (message.kind == Kind::ready) {
+            if (message.text != options_.signature) return refuse(received.from);
+            sender.ready = true;
+            return give(received.from, message.number);
+        }
+        if (message.kind != Kind::result && message.kind != Kind::failure) return;
+        sender.points.erase(message.number);
+        settle(message);
+        give(received.from, 1);
+    }
+
+    void refuse(int rank) {
+        report_.strangers.push_back(rank);
+        other(rank).lost = true;
+        transport_.send(rank, to_bytes({Kind::end}));
+    }
+
+    void give(int rank, std::size_t count) {
+        SweepMessage message{Kind::points};
+        for (; count > 0 && !pending_.empty(); --count) {
+            message.points.push_back(take_pending());
+            other(rank).points.insert(message.points.back());
+        }
+        if (!message.points.empty()) transport_.send(rank, to_bytes(message));
+    }
+
+    void settle(const SweepMessage& message) {
+        --left_;
+        if (message.kind == Kind::failure) {
+            report_.failures.push_back({message.number, message.text});
+            return;
+        }
+        store_.save(point_of(study_, message.number), message.outcome);
+        if (options_.run.progress) options_.run.progress(store_.saved(), total_);
+    }
+
+    void give_up_silent() {
+        for (int rank = 1; rank < transport_.size(); ++rank) {
+            Other& one = other(rank);
+            if (one.lost || Clock::now() - one.heard <= options_.silence) continue;
+            one.lost = true;
+            report_.lost.push_back(rank);
+            pending_.insert(pending_.begin(), one.points.begin(), one.points.end());
+            one.points.clear();
+            share_out();
+        }
+    }
+
+    /// Points of a lost rank, to those that had run out of work.
+    void share_out() {
+        for (int rank = 1; rank < transport_.size() && !pending_.empty(); ++rank)
+            if (other(rank).ready && !other(rank).lost && other(rank).points.empty()) give(rank, 2);
+    }
+
+    void show_life_sometimes() {
+        if (Clock::now() < next_sign_) return;
+        next_sign_ = Clock::now() + options_.alive;
+        for (int rank = 1; rank < transport_.size(); ++rank)
+            if (!other(rank).lost) transport_.send(rank, to_bytes({}));
+    }
+
+    Transport& transport_;
+    const Study& study_;
+    SweepStore& store_;
+    const RankOptions& options_;
+    std::vector<Other> others_;  ///< by rank; the first is not used
+    std::deque<std::size_t> pending_;
+    std::size_t left_ = 0;  ///< points that have not come back
+    std::size_t total_ = 0;
+    Clock::time_point next_sign_;
+    RankReport report_;
+};
+
+}  // namespace
+
+void show_life(Transport& transport) {
+    for (int rank = 1; rank < transport.size(); ++rank) transport.send(rank, to_bytes({}));
+}
+
+void end_ranks(Transport& transport, bool lost) {
+    for (int rank = 1; rank < transport.size(); ++rank)
+        transport.send(rank, to_bytes({Kind::end, lost ? 1u : 0u}));
+    transport.finish(!lost);
+}
+
+RankReport lead_ranks(Transport& transport, const Study& study, const SimulatePoint& simulate,
+                      SweepStore& store, const RankOptions& options) {
+    RankWorkers workers(study, simulate, options.run.threads);
+    RankReport report = Lead(transport, study, store, options).run(workers);
+    std::sort(report.failures.begin(), report.failures.end(),
+              [](const auto& a, const auto& b) { return a.point < b.point; });
+    return report;
+}
+
+}  // namespace moehub

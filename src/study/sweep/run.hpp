@@ -1,0 +1,41 @@
+/// Points of a sweep over all cores, saved as they come.
+#pragma once
+#include "study/sweep/store.hpp"
+
+#include <functional>
+#include <stop_token>
+
+namespace moehub {
+
+/// Simulates a point; any thread, several at a time. Throws InputError where its system cannot run
+/// it, which becomes its outcome.
+using SimulatePoint = std::function<SweepOutcome(const SweepPoint&)>;
+
+struct SweepRunOptions {
+    SweepShard shard;
+    int threads = 0;       ///< points simulated at a time; 0: as many as there are cores
+    std::stop_token stop;  ///< asked to stop, no further point starts
+    /// Called then, while nothing is being saved, before points underway have ended; it need not
+    /// return.
+    std::function<void()> stopped;
+    /// Called after each point with (points saved, points of the shard), by one thread at a time.
+    std::function<void(std::size_t, std::size_t)> progress;
+};
+
+/// Points that failed by a defect; they are not saved.
+struct SweepFailure {
+    std::size_t point = 0;
+    std::string what;
+};
+
+/// Numbers of the shard's points that the store does not have, in order.
+std::vector<std::size_t> missing_points(const SweepStore& store, const SweepShard& shard);
+
+/// The outcome, where InputError is one; other exceptions pass.
+SweepOutcome outcome_at(const SimulatePoint& simulate, const SweepPoint& point);
+
+/// Runs what is missing. Throws InputError when something cannot be saved; what was saved stays.
+std::vector<SweepFailure> run_sweep(const Study& study, const SimulatePoint& simulate,
+                                    SweepStore& store, const SweepRunOptions& options);
+
+}  // namespace moehub

@@ -1,0 +1,197 @@
+#include "study/sweep/store.hpp"
+
+#include "base/utf8.hpp"
+
+#include <moehub/error.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace moehub {
+namespace {
+
+constexpr std::int64_t kApplication = 0x6d6f6568;  // "moeh"
+
+std::vector<std::string> columns_of(const Study& study) {
+    std::vector<std::string> columns{"point"};
+    for (const std::string& key : keys_of(study)) columns.push_back(key);
+    for (const char* one : {"system", "seed", "refused"}) columns.emplace_back(one);
+    for (const std::string& measure : measures_of(study.kind)) columns.push_back(measure);
+    return columns;
+}
+
+std::string create_results(const Study& study) {
+    const std::size_t keys = keys_of(study).size();
+    const std::vector<std::string> columns = columns_of(study);
+    std::string sql = "CREATE TABLE results (point INTEGER PRIMARY KEY";
+    for (std::size_t i = 1; i < columns.size(); ++i)
+        sql += fmt::format(", {} {}", sql_name(columns[i]), i <= keys + 3 ? "TEXT" : "REAL");
+    return sql + ")";
+}
+
+std::string insert_result(const Study& study) {
+    std::string marks;
+    for (std::size_t i = 0; i < columns_of(study).size(); ++i) marks += i == 0 ? "?" : ", ?";
+    return fmt::format("INSERT INTO results VALUES ({})", marks);
+}
+
+[[noreturn]] void refuse(const std::string& path, std::string_view what) {
+    throw InputError(
+        fmt::format("{}: {}; it is left as it is, -o names another file", printable(path), what));
+}
+
+void require_same(const std::string& path, const SweepFile& file, const SweepIdentity& wanted) {
+    const SweepIdentity& found = file.identity;
+    if (found.program != wanted.program)
+        refuse(path, fmt::format("holds results of {}, this is {}, whose may differ",
+                                 printable(found.program), wanted.program));
+    if (found.definition != wanted.definition)
+        refuse(path, fmt::format("holds another study's results ({})", printable(file.study.name)));
+    if (found.inputs != wanted.inputs)
+        refuse(path,
+               "holds results from before a file that the study names (machine, model, system, "
+               "routing or layout) was changed");
+    if (!(found.shard == wanted.shard))
+        refuse(path, fmt::format("holds shard {}/{}, asked for is {}/{}", found.shard.index + 1,
+                                 found.shard.of, wanted.shard.index + 1, wanted.shard.of));
+}
+
+void put(Statement& statement, std::string_view key, std::string_view value) {
+    statement.bind(0, key);
+    statement.bind(1, value);
+    statement.step();
+}
+
+std::string value_of(Database& database, std::string_view key) {
+    Statement statement = database.prepare("SELECT value FROM study WHERE key = ?");
+    statement.bind(0, key);
+    return statement.step() ? statement.text(0) : "";
+}
+
+std::size_t count_of(Database& database, std::string_view key) {
+    return static_cast<std::size_t>(std::strtoull(value_of(database, key).c_str(), nullptr, 10));
+}
+
+}  // namespace
+
+SweepFile read_sweep_file(Database& database) {
+    if (database.whole("PRAGMA application_id") != kApplication)
+        refuse(database.path(), "is a database, but not of a sweep");
+    const std::int64_t schema = database.whole("PRAGMA user_version");
+    if (schema != kSweepSchema)
+        refuse(database.path(),
+               fmt::format("is of schema version {}, this program's is {}", schema, kSweepSchema));
+    SweepFile file;
+    file.identity = {value_of(database, "program"),
+                     value_of(database, "definition"),
+                     value_of(database, "inputs"),
+                     {count_of(database, "shard_index"), count_of(database, "shard_of")}};
+    file.study = parse_study(file.identity.definition, database.path());
+    check(file.study);
+    file.study.name = value_of(database, "name");
+    file.study.title = value_of(database, "title");
+    file.study.baseline = value_of(database, "baseline");
+    return file;
+}
+
+std::vector<std::optional<SweepOutcome>> read_outcomes(Database& database, const Study& study) {
+    const auto keys = static_cast<int>(keys_of(study).size());
+    const auto measures = static_cast<int>(measures_of(study.kind).size());
+    std::vector<std::optional<SweepOutcome>> outcomes(points_in(study));
+    Statement rows = database.prepare("SELECT * FROM results ORDER BY point");
+    while (rows.step()) {
+        const auto number = static_cast<std::size_t>(rows.whole(0));
+        if (number >= outcomes.size()) refuse(database.path(), "is a damaged database");
+        SweepOutcome outcome{rows.text(keys + 3), {}};
+        for (int i = 0; i < measures && outcome.ran(); ++i)
+            outcome.values.push_back(rows.number(keys + 4 + i));
+        outcomes[number] = std::move(outcome);
+    }
+    return outcomes;
+}
+
+SweepStore::SweepStore(const std::string& path, const Study& study, const SweepIdentity& identity)
+    : study_(study), path_(path) {
+    lock_.emplace(path);
+    const bool is_new = !std::filesystem::exists(path);
+    try {
+        open(identity);
+    } catch (const InputError&) {
+        database_.reset();
+        if (is_new) std::filesystem::remove(path);
+        throw;
+    }
+}
+
+void SweepStore::open(const SweepIdentity& identity) {
+    database_.emplace(path_, DatabaseMode::create);
+    Transaction all(*database_);
+    if (database_->whole("SELECT count(*) FROM sqlite_master") == 0)
+        create(identity);
+    else
+        require_same(path_, read_sweep_file(*database_), identity);
+    outcomes_ = read_outcomes(*database_, study_);
+    saved_ = static_cast<std::size_t>(
+        std::count_if(outcomes_.begin(), outcomes_.end(),
+                      [](const auto& outcome) { return outcome.has_value(); }));
+    all.commit();
+    // Commits append to one file: fast, readers are not in the way, and what the system has taken
+    // stays when this process is killed.
+    database_->run("PRAGMA journal_mode = WAL");
+    database_->run("PRAGMA synchronous = NORMAL");
+    insert_.emplace(database_->prepare(insert_result(study_)));
+}
+
+SweepStore::~SweepStore() = default;
+
+void SweepStore::create(const SweepIdentity& identity) {
+    database_->run(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplication,
+                               kSweepSchema));
+    database_->run("CREATE TABLE study (key TEXT PRIMARY KEY, value TEXT)");
+    database_->run(create_results(study_));
+    Statement statement = database_->prepare("INSERT INTO study VALUES (?, ?)");
+    put(statement, "name", study_.name);
+    put(statement, "title", study_.title);
+    put(statement, "program", identity.program);
+    put(statement, "definition", identity.definition);
+    put(statement, "inputs", identity.inputs);
+    put(statement, "baseline", study_.baseline);
+    put(statement, "shard_index", std::to_string(identity.shard.index));
+    put(statement, "shard_of", std::to_string(identity.shard.of));
+}
+
+void SweepStore::save(const SweepPoint& point, SweepOutcome outcome) {
+    int column = 0;
+    insert_->bind(column++, static_cast<std::int64_t>(point.number));
+    for (const std::string& value : point.values) insert_->bind(column++, value);
+    insert_->bind(column++, point.system);
+    point.seed.empty() ? insert_->bind_null(column) : insert_->bind(column, point.seed);
+    ++column;
+    outcome.ran() ? insert_->bind_null(column) : insert_->bind(column, outcome.refused);
+    ++column;
+    for (std::size_t i = 0; i < measures_of(study_.kind).size(); ++i, ++column)
+        outcome.ran() ? insert_->bind(column, outcome.values[i]) : insert_->bind_null(column);
+    insert_->step();  // a transaction of its own
+    outcomes_[point.number] = std::move(outcome);
+    ++saved_;
+}
+
+void SweepStore::save_all(const std::vector<std::optional<SweepOutcome>>& outcomes) {
+    Transaction all(*database_);
+    for (std::size_t i = 0; i < outcomes.size(); ++i)
+        if (outcomes[i]) save(point_of(study_, i), *outcomes[i]);
+    all.commit();
+}
+
+void SweepStore::close() {
+    insert_.reset();
+    if (database_) database_->run("PRAGMA journal_mode = DELETE");
+    database_.reset();
+    lock_.reset();
+}
+
+}  // namespace moehub

@@ -1,0 +1,81 @@
+/// Results of a sweep in an SQLite file, each as soon as it is there: one row a point in the table
+/// `results`, what was asked in `study`. docs/sweeps.md has the schema.
+#pragma once
+#include "base/sqlite.hpp"
+#include "study/sweep/outcome.hpp"
+#include "study/sweep/writer_lock.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace moehub {
+
+/// A share of a study's points: those whose number modulo `of` is `index`.
+struct SweepShard {
+    std::size_t index = 0;  ///< from 0
+    std::size_t of = 1;
+
+    bool has(std::size_t point) const { return point % of == index; }
+    bool operator==(const SweepShard&) const = default;
+};
+
+/// Whose results a file holds; results of others do not go together with them.
+struct SweepIdentity {
+    std::string program;     ///< name and version
+    std::string definition;  ///< definition_of(study)
+    std::string inputs;      ///< a checksum of all that was loaded: machines, models, routings
+    SweepShard shard;
+};
+
+inline constexpr int kSweepSchema = 1;
+
+/// One writer at a time, this object; others may read meanwhile.
+class SweepStore {
+  public:
+    /// Makes the file where there is none. Throws InputError, with the file as it was, when it is
+    /// no database, another's, of another schema, program or study, or being written.
+    SweepStore(const std::string& path, const Study& study, const SweepIdentity& identity);
+    ~SweepStore();
+
+    /// By number; nothing where a point has not run.
+    const std::vector<std::optional<SweepOutcome>>& outcomes() const { return outcomes_; }
+    std::size_t saved() const { return saved_; }
+    const std::string& path() const { return path_; }
+
+    /// On disk when it returns, whatever then happens to this process. Throws InputError, with all
+    /// that was saved before still there. One thread at a time.
+    void save(const SweepPoint& point, SweepOutcome outcome);
+
+    /// All that are there, in one step. Throws InputError.
+    void save_all(const std::vector<std::optional<SweepOutcome>>& outcomes);
+
+    /// Leaves one plain file. Throws InputError.
+    void close();
+
+  private:
+    void open(const SweepIdentity& identity);
+    void create(const SweepIdentity& identity);
+
+    const Study study_;
+    std::string path_;
+    std::optional<WriterLock> lock_;
+    std::optional<Database> database_;
+    std::optional<Statement> insert_;
+    std::vector<std::optional<SweepOutcome>> outcomes_;
+    std::size_t saved_ = 0;
+};
+
+/// What a file says of itself.
+struct SweepFile {
+    Study study;
+    SweepIdentity identity;
+};
+
+/// Throws InputError when the database is no sweep's, or of another schema.
+SweepFile read_sweep_file(Database& database);
+/// By number; nothing where a point has not run. Throws InputError for what no sweep has written.
+std::vector<std::optional<SweepOutcome>> read_outcomes(Database& database, const Study& study);
+
+}  // namespace moehub

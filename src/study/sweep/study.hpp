@@ -1,0 +1,81 @@
+/// A study: what is simulated over and over, and what changes from point to point. A point is one
+/// simulation: values of all axes, a seed, a system.
+///
+///     systems = ["ideal", "megatron-te", "moe-hub"]
+///     seeds = 3
+///     [set]
+///     tokens = 8192
+///     [grid]
+///     link.latency = ["100 ns", "250 ns", "1 us"]
+///
+/// What the keys mean is not known here; docs/sweeps.md has the whole format.
+#pragma once
+#include "study/sweep/axis.hpp"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace moehub {
+
+enum class StudyKind { layer, tp, model };
+std::string_view name_of(StudyKind kind);
+std::optional<StudyKind> study_kind_named(std::string_view name);
+
+/// The same for all points.
+struct StudySetting {
+    std::string key;
+    std::string value;
+    std::string where;  ///< "my.toml:12", "--tokens"; for errors
+};
+
+struct Study {
+    std::string name;
+    std::string title;
+    std::string origin;  ///< its file, or how it was asked for
+    StudyKind kind = StudyKind::layer;
+    std::vector<std::string> systems;
+    std::vector<std::string> seeds;  ///< none: as usual
+    std::string baseline;            ///< one of the systems; empty: as usual
+    std::vector<StudySetting> fixed;
+    std::vector<SweepAxis> axes;  ///< all combinations, the last changes fastest
+};
+
+inline constexpr std::size_t kMostPoints = 1000000;
+
+/// Throws InputError: one line with the file, its line, the key and what is allowed.
+Study parse_study(std::string_view text, const std::string& origin);
+Study load_study(const std::string& path);
+
+/// "3" as 1, 2, 3; "5,7" as they are. Throws InputError.
+std::vector<std::string> parse_seeds(const std::string& text);
+
+/// Throws InputError when a key or a value stands twice, an axis or a list of systems is empty, or
+/// there are more than kMostPoints points.
+void check(const Study& study);
+
+/// Swept keys, in the order of the axes.
+std::vector<std::string> keys_of(const Study& study);
+/// Where a key was given, if it was.
+std::optional<std::string> where_is(const Study& study, std::string_view key);
+/// All that its points depend on, as the text of a study: equal texts, equal points.
+std::string definition_of(const Study& study);
+
+struct SweepPoint {
+    std::size_t number = 0;           ///< from 0, in the order of the table
+    std::size_t setting = 0;          ///< combination of the axes' values
+    std::vector<std::string> values;  ///< of keys_of(study)
+    std::string seed;                 ///< empty: as usual
+    std::string system;
+};
+
+std::size_t settings_in(const Study& study);
+std::size_t points_in(const Study& study);
+/// Ordered by setting, seed, system.
+SweepPoint point_of(const Study& study, std::size_t number);
+/// "link.latency=100 ns, seed 2, moe-hub".
+std::string words_of(const Study& study, const SweepPoint& point);
+
+}  // namespace moehub

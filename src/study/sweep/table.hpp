@@ -1,0 +1,51 @@
+/// The finished table of a sweep, and what it says in short: pure functions of the study and its
+/// outcomes, the same whatever the order in which points ran.
+#pragma once
+#include "study/sweep/outcome.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace moehub {
+
+/// By number; nothing where a point has not run.
+using SweepOutcomes = std::vector<std::optional<SweepOutcome>>;
+
+/// Whose times others are measured by: the one asked for, else megatron-te or tp-nvls, else the
+/// first that is not the bound.
+std::string baseline_of(const Study& study);
+
+struct SweepRow {
+    SweepPoint point;
+    const SweepOutcome* outcome = nullptr;  ///< null: has not run
+    std::optional<double> speedup;  ///< the baseline's time over its own, at the same setting
+    std::optional<double> share_of_ideal;  ///< ideal's time over its own
+};
+/// One a point, in the order of their numbers. Refers to the outcomes.
+std::vector<SweepRow> sweep_rows(const Study& study, const SweepOutcomes& outcomes);
+
+/// One system at one setting, over its seeds.
+struct SweepMean {
+    std::vector<std::string> values;  ///< of keys_of(study)
+    std::string system;
+    std::size_t runs = 0;
+    std::string refused;            ///< where none ran, why
+    double time_us = 0;             ///< mean
+    double deviation = 0;           ///< of the sample; 0 of a single run
+    std::optional<double> speedup;  ///< geometric mean over seeds
+    std::optional<double> share_of_ideal;
+};
+/// By setting, then system.
+std::vector<SweepMean> sweep_means(const Study& study, const std::vector<SweepRow>& rows);
+
+/// A value of an axis: how much faster than the baseline each system is there, over all other axes
+/// and seeds.
+struct AxisValue {
+    std::string value;                            ///< of zipped keys with " / " between
+    std::vector<std::optional<double>> speedups;  ///< by system, geometric mean
+};
+std::vector<AxisValue> axis_summary(const Study& study, const std::vector<SweepMean>& means,
+                                    std::size_t axis);
+
+}  // namespace moehub

@@ -1,0 +1,38 @@
+# cmake -DBUILD=build -DWORK=folder -P package.cmake
+# Makes the Debian package, looks into it, and runs the program out of it.
+function(must)
+  execute_process(COMMAND ${ARGV} COMMAND_ERROR_IS_FATAL ANY OUTPUT_VARIABLE printed)
+  set(printed "${printed}" PARENT_SCOPE)
+endfunction()
+function(expect what pattern)
+  if(NOT printed MATCHES "${pattern}")
+    message(FATAL_ERROR "${what}: found\n${printed}\nallowed: what matches ${pattern}")
+  endif()
+endfunction()
+
+file(REMOVE_RECURSE ${WORK})
+file(MAKE_DIRECTORY ${WORK})
+must(${CMAKE_CPACK_COMMAND} --config ${BUILD}/CPackConfig.cmake -B ${WORK})
+file(GLOB deb ${WORK}/moehub_*.deb)
+list(LENGTH deb count)
+if(NOT count EQUAL 1)
+  message(FATAL_ERROR "packages: found ${deb}, allowed: one")
+endif()
+
+must(dpkg-deb --field ${deb} Package Version Architecture Depends)
+expect("name and version" "Package: moehub\nVersion: ${VERSION}\n")
+expect("libraries" "Depends: .*libc6 .*libfmt9")
+must(dpkg-deb --contents ${deb})
+foreach(path /usr/bin/moehub /usr/lib/[^/]*/libmoehub.a /usr/lib/[^/]*/cmake/moehub/moehubConfig.cmake
+    /usr/include/moehub/layer.hpp /usr/share/doc/moehub/copyright /usr/share/doc/moehub/changelog.gz)
+  expect("files" "\\.${path}\n")
+endforeach()
+if(printed MATCHES " \\./(usr/local|home|root|tmp|work)")
+  message(FATAL_ERROR "files outside of /usr:\n${printed}")
+endif()
+
+must(dpkg-deb -x ${deb} ${WORK}/root)
+must(${WORK}/root/usr/bin/moehub --version)
+expect("the program" "^moehub ${VERSION}\n$")
+must(${WORK}/root/usr/bin/moehub compare --systems ideal,moe-hub --tokens 256)
+expect("a comparison" "moe-hub ")

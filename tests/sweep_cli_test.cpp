@@ -1,0 +1,268 @@
+// Does `moehub sweep` keep what it has, go on where it was stopped, and refuse what is not its own?
+#include "base/sqlite.hpp"
+#include "cli_fixture.hpp"
+
+#include <moehub/error.hpp>
+
+#include <random>
+
+namespace {
+
+#ifdef MOEHUB_SANITIZED
+constexpr const char* kPoints = " --sweep tokens=64,128 --systems ideal,moe-hub --seeds 2";
+constexpr int kKills = 2;
+constexpr int kLongestRun = 3000;  // ms
+#else
+constexpr const char* kPoints = " --sweep tokens=256..1024*2 --systems ideal,moe-hub --seeds 12";
+constexpr int kKills = 10;
+constexpr int kLongestRun = 200;                                     // ms
+#endif
+
+class SweepCli : public cli_test::Cli {
+  protected:
+    std::string sweep(const std::string& name) const {
+        return "sweep" + std::string(kPoints) + " -o '" + file(name + ".sqlite") + "' --csv '" +
+               file(name + ".csv") + "'";
+    }
+    std::string csv(const std::string& name) const {
+        return cli_test::text_of(file(name + ".csv"));
+    }
+    std::int64_t rows(const std::string& name) const {
+        moehub::Database database(file(name), moehub::DatabaseMode::write);
+        return database.whole("SELECT count(*) FROM results");
+    }
+};
+
+TEST_F(SweepCli, any_number_of_threads_gives_the_same_table) {
+    ASSERT_EQ(moehub(sweep("one") + " --threads 1").code, 0);
+    ASSERT_EQ(moehub(sweep("four") + " --threads 4").code, 0);
+    EXPECT_EQ(csv("one"), csv("four"));
+    EXPECT_GT(csv("one").size(), 1000u);
+    EXPECT_FALSE(cli_test::fs::exists(file("one.sqlite-wal")));
+    EXPECT_FALSE(cli_test::fs::exists(file("one.sqlite-lock")));
+}
+
+TEST_F(SweepCli, a_layer_in_a_sweep_is_the_same_layer_as_by_itself) {
+    const auto table = moehub(
+        "sweep --sweep link.latency=300ns --systems moe-hub --seed 3 --tokens "
+        "128 --csv - -o '" +
+        file("a.sqlite") + "'");
+    const auto alone =
+        moehub("run --system moe-hub --set link.latency=300ns --seed 3 --tokens 128 --json");
+    const auto at = alone.out.find("\"time_us\": ");
+    ASSERT_NE(at, std::string::npos);
+    const double time = std::stod(alone.out.substr(at + 11));
+    const auto line = table.out.substr(table.out.find('\n') + 1);
+    EXPECT_TRUE(line.starts_with("300ns,moe-hub,3,,1,,")) << line;
+    EXPECT_NEAR(std::stod(line.substr(20)), time, 1e-9 * time);
+}
+
+TEST_F(SweepCli, killed_ten_times_it_ends_with_the_same_table) {
+    ASSERT_EQ(moehub(sweep("whole")).code, 0);
+    const std::uint32_t seed = std::random_device{}();
+    SCOPED_TRACE(seed);
+    std::mt19937 draw(seed);
+    std::int64_t before = 0;
+    for (int i = 0; i < kKills; ++i) {
+        const double seconds = 0.001 * std::uniform_int_distribution<int>(10, kLongestRun)(draw);
+        shell("'" MOEHUB_PROGRAM "' " + sweep("killed") + " --threads 2 & pid=$!; sleep " +
+              std::to_string(seconds) + "; kill -9 $pid; wait $pid");
+        if (!cli_test::fs::exists(file("killed.sqlite"))) continue;
+        std::int64_t saved = 0;
+        try {
+            saved = rows("killed.sqlite");
+        } catch (const moehub::InputError&) {
+            continue;  // killed before there was a table
+        }
+        EXPECT_GE(saved, before);
+        before = saved;
+    }
+    const auto last = moehub(sweep("killed"));
+    EXPECT_EQ(last.code, 0) << last.err;
+    EXPECT_EQ(csv("killed"), csv("whole"));
+}
+
+TEST_F(SweepCli, a_finished_sweep_runs_nothing_again) {
+    ASSERT_EQ(moehub(sweep("a")).code, 0);
+    {
+        // A result that no simulation gives shows whether it was left alone.
+        moehub::Database database(file("a.sqlite"), moehub::DatabaseMode::write);
+        database.run("UPDATE results SET time_us = 123456 WHERE point = 1");
+    }
+    ASSERT_EQ(moehub(sweep("a")).code, 0);
+    EXPECT_NE(csv("a").find(",123456,"), std::string::npos);
+}
+
+TEST_F(SweepCli, shards_merged_are_the_whole) {
+    ASSERT_EQ(moehub(sweep("whole")).code, 0);
+    std::string parts;
+    for (const char* shard : {"1/3", "2/3", "3/3"}) {
+        const std::string name = std::string("part") + shard[0];
+        ASSERT_EQ(moehub(sweep(name) + " --shard " + shard).code, 0);
+        parts += " '" + file(name + ".sqlite") + "'";
+    }
+    const auto some = moehub("merge '" + file("some.sqlite") + "' '" + file("part1.sqlite") + "'");
+    EXPECT_EQ(some.code, 0);
+    EXPECT_NE(some.out.find(" missing; merge all parts"), std::string::npos) << some.out;
+    ASSERT_EQ(
+        moehub("merge '" + file("all.sqlite") + "'" + parts + " --csv '" + file("all.csv") + "'")
+            .code,
+        0);
+    EXPECT_EQ(csv("all"), csv("whole"));
+    // What was merged can be gone on with: nothing is left to do.
+    ASSERT_EQ(moehub(sweep("all")).code, 0);
+    EXPECT_EQ(csv("all"), csv("whole"));
+    expect_refused_about(sweep("part1") + " --shard 2/3", "holds shard 1/3, asked for is 2/3");
+}
+
+TEST_F(SweepCli, a_wrong_key_or_value_is_said_before_anything_runs) {
+    const std::string study =
+        saved("s.toml", "[grid]\ntokens = [64, 128]\nlink.latensy = [\"1 us\"]\n");
+    const std::string database = " -o '" + file("none.sqlite") + "'";
+    expect_refused("sweep '" + study + "'" + database,
+                   study + ":3: unknown key \"link.latensy\"; did you mean \"link.latency\"?");
+    const std::string value = saved("v.toml", "[grid]\nlink.latency = [\"1 us\", \"1 kg\"]\n");
+    expect_refused("sweep '" + value + "'" + database,
+                   value +
+                       ":2: link.latency: expected a time such as \"250 ns\" (ps, ns, us, ms, "
+                       "s), found \"1 kg\"");
+    expect_refused("sweep --sweep tokens=64,many" + database,
+                   "--sweep: tokens: found \"many\", allowed: a whole number from 1 to 16777216");
+    expect_refused("sweep --sweep system.moe-hub.packt=1" + database,
+                   "--sweep: unknown key \"system.moe-hub.packt\"; did you mean "
+                   "\"system.moe-hub.packet\"?");
+    expect_refused("sweep --sweep model.top_k=2,99" + database,
+                   "--sweep: model.top_k: found 99, allowed at most experts = 8 (preset "
+                   "models/mixtral-8x7b:7)");
+    expect_refused_about("sweep --sweep tokens=64 --systems moe-hub,moehub" + database,
+                         "did you mean \"moe-hub\"?");
+    expect_refused("sweep --sweep tokens=64 --shard 0/2" + database,
+                   "--shard: found \"0/2\", allowed: I/N with I from 1 to N, as in 2/4");
+    expect_refused_about("sweep --sweep tokens=64 --training" + database,
+                         "unknown key \"training\"");
+    expect_refused_about("sweep" + database, "sweep: found neither a study nor --sweep");
+    EXPECT_FALSE(cli_test::fs::exists(file("none.sqlite")));
+}
+
+TEST_F(SweepCli, what_a_system_cannot_run_is_listed_and_the_rest_runs) {
+    const std::string database = " -o '" + file("a.sqlite") + "'";
+    const auto outcome =
+        moehub("sweep --sweep region_rows=8,4096 --tokens 128 --systems moe-hub" + database);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("refused"), std::string::npos) << outcome.out;
+    EXPECT_NE(outcome.out.find("Refused, 1 point, first region_rows=8, moe-hub: "),
+              std::string::npos)
+        << outcome.out;
+    EXPECT_EQ(rows("a.sqlite"), 2);
+}
+
+TEST_F(SweepCli, what_is_not_its_database_is_left_alone) {
+    const std::string text =
+        saved("text.sqlite", "this is no database, but it is long enough for one");
+    expect_refused("sweep --sweep tokens=64 -o '" + text + "'", text + ": is not a database");
+    EXPECT_EQ(cli_test::text_of(text), "this is no database, but it is long enough for one");
+    const std::string left = "; it is left as it is, -o names another file";
+    {
+        moehub::Database foreign(file("f.sqlite"), moehub::DatabaseMode::create);
+        foreign.run("CREATE TABLE recipes (name TEXT)");
+    }
+    expect_refused("sweep --sweep tokens=64 -o '" + file("f.sqlite") + "'",
+                   file("f.sqlite") + ": is a database, but not of a sweep" + left);
+    ASSERT_EQ(moehub("sweep --sweep tokens=64 --systems ideal -o '" + file("a.sqlite") + "'").code,
+              0);
+    expect_refused_about("sweep --sweep tokens=65 --systems ideal -o '" + file("a.sqlite") + "'",
+                         "a.sqlite: holds another study's results (sweep-");
+    const auto changed = [&](const std::string& sql) {
+        moehub::Database database(file("a.sqlite"), moehub::DatabaseMode::write);
+        database.run(sql);
+    };
+    const std::string again =
+        "sweep --sweep tokens=64 --systems ideal -o '" + file("a.sqlite") + "'";
+    changed("UPDATE study SET value = 'moehub 0.0.1' WHERE key = 'program'");
+    expect_refused_about(again, "holds results of moehub 0.0.1, this is moehub ");
+    changed("PRAGMA user_version = 99");
+    expect_refused(again,
+                   file("a.sqlite") + ": is of schema version 99, this program's is 1" + left);
+}
+
+TEST_F(SweepCli, a_machine_that_was_changed_meanwhile_is_noticed) {
+    const std::string machine = saved("m.toml", "extends = \"dgx-h800\"\n");
+    const std::string line = "sweep --sweep tokens=64 --systems ideal --machine '" + machine +
+                             "' -o '" + file("a.sqlite") + "'";
+    ASSERT_EQ(moehub(line).code, 0);
+    saved("m.toml", "extends = \"dgx-h800\"\nlink.latency = \"5 us\"\n");
+    expect_refused_about(line, "was changed");
+}
+
+TEST_F(SweepCli, a_full_disk_loses_nothing) {
+    ASSERT_EQ(moehub(sweep("whole")).code, 0);
+    const auto full = shell("ulimit -f 100; '" MOEHUB_PROGRAM "' " + sweep("full"));
+    EXPECT_EQ(full.code, 2);
+    EXPECT_NE(full.err.find("full.sqlite: cannot be written: "), std::string::npos) << full.err;
+    EXPECT_NE(full.err.find("run the same command again to go on\n"), std::string::npos)
+        << full.err;
+    EXPECT_EQ(std::count(full.err.begin(), full.err.end(), '\n'), 1) << full.err;
+    ASSERT_EQ(moehub(sweep("full")).code, 0);
+    EXPECT_EQ(csv("full"), csv("whole"));
+    expect_refused_about("sweep --sweep tokens=64 -o '" + file("no/folder.sqlite") + "'",
+                         "folder.sqlite: cannot be written: No such file or directory");
+}
+
+TEST_F(SweepCli, after_ctrl_c_it_says_what_is_saved_and_goes_on_from_there) {
+    const std::string longer =
+        "sweep --sweep tokens=8192..16384*2 --seeds 50 -o '" + file("long.sqlite") + "'";
+    const auto first = shell("timeout --preserve-status -s INT 0.6 '" MOEHUB_PROGRAM "' " + longer);
+    EXPECT_EQ(first.code, 130) << first.err;
+    EXPECT_NE(first.err.find(" of 300 points are saved in "), std::string::npos) << first.err;
+    EXPECT_EQ(first.out, "");
+    EXPECT_FALSE(cli_test::fs::exists(file("long.sqlite-lock")));
+    EXPECT_LT(rows("long.sqlite"), 300);
+}
+
+TEST_F(SweepCli, a_dry_run_lists_all_and_writes_nothing) {
+    const auto outcome = shell("cd '" + file(".") +
+                               "' && moehub sweep --sweep tokens=64,128 --zip "
+                               "link.latency=1us,2us --zip gpus=4,8 --systems ideal --dry-run");
+    EXPECT_EQ(outcome.out,
+              "tokens=64, link.latency=1us, gpus=4, ideal\n"
+              "tokens=64, link.latency=2us, gpus=8, ideal\n"
+              "tokens=128, link.latency=1us, gpus=4, ideal\n"
+              "tokens=128, link.latency=2us, gpus=8, ideal\n"
+              "4 points, 0 of them will be refused; none was run\n");
+    for (const auto& entry : cli_test::fs::directory_iterator(file(".")))
+        EXPECT_EQ(entry.path().filename(), "stderr");
+}
+
+TEST_F(SweepCli, models_and_sub_layers_too) {
+    const auto model = moehub(
+        "sweep --kind model --sweep training=false,true --tokens 1024 --systems "
+        "megatron-te,moe-hub --csv - -o '" +
+        file("m.sqlite") + "'");
+    EXPECT_EQ(std::count(model.out.begin(), model.out.end(), '\n'), 5) << model.err;
+    EXPECT_NE(model.out.find("tokens_per_second"), std::string::npos);
+    const auto part = moehub(
+        "compare --layer-type tp --sweep sublayer=L1,L2 --tokens 512 --systems "
+        "ideal,cais --csv - -o '" +
+        file("t.sqlite") + "'");
+    EXPECT_EQ(std::count(part.out.begin(), part.out.end(), '\n'), 5) << part.err;
+    expect_refused_about("sweep --kind tp --sweep routing=uniform -o '" + file("n.sqlite") + "'",
+                         "routing: found with --layer-type tp");
+}
+
+TEST_F(SweepCli, the_example_studies_run) {
+    for (const auto& entry :
+         cli_test::fs::directory_iterator(MOEHUB_SOURCE_DIR "/examples/studies")) {
+        const std::string name = entry.path().stem().string();
+#ifdef MOEHUB_SANITIZED
+        const std::string run = " --dry-run";  // the same check of all points, without simulating
+#else
+        const std::string run = name == "skew" ? " --dry-run" : "";  // of those that take longest
+#endif
+        const auto outcome = moehub("sweep '" + entry.path().string() + "' -o '" +
+                                    file(name + ".sqlite") + "'" + run);
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        EXPECT_EQ(outcome.out.find("Refused"), std::string::npos) << outcome.out;
+    }
+}
+
+}  // namespace
