@@ -85,7 +85,7 @@ PageTable systems_table(const Comparison& comparison) {
     return table;
 }
 
-/// Payload from GPU to GPU, a layer for each system that recorded it.
+/// Payload from GPU to GPU, a layer for each system that sent some.
 HeatChart traffic_map(const Comparison& comparison) {
     HeatChart chart{"Payload from GPU to GPU", "MB", "from GPU", "to GPU", {}, {}, {}};
     for (const ComparisonRow& row : comparison.rows) {
@@ -93,7 +93,9 @@ HeatChart traffic_map(const Comparison& comparison) {
         int gpus = 0;
         while (static_cast<std::size_t>(gpus) * static_cast<std::size_t>(gpus) < sent.size())
             ++gpus;
-        if (gpus < 2 || gpus > kMostMapped) continue;
+        const Bytes most = sent.empty() ? 0 : *std::max_element(sent.begin(), sent.end());
+        if (gpus > kMostMapped || most == 0) continue;
+        chart.cap = std::max(chart.cap, megabytes(most));  // one scale for all systems
         if (chart.rows.empty())
             for (int gpu = 0; gpu < gpus; ++gpu) chart.rows.push_back(fmt::format("{}", gpu));
         HeatLayer& layer = chart.layers.emplace_back();
