@@ -1,4 +1,5 @@
 // A sweep from its arguments to its table.
+#include "cli/html_output.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/output.hpp"
 #include "cli/sweep_arguments.hpp"
