@@ -101,7 +101,8 @@ TEST(ProfileText, DoesItTellTheLayersAndWhatTheyMean) {
         EXPECT_TRUE(has(text, part)) << part << "\n" << text;
     EXPECT_FALSE(has(text, "\x1b"));
     EXPECT_FALSE(has(text, "nan"));
-    EXPECT_TRUE(has(profile_text(report_of({drawn("a.npy", 16, 4, 500)}), {.colour = true}), "\x1b[48;5;"));
+    EXPECT_TRUE(
+        has(profile_text(report_of({drawn("a.npy", 16, 4, 500)}), {.colour = true}), "\x1b[48;5;"));
 }
 
 TEST(ProfileText, IsItNarrowWhateverTheSize) {
