@@ -1,4 +1,5 @@
 // A sweep from its arguments to its table.
+#include "cli/html_output.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/output.hpp"
 #include "cli/sweep_arguments.hpp"
@@ -104,8 +105,10 @@ void print(const SweepArguments& arguments, const Study& study, const SweepOutco
            const std::string& file) {
     const bool csv_only = arguments.csv == "-";
     if (!arguments.csv.empty()) put(sweep_csv(study, outcomes), csv_only ? "" : arguments.csv);
-    if (arguments.model.layer.json)
-        return put(document_text("sweep", sweep_json(study, outcomes, file)), "");
+    const HtmlOutput& html = arguments.model.layer.html;
+    const auto document = [&] { return document_text("sweep", sweep_json(study, outcomes, file)); };
+    if (html.asked()) put_page(html, sweep_page(study, outcomes), document());
+    if (arguments.model.layer.json) return put(document(), "");
     if (csv_only) return;
     const TextStyle style = style_for("");
     put(fitted(head_text(study) + "\n" + sweep_text(study, outcomes, style) +
@@ -142,6 +145,7 @@ void run(const SweepArguments& arguments, Transport* ranks, bool& lost) {
     if (arguments.csv == "-" && arguments.model.layer.json)
         throw InputError("--csv: found - with --json, allowed: one of them on standard output");
     if (arguments.csv != "-") require_writable(arguments.csv);
+    require_writable(arguments.model.layer.html, arguments.csv);
     const Study study = study_of(arguments);
     SweepRunOptions options;
     options.shard = shard_of(arguments);

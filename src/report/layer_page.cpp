@@ -85,7 +85,7 @@ PageTable systems_table(const Comparison& comparison) {
     return table;
 }
 
-/// Payload from GPU to GPU, a layer for each system that recorded it.
+/// Payload from GPU to GPU, a layer for each system that sent some.
 HeatChart traffic_map(const Comparison& comparison) {
     HeatChart chart{"Payload from GPU to GPU", "MB", "from GPU", "to GPU", {}, {}, {}};
     for (const ComparisonRow& row : comparison.rows) {
@@ -93,7 +93,9 @@ HeatChart traffic_map(const Comparison& comparison) {
         int gpus = 0;
         while (static_cast<std::size_t>(gpus) * static_cast<std::size_t>(gpus) < sent.size())
             ++gpus;
-        if (gpus < 2 || gpus > kMostMapped) continue;
+        const Bytes most = sent.empty() ? 0 : *std::max_element(sent.begin(), sent.end());
+        if (gpus > kMostMapped || most == 0) continue;
+        chart.cap = std::max(chart.cap, megabytes(most));  // one scale for all systems
         if (chart.rows.empty())
             for (int gpu = 0; gpu < gpus; ++gpu) chart.rows.push_back(fmt::format("{}", gpu));
         HeatLayer& layer = chart.layers.emplace_back();
@@ -104,10 +106,27 @@ HeatChart traffic_map(const Comparison& comparison) {
     return chart;
 }
 
+/// The name's ending says which unit its value has.
+struct UnitEnding {
+    std::string_view ending;
+    std::string (*text)(double);
+};
+constexpr UnitEnding kEndings[] = {
+    {"_bytes", [](double value) { return byte_size(value); }},
+    {"_us", [](double value) { return duration(value * 1e-6); }},
+};
+
 std::string statistic_text(const Statistic& one) {
-    if (one.name.ends_with("_bytes")) return byte_size(one.value);
-    if (one.name.ends_with("_us")) return duration(one.value * 1e-6);
+    for (const auto& [ending, text] : kEndings)
+        if (one.name.ends_with(ending)) return text(one.value);
     return significant(one.value);
+}
+
+std::string statistic_words(std::string name) {
+    for (const UnitEnding& one : kEndings)
+        if (name.ends_with(one.ending)) name.resize(name.size() - one.ending.size());
+    std::replace(name.begin(), name.end(), '_', ' ');
+    return name;
 }
 
 std::vector<SystemSpec> specs_of(const Comparison& comparison) {
@@ -172,10 +191,8 @@ PageSection units_section(const Comparison& comparison) {
     std::stable_sort(kinds.begin(), kinds.end(),
                      [](const auto* a, const auto* b) { return a->unit < b->unit; });
     for (const Statistic* kind : kinds) {
-        std::string words = kind->name;
-        std::replace(words.begin(), words.end(), '_', ' ');
         std::vector<std::string>& cells = table.rows.emplace_back();
-        cells = {kind->unit, words};
+        cells = {kind->unit, statistic_words(kind->name)};
         for (const ComparisonRow& row : comparison.rows) {
             const auto& list = row.result.statistics;
             const auto found = std::find_if(list.begin(), list.end(), [&](const Statistic& one) {

@@ -21,7 +21,7 @@ std::string table_html(const PageTable& table) {
     // Reachable by keyboard, as it may have to be scrolled.
     std::string out = fmt::format(
         "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\"><table>\n"
-        "<caption>{0}</caption>\n<thead><tr>",
+        "<caption><span>{0}</span></caption>\n<thead><tr>",
         escaped(table.caption));
     for (const Table::Column& column : table.columns) out += cell("th", column, column.title);
     out += "</tr></thead>\n<tbody>\n";

@@ -1,6 +1,7 @@
 /// A sweep's results as text, CSV and JSON.
 #pragma once
 #include "base/json.hpp"
+#include "report/page.hpp"
 #include "report/text_style.hpp"
 #include "study/sweep/table.hpp"
 
@@ -13,8 +14,7 @@ std::string head_text(const Study& study);
 
 /// Settings and systems with their times over seeds where they are few; the speed-up by axis; what
 /// was refused, and why.
-std::string sweep_text(const Study& study, const SweepOutcomes& outcomes,
-                       const TextStyle& style);
+std::string sweep_text(const Study& study, const SweepOutcomes& outcomes, const TextStyle& style);
 
 /// The points of a study, one a line, each with why it will not run.
 std::string points_text(const Study& study, const std::vector<std::string>& refusals);
@@ -24,5 +24,8 @@ std::string sweep_csv(const Study& study, const SweepOutcomes& outcomes);
 
 /// `file` is the database.
 Json sweep_json(const Study& study, const SweepOutcomes& outcomes, const std::string& file);
+
+/// Lines over every axis and a table; document and command are the caller's to fill in.
+Page sweep_page(const Study& study, const SweepOutcomes& outcomes);
 
 }  // namespace moehub

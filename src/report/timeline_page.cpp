@@ -35,7 +35,7 @@ int gpu_of(std::string_view where) {
     return number;
 }
 
-/// Mean of the bins that are joined; `bin` grows with them.
+/// Mean of the bins that are joined, nothing being behind the last; `bin` grows with them.
 void join(TimelineSeries& series, std::size_t joined) {
     if (joined < 2) return;
     std::vector<double> means;
@@ -43,20 +43,41 @@ void join(TimelineSeries& series, std::size_t joined) {
         const std::size_t to = std::min(series.values.size(), from + joined);
         double sum = 0;
         for (std::size_t i = from; i < to; ++i) sum += series.values[i];
-        means.push_back(sum / static_cast<double>(to - from));
+        means.push_back(sum / static_cast<double>(joined));
     }
     series.values = std::move(means);
     series.bin *= static_cast<double>(joined);
 }
 
+/// Widths differ by whole factors: each series begins fine and is joined as it grows.
+void widen(TimelineSeries& series, double bin) {
+    if (series.bin < bin) join(series, static_cast<std::size_t>(std::llround(bin / series.bin)));
+}
+
+/// Bins of all alike, so that they can be stacked.
+void align(std::vector<TimelineSeries>& list) {
+    double widest = 0;
+    std::size_t most = 0;
+    for (const TimelineSeries& one : list) widest = std::max(widest, one.bin);
+    for (TimelineSeries& one : list) {
+        widen(one, widest);
+        most = std::max(most, one.values.size());
+    }
+    for (TimelineSeries& one : list) one.values.resize(most);
+}
+
 /// Adds to the series of that name, which begins as zeros.
-void accumulate(std::vector<TimelineSeries>& list, const std::string& name, double bin,
-                const std::vector<double>& values) {
+void accumulate(std::vector<TimelineSeries>& list, TimelineSeries more) {
     auto found = std::find_if(list.begin(), list.end(),
-                              [&](const TimelineSeries& one) { return one.name == name; });
-    if (found == list.end()) found = list.insert(list.end(), {name, bin, {}});
-    if (found->values.size() < values.size()) found->values.resize(values.size());
-    for (std::size_t i = 0; i < values.size(); ++i) found->values[i] += values[i];
+                              [&](const TimelineSeries& one) { return one.name == more.name; });
+    if (found == list.end()) {
+        list.push_back(std::move(more));
+        return;
+    }
+    widen(*found, more.bin);
+    widen(more, found->bin);
+    if (found->values.size() < more.values.size()) found->values.resize(more.values.size());
+    for (std::size_t i = 0; i < more.values.size(); ++i) found->values[i] += more.values[i];
 }
 
 /// Links of one way and kind together: the mean share of time in which they are busy.
@@ -75,7 +96,8 @@ void add_links(const LayerResult& result, std::vector<TimelineGpu>& gpus) {
             std::vector<double> shares;
             for (const Ps busy : link.bins)
                 shares.push_back(100 * static_cast<double>(busy) / static_cast<double>(link.bin));
-            accumulate(gpus[static_cast<std::size_t>(gpu)].links, name, to_us(link.bin), shares);
+            accumulate(gpus[static_cast<std::size_t>(gpu)].links,
+                       {name, to_us(link.bin), std::move(shares)});
             ++count[{gpu, name}];
         }
     for (std::size_t gpu = 0; gpu < gpus.size(); ++gpu)
@@ -128,14 +150,15 @@ TimelineSystem system_of(const LayerResult& result) {
     add_links(result, system.gpus);
     for (const TimeSeries& one : result.timeline.sms)
         if (const int gpu = gpu_of(one.where); gpu >= 0 && gpu < gpus)
-            accumulate(system.gpus[static_cast<std::size_t>(gpu)].sms, one.name, to_us(one.bin),
-                       one.values);
+            accumulate(system.gpus[static_cast<std::size_t>(gpu)].sms,
+                       {one.name, to_us(one.bin), one.values});
     for (const TimeSeries& one : result.timeline.units) {
         const int gpu = gpu_of(one.where);
         accumulate(gpu >= 0 && gpu < gpus ? system.gpus[static_cast<std::size_t>(gpu)].units
                                           : system.switches,
-                   one.name, to_us(one.bin), rates(one));
+                   {one.name, to_us(one.bin), rates(one)});
     }
+    for (TimelineGpu& gpu : system.gpus) align(gpu.sms);
     return system;
 }
 

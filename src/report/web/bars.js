@@ -1,13 +1,14 @@
 // Bars that lie, a row per category: names of any length can be read, also on a phone.
 
-function labelWidth(width) {
-  return Math.min(260, 0.36 * width);
+function labelWidth(chart, width) {
+  const longest = Math.max(...chart.categories.map((name) => name.length));
+  return Math.min(260, 0.36 * width, 7 * longest + 8);
 }
 
 function barHeight(chart, width) {
   const beside = chart.stacked ? 1 : chart.series.length;
   const longest = Math.max(...chart.categories.map((name) => name.length));
-  const lines = Math.ceil(longest * 6.6 / labelWidth(width));
+  const lines = Math.ceil(longest * 6.6 / labelWidth(chart, width));
   return 74 + chart.categories.length * Math.max(26, 12 * beside + 12, 14 * lines + 8);
 }
 
@@ -26,7 +27,7 @@ function barOption(chart, width) {
             splitNumber: width < 500 ? 3 : 5, ...axisStyle(look)},
     yAxis: {type: "category", inverse: true, data: chart.categories, ...axisStyle(look),
             axisLabel: {color: look.text, fontSize: 12, overflow: "break",
-                        lineHeight: 14, width: labelWidth(width), interval: 0}},
+                        lineHeight: 14, width: labelWidth(chart, width), interval: 0}},
     tooltip: {
       ...base(look).tooltip, trigger: "axis", axisPointer: {type: "shadow"},
       formatter: (rows) => tip(rows[0].name, rows.map((row) =>

@@ -6,7 +6,7 @@ const HEAT = ["#fcfaf1", "#fadea5", "#fbbb6f", "#f8964b", "#ed7143", "#d7514d", 
 const SERIES = 12;
 // The parts of a layer's time look the same on every page.
 const FIXED = {"compute": 0, "exposed communication": 1, "host": 7, "paper": 7, "here": 0,
-               "up": 0, "down": 4, "payload": 7, "to switches": 0, "from switches": 4,
+               "up": 0, "down": 4, "payload": 7, "to switches": 11, "from switches": 7,
                "kernels run": 0, "rows underway": 1};
 const given = new Map(Object.entries(FIXED));
 let next = 2;
@@ -19,11 +19,11 @@ function variable(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
-// One name, one colour, on all charts of a page. Two that are taken are kept for what they mean.
+// One name, one colour, on all charts of a page. Greys are kept for what they mean.
 function colourOf(name) {
   if (!given.has(name)) {
     given.set(name, next);
-    do { next = (next + 1) % SERIES; } while (next === 7);
+    do { next = (next + 1) % SERIES; } while (next === 7 || next === 11);
   }
   return variable("--series-" + given.get(name));
 }

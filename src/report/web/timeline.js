@@ -74,13 +74,14 @@ function panelSeries(panel, index, end) {
 function timelineOption(system, gpu, width) {
   const look = theme();
   const panels = panelsOf(system, gpu);
-  const side = {left: width < 500 ? 92 : 140, right: 16};
+  const side = {left: width < 500 ? 92 : 140, right: 20, outerBoundsMode: "none"};
   const grid = [], xAxis = [], yAxis = [], series = [], title = [];
   let top = 34;
   const clock = (shown) => ({
     type: "value", min: 0, max: system.end, gridIndex: grid.length - 1, ...axisStyle(look),
     name: shown ? "µs" : "", nameLocation: "end", nameGap: 4,
-    axisLabel: {show: shown, color: look.quiet, hideOverlap: true, formatter: numberText},
+    axisLabel: {show: shown, color: look.quiet, hideOverlap: true, showMaxLabel: false,
+                formatter: numberText},
   });
   const heading = (text) => title.push({text, left: 0, top: top - 22, textStyle: {
     color: look.quiet, fontSize: 12, fontWeight: "normal"}});
@@ -103,7 +104,7 @@ function timelineOption(system, gpu, width) {
     grid.push({...side, top, height: panel.height});
     xAxis.push(clock(i === panels.length - 1));
     yAxis.push({type: "value", gridIndex: grid.length - 1, max: panel.most, min: 0,
-                splitNumber: 3, ...axisStyle(look),
+                splitNumber: 3, interval: panel.most ? panel.most / 2 : undefined, ...axisStyle(look),
                 axisLabel: {color: look.quiet, fontSize: 11, formatter: numberText}});
     series.push(...panelSeries(panel, grid.length - 1, system.end));
     top += panel.height + 34;
@@ -127,7 +128,8 @@ function timelineOption(system, gpu, width) {
     dataZoom: [
       {type: "inside", xAxisIndex: all, filterMode: "none", zoomOnMouseWheel: true,
        moveOnMouseMove: true, preventDefaultMouseMove: false},
-      {type: "slider", xAxisIndex: all, filterMode: "none", bottom: 6, height: 24, ...side,
+      {type: "slider", xAxisIndex: all, filterMode: "none", bottom: 6, height: 24, left: side.left,
+       right: side.right,
        textStyle: {color: look.quiet}, borderColor: look.line, showDataShadow: false,
        labelFormatter: (value) => numberText(value) + " µs"},
     ],
