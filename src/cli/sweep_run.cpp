@@ -1,4 +1,5 @@
 // A sweep from its arguments to its table.
+#include "cli/html_output.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/output.hpp"
 #include "cli/sweep_arguments.hpp"
@@ -6,6 +7,7 @@
 #include "cli/sweep_ranks.hpp"
 #include "report/document.hpp"
 #include "report/progress.hpp"
+#include "report/sweep_page.hpp"
 #include "report/sweep_report.hpp"
 #include "request/values.hpp"
 #include "study/sweep/ranks.hpp"
@@ -13,11 +15,12 @@
 #include <cstdlib>
 #include <future>
 
+#include <unistd.h>
+
 namespace moehub {
 namespace {
 
 constexpr const char* kProgram = "moehub " MOEHUB_VERSION;
-constexpr int kInterrupted = 130;
 
 int threads_of(const SweepArguments& arguments) {
     if (!arguments.threads) return 0;
@@ -65,8 +68,9 @@ void tell(const RankReport& report) {
     } catch (const InputError&) {
         // What was saved is in the database's log, which the next run reads.
     }
-    fmt::print(stderr, "\nmoehub: interrupted: {}\n", text);
-    std::_Exit(kInterrupted);
+    const char* const front = isatty(fileno(stderr)) != 0 ? "\r\x1b[K" : "";  // over the progress
+    fmt::print(stderr, "{}moehub: interrupted; {}\n", front, text);
+    std::_Exit(kInterruptedCode);
 }
 
 /// By this process, or by all of them.
@@ -104,8 +108,10 @@ void print(const SweepArguments& arguments, const Study& study, const SweepOutco
            const std::string& file) {
     const bool csv_only = arguments.csv == "-";
     if (!arguments.csv.empty()) put(sweep_csv(study, outcomes), csv_only ? "" : arguments.csv);
-    if (arguments.model.layer.json)
-        return put(document_text("sweep", sweep_json(study, outcomes, file)), "");
+    const auto document = [&] { return document_text("sweep", sweep_json(study, outcomes, file)); };
+    const HtmlOutput& html = arguments.model.layer.html;
+    if (html.asked()) put_page(html, sweep_page(study, outcomes), document());
+    if (arguments.model.layer.json) return put(document(), "");
     if (csv_only) return;
     const TextStyle style = style_for("");
     put(fitted(head_text(study) + "\n" + sweep_text(study, outcomes, style) +
@@ -155,6 +161,9 @@ void run(const SweepArguments& arguments, Transport* ranks, bool& lost) {
         return;
     }
     const std::string file = database_of(arguments, study);
+    require_writable(arguments.model.layer.html, file);
+    if (arguments.csv == file)
+        throw InputError("--csv: found the database's own file, allowed: another");
     SweepStore store(file, study, {kProgram, definition_of(study), checked.inputs, options.shard});
     const std::vector<SweepFailure> failures = simulate_guarded(study, store, options, ranks, lost);
     const SweepOutcomes outcomes = store.outcomes();

@@ -13,8 +13,10 @@ std::string head_text(const Study& study);
 
 /// Settings and systems with their times over seeds where they are few; the speed-up by axis; what
 /// was refused, and why.
-std::string sweep_text(const Study& study, const SweepOutcomes& outcomes,
-                       const TextStyle& style);
+std::string sweep_text(const Study& study, const SweepOutcomes& outcomes, const TextStyle& style);
+
+/// Reasons of refusals, a line each with how many points it is of.
+std::string refused_text(const Study& study, const SweepOutcomes& outcomes);
 
 /// The points of a study, one a line, each with why it will not run.
 std::string points_text(const Study& study, const std::vector<std::string>& refusals);
