@@ -45,6 +45,9 @@ void sweep(const Request& request) {
     arguments.model.layer = request.layer;
     arguments.systems = request.systems;
     arguments.threads = request.threads;
+    if (!request.layer.baseline.empty()) arguments.baseline = request.layer.baseline;
+    if (!request.layer.trace.file.empty())
+        throw InputError("--trace: found with --sweep, allowed: of a single comparison");
     if (wants_tp(request.layer)) arguments.kind = "tp";
     run_sweep_command(arguments);
 }

@@ -33,6 +33,7 @@ Command sweep_command() {
                        "KEY=VALUE"});
     options.push_back({"--seed", &request->model.layer.seed, "a single one", "N"});
     options.push_back({"--json", &request->model.layer.json, "print JSON; times in µs"});
+    add_html_option(options, request->model.layer.html);
     options.push_back({"-o,--output", &request->model.layer.output,
                        "database of the results, gone on with where it exists; without it the "
                        "study's name and .sqlite",

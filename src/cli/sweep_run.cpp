@@ -7,6 +7,7 @@
 #include "cli/sweep_ranks.hpp"
 #include "report/document.hpp"
 #include "report/progress.hpp"
+#include "report/sweep_page.hpp"
 #include "report/sweep_report.hpp"
 #include "request/values.hpp"
 #include "study/sweep/ranks.hpp"
@@ -14,11 +15,12 @@
 #include <cstdlib>
 #include <future>
 
+#include <unistd.h>
+
 namespace moehub {
 namespace {
 
 constexpr const char* kProgram = "moehub " MOEHUB_VERSION;
-constexpr int kInterrupted = 130;
 
 int threads_of(const SweepArguments& arguments) {
     if (!arguments.threads) return 0;
@@ -66,8 +68,9 @@ void tell(const RankReport& report) {
     } catch (const InputError&) {
         // What was saved is in the database's log, which the next run reads.
     }
-    fmt::print(stderr, "\nmoehub: interrupted: {}\n", text);
-    std::_Exit(kInterrupted);
+    const char* const front = isatty(fileno(stderr)) != 0 ? "\r\x1b[K" : "";  // over the progress
+    fmt::print(stderr, "{}moehub: interrupted; {}\n", front, text);
+    std::_Exit(kInterruptedCode);
 }
 
 /// By this process, or by all of them.
@@ -105,8 +108,8 @@ void print(const SweepArguments& arguments, const Study& study, const SweepOutco
            const std::string& file) {
     const bool csv_only = arguments.csv == "-";
     if (!arguments.csv.empty()) put(sweep_csv(study, outcomes), csv_only ? "" : arguments.csv);
-    const HtmlOutput& html = arguments.model.layer.html;
     const auto document = [&] { return document_text("sweep", sweep_json(study, outcomes, file)); };
+    const HtmlOutput& html = arguments.model.layer.html;
     if (html.asked()) put_page(html, sweep_page(study, outcomes), document());
     if (arguments.model.layer.json) return put(document(), "");
     if (csv_only) return;
@@ -145,7 +148,6 @@ void run(const SweepArguments& arguments, Transport* ranks, bool& lost) {
     if (arguments.csv == "-" && arguments.model.layer.json)
         throw InputError("--csv: found - with --json, allowed: one of them on standard output");
     if (arguments.csv != "-") require_writable(arguments.csv);
-    require_writable(arguments.model.layer.html, arguments.csv);
     const Study study = study_of(arguments);
     SweepRunOptions options;
     options.shard = shard_of(arguments);
@@ -159,6 +161,9 @@ void run(const SweepArguments& arguments, Transport* ranks, bool& lost) {
         return;
     }
     const std::string file = database_of(arguments, study);
+    require_writable(arguments.model.layer.html, file);
+    if (arguments.csv == file)
+        throw InputError("--csv: found the database's own file, allowed: another");
     SweepStore store(file, study, {kProgram, definition_of(study), checked.inputs, options.shard});
     const std::vector<SweepFailure> failures = simulate_guarded(study, store, options, ranks, lost);
     const SweepOutcomes outcomes = store.outcomes();

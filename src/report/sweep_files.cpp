@@ -37,8 +37,9 @@ Json row_json(const Study& study, const SweepRow& row) {
     const std::vector<std::string> keys = keys_of(study);
     const std::vector<std::string>& measures = measures_of(study.kind);
     Json json;
-    json["set"] = Json::object();
-    for (std::size_t i = 0; i < keys.size(); ++i) json["set"][keys[i]] = row.point.values[i];
+    json["set"] = Json::array();
+    for (std::size_t i = 0; i < keys.size(); ++i)
+        json["set"].push_back(fmt::format("{}={}", keys[i], row.point.values[i]));
     json["system"] = row.point.system;
     json["seed"] = row.point.seed.empty() ? Json(nullptr) : Json(std::stoll(row.point.seed));
     json["refused"] = row.outcome->ran() ? Json(nullptr) : Json(row.outcome->refused);
@@ -80,8 +81,9 @@ Json sweep_json(const Study& study, const SweepOutcomes& outcomes, const std::st
     json["kind"] = name_of(study.kind);
     json["systems"] = study.systems;
     json["baseline"] = baseline_of(study);
-    json["set"] = Json::object();
-    for (const StudySetting& setting : study.fixed) json["set"][setting.key] = setting.value;
+    json["set"] = Json::array();
+    for (const StudySetting& setting : study.fixed)
+        json["set"].push_back(fmt::format("{}={}", setting.key, setting.value));
     json["axes"] = Json::array();
     for (const SweepAxis& axis : study.axes) {
         Json& one = json["axes"].emplace_back();

@@ -1,4 +1,5 @@
-#include "report/page.hpp"
+#include "report/sweep_page.hpp"
+
 #include "report/sweep_report.hpp"
 
 #include <algorithm>
@@ -9,91 +10,119 @@
 namespace moehub {
 namespace {
 
-using Align = Table::Align;
+constexpr std::size_t kMostRows = 2000;  ///< of the table; the page stays small
+constexpr double kWide = 8;              ///< a ratio from which equal ratios are equal distances
 
-constexpr std::size_t kMostRows = 5000;  ///< of the table; the database and --csv have all
+/// One number of each system at each value of the axis.
+using Numbers = std::vector<std::optional<double>> AxisValue::*;
 
-std::string name_of_axis(const SweepAxis& axis) {
+std::string title_of(const SweepAxis& axis) {
     return fmt::format("{}", fmt::join(axis.keys, " / "));
 }
 
-/// A line for each system over the values of an axis.
-LineChart lines_over(std::string title, const SweepAxis& axis, const Study& study,
-                     std::string what) {
-    LineChart chart{std::move(title), {name_of_axis(axis)}, {std::move(what)}, {}};
-    for (const auto& row : axis.rows)
-        chart.x.labels.push_back(fmt::format("{}", fmt::join(row, " / ")));
-    for (const std::string& system : study.systems) chart.series.push_back({system, {}});
-    return chart;
+std::vector<std::string> first_values(const SweepAxis& axis) {
+    std::vector<std::string> values;
+    for (const auto& row : axis.rows) values.push_back(row.front());
+    return values;
 }
 
-LineChart speedup_chart(const Study& study, const std::vector<SweepMean>& means, std::size_t axis) {
-    LineChart chart = lines_over(fmt::format("Speed-up over {} by {}, geometric mean over all else",
-                                             baseline_of(study), name_of_axis(study.axes[axis])),
-                                 study.axes[axis], study, "speed-up, ×");
-    const std::vector<AxisValue> values = axis_summary(study, means, axis);
-    for (std::size_t at = 0; at < values.size(); ++at)
-        for (std::size_t i = 0; i < study.systems.size(); ++i)
-            if (values[at].speedups[i])
-                chart.series[i].points.push_back(
-                    {static_cast<double>(at), *values[at].speedups[i],
-                     fmt::format("{}, {}", study.systems[i], values[at].value)});
-    return chart;
+ChartAxis chart_axis(const SweepAxis& axis, const AxisNumbers& numbers) {
+    const auto [least, most] = std::minmax_element(numbers.values.begin(), numbers.values.end());
+    ChartAxis made{title_of(axis), *least > 0 && *most / *least >= kWide, *least == 0};
+    if (!numbers.unit.empty()) made.title += ", " + numbers.unit;
+    return made;
 }
 
-/// Of a study with one axis: its settings are the axis's values, in their order.
-LineChart time_chart(const Study& study, const std::vector<SweepMean>& means) {
-    LineChart chart = lines_over(fmt::format("Time by {}", name_of_axis(study.axes.front())),
-                                 study.axes.front(), study, "time, µs");
-    for (std::size_t i = 0; i < means.size(); ++i) {
-        const SweepMean& mean = means[i];
-        const auto system = std::find(study.systems.begin(), study.systems.end(), mean.system);
-        if (mean.runs == 0 || system == study.systems.end()) continue;
-        chart.series[static_cast<std::size_t>(system - study.systems.begin())].points.push_back(
-            {static_cast<double>(i / study.systems.size()), mean.time_us,
-             fmt::format("{}, {}", mean.system, fmt::join(mean.values, " / "))});
+PageBlock lines(const Study& study, const std::vector<AxisValue>& values, const SweepAxis& axis,
+                Numbers numbers, ChartAxis y) {
+    const std::string title = fmt::format("{} over {}", y.title, title_of(axis));
+    const auto places = numbers_of(first_values(axis));
+    if (!places) {  // names stand side by side
+        BarChart bars{title, y.title, {}, {}};
+        for (const AxisValue& value : values) bars.categories.push_back(value.value);
+        for (std::size_t system = 0; system < study.systems.size(); ++system) {
+            ChartSeries& series = bars.series.emplace_back();
+            series.name = study.systems[system];
+            for (const AxisValue& value : values) series.values.push_back((value.*numbers)[system]);
+        }
+        return bars;
+    }
+    LineChart chart{title, chart_axis(axis, *places), std::move(y), {}};
+    for (std::size_t system = 0; system < study.systems.size(); ++system) {
+        LineSeries& series = chart.series.emplace_back();
+        series.name = study.systems[system];
+        for (std::size_t i = 0; i < values.size(); ++i)
+            if (const auto number = (values[i].*numbers)[system])
+                series.points.push_back({places->values[i], *number, values[i].value});
     }
     return chart;
 }
 
-PageTable means_table(const Study& study, const std::vector<SweepMean>& means) {
-    PageTable table{"Every setting, mean over seeds", {}, {}};
+PageSection axis_section(const Study& study, const std::vector<SweepMean>& means,
+                         std::size_t number) {
+    const SweepAxis& axis = study.axes[number];
+    const std::vector<AxisValue> values = axis_summary(study, means, number);
+    PageSection section{title_of(axis), {}, {}, {}};
+    section.blocks.push_back(lines(study, values, axis, &AxisValue::times_us, {"time, µs"}));
+    if (study.systems.size() > 1)
+        section.blocks.push_back(lines(study, values, axis, &AxisValue::speedups,
+                                       {"speed-up over " + baseline_of(study)}));
+    const bool others = std::any_of(study.axes.begin(), study.axes.end(), [&](const auto& one) {
+        return &one != &axis && one.rows.size() > 1;
+    });
+    if (others || study.seeds.size() > 1)
+        section.notes.push_back(
+            "Each point is the geometric mean over all other axes of the means "
+            "over seeds.");
+    return section;
+}
+
+std::string ratio_text(const std::optional<double>& ratio) {
+    return ratio ? fmt::format("{:.2f}×", *ratio) : "–";
+}
+
+PageSection table_section(const Study& study, const std::vector<SweepMean>& means) {
+    PageTable table{"Means over seeds", {}, {}};
     for (const std::string& key : keys_of(study)) table.columns.push_back({key});
-    table.columns.push_back({"system", Align::left});
-    for (const auto* title : {"runs", "time µs", "± µs", "speed-up", "of ideal"})
+    table.columns.push_back({"system", Table::Align::left});
+    for (const char* title : {"time µs", "±", "speed-up", "of ideal"})
         table.columns.push_back({title});
-    table.columns.push_back({"", Align::left});
-    for (std::size_t i = 0; i < std::min(means.size(), kMostRows); ++i) {
-        const SweepMean& mean = means[i];
+    for (const SweepMean& mean : means) {
+        if (table.rows.size() == kMostRows) break;
         std::vector<std::string>& cells = table.rows.emplace_back(mean.values);
-        const bool ran = mean.runs > 0;
-        cells.insert(cells.end(),
-                     {mean.system, fmt::format("{}", mean.runs), ran ? tenths(mean.time_us) : "–",
-                      ran ? tenths(mean.deviation) : "–",
-                      mean.speedup ? fmt::format("{:.2f}×", *mean.speedup) : "–",
-                      mean.share_of_ideal ? percent(*mean.share_of_ideal) : "–", mean.refused});
+        cells.push_back(mean.system);
+        if (mean.runs == 0) {
+            cells.push_back(mean.refused.empty() ? "not run" : "refused");
+            cells.resize(table.columns.size());
+            continue;
+        }
+        cells.push_back(tenths(mean.time_us));
+        cells.push_back(tenths(mean.deviation));
+        cells.push_back(ratio_text(mean.speedup));
+        cells.push_back(mean.share_of_ideal ? percent(*mean.share_of_ideal) : "–");
     }
-    return table;
+    PageSection section{"All settings", {}, {table}, {}};
+    if (means.size() > kMostRows)
+        section.notes.push_back(fmt::format("The first {} of {} rows; --csv has all.",
+                                            grouped(kMostRows),
+                                            grouped(static_cast<std::int64_t>(means.size()))));
+    return section;
 }
 
 }  // namespace
 
 Page sweep_page(const Study& study, const SweepOutcomes& outcomes) {
     const std::vector<SweepMean> means = sweep_means(study, sweep_rows(study, outcomes));
-    Page page{fmt::format("Sweep: {}", study.title.empty() ? study.name : study.title),
-              lines_of(head_text(study)),
-              {}};
-    PageSection charts{"Over the axes", {}, {}, {}};
-    if (study.axes.size() == 1) charts.blocks.push_back(time_chart(study, means));
-    if (study.systems.size() > 1)
-        for (std::size_t axis = 0; axis < study.axes.size(); ++axis)
-            charts.blocks.push_back(speedup_chart(study, means, axis));
-    if (!charts.blocks.empty()) page.sections.push_back(std::move(charts));
-    page.sections.push_back({"Settings", {}, {means_table(study, means)}, {}});
-    if (means.size() > kMostRows)
-        page.sections.back().notes.push_back(
-            fmt::format("The first {} of {} rows; the database has all.", kMostRows, means.size()));
-    page.configuration = {{"Study", definition_of(study)}};
+    Page page;
+    page.title = study.title.empty() ? "Sweep: " + study.name : study.title;
+    page.lead = lines_of(head_text(study));
+    for (std::size_t axis = 0; axis < study.axes.size(); ++axis)
+        if (study.axes[axis].rows.size() > 1)
+            page.sections.push_back(axis_section(study, means, axis));
+    page.sections.push_back(table_section(study, means));
+    if (const std::string refused = refused_text(study, outcomes); !refused.empty())
+        page.sections.push_back({"Refused", lines_of(refused), {}, {}});
+    page.configuration.emplace_back("Study", definition_of(study));
     return page;
 }
 

@@ -1,7 +1,6 @@
 /// A sweep's results as text, CSV and JSON.
 #pragma once
 #include "base/json.hpp"
-#include "report/page.hpp"
 #include "report/text_style.hpp"
 #include "study/sweep/table.hpp"
 
@@ -16,6 +15,9 @@ std::string head_text(const Study& study);
 /// was refused, and why.
 std::string sweep_text(const Study& study, const SweepOutcomes& outcomes, const TextStyle& style);
 
+/// Reasons of refusals, a line each with how many points it is of.
+std::string refused_text(const Study& study, const SweepOutcomes& outcomes);
+
 /// The points of a study, one a line, each with why it will not run.
 std::string points_text(const Study& study, const std::vector<std::string>& refusals);
 
@@ -24,8 +26,5 @@ std::string sweep_csv(const Study& study, const SweepOutcomes& outcomes);
 
 /// `file` is the database.
 Json sweep_json(const Study& study, const SweepOutcomes& outcomes, const std::string& file);
-
-/// Lines over every axis and a table; document and command are the caller's to fill in.
-Page sweep_page(const Study& study, const SweepOutcomes& outcomes);
 
 }  // namespace moehub

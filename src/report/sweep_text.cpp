@@ -75,24 +75,6 @@ std::string axis_text(const Study& study, const std::vector<SweepMean>& means, s
                        columns.front().title, table.text(style));
 }
 
-std::string refused_text(const SweepOutcomes& outcomes, const Study& study) {
-    std::map<std::string, std::vector<std::size_t>> by_reason;
-    for (std::size_t i = 0; i < outcomes.size(); ++i)
-        if (outcomes[i] && !outcomes[i]->ran()) by_reason[outcomes[i]->refused].push_back(i);
-    std::string text;
-    std::size_t said = 0;
-    for (const auto& [reason, points] : by_reason) {
-        if (said++ == kMostReasons) {
-            text += fmt::format("… and {} further reasons: --csv has all.\n",
-                                by_reason.size() - kMostReasons);
-            break;
-        }
-        text += fmt::format("Refused, {}, first {}: {}\n", counted(points.size(), "point"),
-                            words_of(study, point_of(study, points.front())), reason);
-    }
-    return text;
-}
-
 }  // namespace
 
 std::string head_text(const Study& study) {
@@ -114,7 +96,25 @@ std::string sweep_text(const Study& study, const SweepOutcomes& outcomes, const 
         for (std::size_t axis = 0; axis < study.axes.size(); ++axis)
             if (study.axes[axis].rows.size() > 1)
                 text += axis_text(study, means, axis, style) + "\n";
-    return text + refused_text(outcomes, study);
+    return text + refused_text(study, outcomes);
+}
+
+std::string refused_text(const Study& study, const SweepOutcomes& outcomes) {
+    std::map<std::string, std::vector<std::size_t>> by_reason;
+    for (std::size_t i = 0; i < outcomes.size(); ++i)
+        if (outcomes[i] && !outcomes[i]->ran()) by_reason[outcomes[i]->refused].push_back(i);
+    std::string text;
+    std::size_t said = 0;
+    for (const auto& [reason, points] : by_reason) {
+        if (said++ == kMostReasons) {
+            text += fmt::format("… and {} further reasons: --csv has all.\n",
+                                by_reason.size() - kMostReasons);
+            break;
+        }
+        text += fmt::format("Refused, {}, first {}: {}\n", counted(points.size(), "point"),
+                            words_of(study, point_of(study, points.front())), reason);
+    }
+    return text;
 }
 
 std::string points_text(const Study& study, const std::vector<std::string>& refusals) {

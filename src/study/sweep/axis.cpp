@@ -17,17 +17,19 @@ namespace {
 struct Scale {
     double (*parse)(std::string_view);
     std::string (*print)(double);
+    std::string_view unit;  ///< in which pictures show it
+    double size;            ///< of that, in base units
 };
 
 const Scale kScales[] = {
-    {parse_number, print_number},
+    {parse_number, print_number, "", 1},
     {[](std::string_view text) { return static_cast<double>(parse_time(text)); },
-     [](double value) { return print_time(std::llround(value)); }},
+     [](double value) { return print_time(std::llround(value)); }, "µs", 1e6},
     {[](std::string_view text) { return static_cast<double>(parse_bytes(text)); },
-     [](double value) { return print_bytes(std::llround(value)); }},
-    {parse_rate, print_rate},
-    {parse_flops, print_flops},
-    {parse_frequency, print_frequency},
+     [](double value) { return print_bytes(std::llround(value)); }, "B", 1},
+    {parse_rate, print_rate, "GB/s", 1e9},
+    {parse_flops, print_flops, "TFLOP/s", 1e12},
+    {parse_frequency, print_frequency, "MHz", 1e6},
 };
 
 /// The kind that the text is of.
@@ -126,6 +128,18 @@ std::vector<std::string> parse_axis_values(std::string_view text) {
         return values_of(range);
     }
     return split(text, text.find(';') == std::string_view::npos ? ',' : ';');
+}
+
+std::optional<AxisNumbers> numbers_of(const std::vector<std::string>& values) {
+    try {
+        const Scale& scale = scale_of(values.at(0));
+        AxisNumbers numbers{{}, std::string(scale.unit)};
+        for (const std::string& value : values)
+            numbers.values.push_back(scale.parse(value) / scale.size);
+        return numbers;
+    } catch (const InputError&) {
+        return std::nullopt;
+    }
 }
 
 SweepAxis zipped(const std::vector<SweepAxis>& axes) {

@@ -1,5 +1,6 @@
 /// An axis of a sweep: a key and its values, or several keys whose values go together.
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,14 @@ std::vector<std::string> values_of(const SweepRange& range);
 /// "100ns,250ns,1us", with semicolons where values hold commas; "1024..8192*2" and "0..1+0.25" are
 /// ranges. Throws InputError.
 std::vector<std::string> parse_axis_values(std::string_view text);
+
+/// Values as positions on a scale; `unit` is empty for plain numbers.
+struct AxisNumbers {
+    std::vector<double> values;
+    std::string unit;
+};
+/// Nothing where the values are not all numbers of one kind.
+std::optional<AxisNumbers> numbers_of(const std::vector<std::string>& values);
 
 /// Axes of one value list each, made one whose keys go together. Throws InputError when they are of
 /// different lengths.

@@ -13,8 +13,8 @@ double us(Ps time) {
 const std::vector<std::string>& measures_of(StudyKind kind) {
     static const std::vector<std::string> layer{
         "time_us",       "compute_us",    "communication_us", "host_us",
-        "first_gemm_us", "dispatch_us",   "combine_us",       "bytes_up",
-        "bytes_down",    "payload_bytes", "sm_busy",          "tensor_busy",
+        "first_gemm_us", "dispatch_us",   "combine_us",       "up_bytes",
+        "down_bytes",    "payload_bytes", "sm_busy",          "tensor_busy",
         "rows",          "packets"};
     static const std::vector<std::string> model{
         "time_us", "simulated_us",      "compute_us", "communication_us",

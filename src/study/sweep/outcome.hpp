@@ -19,7 +19,7 @@ struct SweepOutcome {
     bool operator==(const SweepOutcome&) const = default;
 };
 
-/// Names of what is kept, with their unit: "time_us" first, "bytes_up", … Their numbers are exact
+/// Names of what is kept, with their unit: "time_us" first, "up_bytes", … Their numbers are exact
 /// in a double.
 const std::vector<std::string>& measures_of(StudyKind kind);
 

@@ -126,12 +126,17 @@ std::vector<AxisValue> axis_summary(const Study& study, const std::vector<SweepM
     const auto& rows = study.axes[axis].rows;
     std::vector<AxisValue> values;
     for (std::size_t row = 0; row < rows.size(); ++row) {
-        std::vector<GeometricMean> by_system(study.systems.size());
-        for (std::size_t i = 0; i < means.size(); ++i)
-            if (i / inner % rows.size() == row && means[i].speedup)
-                by_system[i % study.systems.size()].add(*means[i].speedup);
-        AxisValue value{fmt::format("{}", fmt::join(rows[row], " / ")), {}};
-        for (const GeometricMean& mean : by_system) value.speedups.push_back(mean.value());
+        std::vector<GeometricMean> speedups(study.systems.size());
+        std::vector<GeometricMean> times(study.systems.size());
+        for (std::size_t i = 0; i < means.size(); ++i) {
+            if (i / inner % rows.size() != row) continue;
+            const std::size_t system = i % study.systems.size();
+            if (means[i].speedup) speedups[system].add(*means[i].speedup);
+            if (means[i].runs > 0) times[system].add(means[i].time_us);
+        }
+        AxisValue value{fmt::format("{}", fmt::join(rows[row], " / ")), {}, {}};
+        for (const GeometricMean& mean : speedups) value.speedups.push_back(mean.value());
+        for (const GeometricMean& mean : times) value.times_us.push_back(mean.value());
         values.push_back(std::move(value));
     }
     return values;

@@ -44,6 +44,7 @@ std::vector<SweepMean> sweep_means(const Study& study, const std::vector<SweepRo
 struct AxisValue {
     std::string value;                            ///< of zipped keys with " / " between
     std::vector<std::optional<double>> speedups;  ///< by system, geometric mean
+    std::vector<std::optional<double>> times_us;  ///< likewise
 };
 std::vector<AxisValue> axis_summary(const Study& study, const std::vector<SweepMean>& means,
                                     std::size_t axis);
