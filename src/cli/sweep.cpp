@@ -38,7 +38,6 @@ Command sweep_command() {
                        "database of the results, gone on with where it exists; without it the "
                        "study's name and .sqlite",
                        "FILE"});
-    add_html_option(options, request->model.layer.html);
     options.push_back({"--threads", &request->threads,
                        "points simulated at a time, same results; without it as many as cores",
                        "N"});
