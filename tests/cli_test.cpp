@@ -53,7 +53,8 @@ TEST_F(Cli, DoesEveryCommandHelpWithAnExample) {
 TEST_F(Cli, IsAMisspeltNameAnsweredWithTheNearest) {
     expect_refused(
         "vaildate x.csv",
-        "unknown command \"vaildate\", allowed: compare, run, gain, model, plan, area, lines, "
+        "unknown command \"vaildate\", allowed: compare, run, gain, model, sweep, merge, plan, "
+        "area, lines, "
         "list, show, "
         "collective, predict, validate, reproduce, profile, place, completion, man; did you mean "
         "\"validate\"?");

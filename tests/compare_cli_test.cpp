@@ -73,32 +73,8 @@ TEST_F(CompareGolden, SkewedRouting) {
         "compare_normal.txt");
 }
 
-TEST_F(CompareGolden, IsWhatTheReadmeShows) {
-    std::string shown;
-    std::istringstream lines(text_of(MOEHUB_SOURCE_DIR "/tests/golden/compare_default.txt"));
-    for (std::string line; std::getline(lines, line);) shown += "    " + line + "\n";
-    EXPECT_NE(text_of(MOEHUB_SOURCE_DIR "/README.md").find(shown), std::string::npos);
-}
-
 TEST_F(CompareGolden, WithTheSameSoftware) {
     expect_golden("compare --host graph --fused-activation", "compare_equal.txt");
-}
-
-/// The README's second table and the page about fairness hold what is printed.
-TEST_F(CompareGolden, IsWhatTheDocsShow) {
-    const auto shown = [](const std::string& golden) {
-        std::string text;
-        std::istringstream lines(text_of(MOEHUB_SOURCE_DIR "/tests/golden/" + golden));
-        for (std::string line; std::getline(lines, line);) text += "    " + line + "\n";
-        return text;
-    };
-    const std::string equal = shown("compare_equal.txt");
-    const auto table_end = equal.find("    \n    time ");
-    ASSERT_NE(table_end, std::string::npos);
-    EXPECT_NE(text_of(MOEHUB_SOURCE_DIR "/README.md").find(equal.substr(0, table_end)),
-              std::string::npos);
-    EXPECT_NE(text_of(MOEHUB_SOURCE_DIR "/docs/fair.md").find(shown("gain.txt")),
-              std::string::npos);
 }
 
 #ifndef MOEHUB_SANITIZED  // four models under all systems

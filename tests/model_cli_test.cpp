@@ -51,17 +51,6 @@ TEST_F(ModelGolden, OneSystemInGraphsWithWindows) {
         "model_graphs.txt");
 }
 
-TEST_F(ModelGolden, AreTheyWhatTheDocsShow) {
-    const std::string docs = text_of(MOEHUB_SOURCE_DIR "/docs/end-to-end.md");
-    for (const auto* name : {"model_default.txt", "model_training.txt"}) {
-        std::string shown;
-        std::istringstream lines(text_of(MOEHUB_SOURCE_DIR "/tests/golden/" + std::string(name)));
-        for (std::string line; std::getline(lines, line);)
-            shown += line.empty() ? "\n" : "    " + line + "\n";
-        EXPECT_NE(docs.find(shown), std::string::npos) << name;
-    }
-}
-
 TEST_F(ModelCli, HasJsonAllThatIsAsked) {
     const json all = json_of("model --training --model deepseek-v2-lite " + kSmall);
     EXPECT_EQ(all["machine"], "dgx-h800");

@@ -320,7 +320,9 @@ TEST_F(TpModelCli, IsAttentionSharedBesideExperts) {
     const json all = json_of(small + "--attention-tp 4 --set system.tp-nvls.title=mine");
     EXPECT_EQ(all["attention_tp"]["gpus"], 4);
     EXPECT_EQ(all["attention_tp"]["system"], "tp-nvls");
-    EXPECT_GT(all["attention_tp"]["sub_layers"]["attention-out"]["time_us"], 0);
+    const json out = all["attention_tp"]["sub_layers"][1];
+    EXPECT_EQ(out["sub_layer"], "attention-out");
+    EXPECT_GT(out["time_us"], 0);
     EXPECT_EQ(all["sequence"], 128) << "of the group";
     EXPECT_FALSE(json_of(small).contains("attention_tp"));
 

@@ -30,11 +30,11 @@ constexpr const char* kOverview =
     R"(moehub simulates Mixture-of-Experts layers on multi-GPU machines, packet by packet.
 
   moehub compare               a MoE or tensor-parallel layer under several systems, side by side
-  moehub sweep STUDY.toml      many settings, seeds and systems, over all cores, into a database
-  moehub merge OUT IN…         databases of parts of a sweep, joined
   moehub run                   one of them, with what its hardware units counted
   moehub gain                  where a system's lead comes from: host, fusion, overlap, hardware
   moehub model                 a whole model under several systems, end to end
+  moehub sweep STUDY.toml      many settings, seeds and systems, over all cores, into a database
+  moehub merge OUT IN…         databases of parts of a sweep, joined
   moehub plan                  the fastest parallel layouts of a training run, and why
   moehub area                  silicon that the proposals' tables take
   moehub lines                 the systems, and how long their programs are
@@ -65,8 +65,8 @@ Program program() {
         "moehub: Mixture-of-Experts on multi-GPU machines, simulated packet by packet",
         fmt::format("moehub {}", version()),
         "Example:\n  moehub compare --systems ideal,megatron-te,moe-hub",
-        {compare_command(), sweep_command(), merge_command(), run_command(), gain_command(),
-         model_command(), plan_command(), area_command(), lines_command(), list_command(),
+        {compare_command(), run_command(), gain_command(), model_command(), sweep_command(),
+         merge_command(), plan_command(), area_command(), lines_command(), list_command(),
          show_command(), collective_command(), predict_command(), validate_command(),
          reproduce_command(), profile_command(), place_command()},
     };

@@ -20,10 +20,6 @@ constexpr Bytes kInstruction = 512;  ///< of a warp: 32 threads of 16 B
 
 Endpoint::Endpoint(Fabric& fabric, GpuId id) : fabric_(&fabric), id_(id) {}
 
-Recorder* Endpoint::recorder() const {
-    return fabric_->recorder();
-}
-
 void Endpoint::drop_programs() {
     programs_.clear();
 }
@@ -85,9 +81,9 @@ TransferId Endpoint::post(const Transfer& wanted) {
         if (transfer.target.list != kNoGroup) issued = issue_list(transfer);
     }
     const TransferId id = fabric_->add_transfer(transfer);
-    if (Recorder* recorder = fabric_->recorder()) {
+    if (recorder_ != nullptr) {
         const bool rows = transfer.message != kNoMessage && transfer.kind == Kind::store;
-        recorder->rows.posted(
+        recorder_->rows.posted(
             id, transfer,
             rows ? fabric_->messages().rows(transfer.message) : std::span<const CarriedRow>{},
             now_);
@@ -128,9 +124,9 @@ void Endpoint::keep(CounterId arrived, Message message) {
 }
 
 std::vector<Received> Endpoint::take(CounterId arrived) {
-    if (Recorder* recorder = fabric_->recorder()) {
+    if (recorder_ != nullptr) {
         for (const Received& some : counters_[arrived].inbox)
-            recorder->rows.taken(some.message.rows, id_, now_);
+            recorder_->rows.taken(some.message.rows, id_, now_);
     }
     return std::exchange(counters_[arrived].inbox, {});
 }

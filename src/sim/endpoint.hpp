@@ -106,7 +106,8 @@ class Endpoint {
     /// Bytes that are copied from memory to memory; returns until when.
     Ps copy_in_memory(Bytes bytes);
 
-    Recorder* recorder() const;  ///< null where nobody records
+    void record(Recorder& recorder) { recorder_ = &recorder; }
+    Recorder* recorder() const { return recorder_; }  ///< null where nobody records
 
     // For the fabric.
     void drop_programs();
@@ -171,6 +172,7 @@ class Endpoint {
 
     Fabric* fabric_;
     Hub* hub_ = nullptr;
+    Recorder* recorder_ = nullptr;
     SharedRate* memory_ = nullptr;
     double write_cost_ = 1;
     CounterId stores_ = kNoCounter;

@@ -96,7 +96,7 @@ void Endpoint::receive(const Train& train) {
 
 void Endpoint::count_received(const Train& train) {
     received_ += train.bytes;
-    if (Recorder* recorder = fabric_->recorder()) recorder->received(train.src, id_, train.bytes);
+    if (recorder_ != nullptr) recorder_->received(train.src, id_, train.bytes);
 }
 
 /// What the hub cannot pass on yet occupies its ingress, and so its credits.
@@ -175,8 +175,7 @@ bool Endpoint::all_of_it(Transfer& transfer, const Train& train) {
 void Endpoint::deliver(const Train& train, Ps visible) {
     Transfer& transfer = fabric_->transfer(train.transfer);
     if (!all_of_it(transfer, train)) return;
-    if (Recorder* recorder = fabric_->recorder())
-        recorder->rows.in_memory(train.transfer, id_, visible);
+    if (recorder_ != nullptr) recorder_->rows.in_memory(train.transfer, id_, visible);
     const bool first = transfer.delivered_at == kNever;
     transfer.delivered_at = first ? visible : std::max(transfer.delivered_at, visible);
     if (transfer.told && to_self(train)) add_timer({visible, 0, nullptr, stores_});
@@ -236,12 +235,11 @@ SumId Endpoint::read(const Train& request) {
         throw std::logic_error(
             fmt::format("gpu {} reads rows that gpu {} has not yet written", request.src, id_));
     }
-    Recorder* const recorder = fabric_->recorder();
-    if (recorder != nullptr && transfer.message != kNoMessage && request.index == 0) {
+    if (recorder_ != nullptr && transfer.message != kNoMessage && request.index == 0) {
         const RowTarget& range = transfer.target;
         const auto rows = fabric_->messages().rows(transfer.message);
-        recorder->rows.found(request.transfer, transfer,
-                             range.tag == 0 ? rows : rows.subspan(range.row, range.tag), now_);
+        recorder_->rows.found(request.transfer, transfer,
+                              range.tag == 0 ? rows : rows.subspan(range.row, range.tag), now_);
     }
     if (transfer.target.region == kNoRegion) return kNoSum;
     return fabric_->sums().add(hub_->read_sum(transfer.target.region, stretch_of(request)));

@@ -284,6 +284,11 @@ Ps Fabric::run(ComponentId component, std::span<const Event> events, Ps until) {
     return switches_[component - 2 * topology_.gpus].run(*this, events, until);
 }
 
+void Fabric::record(Recorder& recorder) {
+    recorder_ = &recorder;
+    for (Endpoint& endpoint : endpoints_) endpoint.record(recorder);
+}
+
 void Fabric::run() {
     for (std::uint32_t i = 0; i < topology_.gpus; ++i) engine_.wake(topology_.gpu(i), 0);
     engine_.run(*this);

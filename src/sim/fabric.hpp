@@ -80,7 +80,7 @@ class Fabric {
     void run();
 
     /// Has what happens recorded from now on; the recorder must outlive the run.
-    void record(Recorder& recorder) { recorder_ = &recorder; }
+    void record(Recorder& recorder);
     Recorder* recorder() const { return recorder_; }  ///< null where nobody records
 
     /// Ends all programs where they stand: for owners of what programs use, when they go first.

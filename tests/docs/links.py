@@ -8,8 +8,6 @@ NAMED = re.compile(
     r"(?<![\w/.-])((?:src|include|tests|docs|presets|examples|validation|cmake|python|bench|fuzz)"
     r"/[\w./+*-]*[\w+*])")
 
-PENDING = {"json.md", "python.md", "sweeps.md", "reports.md", "timelines.md"}
-
 
 def anchors(path: Path) -> set[str]:
     """The names that headings get: lower case, spaces as dashes, nothing else but letters."""
@@ -37,10 +35,10 @@ def broken_links(path: Path, root: Path) -> list[str]:
     wrong = []
     for number, line in prose(path):
         for target in LINK.findall(line):
-            if "://" not in target and Path(target).name not in PENDING and not leads(path, target):
+            if "://" not in target and not leads(path, target):
                 wrong.append(f"{number}: the link {target} leads nowhere")
         for named in NAMED.findall(re.sub(r"\]\([^)]*\)", "]", line)):
-            if Path(named).name not in PENDING and not any(root.glob(named)) and not any(path.parent.glob(named)):
+            if not any(root.glob(named)) and not any(path.parent.glob(named)):
                 wrong.append(f"{number}: there is no {named}")
     return wrong
 

@@ -44,7 +44,6 @@ class Runner:
         self.program = program
         self.update = update
         self.slow = set() if slow else listed("slow.txt")
-        self.pending = listed("pending.txt")
         self.results: dict[tuple[str, int], tuple[int, str]] = {}
         self.helps: dict[str, str] = {}
         self.started: set[str] = set()
@@ -88,8 +87,6 @@ class Runner:
         return [f"{where}:{text}" for text in wrong]
 
     def step(self, page: Page, command: Command, folder: Path) -> list[str]:
-        if command.name in self.pending:
-            return []
         if command.name in self.slow:
             return self.start(command, folder)
         code, printed = self.result(command, folder)
@@ -157,8 +154,6 @@ class Runner:
 
     def check_names(self, command: Command) -> str:
         """Of a mention or pattern: are there such a command and such options?"""
-        if command.name in self.pending:
-            return ""
         words = [word for word in split(command.text)[1:] if word != "…"]
         if not words or not re.match(r"[a-z]", words[0]):
             return ""
