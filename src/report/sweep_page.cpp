@@ -35,7 +35,7 @@ ChartAxis chart_axis(const SweepAxis& axis, const AxisNumbers& numbers) {
 
 PageBlock lines(const Study& study, const std::vector<AxisValue>& values, const SweepAxis& axis,
                 Numbers numbers, ChartAxis y) {
-    const std::string title = fmt::format("{} over {}", y.title, title_of(axis));
+    const std::string title = fmt::format("{} by {}", y.title, title_of(axis));
     const auto places = numbers_of(first_values(axis));
     if (!places) {  // names stand side by side
         BarChart bars{title, y.title, {}, {}};
@@ -115,7 +115,7 @@ Page sweep_page(const Study& study, const SweepOutcomes& outcomes) {
     const std::vector<SweepMean> means = sweep_means(study, sweep_rows(study, outcomes));
     Page page;
     page.title = study.title.empty() ? "Sweep: " + study.name : study.title;
-    page.lead = lines_of(head_text(study));
+    page.lead = {lines_of(head_text(study)).front()};  // without the title
     for (std::size_t axis = 0; axis < study.axes.size(); ++axis)
         if (study.axes[axis].rows.size() > 1)
             page.sections.push_back(axis_section(study, means, axis));
