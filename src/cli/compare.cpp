@@ -1,7 +1,7 @@
 #include "cli/commands.hpp"
 #include "cli/html_output.hpp"
 #include "cli/output.hpp"
-#include "cli/sweep_arguments.hpp"
+#include "cli/sweep_command.hpp"
 #include "cli/tp_commands.hpp"
 #include "cli/trace.hpp"
 #include "report/comparison.hpp"

@@ -1,6 +1,6 @@
 #include "cli/commands.hpp"
-#include "cli/point_arguments.hpp"
-#include "cli/sweep_arguments.hpp"
+#include "cli/sweep_command.hpp"
+#include "request/point_arguments.hpp"
 
 #include <memory>
 

@@ -1,4 +1,4 @@
-#include "cli/sweep_case.hpp"
+#include "request/sweep_case.hpp"
 
 #include <moehub/compare.hpp>
 #include <moehub/presets.hpp>

@@ -31,7 +31,4 @@ SweepShard shard_of(const SweepArguments& arguments);
 /// As typed, else by the study's name.
 std::string database_of(const SweepArguments& arguments, const Study& study);
 
-/// Checks, runs, saves, prints. Throws InputError.
-void run_sweep_command(const SweepArguments& arguments);
-
 }  // namespace moehub

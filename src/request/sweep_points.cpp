@@ -1,9 +1,9 @@
-#include "cli/sweep_points.hpp"
+#include "request/sweep_points.hpp"
 
 #include "base/crc32.hpp"
 #include "base/parallel.hpp"
-#include "cli/point_arguments.hpp"
-#include "cli/sweep_case.hpp"
+#include "request/point_arguments.hpp"
+#include "request/sweep_case.hpp"
 
 #include <moehub/compare.hpp>
 #include <moehub/presets.hpp>

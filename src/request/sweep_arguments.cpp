@@ -1,7 +1,7 @@
-#include "cli/sweep_arguments.hpp"
+#include "request/sweep_arguments.hpp"
 
 #include "base/crc32.hpp"
-#include "cli/point_arguments.hpp"
+#include "request/point_arguments.hpp"
 #include "request/values.hpp"
 
 #include <moehub/presets.hpp>

@@ -1,4 +1,4 @@
-#include "cli/point_arguments.hpp"
+#include "request/point_arguments.hpp"
 
 #include "base/nearest.hpp"
 #include "base/quantity.hpp"
