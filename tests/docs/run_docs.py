@@ -61,6 +61,7 @@ class Runner:
     def prepare(self, folder: Path) -> None:
         (folder / ".bin").mkdir()
         (folder / ".bin/moehub").symlink_to(self.program)
+        (folder / ".bin/python3").symlink_to(sys.executable)  # has what Debian's packages brought
         (folder / "moehub").symlink_to(self.program)
         (folder / "build").symlink_to(self.program.parent / "examples")
         for name in LINKS:
