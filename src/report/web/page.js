@@ -99,7 +99,8 @@ async function drawAll() {
 function offerData() {
   const details = document.getElementById("data");
   if (details === null) return;
-  const text = () => JSON.stringify(read("document"), null, 2) + "\n";
+  // The text itself: read and written again, numbers above 2^53 would change.
+  const text = () => document.getElementById("document").textContent.replaceAll("\\u003c", "<");
   details.addEventListener("toggle", () => {
     const pre = details.querySelector("pre");
     if (details.open && pre.textContent === "") pre.textContent = text();
