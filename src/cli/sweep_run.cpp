@@ -27,14 +27,18 @@ int threads_of(const SweepArguments& arguments) {
     return static_cast<int>(count_of("--threads", *arguments.threads, {1, 4096}));
 }
 
-CheckedStudy checked_study(const Study& study, int threads, Transport* ranks) {
-    Progress progress("checking");
-    const CheckOptions options{
-        threads, [&](std::size_t done, std::size_t total) { progress.update(done, total); }};
+CheckedStudy check_showing_life(const Study& study, const CheckOptions& options, Transport* ranks) {
     if (ranks == nullptr) return check_points(study, options);
     auto checked = std::async(std::launch::async, [&] { return check_points(study, options); });
     while (checked.wait_for(RankOptions{}.alive) != std::future_status::ready) show_life(*ranks);
     return checked.get();
+}
+
+CheckedStudy checked_study(const Study& study, int threads, Transport* ranks) {
+    Progress progress("checking");
+    const CheckOptions options{
+        threads, [&](std::size_t done, std::size_t total) { progress.update(done, total); }};
+    return check_showing_life(study, options, ranks);
 }
 
 std::string saved_text(const SweepStore& store, std::size_t total) {
@@ -46,9 +50,14 @@ std::size_t points_of(const SweepStore& store, const SweepShard& shard) {
     return store.saved() + missing_points(store, shard).size();
 }
 
+SweepIdentity identity_of(const Study& study, const CheckedStudy& checked,
+                          const SweepShard& shard) {
+    return {kProgram, definition_of(study), checked.inputs, shard};
+}
+
 /// Ranks that say the same simulate the same.
-std::string signature_of(const Study& study) {
-    return std::string(kProgram) + "\n" + definition_of(study);
+std::string signature_of(const SweepIdentity& identity) {
+    return fmt::format("{}\n{}\n{}", identity.program, identity.inputs, identity.definition);
 }
 
 void tell(const RankReport& report) {
@@ -56,8 +65,11 @@ void tell(const RankReport& report) {
         fmt::print(stderr, "moehub: lost on the way, others did their points: rank {}\n",
                    fmt::join(report.lost, ", "));
     if (!report.strangers.empty())
-        fmt::print(stderr, "moehub: simulated nothing, its moehub or study is another: rank {}\n",
-                   fmt::join(report.strangers, ", "));
+        fmt::print(
+            stderr,
+            "moehub: simulated nothing, its moehub, study or a file that it names is another: rank "
+            "{}\n",
+            fmt::join(report.strangers, ", "));
 }
 
 /// Nothing is being saved when this is called, and nothing will be.
@@ -73,32 +85,39 @@ void tell(const RankReport& report) {
     std::_Exit(kInterruptedCode);
 }
 
-/// By this process, or by all of them.
-std::vector<SweepFailure> simulate(const Study& study, SweepStore& store, SweepRunOptions options,
-                                   Transport* ranks, bool& lost) {
+/// What is simulated, by whom.
+struct Work {
+    const Study& study;
+    SweepIdentity identity;
+    SweepRunOptions options;
+    Transport* ranks = nullptr;  ///< null: this process alone
+    bool& lost;                  ///< set where ranks were
+};
+
+std::vector<SweepFailure> simulate(const Work& work, SweepStore& store) {
+    SweepRunOptions options = work.options;
     Progress progress("simulating");
     options.progress = [&progress, before = store.saved()](std::size_t done, std::size_t all) {
         progress.update_rate(before, done, all);
     };
-    const SimulatePoint simulate_point = point_simulator(study);
-    if (ranks == nullptr) return run_sweep(study, simulate_point, store, options);
+    const SimulatePoint simulate_point = point_simulator(work.study);
+    if (work.ranks == nullptr) return run_sweep(work.study, simulate_point, store, options);
     RankOptions several;
     several.run = options;
-    several.signature = signature_of(study);
-    RankReport report = lead_ranks(*ranks, study, simulate_point, store, several);
-    lost = !report.lost.empty();
+    several.signature = signature_of(work.identity);
+    RankReport report = lead_ranks(*work.ranks, work.study, simulate_point, store, several);
+    work.lost = !report.lost.empty();
     tell(report);
     return std::move(report.failures);
 }
 
-std::vector<SweepFailure> simulate_guarded(const Study& study, SweepStore& store,
-                                           SweepRunOptions options, Transport* ranks, bool& lost) {
-    const std::size_t total = points_of(store, options.shard);
+std::vector<SweepFailure> simulate_guarded(Work work, SweepStore& store) {
+    const std::size_t total = points_of(store, work.options.shard);
     std::optional<Interrupt> interrupt;  // mpirun has its own way with Ctrl-C: it ends all ranks
-    if (ranks == nullptr) options.stop = interrupt.emplace().token();
-    options.stopped = [&] { leave(store, total); };
+    if (work.ranks == nullptr) work.options.stop = interrupt.emplace().token();
+    work.options.stopped = [&] { leave(store, total); };
     try {
-        return simulate(study, store, options, ranks, lost);
+        return simulate(work, store);
     } catch (const InputError& error) {
         throw InputError(fmt::format("{}; {}", error.what(), saved_text(store, total)));
     }
@@ -135,11 +154,11 @@ void follow(const SweepArguments& arguments, Transport& ranks) {
     std::optional<Study> study;
     try {
         study = study_of(arguments);
-        check(*study);
         options.run.threads = threads_of(arguments);
-        options.signature = signature_of(*study);
+        const CheckedStudy checked = check_showing_life(*study, {options.run.threads}, &ranks);
+        options.signature = signature_of(identity_of(*study, checked, {}));
     } catch (const InputError&) {
-        study = Study{};  // has no points, and another signature
+        study = Study{};  // no points, no signature
     }
     ranks.finish(follow_rank(ranks, *study, point_simulator(*study), options));
 }
@@ -164,8 +183,9 @@ void run(const SweepArguments& arguments, Transport* ranks, bool& lost) {
     require_writable(arguments.model.layer.html, file);
     if (arguments.csv == file)
         throw InputError("--csv: found the database's own file, allowed: another");
-    SweepStore store(file, study, {kProgram, definition_of(study), checked.inputs, options.shard});
-    const std::vector<SweepFailure> failures = simulate_guarded(study, store, options, ranks, lost);
+    const Work work{study, identity_of(study, checked, options.shard), options, ranks, lost};
+    SweepStore store(file, study, work.identity);
+    const std::vector<SweepFailure> failures = simulate_guarded(work, store);
     const SweepOutcomes outcomes = store.outcomes();
     store.close();
     print(arguments, study, outcomes, file);
