@@ -163,11 +163,21 @@ void follow(const SweepArguments& arguments, Transport& ranks) {
     ranks.finish(follow_rank(ranks, *study, point_simulator(*study), options));
 }
 
+void check_outputs(const SweepArguments& arguments, const std::string& database) {
+    std::vector<std::string> inputs;
+    if (arguments.study) inputs.push_back(*arguments.study);
+    require_writable({{"-o", database},
+                      output_file("--csv", arguments.csv == "-" ? "" : arguments.csv),
+                      {"--html", arguments.model.layer.html.path}},
+                     inputs);
+}
+
 void run(const SweepArguments& arguments, Transport* ranks, bool& lost) {
     if (arguments.csv == "-" && arguments.model.layer.json)
         throw InputError("--csv: found - with --json, allowed: one of them on standard output");
-    if (arguments.csv != "-") require_writable(arguments.csv);
     const Study study = study_of(arguments);
+    const std::string file = database_of(arguments, study);
+    if (!arguments.dry_run) check_outputs(arguments, file);
     SweepRunOptions options;
     options.shard = shard_of(arguments);
     options.threads = threads_of(arguments);
@@ -179,10 +189,6 @@ void run(const SweepArguments& arguments, Transport* ranks, bool& lost) {
             "");
         return;
     }
-    const std::string file = database_of(arguments, study);
-    require_writable(arguments.model.layer.html, file);
-    if (arguments.csv == file)
-        throw InputError("--csv: found the database's own file, allowed: another");
     const Work work{study, identity_of(study, checked, options.shard), options, ranks, lost};
     SweepStore store(file, study, work.identity);
     const std::vector<SweepFailure> failures = simulate_guarded(work, store);
