@@ -1,4 +1,5 @@
 // A sweep from its arguments to its table.
+#include "base/source_checksum.hpp"
 #include "cli/html_output.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/output.hpp"
@@ -12,6 +13,8 @@
 #include "request/values.hpp"
 #include "study/sweep/ranks.hpp"
 
+#include <moehub/version.hpp>
+
 #include <cstdlib>
 #include <future>
 
@@ -20,7 +23,9 @@
 namespace moehub {
 namespace {
 
-constexpr const char* kProgram = "moehub " MOEHUB_VERSION;
+std::string program() {
+    return fmt::format("moehub {}, sources {}", version(), source_checksum());
+}
 
 int threads_of(const SweepArguments& arguments) {
     if (!arguments.threads) return 0;
@@ -52,7 +57,7 @@ std::size_t points_of(const SweepStore& store, const SweepShard& shard) {
 
 SweepIdentity identity_of(const Study& study, const CheckedStudy& checked,
                           const SweepShard& shard) {
-    return {kProgram, definition_of(study), checked.inputs, shard};
+    return {program(), definition_of(study), checked.inputs, shard};
 }
 
 /// Ranks that say the same simulate the same.
@@ -85,6 +90,11 @@ void tell(const RankReport& report) {
     std::_Exit(kInterruptedCode);
 }
 
+/// From the first point on a database is there to be named when Ctrl-C ends the program.
+void note_written(const std::string& database) {
+    FileInWork(database).is_written();
+}
+
 /// What is simulated, by whom.
 struct Work {
     const Study& study;
@@ -97,7 +107,9 @@ struct Work {
 std::vector<SweepFailure> simulate(const Work& work, SweepStore& store) {
     SweepRunOptions options = work.options;
     Progress progress("simulating");
-    options.progress = [&progress, before = store.saved()](std::size_t done, std::size_t all) {
+    if (store.saved() > 0) note_written(store.path());
+    options.progress = [&, before = store.saved()](std::size_t done, std::size_t all) {
+        if (done == 1) note_written(store.path());
         progress.update_rate(before, done, all);
     };
     const SimulatePoint simulate_point = point_simulator(work.study);
@@ -113,14 +125,30 @@ std::vector<SweepFailure> simulate(const Work& work, SweepStore& store) {
 
 std::vector<SweepFailure> simulate_guarded(Work work, SweepStore& store) {
     const std::size_t total = points_of(store, work.options.shard);
-    std::optional<Interrupt> interrupt;  // mpirun has its own way with Ctrl-C: it ends all ranks
-    if (work.ranks == nullptr) work.options.stop = interrupt.emplace().token();
     work.options.stopped = [&] { leave(store, total); };
     try {
         return simulate(work, store);
     } catch (const InputError& error) {
         throw InputError(fmt::format("{}; {}", error.what(), saved_text(store, total)));
     }
+}
+
+struct Finished {
+    SweepOutcomes outcomes;
+    std::vector<SweepFailure> failures;
+};
+
+/// Ctrl-C waits while the database is opened and closed, so that it leaves one plain file.
+Finished simulate_into(const std::string& file, Work work) {
+    std::optional<Interrupt> interrupt;  // mpirun has its own way with Ctrl-C: it ends all ranks
+    if (work.ranks == nullptr) work.options.stop = interrupt.emplace().token();
+    SweepStore store(file, work.study, work.identity);
+    Finished finished;
+    finished.failures = simulate_guarded(work, store);
+    finished.outcomes = store.outcomes();
+    store.close();
+    if (interrupt && interrupt->happened()) throw Interrupted();
+    return finished;
 }
 
 void print(const SweepArguments& arguments, const Study& study, const SweepOutcomes& outcomes,
@@ -190,12 +218,9 @@ void run(const SweepArguments& arguments, Transport* ranks, bool& lost) {
         return;
     }
     const Work work{study, identity_of(study, checked, options.shard), options, ranks, lost};
-    SweepStore store(file, study, work.identity);
-    const std::vector<SweepFailure> failures = simulate_guarded(work, store);
-    const SweepOutcomes outcomes = store.outcomes();
-    store.close();
-    print(arguments, study, outcomes, file);
-    fail(study, failures);
+    const Finished finished = simulate_into(file, work);
+    print(arguments, study, finished.outcomes, file);
+    fail(study, finished.failures);
 }
 
 }  // namespace
