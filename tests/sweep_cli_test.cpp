@@ -4,6 +4,7 @@
 
 #include <moehub/error.hpp>
 
+#include <chrono>
 #include <random>
 
 namespace {
@@ -11,11 +12,9 @@ namespace {
 #ifdef MOEHUB_SANITIZED
 constexpr const char* kPoints = " --sweep tokens=64,128 --systems ideal,moe-hub --seeds 2";
 constexpr int kKills = 2;
-constexpr int kLongestRun = 3000;  // ms
 #else
 constexpr const char* kPoints = " --sweep tokens=256..1024*2 --systems ideal,moe-hub --seeds 12";
 constexpr int kKills = 10;
-constexpr int kLongestRun = 200;                                     // ms
 #endif
 
 class SweepCli : public cli_test::Cli {
@@ -26,6 +25,11 @@ class SweepCli : public cli_test::Cli {
     }
     std::string csv(const std::string& name) const {
         return cli_test::text_of(file(name + ".csv"));
+    }
+    /// A shell command that ends when a first point is being saved, or after a minute.
+    std::string until_saved(const std::string& name) const {
+        return "for i in $(seq 6000); do [ -s '" + file(name + ".sqlite-wal") +
+               "' ] && break; sleep 0.01; done";
     }
     std::int64_t rows(const std::string& name) const {
         moehub::Database database(file(name), moehub::DatabaseMode::write);
@@ -57,16 +61,35 @@ TEST_F(SweepCli, a_layer_in_a_sweep_is_the_same_layer_as_by_itself) {
     EXPECT_NEAR(std::stod(line.substr(20)), time, 1e-9 * time);
 }
 
+TEST_F(SweepCli, whole_numbers_are_whole_in_json) {
+    const auto outcome =
+        moehub("sweep --sweep tokens=64 --systems moe-hub --json -o '" + file("a.sqlite") + "'");
+    for (const char* key : {"packets", "rows", "up_bytes"}) {
+        const auto at = outcome.out.find("\"" + std::string(key) + "\": ");
+        ASSERT_NE(at, std::string::npos) << outcome.out;
+        const std::string line = outcome.out.substr(at, outcome.out.find('\n', at) - at);
+        EXPECT_EQ(line.find('.'), std::string::npos) << line;
+    }
+}
+
 TEST_F(SweepCli, killed_ten_times_it_ends_with_the_same_table) {
-    ASSERT_EQ(moehub(sweep("whole")).code, 0);
+    using Clock = std::chrono::steady_clock;
+    const auto began = Clock::now();
+    ASSERT_EQ(moehub(sweep("whole") + " --threads 1").code, 0);
+    const double length = std::chrono::duration<double>(Clock::now() - began).count();
     const std::uint32_t seed = std::random_device{}();
     SCOPED_TRACE(seed);
     std::mt19937 draw(seed);
+    const std::int64_t all = rows("whole.sqlite");
     std::int64_t before = 0;
+    bool hit_at_work = false;
     for (int i = 0; i < kKills; ++i) {
-        const double seconds = 0.001 * std::uniform_int_distribution<int>(10, kLongestRun)(draw);
-        shell("'" MOEHUB_PROGRAM "' " + sweep("killed") + " --threads 2 & pid=$!; sleep " +
-              std::to_string(seconds) + "; kill -9 $pid; wait $pid");
+        // The first as soon as a point is saved, the others at any moment of a whole run.
+        const std::string moment =
+            i == 0 ? until_saved("killed")
+                   : "sleep " + std::to_string(std::uniform_real_distribution(0.0, length)(draw));
+        shell("'" MOEHUB_PROGRAM "' " + sweep("killed") + " --threads 1 & pid=$!; " + moment +
+              "; kill -9 $pid; wait $pid");
         if (!cli_test::fs::exists(file("killed.sqlite"))) continue;
         std::int64_t saved = 0;
         try {
@@ -76,7 +99,9 @@ TEST_F(SweepCli, killed_ten_times_it_ends_with_the_same_table) {
         }
         EXPECT_GE(saved, before);
         before = saved;
+        hit_at_work = hit_at_work || (saved > 0 && saved < all);
     }
+    EXPECT_TRUE(hit_at_work);
     const auto last = moehub(sweep("killed"));
     EXPECT_EQ(last.code, 0) << last.err;
     EXPECT_EQ(csv("killed"), csv("whole"));
@@ -185,6 +210,30 @@ TEST_F(SweepCli, what_is_not_its_database_is_left_alone) {
                    file("a.sqlite") + ": is of schema version 99, this program's is 1" + left);
 }
 
+TEST_F(SweepCli, outputs_do_not_replace_one_another) {
+    const std::string few = "sweep --sweep tokens=64 --systems ideal";
+    const std::string in_folder = "cd '" + file(".") + "' && moehub ";
+    const auto expect_apart = [&](const std::string& arguments, const std::string& line) {
+        const auto outcome = shell(in_folder + arguments);
+        EXPECT_EQ(outcome.err, "moehub: " + line + "\n") << arguments;
+        EXPECT_EQ(outcome.code, 2) << arguments;
+    };
+    const std::string apart = ": found the file of another output, allowed: its own";
+    ASSERT_EQ(shell(in_folder + few + " -o x.sqlite").code, 0);
+    expect_apart(few + " -o x.sqlite --csv ./x.sqlite", "--csv" + apart);
+    expect_apart(few + " -o x.sqlite --csv y --html y", "--html" + apart);
+    expect_apart("merge y.sqlite x.sqlite --csv y.sqlite", "--csv" + apart);
+    expect_apart("merge y.sqlite x.sqlite --csv ./x.sqlite",
+                 "--csv: found ./x.sqlite, which is read, allowed: another file");
+    expect_apart("run --tokens 64 --trace z -o z", "--trace" + apart);
+    expect_apart("compare --tokens 64 --trace z --html ./z", "--trace" + apart);
+    expect_apart("run --tokens 64 --trace -", "--trace: found \"-\", allowed: a file");
+    EXPECT_EQ(rows("x.sqlite"), 1);
+    // A name of SQLite's own is a file's name like any other.
+    ASSERT_EQ(shell(in_folder + few + " -o file:u.sqlite").code, 0);
+    EXPECT_TRUE(cli_test::fs::exists(file("file:u.sqlite")));
+}
+
 TEST_F(SweepCli, a_machine_that_was_changed_meanwhile_is_noticed) {
     const std::string machine = saved("m.toml", "extends = \"dgx-h800\"\n");
     const std::string line = "sweep --sweep tokens=64 --systems ideal --machine '" + machine +
@@ -211,11 +260,17 @@ TEST_F(SweepCli, a_full_disk_loses_nothing) {
 TEST_F(SweepCli, after_ctrl_c_it_says_what_is_saved_and_goes_on_from_there) {
     const std::string longer =
         "sweep --sweep tokens=8192..16384*2 --seeds 50 -o '" + file("long.sqlite") + "'";
-    const auto first = shell("timeout --preserve-status -s INT 0.6 '" MOEHUB_PROGRAM "' " + longer);
+    // What a shell starts in the background ignores Ctrl-C: there is who sends it.
+    const std::string pid = file("pid");
+    const auto first = shell("{ " + until_saved("long") + "; kill -INT $(cat '" + pid +
+                             "'); } >/dev/null & sh -c 'echo $$ > \"$0\"; exec \"$@\"' '" + pid +
+                             "' '" MOEHUB_PROGRAM "' " + longer);
     EXPECT_EQ(first.code, 130) << first.err;
     EXPECT_NE(first.err.find(" of 300 points are saved in "), std::string::npos) << first.err;
     EXPECT_EQ(first.out, "");
-    EXPECT_FALSE(cli_test::fs::exists(file("long.sqlite-lock")));
+    for (const char* end : {"-lock", "-wal", "-shm", "-journal"})
+        EXPECT_FALSE(cli_test::fs::exists(file("long.sqlite" + std::string(end)))) << end;
+    EXPECT_GT(rows("long.sqlite"), 0);
     EXPECT_LT(rows("long.sqlite"), 300);
 }
 

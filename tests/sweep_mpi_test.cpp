@@ -42,6 +42,21 @@ TEST_F(SweepMpi, three_ranks_give_the_table_of_one) {
     EXPECT_EQ(csv("three"), csv("one"));
 }
 
+TEST_F(SweepMpi, a_rank_whose_files_differ_simulates_nothing) {
+    for (const char* folder : {"a", "b"}) cli_test::fs::create_directory(file(folder));
+    saved("a/m.toml", "extends = \"dgx-h800\"\n");
+    saved("b/m.toml", "extends = \"dgx-h800\"\nlink.latency = \"5 us\"\n");
+    const std::string line = std::string(kFew) + " --machine m.toml";
+    ASSERT_EQ(shell("cd '" + file("a") + "' && moehub " + line + to("one")).code, 0);
+    const std::string rank = "'" MOEHUB_PROGRAM "' " + line + to("two");
+    const auto outcome = shell(
+        "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe -n 1 "
+        "-wdir '" +
+        file("a") + "' " + rank + " : -n 1 -wdir '" + file("b") + "' " + rank);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(csv("two"), csv("one"));
+}
+
 TEST_F(SweepMpi, bad_input_is_said_once) {
     const auto outcome =
         shell(mpirun("", "sweep --sweep tokenz=1,2 -o '" + file("n.sqlite") + "'"));

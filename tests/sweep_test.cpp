@@ -198,10 +198,31 @@ TEST(Sweep, means_and_speed_ups_over_seeds) {
     EXPECT_NEAR(*means[0].speedup, 2.8284271247461903, 1e-9);  // of 2 and 4
     EXPECT_EQ(means[3].refused, "too large");
     EXPECT_EQ(means[3].runs, 0u);
-    const auto axis = axis_summary(study, means, 0);
+    const auto axis = axis_summary(study, means, 0).values;
     ASSERT_EQ(axis.size(), 3u);
     EXPECT_NEAR(*axis[0].speedups[0], 2.8284271247461903, 1e-9);
     EXPECT_EQ(axis[2].speedups[0], std::nullopt);
+}
+
+TEST(SweepTable, means_by_axis_are_over_settings_that_all_can_run) {
+    const Study study =
+        parse_study("systems = [\"megatron-te\", \"b\"]\n[grid]\nx = [1, 2, 3]\ny = [1, 2]\n", "s");
+    SweepOutcomes outcomes(points_in(study));
+    // By x, y, system: b is 2 and 8 times as fast with x = 1, 4 times with x = 2 and one y alone.
+    const double times[] = {80, 40, 80, 10, 80, 20, 80, 0, 80, 0, 80, 0};
+    for (std::size_t i = 0; i < outcomes.size(); ++i)
+        outcomes[i] = times[i] > 0 ? taking(times[i]) : SweepOutcome{"too large", {}};
+    const auto means = sweep_means(study, sweep_rows(study, outcomes));
+    const AxisSummary x = axis_summary(study, means, 0);
+    EXPECT_EQ(x.settings, 2u);
+    EXPECT_EQ(x.shared, 1u);
+    EXPECT_NEAR(*x.values[0].speedups[1], 2, 1e-9);  // not 4, the mean over both
+    EXPECT_NEAR(*x.values[1].speedups[1], 4, 1e-9);
+    EXPECT_EQ(x.values[2].speedups[1], std::nullopt);
+    const AxisSummary y = axis_summary(study, means, 1);
+    EXPECT_EQ(y.settings, 3u);
+    EXPECT_EQ(y.shared, 1u);
+    EXPECT_NEAR(*y.values[1].speedups[1], 8, 1e-9);
 }
 
 class SweepFileTest : public testing::Test {
@@ -247,6 +268,8 @@ TEST_F(SweepFileTest, what_was_saved_is_read_back_exactly) {
 TEST_F(SweepFileTest, one_writer_at_a_time) {
     const SweepStore store(file("a.sqlite"), study_, identity());
     EXPECT_EQ(error_of([&] { SweepStore(file("a.sqlite"), study_, identity()); }),
+              file("a.sqlite") + ": another moehub is writing to it");
+    EXPECT_EQ(error_of([&] { merge_sweeps(file("m.sqlite"), {file("a.sqlite")}); }),
               file("a.sqlite") + ": another moehub is writing to it");
 }
 

@@ -19,9 +19,9 @@ int flags_of(DatabaseMode mode) {
     return SQLITE_OPEN_READWRITE | (mode == DatabaseMode::create ? SQLITE_OPEN_CREATE : 0);
 }
 
-/// SQLite has names of its own that start with a colon.
+/// SQLite has names of its own that start with a colon, and where it is built so takes URIs.
 std::string file_name(const std::string& path) {
-    return path.starts_with(':') ? "./" + path : path;
+    return path.starts_with(':') || path.starts_with("file:") ? "./" + path : path;
 }
 
 }  // namespace
@@ -73,11 +73,6 @@ Statement Database::prepare(const std::string& sql) {
 std::int64_t Database::whole(const std::string& sql) {
     Statement statement = prepare(sql);
     return statement.step() ? statement.whole(0) : 0;
-}
-
-std::string Database::text(const std::string& sql) {
-    Statement statement = prepare(sql);
-    return statement.step() ? statement.text(0) : "";
 }
 
 Statement::Statement(Database& database, const std::string& sql) : database_(&database) {

@@ -23,9 +23,8 @@ class Database {
     /// One or several statements whose rows nobody wants.
     void run(const std::string& sql);
     Statement prepare(const std::string& sql);
-    /// The first column of the first row, 0 or "" where there is none.
+    /// The first column of the first row, 0 where there is none.
     std::int64_t whole(const std::string& sql);
-    std::string text(const std::string& sql);
 
     const std::string& path() const { return path_; }
 

@@ -47,7 +47,7 @@ std::string table_text(const CollectiveRun& run, const CollectiveArguments& requ
 Command collective_command() {
     const auto request = std::make_shared<CollectiveArguments>();
     const auto execute = [request] {
-        require_writable(request->output);
+        require_writable({output_file("-o", request->output)});
         const CollectiveRun done = run_collective(*request);
         put(request->json ? document_text("collective", collective_json(done, *request))
                           : fitted(table_text(done, *request), style_for(request->output).width),

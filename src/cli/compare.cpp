@@ -55,9 +55,9 @@ void sweep(const Request& request) {
 void execute(const Request& request) {
     if (!request.sweep.sweep.empty()) return sweep(request);
     const LayerArguments& arguments = request.layer;
-    require_writable(arguments.output);
-    require_writable(arguments.html, arguments.output);
-    require_writable(arguments.trace.file);
+    require_writable({output_file("-o", arguments.output),
+                      {"--html", arguments.html.path},
+                      output_file("--trace", arguments.trace.file)});
     CompareOptions options;
     options.baseline = arguments.baseline;
     if (request.threads)

@@ -58,7 +58,7 @@ std::vector<GainCase> explain(const Request& request) {
 }
 
 void execute(const Request& request) {
-    require_writable(request.layer.output);
+    require_writable({output_file("-o", request.layer.output)});
     check_systems({request.system, request.baseline});
     const std::vector<GainCase> cases = explain(request);
     const TextStyle style = style_for(request.layer.output);

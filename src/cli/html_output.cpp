@@ -2,22 +2,10 @@
 
 #include "base/utf8.hpp"
 #include "cli/output.hpp"
-#include "request/profile_arguments.hpp"
-
-#include <moehub/error.hpp>
 
 #include <fmt/format.h>
 
 namespace moehub {
-
-void require_writable(const HtmlOutput& html, const std::string& output) {
-    if (!html.asked()) return;
-    if (html.path->empty() || *html.path == "-")
-        throw InputError(fmt::format("--html: found \"{}\", allowed: a file", *html.path));
-    if (!output.empty() && same_file(output, *html.path))
-        throw InputError("--html: found the file of another output, allowed: its own");
-    require_writable(*html.path);
-}
 
 void put_page(const HtmlOutput& html, Page page, const std::string& document) {
     page.command = html.command;

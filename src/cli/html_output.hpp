@@ -7,10 +7,6 @@
 
 namespace moehub {
 
-/// Before long work. Throws InputError when the page could not be written, or would replace the
-/// command's other output.
-void require_writable(const HtmlOutput& html, const std::string& output);
-
 /// Writes the page with the command that made it and `document`, what the command prints with
 /// --json; says so on standard error.
 void put_page(const HtmlOutput& html, Page page, const std::string& document);

@@ -20,8 +20,9 @@ struct Request {
 };
 
 void execute(const Request& request) {
-    require_writable(request.target);
-    if (request.csv != "-") require_writable(request.csv);
+    require_writable(
+        {{"target", request.target}, output_file("--csv", request.csv == "-" ? "" : request.csv)},
+        request.sources);
     const MergedSweep merged = merge_sweeps(request.target, request.sources);
     const bool csv_only = request.csv == "-";
     if (!request.csv.empty())

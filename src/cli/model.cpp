@@ -24,8 +24,7 @@ void run(ModelCase& model, const std::vector<SystemSpec>& systems) {
 
 void execute(const ModelArguments& request) {
     const LayerArguments& arguments = request.layer;
-    require_writable(arguments.output);
-    require_writable(arguments.html, arguments.output);
+    require_writable({output_file("-o", arguments.output), {"--html", arguments.html.path}});
     if (request.serving.asked()) return serve_model_command(request);
     require_no_serving(request.serving);
     if (is_dense(arguments)) return dense_model_command(request);

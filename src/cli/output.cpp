@@ -3,6 +3,7 @@
 #include "base/utf8.hpp"
 #include "cli/interrupt.hpp"
 #include "report/table.hpp"
+#include "request/profile_arguments.hpp"
 
 #include <moehub/error.hpp>
 
@@ -79,6 +80,28 @@ void replace_file(std::string_view text, const std::string& target, const std::s
     fail(shown, error);
 }
 
+bool is_device(const std::string& path) {
+    std::error_code ignored;
+    const auto status = fs::status(path, ignored);
+    return fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
+}
+
+bool is_among(const std::vector<std::string>& files, const std::string& path) {
+    return std::any_of(files.begin(), files.end(),
+                       [&](const std::string& one) { return same_file(one, path); });
+}
+
+void require_access(const std::string& path) {
+    std::error_code ignored;
+    if (fs::is_directory(path, ignored)) fail(path, EISDIR);
+    if (fs::exists(path, ignored)) {
+        if (access(path.c_str(), W_OK) != 0) fail(path, errno);
+        return;
+    }
+    const std::string folder = fs::path(path).parent_path().string();
+    if (access(folder.empty() ? "." : folder.c_str(), W_OK) != 0) fail(path, errno);
+}
+
 }  // namespace
 
 void put(std::string_view text, const std::string& path) {
@@ -106,16 +129,27 @@ TextStyle style_for(const std::string& path) {
     return {wants_colour(stdout), columns_of_stdout()};
 }
 
-void require_writable(const std::string& path) {
-    if (path.empty()) return;
-    std::error_code ignored;
-    if (fs::is_directory(path, ignored)) fail(path, EISDIR);
-    if (fs::exists(path, ignored)) {
-        if (access(path.c_str(), W_OK) != 0) fail(path, errno);
-        return;
+OutputFile output_file(std::string_view option, const std::string& path) {
+    return {option, path.empty() ? std::nullopt : std::optional(path)};
+}
+
+void require_writable(const std::vector<OutputFile>& files,
+                      const std::vector<std::string>& inputs) {
+    std::vector<std::string> replaced;
+    for (const auto& [option, path] : files) {
+        if (!path) continue;
+        if (path->empty() || *path == "-")
+            throw InputError(fmt::format("{}: found \"{}\", allowed: a file", option, *path));
+        require_access(*path);
+        if (is_device(*path)) continue;
+        if (is_among(replaced, *path))
+            throw InputError(
+                fmt::format("{}: found the file of another output, allowed: its own", option));
+        if (is_among(inputs, *path))
+            throw InputError(fmt::format("{}: found {}, which is read, allowed: another file",
+                                         option, printable(*path)));
+        replaced.push_back(*path);
     }
-    const std::string folder = fs::path(path).parent_path().string();
-    if (access(folder.empty() ? "." : folder.c_str(), W_OK) != 0) fail(path, errno);
 }
 
 }  // namespace moehub

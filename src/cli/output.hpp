@@ -2,8 +2,10 @@
 #pragma once
 #include "report/text_style.hpp"
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace moehub {
 
@@ -18,8 +20,17 @@ void put(std::string_view text, const std::string& path);
 /// limit and no colour.
 TextStyle style_for(const std::string& path);
 
-/// Throws InputError when `path` could not be written now; for asking before long work. An empty
-/// path, standard output, passes.
-void require_writable(const std::string& path);
+/// A file that a command is asked to write.
+struct OutputFile {
+    std::string_view option;          ///< "--csv", for errors
+    std::optional<std::string> path;  ///< nothing: not asked for
+};
+/// Of an option whose empty path stands for standard output.
+OutputFile output_file(std::string_view option, const std::string& path);
+
+/// Before long work. Throws InputError when a file could not be written now, has no name or that of
+/// standard output, or would replace another output or one of `inputs`; devices may come twice.
+void require_writable(const std::vector<OutputFile>& files,
+                      const std::vector<std::string>& inputs = {});
 
 }  // namespace moehub

@@ -13,8 +13,7 @@
 namespace moehub {
 
 void rank_runs_command(const RankRequest& request) {
-    require_writable(request.output);
-    require_writable(request.html, request.output);
+    require_writable({output_file("-o", request.output), {"--html", request.html.path}});
     RunRanking ranking;
     {
         Progress progress("timing runs");

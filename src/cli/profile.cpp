@@ -30,21 +30,11 @@ struct Request {
 
 /// Before long work: what is written at its end.
 void check_outputs(const Request& request) {
-    std::vector<std::string> paths;
-    const auto check = [&](std::string_view option, const std::optional<std::string>& path) {
-        if (!path) return;
-        if (path->empty()) throw InputError(fmt::format("{}: found \"\", allowed: a file", option));
-        check_output_apart(option, *path, request.profiles.files);
-        if (std::any_of(paths.begin(), paths.end(),
-                        [&path](const std::string& other) { return same_file(other, *path); }))
-            throw InputError(
-                fmt::format("{}: found the file of another output, allowed: its own", option));
-        paths.push_back(*path);
-    };
-    if (!request.output.empty()) check("-o", request.output);
-    check("--svg", request.svg);
-    check("--html", request.html.path);
-    for (const std::string& path : paths) require_writable(path);
+    const std::vector<OutputFile> files{
+        output_file("-o", request.output), {"--svg", request.svg}, {"--html", request.html.path}};
+    for (const OutputFile& file : files)
+        if (file.path) check_output_apart(file.option, *file.path, request.profiles.files);
+    require_writable(files);
 }
 
 int gpus_of(const Request& request, int experts) {

@@ -124,16 +124,12 @@ void execute(const Request& request) {
             request.output);
         return;
     }
-    if (request.page && request.page->empty())
-        throw InputError("--page: found \"\", allowed: a file");
-    if (request.page && *request.page == request.output)
-        throw InputError("--page: found the file of --output, allowed: another");
     const Paper& paper = paper_of(request.paper);
     const std::string page = page_of(request, paper);
-    require_writable(request.output);
-    require_writable(page);
-    require_writable(request.html, request.output);
-    require_writable(request.html, page);
+    require_writable(
+        {output_file("-o", request.output),
+         request.page ? OutputFile{"--page", *request.page} : output_file("--page", page),
+         {"--html", request.html.path}});
     const Reproduction all = run(request, paper);
     const TextStyle style = style_for(request.output);
     if (!page.empty()) put(reproduction_page(all), page);

@@ -22,9 +22,9 @@ struct Request {
 
 void execute(const Request& request) {
     const LayerArguments& arguments = request.layer;
-    require_writable(arguments.output);
-    require_writable(arguments.html, arguments.output);
-    require_writable(arguments.trace.file);
+    require_writable({output_file("-o", arguments.output),
+                      {"--html", arguments.html.path},
+                      output_file("--trace", arguments.trace.file)});
     if (wants_tp(arguments)) return run_tp_command(arguments, request.system);
     const std::string system = request.system.value_or("moe-hub");
     check_systems({system});

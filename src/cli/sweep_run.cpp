@@ -1,4 +1,5 @@
 // A sweep from its arguments to its table.
+#include "base/source_checksum.hpp"
 #include "cli/html_output.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/output.hpp"
@@ -12,6 +13,8 @@
 #include "request/values.hpp"
 #include "study/sweep/ranks.hpp"
 
+#include <moehub/version.hpp>
+
 #include <cstdlib>
 #include <future>
 
@@ -20,21 +23,27 @@
 namespace moehub {
 namespace {
 
-constexpr const char* kProgram = "moehub " MOEHUB_VERSION;
+std::string program() {
+    return fmt::format("moehub {}, sources {}", version(), source_checksum());
+}
 
 int threads_of(const SweepArguments& arguments) {
     if (!arguments.threads) return 0;
     return static_cast<int>(count_of("--threads", *arguments.threads, {1, 4096}));
 }
 
-CheckedStudy checked_study(const Study& study, int threads, Transport* ranks) {
-    Progress progress("checking");
-    const CheckOptions options{
-        threads, [&](std::size_t done, std::size_t total) { progress.update(done, total); }};
+CheckedStudy check_showing_life(const Study& study, const CheckOptions& options, Transport* ranks) {
     if (ranks == nullptr) return check_points(study, options);
     auto checked = std::async(std::launch::async, [&] { return check_points(study, options); });
     while (checked.wait_for(RankOptions{}.alive) != std::future_status::ready) show_life(*ranks);
     return checked.get();
+}
+
+CheckedStudy checked_study(const Study& study, int threads, Transport* ranks) {
+    Progress progress("checking");
+    const CheckOptions options{
+        threads, [&](std::size_t done, std::size_t total) { progress.update(done, total); }};
+    return check_showing_life(study, options, ranks);
 }
 
 std::string saved_text(const SweepStore& store, std::size_t total) {
@@ -46,9 +55,14 @@ std::size_t points_of(const SweepStore& store, const SweepShard& shard) {
     return store.saved() + missing_points(store, shard).size();
 }
 
+SweepIdentity identity_of(const Study& study, const CheckedStudy& checked,
+                          const SweepShard& shard) {
+    return {program(), definition_of(study), checked.inputs, shard};
+}
+
 /// Ranks that say the same simulate the same.
-std::string signature_of(const Study& study) {
-    return std::string(kProgram) + "\n" + definition_of(study);
+std::string signature_of(const SweepIdentity& identity) {
+    return fmt::format("{}\n{}\n{}", identity.program, identity.inputs, identity.definition);
 }
 
 void tell(const RankReport& report) {
@@ -56,8 +70,11 @@ void tell(const RankReport& report) {
         fmt::print(stderr, "moehub: lost on the way, others did their points: rank {}\n",
                    fmt::join(report.lost, ", "));
     if (!report.strangers.empty())
-        fmt::print(stderr, "moehub: simulated nothing, its moehub or study is another: rank {}\n",
-                   fmt::join(report.strangers, ", "));
+        fmt::print(
+            stderr,
+            "moehub: simulated nothing, its moehub, study or a file that it names is another: rank "
+            "{}\n",
+            fmt::join(report.strangers, ", "));
 }
 
 /// Nothing is being saved when this is called, and nothing will be.
@@ -73,35 +90,65 @@ void tell(const RankReport& report) {
     std::_Exit(kInterruptedCode);
 }
 
-/// By this process, or by all of them.
-std::vector<SweepFailure> simulate(const Study& study, SweepStore& store, SweepRunOptions options,
-                                   Transport* ranks, bool& lost) {
+/// From the first point on a database is there to be named when Ctrl-C ends the program.
+void note_written(const std::string& database) {
+    FileInWork(database).is_written();
+}
+
+/// What is simulated, by whom.
+struct Work {
+    const Study& study;
+    SweepIdentity identity;
+    SweepRunOptions options;
+    Transport* ranks = nullptr;  ///< null: this process alone
+    bool& lost;                  ///< set where ranks were
+};
+
+std::vector<SweepFailure> simulate(const Work& work, SweepStore& store) {
+    SweepRunOptions options = work.options;
     Progress progress("simulating");
-    options.progress = [&progress, before = store.saved()](std::size_t done, std::size_t all) {
+    if (store.saved() > 0) note_written(store.path());
+    options.progress = [&, before = store.saved()](std::size_t done, std::size_t all) {
+        if (done == 1) note_written(store.path());
         progress.update_rate(before, done, all);
     };
-    const SimulatePoint simulate_point = point_simulator(study);
-    if (ranks == nullptr) return run_sweep(study, simulate_point, store, options);
+    const SimulatePoint simulate_point = point_simulator(work.study);
+    if (work.ranks == nullptr) return run_sweep(work.study, simulate_point, store, options);
     RankOptions several;
     several.run = options;
-    several.signature = signature_of(study);
-    RankReport report = lead_ranks(*ranks, study, simulate_point, store, several);
-    lost = !report.lost.empty();
+    several.signature = signature_of(work.identity);
+    RankReport report = lead_ranks(*work.ranks, work.study, simulate_point, store, several);
+    work.lost = !report.lost.empty();
     tell(report);
     return std::move(report.failures);
 }
 
-std::vector<SweepFailure> simulate_guarded(const Study& study, SweepStore& store,
-                                           SweepRunOptions options, Transport* ranks, bool& lost) {
-    const std::size_t total = points_of(store, options.shard);
-    std::optional<Interrupt> interrupt;  // mpirun has its own way with Ctrl-C: it ends all ranks
-    if (ranks == nullptr) options.stop = interrupt.emplace().token();
-    options.stopped = [&] { leave(store, total); };
+std::vector<SweepFailure> simulate_guarded(Work work, SweepStore& store) {
+    const std::size_t total = points_of(store, work.options.shard);
+    work.options.stopped = [&] { leave(store, total); };
     try {
-        return simulate(study, store, options, ranks, lost);
+        return simulate(work, store);
     } catch (const InputError& error) {
         throw InputError(fmt::format("{}; {}", error.what(), saved_text(store, total)));
     }
+}
+
+struct Finished {
+    SweepOutcomes outcomes;
+    std::vector<SweepFailure> failures;
+};
+
+/// Ctrl-C waits while the database is opened and closed, so that it leaves one plain file.
+Finished simulate_into(const std::string& file, Work work) {
+    std::optional<Interrupt> interrupt;  // mpirun has its own way with Ctrl-C: it ends all ranks
+    if (work.ranks == nullptr) work.options.stop = interrupt.emplace().token();
+    SweepStore store(file, work.study, work.identity);
+    Finished finished;
+    finished.failures = simulate_guarded(work, store);
+    finished.outcomes = store.outcomes();
+    store.close();
+    if (interrupt && interrupt->happened()) throw Interrupted();
+    return finished;
 }
 
 void print(const SweepArguments& arguments, const Study& study, const SweepOutcomes& outcomes,
@@ -135,20 +182,30 @@ void follow(const SweepArguments& arguments, Transport& ranks) {
     std::optional<Study> study;
     try {
         study = study_of(arguments);
-        check(*study);
         options.run.threads = threads_of(arguments);
-        options.signature = signature_of(*study);
+        const CheckedStudy checked = check_showing_life(*study, {options.run.threads}, &ranks);
+        options.signature = signature_of(identity_of(*study, checked, {}));
     } catch (const InputError&) {
-        study = Study{};  // has no points, and another signature
+        study = Study{};  // no points, no signature
     }
     ranks.finish(follow_rank(ranks, *study, point_simulator(*study), options));
+}
+
+void check_outputs(const SweepArguments& arguments, const std::string& database) {
+    std::vector<std::string> inputs;
+    if (arguments.study) inputs.push_back(*arguments.study);
+    require_writable({{"-o", database},
+                      output_file("--csv", arguments.csv == "-" ? "" : arguments.csv),
+                      {"--html", arguments.model.layer.html.path}},
+                     inputs);
 }
 
 void run(const SweepArguments& arguments, Transport* ranks, bool& lost) {
     if (arguments.csv == "-" && arguments.model.layer.json)
         throw InputError("--csv: found - with --json, allowed: one of them on standard output");
-    if (arguments.csv != "-") require_writable(arguments.csv);
     const Study study = study_of(arguments);
+    const std::string file = database_of(arguments, study);
+    if (!arguments.dry_run) check_outputs(arguments, file);
     SweepRunOptions options;
     options.shard = shard_of(arguments);
     options.threads = threads_of(arguments);
@@ -160,16 +217,10 @@ void run(const SweepArguments& arguments, Transport* ranks, bool& lost) {
             "");
         return;
     }
-    const std::string file = database_of(arguments, study);
-    require_writable(arguments.model.layer.html, file);
-    if (arguments.csv == file)
-        throw InputError("--csv: found the database's own file, allowed: another");
-    SweepStore store(file, study, {kProgram, definition_of(study), checked.inputs, options.shard});
-    const std::vector<SweepFailure> failures = simulate_guarded(study, store, options, ranks, lost);
-    const SweepOutcomes outcomes = store.outcomes();
-    store.close();
-    print(arguments, study, outcomes, file);
-    fail(study, failures);
+    const Work work{study, identity_of(study, checked, options.shard), options, ranks, lost};
+    const Finished finished = simulate_into(file, work);
+    print(arguments, study, finished.outcomes, file);
+    fail(study, finished.failures);
 }
 
 }  // namespace

@@ -110,7 +110,7 @@ void run(const Request& request) {
         options.progress = [&progress](std::size_t done, std::size_t total) {
             progress.update(done, total);
         };
-        require_writable(request.output);
+        require_writable({output_file("-o", request.output)});
         validation = validate(request.file, options);
     }
     const TextStyle style = style_for(request.output);

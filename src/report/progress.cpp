@@ -15,13 +15,14 @@ constexpr int kBarWidth = 24;
 constexpr auto kFirstDraw = std::chrono::milliseconds(300);  // a quick job shows no bar at all
 constexpr auto kRedraw = std::chrono::milliseconds(100);
 
+
 void write(std::FILE* stream, const std::string& text) {
     std::fwrite(text.data(), 1, text.size(), stream);
     std::fflush(stream);
 }
 
 /// As people wait: "12 s", "3 min 05 s", "2 h 10 min".
-std::string time_left(double seconds) {
+std::string time_text(double seconds) {
     const auto whole = static_cast<std::int64_t>(std::min(seconds + 0.5, 1e12));
     if (whole < 60) return fmt::format("{} s", whole);
     if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
@@ -31,40 +32,73 @@ std::string time_left(double seconds) {
 }  // namespace
 
 Progress::Progress(std::string label, std::FILE* stream)
-    : label_(printable(label)),
-      stream_(isatty(fileno(stream)) != 0 ? stream : nullptr),
-      begin_(Clock::now()),
-      next_(begin_ + kFirstDraw) {}
+    : label_(printable(label)), stream_(stream), begin_(Clock::now()) {
+    if (isatty(fileno(stream)) == 0) return;
+    artist_ = std::jthread([this](const std::stop_token& end) { keep_drawing(end); });
+}
 
 Progress::~Progress() {
+    if (!artist_.joinable()) return;
+    artist_.request_stop();
+    artist_.join();
     if (drawn_) write(stream_, "\r\x1b[K");
+}
+
+double Progress::seconds() const {
+    return std::chrono::duration<double>(Clock::now() - begin_).count();
+}
+
+void Progress::set(State state) {
+    if (!artist_.joinable()) return;
+    state.at = Clock::now();
+    const std::lock_guard lock(mutex_);
+    state_ = std::move(state);
 }
 
 void Progress::update(std::size_t done, std::size_t total) {
     if (total == 0) return;
-    draw(static_cast<double>(done) / static_cast<double>(total), fmt::format("{}/{}", done, total));
+    const double share = static_cast<double>(done) / static_cast<double>(total);
+    set({share,
+         fmt::format("{}/{}", done, total),
+         done == 0 ? -1 : seconds() * (1 - share) / share,
+         {}});
 }
 
 void Progress::update_rate(std::size_t before, std::size_t done, std::size_t total) {
-    const double seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
-    if (total == 0 || done <= before || seconds <= 0) return;
-    const double rate = static_cast<double>(done - before) / seconds;
-    draw(static_cast<double>(done) / static_cast<double>(total),
-         fmt::format("{}/{} {}/s, {} left", done, total, significant(rate),
-                     time_left(static_cast<double>(total - done) / rate)));
+    const double passed = seconds();
+    if (total == 0 || done <= before || passed <= 0) return;
+    const double rate = static_cast<double>(done - before) / passed;
+    set({static_cast<double>(done) / static_cast<double>(total),
+         fmt::format("{}/{} {}/s", done, total, significant(rate)),
+         static_cast<double>(total - done) / rate,
+         {}});
 }
 
 void Progress::update_share(double done) {
-    draw(done, fmt::format("{:.0f} % {:.0f} s", 100 * std::clamp(done, 0.0, 1.0),
-                           std::chrono::duration<double>(Clock::now() - begin_).count()));
+    const double share = std::clamp(done, 0.0, 1.0);
+    set({share,
+         fmt::format("{:.0f} %", 100 * share),
+         share == 0 ? -1 : seconds() * (1 - share) / share,
+         {}});
 }
 
-void Progress::draw(double fraction, const std::string& words) {
-    if (stream_ == nullptr || Clock::now() < next_) return;
-    next_ = Clock::now() + kRedraw;
+void Progress::keep_drawing(const std::stop_token& end) {
+    std::unique_lock lock(mutex_);
+    for (auto pause = kFirstDraw;
+         !ended_.wait_for(lock, end, pause, [&] { return end.stop_requested(); }); pause = kRedraw)
+        draw(state_);
+}
+
+void Progress::draw(const State& state) {
     drawn_ = true;
-    const auto filled = bar(fraction, kBarWidth);
+    const auto filled = bar(state.fraction, kBarWidth);
     const std::string rest(kBarWidth - display_width(filled), ' ');
+    std::string words = state.words;
+    if (!words.empty()) words += ", ";
+    words += time_text(seconds());
+    const double since = std::chrono::duration<double>(Clock::now() - state.at).count();
+    if (state.left >= 0)
+        words += fmt::format(", {} left", time_text(std::max(0.0, state.left - since)));
     write(stream_, fmt::format("\r{} {}{} {}\x1b[K", label_, filled, rest, words));
 }
 

@@ -1,6 +1,8 @@
 #include "base/quantity.hpp"
 #include "report/sweep_report.hpp"
 
+#include <cmath>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -33,9 +35,13 @@ Json or_null(const std::optional<double>& number) {
     return number ? Json(*number) : Json(nullptr);
 }
 
+Json number_json(const SweepMeasure& measure, double number) {
+    return measure.whole ? Json(std::llround(number)) : Json(number);
+}
+
 Json row_json(const Study& study, const SweepRow& row) {
     const std::vector<std::string> keys = keys_of(study);
-    const std::vector<std::string>& measures = measures_of(study.kind);
+    const std::vector<SweepMeasure>& measures = measures_of(study.kind);
     Json json;
     json["set"] = Json::array();
     for (std::size_t i = 0; i < keys.size(); ++i)
@@ -46,18 +52,19 @@ Json row_json(const Study& study, const SweepRow& row) {
     json["speedup"] = or_null(row.speedup);
     json["share_of_ideal"] = or_null(row.share_of_ideal);
     for (std::size_t i = 0; i < measures.size(); ++i)
-        json[measures[i]] = row.outcome->ran() ? Json(row.outcome->values[i]) : Json(nullptr);
+        json[measures[i].name] =
+            row.outcome->ran() ? number_json(measures[i], row.outcome->values[i]) : Json(nullptr);
     return json;
 }
 
 }  // namespace
 
 std::string sweep_csv(const Study& study, const SweepOutcomes& outcomes) {
-    const std::vector<std::string>& measures = measures_of(study.kind);
+    const std::vector<SweepMeasure>& measures = measures_of(study.kind);
     std::vector<std::string> titles = keys_of(study);
     for (const char* one : {"system", "seed", "refused", "speedup", "share_of_ideal"})
         titles.emplace_back(one);
-    titles.insert(titles.end(), measures.begin(), measures.end());
+    for (const SweepMeasure& measure : measures) titles.push_back(measure.name);
     std::string text = csv_line(titles);
     for (const SweepRow& row : sweep_rows(study, outcomes)) {
         if (row.outcome == nullptr) continue;

@@ -61,7 +61,8 @@ PageBlock lines(const Study& study, const std::vector<AxisValue>& values, const 
 PageSection axis_section(const Study& study, const std::vector<SweepMean>& means,
                          std::size_t number) {
     const SweepAxis& axis = study.axes[number];
-    const std::vector<AxisValue> values = axis_summary(study, means, number);
+    const AxisSummary summary = axis_summary(study, means, number);
+    const std::vector<AxisValue>& values = summary.values;
     PageSection section{title_of(axis), {}, {}, {}};
     section.blocks.push_back(lines(study, values, axis, &AxisValue::times_us, {"time, µs"}));
     if (study.systems.size() > 1)
@@ -72,8 +73,8 @@ PageSection axis_section(const Study& study, const std::vector<SweepMean>& means
     });
     if (others || study.seeds.size() > 1)
         section.notes.push_back(
-            "Each point is the geometric mean over all other axes of the means "
-            "over seeds.");
+            fmt::format("Each point is the geometric mean over {} of the means over seeds.",
+                        all_else(summary)));
     return section;
 }
 

@@ -18,6 +18,9 @@ std::string sweep_text(const Study& study, const SweepOutcomes& outcomes, const 
 /// Reasons of refusals, a line each with how many points it is of.
 std::string refused_text(const Study& study, const SweepOutcomes& outcomes);
 
+/// What means by an axis are over: "all else", or fewer.
+std::string all_else(const AxisSummary& summary);
+
 /// The points of a study, one a line, each with why it will not run.
 std::string points_text(const Study& study, const std::vector<std::string>& refusals);
 

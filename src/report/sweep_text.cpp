@@ -65,17 +65,24 @@ std::string axis_text(const Study& study, const std::vector<SweepMean>& means, s
     for (const std::string& system : study.systems)
         if (system != baseline) columns.push_back({system});
     Table table(columns);
-    for (const AxisValue& value : axis_summary(study, means, axis)) {
+    const AxisSummary summary = axis_summary(study, means, axis);
+    for (const AxisValue& value : summary.values) {
         std::vector<std::string> cells{value.value};
         for (std::size_t i = 0; i < study.systems.size(); ++i)
             if (study.systems[i] != baseline) cells.push_back(times(value.speedups[i]));
         table.add(std::move(cells));
     }
-    return fmt::format("Speed-up over {} by {}, geometric mean over all else:\n\n{}", baseline,
-                       columns.front().title, table.text(style));
+    return fmt::format("Speed-up over {} by {}, geometric mean over {}:\n\n{}", baseline,
+                       columns.front().title, all_else(summary), table.text(style));
 }
 
 }  // namespace
+
+std::string all_else(const AxisSummary& summary) {
+    if (summary.shared == summary.settings) return "all else";
+    return fmt::format("{} of {} other settings, those that all can run", summary.shared,
+                       summary.settings);
+}
 
 std::string head_text(const Study& study) {
     std::vector<std::string> parts;

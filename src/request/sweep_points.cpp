@@ -137,8 +137,14 @@ SimulatePoint point_simulator(const Study& study) {
         CaseCache cases;
     };
     const auto shared = std::make_shared<Shared>(study);
-    return [shared](const SweepPoint& point) {
-        return simulate_case(*shared->cases.at(point), system_at(shared->study, point));
+    return [shared](const SweepPoint& point) -> SweepOutcome {
+        const auto loaded = shared->cases.at(point);
+        const SystemSpec system = system_at(shared->study, point);
+        try {
+            return simulate_case(*loaded, system);
+        } catch (const InputError& refusal) {
+            return {refusal.what(), {}};
+        }
     };
 }
 

@@ -25,7 +25,7 @@ struct CheckOptions {
 /// InputError: a key or a value that is wrong, with its place; no point that can run.
 CheckedStudy check_points(const Study& study, const CheckOptions& options);
 
-/// Owns what points share.
+/// Owns what points share. Loads anew: throws InputError for what cannot be loaded any more.
 SimulatePoint point_simulator(const Study& study);
 
 }  // namespace moehub

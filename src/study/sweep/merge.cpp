@@ -24,7 +24,14 @@ struct Source {
     SweepOutcomes outcomes;
 };
 
+bool is_in_writable_folder(const std::string& path) {
+    const std::string folder = fs::path(path).parent_path().string();
+    return fs::exists(path) && access(folder.empty() ? "." : folder.c_str(), W_OK) == 0;
+}
+
 Source open(const std::string& path) {
+    std::optional<WriterLock> held;  // where nobody may write, nobody is writing
+    if (is_in_writable_folder(path)) held.emplace(path);
     // A writer that was killed has left a log, which only those who may write can fold in.
     Database database(path, DatabaseMode::write);
     Source source{path, read_sweep_file(database), {}};
@@ -39,7 +46,8 @@ void require_same(const Source& first, const Source& other) {
         throw InputError(fmt::format("{}: {} than {}, allowed: parts of one study",
                                      printable(other.path), what, printable(first.path)));
     };
-    if (a.program != b.program) refuse("holds results of another version of moehub");
+    if (a.program != b.program)
+        refuse(fmt::format("holds results of {}, another moehub", printable(b.program)));
     if (a.definition != b.definition) refuse("holds results of another study");
     if (a.inputs != b.inputs)
         refuse("holds results of other machines, models, systems or routings");

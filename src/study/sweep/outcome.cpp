@@ -10,15 +10,25 @@ double us(Ps time) {
 
 }  // namespace
 
-const std::vector<std::string>& measures_of(StudyKind kind) {
-    static const std::vector<std::string> layer{
-        "time_us",       "compute_us",    "communication_us", "host_us",
-        "first_gemm_us", "dispatch_us",   "combine_us",       "up_bytes",
-        "down_bytes",    "payload_bytes", "sm_busy",          "tensor_busy",
-        "rows",          "packets"};
-    static const std::vector<std::string> model{
-        "time_us", "simulated_us",      "compute_us", "communication_us",
-        "host_us", "tokens_per_second", "mfu"};
+const std::vector<SweepMeasure>& measures_of(StudyKind kind) {
+    constexpr bool kWhole = true;
+    static const std::vector<SweepMeasure> layer{{"time_us"},
+                                                 {"compute_us"},
+                                                 {"communication_us"},
+                                                 {"host_us"},
+                                                 {"first_gemm_us"},
+                                                 {"dispatch_us"},
+                                                 {"combine_us"},
+                                                 {"up_bytes", kWhole},
+                                                 {"down_bytes", kWhole},
+                                                 {"payload_bytes", kWhole},
+                                                 {"sm_busy"},
+                                                 {"tensor_busy"},
+                                                 {"rows", kWhole},
+                                                 {"packets", kWhole}};
+    static const std::vector<SweepMeasure> model{
+        {"time_us"}, {"simulated_us"},      {"compute_us"}, {"communication_us"},
+        {"host_us"}, {"tokens_per_second"}, {"mfu"}};
     return kind == StudyKind::model ? model : layer;
 }
 

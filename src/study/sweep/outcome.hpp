@@ -19,9 +19,12 @@ struct SweepOutcome {
     bool operator==(const SweepOutcome&) const = default;
 };
 
-/// Names of what is kept, with their unit: "time_us" first, "up_bytes", … Their numbers are exact
-/// in a double.
-const std::vector<std::string>& measures_of(StudyKind kind);
+struct SweepMeasure {
+    std::string name;    ///< with its unit: "time_us", "up_bytes"
+    bool whole = false;  ///< a whole number, exact in a double
+};
+/// What is kept, "time_us" first.
+const std::vector<SweepMeasure>& measures_of(StudyKind kind);
 
 SweepOutcome outcome_of(const LayerResult& result);
 SweepOutcome outcome_of(const ModelTime& time);

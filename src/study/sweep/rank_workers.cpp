@@ -48,7 +48,7 @@ void RankWorkers::work() {
         points_.pop_front();
         lock.unlock();
         try {
-            message.outcome = outcome_at(simulate_, point_of(study_, message.number));
+            message.outcome = simulate_(point_of(study_, message.number));
         } catch (const std::exception& error) {
             message.kind = SweepMessage::Kind::failure;
             message.text = error.what();

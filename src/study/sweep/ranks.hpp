@@ -10,16 +10,16 @@ namespace moehub {
 
 struct RankOptions {
     SweepRunOptions run;
-    std::string signature;                     ///< of program and study: processes must agree on it
-    std::chrono::milliseconds alive{1000};     ///< between signs of life
-    std::chrono::milliseconds silence{10000};  ///< after which a rank counts as lost
+    std::string signature;                       ///< of program, study, inputs: all must agree
+    std::chrono::milliseconds alive{1000};       ///< between signs of life
+    std::chrono::milliseconds silence{10000};    ///< after which a rank counts as lost
     std::chrono::milliseconds patience{120000};  ///< with rank 0, which waits for its disk at times
 };
 
 struct RankReport {
     std::vector<SweepFailure> failures;
     std::vector<int> lost;       ///< ranks that fell silent
-    std::vector<int> strangers;  ///< ranks with another program or study; they simulated nothing
+    std::vector<int> strangers;  ///< with another program, study or input; they simulated nothing
 };
 
 /// On rank 0, with the store. Throws as run_sweep does. end_ranks() comes after it, either way.
@@ -31,7 +31,7 @@ RankReport lead_ranks(Transport& transport, const Study& study, const SimulatePo
 bool follow_rank(Transport& transport, const Study& study, const SimulatePoint& simulate,
                  const RankOptions& options);
 
-/// On rank 0, before it leads and at least as often as `alive` says: it is still there.
+/// Before a rank leads or follows, at least as often as `alive` says: it is still there.
 void show_life(Transport& transport);
 
 /// On rank 0, the last of its calls: tells all others to end, and whether some were lost.

@@ -2,8 +2,6 @@
 
 #include "base/parallel.hpp"
 
-#include <moehub/error.hpp>
-
 #include <algorithm>
 #include <mutex>
 
@@ -14,14 +12,6 @@ std::vector<std::size_t> missing_points(const SweepStore& store, const SweepShar
     for (std::size_t i = 0; i < store.outcomes().size(); ++i)
         if (shard.has(i) && !store.outcomes()[i]) missing.push_back(i);
     return missing;
-}
-
-SweepOutcome outcome_at(const SimulatePoint& simulate, const SweepPoint& point) {
-    try {
-        return simulate(point);
-    } catch (const InputError& error) {
-        return {error.what(), {}};
-    }
 }
 
 std::vector<SweepFailure> run_sweep(const Study& study, const SimulatePoint& simulate,
@@ -39,7 +29,7 @@ std::vector<SweepFailure> run_sweep(const Study& study, const SimulatePoint& sim
         const SweepPoint point = point_of(study, missing[i]);
         SweepOutcome outcome;
         try {
-            outcome = outcome_at(simulate, point);
+            outcome = simulate(point);
         } catch (const std::exception& error) {
             const std::lock_guard lock(mutex);
             failures.push_back({point.number, error.what()});

@@ -7,8 +7,8 @@
 
 namespace moehub {
 
-/// Simulates a point; any thread, several at a time. Throws InputError where its system cannot run
-/// it, which becomes its outcome.
+/// Simulates a point; any thread, several at a time. That its system cannot run it is an outcome;
+/// what is thrown, such as for a file that cannot be read any more, is not, and is not saved.
 using SimulatePoint = std::function<SweepOutcome(const SweepPoint&)>;
 
 struct SweepRunOptions {
@@ -22,7 +22,7 @@ struct SweepRunOptions {
     std::function<void(std::size_t, std::size_t)> progress;
 };
 
-/// Points that failed by a defect; they are not saved.
+/// Points for which something was thrown; they are not saved.
 struct SweepFailure {
     std::size_t point = 0;
     std::string what;
@@ -30,9 +30,6 @@ struct SweepFailure {
 
 /// Numbers of the shard's points that the store does not have, in order.
 std::vector<std::size_t> missing_points(const SweepStore& store, const SweepShard& shard);
-
-/// The outcome, where InputError is one; other exceptions pass.
-SweepOutcome outcome_at(const SimulatePoint& simulate, const SweepPoint& point);
 
 /// Runs what is missing. Throws InputError when something cannot be saved; what was saved stays.
 std::vector<SweepFailure> run_sweep(const Study& study, const SimulatePoint& simulate,

@@ -20,7 +20,7 @@ std::vector<std::string> columns_of(const Study& study) {
     std::vector<std::string> columns{"point"};
     for (const std::string& key : keys_of(study)) columns.push_back(key);
     for (const char* one : {"system", "seed", "refused"}) columns.emplace_back(one);
-    for (const std::string& measure : measures_of(study.kind)) columns.push_back(measure);
+    for (const SweepMeasure& measure : measures_of(study.kind)) columns.push_back(measure.name);
     return columns;
 }
 
@@ -47,8 +47,10 @@ std::string insert_result(const Study& study) {
 void require_same(const std::string& path, const SweepFile& file, const SweepIdentity& wanted) {
     const SweepIdentity& found = file.identity;
     if (found.program != wanted.program)
-        refuse(path, fmt::format("holds results of {}, this is {}, whose may differ",
-                                 printable(found.program), wanted.program));
+        refuse(path,
+               fmt::format("holds results of {}, this is {}, whose may differ: go on with the "
+                           "program that began, or run all anew",
+                           printable(found.program), wanted.program));
     if (found.definition != wanted.definition)
         refuse(path, fmt::format("holds another study's results ({})", printable(file.study.name)));
     if (found.inputs != wanted.inputs)

@@ -23,7 +23,7 @@ struct SweepShard {
 
 /// Whose results a file holds; results of others do not go together with them.
 struct SweepIdentity {
-    std::string program;     ///< name and version
+    std::string program;     ///< name, version, checksum of its sources
     std::string definition;  ///< definition_of(study)
     std::string inputs;      ///< a checksum of all that was loaded: machines, models, routings
     SweepShard shard;

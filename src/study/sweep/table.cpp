@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -83,6 +84,45 @@ SweepMean mean_of(const std::vector<const SweepRow*>& rows) {
     return mean;
 }
 
+/// Means by the value of one axis, the setting of all others, the system.
+class AxisCells {
+  public:
+    AxisCells(const Study& study, const std::vector<SweepMean>& means, std::size_t axis)
+        : means_(means), rows_(study.axes[axis].rows.size()), systems_(study.systems.size()) {
+        for (std::size_t i = axis + 1; i < study.axes.size(); ++i)
+            inner_ *= study.axes[i].rows.size();
+    }
+    std::size_t settings() const { return means_.size() / systems_ / rows_; }
+    const SweepMean& at(std::size_t row, std::size_t other, std::size_t system) const {
+        const std::size_t setting = (other / inner_ * rows_ + row) * inner_ + other % inner_;
+        return means_[setting * systems_ + system];
+    }
+    /// Settings at which all ran that ran anywhere.
+    std::vector<std::size_t> shared() const {
+        std::vector<std::size_t> shared;
+        for (std::size_t other = 0; other < settings(); ++other) shared.push_back(other);
+        for (std::size_t row = 0; row < rows_; ++row) {
+            for (std::size_t system = 0; system < systems_; ++system) {
+                std::vector<std::size_t> ran;
+                for (std::size_t other = 0; other < settings(); ++other)
+                    if (at(row, other, system).runs > 0) ran.push_back(other);
+                if (ran.empty()) continue;
+                std::vector<std::size_t> both;
+                std::set_intersection(shared.begin(), shared.end(), ran.begin(), ran.end(),
+                                      std::back_inserter(both));
+                shared = std::move(both);
+            }
+        }
+        return shared;
+    }
+
+  private:
+    const std::vector<SweepMean>& means_;
+    std::size_t rows_;
+    std::size_t systems_;
+    std::size_t inner_ = 1;
+};
+
 }  // namespace
 
 std::string baseline_of(const Study& study) {
@@ -119,27 +159,28 @@ std::vector<SweepMean> sweep_means(const Study& study, const std::vector<SweepRo
     return means;
 }
 
-std::vector<AxisValue> axis_summary(const Study& study, const std::vector<SweepMean>& means,
-                                    std::size_t axis) {
-    std::size_t inner = study.systems.size();
-    for (std::size_t i = axis + 1; i < study.axes.size(); ++i) inner *= study.axes[i].rows.size();
+AxisSummary axis_summary(const Study& study, const std::vector<SweepMean>& means,
+                         std::size_t axis) {
     const auto& rows = study.axes[axis].rows;
-    std::vector<AxisValue> values;
+    const AxisCells cells(study, means, axis);
+    const std::vector<std::size_t> shared = cells.shared();
+    AxisSummary summary{{}, cells.settings(), shared.size()};
     for (std::size_t row = 0; row < rows.size(); ++row) {
-        std::vector<GeometricMean> speedups(study.systems.size());
-        std::vector<GeometricMean> times(study.systems.size());
-        for (std::size_t i = 0; i < means.size(); ++i) {
-            if (i / inner % rows.size() != row) continue;
-            const std::size_t system = i % study.systems.size();
-            if (means[i].speedup) speedups[system].add(*means[i].speedup);
-            if (means[i].runs > 0) times[system].add(means[i].time_us);
-        }
         AxisValue value{fmt::format("{}", fmt::join(rows[row], " / ")), {}, {}};
-        for (const GeometricMean& mean : speedups) value.speedups.push_back(mean.value());
-        for (const GeometricMean& mean : times) value.times_us.push_back(mean.value());
-        values.push_back(std::move(value));
+        for (std::size_t system = 0; system < study.systems.size(); ++system) {
+            GeometricMean speedup;
+            GeometricMean time;
+            for (const std::size_t other : shared) {
+                const SweepMean& mean = cells.at(row, other, system);
+                if (mean.speedup) speedup.add(*mean.speedup);
+                if (mean.runs > 0) time.add(mean.time_us);
+            }
+            value.speedups.push_back(speedup.value());
+            value.times_us.push_back(time.value());
+        }
+        summary.values.push_back(std::move(value));
     }
-    return values;
+    return summary;
 }
 
 }  // namespace moehub

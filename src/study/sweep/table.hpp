@@ -46,7 +46,14 @@ struct AxisValue {
     std::vector<std::optional<double>> speedups;  ///< by system, geometric mean
     std::vector<std::optional<double>> times_us;  ///< likewise
 };
-std::vector<AxisValue> axis_summary(const Study& study, const std::vector<SweepMean>& means,
-                                    std::size_t axis);
+struct AxisSummary {
+    std::vector<AxisValue> values;
+    std::size_t settings = 0;  ///< combinations of all other axes
+    std::size_t shared = 0;    ///< of them those that the means are over
+};
+/// Means over the same settings, so that they can be compared: those at which every system ran with
+/// every value of the axis. A system that ran nowhere with a value is in no one's way, and has no
+/// mean there.
+AxisSummary axis_summary(const Study& study, const std::vector<SweepMean>& means, std::size_t axis);
 
 }  // namespace moehub
