@@ -29,6 +29,19 @@ def test_the_command_says_the_same(complaint: Any) -> None:
     assert line_of(lambda: moehub.place([])) == complaint("place")
 
 
+def test_keywords_that_cannot_stand_together() -> None:
+    assert line_of(lambda: moehub.compare("ideal", tokens=64, tokens_per_gpu=1024)) == (
+        "--tokens-per-gpu excludes --tokens")
+    assert line_of(lambda: moehub.run(page_pool="1MiB")) == "--page-pool requires --page-rows"
+    assert line_of(lambda: moehub.time_model(attention_system="cais")) == (
+        "--attention-system requires --attention-tp")
+
+
+def test_a_flag_is_true_or_false() -> None:
+    wrong: Any = "no"
+    assert line_of(lambda: moehub.run(verify=wrong)) == "verify: found 'no', allowed: True, False"
+
+
 @pytest.mark.parametrize("array, line", [
     (np.zeros((4, 2), float),
      "routing: found an array of float64, allowed: whole numbers"),
