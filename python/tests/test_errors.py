@@ -82,3 +82,12 @@ def test_a_noun_has_its_settings_already() -> None:
 def test_an_attribute_that_is_not_there() -> None:
     with pytest.raises(AttributeError):
         moehub.machine("dgx-h100").nothing
+
+
+def test_what_is_refused_stays_writable() -> None:
+    chosen, weights = np.array([[3, 3]], np.uint16), np.ones((1, 2), np.float32)
+    line_of(lambda: moehub.routing(chosen, experts=8, weights=weights))
+    assert chosen.flags.writeable and weights.flags.writeable
+    chosen[0, 1] = 4
+    moehub.routing(chosen, experts=8, weights=weights)
+    assert not chosen.flags.writeable and not weights.flags.writeable
