@@ -165,6 +165,10 @@ TEST_F(SweepCli, a_wrong_key_or_value_is_said_before_anything_runs) {
                    "--shard: found \"0/2\", allowed: I/N with I from 1 to N, as in 2/4");
     expect_refused_about("sweep --sweep tokens=64 --training" + database,
                          "unknown key \"training\"");
+    expect_refused_about("sweep --sweep tokens_per_gpu=16,32 --tokens 64" + database,
+                         "--tokens-per-gpu excludes --tokens");
+    expect_refused_about("sweep --sweep page_pool=1MiB,2MiB" + database,
+                         "--page-pool requires --page-rows");
     expect_refused_about("sweep" + database, "sweep: found neither a study nor --sweep");
     EXPECT_FALSE(cli_test::fs::exists(file("none.sqlite")));
 }

@@ -22,7 +22,8 @@ import numpy as _numpy
 import numpy.typing as _npt
 
 from . import _moehub
-from ._moehub import (Gpu, InputError, LayerResult, Layout, Machine, Model, Routing, System)
+from ._moehub import (Gpu, InputError, LayerResult, Layout, Machine, Model, Routing, System,
+                      __version__)
 
 __all__ = [
     "Gpu", "InputError", "LayerResult", "Layout", "Machine", "Model", "Routing", "System",
@@ -121,8 +122,8 @@ def routing(source: str | os.PathLike[str] | _npt.ArrayLike, *,
     and arrays `experts` may say it instead. `tokens`, `layers` and `seed` are of drawn routings,
     `weights` (float, the array's shape; without them 1/top_k) and `name` of arrays.
 
-    An array of uint16 in C order is used where it lies and made read-only; others are copied
-    once. Ids are checked: 0 to experts - 1, none twice for a token.
+    An array of uint16 in C order is used where it lies and made read-only, and so are weights of
+    float32; others are copied once. Ids are checked: 0 to experts - 1, none twice for a token.
     """
     shape = _shape(model)
     drawn = isinstance(source, str) and not (source.endswith(".npy") or "/" in source)

@@ -5,6 +5,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+__version__: str
+
+
 class InputError(ValueError):
     """Bad input: one line that says what was found and what is allowed."""
 

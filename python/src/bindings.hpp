@@ -55,7 +55,8 @@ py::array_t<Value> to_array(std::vector<Value> values) {
 }
 
 /// Sets the options' targets from keywords: `page_rows` is --page-rows, None is not typed. Throws
-/// InputError for a keyword that no option has.
+/// InputError for a keyword that no option has, a flag that is neither True nor False, and keywords
+/// that cannot stand together.
 void fill(const std::vector<Option>& options, const py::dict& keywords);
 
 /// What a call has of Python's objects; texts stay in the keywords, as names.

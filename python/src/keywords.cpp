@@ -13,14 +13,6 @@
 namespace moehub::python {
 namespace {
 
-/// "page_rows" of "--page-rows", "output" of "-o,--output".
-std::string keyword_of(const Option& option) {
-    std::string name = option.names.substr(option.names.rfind(',') + 1);
-    name.erase(0, std::min(name.find_first_not_of('-'), name.size()));
-    std::replace(name.begin(), name.end(), '-', '_');
-    return name;
-}
-
 std::vector<std::string> texts_of(const py::handle& value) {
     if (py::isinstance<py::str>(value) || !py::isinstance<py::iterable>(value))
         return {py::str(value)};
@@ -36,9 +28,17 @@ std::string text_of(const py::handle& value) {
     return text;
 }
 
+bool flag_of(const Option& option, const py::handle& value) {
+    if (py::isinstance<py::bool_>(value)) return value.cast<bool>();
+    const std::string type = py::str(py::type::handle_of(value).attr("__name__"));
+    if (type == "bool_" || type == "bool") return value.attr("__bool__")().cast<bool>();  // NumPy's
+    throw InputError(fmt::format("{}: found {}, allowed: True, False", key_of(option),
+                                 std::string(py::repr(value))));
+}
+
 void set(const Option& option, const py::handle& value) {
     if (auto* const* flag = std::get_if<bool*>(&option.target))
-        **flag = value.cast<bool>();
+        **flag = flag_of(option, value);
     else if (auto* const* list = std::get_if<std::vector<std::string>*>(&option.target))
         **list = texts_of(value);
     else if (auto* const* maybe = std::get_if<std::optional<std::string>*>(&option.target))
@@ -77,20 +77,22 @@ void take_systems(py::dict& keywords, GivenObjects& given) {
 }  // namespace
 
 void fill(const std::vector<Option>& options, const py::dict& keywords) {
+    std::vector<std::string> given;
     for (const auto& [key, value] : keywords) {
         if (value.is_none()) continue;
         const std::string name = py::str(key);
-        const auto option = std::find_if(options.begin(), options.end(), [&](const Option& one) {
-            return keyword_of(one) == name;
-        });
+        const auto option = std::find_if(options.begin(), options.end(),
+                                         [&](const Option& one) { return key_of(one) == name; });
         if (option == options.end()) {
             std::vector<std::string> known;
-            for (const Option& one : options) known.push_back(keyword_of(one));
+            for (const Option& one : options) known.push_back(key_of(one));
             throw InputError(fmt::format("unknown keyword {}{}", moehub::quoted(name),
                                          did_you_mean(name, known)));
         }
         set(*option, value);
+        given.push_back(name);
     }
+    check_rules(options, given);
 }
 
 void take_objects(py::dict& keywords, GivenObjects& given) {

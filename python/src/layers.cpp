@@ -103,7 +103,8 @@ SimulatedLayer simulate(const py::dict& keywords, bool timeline) {
     read(keywords, request);
     const py::gil_scoped_release unlocked;
     if (wants_tp(request.layer)) {
-        const TpCase layer = load_tp(request.layer, false, request.given.nouns);
+        TpCase layer = load_tp(request.layer, false, request.given.nouns);
+        layer.options.timeline.record = timeline;
         const SystemSpec system = systems_of(request, names_of(request, layer)).front();
         return {system, simulate_tp(layer.input(), system, layer.options), layer.machine.gpus()};
     }

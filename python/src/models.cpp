@@ -3,8 +3,6 @@
 #include "report/document.hpp"
 #include "request/model_arguments.hpp"
 
-#include <moehub/error.hpp>
-
 namespace moehub::python {
 namespace {
 
@@ -15,7 +13,7 @@ std::vector<Option> options_of(ModelArguments& arguments) {
         {"--sequence", &arguments.sequence, "", ""},
         {"--threads", &arguments.threads, "", ""},
         {"--attention-tp", &arguments.attention_gpus, "", ""},
-        {"--attention-system", &arguments.attention_system, "", ""},
+        {"--attention-system", &arguments.attention_system, "", "", {.needs = "--attention-tp"}},
         {"--training", &arguments.training, "", ""},
         {"--graphs", &arguments.graphs, "", ""},
         {"--overlap-gradients", &arguments.overlap_gradients, "", ""},
@@ -46,8 +44,6 @@ py::object time_model(py::dict keywords) {
     take_objects(keywords, given);
     ModelArguments arguments;
     fill(options_of(arguments), keywords);
-    if (arguments.attention_system && !arguments.attention_gpus)
-        throw InputError("--attention-system: found without --attention-tp, allowed: with it");
     Json json;
     {
         const py::gil_scoped_release unlocked;

@@ -1,9 +1,12 @@
 // Python's module moehub._moehub; python/moehub/__init__.py is what users see of it.
 #include "bindings.hpp"
 
+#include <moehub/version.hpp>
+
 PYBIND11_MODULE(_moehub, module) {
     using namespace moehub::python;
     module.doc() = "What moehub's Python package calls; use that.";
+    module.attr("__version__") = std::string(moehub::version());
     bind_errors(module);
     bind_nouns(module);
     bind_routing(module);

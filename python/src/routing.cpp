@@ -71,31 +71,40 @@ Routing sized(const py::array& array, int experts) {
     return routing;
 }
 
-SharedArray<float> weights_of(const py::object& weights, const Ids& chosen, int top_k) {
-    if (weights.is_none())
-        return std::vector<float>(static_cast<std::size_t>(chosen.size()),
-                                  1.0f / static_cast<float>(top_k));
-    const auto array = Weights::ensure(weights);
+Weights weights_of(const py::object& weights, const Ids& chosen) {
+    auto array = Weights::ensure(weights);
     if (!array) throw InputError("routing: weights: found no numbers, allowed: an array of them");
     if (shape_of(array) != shape_of(chosen))
         throw InputError(fmt::format("routing: weights: found shape {}, allowed: {}, as chosen",
                                      shape_of(array), shape_of(chosen)));
-    lock(array);
-    return {std::span(array.data(), static_cast<std::size_t>(array.size())), keeper_of(array)};
+    return array;
+}
+
+template <class Array>
+auto shared(const Array& array) {
+    using Value = typename Array::value_type;
+    return SharedArray<Value>{std::span(array.data(), static_cast<std::size_t>(array.size())),
+                              keeper_of(array)};
 }
 
 NamedRouting from_array(const py::array& array, int experts, const py::object& weights,
                         const std::string& name) {
     Routing routing = sized(array, experts);
     const Ids chosen = ids_of(array, experts);
-    lock(chosen);
-    routing.chosen = {std::span(chosen.data(), static_cast<std::size_t>(chosen.size())),
-                      keeper_of(chosen)};
-    routing.weights = weights_of(weights, chosen, routing.top_k);
+    routing.chosen = shared(chosen);
+    Weights weighted;
+    if (weights.is_none())
+        routing.weights = std::vector<float>(static_cast<std::size_t>(chosen.size()),
+                                             1.0f / static_cast<float>(routing.top_k));
+    else
+        routing.weights = shared(weighted = weights_of(weights, chosen));
     {
         const py::gil_scoped_release unlocked;
         check(routing);
     }
+    // Not before: what is refused stays its caller's to write to.
+    lock(chosen);
+    lock(weighted);
     return {std::move(routing), name, {}};
 }
 

@@ -29,6 +29,19 @@ def test_the_command_says_the_same(complaint: Any) -> None:
     assert line_of(lambda: moehub.place([])) == complaint("place")
 
 
+def test_keywords_that_cannot_stand_together() -> None:
+    assert line_of(lambda: moehub.compare("ideal", tokens=64, tokens_per_gpu=1024)) == (
+        "--tokens-per-gpu excludes --tokens")
+    assert line_of(lambda: moehub.run(page_pool="1MiB")) == "--page-pool requires --page-rows"
+    assert line_of(lambda: moehub.time_model(attention_system="cais")) == (
+        "--attention-system requires --attention-tp")
+
+
+def test_a_flag_is_true_or_false() -> None:
+    wrong: Any = "no"
+    assert line_of(lambda: moehub.run(verify=wrong)) == "verify: found 'no', allowed: True, False"
+
+
 @pytest.mark.parametrize("array, line", [
     (np.zeros((4, 2), float),
      "routing: found an array of float64, allowed: whole numbers"),
@@ -69,3 +82,12 @@ def test_a_noun_has_its_settings_already() -> None:
 def test_an_attribute_that_is_not_there() -> None:
     with pytest.raises(AttributeError):
         moehub.machine("dgx-h100").nothing
+
+
+def test_what_is_refused_stays_writable() -> None:
+    chosen, weights = np.array([[3, 3]], np.uint16), np.ones((1, 2), np.float32)
+    line_of(lambda: moehub.routing(chosen, experts=8, weights=weights))
+    assert chosen.flags.writeable and weights.flags.writeable
+    chosen[0, 1] = 4
+    moehub.routing(chosen, experts=8, weights=weights)
+    assert not chosen.flags.writeable and not weights.flags.writeable

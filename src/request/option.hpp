@@ -30,4 +30,13 @@ struct Option {
     std::string* command_line = nullptr;   ///< gets all that was typed, fit for a shell
 };
 
+/// What it is called as a key of a study and in Python: "page_rows" of "--page-rows", "output" of
+/// "-o,--output".
+std::string key_of(const Option& option);
+
+/// For what is not typed on a command line, whose parser sees to it: throws InputError when one of
+/// the `given` keys lacks one that it needs, or stands with one that excludes it. A flag that is
+/// off is not given.
+void check_rules(const std::vector<Option>& options, const std::vector<std::string>& given);
+
 }  // namespace moehub

@@ -100,12 +100,6 @@ struct Setter {
 
 }  // namespace
 
-std::string key_of(const Option& option) {
-    std::string key = option.names.substr(option.names.find("--") + 2);
-    std::replace(key.begin(), key.end(), '-', '_');
-    return key;
-}
-
 std::vector<Option> point_options(StudyKind kind, ModelArguments& arguments) {
     std::vector<Option> options;
     add_layer_options(options, arguments.layer);
@@ -173,7 +167,12 @@ ModelArguments arguments_of(const Study& study, const SweepPoint& point) {
         for (const StudySetting& setting : study.fixed) take(setting.key, setting.value);
         for (std::size_t i = 0; i < keys.size(); ++i) take(keys[i], point.values[i]);
     };
-    each([&](const std::string& key, const std::string& value) { setter.set(key, value); });
+    std::vector<std::string> given;
+    each([&](const std::string& key, const std::string& value) {
+        setter.set(key, value);
+        given.push_back(key);
+    });
+    check_rules(setter.options, given);
     each([&](const std::string& key, const std::string& value) {
         for (const std::string_view part : {"spread", "transition"})
             if (key == fmt::format("routing.{}", part))

@@ -10,8 +10,6 @@ namespace moehub {
 std::vector<Option> point_options(StudyKind kind, ModelArguments& arguments);
 /// Of all kinds.
 std::vector<Option> point_options(ModelArguments& arguments);
-/// "--replica-policy" as "replica_policy".
-std::string key_of(const Option& option);
 
 /// What was typed, as settings of a study; of any kind, check_keys() says what goes with it.
 std::vector<StudySetting> typed_settings(const ModelArguments& typed);
@@ -20,7 +18,7 @@ std::vector<StudySetting> typed_settings(const ModelArguments& typed);
 void check_keys(const Study& study);
 
 /// Throws InputError when a value cannot stand there at all (a flag that is neither true nor
-/// false); everything else is found by loading.
+/// false), or keys cannot stand together; everything else is found by loading.
 ModelArguments arguments_of(const Study& study, const SweepPoint& point);
 
 }  // namespace moehub
