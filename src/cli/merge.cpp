@@ -5,6 +5,8 @@
 #include "report/document.hpp"
 #include "report/sweep_report.hpp"
 
+#include <moehub/error.hpp>
+
 #include <memory>
 
 #include <fmt/format.h>
@@ -27,22 +29,24 @@ void execute(const Request& request) {
     const bool csv_only = request.csv == "-";
     if (!request.csv.empty())
         put(sweep_csv(merged.study, merged.outcomes), csv_only ? "" : request.csv);
-    if (request.json)
-        return put(
-            document_text("merge", sweep_json(merged.study, merged.outcomes, request.target)), "");
-    if (csv_only) return;
     const std::size_t points = merged.outcomes.size();
-    const std::string missing =
-        merged.missing == 0
-            ? "complete"
-            : fmt::format("{} missing; merge all parts, or run the study with -o {} to go on",
-                          merged.missing, request.target);
-    const TextStyle style = style_for("");
-    put(fitted(head_text(merged.study) + "\n" + sweep_text(merged.study, merged.outcomes, style) +
-                   fmt::format("Results: {}: {} of {} points, {}\n", request.target,
-                               points - merged.missing, points, missing),
-               style.width),
-        "");
+    if (request.json) {
+        put(document_text("merge", sweep_json(merged.study, merged.outcomes, request.target)), "");
+    } else if (!csv_only) {
+        const TextStyle style = style_for("");
+        put(fitted(head_text(merged.study) + "\n" +
+                       sweep_text(merged.study, merged.outcomes, style) +
+                       fmt::format("Results: {}: {} of {} points\n", request.target,
+                                   points - merged.missing, points),
+                   style.width),
+            "");
+    }
+    // For scripts: what was merged is written, but it is not the whole study.
+    if (merged.missing > 0)
+        throw InputError(
+            fmt::format("{}: {} of {} points are missing; merge all parts, or run the study with "
+                        "-o {} to go on",
+                        request.target, merged.missing, points, request.target));
 }
 
 }  // namespace

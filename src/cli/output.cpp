@@ -117,9 +117,9 @@ void put(std::string_view text, const std::string& path) {
     const auto status = fs::status(target, ignored);
     if (fs::is_directory(status)) fail(path, EISDIR);
     if (fs::exists(status) && !fs::is_regular_file(status)) {
-        FileInWork file(path);
+        // No file in work: whoever reads a pipe may never come, and Ctrl-C must end that wait.
         if (const int error = write_file(text, target); error != 0) fail(path, error);
-        return file.is_written();
+        return;
     }
     replace_file(text, target, path);
 }
