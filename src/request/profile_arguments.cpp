@@ -76,7 +76,6 @@ void check_output_apart(std::string_view option, const std::string& output,
         throw InputError(fmt::format("{}: found {}, {}, allowed: {}", option,
                                      moehub::quoted(output), what, allowed));
     };
-    if (output == "-") refuse("but the report goes to standard output", "a file");
     for (const std::string& profile : profiles) {
         const std::string path = parse_profile_source(profile).path;
         std::error_code absent;

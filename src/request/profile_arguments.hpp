@@ -29,8 +29,8 @@ void add_profile_options(std::vector<Option>& options, ProfileArguments& argumen
 /// True when both paths lead to one file, there or not yet.
 bool same_file(const std::string& a, const std::string& b);
 
-/// Throws InputError, with the option's name, when a command's output would be "-" or replace one
-/// of the profiles (FILE[:from-to][@weight]), or a file in the folder of one.
+/// Throws InputError, with the option's name, when a command's output would replace one of the
+/// profiles (FILE[:from-to][@weight]), or a file in the folder of one.
 void check_output_apart(std::string_view option, const std::string& output,
                         const std::vector<std::string>& profiles);
 
