@@ -2,6 +2,7 @@
 
 #include "base/utf8.hpp"
 #include "cli/output.hpp"
+#include "report/page_parts.hpp"
 #include "request/profile_arguments.hpp"
 
 #include <moehub/error.hpp>
@@ -12,6 +13,10 @@ namespace moehub {
 
 void require_writable(const HtmlOutput& html, const std::string& output) {
     if (!html.asked()) return;
+    if (chart_library().empty())
+        throw InputError(
+            "--html: this build has no charts, allowed: a build that was configured with npm, or "
+            "with -DMOEHUB_ECHARTS=/path/echarts.min.js");
     if (html.path->empty() || *html.path == "-")
         throw InputError(fmt::format("--html: found \"{}\", allowed: a file", *html.path));
     if (!output.empty() && same_file(output, *html.path))
