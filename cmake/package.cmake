@@ -42,7 +42,7 @@ if(TARGET _moehub)
     "python3 (>= 3.${Python3_VERSION_MINOR}), python3 (<< 3.${next}), python3-numpy")
 endif()
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS
-  "cmake, g++, pkg-config, libfmt-dev, libyaml-cpp-dev, coinor-libcbc-dev, zlib1g-dev, libmetis-dev")
+  "cmake, g++, pkg-config, libfmt-dev, libyaml-cpp-dev, coinor-libcbc-dev, zlib1g-dev, libmetis-dev, libsqlite3-dev")
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
   OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 include(CPack)
