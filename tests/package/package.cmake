@@ -22,6 +22,9 @@ endif()
 must(dpkg-deb --field ${deb} Package Version Architecture Depends)
 expect("name and version" "Package: moehub\nVersion: ${VERSION}\n")
 expect("libraries" "Depends: .*libc6 .*libfmt9")
+if(printed MATCHES "openmpi")
+  message(FATAL_ERROR "libraries: found\n${printed}\nallowed: none of MPI, which is suggested")
+endif()
 must(dpkg-deb --contents ${deb})
 foreach(path /usr/bin/moehub /usr/lib/[^/]*/libmoehub.a /usr/lib/[^/]*/cmake/moehub/moehubConfig.cmake
     /usr/lib/[^/]*/moehub/libmoehub_mpi.so
