@@ -2,20 +2,23 @@
 # Generates page_parts.cpp, which defines the functions of src/report/page_parts.hpp.
 #
 # ECharts comes from npm at configure time, in the one version that is named here, and is kept beside
-# the presets' build folders, so that further ones do not fetch it again.
+# the presets' build folders, so that further ones do not fetch it again. Where it cannot be had, or
+# another's project uses the library alone, the build is without charts, and --html says so.
 set(MOEHUB_ECHARTS "" CACHE FILEPATH "echarts.min.js to embed; empty: version 6.1.0 from npm")
 set(MOEHUB_ECHARTS_VERSION 6.1.0)
 set(MOEHUB_ECHARTS_SHA256 b66b25aeb4df84e33199dc21694014d336d222cbd9deb0e5a7c14bd6aa0d0fd0)
 
-# Puts dist/echarts.min.js of the package at `file`.
+# Puts dist/echarts.min.js of the package at `file`, whole or not at all: another build folder may be
+# configured meanwhile.
 function(moehub_fetch_echarts file)
   find_program(MOEHUB_NPM npm)
   if(NOT MOEHUB_NPM)
-    message(FATAL_ERROR "moehub: npm is missing, which fetches ECharts for report pages: install npm, "
-      "or name the file by -DMOEHUB_ECHARTS=/path/echarts.min.js")
+    message(STATUS "moehub: no npm, which fetches ECharts")
+    return()
   endif()
   cmake_path(GET file PARENT_PATH folder)
-  set(work ${folder}/fetched-${PROJECT_NAME})
+  string(RANDOM LENGTH 12 unique)
+  set(work ${folder}/fetching-${unique})
   file(REMOVE_RECURSE ${work})
   file(MAKE_DIRECTORY ${work})
   message(STATUS "Fetching ECharts ${MOEHUB_ECHARTS_VERSION} by npm")
@@ -23,7 +26,9 @@ function(moehub_fetch_echarts file)
     WORKING_DIRECTORY ${work} RESULT_VARIABLE failed OUTPUT_QUIET ERROR_VARIABLE why)
   if(failed)
     string(REGEX REPLACE "[ \n]+" " " why "${why}")
-    message(FATAL_ERROR "moehub: npm could not fetch echarts@${MOEHUB_ECHARTS_VERSION}: ${why}")
+    message(STATUS "moehub: npm could not fetch echarts@${MOEHUB_ECHARTS_VERSION}: ${why}")
+    file(REMOVE_RECURSE ${work})
+    return()
   endif()
   file(ARCHIVE_EXTRACT INPUT ${work}/echarts-${MOEHUB_ECHARTS_VERSION}.tgz DESTINATION ${work})
   file(RENAME ${work}/package/dist/echarts.min.js ${file})
@@ -33,15 +38,17 @@ endfunction()
 set(MOEHUB_ECHARTS_JS ${MOEHUB_ECHARTS})
 if(NOT MOEHUB_ECHARTS_JS)
   set(MOEHUB_ECHARTS_JS ${PROJECT_SOURCE_DIR}/build/npm/echarts-${MOEHUB_ECHARTS_VERSION}.min.js)
-  if(NOT PROJECT_IS_TOP_LEVEL AND NOT EXISTS ${MOEHUB_ECHARTS_JS})
-    # In another's project the sources are left alone.
-    set(MOEHUB_ECHARTS_JS ${PROJECT_BINARY_DIR}/npm/echarts-${MOEHUB_ECHARTS_VERSION}.min.js)
-  endif()
-  if(NOT EXISTS ${MOEHUB_ECHARTS_JS})
+  if(PROJECT_IS_TOP_LEVEL AND NOT EXISTS ${MOEHUB_ECHARTS_JS})
     moehub_fetch_echarts(${MOEHUB_ECHARTS_JS})
   endif()
-  file(SHA256 ${MOEHUB_ECHARTS_JS} found)
-  if(NOT found STREQUAL MOEHUB_ECHARTS_SHA256)
+  if(EXISTS ${MOEHUB_ECHARTS_JS})
+    file(SHA256 ${MOEHUB_ECHARTS_JS} found)
+  else()
+    set(MOEHUB_ECHARTS_JS "")
+    message(STATUS "moehub: --html is left out of this build: for its charts install npm, or name "
+      "the file by -DMOEHUB_ECHARTS=/path/echarts.min.js")
+  endif()
+  if(MOEHUB_ECHARTS_JS AND NOT found STREQUAL MOEHUB_ECHARTS_SHA256)
     message(FATAL_ERROR "moehub: ${MOEHUB_ECHARTS_JS} is not echarts ${MOEHUB_ECHARTS_VERSION}: found "
       "SHA-256 ${found}, allowed: ${MOEHUB_ECHARTS_SHA256}; remove it to fetch it again")
   endif()

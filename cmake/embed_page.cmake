@@ -15,16 +15,20 @@ list(SORT styles)
 text_of("${scripts}" script)
 text_of("${styles}" style)
 
-# A third of its size, which the page's script unpacks.
-execute_process(COMMAND gzip -9nc ${ECHARTS} COMMAND base64 -w0 OUTPUT_VARIABLE packed
-  COMMAND_ERROR_IS_FATAL ANY)
-# Its licence's header stays readable.
-file(READ ${ECHARTS} head LIMIT 4000)
-if(NOT head MATCHES "/\\*(.*Licensed to the Apache Software Foundation.*under the License\\.)")
-  message(FATAL_ERROR "${ECHARTS}: no licence found at its beginning, allowed: ECharts as published")
+set(packed "")
+set(licence "")
+if(ECHARTS)
+  # A third of its size, which the page's script unpacks.
+  execute_process(COMMAND gzip -9nc ${ECHARTS} COMMAND base64 -w0 OUTPUT_VARIABLE packed
+    COMMAND_ERROR_IS_FATAL ANY)
+  # Its licence's header stays readable.
+  file(READ ${ECHARTS} head LIMIT 4000)
+  if(NOT head MATCHES "/\\*(.*Licensed to the Apache Software Foundation.*under the License\\.)")
+    message(FATAL_ERROR "${ECHARTS}: no licence found at its beginning, allowed: ECharts as published")
+  endif()
+  string(REGEX REPLACE "\n\\*+ ?" "\n" licence "${CMAKE_MATCH_1}")
+  string(STRIP "${licence}" licence)
 endif()
-string(REGEX REPLACE "\n\\*+ ?" "\n" licence "${CMAKE_MATCH_1}")
-string(STRIP "${licence}" licence)
 
 file(WRITE ${OUT} "#include \"report/page_parts.hpp\"
 

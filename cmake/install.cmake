@@ -1,11 +1,5 @@
 # cmake --install: the library with its headers, the program with its manual page and completions, and
 # what find_package(moehub) reads.
-include(GNUInstallDirs)
-if(CMAKE_INSTALL_LIBDIR STREQUAL lib AND CMAKE_LIBRARY_ARCHITECTURE AND EXISTS /etc/debian_version)
-  # Debian's place for libraries. CMake itself takes it under /usr alone, and packages are made in
-  # builds that were configured for another prefix.
-  set(CMAKE_INSTALL_LIBDIR lib/${CMAKE_LIBRARY_ARCHITECTURE})
-endif()
 include(CMakePackageConfigHelpers)
 set(MOEHUB_CONFIG_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/moehub)
 install(TARGETS moehub_core EXPORT moehubTargets ARCHIVE)

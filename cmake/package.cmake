@@ -41,8 +41,10 @@ if(TARGET _moehub)
   set(CPACK_DEBIAN_PACKAGE_RECOMMENDS
     "python3 (>= 3.${Python3_VERSION_MINOR}), python3 (<< 3.${next}), python3-numpy")
 endif()
+# The MPI module is loaded where mpirun starts the program, which brings Open MPI's library.
+set(CPACK_PROJECT_CONFIG_FILE ${PROJECT_SOURCE_DIR}/packaging/without_mpi.cmake)
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS
-  "cmake, g++, pkg-config, libfmt-dev, libyaml-cpp-dev, coinor-libcbc-dev, zlib1g-dev, libmetis-dev")
+  "openmpi-bin, cmake, g++, pkg-config, libfmt-dev, libyaml-cpp-dev, coinor-libcbc-dev, zlib1g-dev, libmetis-dev, libsqlite3-dev")
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
   OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 include(CPack)

@@ -90,7 +90,7 @@ TEST(Fitted, TakesTheRestOfASentenceAlong) {
 class WidthCli : public Cli {
   protected:
     void expect_fits(const std::string& arguments) const {
-        for (const std::size_t width : {60, 80, 200}) {
+        for (const std::size_t width : {60U, 80U, 200U}) {
             const auto outcome = shell("COLUMNS=" + std::to_string(width) + " moehub " + arguments);
             EXPECT_EQ(outcome.code, 0) << arguments << outcome.err;
             expect_width(outcome.out, width, arguments);

@@ -14,6 +14,7 @@ the command's line. Simulations run without the interpreter's lock: threads work
 """
 from __future__ import annotations
 
+import copyreg
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any, Union
@@ -90,6 +91,17 @@ def gpu(name: str | os.PathLike[str], *, set: Iterable[str] = (), **changes: Any
 def system(name: str | os.PathLike[str], *, set: Iterable[str] = (), **changes: Any) -> System:
     """A system by preset or TOML file; values are changed as machine() does."""
     return _moehub.load_system(os.fspath(name), _settings(set, changes))
+
+
+def _load(kind: str, *said: Any) -> Any:
+    return getattr(_moehub, f"load_{kind}")(*said)
+
+
+# Copies, and what other processes get, are loaded again from the same source.
+copyreg.pickle(Machine, lambda one: (_load, ("machine", one.source, one.settings, one.gpus)))
+copyreg.pickle(Model, lambda one: (_load, ("model", one.source, one.settings)))
+copyreg.pickle(Gpu, lambda one: (_load, ("gpu", one.source, one.settings)))
+copyreg.pickle(System, lambda one: (_load, ("system", one.source, one.settings)))
 
 
 def _shape(model: ModelLike | None) -> Model | None:

@@ -1,6 +1,8 @@
 """Is everything documented and typed, and does the example run?"""
+import copy
 import inspect
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -64,3 +66,12 @@ def test_nouns_are_readable() -> None:
     assert "dgx-h800" in moehub.presets("machines")
     assert {"moe-hub", "deepep"} <= {one["name"] for one in moehub.systems()}
     assert {"cais"} <= {one["name"] for one in moehub.systems("tp")}
+
+
+def test_nouns_are_copied_and_pickled() -> None:
+    for noun in (moehub.machine("dgx-h800", gpus=4, set=["link.latency=250 ns"]),
+                 moehub.model("mixtral-8x7b", top_k=1), moehub.gpu("h200-sxm"),
+                 moehub.system("moe-hub")):
+        for other in (copy.copy(noun), pickle.loads(pickle.dumps(noun))):
+            assert other is not noun and other.settings == noun.settings
+            assert other.to_toml() == noun.to_toml()

@@ -55,8 +55,7 @@ void sweep(const Request& request) {
 void execute(const Request& request) {
     if (!request.sweep.sweep.empty()) return sweep(request);
     const LayerArguments& arguments = request.layer;
-    require_writable({output_file("-o", arguments.output),
-                      {"--html", arguments.html.path},
+    require_writable({output_file("-o", arguments.output), html_file(arguments.html),
                       output_file("--trace", arguments.trace.file)});
     CompareOptions options;
     options.baseline = arguments.baseline;

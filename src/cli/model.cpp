@@ -24,7 +24,7 @@ void run(ModelCase& model, const std::vector<SystemSpec>& systems) {
 
 void execute(const ModelArguments& request) {
     const LayerArguments& arguments = request.layer;
-    require_writable({output_file("-o", arguments.output), {"--html", arguments.html.path}});
+    require_writable({output_file("-o", arguments.output), html_file(arguments.html)});
     if (request.serving.asked()) return serve_model_command(request);
     require_no_serving(request.serving);
     if (is_dense(arguments)) return dense_model_command(request);

@@ -36,7 +36,7 @@ void write(const PlaceArguments& arguments, const PlaceTask& task, const Placed&
 void execute(const PlaceArguments& arguments) {
     // From the start: who stops a search that has not begun gets what it begins with.
     const Interrupt interrupt;
-    require_writable({output_file("-o", arguments.output), {"--html", arguments.html.path}});
+    require_writable({output_file("-o", arguments.output), html_file(arguments.html)});
     PlaceTask task = load_place(arguments);
     Placed placed = search(interrupt, task, arguments.pareto);
     write(arguments, task, placed);  // before what takes long or can fail

@@ -66,7 +66,7 @@ void execute(const PlanArguments& arguments) {
         return rank_runs_command(
             {*arguments.rank, arguments.json, arguments.output, arguments.html});
     }
-    require_writable({output_file("-o", arguments.output), {"--html", arguments.html.path}});
+    require_writable({output_file("-o", arguments.output), html_file(arguments.html)});
     const PlanCase what = load_plan(arguments);
     if (arguments.explain) return explain(arguments, what);
     const PlanOptions options = search_options(arguments, what);

@@ -13,7 +13,7 @@
 namespace moehub {
 
 void rank_runs_command(const RankRequest& request) {
-    require_writable({output_file("-o", request.output), {"--html", request.html.path}});
+    require_writable({output_file("-o", request.output), html_file(request.html)});
     RunRanking ranking;
     {
         Progress progress("timing runs");

@@ -31,7 +31,7 @@ struct Request {
 /// Before long work: what is written at its end.
 void check_outputs(const Request& request) {
     const std::vector<OutputFile> files{
-        output_file("-o", request.output), {"--svg", request.svg}, {"--html", request.html.path}};
+        output_file("-o", request.output), {"--svg", request.svg}, html_file(request.html)};
     for (const OutputFile& file : files)
         if (file.path) check_output_apart(file.option, *file.path, request.profiles.files);
     require_writable(files);

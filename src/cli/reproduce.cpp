@@ -129,7 +129,7 @@ void execute(const Request& request) {
     require_writable(
         {output_file("-o", request.output),
          request.page ? OutputFile{"--page", *request.page} : output_file("--page", page),
-         {"--html", request.html.path}});
+         html_file(request.html)});
     const Reproduction all = run(request, paper);
     const TextStyle style = style_for(request.output);
     if (!page.empty()) put(reproduction_page(all), page);

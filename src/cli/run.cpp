@@ -22,8 +22,7 @@ struct Request {
 
 void execute(const Request& request) {
     const LayerArguments& arguments = request.layer;
-    require_writable({output_file("-o", arguments.output),
-                      {"--html", arguments.html.path},
+    require_writable({output_file("-o", arguments.output), html_file(arguments.html),
                       output_file("--trace", arguments.trace.file)});
     if (wants_tp(arguments)) return run_tp_command(arguments, request.system);
     const std::string system = request.system.value_or("moe-hub");

@@ -196,7 +196,7 @@ void check_outputs(const SweepArguments& arguments, const std::string& database)
     if (arguments.study) inputs.push_back(*arguments.study);
     require_writable({{"-o", database},
                       output_file("--csv", arguments.csv == "-" ? "" : arguments.csv),
-                      {"--html", arguments.model.layer.html.path}},
+                      html_file(arguments.model.layer.html)},
                      inputs);
 }
 

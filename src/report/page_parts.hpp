@@ -6,7 +6,7 @@ namespace moehub {
 
 std::string_view page_style();
 std::string_view page_script();    ///< src/report/web: turns charts' descriptions into charts
-std::string_view chart_library();  ///< Apache ECharts, gzipped, in Base64
+std::string_view chart_library();  ///< Apache ECharts, gzipped, in Base64; empty in a build without
 std::string_view chart_licence();  ///< its licence's notice
 
 }  // namespace moehub

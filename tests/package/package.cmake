@@ -22,8 +22,16 @@ endif()
 must(dpkg-deb --field ${deb} Package Version Architecture Depends)
 expect("name and version" "Package: moehub\nVersion: ${VERSION}\n")
 expect("libraries" "Depends: .*libc6 .*libfmt9")
+if(printed MATCHES "openmpi")
+  message(FATAL_ERROR "libraries: found\n${printed}\nallowed: none of MPI, which is suggested")
+endif()
 must(dpkg-deb --contents ${deb})
 foreach(path /usr/bin/moehub /usr/lib/[^/]*/libmoehub.a /usr/lib/[^/]*/cmake/moehub/moehubConfig.cmake
+    /usr/lib/[^/]*/moehub/libmoehub_mpi.so
+    /usr/lib/python3/dist-packages/moehub/__init__.py
+    /usr/lib/python3/dist-packages/moehub/_moehub[^/]*.so
+    /usr/share/man/man1/moehub.1 /usr/share/bash-completion/completions/moehub
+    /usr/share/zsh/vendor-completions/_moehub /usr/share/fish/vendor_completions.d/moehub.fish
     /usr/include/moehub/layer.hpp /usr/share/doc/moehub/copyright /usr/share/doc/moehub/changelog.gz)
   expect("files" "\\.${path}\n")
 endforeach()
@@ -36,3 +44,9 @@ must(${WORK}/root/usr/bin/moehub --version)
 expect("the program" "^moehub ${VERSION}\n$")
 must(${WORK}/root/usr/bin/moehub compare --systems ideal,moe-hub --tokens 256)
 expect("a comparison" "moe-hub ")
+find_program(mpirun mpirun REQUIRED)
+must(${CMAKE_COMMAND} -E env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  ${mpirun} --oversubscribe -n 2 ${WORK}/root/usr/bin/moehub sweep --sweep tokens=64,128
+  --systems ideal -o ${WORK}/swept.sqlite --csv ${WORK}/swept.csv)
+file(STRINGS ${WORK}/swept.csv printed)
+expect("a sweep under MPI" "64,ideal,.*128,ideal,")
