@@ -2,12 +2,11 @@
 
     PYTHONPATH=build/release/python python3 bench/python_overhead.py build/release/bench/moehub_layer_call
 
-The same tiny layer, one token for each of two GPUs under `ideal`, is simulated by the C++ library
-(the program named, bench/layer_call.cpp: load once, simulate often) and by moehub.simulate() and
-moehub.run() with objects and with names. Each is timed in rounds that take turns; what is printed
-is the median of the rounds, in µs of processor time a call: other programs do not count. As even
-that layer takes milliseconds, of which the difference is a small one, Python's part is also timed
-alone: a call that is refused after all has been read, and the making of a dict.
+The same tiny layer, one token for each of two GPUs under `ideal`, is simulated from C++ (the program
+named, bench/layer_call.cpp: load once, call often) and from Python: moehub.simulate() beside
+simulate_layer, moehub.run(), which compares one system and makes its dict, beside compare_systems.
+Each is timed in rounds that take turns; what is printed is the median of the rounds, in µs of
+processor time a call: other programs do not count.
 """
 import statistics
 import subprocess
@@ -17,8 +16,9 @@ from typing import Callable
 
 import moehub
 
-CALLS = 100
+CALLS = 400
 ROUNDS = 9
+TINY = ["hidden=128", "expert_ffn=128", "experts=2", "top_k=1"]
 
 
 def per_call(call: Callable[[], object]) -> float:
@@ -30,7 +30,7 @@ def per_call(call: Callable[[], object]) -> float:
 
 def main(library: str) -> None:
     machine = moehub.machine("dgx-h800", gpus=2)
-    model = moehub.model("mixtral-8x7b")
+    model = moehub.model("mixtral-8x7b", set=TINY)
     routing = moehub.routing("uniform", model=model, tokens=2)
     system = moehub.system("ideal")
 
@@ -40,32 +40,17 @@ def main(library: str) -> None:
     def run() -> object:
         return moehub.run(system, machine=machine, model=model, routing=routing)
 
-    def by_name() -> object:
-        return moehub.run("ideal", gpus=2, tokens=2)
-
-    times: dict[str, list[float]] = {"C++ simulate_layer": [], "simulate, objects": [],
-                                     "run, objects": [], "run, names": []}
+    bare: list[list[float]] = []
+    called: list[list[float]] = []
     for _ in range(ROUNDS):
         printed = subprocess.run([library, str(CALLS)], capture_output=True, text=True, check=True)
-        times["C++ simulate_layer"].append(float(printed.stdout))
-        times["simulate, objects"].append(per_call(simulate))
-        times["run, objects"].append(per_call(run))
-        times["run, names"].append(per_call(by_name))
-    few = moehub.routing("uniform", model=model, tokens=1)
-
-    def refused() -> None:
-        try:
-            moehub.simulate(system, machine=machine, model=model, routing=few)
-        except moehub.InputError:
-            pass
-
-    result = moehub.simulate(system, machine=machine, model=model, routing=routing)
-    for name, call in (("refused before it is simulated", refused), ("to_dict", result.to_dict)):
-        print(f"{name:30} {min(per_call(call) for _ in range(ROUNDS)):7.1f} µs a call")
-    bare = statistics.median(times["C++ simulate_layer"])
-    for name, rounds in times.items():
-        median = statistics.median(rounds)
-        print(f"{name:20} {median:9.1f} µs a call, {median - bare:+8.1f} beyond the simulation")
+        bare.append([float(number) for number in printed.stdout.split()])
+        called.append([per_call(simulate), per_call(run)])
+    for i, name in enumerate(("simulate", "run")):
+        library_us = statistics.median(one[i] for one in bare)
+        python_us = statistics.median(one[i] for one in called)
+        print(f"{name:10} {python_us:7.1f} µs a call, {library_us:7.1f} from C++: "
+              f"{python_us - library_us:+6.1f}")
 
 
 if __name__ == "__main__":
