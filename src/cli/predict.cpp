@@ -15,7 +15,7 @@
 namespace moehub {
 namespace {
 
-std::string explained(const PredictArguments& request, const Prediction& a) {
+std::string explained(const PredictArguments& request, const KernelPrediction& a) {
     Table table({{"part", Table::Align::left}, {"µs"}, {"", Table::Align::text}});
     for (const PredictedPart& part : parts_of(a.cost))
         table.add(
@@ -34,7 +34,7 @@ std::string explained(const PredictArguments& request, const Prediction& a) {
     return text;
 }
 
-std::string text_of(const PredictArguments& request, const Prediction& a) {
+std::string text_of(const PredictArguments& request, const KernelPrediction& a) {
     std::string text =
         fmt::format("{} µs on {} ({}), bound by {}: {} of the tensor cores' peak, {} of HBM\n",
                     significant(a.cost.seconds * 1e6), request.gpu, request.library,
@@ -43,7 +43,7 @@ std::string text_of(const PredictArguments& request, const Prediction& a) {
 }
 
 void run(const PredictArguments& request) {
-    const Prediction answer = predict(request);
+    const KernelPrediction answer = predict(request);
     put(request.json ? document_text("predict", predict_json(request, answer))
                      : fitted(text_of(request, answer), style_for("").width),
         "");

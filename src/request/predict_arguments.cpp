@@ -79,7 +79,7 @@ KernelCall call_of(const PredictArguments& request) {
 
 }  // namespace
 
-Prediction predict(const PredictArguments& request, const Loaded<Gpu>* given) {
+KernelPrediction predict(const PredictArguments& request, const Loaded<Gpu>* given) {
     const KernelCall call = call_of(request);
     const Gpu gpu = given != nullptr ? given->value : load_gpu(request.gpu, request.settings);
     try {
@@ -107,15 +107,15 @@ std::string_view bound_of(const KernelCost& cost) {
     return bound;
 }
 
-double share_of_peak(const Prediction& a) {
+double share_of_peak(const KernelPrediction& a) {
     return a.cost.flops / a.cost.seconds / a.cost.peak;
 }
 
-double share_of_hbm(const Prediction& a) {
+double share_of_hbm(const KernelPrediction& a) {
     return a.cost.bytes / a.cost.seconds / a.gpu.hbm_bandwidth;
 }
 
-Json predict_json(const PredictArguments& request, const Prediction& a) {
+Json predict_json(const PredictArguments& request, const KernelPrediction& a) {
     Json json{{"kernel", request.kernel}, {"gpu", request.gpu}, {"library", request.library}};
     KernelCall call = a.call;
     for (const CallKey& key : keys_of(call)) json["shape"][std::string(key.name)] = *key.value;

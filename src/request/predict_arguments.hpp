@@ -28,7 +28,7 @@ struct PredictArguments {
     bool json = false;
 };
 
-struct Prediction {
+struct KernelPrediction {
     KernelCall call;
     Gpu gpu;
     KernelCost cost;
@@ -37,7 +37,7 @@ struct Prediction {
 std::vector<Option> predict_options(PredictArguments& arguments);
 
 /// On the card that is given, else named. Throws InputError.
-Prediction predict(const PredictArguments& request, const Loaded<Gpu>* given = nullptr);
+KernelPrediction predict(const PredictArguments& request, const Loaded<Gpu>* given = nullptr);
 
 struct PredictedPart {
     std::string_view name;
@@ -49,9 +49,9 @@ struct PredictedPart {
 std::vector<PredictedPart> parts_of(const KernelCost& cost);
 /// The longest of them.
 std::string_view bound_of(const KernelCost& cost);
-double share_of_peak(const Prediction& a);
-double share_of_hbm(const Prediction& a);
+double share_of_peak(const KernelPrediction& a);
+double share_of_hbm(const KernelPrediction& a);
 
-Json predict_json(const PredictArguments& request, const Prediction& a);
+Json predict_json(const PredictArguments& request, const KernelPrediction& a);
 
 }  // namespace moehub
