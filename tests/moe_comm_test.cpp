@@ -61,6 +61,7 @@ double microseconds(Ps time) {
     return to_seconds(time) * 1e6;
 }
 
+#ifndef MOEHUB_SANITIZED  // long, and in code that shorter tests run
 TEST(MoeComm, published_kernel_times_are_met_on_average) {
     const auto result = validate(MOEHUB_SOURCE_DIR "/validation/published_moe_comm.csv");
     EXPECT_EQ(result.rows.size(), 28u);
@@ -70,6 +71,7 @@ TEST(MoeComm, published_kernel_times_are_met_on_average) {
     EXPECT_EQ(result.summary[1].name, "deepep-ll");
     EXPECT_LT(result.summary[1].mean, 0.12);
 }
+#endif
 
 TEST(MoeComm, low_latency_kernels_keep_to_published_times_at_a_size_that_was_not_fitted) {
     Trial run;
