@@ -165,6 +165,7 @@ TEST(Forwarded, bytes_on_nics_and_nvlink_are_the_closed_form) {
     }
 }
 
+#ifndef MOEHUB_SANITIZED  // long, and in code that shorter tests run
 /// Rows of the published file that begin so, as a file.
 std::string published_rows(const std::vector<std::string>& beginnings) {
     std::ifstream all(MOEHUB_SOURCE_DIR "/validation/published_cluster_comm.csv");
@@ -179,7 +180,6 @@ std::string published_rows(const std::vector<std::string>& beginnings) {
     return path;
 }
 
-#ifndef MOEHUB_SANITIZED  // long, and in code that shorter tests run
 TEST(Forwarded, rows_take_as_long_as_published) {
     const Validation found = validate(published_rows(
         {"deepep,h200-cluster,16,8,4096,7168,256,8,2,1,2,dispatch,774", "deepep-ll,h800-cluster,16",
