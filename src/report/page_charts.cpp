@@ -35,6 +35,7 @@ Json json_of(const ChartAxis& axis) {
     json["title"] = axis.title;
     json["logarithmic"] = axis.logarithmic;
     json["from_zero"] = axis.from_zero;
+    json["labels"] = axis.labels;
     return json;
 }
 

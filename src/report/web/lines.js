@@ -8,16 +8,20 @@ function lineOption(chart, width) {
     scale: !one.from_zero, ...axisStyle(look), splitNumber: width < 500 ? 3 : 5,
     axisLabel: {color: look.quiet, hideOverlap: true, formatter: numberText},
   });
+  const labels = chart.x.labels;
+  const places = {type: "category", data: labels, boundaryGap: true,
+                  axisLabel: {color: look.quiet, hideOverlap: true}};
+  const at = (x) => labels.length > 0 ? labels[x] : numberText(x);
   return {
     ...base(look),
     legend: names.length > 1 ? legend(look, names) : undefined,
     grid: {left: 44, right: 18, top: names.length > 1 ? 38 : 12, bottom: 34, containLabel: true},
-    xAxis: {...axis(chart.x), nameGap: 28},
+    xAxis: {...axis(chart.x), ...(labels.length > 0 ? places : {}), nameGap: 28},
     yAxis: {...axis(chart.y), nameGap: 46},
     tooltip: {
       ...base(look).tooltip, trigger: "item",
       formatter: (point) => tip(point.data[2] || point.seriesName, [
-        ["", chart.x.title, numberText(point.data[0])],
+        ["", chart.x.title, at(point.data[0])],
         ["", chart.y.title, numberText(point.data[1])]]),
     },
     series: chart.series.map((one) => ({
