@@ -7,11 +7,12 @@ const SERIES = 12;
 // Of the style sheet's colours those that mean nothing by themselves.
 const FREE = [2, 3, 4, 5, 6, 8, 9, 10];
 // The parts of a layer's time look the same on every page.
-const FIXED = {"compute": 0, "exposed communication": 1, "host": 7, "paper": 7, "here": 0,
-               "up": 0, "down": 4, "payload": 7};
+const FIXED = new Map(Object.entries({
+  "compute": 0, "exposed communication": 1, "host": 7, "paper": 7, "here": 0, "up": 0, "down": 4,
+  "payload": 7}));
 // Those of a time line; kernels and units get others, whatever colours systems have.
-const FIXED_OVER_TIME = {"kernels run": 0, "rows underway": 1, "to switches": 11,
-                         "from switches": 7};
+const FIXED_OVER_TIME = new Map(Object.entries({
+  "kernels run": 0, "rows underway": 1, "to switches": 11, "from switches": 7}));
 const given = new Map(), givenOverTime = new Map();
 
 function isDark() {
@@ -25,7 +26,7 @@ function variable(name) {
 // One name, one colour, on all charts of a page. Where colours are used up they come again lighter,
 // then darker.
 function colourFrom(known, fixed, name) {
-  if (Object.hasOwn(fixed, name)) return variable("--series-" + fixed[name]);
+  if (fixed.has(name)) return variable("--series-" + fixed.get(name));
   if (!known.has(name)) known.set(name, known.size);
   const number = known.get(name);
   const colour = variable("--series-" + FREE[number % FREE.length]);
