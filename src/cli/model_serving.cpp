@@ -80,6 +80,7 @@ void sizes_command(const ModelArguments& arguments, const std::vector<Serving>& 
                          [&](std::size_t done, std::size_t all) { progress.update(done, all); }};
     SizesCase sizes{case_of(arguments, servings.front()), system, {}};
     const std::optional<SystemSpec> spec = system_named(arguments, system);
+    sizes.spec = spec;
     if (!spec) sizes.system = servings.front().what.engine.name;
     if (arguments.serving.find) {
         const double limit = to_seconds(time_of("--tpot", *arguments.serving.tpot));

@@ -3,6 +3,7 @@
 #include "cli/interrupt.hpp"
 #include "cli/output.hpp"
 #include "report/document.hpp"
+#include "report/layer_page.hpp"
 #include "report/placement_page.hpp"
 #include "report/placement_report.hpp"
 #include "report/progress.hpp"
@@ -44,7 +45,11 @@ void execute(const PlaceArguments& arguments) {
     note_layers_in_order(task, placed);
     const PlacementReport report = report_of(arguments, task, placed);
     const auto document = [&] { return document_text("place", placement_json(report)); };
-    if (arguments.html.asked()) put_page(arguments.html, placement_page(report), document());
+    if (arguments.html.asked()) {
+        Page page = placement_page(report);
+        page.configuration = configuration_of(task.machine, task.model, task.systems);
+        put_page(arguments.html, std::move(page), document());
+    }
     const TextStyle style = style_for("");
     put(arguments.json ? document() : fitted(placement_text(report, style), style.width), "");
     if (interrupt.happened()) throw Interrupted();

@@ -27,6 +27,13 @@ std::string left_out_text(const std::vector<LeftOut>& systems);
 /// What every run checked.
 std::string checks_text(const Comparison& comparison);
 
+/// A statistic's name in words and its value with its unit, which the name's ending says.
+struct StatisticWords {
+    std::string name;
+    std::string value;
+};
+StatisticWords in_words(const Statistic& one);
+
 /// What the system's units counted, by unit, each with what it means; `rows` is what a row is.
 std::string statistics_text(const LayerResult& result, const TextStyle& style,
                             const std::string& rows = "(token, expert) pairs");

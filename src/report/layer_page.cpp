@@ -106,29 +106,6 @@ HeatChart traffic_map(const Comparison& comparison) {
     return chart;
 }
 
-/// The name's ending says which unit its value has.
-struct UnitEnding {
-    std::string_view ending;
-    std::string (*text)(double);
-};
-constexpr UnitEnding kEndings[] = {
-    {"_bytes", [](double value) { return byte_size(value); }},
-    {"_us", [](double value) { return duration(value * 1e-6); }},
-};
-
-std::string statistic_text(const Statistic& one) {
-    for (const auto& [ending, text] : kEndings)
-        if (one.name.ends_with(ending)) return text(one.value);
-    return significant(one.value);
-}
-
-std::string statistic_words(std::string name) {
-    for (const UnitEnding& one : kEndings)
-        if (name.ends_with(one.ending)) name.resize(name.size() - one.ending.size());
-    std::replace(name.begin(), name.end(), '_', ' ');
-    return name;
-}
-
 std::vector<SystemSpec> specs_of(const Comparison& comparison) {
     std::vector<SystemSpec> specs;
     for (const ComparisonRow& row : comparison.rows) specs.push_back(row.system);
@@ -192,13 +169,13 @@ PageSection units_section(const Comparison& comparison) {
                      [](const auto* a, const auto* b) { return a->unit < b->unit; });
     for (const Statistic* kind : kinds) {
         std::vector<std::string>& cells = table.rows.emplace_back();
-        cells = {kind->unit, statistic_words(kind->name)};
+        cells = {kind->unit, in_words(*kind).name};
         for (const ComparisonRow& row : comparison.rows) {
             const auto& list = row.result.statistics;
             const auto found = std::find_if(list.begin(), list.end(), [&](const Statistic& one) {
                 return one.unit == kind->unit && one.name == kind->name;
             });
-            cells.push_back(found == list.end() ? "–" : statistic_text(*found));
+            cells.push_back(found == list.end() ? "–" : in_words(*found).value);
         }
         cells.push_back(kind->doc);
     }
@@ -207,10 +184,11 @@ PageSection units_section(const Comparison& comparison) {
 }
 
 std::vector<std::pair<std::string, std::string>> configuration_of(
-    const Machine& machine, const Model& model, const std::vector<SystemSpec>& systems) {
+    const Machine& machine, const std::optional<Model>& model,
+    const std::vector<SystemSpec>& systems) {
     std::vector<std::pair<std::string, std::string>> list{
-        {fmt::format("Machine: {}", machine.name), to_toml(machine)},
-        {fmt::format("Model: {}", model.name), to_toml(model)}};
+        {fmt::format("Machine: {}", machine.name), to_toml(machine)}};
+    if (model) list.emplace_back(fmt::format("Model: {}", model->name), to_toml(*model));
     for (const SystemSpec& system : systems)
         list.emplace_back(fmt::format("System: {}", system.name), to_toml(system));
     return list;

@@ -7,6 +7,7 @@
 
 #include <moehub/compare.hpp>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,9 @@ PageSection timeline_section(const Comparison& comparison);
 /// Statistics × systems.
 PageSection units_section(const Comparison& comparison);
 
-/// The machine and the model as TOML.
+/// The machine, the model where there is one, and the systems as TOML.
 std::vector<std::pair<std::string, std::string>> configuration_of(
-    const Machine& machine, const Model& model, const std::vector<SystemSpec>& systems);
+    const Machine& machine, const std::optional<Model>& model,
+    const std::vector<SystemSpec>& systems);
 
 }  // namespace moehub

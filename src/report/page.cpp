@@ -11,10 +11,21 @@
 namespace moehub {
 namespace {
 
+/// Layouts and lists of options have no blanks, and may be broken after their commas.
+std::string breakable(std::string html) {
+    for (std::size_t at = 0; (at = html.find(',', at)) != std::string::npos; ++at)
+        if (at + 1 < html.size() && html[at + 1] != ' ') html.insert(at + 1, "<wbr>");
+    return html;
+}
+
 std::string cell(std::string_view tag, const Table::Column& column, const std::string& text) {
-    return fmt::format("<{}{}{}>{}</{}>", tag, tag == "th" ? " scope=\"col\"" : "",
-                       column.align == Table::Align::left ? " class=\"left\"" : "", escaped(text),
-                       tag);
+    constexpr std::size_t kLong = 32;  ///< is text to be wrapped, and no name
+    const bool left = column.align == Table::Align::left;
+    const char* const kind = !left                  ? ""
+                             : text.size() <= kLong ? " class=\"left\""
+                                                    : " class=\"left text\"";
+    return fmt::format("<{}{}{}>{}</{}>", tag, tag == "th" ? " scope=\"col\"" : "", kind,
+                       left ? breakable(escaped(text)) : escaped(text), tag);
 }
 
 std::string table_html(const PageTable& table) {

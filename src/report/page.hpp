@@ -38,10 +38,12 @@ struct ChartPoint {
     double x = 0;
     double y = 0;
     std::string label = {};  ///< what it is, under the mouse
+    std::string mark = {};   ///< beside it
 };
 struct LineSeries {
     std::string name;
     std::vector<ChartPoint> points;
+    bool guide = false;  ///< what others are measured by: a thin line
 };
 struct ChartAxis {
     std::string title;

@@ -48,12 +48,14 @@ Json json_of(const LineChart& chart) {
     for (const LineSeries& one : chart.series) {
         Json& series = json["series"].emplace_back();
         series["name"] = one.name;
+        series["guide"] = one.guide;
         series["points"] = Json::array();
         for (const ChartPoint& point : one.points) {
             Json& json_point = series["points"].emplace_back();
             json_point.push_back(point.x);
             json_point.push_back(point.y);
             json_point.push_back(point.label);
+            if (!point.mark.empty()) json_point.push_back(point.mark);
         }
     }
     return json;
@@ -143,7 +145,7 @@ std::string words_of(const BarChart& chart) {
 std::string words_of(const LineChart& chart) {
     std::vector<std::string> parts;
     for (const LineSeries& one : chart.series) {
-        if (one.points.empty()) continue;
+        if (one.points.empty() || one.guide) continue;
         const auto [low, high] =
             std::minmax_element(one.points.begin(), one.points.end(),
                                 [](const ChartPoint& a, const ChartPoint& b) { return a.y < b.y; });

@@ -4,19 +4,15 @@
 #include <fmt/format.h>
 
 namespace moehub {
-namespace {
-
-std::string over_eplb(const PlacementEffect& effect, const LayoutEffect& one) {
-    const LayoutEffect* const eplb = eplb_of(effect, one.system);
-    return eplb == nullptr ? "–" : fmt::format("{:.3f}×", faster(one, *eplb));
-}
-
-}  // namespace
-
 const LayoutEffect* eplb_of(const PlacementEffect& effect, const std::string& system) {
     for (const LayoutEffect& one : effect.layouts)
         if (one.layout == "eplb" && one.system == system) return &one;
     return nullptr;
+}
+
+std::string over_eplb(const PlacementEffect& effect, const LayoutEffect& one) {
+    const LayoutEffect* const eplb = eplb_of(effect, one.system);
+    return eplb == nullptr ? "–" : fmt::format("{:.3f}×", faster(one, *eplb));
 }
 
 std::string effect_text(const PlacementReport& report, const TextStyle& style) {

@@ -145,7 +145,8 @@ PageSection effect_section(const PlacementReport& report) {
                      {"experts µs"},
                      {"95 %"},
                      {"model ms"},
-                     {"vs order"}},
+                     {"vs order"},
+                     {"vs eplb"}},
                     {}};
     for (const LayoutEffect& one : effect.layouts) {
         auto found = std::find(chart.categories.begin(), chart.categories.end(), one.system);
@@ -165,6 +166,7 @@ PageSection effect_section(const PlacementReport& report) {
         }
         cells.push_back(one.model > 0 ? significant(to_us(one.model) / 1000) : "–");
         cells.push_back(fmt::format("{:.3f}×", one.speedup));
+        cells.push_back(over_eplb(effect, one));
     }
     for (ChartSeries& one : chart.series) one.values.resize(chart.categories.size());
     return {"What it does to time",
@@ -177,9 +179,9 @@ PageSection effect_section(const PlacementReport& report) {
 
 Page placement_page(const PlacementReport& report) {
     Page page{fmt::format("Experts placed on {} GPUs of {}", report.gpus, report.machine),
-              {fmt::format("{}{} layers of {} experts, by {}, minimising {}, seed {}",
+              {fmt::format("{}{} layers of {} experts; {}, seed {}",
                            report.model ? *report.model + ": " : "", report.layers, report.experts,
-                           report.method, to_string(report.result.objective), report.seed)},
+                           method_text(report), report.seed)},
               {{"What it means", placement_sentences(report), {}, {}}}};
     page.sections.push_back(layouts_section(report));
     if (!report.pairs.empty()) page.sections.push_back(pairs_section(report));

@@ -5,7 +5,7 @@
 
 namespace moehub {
 
-/// Document and command are the caller's to fill in.
+/// Configuration, document and command are the caller's to fill in.
 Page placement_page(const PlacementReport& report);
 
 }  // namespace moehub

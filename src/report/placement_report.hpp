@@ -115,8 +115,14 @@ PlacementTable mean_table(const std::vector<PlacementTable>& tables);
 /// Head, a table per profile, the front, simulated effects, and what it means.
 std::string placement_text(const PlacementReport& report, const TextStyle& style);
 
+/// The method and what it minimises, or what it is judged by where it has its own aim.
+std::string method_text(const PlacementReport& report);
+
 /// EPLB's layout under that system; null where it was not simulated.
 const LayoutEffect* eplb_of(const PlacementEffect& effect, const std::string& system);
+
+/// How many times as fast as with EPLB's layout, "–" where that was not simulated.
+std::string over_eplb(const PlacementEffect& effect, const LayoutEffect& one);
 
 /// Simulated times of the layouts; empty without them.
 std::string effect_text(const PlacementReport& report, const TextStyle& style);

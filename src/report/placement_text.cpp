@@ -59,18 +59,6 @@ int most_blocks(const PlacementReport& report) {
     return most;
 }
 
-std::string method_text(const PlacementReport& report) {
-    const std::string objective = to_string(report.result.objective);
-    if (!report.searches())
-        return fmt::format("{}, which has its own aim; judged by {}", report.method, objective);
-    std::string out = fmt::format("{}, minimising {}", report.method, objective);
-    if (report.worst_profile) out += " of the worst profile";
-    if (report.load_cap > 0) out += fmt::format(", load at most {}", print_number(report.load_cap));
-    if (const int blocks = most_blocks(report); blocks > 1)
-        out += fmt::format(" in each of {} blocks", blocks);
-    return out;
-}
-
 /// A line for each profile with fewer blocks than asked for.
 std::string few_blocks_text(const PlacementReport& report) {
     std::string out;
@@ -198,6 +186,18 @@ std::string use_text(const PlacementReport& report) {
 }
 
 }  // namespace
+
+std::string method_text(const PlacementReport& report) {
+    const std::string objective = to_string(report.result.objective);
+    if (!report.searches())
+        return fmt::format("{}, which has its own aim; judged by {}", report.method, objective);
+    std::string out = fmt::format("{}, minimising {}", report.method, objective);
+    if (report.worst_profile) out += " of the worst profile";
+    if (report.load_cap > 0) out += fmt::format(", load at most {}", print_number(report.load_cap));
+    if (const int blocks = most_blocks(report); blocks > 1)
+        out += fmt::format(" in each of {} blocks", blocks);
+    return out;
+}
 
 std::string placement_text(const PlacementReport& report, const TextStyle& style) {
     std::string out = head(report) + "\n";

@@ -1,5 +1,7 @@
 #include "report/plan_page.hpp"
 
+#include "report/shape_report.hpp"
+
 #include <moehub/presets.hpp>
 
 #include <algorithm>
@@ -70,10 +72,10 @@ PageTable steps_table(std::string caption, const std::vector<TrainingStep>& step
     return table;
 }
 
-std::vector<std::string> layouts_of(const std::vector<TrainingStep>& steps) {
+/// The table has the layouts themselves, which are too long for bars.
+std::vector<std::string> ranks_of(const std::vector<TrainingStep>& steps) {
     std::vector<std::string> names;
-    for (const TrainingStep& step : steps)
-        names.push_back(fmt::format("{}  {}", names.size() + 1, to_text(step.layout)));
+    for (std::size_t i = 0; i < steps.size(); ++i) names.push_back(fmt::format("{}", i + 1));
     return names;
 }
 
@@ -127,6 +129,44 @@ std::string title_of(const PlanCase& what) {
                        what.machine_name);
 }
 
+/// The fastest, and the base model where it is not among them.
+PageTable shapes_table(const ShapeSearch& found) {
+    PageTable table{"Fastest first",
+                    {{"rank"},
+                     {"shape", Align::left},
+                     {"total B"},
+                     {"active B"},
+                     {"tokens/s a GPU"},
+                     {"of best"},
+                     {"MFU"},
+                     {"parallel layout", Align::left}},
+                    {}};
+    const double fastest = found.best.front().step.tokens_per_second;
+    const auto add = [&](const TimedShape& one, std::size_t rank) {
+        table.rows.push_back({fmt::format("{}", rank), to_text_of_shape(one.model),
+                              fmt::format("{:.1f}", static_cast<double>(one.total) / kGiga),
+                              fmt::format("{:.1f}", static_cast<double>(one.active) / kGiga),
+                              tenths(one.step.tokens_per_second),
+                              fmt::format("{:.3f}", one.step.tokens_per_second / fastest),
+                              percent(one.step.mfu), to_text(one.step.layout)});
+    };
+    for (std::size_t i = 0; i < found.best.size(); ++i) add(found.best[i], i + 1);
+    if (found.base && found.base_rank > found.best.size()) add(*found.base, found.base_rank);
+    return table;
+}
+
+LineChart axis_chart(const ShapeSearch& found, const AxisBest& axis) {
+    LineChart chart{axis.axis, {axis.axis}, {"of the best"}, {{axis.axis, {}}}};
+    for (std::size_t i = 0; i < axis.values.size(); ++i) {
+        chart.x.labels.push_back(fmt::format("{}", axis.values[i]));
+        if (axis.tokens_per_second[i] > 0)
+            chart.series.front().points.push_back(
+                {static_cast<double>(i),
+                 axis.tokens_per_second[i] / found.best.front().step.tokens_per_second});
+    }
+    return chart;
+}
+
 }  // namespace
 
 Page plan_page(const PlanCase& what, const Plan& plan) {
@@ -140,13 +180,14 @@ Page plan_page(const PlanCase& what, const Plan& plan) {
                           systems_of(plan.systems)),
               steps_table("The best parallel layout of each system", plan.systems)},
              {}});
-    const std::vector<std::string> names = layouts_of(plan.best);
+    const std::vector<std::string> names = ranks_of(plan.best);
     page.sections.push_back(
         {"The fastest parallel layouts",
          {},
          {parts_chart("Where a step's time goes", plan.best, names),
           steps_table("Fastest first", plan.best), memory_chart(plan.best, names)},
-         {"Parts are of the stage that is busy longest."}});
+         {"Bars have the layouts' numbers in the table. Parts are of the stage that is busy "
+          "longest."}});
     if (plan.front.size() > 1) page.sections.push_back(front_section(plan));
     page.sections.back().notes.push_back(
         fmt::format("{} parallel layouts looked at: {} do not fit, {} were timed.",
@@ -194,39 +235,11 @@ Page shape_page(const ShapeSearch& found, const TrainingRun& run) {
                            grouped(static_cast<std::int64_t>(found.points)),
                            grouped(static_cast<std::int64_t>(found.timed)))},
               {}};
-    BarChart speed{"The fastest shapes", "tokens/s a GPU", {}, {{"tokens/s", {}}}};
-    PageTable table{"Fastest first",
-                    {{""},
-                     {"shape", Align::left},
-                     {"total B"},
-                     {"active B"},
-                     {"tokens/s a GPU"},
-                     {"MFU"},
-                     {"parallel layout", Align::left}},
-                    {}};
-    for (const TimedShape& one : found.best) {
-        const std::string rank = fmt::format("{}", table.rows.size() + 1);
-        speed.categories.push_back(fmt::format("{}  {}", rank, to_text_of_shape(one.model)));
-        speed.series.front().values.emplace_back(one.step.tokens_per_second);
-        table.rows.push_back({rank, to_text_of_shape(one.model),
-                              fmt::format("{:.1f}", static_cast<double>(one.total) / kGiga),
-                              fmt::format("{:.1f}", static_cast<double>(one.active) / kGiga),
-                              tenths(one.step.tokens_per_second), percent(one.step.mfu),
-                              to_text(one.step.layout)});
-    }
-    page.sections.push_back({"Shapes", {}, {std::move(speed), std::move(table)}, {}});
+    page.sections.push_back({"Shapes", {base_sentence(found, run)}, {shapes_table(found)}, {}});
     PageSection axes{"The fastest shape with each value of an axis", {}, {}, {}};
-    for (const AxisBest& axis : found.by_axis) {
-        LineChart chart{axis.axis,
-                        {axis.axis, false, false},
-                        {"tokens/s a GPU", false, false},
-                        {{axis.axis, {}}}};
-        for (std::size_t i = 0; i < axis.values.size(); ++i)
-            if (axis.tokens_per_second[i] > 0)
-                chart.series.front().points.push_back(
-                    {static_cast<double>(axis.values[i]), axis.tokens_per_second[i]});
-        if (chart.series.front().points.size() > 1) axes.blocks.push_back(std::move(chart));
-    }
+    for (const AxisBest& axis : found.by_axis)
+        if (LineChart chart = axis_chart(found, axis); chart.series.front().points.size() > 1)
+            axes.blocks.push_back(std::move(chart));
     if (!axes.blocks.empty()) page.sections.push_back(std::move(axes));
     page.configuration = configuration_of(run);
     return page;

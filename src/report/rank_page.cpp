@@ -1,5 +1,7 @@
 #include "report/rank_report.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace moehub {
@@ -9,6 +11,23 @@ using Align = Table::Align;
 
 std::string source_of(const RankGroup& group) {
     return group.source.empty() ? "all sources" : group.source;
+}
+
+/// Where predictions are what was published, and 10 % more and less.
+void add_guides(LineChart& chart) {
+    double least = 100, most = 0;
+    for (const LineSeries& series : chart.series)
+        for (const ChartPoint& point : series.points) {
+            least = std::min(least, point.x);
+            most = std::max(most, point.x);
+        }
+    constexpr struct {
+        const char* name;
+        double slope;
+    } kGuides[] = {{"as published", 1}, {"+10 %", 1.1}, {"−10 %", 0.9}};
+    for (const auto& [name, slope] : kGuides)
+        chart.series.push_back(
+            {name, {{least, slope * least, name}, {most, slope * most, name}}, true});
 }
 
 }  // namespace
@@ -54,7 +73,10 @@ Page ranking_page(const RunRanking& ranking) {
     }
     Page page{"Training runs, published and predicted", {}, {{"Runs", {}, {}, {}}}};
     PageSection& section = page.sections.front();
-    if (!chart.series.empty()) section.blocks.push_back(std::move(chart));
+    if (!chart.series.empty()) {
+        add_guides(chart);
+        section.blocks.push_back(std::move(chart));
+    }
     section.blocks.push_back(std::move(groups));
     if (!runs.rows.empty()) section.blocks.push_back(std::move(runs));
     for (const RunNotRanked& one : ranking.left_out)

@@ -134,7 +134,7 @@ BarChart figure_chart(const FigureTable& figure) {
 
 PageSection figure_section(const FigureTable& figure) {
     constexpr std::size_t kMostBars = 160;  ///< more is read in the table
-    PageSection section{figure.figure, {}, {}, figure.notes};
+    PageSection section{fmt::format("{}: {}", figure.figure, figure.title), {}, {}, figure.notes};
     PageTable table{fmt::format("{}, every cell", figure.title), {}, {}};
     for (const std::string& label : figure.labels) table.columns.push_back({label, Align::left});
     for (const FigureTable::Column& column : figure.columns)

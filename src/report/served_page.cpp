@@ -81,7 +81,7 @@ PageTable operators_table(const ServedCase& what) {
 LineChart sizes_chart(const SizesCase& sizes) {
     const bool prefill = sizes.what.serving.prefill;
     LineChart chart{"Throughput against latency",
-                    {prefill ? "step, ms" : "time a token, ms"},
+                    {prefill ? "step, ms" : "time a token, ms", false, false},
                     {"tokens/s a GPU"},
                     {}};
     for (const ServedPoint& point : sizes.points) {
@@ -94,7 +94,8 @@ LineChart sizes_chart(const SizesCase& sizes) {
         found->points.push_back(
             {1e3 * time, point.step->tokens_per_second,
              fmt::format("{}, {} {} a GPU{}", name, grouped(point.batch_per_gpu),
-                         prefill ? "prompts" : "requests", point.best ? ", best" : "")});
+                         prefill ? "prompts" : "requests", point.best ? ", best" : ""),
+             grouped(point.batch_per_gpu)});
     }
     return chart;
 }
@@ -148,10 +149,14 @@ Page served_page(const SizesCase& sizes) {
               {{"Sizes",
                 {},
                 {sizes_table(sizes)},
-                {"Best: no other gives as many tokens/s a GPU in as little time."}}}};
+                {"Best: no other gives as many tokens/s a GPU in as little time.",
+                 fmt::format("Beside each point: {} of a GPU.",
+                             sizes.what.serving.prefill ? "prompts" : "requests")}}}};
     if (LineChart chart = sizes_chart(sizes); !chart.series.empty())
         page.sections.front().blocks.insert(page.sections.front().blocks.begin(), std::move(chart));
     page.configuration = configuration_of(sizes.what.serving.what);
+    if (sizes.spec)
+        page.configuration.emplace_back("System: " + sizes.spec->name, to_toml(*sizes.spec));
     return page;
 }
 

@@ -7,6 +7,7 @@
 #include <moehub/compare.hpp>
 #include <moehub/served_model.hpp>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,7 @@ struct SizesCase {
     ServedCase what;  ///< without steps; its serving is one of the sizes
     std::string system;
     std::vector<ServedPoint> points;
+    std::optional<SystemSpec> spec = {};  ///< nothing: the engine's own
 };
 std::string head_text(const SizesCase& sizes);
 std::string sizes_text(const SizesCase& sizes, const TextStyle& style);

@@ -14,6 +14,9 @@ namespace moehub {
 std::string shape_text(const ShapeSearch& found, const ShapeSearchOptions& options,
                        const TrainingRun& run, const TextStyle& style);
 
+/// Where the base model stands among those found.
+std::string base_sentence(const ShapeSearch& found, const TrainingRun& run);
+
 /// {"points", "within", "timed", "layouts", "best": [{shape, parameters, …}], "base", "by_axis"}
 Json shape_json(const ShapeSearch& found, const ShapeSearchOptions& options,
                 const TrainingRun& run);

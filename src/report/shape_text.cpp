@@ -54,18 +54,6 @@ Table table_of(const ShapeSearch& found, double fastest) {
     return table;
 }
 
-std::string base_sentence(const ShapeSearch& found, const TrainingRun& run, double fastest) {
-    if (!found.base)
-        return fmt::format("{} itself does not run or fit under these layouts.\n", run.model.name);
-    const double share = found.base->step.tokens_per_second / fastest;
-    if (found.base_rank == 0)
-        return fmt::format("{} itself, {}, is not among them; it would reach {:.3f} of the best.\n",
-                           run.model.name, to_text_of_shape(run.model), share);
-    return fmt::format("{} itself, {}, is number {} of {}, {:.3f} of the best.\n", run.model.name,
-                       to_text_of_shape(run.model), found.base_rank,
-                       grouped(static_cast<std::int64_t>(found.timed)), share);
-}
-
 std::string axis_lines(const AxisBest& axis, double fastest) {
     constexpr int kWidth = 24;
     Table table({{axis.axis}, {"of best"}, {"", Table::Align::bar}});
@@ -79,6 +67,19 @@ std::string axis_lines(const AxisBest& axis, double fastest) {
 }
 
 }  // namespace
+
+std::string base_sentence(const ShapeSearch& found, const TrainingRun& run) {
+    if (!found.base)
+        return fmt::format("{} itself does not run or fit under these layouts.", run.model.name);
+    const double share =
+        found.base->step.tokens_per_second / found.best.front().step.tokens_per_second;
+    if (found.base_rank == 0)
+        return fmt::format("{} itself, {}, is not among them; it would reach {:.3f} of the best.",
+                           run.model.name, to_text_of_shape(run.model), share);
+    return fmt::format("{} itself, {}, is number {} of {}, {:.3f} of the best.", run.model.name,
+                       to_text_of_shape(run.model), found.base_rank,
+                       grouped(static_cast<std::int64_t>(found.timed)), share);
+}
 
 std::string shape_text(const ShapeSearch& found, const ShapeSearchOptions& options,
                        const TrainingRun& run, const TextStyle& style) {
@@ -97,7 +98,7 @@ std::string shape_text(const ShapeSearch& found, const ShapeSearchOptions& optio
         grouped(static_cast<std::int64_t>(found.timed)), found.layouts.size(),
         found.layouts.size() == 1 ? "" : "s");
     text += table_of(found, fastest).text(style);
-    text += "\n" + base_sentence(found, run, fastest);
+    text += "\n" + base_sentence(found, run) + "\n";
     text += "\nThe fastest shape with each value of an axis:\n";
     for (const AxisBest& axis : found.by_axis) text += axis_lines(axis, fastest);
     return text;

@@ -33,28 +33,6 @@ std::string heading(const std::string& unit, const TextStyle& style) {
     return known == std::end(kTitles) ? name : fmt::format("{}: {}", name, known->title);
 }
 
-/// The name in words and the value with its unit; the name's ending says which unit.
-struct Words {
-    std::string name;
-    std::string value;
-};
-
-Words in_words(const Statistic& one) {
-    std::string name = one.name;
-    std::string value = one.value == std::round(one.value) && std::abs(one.value) < 1e15
-                            ? grouped(static_cast<std::int64_t>(one.value))
-                            : significant(one.value);
-    const auto without_ending = [&name](std::string_view ending) {
-        if (!name.ends_with(ending)) return false;
-        name.resize(name.size() - ending.size());
-        return true;
-    };
-    if (without_ending("_bytes")) value = byte_size(one.value);
-    if (without_ending("_us")) value = duration(one.value * 1e-6);
-    std::replace(name.begin(), name.end(), '_', ' ');
-    return {name, value};
-}
-
 /// What every system counts.
 std::vector<Statistic> of_layer(const LayerResult& result, const std::string& rows) {
     const auto number = [](auto value) { return static_cast<double>(value); };
@@ -72,6 +50,22 @@ std::vector<Statistic> of_layer(const LayerResult& result, const std::string& ro
 
 }  // namespace
 
+StatisticWords in_words(const Statistic& one) {
+    std::string name = one.name;
+    std::string value = one.value == std::round(one.value) && std::abs(one.value) < 1e15
+                            ? grouped(static_cast<std::int64_t>(one.value))
+                            : significant(one.value);
+    const auto without_ending = [&name](std::string_view ending) {
+        if (!name.ends_with(ending)) return false;
+        name.resize(name.size() - ending.size());
+        return true;
+    };
+    if (without_ending("_bytes")) value = byte_size(one.value);
+    if (without_ending("_us")) value = duration(one.value * 1e-6);
+    std::replace(name.begin(), name.end(), '_', ' ');
+    return {name, value};
+}
+
 std::string statistics_text(const LayerResult& result, const TextStyle& style,
                             const std::string& rows) {
     std::vector<Statistic> list = of_layer(result, rows);
@@ -79,7 +73,7 @@ std::string statistics_text(const LayerResult& result, const TextStyle& style,
     std::size_t name_width = 0;
     std::size_t value_width = 0;
     for (const Statistic& one : list) {
-        const Words words = in_words(one);
+        const StatisticWords words = in_words(one);
         name_width = std::max(name_width, display_width(words.name));
         value_width = std::max(value_width, display_width(words.value));
     }

@@ -11,6 +11,7 @@ namespace moehub {
 namespace {
 
 constexpr std::size_t kMostRows = 2000;  ///< of the table; the page stays small
+constexpr std::size_t kMostPlaces = 12;  ///< values that each have a tick
 constexpr double kWide = 8;              ///< a ratio from which equal ratios are equal distances
 
 /// One number of each system at each value of the axis.
@@ -48,12 +49,16 @@ PageBlock lines(const Study& study, const std::vector<AxisValue>& values, const 
         return bars;
     }
     LineChart chart{title, chart_axis(axis, *places), std::move(y), {}};
+    const bool each = values.size() <= kMostPlaces;
+    if (each)
+        for (const AxisValue& value : values) chart.x.labels.push_back(value.value);
     for (std::size_t system = 0; system < study.systems.size(); ++system) {
         LineSeries& series = chart.series.emplace_back();
         series.name = study.systems[system];
         for (std::size_t i = 0; i < values.size(); ++i)
             if (const auto number = (values[i].*numbers)[system])
-                series.points.push_back({places->values[i], *number, values[i].value});
+                series.points.push_back(
+                    {each ? static_cast<double>(i) : places->values[i], *number, values[i].value});
     }
     return chart;
 }
@@ -82,12 +87,61 @@ std::string ratio_text(const std::optional<double>& ratio) {
     return ratio ? fmt::format("{:.2f}×", *ratio) : "–";
 }
 
+/// Speed-ups over both axes where two alone have several values; a layer for each system that ran
+/// everywhere.
+std::optional<HeatChart> speedup_map(const Study& study, const std::vector<SweepMean>& means) {
+    std::vector<const SweepAxis*> wide;
+    for (const SweepAxis& axis : study.axes)
+        if (axis.rows.size() > 1) wide.push_back(&axis);
+    if (wide.size() != 2) return {};
+    const auto names = [](const SweepAxis& axis) {
+        std::vector<std::string> list;
+        for (const auto& row : axis.rows) list.push_back(fmt::format("{}", fmt::join(row, " / ")));
+        return list;
+    };
+    const std::string baseline = baseline_of(study);
+    HeatChart map{"Speed-up over " + baseline,
+                  "×",
+                  title_of(*wide[0]),
+                  title_of(*wide[1]),
+                  names(*wide[0]),
+                  names(*wide[1]),
+                  {}};
+    const std::size_t systems = study.systems.size();
+    for (std::size_t system = 0; system < systems; ++system) {
+        if (study.systems[system] == baseline) continue;
+        HeatLayer layer{study.systems[system], {}};
+        for (std::size_t i = system; i < means.size(); i += systems)
+            if (means[i].speedup) layer.values.push_back(*means[i].speedup);
+        if (layer.values.size() == map.rows.size() * map.columns.size())
+            map.layers.push_back(std::move(layer));
+    }
+    if (map.layers.empty()) return {};
+    return map;
+}
+
+/// What was swept, and under what.
+std::string usual_title(const Study& study) {
+    constexpr std::size_t kMostNamed = 4;
+    return fmt::format("{} by {}",
+                       study.systems.size() > kMostNamed
+                           ? fmt::format("{} systems", study.systems.size())
+                           : fmt::format("{}", fmt::join(study.systems, ", ")),
+                       fmt::join(keys_of(study), ", "));
+}
+
 PageSection table_section(const Study& study, const std::vector<SweepMean>& means) {
     PageTable table{"Means over seeds", {}, {}};
     for (const std::string& key : keys_of(study)) table.columns.push_back({key});
     table.columns.push_back({"system", Table::Align::left});
-    for (const char* title : {"time µs", "±", "speed-up", "of ideal"})
-        table.columns.push_back({title});
+    const bool spread = std::any_of(means.begin(), means.end(),
+                                    [](const SweepMean& mean) { return mean.deviation > 0; });
+    const bool ideal = std::any_of(means.begin(), means.end(),
+                                   [](const SweepMean& mean) { return mean.share_of_ideal; });
+    table.columns.push_back({"time µs"});
+    if (spread) table.columns.push_back({"±"});
+    table.columns.push_back({"speed-up"});
+    if (ideal) table.columns.push_back({"of ideal"});
     for (const SweepMean& mean : means) {
         if (table.rows.size() == kMostRows) break;
         std::vector<std::string>& cells = table.rows.emplace_back(mean.values);
@@ -98,9 +152,9 @@ PageSection table_section(const Study& study, const std::vector<SweepMean>& mean
             continue;
         }
         cells.push_back(tenths(mean.time_us));
-        cells.push_back(tenths(mean.deviation));
+        if (spread) cells.push_back(tenths(mean.deviation));
         cells.push_back(ratio_text(mean.speedup));
-        cells.push_back(mean.share_of_ideal ? percent(*mean.share_of_ideal) : "–");
+        if (ideal) cells.push_back(mean.share_of_ideal ? percent(*mean.share_of_ideal) : "–");
     }
     PageSection section{"All settings", {}, {table}, {}};
     if (means.size() > kMostRows)
@@ -115,11 +169,13 @@ PageSection table_section(const Study& study, const std::vector<SweepMean>& mean
 Page sweep_page(const Study& study, const SweepOutcomes& outcomes) {
     const std::vector<SweepMean> means = sweep_means(study, sweep_rows(study, outcomes));
     Page page;
-    page.title = study.title.empty() ? "Sweep: " + study.name : study.title;
+    page.title = study.title.empty() ? usual_title(study) : study.title;
     page.lead = {lines_of(head_text(study)).front()};  // without the title
     for (std::size_t axis = 0; axis < study.axes.size(); ++axis)
         if (study.axes[axis].rows.size() > 1)
             page.sections.push_back(axis_section(study, means, axis));
+    if (auto map = speedup_map(study, means))
+        page.sections.push_back({"Both axes", {}, {std::move(*map)}, {}});
     page.sections.push_back(table_section(study, means));
     if (const std::string refused = refused_text(study, outcomes); !refused.empty())
         page.sections.push_back({"Refused", lines_of(refused), {}, {}});

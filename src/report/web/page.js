@@ -28,7 +28,7 @@ function pictureOf(chart, controls, redraw) {
   if (chart.kind === "bars")
     return {height: (width) => barHeight(chart, width), option: (width) => barOption(chart, width)};
   if (chart.kind === "lines")
-    return {height: () => 340, option: (width) => lineOption(chart, width)};
+    return {height: (width) => lineHeight(chart, width), option: (width) => lineOption(chart, width)};
   if (chart.kind === "heat") {
     let layer = 0;
     if (chart.layers.length > 1)
@@ -46,7 +46,7 @@ function pictureOf(chart, controls, redraw) {
       redraw();
     }, system));
   controls.append(picker("GPU", gpus().map((one) => one.name), (i) => { gpu = i; redraw(); }));
-  return {height: () => timelineHeight(chart.systems[system], gpus()[gpu]),
+  return {height: (width) => timelineHeight(chart.systems[system], gpus()[gpu], width),
           option: (width) => timelineOption(chart.systems[system], gpus()[gpu], width)};
 }
 

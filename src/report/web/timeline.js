@@ -10,12 +10,19 @@ function panelsOf(system, gpu) {
     {title: "links, % busy", list: gpu.links, most: 100, height: PANEL},
     {title: "hub, packets/µs", list: gpu.units, height: PANEL},
     {title: "switches, packets/µs", list: system.switches, height: PANEL},
-  ].filter((panel) => panel.list.length > 0);
+  ].map((panel) => ({...panel, list: panel.list.filter((one) => one.values.some((v) => v > 0))}))
+    .filter((panel) => panel.list.length > 0);
 }
 
-function timelineHeight(system, gpu) {
-  const panels = panelsOf(system, gpu).reduce((sum, panel) => sum + panel.height + 34, 0);
-  return 108 + gpu.lanes.length * LANE + (gpu.lanes.length ? 30 : 0) + panels;
+// Every colour's name once; of lanes their axis tells it.
+function timelineNames(panels) {
+  return [...new Set(panels.flatMap((panel) => panel.list.map((one) => one.name)))];
+}
+
+function timelineHeight(system, gpu, width) {
+  const shown = panelsOf(system, gpu);
+  const panels = shown.reduce((sum, panel) => sum + panel.height + 34, 0);
+  return 84 + legendHeight(timelineNames(shown), width) + gpu.lanes.length * LANE + (gpu.lanes.length ? 30 : 0) + panels;
 }
 
 // Which to show first: one whose hubs have units, else one that sends something.
@@ -43,7 +50,7 @@ function laneSeries(gpu, look) {
       const shape = echarts.graphic.clipRectByRect(
         {x: from[0], y: from[1] - high / 2, width: Math.max(1, to[0] - from[0]), height: high},
         {x: area.x, y: area.y, width: area.width, height: area.height});
-      return shape && {type: "rect", shape, style: {fill: colourOf(gpu.lanes[row].name)}};
+      return shape && {type: "rect", shape, style: {fill: timelineColour(gpu.lanes[row].name)}};
     },
     tooltip: {
       trigger: "item",
@@ -54,21 +61,64 @@ function laneSeries(gpu, look) {
   };
 }
 
-// A bin's value holds until the next one's begins.
-function stepPoints(one, end) {
+// A bin's value holds until the next one's begins; behind the last one there is nothing, up to the
+// layer's end.
+function binPoints(one, end) {
   const points = one.values.map((value, i) => [i * one.bin, value]);
-  if (points.length > 0) points.push([Math.min(end, one.values.length * one.bin),
-                                      one.values[one.values.length - 1]]);
+  const last = one.values.length * one.bin;
+  if (last < end) points.push([last, 0]);
+  points.push([end, points[points.length - 1][1]]);
   return points;
 }
 
+// The corners of steps through points, in pixels.
+function corners(api, points, heights) {
+  return points.flatMap(([x], i) => {
+    const at = api.coord([x, heights[i]]);
+    return i === 0 ? [at] : [[at[0], api.coord([x, heights[i - 1]])[1]], at];
+  });
+}
+
+// Areas are drawn here and not by the library's lines, which leave out points that lie close
+// together: steps would become slopes, and of stacked areas each another one.
+function stepSeries(one, index, end, stacked, below) {
+  const colour = timelineColour(one.name);
+  const data = binPoints(one, end);
+  const top = data.map(([, value], i) => value + below[i]);
+  return {
+    type: "custom", name: one.name, xAxisIndex: index, yAxisIndex: index, data, clip: true,
+    progressive: 0, color: colour, itemStyle: {color: colour},
+    renderItem(params, api) {
+      if (params.dataIndexInside > 0) return undefined;  // the first draws all of it
+      const upper = corners(api, data, top);
+      const lower = corners(api, data, below).reverse();
+      return {type: "group", children: [
+        {type: "polygon", shape: {points: [...upper, ...lower]}, silent: true,
+         style: {fill: colour, opacity: stacked ? 0.9 : 0.12}},
+        {type: "polyline", shape: {points: stacked ? [] : upper}, silent: true,
+         style: {stroke: colour, lineWidth: 1.5, fill: "none"}},
+      ]};
+    },
+  };
+}
+
+// Bins of stacked series are alike.
 function panelSeries(panel, index, end) {
-  return panel.list.map((one) => ({
-    type: "line", name: one.name, step: "end", symbol: "none", xAxisIndex: index,
-    yAxisIndex: index, stack: panel.stacked ? panel.title : undefined, color: colourOf(one.name),
-    lineStyle: {width: panel.stacked ? 0 : 1.5}, areaStyle: {opacity: panel.stacked ? 0.9 : 0.12},
-    data: stepPoints(one, end), emphasis: {disabled: true},
-  }));
+  const count = (one) => binPoints(one, end).length;
+  let below = [];
+  return panel.list.map((one) => {
+    if (below.length === 0 || !panel.stacked) below = new Array(count(one)).fill(0);
+    const series = stepSeries(one, index, end, panel.stacked, below);
+    below = below.map((sum, i) => sum + series.data[i][1]);
+    return series;
+  });
+}
+
+// The axis's end: stacked values reach their sum.
+function panelMost(panel) {
+  if (panel.most || !panel.stacked) return panel.most;
+  return panel.list[0].values.reduce((most, _, i) =>
+    Math.max(most, panel.list.reduce((sum, one) => sum + one.values[i], 0)), 0);
 }
 
 function timelineOption(system, gpu, width) {
@@ -76,7 +126,8 @@ function timelineOption(system, gpu, width) {
   const panels = panelsOf(system, gpu);
   const side = {left: width < 500 ? 92 : 140, right: 20, outerBoundsMode: "none"};
   const grid = [], xAxis = [], yAxis = [], series = [], title = [];
-  let top = 34;
+  const names = timelineNames(panels);
+  let top = 10 + legendHeight(names, width);
   const clock = (shown) => ({
     type: "value", min: 0, max: system.end, gridIndex: grid.length - 1, ...axisStyle(look),
     name: shown ? "µs" : "", nameLocation: "end", nameGap: 4,
@@ -103,18 +154,17 @@ function timelineOption(system, gpu, width) {
     heading(panel.title);
     grid.push({...side, top, height: panel.height});
     xAxis.push(clock(i === panels.length - 1));
-    yAxis.push({type: "value", gridIndex: grid.length - 1, max: panel.most, min: 0,
+    yAxis.push({type: "value", gridIndex: grid.length - 1, min: 0,
+                max: panel.stacked ? roundedUp(panelMost(panel)) : panel.most,
                 splitNumber: 3, interval: panel.most ? panel.most / 2 : undefined, ...axisStyle(look),
                 axisLabel: {color: look.quiet, fontSize: 11, formatter: numberText}});
     series.push(...panelSeries(panel, grid.length - 1, system.end));
     top += panel.height + 34;
   });
   const all = xAxis.map((_, i) => i);
-  const names = [...new Set([...gpu.lanes.map((lane) => lane.name),
-                             ...series.slice(gpu.lanes.length ? 1 : 0).map((one) => one.name)])];
   return {
     ...base(look), title, grid, xAxis, yAxis, series,
-    legend: {...legend(look, names.filter((name) => series.some((one) => one.name === name)))},
+    legend: legend(look, names),
     axisPointer: {link: [{xAxisIndex: all}]},
     tooltip: {
       ...base(look).tooltip, trigger: "axis", axisPointer: {type: "line"},
