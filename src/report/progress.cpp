@@ -15,7 +15,6 @@ constexpr int kBarWidth = 24;
 constexpr auto kFirstDraw = std::chrono::milliseconds(300);  // a quick job shows no bar at all
 constexpr auto kRedraw = std::chrono::milliseconds(100);
 
-
 void write(std::FILE* stream, const std::string& text) {
     std::fwrite(text.data(), 1, text.size(), stream);
     std::fflush(stream);
