@@ -95,7 +95,6 @@ HeatChart traffic_map(const Comparison& comparison) {
             ++gpus;
         const Bytes most = sent.empty() ? 0 : *std::max_element(sent.begin(), sent.end());
         if (gpus > kMostMapped || most == 0) continue;
-        chart.cap = std::max(chart.cap, megabytes(most));  // one scale for all systems
         if (chart.rows.empty())
             for (int gpu = 0; gpu < gpus; ++gpu) chart.rows.push_back(fmt::format("{}", gpu));
         HeatLayer& layer = chart.layers.emplace_back();
@@ -143,8 +142,11 @@ PageSection traffic_section(const Comparison& comparison) {
                   {bytes("up", &LayerResult::bytes_up), bytes("down", &LayerResult::bytes_down),
                    bytes("payload", &LayerResult::payload)}}},
         {"Up: from GPUs to switches and NICs; down: from them to GPUs."}};
-    if (HeatChart map = traffic_map(comparison); !map.layers.empty())
+    if (HeatChart map = traffic_map(comparison); !map.layers.empty()) {
+        if (map.layers.size() > 1)
+            section.notes.emplace_back("Colours of the map have a scale for each system.");
         section.blocks.push_back(std::move(map));
+    }
     return section;
 }
 

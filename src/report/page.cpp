@@ -21,9 +21,11 @@ std::string breakable(std::string html) {
 std::string cell(std::string_view tag, const Table::Column& column, const std::string& text) {
     constexpr std::size_t kLong = 32;  ///< is text to be wrapped, and no name
     const bool left = column.align == Table::Align::left;
-    const char* const kind = !left                  ? ""
-                             : text.size() <= kLong ? " class=\"left\""
-                                                    : " class=\"left text\"";
+    const bool list = text.find(", ") != std::string::npos;
+    const char* const kind = !left                 ? ""
+                             : text.size() > kLong ? " class=\"left text\""
+                             : list                ? " class=\"left list\""
+                                                   : " class=\"left\"";
     return fmt::format("<{}{}{}>{}</{}>", tag, tag == "th" ? " scope=\"col\"" : "", kind,
                        left ? breakable(escaped(text)) : escaped(text), tag);
 }

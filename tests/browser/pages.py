@@ -202,6 +202,18 @@ class Pages(unittest.TestCase):
             self.assertLess(max(one["values"]), 150)
         self.expect_sound()
 
+    def test_has_every_kernel_and_unit_of_a_time_line_its_own_colour(self):
+        self.compared()
+        number = next(i for i, one in enumerate(self.charts()) if one["kind"] == "timeline")
+        for width in (1200, 390):
+            self.opened(os.path.join(self.folder.name, "compare.html"), width=width)
+            option = self.option(number)
+            named = [one for one in option["series"] if one["name"] != "lanes"]
+            colours = {one["name"]: one["color"] for one in named}
+            self.assertEqual(len(set(colours.values())), len(colours), colours)
+            self.assertEqual(set(option["legend"][0]["data"]), set(colours))
+            self.assertEqual(option["legend"][0]["type"], "plain")
+
     def test_is_it_dark_where_the_system_is_and_when_asked(self):
         self.compared()
         path = os.path.join(self.folder.name, "compare.html")
