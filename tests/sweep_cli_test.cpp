@@ -81,25 +81,35 @@ TEST_F(SweepCli, killed_ten_times_it_ends_with_the_same_table) {
     SCOPED_TRACE(seed);
     std::mt19937 draw(seed);
     const std::int64_t all = rows("whole.sqlite");
-    std::int64_t before = 0;
     bool hit_at_work = false;
-    for (int i = 0; i < kKills; ++i) {
-        // The first as soon as a point is saved, the others at any moment of a whole run.
-        const std::string moment =
-            i == 0 ? until_saved("killed")
-                   : "sleep " + std::to_string(std::uniform_real_distribution(0.0, length)(draw));
+    // Points that are saved when it is killed at that moment.
+    const auto kill_at = [&](const std::string& moment) -> std::int64_t {
         shell("'" MOEHUB_PROGRAM "' " + sweep("killed") + " --threads 1 & pid=$!; " + moment +
               "; kill -9 $pid; wait $pid");
-        if (!cli_test::fs::exists(file("killed.sqlite"))) continue;
-        std::int64_t saved = 0;
+        if (!cli_test::fs::exists(file("killed.sqlite"))) return 0;
         try {
-            saved = rows("killed.sqlite");
+            const std::int64_t saved = rows("killed.sqlite");
+            hit_at_work = hit_at_work || (saved > 0 && saved < all);
+            return saved;
         } catch (const moehub::InputError&) {
-            continue;  // killed before there was a table
+            return 0;  // killed before there was a table
         }
+    };
+    std::int64_t before = 0;
+    for (int i = 0; i < kKills; ++i) {
+        // The first as soon as something is saved, the others at any moment of a whole run.
+        const std::int64_t saved = kill_at(
+            i == 0 ? until_saved("killed")
+                   : "sleep " + std::to_string(std::uniform_real_distribution(0.0, length)(draw)));
         EXPECT_GE(saved, before);
         before = saved;
-        hit_at_work = hit_at_work || (saved > 0 && saved < all);
+    }
+    // Where chance would have it that none hit a sweep at work: from the beginning, later and
+    // later.
+    for (int i = 1; i < 40 && !hit_at_work; ++i) {
+        for (const char* end : {"", "-wal", "-shm", "-lock"})
+            cli_test::fs::remove(file("killed.sqlite" + std::string(end)));
+        kill_at("sleep " + std::to_string(length * i / 40));
     }
     EXPECT_TRUE(hit_at_work);
     const auto last = moehub(sweep("killed"));
