@@ -120,10 +120,10 @@ void add_span(std::vector<double>& spans, Ps begin, Ps end) {
 void add_lanes(const LayerResult& result, std::vector<TimelineGpu>& gpus) {
     for (const BusyInterval& one : result.intervals)
         if (one.gpu >= 0 && one.gpu < static_cast<int>(gpus.size()))
-            add_span(spans_of(gpus[static_cast<std::size_t>(one.gpu)],
-                              one.what == BusyInterval::What::compute ? "kernels run"
-                                                                      : "rows underway or awaited"),
-                     one.begin, one.end);
+            add_span(
+                spans_of(gpus[static_cast<std::size_t>(one.gpu)],
+                         one.what == BusyInterval::What::compute ? "kernels run" : "communication"),
+                one.begin, one.end);
     for (const KernelSpan& one : result.timeline.spans)
         if (one.gpu >= 0 && one.gpu < static_cast<int>(gpus.size()))
             add_span(spans_of(gpus[static_cast<std::size_t>(one.gpu)],

@@ -12,7 +12,7 @@ const FIXED = new Map(Object.entries({
   "payload": 7}));
 // Those of a time line; kernels and units get others, whatever colours systems have.
 const FIXED_OVER_TIME = new Map(Object.entries({
-  "kernels run": 0, "rows underway or awaited": 1, "to switches": 11, "from switches": 7}));
+  "kernels run": 0, "communication": 1, "to switches": 11, "from switches": 7}));
 const given = new Map(), givenOverTime = new Map();
 
 function isDark() {
