@@ -79,7 +79,7 @@ class CaseCache {
         std::size_t run;
         std::shared_ptr<const SweepCase> loaded;
     };
-    static constexpr std::size_t kMost = 4;
+    static constexpr std::size_t kMost = 24;  ///< more than run_sweep works on at once
     const Study& study_;
     std::mutex mutex_;
     std::vector<Kept> kept_;

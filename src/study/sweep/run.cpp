@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <mutex>
+#include <thread>
+#include <tuple>
 
 namespace moehub {
 
@@ -14,9 +16,31 @@ std::vector<std::size_t> missing_points(const SweepStore& store, const SweepShar
     return missing;
 }
 
+namespace {
+
+constexpr std::size_t kMostAtOnce = 16;  ///< settings that are worked on side by side
+
+/// Systems of one setting share what is loaded: side by side stand different settings, so that no
+/// two threads load the same, and a setting's next system comes while it is at hand.
+void order_for_threads(std::vector<std::size_t>& points, std::size_t systems, int threads) {
+    const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
+    const std::size_t block =
+        std::min(kMostAtOnce, threads > 0 ? static_cast<std::size_t>(threads) : cores);
+    std::stable_sort(points.begin(), points.end(), [&](std::size_t a, std::size_t b) {
+        const auto key = [&](std::size_t point) {
+            const std::size_t setting = point / systems;
+            return std::tuple(setting / block, point % systems, setting);
+        };
+        return key(a) < key(b);
+    });
+}
+
+}  // namespace
+
 std::vector<SweepFailure> run_sweep(const Study& study, const SimulatePoint& simulate,
                                     SweepStore& store, const SweepRunOptions& options) {
-    const std::vector<std::size_t> missing = missing_points(store, options.shard);
+    std::vector<std::size_t> missing = missing_points(store, options.shard);
+    order_for_threads(missing, study.systems.size(), options.threads);
     const std::size_t total = store.saved() + missing.size();
     std::mutex mutex;
     std::vector<SweepFailure> failures;
