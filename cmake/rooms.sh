@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Rooms depend one way:
-#   base -> model -> sim -> layers -> {systems, place, plan} -> study -> report -> request ->
+#   base -> model -> sim -> layers -> {systems, place, plan} -> study -> report -> answers ->
 #   {cli, python}.
 # Fails with the offending include when a room reaches up.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 find src python/src -name '*.[ch]pp' -print0 | sort -z | xargs -0 awk '
   BEGIN {
-    count = split("base model sim layers systems study report request cli", names)
+    count = split("base model sim layers systems study report answers cli", names)
     for (i = 1; i <= count; ++i) rank[names[i]] = i
     rank["place"] = rank["plan"] = rank["systems"]
     rank["python"] = rank["cli"]

@@ -14,7 +14,7 @@ inline constexpr Ps kMs = 1'000'000'000;
 inline constexpr Ps kSecond = 1'000'000'000'000;
 
 constexpr double to_us(Ps t) {
-    return static_cast<double>(t) * 1e-6;
+    return static_cast<double>(t) / 1e6;  // rounded once: printed as short as it is
 }
 constexpr double to_seconds(Ps t) {
     return static_cast<double>(t) * 1e-12;

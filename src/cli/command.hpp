@@ -1,7 +1,7 @@
-/// Commands as plain data: their names, options and what they run.
-/// command_line.cpp alone turns them into a parser.
+/// Commands of the program: each asks a question and puts the answer where it is wanted; two say
+/// what the program is. command_line.cpp alone turns them into a parser.
 #pragma once
-#include "request/option.hpp"
+#include "answers/question.hpp"
 
 #include <functional>
 #include <string>
@@ -12,17 +12,24 @@ namespace moehub {
 struct Command {
     std::string name;
     std::string doc;
-    std::vector<Option> options;
-    std::string footer;
-    std::function<void()> run;  ///< owns what the options point into
+    std::string overview;
+    std::string example;
+    Options options;
+    /// With what was said, and the whole line that was typed.
+    std::function<void(const Said&, const std::string& line)> run;
 };
 
 struct Program {
     std::string name;
     std::string doc;
     std::string version;
-    std::string footer;
+    std::string example;
     std::vector<Command> commands;
 };
+
+Command command_of(const Question& question);
+/// Both print what the program consists of, and refer to it.
+Command completion_command(const Program& program);  ///< for shells
+Command man_command(const Program& program);         ///< for man
 
 }  // namespace moehub

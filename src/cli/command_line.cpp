@@ -1,6 +1,7 @@
 // The one file that knows CLI11, which takes ten times as long to compile as its users.
 #include "cli/command_line.hpp"
 
+#include "cli/completion_values.hpp"
 #include "cli/mistakes.hpp"
 
 #include <moehub/error.hpp>
@@ -12,34 +13,47 @@
 namespace moehub {
 namespace {
 
-CLI::Option* add(CLI::App& app, const Option& option) {
-    const auto valued = [&](auto& value) {
-        return app.add_option(option.names, value, option.doc)->type_name(option.type);
-    };
-    if (auto* const* flag = std::get_if<bool*>(&option.target))
-        return app.add_flag(option.names, **flag, option.doc)->disable_flag_override();
-    if (auto* const* list = std::get_if<std::vector<std::string>*>(&option.target))
-        return valued(**list)->allow_extra_args(option.rules.many);
-    if (auto* const* maybe = std::get_if<std::optional<std::string>*>(&option.target))
-        return valued(**maybe);
-    std::string& text = *std::get<std::string*>(option.target);
-    CLI::Option* const added = valued(text);
-    if (!text.empty()) added->capture_default_str();
-    return added;
+/// Where the parser leaves what stands behind an option.
+struct Typed {
+    CLI::Option* option = nullptr;
+    std::vector<std::string> texts;
+    bool flag = false;
+};
+
+void add(CLI::App& app, const Option& option, Typed& typed) {
+    const Target& target = option.target;
+    if (target.kind == ValueKind::flag) {
+        typed.option = app.add_flag(option.names, typed.flag, option.doc)->disable_flag_override();
+        return;
+    }
+    typed.option = app.add_option(option.names, typed.texts, option.doc)
+                       ->type_name(type_of(option))
+                       ->allow_extra_args(option.rules.many);
+    if (!target.list) typed.option->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::Throw);
+    if (!target.usual.empty()) typed.option->default_str(target.usual);
+    typed.option->required(option.rules.required);
 }
 
-void add(CLI::App& app, const Command& command) {
+/// A command's options, in their order.
+using TypedOptions = std::vector<Typed>;
+
+void add(CLI::App& app, const Command& command, TypedOptions& typed) {
     CLI::App& sub = *app.add_subcommand(command.name, command.doc);
-    sub.footer(command.footer);
-    std::vector<CLI::Option*> added;
-    for (const Option& option : command.options) added.push_back(add(sub, option));
-    // Rules name options on either side of their own.
-    for (std::size_t i = 0; i < added.size(); ++i) {
-        const OptionRules& rules = command.options[i].rules;
-        added[i]->required(rules.required);
-        if (!rules.needs.empty()) added[i]->needs(sub.get_option(rules.needs));
-        for (const std::string& other : rules.excludes) added[i]->excludes(sub.get_option(other));
+    sub.footer("Example:\n  " + command.example);
+    typed.resize(command.options.size());
+    for (std::size_t i = 0; i < typed.size(); ++i) add(sub, command.options[i], typed[i]);
+}
+
+Said said_of(const Command& command, const TypedOptions& typed) {
+    Said said;
+    for (std::size_t i = 0; i < typed.size(); ++i) {
+        const Typed& one = typed[i];
+        if (one.option->count() == 0) continue;
+        const bool flag = command.options[i].target.kind == ValueKind::flag;
+        said.push_back(
+            {key_of(command.options[i]), flag ? std::vector<std::string>{"true"} : one.texts});
     }
+    return said;
 }
 
 /// The command that was being parsed: the last one named; none when it was the program itself.
@@ -65,12 +79,10 @@ std::string shell_word(std::string_view word) {
     return out + "'";
 }
 
-/// For options that ask what was typed.
-void tell_command_line(const Program& program, const Command& command, int argc, char** argv) {
+std::string line_of(const Program& program, int argc, char** argv) {
     std::string line = program.name;
     for (int i = 1; i < argc; ++i) line += " " + shell_word(argv[i]);
-    for (const Option& option : command.options)
-        if (option.command_line != nullptr) *option.command_line = line;
+    return line;
 }
 
 /// The parser's words; those about too few or too many values read better in ours.
@@ -99,22 +111,24 @@ std::string requested_text(const CLI::App& app, const CLI::Success& request) {
 
 }  // namespace
 
-Asked parse_command_line(const Program& program, int argc, char** argv) {
+Parsed parse_command_line(const Program& program, int argc, char** argv) {
     CLI::App app(program.doc, program.name);
     app.set_version_flag("--version", program.version, "print the version");
     app.require_subcommand(0, 1);
-    app.footer(program.footer);
-    for (const Command& command : program.commands) add(app, command);
+    app.footer("Example:\n  " + program.example);
+    std::vector<TypedOptions> typed(program.commands.size());
+    for (std::size_t i = 0; i < typed.size(); ++i) add(app, program.commands[i], typed[i]);
     try {
         app.parse(argc, argv);
     } catch (const CLI::Success& request) {
-        return {nullptr, requested_text(app, request)};
+        return {.text = requested_text(app, request)};
     } catch (const CLI::ParseError& error) {
         throw InputError(explain(app, program, error));
     }
     const Command* const command = active(app, program);
-    if (command != nullptr) tell_command_line(program, *command, argc, argv);
-    return {command, ""};
+    if (command == nullptr) return {};
+    const auto number = static_cast<std::size_t>(command - program.commands.data());
+    return {command, said_of(*command, typed[number]), line_of(program, argc, argv)};
 }
 
 }  // namespace moehub

@@ -4,15 +4,17 @@
 
 namespace moehub {
 
-/// A command to run, its options filled in; or text to print (--help, --version); or neither,
-/// when nothing was typed.
-struct Asked {
+/// A command to run, with what was said of its options; or text to print (--help, --version); or
+/// neither, when nothing was typed.
+struct Parsed {
     const Command* command = nullptr;
-    std::string text;
+    Said said = {};
+    std::string line = {};  ///< the whole line that was typed, fit for a shell
+    std::string text = {};
 };
 
 /// Throws InputError when the command line is wrong: the unknown command or option with the
 /// nearest known name, otherwise the parser's own words.
-Asked parse_command_line(const Program& program, int argc, char** argv);
+Parsed parse_command_line(const Program& program, int argc, char** argv);
 
 }  // namespace moehub

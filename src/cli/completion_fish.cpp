@@ -1,5 +1,5 @@
 #include "cli/completion.hpp"
-#include "cli/option_values.hpp"
+#include "cli/completion_values.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

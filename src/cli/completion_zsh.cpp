@@ -1,5 +1,5 @@
 #include "cli/completion.hpp"
-#include "cli/option_values.hpp"
+#include "cli/completion_values.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -24,7 +24,7 @@ std::string quoted_doc(std::string_view text) {
 /// What completes the value; begins with its name.
 std::string action_of(const Option& option) {
     const OptionValues values = values_of(option);
-    const std::string title = quoted_doc(option.type.empty() ? "value" : option.type);
+    const std::string title = quoted_doc(type_of(option).empty() ? "value" : type_of(option));
     const std::string words = fmt::format("{}", fmt::join(values.words, " "));
     if (values.words.empty()) return fmt::format(":{}:{}", title, values.files ? "_files" : " ");
     if (values.list) return fmt::format(":{}:_sequence compadd - {}", title, words);
@@ -35,7 +35,7 @@ std::string action_of(const Option& option) {
 std::string specification(const Option& option) {
     if (is_argument(option))
         return fmt::format("'{}{}'", option.rules.many ? "*" : "", action_of(option));
-    const bool repeated = std::holds_alternative<std::vector<std::string>*>(option.target);
+    const bool repeated = option.target.list;
     std::string out;
     for (const std::string& name : names_of(option))
         out += fmt::format("{}'{}{}{}[{}]{}'", out.empty() ? "" : " \\\n                ",

@@ -92,6 +92,12 @@ std::string what_was_written() {
     return "wrote " + std::string(written_names.data(), size);
 }
 
+void leave(const std::string& words) {
+    if (isatty(STDERR_FILENO) != 0) say("\r\x1b[K");
+    say("moehub: interrupted; " + words + "\n");
+    _exit(kInterruptedCode);
+}
+
 FileInWork::FileInWork(std::string path) : path_(std::move(path)) {
     ++files_in_work;
 }

@@ -1,6 +1,6 @@
 // The manual page, in roff, from the same data that command lines are parsed by.
-#include "cli/commands.hpp"
-#include "cli/option_values.hpp"
+#include "cli/command.hpp"
+#include "cli/completion_values.hpp"
 #include "cli/output.hpp"
 
 #include <algorithm>
@@ -34,15 +34,15 @@ std::string roff(std::string_view text) {
 std::string heading(const Option& option) {
     std::vector<std::string> names;
     for (const std::string& name : names_of(option)) names.push_back("\\fB" + roff(name) + "\\fR");
-    const std::string value = option.type.empty() ? "" : " \\fI" + roff(option.type) + "\\fR";
-    if (is_argument(option))
-        return "\\fI" + roff(option.type.empty() ? option.names : option.type) + "\\fR";
+    const std::string value =
+        type_of(option).empty() ? "" : " \\fI" + roff(type_of(option)) + "\\fR";
+    if (is_argument(option)) return "\\fI" + roff(type_of(option)) + "\\fR";
     return fmt::format("{}{}", fmt::join(names, ", "), value);
 }
 
 std::string option_text(const Option& option) {
     std::string doc = option.doc;
-    if (const std::string usual = default_of(option); !usual.empty())
+    if (const std::string& usual = option.target.usual; !usual.empty())
         doc += fmt::format("; without it {}", usual);
     return fmt::format(".TP\n{}\n{}\n", heading(option), roff(doc));
 }
@@ -51,10 +51,7 @@ std::string command_text(const Program& program, const Command& command) {
     std::string out = fmt::format(".SS \"{} {}\"\n{}\n", roff(program.name), roff(command.name),
                                   roff(command.doc));
     for (const Option& option : command.options) out += option_text(option);
-    const std::string_view footer = command.footer;
-    const std::size_t begin = footer.find('\n');
-    if (begin == footer.npos) return out;
-    return out + fmt::format(".PP\nExample:\n.PP\n.nf\n{}\n.fi\n", roff(footer.substr(begin + 1)));
+    return out + fmt::format(".PP\nExample:\n.PP\n.nf\n  {}\n.fi\n", roff(command.example));
 }
 
 constexpr std::string_view kEnd = R"(.SH OUTPUT
@@ -103,13 +100,12 @@ std::string man_page(const Program& program) {
 }
 
 Command man_command(const Program& program) {
-    return {
-        "man",
-        "Print the manual page, in roff",
-        {},
-        "Example:\n  moehub man | man -l -",
-        [&program] { put(man_page(program), ""); },
-    };
+    return {"man",
+            "Print the manual page, in roff",
+            "the manual page",
+            "moehub man | man -l -",
+            {},
+            [&program](const Said&, const std::string&) { put(man_page(program), ""); }};
 }
 
 }  // namespace moehub

@@ -2,7 +2,6 @@
 
 #include "base/nearest.hpp"
 #include "base/quantity.hpp"
-#include "request/values.hpp"
 
 #include <algorithm>
 

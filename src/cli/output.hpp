@@ -1,5 +1,6 @@
 /// Where a command's result goes: standard output, or a file that is replaced in one step.
 #pragma once
+#include "answers/question.hpp"
 #include "report/text_style.hpp"
 
 #include <optional>
@@ -19,14 +20,6 @@ void put(std::string_view text, const std::string& path);
 /// elsewhere as wide as COLUMNS says, if it is set, and without limit if it is not. A file has no
 /// limit and no colour.
 TextStyle style_for(const std::string& path);
-
-/// A file that a command is asked to write.
-struct OutputFile {
-    std::string_view option;          ///< "--csv", for errors
-    std::optional<std::string> path;  ///< nothing: not asked for
-};
-/// Of an option whose empty path stands for standard output.
-OutputFile output_file(std::string_view option, const std::string& path);
 
 /// Before long work. Throws InputError when a file could not be written now, has no name or that of
 /// standard output, or would replace another output or one of `inputs`; devices may come twice.

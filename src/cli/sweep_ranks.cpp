@@ -20,11 +20,6 @@ bool started_by_mpi() {
     return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr || std::getenv("PMIX_RANK") != nullptr;
 }
 
-bool is_alone() {
-    const char* const size = std::getenv("OMPI_COMM_WORLD_SIZE");
-    return !started_by_mpi() || (size != nullptr && std::string(size) == "1");
-}
-
 /// Beside the program, as built; where it is installed.
 std::vector<std::string> module_paths() {
     std::error_code ignored;
@@ -34,6 +29,11 @@ std::vector<std::string> module_paths() {
 }
 
 }  // namespace
+
+bool is_alone() {
+    const char* const size = std::getenv("OMPI_COMM_WORLD_SIZE");
+    return !started_by_mpi() || (size != nullptr && std::string(size) == "1");
+}
 
 std::unique_ptr<Transport> load_transport() {
     if (is_alone()) return nullptr;

@@ -1,10 +1,20 @@
 #include "report/bar.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <vector>
 
 namespace moehub {
+
+std::string bar(double fraction, int width) {
+    constexpr std::array<std::string_view, 8> kEighths{"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+    const double share = std::isfinite(fraction) ? std::clamp(fraction, 0.0, 1.0) : 0.0;
+    const auto eighths = static_cast<std::size_t>(std::lround(share * 8 * std::max(width, 0)));
+    std::string out;
+    for (std::size_t i = 0; i < eighths / 8; ++i) out += "█";
+    return out.append(kEighths[eighths % 8]);
+}
 
 std::string stacked_bar(std::span<const BarPart> parts, double full, int width) {
     std::string out;

@@ -1,4 +1,4 @@
-/// Text bars that are divided into parts.
+/// Text bars, whole or divided into parts.
 #pragma once
 #include <cstddef>
 #include <span>
@@ -11,6 +11,9 @@ struct BarPart {
     double value = 0;       ///< negative counts as 0
     std::string_view mark;  ///< one column wide, repeated
 };
+
+/// A bar of eighth blocks, `fraction` (cut to 0..1) of `width` columns long.
+std::string bar(double fraction, int width);
 
 /// The parts one after another, on a scale on which `full` is `width` columns; what goes beyond is
 /// cut. Ends of parts are rounded, so a bar's length depends on the parts' sum alone, and a part of

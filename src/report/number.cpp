@@ -1,4 +1,4 @@
-#include "report/table.hpp"
+#include "report/number.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,6 @@
 #include <cstdlib>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 namespace moehub {
 namespace {
@@ -38,11 +37,6 @@ std::string with_commas(std::string_view text) {
 
 }  // namespace
 
-bool wants_colour(std::FILE* stream) {
-    const char* const no_color = std::getenv("NO_COLOR");
-    return (no_color == nullptr || *no_color == '\0') && isatty(fileno(stream)) != 0;
-}
-
 std::string significant(double value) {
     if (!std::isfinite(value)) return fmt::format("{}", value);
     if (value == 0) return "0";
@@ -58,8 +52,12 @@ std::string grouped(std::int64_t value) {
     return with_commas(fmt::format("{}", value));
 }
 
+std::string fixed_point(double value, int digits) {
+    return with_commas(fmt::format("{:.{}f}", value, digits));
+}
+
 std::string tenths(double value) {
-    return with_commas(fmt::format("{:.1f}", value));
+    return fixed_point(value, 1);
 }
 
 std::string percent(double fraction, bool signed_) {
@@ -77,15 +75,6 @@ std::string byte_size(double bytes) {
     constexpr std::array<Unit, 6> kUnits{
         {{1, "B"}, {1e3, "kB"}, {1e6, "MB"}, {1e9, "GB"}, {1e12, "TB"}, {1e15, "PB"}}};
     return in_unit(bytes, kUnits);
-}
-
-std::string bar(double fraction, int width) {
-    constexpr std::array<std::string_view, 8> kEighths{"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-    const double share = std::isfinite(fraction) ? std::clamp(fraction, 0.0, 1.0) : 0.0;
-    const auto eighths = static_cast<std::size_t>(std::lround(share * 8 * std::max(width, 0)));
-    std::string out;
-    for (std::size_t i = 0; i < eighths / 8; ++i) out += "█";
-    return out.append(kEighths[eighths % 8]);
 }
 
 }  // namespace moehub

@@ -1,10 +1,9 @@
-#include "report/page.hpp"
-
+#include "report/answer_forms.hpp"
 #include "report/escape.hpp"
-#include "report/page_charts.hpp"
 #include "report/page_parts.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -18,9 +17,19 @@ std::string breakable(std::string html) {
     return html;
 }
 
-std::string cell(std::string_view tag, const Table::Column& column, const std::string& text) {
+bool is_left(const Show& show) {
+    using enum Show::Form;
+    return show.form == text || show.form == prose || show.form == once;
+}
+
+/// Bars are drawn by charts here.
+bool has_column(const Column& column) {
+    return column.is_shown() && column.show.form != Show::Form::bar;
+}
+
+std::string cell(std::string_view tag, const Column& column, const std::string& text) {
     constexpr std::size_t kLong = 32;  ///< is text to be wrapped, and no name
-    const bool left = column.align == Table::Align::left;
+    const bool left = is_left(column.show);
     const bool list = text.find(", ") != std::string::npos;
     const char* const kind = !left                 ? ""
                              : text.size() > kLong ? " class=\"left text\""
@@ -30,20 +39,35 @@ std::string cell(std::string_view tag, const Table::Column& column, const std::s
                        left ? breakable(escaped(text)) : escaped(text), tag);
 }
 
-std::string table_html(const PageTable& table) {
+/// `name` is what it is called for those who do not see it, where it has no caption.
+std::string table_html(const Table& table, const std::string& name) {
+    if (table.rows.empty() || std::none_of(table.columns.begin(), table.columns.end(), has_column))
+        return "";
+    const std::string label = escaped(table.caption.empty() ? name : table.caption);
     // Reachable by keyboard, as it may have to be scrolled.
     std::string out = fmt::format(
-        "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\"><table>\n"
-        "<caption><span>{0}</span></caption>\n<thead><tr>",
-        escaped(table.caption));
-    for (const Table::Column& column : table.columns) out += cell("th", column, column.title);
+        "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table>\n", label);
+    if (!table.caption.empty()) out += fmt::format("<caption><span>{}</span></caption>\n", label);
+    out += "<thead><tr>";
+    for (const Column& column : table.columns)
+        if (has_column(column)) out += cell("th", column, column.words);
     out += "</tr></thead>\n<tbody>\n";
     for (const auto& row : table.rows) {
         out += "<tr>";
-        for (std::size_t i = 0; i < row.size(); ++i) out += cell("td", table.columns[i], row[i]);
+        for (std::size_t i = 0; i < row.size(); ++i)
+            if (has_column(table.columns[i]))
+                out += cell("td", table.columns[i], shown(row[i], table.columns[i].show));
         out += "</tr>\n";
     }
     return out + "</tbody></table></div>\n";
+}
+
+std::string facts_html(const Facts& facts, const std::string& name) {
+    Table table{"", "", {{""}, {""}}, {}};
+    for (const auto& [column, value] : facts.list)
+        if (has_column(column) && !shown(value, column.show).empty())
+            table.rows.push_back({column.words, shown(value, column.show)});
+    return table.rows.empty() ? "" : table_html(table, name);
 }
 
 /// What the script fills with the chart of that number.
@@ -82,11 +106,14 @@ struct Body {
     std::string html;
     Json charts = Json::array();
     std::size_t count = 0;
+    bool with_charts = true;
 
-    void add(const PageTable& table) { html += table_html(table); }
-    void add(const std::string& text) { html += preformatted(text); }
+    void add(const Table& table, const std::string& name) { html += table_html(table, name); }
+    void add(const Facts& facts, const std::string& name) { html += facts_html(facts, name); }
+    void add(const Lines& lines, const std::string&) { html += preformatted(lines.text); }
     template <class Picture>
-    void add(const Picture& picture) {
+    void add(const Picture& picture, const std::string&) {
+        if (!with_charts) return;
         const Chart chart = picture;
         html += figure_html(chart, count++);
         charts.push_back(chart_json(chart));
@@ -103,34 +130,41 @@ std::string one_line(std::string text) {
 std::string paragraphs(const std::vector<std::string>& lines, std::string_view kind) {
     std::string out;
     for (const std::string& line : lines)
-        out += fmt::format("<p class=\"{}\">{}</p>\n", kind, escaped(one_line(line)));
+        if (!line.empty())
+            out += fmt::format("<p class=\"{}\">{}</p>\n", kind, escaped(one_line(line)));
     return out;
 }
 
-void add_section(Body& body, const PageSection& section) {
-    body.html += fmt::format("<section>\n<h2>{}</h2>\n", escaped(section.heading));
+/// One with nothing in it is left out.
+void add_section(Body& body, const Section& section) {
+    std::string before = std::exchange(body.html, "");
     if (!section.sentences.empty()) {
         body.html += "<ul>\n";
         for (const std::string& one : section.sentences)
-            body.html += fmt::format("<li>{}</li>\n", escaped(one));
+            body.html += fmt::format("<li>{}</li>\n", escaped(one_line(one)));
         body.html += "</ul>\n";
     }
-    for (const PageBlock& block : section.blocks)
-        std::visit([&body](const auto& one) { body.add(one); }, block);
-    body.html += paragraphs(section.notes, "note") + "</section>\n";
+    for (const Block& block : section.blocks)
+        if (is_for(block.reader, Reader::page))
+            std::visit([&](const auto& one) { body.add(one, section.heading); }, block.content);
+    for (const Note& one : section.notes)
+        if (is_for(one.reader, Reader::page)) body.html += paragraphs({one.text}, "note");
+    const std::string inside = std::exchange(body.html, std::move(before));
+    if (inside.empty()) return;
+    const std::string heading =
+        section.heading.empty() ? "" : fmt::format("<h2>{}</h2>\n", escaped(section.heading));
+    body.html += "<section>\n" + heading + inside + "</section>\n";
 }
 
 /// How it was made: the command, what it was asked, and all it gave.
-std::string origin_html(const Page& page) {
+std::string origin_html(const Answer& answer, const std::string& command) {
     std::string out = "<section>\n<h2>How this page was made</h2>\n";
-    if (!page.command.empty())
-        out += "<p>The command:</p>\n" + preformatted(page.command, " id=\"command\"");
-    for (const auto& [name, text] : page.configuration) out += folded(name, preformatted(text));
-    if (!page.document.empty())
-        out += folded("All numbers, as the command prints them with --json",
-                      "<p><button type=\"button\" id=\"save\">Save as report.json</button></p>\n"
-                      "<pre tabindex=\"0\"></pre>\n",
-                      " id=\"data\"");
+    if (!command.empty()) out += "<p>The command:</p>\n" + preformatted(command, " id=\"command\"");
+    for (const auto& [name, text] : answer.configuration) out += folded(name, preformatted(text));
+    out += folded("All numbers, as the command prints them with --json",
+                  "<p><button type=\"button\" id=\"save\">Save as report.json</button></p>\n"
+                  "<pre tabindex=\"0\"></pre>\n",
+                  " id=\"data\"");
     return out +
            folded("Charts by Apache ECharts, Apache License 2.0", preformatted(chart_licence())) +
            "</section>\n";
@@ -138,20 +172,10 @@ std::string origin_html(const Page& page) {
 
 }  // namespace
 
-std::vector<std::string> lines_of(std::string_view text) {
-    std::vector<std::string> lines;
-    while (!text.empty()) {
-        const std::size_t end = std::min(text.find('\n'), text.size());
-        if (end > 0) lines.emplace_back(text.substr(0, end));
-        text.remove_prefix(std::min(end + 1, text.size()));
-    }
-    return lines;
-}
-
-std::string page_html(const Page& page) {
+std::string page_html(const Answer& answer, const std::string& command) {
     Body body;
-    for (const PageSection& section : page.sections) add_section(body, section);
-    const std::string title = escaped(page.title);
+    for (const Section& section : answer.sections) add_section(body, section);
+    const std::string title = escaped(answer.title);
     std::string out = fmt::format(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
@@ -159,17 +183,24 @@ std::string page_html(const Page& page) {
         "<header>\n<h1>{}</h1>\n<button type=\"button\" id=\"theme\">Dark</button>\n</header>\n"
         "<main>\n{}<noscript><p class=\"note\">Charts need scripts, which this browser does not "
         "run; all tables are here.</p></noscript>\n",
-        title, page_style(), title, paragraphs(page.lead, "lead"));
-    out += body.html + origin_html(page) + "</main>\n";
+        title, page_style(), title, paragraphs(answer.lead, "lead"));
+    out += body.html + origin_html(answer, command) + "</main>\n";
     out += "<script type=\"application/json\" id=\"charts\">" + script_text(body.charts.dump(-1)) +
            "</script>\n";
-    out += "<script type=\"application/json\" id=\"document\">" + script_text(page.document) +
+    out += "<script type=\"application/json\" id=\"document\">" + script_text(json_text(answer)) +
            "</script>\n";
     if (body.count > 0)
         out += fmt::format("<script type=\"application/gzip\" id=\"library\">{}</script>\n",
                            chart_library());
     out += fmt::format("<script>{}</script>\n", page_script());
     return out + "</body>\n</html>\n";
+}
+
+std::string notebook_html(const Answer& answer) {
+    Body body;
+    body.with_charts = false;
+    for (const Section& section : answer.sections) add_section(body, section);
+    return paragraphs(answer.lead, "lead") + body.html;
 }
 
 }  // namespace moehub

@@ -1,9 +1,9 @@
 #include "report/perfetto.hpp"
 
 #include "base/json.hpp"
+#include "report/number.hpp"
 #include "report/perfetto_counters.hpp"
 #include "report/perfetto_writer.hpp"
-#include "report/table.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,7 +1,7 @@
 #include "report/progress.hpp"
 
 #include "base/utf8.hpp"
-#include "report/table.hpp"
+#include "report/bar.hpp"
 
 #include <algorithm>
 
@@ -30,6 +30,12 @@ std::string time_text(double seconds) {
 
 }  // namespace
 
+Work pieces_done(std::size_t done, std::size_t total, std::size_t before) {
+    const double all = total == 0 ? 1 : static_cast<double>(total);
+    return {static_cast<double>(done) / all, fmt::format("{}/{}", done, total),
+            static_cast<double>(before) / all};
+}
+
 Progress::Progress(std::string label, std::FILE* stream)
     : label_(printable(label)), stream_(stream), begin_(Clock::now()) {
     if (isatty(fileno(stream)) == 0) return;
@@ -54,31 +60,10 @@ void Progress::set(State state) {
     state_ = std::move(state);
 }
 
-void Progress::update(std::size_t done, std::size_t total) {
-    if (total == 0) return;
-    const double share = static_cast<double>(done) / static_cast<double>(total);
-    set({share,
-         fmt::format("{}/{}", done, total),
-         done == 0 ? -1 : seconds() * (1 - share) / share,
-         {}});
-}
-
-void Progress::update_rate(std::size_t before, std::size_t done, std::size_t total) {
-    const double passed = seconds();
-    if (total == 0 || done <= before || passed <= 0) return;
-    const double rate = static_cast<double>(done - before) / passed;
-    set({static_cast<double>(done) / static_cast<double>(total),
-         fmt::format("{}/{} {}/s", done, total, significant(rate)),
-         static_cast<double>(total - done) / rate,
-         {}});
-}
-
-void Progress::update_share(double done) {
-    const double share = std::clamp(done, 0.0, 1.0);
-    set({share,
-         fmt::format("{:.0f} %", 100 * share),
-         share == 0 ? -1 : seconds() * (1 - share) / share,
-         {}});
+void Progress::update(const Work& work) {
+    const double share = std::clamp(work.share, 0.0, 1.0);
+    const double own = share - work.before;
+    set({share, work.words, own > 0 ? seconds() * (1 - share) / own : -1, {}});
 }
 
 void Progress::keep_drawing(const std::stop_token& end) {

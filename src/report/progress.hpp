@@ -10,6 +10,15 @@
 
 namespace moehub {
 
+/// How far some work is.
+struct Work {
+    double share = 0;        ///< that is done, 0 to 1
+    std::string words = {};  ///< "3/12"
+    double before = 0;       ///< of the share, what was done when the work began
+};
+/// So many pieces of so many.
+Work pieces_done(std::size_t done, std::size_t total, std::size_t before = 0);
+
 /// Draws on stderr while it is a terminal, a few times a second, with the time that has passed and
 /// what is left of it, and erases itself when it goes. Draws before the first update, too: work
 /// that is not done in pieces shows that it goes on.
@@ -21,11 +30,7 @@ class Progress {
     Progress(const Progress&) = delete;
     Progress& operator=(const Progress&) = delete;
 
-    void update(std::size_t done, std::size_t total);
-    /// With pieces a second; `before` were done when the clock started.
-    void update_rate(std::size_t before, std::size_t done, std::size_t total);
-    /// Where work is not counted in pieces: the share done, 0 to 1.
-    void update_share(double done);
+    void update(const Work& work);
 
   private:
     using Clock = std::chrono::steady_clock;

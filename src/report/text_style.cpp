@@ -3,6 +3,9 @@
 #include "base/utf8.hpp"
 
 #include <algorithm>
+#include <cstdlib>
+
+#include <unistd.h>
 
 namespace moehub {
 namespace {
@@ -110,6 +113,11 @@ std::size_t add_sentence(std::string& out, const std::vector<std::string_view>& 
 }
 
 }  // namespace
+
+bool wants_colour(std::FILE* stream) {
+    const char* const no_color = std::getenv("NO_COLOR");
+    return (no_color == nullptr || *no_color == '\0') && isatty(fileno(stream)) != 0;
+}
 
 int TextStyle::bar_width(int most, std::size_t taken) const {
     return std::max(kLeastBar, std::min(most, width - static_cast<int>(taken)));

@@ -1,11 +1,15 @@
 /// How text for people is laid out: what the terminal shows, and how wide it is.
 #pragma once
 #include <cstddef>
+#include <cstdio>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace moehub {
+
+/// True when the stream is a terminal and NO_COLOR is not set to something.
+bool wants_colour(std::FILE* stream);
 
 struct TextStyle {
     static constexpr int kNoLimit = 1 << 20;  ///< files and pipes get everything

@@ -58,9 +58,7 @@ std::string missing_kernel(const Gpu& gpu, NumberFormat format) {
 
 void check_needs(const LayerInput& in, const SystemSpec& system, const Needs& needs,
                  const LayerOptions& options) {
-    const auto fail = [&](const std::string& why) {
-        throw InputError(fmt::format("{} cannot run this: {}", system.name, why));
-    };
+    const auto fail = [&](const std::string& why) { throw CannotRun(system.name, why); };
     if (const std::string why = missing_kernel(in.machine.gpu, system.expert_format); !why.empty())
         fail(why);
     if (system.overlap_passes)

@@ -153,9 +153,7 @@ void check_tp(const TpInput& in, const SystemSpec& system, const TpOptions&) {
     check(system);
     check(in.model);
     check_shape(in);
-    const auto fail = [&](const std::string& why) {
-        throw InputError(fmt::format("{} cannot run this: {}", system.name, why));
-    };
+    const auto fail = [&](const std::string& why) { throw CannotRun(system.name, why); };
     if (in.machine.nodes > 1)
         fail(fmt::format("tensor parallelism works inside one node, found {} nodes",
                          in.machine.nodes));

@@ -19,10 +19,10 @@ class Lead {
           store_(store),
           options_(options),
           others_(static_cast<std::size_t>(transport.size())) {
-        const auto missing = missing_points(store, options.run.shard);
+        const auto missing = store.missing();
         pending_.assign(missing.begin(), missing.end());
         left_ = missing.size();
-        total_ = store.saved() + left_;
+        total_ = store.points();
         for (Other& other : others_) other.heard = Clock::now();
         next_sign_ = Clock::now() + options.alive;
     }

@@ -9,13 +9,6 @@
 
 namespace moehub {
 
-std::vector<std::size_t> missing_points(const SweepStore& store, const SweepShard& shard) {
-    std::vector<std::size_t> missing;
-    for (std::size_t i = 0; i < store.outcomes().size(); ++i)
-        if (shard.has(i) && !store.outcomes()[i]) missing.push_back(i);
-    return missing;
-}
-
 namespace {
 
 constexpr std::size_t kMostAtOnce = 16;  ///< settings that are worked on side by side
@@ -39,9 +32,9 @@ void order_for_threads(std::vector<std::size_t>& points, std::size_t systems, in
 
 std::vector<SweepFailure> run_sweep(const Study& study, const SimulatePoint& simulate,
                                     SweepStore& store, const SweepRunOptions& options) {
-    std::vector<std::size_t> missing = missing_points(store, options.shard);
+    std::vector<std::size_t> missing = store.missing();
     order_for_threads(missing, study.systems.size(), options.threads);
-    const std::size_t total = store.saved() + missing.size();
+    const std::size_t total = store.points();
     std::mutex mutex;
     std::vector<SweepFailure> failures;
     const std::stop_callback stopped(options.stop, [&] {
@@ -60,7 +53,7 @@ std::vector<SweepFailure> run_sweep(const Study& study, const SimulatePoint& sim
             return;
         }
         const std::lock_guard lock(mutex);
-        store.save(point, std::move(outcome));
+        store.save(point, outcome);
         if (options.progress) options.progress(store.saved(), total);
     };
     run_parallel(missing.size(), run, {options.threads, {}});

@@ -12,7 +12,6 @@ namespace moehub {
 using SimulatePoint = std::function<SweepOutcome(const SweepPoint&)>;
 
 struct SweepRunOptions {
-    SweepShard shard;
     int threads = 0;       ///< points simulated at a time; 0: as many as there are cores
     std::stop_token stop;  ///< asked to stop, no further point starts
     /// Called then, while nothing is being saved, before points underway have ended; it need not
@@ -27,9 +26,6 @@ struct SweepFailure {
     std::size_t point = 0;
     std::string what;
 };
-
-/// Numbers of the shard's points that the store does not have, in order.
-std::vector<std::size_t> missing_points(const SweepStore& store, const SweepShard& shard);
 
 /// Runs what is missing. Throws InputError when something cannot be saved; what was saved stays.
 std::vector<SweepFailure> run_sweep(const Study& study, const SimulatePoint& simulate,

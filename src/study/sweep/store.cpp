@@ -20,7 +20,7 @@ std::vector<std::string> columns_of(const Study& study) {
     std::vector<std::string> columns{"point"};
     for (const std::string& key : keys_of(study)) columns.push_back(key);
     for (const char* one : {"system", "seed", "refused"}) columns.emplace_back(one);
-    for (const SweepMeasure& measure : measures_of(study.kind)) columns.push_back(measure.name);
+    for (const SweepMeasure& measure : study.measures) columns.push_back(measure.name);
     return columns;
 }
 
@@ -28,8 +28,12 @@ std::string create_results(const Study& study) {
     const std::size_t keys = keys_of(study).size();
     const std::vector<std::string> columns = columns_of(study);
     std::string sql = "CREATE TABLE results (point INTEGER PRIMARY KEY";
+    const std::size_t texts = keys + 3;
     for (std::size_t i = 1; i < columns.size(); ++i)
-        sql += fmt::format(", {} {}", sql_name(columns[i]), i <= keys + 3 ? "TEXT" : "REAL");
+        sql += fmt::format(", {} {}", sql_name(columns[i]),
+                           i <= texts                                ? "TEXT"
+                           : study.measures[i - texts - 1].whole ? "INTEGER"
+                                                                 : "REAL");
     return sql + ")";
 }
 
@@ -74,6 +78,17 @@ std::string value_of(Database& database, std::string_view key) {
     return statement.step() ? statement.text(0) : "";
 }
 
+/// Columns of numbers, behind those of texts.
+std::vector<SweepMeasure> measures_in(Database& database) {
+    std::vector<SweepMeasure> measures;
+    Statement columns =
+        database.prepare("SELECT name, type FROM pragma_table_info('results') WHERE cid > 0");
+    while (columns.step())
+        if (columns.text(1) != "TEXT")
+            measures.push_back({columns.text(0), columns.text(1) == "INTEGER"});
+    return measures;
+}
+
 std::size_t count_of(Database& database, std::string_view key) {
     return static_cast<std::size_t>(std::strtoull(value_of(database, key).c_str(), nullptr, 10));
 }
@@ -97,12 +112,13 @@ SweepFile read_sweep_file(Database& database) {
     file.study.name = value_of(database, "name");
     file.study.title = value_of(database, "title");
     file.study.baseline = value_of(database, "baseline");
+    file.study.measures = measures_in(database);
     return file;
 }
 
 std::vector<std::optional<SweepOutcome>> read_outcomes(Database& database, const Study& study) {
     const auto keys = static_cast<int>(keys_of(study).size());
-    const auto measures = static_cast<int>(measures_of(study.kind).size());
+    const auto measures = static_cast<int>(study.measures.size());
     std::vector<std::optional<SweepOutcome>> outcomes(points_in(study));
     Statement rows = database.prepare("SELECT * FROM results ORDER BY point");
     while (rows.step()) {
@@ -117,7 +133,7 @@ std::vector<std::optional<SweepOutcome>> read_outcomes(Database& database, const
 }
 
 SweepStore::SweepStore(const std::string& path, const Study& study, const SweepIdentity& identity)
-    : study_(study), path_(path) {
+    : study_(study), path_(path), shard_(identity.shard) {
     lock_.emplace(path);
     const bool is_new = !std::filesystem::exists(path);
     try {
@@ -166,7 +182,24 @@ void SweepStore::create(const SweepIdentity& identity) {
     put(statement, "shard_of", std::to_string(identity.shard.of));
 }
 
-void SweepStore::save(const SweepPoint& point, SweepOutcome outcome) {
+std::size_t SweepStore::points() const {
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < outcomes_.size(); ++i) count += shard_.has(i) ? 1 : 0;
+    return count;
+}
+
+std::vector<std::size_t> SweepStore::missing() const {
+    const auto is_missing = [this](std::size_t i) { return shard_.has(i) && !outcomes_[i]; };
+    std::vector<std::size_t> missing;
+    for (std::size_t i = 0; i < outcomes_.size(); ++i) {
+        if (!is_missing(i)) continue;
+        const std::vector<std::size_t> same = same_points(study_, i);
+        if (*std::find_if(same.begin(), same.end(), is_missing) == i) missing.push_back(i);
+    }
+    return missing;
+}
+
+void SweepStore::insert(const SweepPoint& point, const SweepOutcome& outcome) {
     int column = 0;
     insert_->bind(column++, static_cast<std::int64_t>(point.number));
     for (const std::string& value : point.values) insert_->bind(column++, value);
@@ -175,17 +208,24 @@ void SweepStore::save(const SweepPoint& point, SweepOutcome outcome) {
     ++column;
     outcome.ran() ? insert_->bind_null(column) : insert_->bind(column, outcome.refused);
     ++column;
-    for (std::size_t i = 0; i < measures_of(study_.kind).size(); ++i, ++column)
+    for (std::size_t i = 0; i < study_.measures.size(); ++i, ++column)
         outcome.ran() ? insert_->bind(column, outcome.values[i]) : insert_->bind_null(column);
-    insert_->step();  // a transaction of its own
-    outcomes_[point.number] = std::move(outcome);
+    insert_->step();
+    outcomes_[point.number] = outcome;
     ++saved_;
+}
+
+void SweepStore::save(const SweepPoint& point, const SweepOutcome& outcome) {
+    Transaction all(*database_);
+    for (const std::size_t number : same_points(study_, point.number))
+        if (shard_.has(number) && !outcomes_[number]) insert(point_of(study_, number), outcome);
+    all.commit();
 }
 
 void SweepStore::save_all(const std::vector<std::optional<SweepOutcome>>& outcomes) {
     Transaction all(*database_);
     for (std::size_t i = 0; i < outcomes.size(); ++i)
-        if (outcomes[i]) save(point_of(study_, i), *outcomes[i]);
+        if (outcomes[i]) insert(point_of(study_, i), *outcomes[i]);
     all.commit();
 }
 

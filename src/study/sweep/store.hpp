@@ -29,7 +29,7 @@ struct SweepIdentity {
     SweepShard shard;
 };
 
-inline constexpr int kSweepSchema = 1;
+inline constexpr int kSweepSchema = 2;
 
 /// One writer at a time, this object; others may read meanwhile.
 class SweepStore {
@@ -42,11 +42,16 @@ class SweepStore {
     /// By number; nothing where a point has not run.
     const std::vector<std::optional<SweepOutcome>>& outcomes() const { return outcomes_; }
     std::size_t saved() const { return saved_; }
+    /// Of the shard.
+    std::size_t points() const;
+    /// Numbers of the shard's points that have no outcome, of those that are the same the first.
+    std::vector<std::size_t> missing() const;
     const std::string& path() const { return path_; }
 
-    /// On disk when it returns, whatever then happens to this process. Throws InputError, with all
-    /// that was saved before still there. One thread at a time.
-    void save(const SweepPoint& point, SweepOutcome outcome);
+    /// Of the point and of those of the shard that are the same. On disk when it returns, whatever
+    /// then happens to this process. Throws InputError, with all that was saved before still there.
+    /// One thread at a time.
+    void save(const SweepPoint& point, const SweepOutcome& outcome);
 
     /// All that are there, in one step. Throws InputError.
     void save_all(const std::vector<std::optional<SweepOutcome>>& outcomes);
@@ -57,9 +62,11 @@ class SweepStore {
   private:
     void open(const SweepIdentity& identity);
     void create(const SweepIdentity& identity);
+    void insert(const SweepPoint& point, const SweepOutcome& outcome);
 
     const Study study_;
     std::string path_;
+    SweepShard shard_;
     std::optional<WriterLock> lock_;
     std::optional<Database> database_;
     std::optional<Statement> insert_;

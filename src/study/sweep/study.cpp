@@ -14,8 +14,6 @@
 namespace moehub {
 namespace {
 
-constexpr std::string_view kKinds[] = {"layer", "tp", "model"};
-
 std::size_t seeds_in(const Study& study) {
     return std::max<std::size_t>(1, study.seeds.size());
 }
@@ -54,16 +52,6 @@ void check_keys(const Study& study) {
 
 }  // namespace
 
-std::string_view name_of(StudyKind kind) {
-    return kKinds[static_cast<std::size_t>(kind)];
-}
-
-std::optional<StudyKind> study_kind_named(std::string_view name) {
-    for (std::size_t i = 0; i < std::size(kKinds); ++i)
-        if (kKinds[i] == name) return static_cast<StudyKind>(i);
-    return std::nullopt;
-}
-
 void check(const Study& study) {
     check_keys(study);
     for (const SweepAxis& axis : study.axes) check_axis(axis);
@@ -99,7 +87,7 @@ std::optional<std::string> where_is(const Study& study, std::string_view key) {
 }
 
 std::string definition_of(const Study& study) {
-    std::string text = fmt::format("kind = {}\nsystems = {}\n", toml_string(name_of(study.kind)),
+    std::string text = fmt::format("kind = {}\nsystems = {}\n", toml_string(study.kind),
                                    toml_list(study.systems));
     if (!study.seeds.empty()) text += fmt::format("seeds = {}\n", toml_list(study.seeds));
     if (!study.fixed.empty()) text += "[set]\n";
@@ -144,13 +132,48 @@ SweepPoint point_of(const Study& study, std::size_t number) {
     return point;
 }
 
+namespace {
+
+/// An axis whose keys are all of systems other than this one.
+bool concerns_others(const SweepAxis& axis, const std::string& own_name) {
+    constexpr std::string_view kSystem = "system.";
+    return std::all_of(axis.keys.begin(), axis.keys.end(), [&](const std::string& key) {
+        return key.starts_with(kSystem) && !key.starts_with(fmt::format("{}{}.", kSystem, own_name));
+    });
+}
+
+}  // namespace
+
+std::vector<std::size_t> same_points(const Study& study, std::size_t number) {
+    const std::size_t system = number % study.systems.size();
+    const std::string& name =
+        study.own_names.empty() ? study.systems[system] : study.own_names[system];
+    // A setting's number is one of digits, the last axis' the last: others' digits run through all.
+    std::size_t step = seeds_in(study) * study.systems.size();
+    std::vector<std::size_t> same{number};
+    for (std::size_t i = study.axes.size(); i-- > 0;) {
+        const std::size_t rows = study.axes[i].rows.size();
+        if (concerns_others(study.axes[i], name)) {
+            std::vector<std::size_t> more;
+            for (const std::size_t one : same) {
+                const std::size_t first = one - one / step % rows * step;
+                for (std::size_t row = 0; row < rows; ++row) more.push_back(first + row * step);
+            }
+            same = std::move(more);
+        }
+        step *= rows;
+    }
+    std::sort(same.begin(), same.end());
+    return same;
+}
+
 std::string words_of(const Study& study, const SweepPoint& point) {
     const std::vector<std::string> keys = keys_of(study);
     std::vector<std::string> words;
     for (std::size_t i = 0; i < keys.size(); ++i)
         words.push_back(fmt::format("{}={}", keys[i], point.values[i]));
     if (!point.seed.empty()) words.push_back("seed " + point.seed);
-    words.push_back(point.system);
+    if (!point.system.empty()) words.push_back(point.system);
     return fmt::format("{}", fmt::join(words, ", "));
 }
 

@@ -20,9 +20,11 @@
 
 namespace moehub {
 
-enum class StudyKind { layer, tp, model };
-std::string_view name_of(StudyKind kind);
-std::optional<StudyKind> study_kind_named(std::string_view name);
+/// A number that is kept of a point.
+struct SweepMeasure {
+    std::string name;    ///< with its unit: "time_us", "up_bytes"
+    bool whole = false;  ///< a whole number, exact in a double
+};
 
 /// The same for all points.
 struct StudySetting {
@@ -35,8 +37,10 @@ struct Study {
     std::string name;
     std::string title;
     std::string origin;  ///< its file, or how it was asked for
-    StudyKind kind = StudyKind::layer;
-    std::vector<std::string> systems;
+    std::string kind = "layer";  ///< what is asked at each point
+    std::vector<std::string> systems;    ///< a single empty one where points have none
+    std::vector<std::string> own_names;  ///< that keys call them by, "system.NAME.KEY"
+    std::vector<SweepMeasure> measures;  ///< that are kept; the first is compared
     std::vector<std::string> seeds;  ///< none: as usual
     std::string baseline;            ///< one of the systems; empty: as usual
     std::vector<StudySetting> fixed;
@@ -75,6 +79,9 @@ std::size_t settings_in(const Study& study);
 std::size_t points_in(const Study& study);
 /// Ordered by setting, seed, system.
 SweepPoint point_of(const Study& study, std::size_t number);
+/// Points that differ in keys of systems that they do not run are the same: the numbers of all that
+/// are as this one, itself among them, in order.
+std::vector<std::size_t> same_points(const Study& study, std::size_t number);
 /// "link.latency=100 ns, seed 2, moe-hub".
 std::string words_of(const Study& study, const SweepPoint& point);
 

@@ -163,7 +163,7 @@ class StudyReader {
         else if (key == "baseline")
             study_.baseline = single(origin_, entry).text;
         else if (key == "kind")
-            study_.kind = kind_from(entry);
+            study_.kind = single(origin_, entry).text;
         else if (key == "systems")
             study_.systems = texts_of(entry);
         else if (key == "seeds")
@@ -185,17 +185,6 @@ class StudyReader {
                    fmt::format("found {}, allowed: a name that a file can have",
                                moehub::quoted(name)));
         return name;
-    }
-
-    StudyKind kind_from(const ValuesEntry& entry) const {
-        const std::string name = single(origin_, entry).text;
-        const auto kind = study_kind_named(name);
-        const std::vector<std::string> known{"layer", "tp", "model"};
-        if (!kind)
-            refuse(origin_, entry,
-                   fmt::format("found {}, allowed: {}{}", moehub::quoted(name),
-                               fmt::join(known, ", "), did_you_mean(name, known)));
-        return *kind;
     }
 
     std::vector<std::string> seeds_from(const ValuesEntry& entry) const {

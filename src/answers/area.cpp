@@ -1,0 +1,122 @@
+// Silicon that the proposals' tables take, beside the papers' figures.
+#include "answers/machine_options.hpp"
+#include "answers/questions.hpp"
+
+#include <moehub/area.hpp>
+
+#include <fmt/format.h>
+
+namespace moehub {
+namespace {
+
+struct Request {
+    Wanted<Machine> machine{"dgx-h800"};
+    Settings settings;
+};
+
+Options options_of(Request& request) {
+    return {
+        {"--machine", to(request.machine), "preset or TOML file (moehub list machines)"},
+        {"--set", to(request.settings, {"machine"}),
+         "change a machine's value, repeatable: --set moe_hub.rat_entries=32768"},
+    };
+}
+
+const char* name_of(AreaSide side) {
+    return side == AreaSide::gpu ? "GPU" : "switch";
+}
+
+Json published(const AreaTotal& total) {
+    return total.published_mm2 > 0 ? Json(total.published_mm2) : Json(nullptr);
+}
+
+Json published_words(const AreaTotal& total) {
+    if (total.published_mm2 == 0) return nullptr;
+    return fmt::format("{}{}", total.published_below ? "under " : "", total.published_mm2);
+}
+
+Json difference(const AreaTotal& total) {
+    if (total.published_mm2 == 0) return nullptr;
+    if (total.published_below) return total.mm2 < total.published_mm2 ? "within" : "above";
+    return total.mm2 / total.published_mm2 - 1;
+}
+
+Table tables_table(const std::vector<AreaTable>& tables) {
+    using One = AreaTable;
+    return table_of<One>(
+        "tables", "",
+        {{{"proposal", "proposal"}, [](const One& one) { return one.proposal; }},
+         {{"in", "in"}, [](const One& one) { return name_of(one.side); }},
+         {{"table", "table"}, [](const One& one) { return one.name; }},
+         {{"cells", "cells", kText, 1},
+          [](const One& one) { return one.kind == CellKind::sram ? "SRAM" : "CAM"; }},
+         {{"copies", "copies", kWhole, 2}, [](const One& one) { return one.copies; }},
+         {{"entries", "entries", kWhole, 2}, [](const One& one) { return one.entries; }},
+         {{"bits each", "entry_bits", kWhole, 2}, [](const One& one) { return one.entry_bits; }},
+         {{"banks", "banks", kHidden}, [](const One& one) { return one.banks; }},
+         {{"KiB", "bits", scaled(kTenths, 1.0 / 8192)}, [](const One& one) { return one.bits(); }},
+         {{"added", "added", kHidden}, [](const One& one) { return one.added; }},
+         {{"process", "process_nm", kHidden}, [](const One& one) { return one.node_nm; }},
+         {{"mm²", "area_mm2", fixed(4)}, [](const One& one) { return one.mm2; }},
+         {{"", "", kText, 3}, [](const One& one) { return one.added ? "" : "there already"; }}},
+        tables);
+}
+
+Table totals_table(const std::vector<AreaTotal>& totals) {
+    using One = AreaTotal;
+    return table_of<One>(
+        "totals", "",
+        {{{"proposal", "proposal"}, [](const One& one) { return one.proposal; }},
+         {{"in", "in"}, [](const One& one) { return name_of(one.side); }},
+         {{"process nm", "process_nm", kWhole}, [](const One& one) { return one.node_nm; }},
+         {{"KiB", "bits", scaled(kTenths, 1.0 / 8192)}, [](const One& one) { return one.bits; }},
+         {{"mm²", "area_mm2", fixed(4)}, [](const One& one) { return one.mm2; }},
+         {{"published", "", kSignificant}, published_words},
+         {{"published", "published_mm2", kHidden}, published},
+         {{"under it", "published_below", kHidden},
+          [](const One& one) {
+              return one.published_mm2 > 0 ? Json(one.published_below) : Json(nullptr);
+          }},
+         {{"difference", "", kChange}, difference},
+         {{"of a GH100", "share_of_gh100", {Show::Form::percent, 3}},
+          [](const One& one) {
+              return one.side == AreaSide::gpu ? Json(one.mm2 / kGh100Die) : Json(nullptr);
+          }},
+         {{"there already", "there_already_mm2", fixed(4)},
+          [](const One& one) { return one.there_mm2; }}},
+        totals);
+}
+
+Answer answer_of(const Request& request, const Asker&) {
+    const Machine machine = machine_of(request.machine, request.settings);
+    const auto tables = area_of(machine);
+    Answer answer{"area", "Tables of " + request.machine.name_or("")};
+    answer.lead = {fmt::format("tables of {}: {} GPUs, {} switches a node{}",
+                               request.machine.name_or(""), machine.gpus(), machine.switches,
+                               with_settings(request.settings.typed))};
+    answer.facts["machine"] = machine.name;
+    answer.sections = {
+        {"Table by table", {}, {tables_table(tables)}},
+        {"In all",
+         {},
+         {totals_table(area_totals(tables))},
+         {"mm²: in the process of the proposal's paper; of one GPU, or of one switch with all its "
+          "ports.",
+          "there already: what switches have today to reduce for NVLS; in no total.",
+          "A share of logic comes with every bank, fitted to DySHARP's GPU (docs/area.md)."}}};
+    answer.configuration = {{"Machine: " + machine.name, to_toml(machine)}};
+    return answer;
+}
+
+}  // namespace
+
+Question area_question() {
+    return {.name = "area",
+            .python = "area",
+            .doc = "Silicon that the proposals' tables take, beside the papers' figures",
+            .overview = "silicon that the proposals' tables take",
+            .example = "moehub area --set moe_hub.rat_entries=32768 --set dysharp.tlb_entries=1024",
+            .ask = [] { return asked(options_of, answer_of); }};
+}
+
+}  // namespace moehub

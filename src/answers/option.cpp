@@ -1,0 +1,511 @@
+#include "answers/option.hpp"
+
+#include "model/records.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace moehub {
+namespace {
+
+[[noreturn]] void refuse(std::string_view option, const std::string& found,
+                         std::string_view allowed) {
+    throw InputError(
+        fmt::format("{}: found {}, allowed: {}", option, moehub::quoted(found), allowed));
+}
+
+double number_of(std::string_view option, const std::string& text, double most,
+                 std::string_view allowed) {
+    try {
+        if (const double number = parse_number(text); number >= 0 && number <= most) return number;
+    } catch (const InputError&) {
+        // Said better below.
+    }
+    refuse(option, text, allowed);
+}
+
+Bytes size_of(std::string_view option, const std::string& text) {
+    constexpr Bytes kMost = Bytes{1} << 40;
+    std::string with_unit = text;
+    const auto last = text.find_last_not_of(' ');
+    const char end = last == std::string::npos ? '\0' : text[last];
+    if (end >= '0' && end <= '9') with_unit += " B";
+    if (end != '\0' && std::string_view("kKmMgGtT").find(end) != std::string_view::npos) {
+        with_unit = text.substr(0, last);
+        with_unit += static_cast<char>(end & ~0x20);  // upper case
+        with_unit += "iB";
+    }
+    try {
+        if (const Bytes bytes = parse_bytes(with_unit); bytes >= 1 && bytes <= kMost) return bytes;
+    } catch (const InputError&) {
+        // Said better below.
+    }
+    refuse(option, text, "a size from 1 B to 1 TiB such as 8589934592, 8G, 64MiB or \"64 MB\"");
+}
+
+Ps time_of(std::string_view option, const std::string& text) {
+    try {
+        const Ps time = parse_time(text);
+        if (time < 0) throw InputError(fmt::format("found {}, allowed: 0 or more", quoted(text)));
+        return time;
+    } catch (const InputError& error) {
+        throw InputError(fmt::format("{}: {}", option, error.what()));
+    }
+}
+
+/// What stands in a field before anything is read, as help shows it; nothing of an empty one.
+template <class Value>
+std::string usual_of(const Value& value) {
+    if constexpr (requires { value.has_value(); })
+        return value ? usual_of(*value) : "";
+    else if constexpr (std::is_same_v<Value, std::string>)
+        return value;
+    else
+        return fmt::format("{}", value);
+}
+
+/// A field that one text is read into.
+template <class Field, class Read>
+Target single(ValueKind kind, Field& field, Read read) {
+    Target target;
+    target.kind = kind;
+    target.usual = usual_of(field);
+    target.read = [&field, read](std::string_view option, const std::string& text) {
+        field = read(option, text);
+    };
+    return target;
+}
+
+template <class Field>
+Target count_target(Field& field, Range allowed) {
+    return single(ValueKind::count, field,
+                  [allowed](std::string_view option, const std::string& text) {
+                      return static_cast<int>(count_of(option, text, allowed));
+                  });
+}
+
+template <class Field>
+Target long_count_target(Field& field, Range allowed) {
+    return single(ValueKind::count, field,
+                  [allowed](std::string_view option, const std::string& text) {
+                      return count_of(option, text, allowed);
+                  });
+}
+
+constexpr Range kAnyCount{0, std::numeric_limits<std::int64_t>::max()};
+
+std::uint64_t seed_of(std::string_view option, const std::string& text) {
+    return static_cast<std::uint64_t>(count_of(option, text, kAnyCount));
+}
+
+std::string text_of(std::string_view, const std::string& text) {
+    return text;
+}
+
+template <class Noun>
+Target noun(ValueKind kind, Wanted<Noun>& wanted) {
+    Target target;
+    target.kind = kind;
+    target.usual = wanted.name;
+    target.read = [&wanted](std::string_view option, const std::string& text) {
+        if (text.empty()) refuse(option, text, "a name or a file");
+        wanted = {text, nullptr};
+    };
+    target.give = [&wanted](const HeldNoun& given) {
+        wanted.given = std::get<Held<Noun>>(given);
+    };
+    return target;
+}
+
+template <class Noun>
+std::vector<Wanted<Noun>>& list_in(std::vector<Wanted<Noun>>& list) {
+    return list;
+}
+template <class Noun>
+std::vector<Wanted<Noun>>& list_in(std::optional<std::vector<Wanted<Noun>>>& list) {
+    return list ? *list : list.emplace();
+}
+
+/// A list of nouns, or one that may not be there.
+template <class Noun, class Field>
+Target nouns(ValueKind kind, Field& wanted) {
+    Target target;
+    target.kind = kind;
+    target.commas = true;
+    target.clear = [&wanted] { list_in(wanted).clear(); };
+    target.read = [&wanted](std::string_view, const std::string& text) {
+        for (std::string& name : listed(text))
+            list_in(wanted).push_back({std::move(name), nullptr});
+    };
+    target.give = [&wanted](const HeldNoun& given) {
+        list_in(wanted).push_back({"", std::get<Held<Noun>>(given)});
+    };
+    return target;
+}
+
+template <class Noun>
+std::string names_in(const std::vector<Wanted<Noun>>& list) {
+    std::vector<std::string> names;
+    for (const auto& one : list) names.push_back(one.name);
+    return fmt::format("{}", fmt::join(names, ","));
+}
+
+}  // namespace
+
+void refuse_name(std::string_view option, const std::string& found,
+                 const std::vector<std::string>& known) {
+    throw InputError(fmt::format("{}: found {}, allowed: {}{}", option, moehub::quoted(found),
+                                 fmt::join(known, ", "), did_you_mean(found, known)));
+}
+
+std::int64_t count_of(std::string_view option, const std::string& text, Range allowed) {
+    try {
+        const std::int64_t count = parse_count(text);
+        if (count >= allowed.least && count <= allowed.most) return count;
+    } catch (const InputError&) {
+        // Said better below.
+    }
+    const bool open = allowed.most >= std::numeric_limits<int>::max();
+    refuse(option, text,
+           open ? fmt::format("a whole number, {} or more", allowed.least)
+                : fmt::format("a whole number from {} to {}", allowed.least, allowed.most));
+}
+
+std::vector<std::string> listed(const std::string& text) {
+    std::vector<std::string> parts;
+    if (text.find_first_not_of(' ') == std::string::npos) return parts;
+    for (std::size_t start = 0; start <= text.size();) {
+        const std::size_t end = std::min(text.find(',', start), text.size());
+        std::string part = text.substr(start, end - start);
+        part.erase(0, std::min(part.find_first_not_of(' '), part.size()));
+        part.erase(part.find_last_not_of(' ') + 1);
+        parts.push_back(std::move(part));
+        start = end + 1;
+    }
+    return parts;
+}
+
+namespace {
+
+template <class Flag>
+Target flag_target(Flag& flag) {
+    Target target;
+    target.kind = ValueKind::flag;
+    target.read = [&flag](std::string_view option, const std::string& text) {
+        if (text != "true" && text != "false") refuse(option, text, "true, false");
+        flag = text == "true";
+    };
+    return target;
+}
+
+}  // namespace
+
+Target to(bool& flag) {
+    return flag_target(flag);
+}
+Target to(std::optional<bool>& flag) {
+    return flag_target(flag);
+}
+
+Target to(int& count, Range allowed) {
+    return count_target(count, allowed);
+}
+Target to(std::int64_t& count, Range allowed) {
+    return long_count_target(count, allowed);
+}
+Target to(std::optional<int>& count, Range allowed) {
+    return count_target(count, allowed);
+}
+Target to(std::optional<std::int64_t>& count, Range allowed) {
+    return long_count_target(count, allowed);
+}
+Target to(std::uint64_t& count) {
+    return single(ValueKind::count, count, seed_of);
+}
+Target to(std::optional<std::uint64_t>& count) {
+    return single(ValueKind::count, count, seed_of);
+}
+
+Target to(std::vector<std::int64_t>& counts, Range allowed) {
+    Target target;
+    target.kind = ValueKind::count;
+    target.commas = true;
+    target.clear = [&counts] { counts.clear(); };
+    target.read = [&counts, allowed](std::string_view option, const std::string& text) {
+        const std::vector<std::string> parts = listed(text);
+        if (parts.empty()) count_of(option, text, allowed);
+        for (const std::string& part : parts) counts.push_back(count_of(option, part, allowed));
+    };
+    return target;
+}
+
+Target to(double& number, double most, std::string allowed) {
+    return single(ValueKind::number, number,
+                  [most, allowed](std::string_view option, const std::string& text) {
+                      return number_of(option, text, most, allowed);
+                  });
+}
+Target to(std::optional<double>& number, double most, std::string allowed) {
+    return single(ValueKind::number, number,
+                  [most, allowed](std::string_view option, const std::string& text) {
+                      return number_of(option, text, most, allowed);
+                  });
+}
+
+Target to_size(Bytes& size) {
+    return single(ValueKind::size, size, size_of);
+}
+Target to_size(std::optional<Bytes>& size) {
+    return single(ValueKind::size, size, size_of);
+}
+Target to_time(Ps& time) {
+    Target target = single(ValueKind::time, time, time_of);
+    target.usual = print_time(time);
+    return target;
+}
+Target to_time(std::optional<Ps>& time) {
+    return single(ValueKind::time, time, time_of);
+}
+
+Target to_text(std::string& text, std::string type) {
+    Target target = single(ValueKind::text, text, text_of);
+    target.type = std::move(type);
+    return target;
+}
+Target to_text(std::optional<std::string>& text, std::string type) {
+    Target target = single(ValueKind::text, text, text_of);
+    target.type = std::move(type);
+    return target;
+}
+
+Target to_texts(std::vector<std::string>& texts, ValueKind kind) {
+    Target target;
+    target.kind = kind;
+    target.list = true;
+    target.clear = [&texts] { texts.clear(); };
+    target.read = [&texts](std::string_view, const std::string& text) { texts.push_back(text); };
+    return target;
+}
+
+Target to_file(std::optional<std::string>& path) {
+    return single(ValueKind::file, path, text_of);
+}
+Target to_file(std::string& path) {
+    return single(ValueKind::file, path, text_of);
+}
+
+Target to(Wanted<Machine>& machine) {
+    return noun(ValueKind::machine, machine);
+}
+Target to(Wanted<Model>& model) {
+    return noun(ValueKind::model, model);
+}
+Target to(Wanted<Gpu>& gpu) {
+    return noun(ValueKind::gpu, gpu);
+}
+Target to(Wanted<SystemSpec>& system) {
+    return noun(ValueKind::system, system);
+}
+Target to(std::vector<Wanted<Model>>& models) {
+    Target target = nouns<Model>(ValueKind::model, models);
+    target.usual = names_in(models);
+    return target;
+}
+Target to(std::vector<Wanted<SystemSpec>>& systems) {
+    Target target = nouns<SystemSpec>(ValueKind::system, systems);
+    target.usual = names_in(systems);
+    return target;
+}
+Target to(std::optional<std::vector<Wanted<SystemSpec>>>& systems) {
+    return nouns<SystemSpec>(ValueKind::system, systems);
+}
+Target to(Wanted<ExpertLayout>& layout) {
+    return noun(ValueKind::layout, layout);
+}
+Target to(Wanted<NamedRouting>& routing) {
+    return noun(ValueKind::routing, routing);
+}
+
+Target to_engine(std::string& name) {
+    return single(ValueKind::engine, name, text_of);
+}
+Target to_trainer(std::optional<std::string>& name) {
+    return single(ValueKind::trainer, name, text_of);
+}
+
+namespace {
+
+template <class Noun>
+void add_keys(std::vector<std::string>& keys, const std::string& prefix) {
+    Noun noun;
+    for (const Field& field : fields_of(noun)) keys.push_back(prefix + field.key);
+}
+
+void add_keys_of(std::vector<std::string>& keys, const std::string& noun,
+                 const std::string& prefix) {
+    if (noun == "machine") add_keys<Machine>(keys, prefix);
+    if (noun == "gpu") add_keys<Gpu>(keys, prefix);
+    if (noun == "model") add_keys<Model>(keys, prefix);
+    if (noun == "system") add_keys<SystemSpec>(keys, prefix);
+    if (noun == "trainer") add_keys<TrainerSpec>(keys, prefix);
+    if (noun == "engine") add_keys<EngineSpec>(keys, prefix);
+}
+
+}  // namespace
+
+Target to(Settings& settings, std::vector<std::string> nouns) {
+    Target target;
+    target.kind = ValueKind::settings;
+    target.list = true;
+    target.clear = [&settings] { settings = {}; };
+    target.read = [&settings, nouns](std::string_view option, const std::string& text) {
+        const std::size_t equals = std::min(text.find('='), text.size());
+        if (equals == 0 || equals == text.size()) refuse(option, text, "KEY=VALUE");
+        settings.typed.push_back(text);
+        for (std::size_t i = 1; i < nouns.size(); ++i)
+            if (text.starts_with(nouns[i] + "."))
+                return settings.others[nouns[i]].push_back(text.substr(nouns[i].size() + 1));
+        settings.machine.push_back(text);
+    };
+    target.keys = [nouns] {
+        std::vector<std::string> keys;
+        for (std::size_t i = 0; i < nouns.size(); ++i)
+            add_keys_of(keys, nouns[i], i == 0 ? "" : nouns[i] + ".");
+        return keys;
+    };
+    return target;
+}
+
+const KindWords& words_of(ValueKind kind) {
+    static constexpr KindWords kWords[] = {
+        {"", "", false, "bool"},
+        {"N", "", false, "int"},
+        {"X", "", false, "float"},
+        {"SIZE", "", false, "int | str"},
+        {"TIME", "", false, "str"},
+        {"NAME", "", false, "str"},
+        {"TEXT", "", false, "str"},
+        {"FILE", "", true, "PathLike"},
+        {"KEY=VALUE", "", false, "str"},
+        {"M", "machines", true, "MachineLike"},
+        {"M", "models", true, "ModelLike"},
+        {"GPU", "gpus", true, "GpuLike"},
+        {"S", "systems", true, "SystemLike"},
+        {"E", "engines", true, "PathLike"},
+        {"T", "trainers", true, "PathLike"},
+        {"NAME|FILE", "shapes", true, "PathLike"},
+        {"R", "", true, "RoutingLike"},
+        {"FILE", "", true, "LayoutLike"},
+        {"FILE", "", true, "RoutingLike"},
+    };
+    static_assert(std::size(kWords) == static_cast<std::size_t>(ValueKind::profile) + 1);
+    return kWords[static_cast<std::size_t>(kind)];
+}
+
+std::string type_of(const Option& option) {
+    constexpr std::size_t kFew = 3;  ///< choices that are named
+    const Target& target = option.target;
+    if (!target.type.empty()) return target.type;
+    if (target.kind == ValueKind::choice && target.choices.size() <= kFew)
+        return fmt::format("{}", fmt::join(target.choices, "|"));
+    const std::string type(words_of(target.kind).type);
+    return target.commas ? type + ",…" : type;
+}
+
+std::vector<std::string> names_of(const Option& option) {
+    return listed(option.names);
+}
+
+std::string name_of(const Option& option) {
+    return names_of(option).back();
+}
+
+bool is_argument(const Option& option) {
+    return !option.names.starts_with('-');
+}
+
+namespace {
+
+std::string key_of_name(std::string name) {
+    name.erase(0, std::min(name.find_first_not_of('-'), name.size()));
+    std::replace(name.begin(), name.end(), '-', '_');
+    return name;
+}
+
+void check_rules(const Options& options, const Said& said) {
+    for (const Option& option : options) {
+        const OptionRules& rules = option.rules;
+        const std::string name = name_of(option);
+        if (rules.required && !has(said, key_of(option)))
+            throw InputError(fmt::format("{} is required", name));
+        if (!is_on(options, said, key_of(option))) continue;
+        if (!rules.needs.empty() && !is_on(options, said, key_of_name(rules.needs)))
+            throw InputError(fmt::format("{} requires {}", name, rules.needs));
+        for (const std::string& other : rules.excludes)
+            if (is_on(options, said, key_of_name(other)))
+                throw InputError(fmt::format("{} excludes {}", name, other));
+    }
+}
+
+}  // namespace
+
+std::string key_of(const Option& option) {
+    return key_of_name(name_of(option));
+}
+
+const Option* find_option(const Options& options, std::string_view key) {
+    const auto found = std::find_if(options.begin(), options.end(),
+                                    [&](const Option& one) { return key_of(one) == key; });
+    return found == options.end() ? nullptr : &*found;
+}
+
+void append(Options& options, Options more) {
+    for (Option& option : more) options.push_back(std::move(option));
+}
+
+bool has(const Said& said, std::string_view key) {
+    return std::any_of(said.begin(), said.end(),
+                       [&](const SaidOption& one) { return one.key == key; });
+}
+
+bool is_on(const Options& options, const Said& said, std::string_view key) {
+    const Option* const option = find_option(options, key);
+    const bool flag = option != nullptr && option->target.kind == ValueKind::flag;
+    return std::any_of(said.begin(), said.end(), [&](const SaidOption& one) {
+        return one.key == key && !(flag && !one.texts.empty() && one.texts.back() == "false");
+    });
+}
+
+void fill(const Options& options, const Said& said) {
+    for (const SaidOption& one : said) {
+        if (find_option(options, one.key) != nullptr) continue;
+        std::vector<std::string> known;
+        for (const Option& option : options) known.push_back(key_of(option));
+        throw InputError(fmt::format("unknown option {}{}", moehub::quoted(one.key),
+                                     did_you_mean(one.key, known)));
+    }
+    check_rules(options, said);
+    for (const Option& option : options) {
+        const Target& target = option.target;
+        const std::string name = name_of(option);
+        for (const SaidOption& one : said) {
+            if (one.key != key_of(option)) continue;
+            if (target.clear) target.clear();
+            for (const std::string& text : one.texts) target.read(name, text);
+            for (const HeldNoun& noun : one.given) {
+                if (!target.give)
+                    throw InputError(fmt::format("{}: found an object, allowed: a name", name));
+                try {
+                    target.give(noun);
+                } catch (const std::bad_variant_access&) {
+                    throw InputError(fmt::format("{}: found an object of another kind", name));
+                }
+            }
+        }
+    }
+}
+
+}  // namespace moehub

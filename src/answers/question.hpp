@@ -1,0 +1,119 @@
+/// A question: what may be asked, and the function that answers. The command line, Python and
+/// sweeps know questions by their table (questions.hpp) and nothing else.
+#pragma once
+#include "answers/option.hpp"
+#include "report/answer.hpp"
+#include "report/progress.hpp"
+#include "study/sweep/study.hpp"
+#include "study/sweep/transport.hpp"
+
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace moehub {
+
+/// Who asks, looks on while the answer is made, and may end it.
+struct Asker {
+    Said said;        ///< what was said, for what depends on whether it was
+    Options options;  ///< that it may be said with
+    std::vector<std::string> form_words = {};  ///< of the question
+    bool wants_page = false;                   ///< also what pages alone show: time lines, maps
+    bool wants_trace = false;
+    bool wants_values = true;  ///< also what programs alone get
+    std::stop_token stop;      ///< ends work early
+    /// Called with what goes on and how far it is, by one thread at a time. May be empty.
+    std::function<void(std::string_view what, const Work&)> progress;
+    /// Writes a file whole, or throws InputError; what was written stays when the work is ended.
+    std::function<void(const std::string& path, std::string_view text)> save;
+    /// Learns of a file that was written some other way, and of what people should know meanwhile.
+    std::function<void(const std::string& path)> wrote;
+    std::function<void(const std::string& words)> tell;
+    /// Ends the asker, which says these words; work that is underway does not come to its end.
+    std::function<void(const std::string& words)> leave;
+    /// Called by answers that sweeps ask when all is loaded and checked, before anything long
+    /// begins, with all that numbers depend on. Throws where only that was wanted.
+    std::function<void(const std::string& inputs)> ready;
+    /// Other processes that simulate points of a sweep; null: this one is alone.
+    std::function<std::unique_ptr<Transport>()> transport;
+
+    /// For options of work that is done in pieces; throws Ended where the work is to end.
+    std::function<void(std::size_t, std::size_t)> pieces(std::string what) const;
+    void loaded(const std::function<std::string()>& inputs) const {
+        if (ready) ready(inputs());
+    }
+    bool was_said(std::string_view key) const { return has(said, key); }
+    /// Throws InputError when something was said that this form of the question does not have.
+    void require_form(unsigned form) const;
+};
+
+/// Work that ended because its asker wanted it to.
+class Ended : public std::runtime_error {
+  public:
+    Ended() : std::runtime_error("ended") {}
+};
+
+/// A file that an option asks for, checked before the work begins.
+struct OutputFile {
+    std::string option;  ///< "--csv", for errors
+    std::string path;
+};
+
+/// A request while it is filled in.
+struct Asked {
+    Options options;  ///< point into the request
+    std::function<Answer(const Asker&)> answer;
+    /// Files that the answer writes itself, and those that it reads.
+    std::function<std::vector<OutputFile>()> outputs = [] { return std::vector<OutputFile>(); };
+    std::function<std::vector<std::string>()> inputs = [] { return std::vector<std::string>(); };
+};
+
+/// What everyone gets who asks: text for people, JSON, and these besides.
+struct Forms {
+    bool csv = true;
+    bool page = true;
+    bool trace = false;
+    bool output = true;  ///< -o: text or JSON into a file
+};
+
+/// How sweeps ask a question: a kind of study.
+struct SweepKind {
+    std::string name;  ///< "tp"
+    /// Options that make the question one of this kind.
+    std::vector<std::pair<std::string, std::string>> said = {};
+    std::string systems = {};  ///< key of the option that names systems; empty: there is none
+    std::vector<std::string> usual_systems = {};
+    std::vector<std::string> dense_systems = {};  ///< of models without experts; empty: the same
+    void (*check)(const std::vector<std::string>&) = nullptr;  ///< of systems; may be null
+    /// Numbers that are kept of a point: keys of the answer's main table, or of its facts.
+    std::vector<SweepMeasure> measures;
+};
+
+struct Question {
+    std::string name;         ///< of the command
+    std::string python = {};  ///< of the function; empty: Python has none
+    std::string doc;          ///< one line
+    std::string overview;     ///< what stands behind the name in the program's overview
+    std::string example;
+    std::string first = {};                    ///< key of the option that Python takes by position
+    std::vector<std::string> form_words = {};  ///< what its forms are called, bit by bit of
+                                               ///< OptionRules::forms; one form: empty
+    Forms forms = {};
+    bool ends_softly = false;          ///< Ctrl-C ends it with the best that it has
+    std::vector<SweepKind> sweeps = {};  ///< empty: sweeps do not ask it
+    std::function<Asked()> ask;
+};
+
+/// A question whose request is a struct.
+template <class Request>
+Asked asked(Options (*options)(Request&), Answer (*answer)(const Request&, const Asker&)) {
+    const auto request = std::make_shared<Request>();
+    return {options(*request),
+            [request, answer](const Asker& asker) { return answer(*request, asker); }};
+}
+
+}  // namespace moehub

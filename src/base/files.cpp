@@ -1,0 +1,88 @@
+#include "base/files.hpp"
+
+#include "base/utf8.hpp"
+
+#include <moehub/error.hpp>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace moehub {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail(const std::string& path, int error) {
+    throw InputError(
+        fmt::format("{}: cannot be written: {}", printable(path), std::strerror(error)));
+}
+
+int write_directly(std::string_view text, const std::string& path) {
+    std::FILE* const file = std::fopen(path.c_str(), "wb");
+    if (file == nullptr) return errno;
+    const int error = write_stream(text, file);
+    const int close_error = std::fclose(file) == 0 ? 0 : errno;
+    return error != 0 ? error : close_error;
+}
+
+void replace_file(std::string_view text, const std::string& target, const std::string& shown) {
+    std::string temporary = target + ".XXXXXX";
+    const int descriptor = mkstemp(temporary.data());
+    if (descriptor < 0) fail(shown, errno);
+    struct stat old {};
+    const mode_t mask = umask(0);
+    umask(mask);
+    fchmod(descriptor, stat(target.c_str(), &old) == 0 ? old.st_mode & 07777 : 0666 & ~mask);
+    close(descriptor);
+    int error = write_directly(text, temporary);
+    if (error == 0 && std::rename(temporary.c_str(), target.c_str()) != 0) error = errno;
+    if (error == 0) return;
+    std::remove(temporary.c_str());
+    fail(shown, error);
+}
+
+/// As written to: links followed, whether it is there or not.
+fs::path target_of(const std::string& path) {
+    std::error_code ignored;
+    const fs::path whole = fs::absolute(path, ignored);
+    const fs::path target = fs::weakly_canonical(whole, ignored);
+    return target.empty() ? whole.lexically_normal() : target;
+}
+
+}  // namespace
+
+int write_stream(std::string_view text, std::FILE* stream) {
+    errno = 0;
+    const bool written = std::fwrite(text.data(), 1, text.size(), stream) == text.size();
+    if (written && std::fflush(stream) == 0) return 0;
+    return errno != 0 ? errno : EIO;
+}
+
+bool is_device(const std::string& path) {
+    std::error_code ignored;
+    const auto status = fs::status(path, ignored);
+    return fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
+}
+
+void write_file(const std::string& path, std::string_view text) {
+    std::error_code ignored;
+    const fs::path resolved = fs::canonical(path, ignored);  // follow a link, do not replace it
+    const std::string target = resolved.empty() ? path : resolved.string();
+    if (fs::is_directory(fs::status(target, ignored))) fail(path, EISDIR);
+    if (!is_device(target)) return replace_file(text, target, path);
+    if (const int error = write_directly(text, target); error != 0) fail(path, error);
+}
+
+bool same_file(const std::string& a, const std::string& b) {
+    std::error_code absent;
+    return fs::equivalent(a, b, absent) || target_of(a) == target_of(b);
+}
+
+}  // namespace moehub

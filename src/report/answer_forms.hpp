@@ -1,0 +1,35 @@
+/// The forms of an answer: what terminals, files, pages and programs get of it.
+#pragma once
+#include "report/answer.hpp"
+#include "report/text_style.hpp"
+
+#include <string>
+
+namespace moehub {
+
+/// Goes up when a key that was there is renamed, removed or means something else; docs/json.md says
+/// what documents hold.
+inline constexpr int kSchemaVersion = 2;
+
+/// {"schema": {"command": "compare", "version": 2}, facts …, tables …}: a table is a list of its
+/// rows, a row an object.
+Json document_of(const Answer& answer);
+/// The same as text, with a newline at its end.
+std::string json_text(const Answer& answer);
+
+/// The first table that programs get, one line a row; facts where there is no table. Empty where
+/// there is neither.
+std::string csv_text(const Answer& answer);
+
+/// For people, no line wider than the style's width.
+std::string text_of(const Answer& answer, const TextStyle& style);
+
+/// One HTML file that needs no network; `command` made it.
+std::string page_html(const Answer& answer, const std::string& command);
+/// What notebooks show: its lead, tables and sentences as HTML, without charts.
+std::string notebook_html(const Answer& answer);
+
+/// Lines of a text, without empty ones.
+std::vector<std::string> lines_of(std::string_view text);
+
+}  // namespace moehub

@@ -1,0 +1,197 @@
+#include "report/chart.hpp"
+
+#include "report/number.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace moehub {
+namespace {
+
+constexpr std::size_t kMostTold = 12;  ///< numbers in words
+
+Json values_json(const std::vector<std::optional<double>>& values) {
+    Json list = Json::array();
+    for (const auto& value : values) list.push_back(value ? Json(*value) : Json(nullptr));
+    return list;
+}
+
+Json json_of(const BarChart& chart) {
+    Json json{{"kind", "bars"}, {"title", chart.title}, {"unit", chart.unit}};
+    json["stacked"] = chart.stacked;
+    json["systems"] = chart.systems;
+    json["categories"] = chart.categories;
+    json["series"] = Json::array();
+    for (const ChartSeries& one : chart.series) {
+        Json& series = json["series"].emplace_back();
+        series["name"] = one.name;
+        series["values"] = values_json(one.values);
+    }
+    return json;
+}
+
+Json json_of(const ChartAxis& axis) {
+    Json json;
+    json["title"] = axis.title;
+    json["logarithmic"] = axis.logarithmic;
+    json["from_zero"] = axis.from_zero;
+    json["labels"] = axis.labels;
+    return json;
+}
+
+Json json_of(const LineChart& chart) {
+    Json json{{"kind", "lines"}, {"title", chart.title}};
+    json["joined"] = chart.joined;
+    json["x"] = json_of(chart.x);
+    json["y"] = json_of(chart.y);
+    json["series"] = Json::array();
+    for (const LineSeries& one : chart.series) {
+        Json& series = json["series"].emplace_back();
+        series["name"] = one.name;
+        series["guide"] = one.guide;
+        series["points"] = Json::array();
+        for (const ChartPoint& point : one.points) {
+            Json& json_point = series["points"].emplace_back();
+            json_point.push_back(point.x);
+            json_point.push_back(point.y);
+            json_point.push_back(point.label);
+            if (!point.mark.empty()) json_point.push_back(point.mark);
+        }
+    }
+    return json;
+}
+
+Json json_of(const HeatChart& chart) {
+    Json json{{"kind", "heat"}, {"title", chart.title}, {"unit", chart.unit}};
+    json["row_title"] = chart.row_title;
+    json["column_title"] = chart.column_title;
+    json["rows"] = chart.rows;
+    json["columns"] = chart.columns;
+    json["cap"] = chart.cap;
+    json["layers"] = Json::array();
+    for (const HeatLayer& one : chart.layers) {
+        Json& layer = json["layers"].emplace_back();
+        layer["name"] = one.name;
+        layer["values"] = one.values;
+    }
+    return json;
+}
+
+Json json_of(const std::vector<TimelineSeries>& list) {
+    Json json = Json::array();
+    for (const TimelineSeries& one : list) {
+        Json& series = json.emplace_back();
+        series["name"] = one.name;
+        series["bin"] = one.bin;
+        series["values"] = one.values;
+    }
+    return json;
+}
+
+Json json_of(const TimelineGpu& gpu) {
+    Json json;
+    json["name"] = gpu.name;
+    json["lanes"] = Json::array();
+    for (const TimelineLane& one : gpu.lanes) {
+        Json& lane = json["lanes"].emplace_back();
+        lane["name"] = one.name;
+        lane["spans"] = one.spans;
+    }
+    json["sms"] = json_of(gpu.sms);
+    json["links"] = json_of(gpu.links);
+    json["units"] = json_of(gpu.units);
+    return json;
+}
+
+Json json_of(const TimelineChart& chart) {
+    Json json{{"kind", "timeline"}, {"title", chart.title}};
+    json["systems"] = Json::array();
+    for (const TimelineSystem& one : chart.systems) {
+        Json& system = json["systems"].emplace_back();
+        system["name"] = one.name;
+        system["end"] = one.end;
+        system["gpus"] = Json::array();
+        for (const TimelineGpu& gpu : one.gpus) system["gpus"].push_back(json_of(gpu));
+        system["switches"] = json_of(one.switches);
+    }
+    return json;
+}
+
+/// "ideal 512, megatron-te 930 and 9 more".
+std::string listed(const std::vector<std::string>& parts) {
+    const std::size_t told = std::min(parts.size(), kMostTold);
+    const std::vector<std::string> first(parts.begin(),
+                                         parts.begin() + static_cast<std::ptrdiff_t>(told));
+    return fmt::format("{}{}", fmt::join(first, ", "),
+                       told < parts.size() ? fmt::format(" and {} more", parts.size() - told) : "");
+}
+
+std::string words_of(const BarChart& chart) {
+    std::vector<std::string> parts;
+    for (std::size_t i = 0; i < chart.categories.size(); ++i) {
+        double sum = 0;
+        std::vector<std::string> numbers;
+        for (const ChartSeries& one : chart.series) {
+            sum += one.values[i].value_or(0);
+            numbers.push_back(one.values[i] ? significant(*one.values[i]) : "none");
+        }
+        parts.push_back(fmt::format(
+            "{} {}", chart.categories[i],
+            chart.stacked ? significant(sum) : fmt::format("{}", fmt::join(numbers, " and "))));
+    }
+    return fmt::format("Bars, in {}: {}.", chart.unit, listed(parts));
+}
+
+std::string words_of(const LineChart& chart) {
+    std::vector<std::string> parts;
+    for (const LineSeries& one : chart.series) {
+        if (one.points.empty() || one.guide) continue;
+        const auto [low, high] =
+            std::minmax_element(one.points.begin(), one.points.end(),
+                                [](const ChartPoint& a, const ChartPoint& b) { return a.y < b.y; });
+        parts.push_back(
+            fmt::format("{} from {} to {}", one.name, significant(low->y), significant(high->y)));
+    }
+    return fmt::format("{} over {}: {}.", chart.y.title, chart.x.title, listed(parts));
+}
+
+std::string words_of(const HeatChart& chart) {
+    std::vector<std::string> parts;
+    for (const HeatLayer& one : chart.layers) {
+        if (one.values.empty()) continue;
+        const auto most = std::max_element(one.values.begin(), one.values.end());
+        const auto at = static_cast<std::size_t>(most - one.values.begin());
+        parts.push_back(fmt::format("{}{} at {} and {}", one.name.empty() ? "" : one.name + " ",
+                                    significant(*most), chart.rows[at / chart.columns.size()],
+                                    chart.columns[at % chart.columns.size()]));
+    }
+    return fmt::format("Map of {} {} by {} {}, in {}; largest: {}.", chart.rows.size(),
+                       chart.row_title, chart.columns.size(), chart.column_title, chart.unit,
+                       listed(parts));
+}
+
+std::string words_of(const TimelineChart& chart) {
+    std::vector<std::string> parts;
+    for (const TimelineSystem& one : chart.systems)
+        parts.push_back(fmt::format("{} until {} µs", one.name, significant(one.end)));
+    return fmt::format("What each GPU does over time: {}.", listed(parts));
+}
+
+}  // namespace
+
+Json chart_json(const Chart& chart) {
+    return std::visit([](const auto& one) { return json_of(one); }, chart);
+}
+
+std::string_view title_of(const Chart& chart) {
+    return std::visit([](const auto& one) { return std::string_view(one.title); }, chart);
+}
+
+std::string chart_words(const Chart& chart) {
+    return fmt::format("{}. {}", title_of(chart),
+                       std::visit([](const auto& one) { return words_of(one); }, chart));
+}
+
+}  // namespace moehub
