@@ -15,6 +15,7 @@
 ///   - nothing waits in the host's memory, unless nothing fits without.
 /// The trainer follows from source, model, machine, precision and note (trainer_of).
 #pragma once
+#include <moehub/presets.hpp>
 #include <moehub/training.hpp>
 
 #include <cstdint>
@@ -49,9 +50,11 @@ struct PublishedRun {
     double tflops = 0;             ///< of a GPU
     double mfu = 0;                ///< a fraction
     double step_seconds = 0;
+
+    bool measured() const { return tokens_per_second + tflops + mfu + step_seconds > 0; }
 };
 
-/// All rows. Throws InputError "file:line: …".
+/// All rows with something measured. Throws InputError "file:line: …".
 std::vector<PublishedRun> read_published_runs(const std::string& path);
 
 struct RunTrainer {
@@ -63,8 +66,10 @@ struct RunTrainer {
 /// `notes` a part is in "MODEL MACHINE PRECISION NOTE" (the longest), or the one without notes.
 RunTrainer trainer_of(const PublishedRun& run);
 
-/// Throws InputError: unknown names, precision that is not known, impossible sizes.
-TrainingRun training_run(const PublishedRun& run, const TrainerSpec& trainer);
+/// `machine`: what changes the machine that the row names. Throws InputError: unknown names,
+/// precision that is not known, impossible sizes.
+TrainingRun training_run(const PublishedRun& run, const TrainerSpec& trainer,
+                         const Overrides& machine = {});
 
 /// The cells that are given, and what the trainer does where they are not, as
 /// parse_parallel_layout takes them.
@@ -79,6 +84,9 @@ struct PublishedAnswer {
 /// simulated.
 class RunAnswers {
   public:
+    RunAnswers() = default;
+    explicit RunAnswers(Overrides machine) : machine_(std::move(machine)) {}
+
     /// Throws InputError when the row is impossible.
     const PublishedAnswer& answer(const PublishedRun& run);
     /// The same under a trainer that may differ from its preset.
@@ -88,6 +96,7 @@ class RunAnswers {
     TrainingClock clock(const PublishedRun& run, const TrainerSpec& trainer);
 
   private:
+    Overrides machine_;
     std::map<std::string, PublishedAnswer> known_;
     std::map<std::string, std::shared_ptr<TrainingClock>> clocks_;
 };

@@ -33,6 +33,7 @@
 /// a row that gives a time is compared as time (above 0: predicted slower), a row that gives only
 /// a bus bandwidth is compared as nccl-tests' bus bandwidth (above 0: predicted faster).
 #pragma once
+#include <moehub/presets.hpp>
 #include <moehub/units.hpp>
 
 #include <cstddef>
@@ -46,6 +47,9 @@ namespace moehub {
 struct ValidateOptions {
     std::string gpu = "h200-sxm";  ///< preset or file; the card of rows that name none
     Ps above = 0;                  ///< times shorter than this are left out
+    /// What changes every machine that rows name ("link.latency=1 us"); of files whose rows are of
+    /// cards alone "gpu.KEY=VALUE".
+    Overrides settings = {};
     /// Called after each row with (rows done, rows in all), from the calling thread. May be empty.
     std::function<void(std::size_t, std::size_t)> progress;
 };
@@ -87,8 +91,5 @@ struct Validation {
 /// Throws InputError ("file:line: …") when the file cannot be read, its header is not known or a
 /// row does not parse; nothing is predicted before every row has parsed.
 Validation validate(const std::string& path, const ValidateOptions& options = {});
-
-/// {"summary":[…],"skipped":[…],"rows":[{shape columns, line, unit, measured, predicted, error}]}
-std::string to_json(const Validation& validation);
 
 }  // namespace moehub

@@ -1,4 +1,5 @@
 // How far predictions are from a file of measurements.
+#include "answers/machine_options.hpp"
 #include "answers/questions.hpp"
 #include "base/json.hpp"
 
@@ -18,6 +19,7 @@ constexpr std::size_t kWorstRows = 10;
 struct Request {
     std::string file;
     ValidateOptions options;
+    Settings settings;
     bool all_rows = false;
 };
 
@@ -34,6 +36,8 @@ Options options_of(Request& request) {
          {.required = true}},
         {"--gpu", std::move(gpu), "preset or TOML file of the card, where rows name none"},
         {"--above", to_time(request.options.above), "leave out times shorter than this"},
+        {"--set", to(request.settings, {"machine"}),
+         "change a value of every machine that rows name, repeatable; of cards as gpu.KEY"},
         {"--rows", to(request.all_rows), "print every row, not only the ten worst"},
     };
 }
@@ -125,10 +129,14 @@ Table skipped_table(const Validation& validation) {
 
 Answer answer_of(const Request& request, const Asker& asker) {
     ValidateOptions options = request.options;
+    options.settings = request.settings.typed;
     options.progress = asker.pieces("predicting");
     const Validation validation = validate(request.file, options);
     Answer answer{.title = "Predictions against " + request.file};
     answer.facts["kind"] = validation.kind;
+    answer.facts["set"] = request.settings.typed;
+    if (!request.settings.typed.empty())
+        answer.lead = {request.file + with_settings(request.settings.typed)};
     const auto& rows = validation.rows;
     const bool all = request.all_rows || rows.size() <= kWorstRows;
     answer.sections = {{"Errors",

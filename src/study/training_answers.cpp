@@ -100,7 +100,7 @@ const PublishedAnswer& RunAnswers::answer(const PublishedRun& run) {
 }
 
 TrainingClock RunAnswers::clock(const PublishedRun& row, const TrainerSpec& trainer) {
-    TrainingRun run = training_run(row, trainer);
+    TrainingRun run = training_run(row, trainer, machine_);
     std::shared_ptr<TrainingClock>& first =
         clocks_[fmt::format("{} {} {} {}", row.model, row.machine, row.gpus, run.routing)];
     if (!first) first = std::make_shared<TrainingClock>(run);

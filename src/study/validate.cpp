@@ -1,3 +1,4 @@
+#include "base/quantity.hpp"
 #include "study/validate_kinds.hpp"
 #include "study/validate_served.hpp"
 #include "study/validate_serving.hpp"
@@ -75,14 +76,30 @@ void add_prediction(Validation& validation, const MeasuredCase& one, Prediction 
     columns.insert(columns.end(), prediction.shape.begin(), prediction.shape.end());
 }
 
+/// Settings of a card: those of a machine that begin with "gpu.", without that.
+Overrides card_settings(const Overrides& settings) {
+    constexpr std::string_view kPrefix = "gpu.";
+    Overrides of_card;
+    for (const std::string& one : settings) {
+        if (!one.starts_with(kPrefix))
+            throw InputError(
+                fmt::format("--set: found {}, allowed: gpu.KEY=VALUE, as the rows are of "
+                            "cards",
+                            quoted(one)));
+        of_card.push_back(one.substr(kPrefix.size()));
+    }
+    return of_card;
+}
+
 /// Every card that a row names.
-std::map<std::string, NamedCard> cards_of(const std::vector<MeasuredCase>& cases) {
+std::map<std::string, NamedCard> cards_of(const std::vector<MeasuredCase>& cases,
+                                          const Overrides& settings) {
     std::map<std::string, NamedCard> cards;
     for (const auto& one : cases) {
         const std::string& name = one.measurement.card;
         if (name.empty() || cards.contains(name)) continue;
         try {
-            cards[name].gpu = load_gpu(name);
+            cards[name].gpu = load_gpu(name, settings);
         } catch (const InputError& error) {
             cards[name].why = error.what();
         }
@@ -90,10 +107,27 @@ std::map<std::string, NamedCard> cards_of(const std::vector<MeasuredCase>& cases
     return cards;
 }
 
+PredictContext context_of(const std::vector<MeasuredCase>& cases, MeasuredOn on,
+                          const ValidateOptions& options) {
+    const bool machines = on == MeasuredOn::machine;
+    const Overrides of_card = machines ? Overrides{} : card_settings(options.settings);
+    load_machine("dgx-h100",
+                 options.settings);  // refuses unknown keys before rows are skipped for them
+    PredictContext context;
+    context.settings = options.settings;
+    if (!machines) context.cards = cards_of(cases, of_card);
+    context.serving = std::make_shared<ServingBench>(options.settings);
+    context.served = std::make_shared<std::map<std::string, ServedStep>>();
+    context.training = std::make_shared<RunAnswers>(options.settings);
+    if (on == MeasuredOn::card) context.gpu = load_gpu(options.gpu, of_card);
+    return context;
+}
+
 /// Without those that are shorter than asked for.
 std::vector<MeasuredCase> long_enough(std::vector<MeasuredCase> cases, Ps above) {
     std::erase_if(cases, [above](const MeasuredCase& one) {
-        return one.measurement.unit == "us" && one.measurement.value < to_us(above);
+        const auto& [name, shape, value, unit, card] = one.measurement;
+        return unit == "us" && value > 0 && value < to_us(above);
     });
     return cases;
 }
@@ -108,18 +142,17 @@ Validation validate(const std::string& path, const ValidateOptions& options) {
     cases = long_enough(std::move(cases), options.above);
     if (cases.empty())
         throw InputError(fmt::format("{}: no row takes {} µs or more", path, to_us(options.above)));
-    PredictContext context;
-    context.cards = cards_of(cases);
-    context.serving = std::make_shared<ServingBench>();
-    context.served = std::make_shared<std::map<std::string, ServedStep>>();
-    context.training = std::make_shared<RunAnswers>();
-    if (kind.needs_gpu) context.gpu = load_gpu(options.gpu);
+    const PredictContext context = context_of(cases, kind.on, options);
 
     Validation validation;
     validation.kind = kind.name;
     std::size_t done = 0;
     for (const auto& one : cases) {
-        add_prediction(validation, one, one.predict(context));
+        if (one.measurement.value > 0)
+            add_prediction(validation, one, one.predict(context));
+        else
+            count_skipped(validation.skipped, one.measurement.name,
+                          "the row has no measured value");
         if (options.progress) options.progress(++done, cases.size());
     }
     validation.summary = summarise(validation.rows);

@@ -29,9 +29,9 @@ std::string translated(const std::array<Names, N>& names, const std::string& sai
     return said;
 }
 
-std::string machine_of(const CollectiveCase& what) {
+std::string machine_of(const CollectiveCase& what, const PredictContext& context) {
     try {
-        const Machine machine = load_machine(what.machine);
+        const Machine machine = context.machine(what.machine);
         const bool fits = what.gpus <= machine.gpus() || machine.nic.bandwidth > 0;
         return fits ? what.machine : translated(kClusters, what.machine);
     } catch (const InputError&) {
@@ -47,7 +47,7 @@ std::vector<CollectiveCase> parse_cluster_collective(const CsvRow& row) {
 
 Prediction predict_cluster_collective(const CollectiveCase& what, const PredictContext& context) {
     CollectiveCase known = what;
-    known.machine = machine_of(what);
+    known.machine = machine_of(what, context);
     known.algorithm = translated(kAlgorithms, what.algorithm);
     return predict_collective(known, context);
 }

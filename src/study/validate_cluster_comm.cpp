@@ -120,15 +120,13 @@ std::vector<ClusterCommCase> parse_cluster_comm(const CsvRow& row) {
     }
     const std::string system = row.text("system");
     parsed.system = version_of(row, system, parsed.gpus);
-    if (!row.has("us") && !row.has("GBps"))
-        row.fail("us and GBps: found nothing in both, allowed: a measurement in one of them");
-    const double us = row.has("us") ? row.positive("us")
-                                    : counted_bytes(parsed, row.text("GBps_meaning"), nodes) /
-                                          row.positive("GBps") / 1e3;
+    double us = value_in(row, "us");
+    if (const double rate = value_in(row, "GBps"); us == 0 && rate > 0)
+        us = counted_bytes(parsed, row.text("GBps_meaning"), nodes) / rate / 1e3;
     parsed.measurement = {system, {{"version", parsed.system}}, us, "us"};
-    for (const auto* column : {"machine", "gpus", "tokens_per_gpu", "experts", "top_groups",
-                               "dispatch_bytes_per_element", "phase", "sms"})
-        parsed.measurement.shape.emplace_back(column, row.field(column));
+    for (auto& column : shape_of(row, {"machine", "gpus", "tokens_per_gpu", "experts", "top_groups",
+                                       "dispatch_bytes_per_element", "phase", "sms"}))
+        parsed.measurement.shape.push_back(std::move(column));
     return {parsed};
 }
 
@@ -154,7 +152,7 @@ RowTimes simulate(const ClusterCommCase& what, const Machine& machine) {
 Prediction predict_cluster_comm(const ClusterCommCase& what, const PredictContext& context) {
     Machine machine;
     try {
-        machine = with_gpus(load_machine(what.machine), what.gpus);
+        machine = context.machine(what.machine, what.gpus);
     } catch (const InputError& error) {
         return {std::nullopt, error.what(), what.machine};
     }

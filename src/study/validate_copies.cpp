@@ -60,10 +60,9 @@ std::vector<CopyCase> parse_copy(const CsvRow& row) {
         one.rows = row.integer("rows", 1, kMost);
         one.width = kElement * static_cast<double>(row.integer("width", 1, kMost));
         one.measurement.name = fill ? "fill" : "copy";
-        for (const auto* column : {"warps", "blocks", "rows", "width"})
-            one.measurement.shape.emplace_back(column, row.field(column));
+        one.measurement.shape = shape_of(row, {"warps", "blocks", "rows", "width"});
         one.measurement.shape.emplace_back("way", one.measurement.name);
-        one.measurement.value = row.positive(fill ? "fill_us" : "copy_us");
+        one.measurement.value = value_in(row, fill ? "fill_us" : "copy_us");
         one.measurement.unit = "us";
         cases.push_back(std::move(one));
     }
@@ -91,9 +90,8 @@ std::vector<BesideCopyCase> parse_beside_copy(const CsvRow& row) {
     one.n = row.integer("n", 1, kMost);
     one.blocks = static_cast<int>(row.integer("copy_blocks", 0, kMost));
     one.measurement.name = one.blocks == 0 ? "GEMM alone" : "GEMM beside a copy";
-    for (const auto* column : {"rows", "k", "n", "copy_blocks"})
-        one.measurement.shape.emplace_back(column, row.field(column));
-    one.measurement.value = row.positive("gemm_us");
+    one.measurement.shape = shape_of(row, {"rows", "k", "n", "copy_blocks"});
+    one.measurement.value = value_in(row, "gemm_us");
     one.measurement.unit = "us";
     return {one};
 }

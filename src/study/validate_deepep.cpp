@@ -34,9 +34,8 @@ std::vector<DeepEpCase> parse(const CsvRow& row, const std::string& system, bool
     parsed.hidden = static_cast<int>(row.integer("hidden", 1, kMostWidth));
     parsed.top_k = static_cast<int>(row.integer("top_k", 1, kMostExperts));
     parsed.experts = static_cast<int>(row.integer("experts", 1, kMostExperts));
-    std::vector<std::pair<std::string, std::string>> shape;
-    for (const char* column : {"machine", "gpus", "tokens_per_gpu", "hidden", "top_k", "experts"})
-        shape.emplace_back(column, row.text(column));
+    Shape shape =
+        shape_of(row, {"machine", "gpus", "tokens_per_gpu", "hidden", "top_k", "experts"});
     std::string on;
     if (with_sms) {
         parsed.sms = static_cast<int>(row.integer("sms", 1, kMostExperts));
@@ -49,7 +48,7 @@ std::vector<DeepEpCase> parse(const CsvRow& row, const std::string& system, bool
         DeepEpCase& one = cases[combine ? 1 : 0];
         one.combine = combine;
         one.measurement = {fmt::format("{} {} {}{}", system, parsed.machine, phase, on), shape,
-                           row.positive(phase + "_us"), "us"};
+                           value_in(row, phase + "_us"), "us"};
         one.measurement.shape.emplace_back("phase", phase);
     }
     return cases;
@@ -92,7 +91,7 @@ Prediction predict_deepep(const DeepEpCase& what, const PredictContext& context)
     if (what.nodes != 1) return {std::nullopt, "more than one node"};
     Machine machine;
     try {
-        machine = with_gpus(load_machine(what.machine), what.gpus);
+        machine = context.machine(what.machine, what.gpus);
     } catch (const InputError& error) {
         return {std::nullopt, error.what(), what.machine};
     }

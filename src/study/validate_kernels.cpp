@@ -30,14 +30,6 @@ constexpr std::array<MoeKernelName, 7> kMoeKernels = {{
     {"flashinfer_trtllm_moe", "flashinfer-trtllm"},
 }};
 
-using Shape = std::vector<std::pair<std::string, std::string>>;
-
-Shape shape_of(const CsvRow& row, std::initializer_list<std::string_view> columns) {
-    Shape shape;
-    for (const auto column : columns) shape.emplace_back(column, row.field(column));
-    return shape;
-}
-
 NumberFormat format_in(const CsvRow& row, std::string_view column) {
     const auto format = format_named(row.text(column));
     if (!format) row.reject(column, fmt::format("{}", fmt::join(format_names(), ", ")));
@@ -63,7 +55,7 @@ std::string summary_name(const CsvRow& row, std::string_view what, std::string_v
 }
 
 Measurement measured(const CsvRow& row, std::string name, Shape shape) {
-    return {std::move(name), std::move(shape), row.positive("us"), "us", row.text("gpu")};
+    return {std::move(name), std::move(shape), value_in(row, "us"), "us", row.text("gpu")};
 }
 
 /// What the files do not say but the models behind their rows do: Nemotron's experts (hidden 2688,

@@ -32,7 +32,7 @@ template <class Case>
 FileKind file_kind(std::string_view name, std::string_view header,
                    std::vector<Case> (*parse)(const CsvRow&),
                    Prediction (*predict)(const Case&, const PredictContext&),
-                   bool needs_gpu = false) {
+                   MeasuredOn on = MeasuredOn::machine) {
     const auto parse_row = [parse, predict](const CsvRow& row) {
         std::vector<MeasuredCase> cases;
         for (Case& parsed : parse(row)) {
@@ -44,7 +44,7 @@ FileKind file_kind(std::string_view name, std::string_view header,
         }
         return cases;
     };
-    return {name, header, parse_row, needs_gpu};
+    return {name, header, parse_row, on};
 }
 
 std::vector<std::string> split(std::string_view header) {
@@ -79,10 +79,20 @@ std::string difference(const std::vector<std::string>& missing,
 
 }  // namespace
 
+Shape shape_of(const CsvRow& row, std::initializer_list<std::string_view> columns) {
+    Shape shape;
+    for (const auto column : columns) shape.emplace_back(column, row.field(column));
+    return shape;
+}
+
+double value_in(const CsvRow& row, std::string_view column) {
+    return row.has(column) ? row.positive(column) : 0;
+}
+
 std::vector<FileKind> file_kinds() {
     return {
         file_kind("operators", "op,groups,rows,max_rows,k,n,skew,us", parse_operator,
-                  predict_operator, true),
+                  predict_operator, MeasuredOn::card),
         file_kind("collectives", "machine,gpus,op,algorithm,bytes,us,busbw_GBps,source",
                   parse_collective, predict_collective),
         file_kind("cluster_collectives",
@@ -107,34 +117,35 @@ std::vector<FileKind> file_kinds() {
                   "combine_us",
                   parse_deepep_normal, predict_deepep),
         file_kind("layers", "op,dtype,batch,heads,kv_heads,seq,head_dim,groups,rows,k,n,us",
-                  parse_layer, predict_layer_case, true),
+                  parse_layer, predict_layer_case, MeasuredOn::card),
         file_kind("eager_phases",
                   "model,tokens,rows,route_us,plan_us,permute_us,gemm1_us,activation_us,gemm2_us,"
                   "combine_us",
-                  parse_eager, predict_eager_case, true),
+                  parse_eager, predict_eager_case, MeasuredOn::card),
         file_kind("copies", "warps,blocks,rows,width,copy_us,fill_us,copy_GBps,fill_GBps",
-                  parse_copy, predict_copy, true),
+                  parse_copy, predict_copy, MeasuredOn::card),
         file_kind("beside_copy",
                   "rows,k,n,gemms,copy_blocks,gemm_alone_us,gemm_us,copy_covers_all,"
                   "copy_GBps_whole",
-                  parse_beside_copy, predict_beside_copy, true),
+                  parse_beside_copy, predict_beside_copy, MeasuredOn::card),
         file_kind("training_ops", "op,elements,rows,us", parse_training, predict_training_case,
-                  true),
+                  MeasuredOn::card),
         file_kind("long_attention", "op,batch,heads,kv_heads,seq,head_dim,fwd_us,fwd_bwd_us",
-                  parse_long_attention, predict_layer_case, true),
+                  parse_long_attention, predict_layer_case, MeasuredOn::card),
         file_kind("whole_layers",
                   "model,tokens,max_rows,eager_us,graph_us,eager_forward_backward_us",
-                  parse_whole_layer, predict_whole_layer, true),
-        file_kind("gemm", "gpu,dtype,m,n,k,us", parse_gemm, predict_kernel_case),
+                  parse_whole_layer, predict_whole_layer, MeasuredOn::card),
+        file_kind("gemm", "gpu,dtype,m,n,k,us", parse_gemm, predict_kernel_case,
+                  MeasuredOn::named_card),
         file_kind("attention",
                   "gpu,dtype,kv_dtype,batch,tokens,context,heads,kv_heads,head_dim,window,us",
-                  parse_attention, predict_kernel_case),
+                  parse_attention, predict_kernel_case, MeasuredOn::named_card),
         file_kind("mla", "gpu,engine,dtype,kv_dtype,batch,tokens,context,heads,us", parse_mla,
-                  predict_kernel_case),
+                  predict_kernel_case, MeasuredOn::named_card),
         file_kind("moe",
                   "gpu,engine,kernel,dtype,tokens,hidden,expert_ffn,top_k,experts,tp,ep,"
                   "distribution,us",
-                  parse_moe, predict_kernel_case),
+                  parse_moe, predict_kernel_case, MeasuredOn::named_card),
         file_kind("served",
                   "source,model,accel,gpus,gpus_per_node,phase,precision,ep,dp_attention,tp,"
                   "batch_per_gpu,context_tokens,input_len,output_len,tokens_per_s_per_gpu,"
@@ -166,10 +177,10 @@ FileKind file_kind_of(const CsvTable& table) {
             fewest = missing.size() + unknown.size();
             nearest = fmt::format(" (nearest: {}, {})", kind.name, difference(missing, unknown));
         }
-        known += fmt::format("{}{} = {}", known.empty() ? "" : " | ", kind.name, kind.header);
+        known += fmt::format("{}{}", known.empty() ? "" : ", ", kind.name);
     }
-    throw InputError(fmt::format("{}:{}: unknown header{}, allowed: {}", printable(table.file()),
-                                 table.header_line(), nearest, known));
+    throw InputError(fmt::format("{}:{}: unknown header{}, allowed: the columns of {}",
+                                 printable(table.file()), table.header_line(), nearest, known));
 }
 
 std::vector<MeasuredCase> parse_cases(const CsvTable& table, const FileKind& kind) {

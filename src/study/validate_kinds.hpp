@@ -4,8 +4,11 @@
 #include "base/csv.hpp"
 
 #include <moehub/gpu.hpp>
+#include <moehub/machine.hpp>
+#include <moehub/presets.hpp>
 
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,11 +23,16 @@ class RunAnswers;
 struct ServedStep;
 class ServingBench;
 
+using Shape = std::vector<std::pair<std::string, std::string>>;  ///< columns and their fields
+Shape shape_of(const CsvRow& row, std::initializer_list<std::string_view> columns);
+/// What was measured, above 0; 0: the field is empty. Throws InputError.
+double value_in(const CsvRow& row, std::string_view column);
+
 /// What every kind of row has: a shape and one measurement of it.
 struct Measurement {
     std::string name;  ///< of its line in the summary
-    std::vector<std::pair<std::string, std::string>> shape;
-    double value = 0;
+    Shape shape;
+    double value = 0;       ///< 0: the row has none
     std::string unit;       ///< "us" or "GB/s"
     std::string card = {};  ///< GPU preset that the row names; empty: it names none
 };
@@ -35,8 +43,11 @@ struct Prediction {
     std::string why;
     std::string who = {};  ///< whom the reason is about; empty: the measurement's name
     /// Further columns of the row, known by then; the same ones of every row of a file.
-    std::vector<std::pair<std::string, std::string>> shape = {};
+    Shape shape = {};
 };
+inline Prediction skip(std::string why, std::string who = {}) {
+    return {std::nullopt, std::move(why), std::move(who)};
+}
 
 /// A card that rows name, or why there is none.
 struct NamedCard {
@@ -52,6 +63,13 @@ struct RowTimes {
 
 /// What predictions may need besides their row.
 struct PredictContext {
+    Overrides settings;  ///< of all machines that rows name
+    /// As the settings change it; of so many GPUs. Throw InputError.
+    Machine machine(const std::string& name) const { return load_machine(name, settings); }
+    Machine machine(const std::string& name, int gpus) const {
+        return with_gpus(machine(name), gpus);
+    }
+
     Gpu gpu;                                 ///< of rows that name none
     std::map<std::string, NamedCard> cards;  ///< all that rows name
     /// By what was simulated: rows of a file share simulations.
@@ -70,11 +88,18 @@ struct MeasuredCase {
     std::function<Prediction(const PredictContext&)> predict;
 };
 
+/// What the rows of a file were measured on.
+enum class MeasuredOn {
+    card,        ///< PredictContext::gpu
+    named_card,  ///< one of PredictContext::cards
+    machine,     ///< of PredictContext::machine()
+};
+
 struct FileKind {
     std::string_view name;
     std::string_view header;  ///< column names, comma-separated
     std::function<std::vector<MeasuredCase>(const CsvRow&)> parse;
-    bool needs_gpu = false;  ///< its predictions read PredictContext::gpu
+    MeasuredOn on = MeasuredOn::machine;
 };
 
 /// All kinds.

@@ -16,18 +16,6 @@ constexpr std::int64_t kMostExtent = 1'000'000'000;
 constexpr std::array<std::string_view, 7> kPhases = {"route",      "plan",  "permute", "gemm1",
                                                      "activation", "gemm2", "combine"};
 
-using Shape = std::vector<std::pair<std::string, std::string>>;
-
-Shape shape_of(const CsvRow& row, std::initializer_list<std::string_view> columns) {
-    Shape shape;
-    for (const auto column : columns) shape.emplace_back(column, row.field(column));
-    return shape;
-}
-
-Prediction skip(std::string why, std::string who = {}) {
-    return {std::nullopt, std::move(why), std::move(who)};
-}
-
 }  // namespace
 
 std::vector<LayerRowCase> parse_layer(const CsvRow& row) {
@@ -54,7 +42,7 @@ std::vector<LayerRowCase> parse_layer(const CsvRow& row) {
     parsed.measurement = {op.op,
                           shape_of(row, {"op", "dtype", "batch", "heads", "kv_heads", "seq",
                                          "head_dim", "groups", "rows", "k", "n"}),
-                          row.positive("us"), "us"};
+                          value_in(row, "us"), "us"};
     return {parsed};
 }
 
@@ -78,7 +66,7 @@ std::vector<EagerCase> parse_eager(const CsvRow& row) {
         Shape shape = shape_of(row, {"model", "tokens", "rows"});
         shape.emplace_back("phase", phase);
         parsed.measurement = {parsed.phase, std::move(shape),
-                              row.positive(fmt::format("{}_us", phase)), "us"};
+                              value_in(row, fmt::format("{}_us", phase)), "us"};
         cases.push_back(std::move(parsed));
     }
     return cases;

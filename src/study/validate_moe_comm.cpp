@@ -11,10 +11,6 @@
 namespace moehub {
 namespace {
 
-Prediction skip(std::string why, std::string who = {}) {
-    return {std::nullopt, std::move(why), std::move(who)};
-}
-
 LayerResult run(const MoeCommCase& what, const Machine& machine) {
     SystemSpec system = load_system(what.system);
     system.dispatch_element = what.dispatch_element;
@@ -41,12 +37,12 @@ Model model_of_rows(int hidden, int experts, int top_k) {
     return model;
 }
 
-Prediction predict_moe_comm(const MoeCommCase& what, const PredictContext&) {
+Prediction predict_moe_comm(const MoeCommCase& what, const PredictContext& context) {
     if (what.phase != "dispatch" && what.phase != "combine")
         return skip(fmt::format("unknown phase {}; known: dispatch, combine", what.phase));
     Machine machine;
     try {
-        machine = with_gpus(load_machine(what.machine), what.gpus);
+        machine = context.machine(what.machine, what.gpus);
     } catch (const InputError& error) {
         return skip(error.what(), what.machine);
     }

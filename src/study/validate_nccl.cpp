@@ -20,10 +20,6 @@ constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
 constexpr std::int64_t kMostGpus = 1'000'000;
 constexpr std::string_view kOneShot = "all_reduce_one_shot";
 
-Prediction skip(std::string why, std::string who = {}) {
-    return {std::nullopt, std::move(why), std::move(who)};
-}
-
 Ps fastest(const Machine& machine, const Collective& wanted, bool one_shot) {
     Collective collective = wanted;
     collective.algorithm = Collective::Algorithm::automatic;
@@ -43,14 +39,13 @@ std::vector<NcclCase> parse_nccl(const CsvRow& row) {
     parsed.gpus = static_cast<int>(row.integer("gpus", 1, kMostGpus));
     parsed.bytes = row.integer("bytes", 1, kMostBytes);
     parsed.measurement.name = parsed.machine + " " + parsed.op;
-    for (const auto* column : {"machine", "gpus", "op", "dtype", "bytes"})
-        parsed.measurement.shape.emplace_back(column, row.field(column));
-    parsed.measurement.value = row.positive("us");
+    parsed.measurement.shape = shape_of(row, {"machine", "gpus", "op", "dtype", "bytes"});
+    parsed.measurement.value = value_in(row, "us");
     parsed.measurement.unit = "us";
     return {parsed};
 }
 
-Prediction predict_nccl(const NcclCase& what, const PredictContext&) {
+Prediction predict_nccl(const NcclCase& what, const PredictContext& context) {
     const bool one_shot = what.op == kOneShot;
     const auto op = op_named(one_shot ? "all_reduce" : what.op);
     if (!op)
@@ -61,7 +56,7 @@ Prediction predict_nccl(const NcclCase& what, const PredictContext&) {
         return skip(fmt::format("unknown dtype; known: {}", fmt::join(element_names(), ", ")));
     Machine machine;
     try {
-        machine = with_gpus(load_machine(what.machine), what.gpus);
+        machine = context.machine(what.machine, what.gpus);
     } catch (const InputError& error) {
         return skip(error.what(), what.machine);
     }

@@ -27,21 +27,9 @@ constexpr std::int64_t kMostRows = 4'000'000;
 constexpr double kMostElement = 8;
 constexpr double kGB = 1e9;
 
-using Shape = std::vector<std::pair<std::string, std::string>>;
-
-Shape shape_of(const CsvRow& row, std::initializer_list<std::string_view> columns) {
-    Shape shape;
-    for (const auto column : columns) shape.emplace_back(column, row.field(column));
-    return shape;
-}
-
 /// An extent; columns that an operator does not have may be empty.
 std::int64_t extent(const CsvRow& row, std::string_view column, std::int64_t otherwise) {
     return row.has(column) ? row.integer(column, 0, kMostExtent) : otherwise;
-}
-
-Prediction skip(std::string why, std::string who = {}) {
-    return {std::nullopt, std::move(why), std::move(who)};
 }
 
 }  // namespace
@@ -59,7 +47,7 @@ std::vector<OperatorCase> parse_operator(const CsvRow& row) {
         row.reject("max_rows", fmt::format("at most the row's rows, {}", parsed.op.rows));
     parsed.measurement = {parsed.op.op,
                           shape_of(row, {"op", "groups", "rows", "max_rows", "k", "n", "skew"}),
-                          row.positive("us"), "us"};
+                          value_in(row, "us"), "us"};
     return {parsed};
 }
 
@@ -76,17 +64,14 @@ std::vector<CollectiveCase> parse_collective(const CsvRow& row) {
     parsed.algorithm = row.text("algorithm");
     parsed.gpus = static_cast<int>(row.integer("gpus", 1, kMostGpus));
     parsed.bytes = row.integer("bytes", 1, kMostBytes);
-    if (!row.has("us") && !row.has("busbw_GBps"))
-        row.fail("us and busbw_GBps: found nothing in both, allowed: a measurement in one of them");
     const bool timed = row.has("us");
-    const double bandwidth = row.has("busbw_GBps") ? row.positive("busbw_GBps") : 0;
     parsed.measurement = {parsed.op + " " + parsed.algorithm,
                           shape_of(row, {"machine", "gpus", "op", "algorithm", "bytes", "source"}),
-                          timed ? row.positive("us") : bandwidth, timed ? "us" : "GB/s"};
+                          value_in(row, timed ? "us" : "busbw_GBps"), timed ? "us" : "GB/s"};
     return {parsed};
 }
 
-Prediction predict_collective(const CollectiveCase& what, const PredictContext&) {
+Prediction predict_collective(const CollectiveCase& what, const PredictContext& context) {
     const auto op = op_named(what.op);
     if (!op) return skip(fmt::format("unknown operation; known: {}", fmt::join(op_names(), ", ")));
     const auto algorithm = algorithm_named(what.algorithm);
@@ -95,7 +80,7 @@ Prediction predict_collective(const CollectiveCase& what, const PredictContext&)
             fmt::format("unknown algorithm; known: {}", fmt::join(algorithm_names(), ", ")));
     Machine machine;
     try {
-        machine = with_gpus(load_machine(what.machine), what.gpus);
+        machine = context.machine(what.machine, what.gpus);
     } catch (const InputError& error) {
         return skip(error.what(), what.machine);
     }
@@ -137,7 +122,7 @@ std::vector<MoeCommCase> parse_moe_comm(const CsvRow& row) {
         shape_of(row,
                  {"system", "machine", "gpus", "tokens_per_gpu", "hidden", "experts", "top_k",
                   "routing", "dispatch_bytes_per_element", "combine_bytes_per_element", "phase"}),
-        row.positive("us"), "us"};
+        value_in(row, "us"), "us"};
     return {parsed};
 }
 

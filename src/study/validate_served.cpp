@@ -46,8 +46,8 @@ void read_phase(ServedRow& parsed, const CsvRow& row) {
     if (parsed.prefill) parsed.batch_per_gpu /= parsed.context;
 }
 
-Serving serving_of(const ServedRow& row) {
-    const Machine machine = with_gpus(load_machine(machine_of(row)), row.gpus);
+Serving serving_of(const ServedRow& row, const PredictContext& context) {
+    const Machine machine = context.machine(machine_of(row), row.gpus);
     ServingSetup setup;
     setup.copies = row.copies;
     Serving serving =
@@ -125,9 +125,8 @@ std::vector<ServedRow> parse_served(const CsvRow& row) {
         parsed.copies = static_cast<int>(row.integer("redundant_experts", 0, kMostGpus));
     Measurement& measurement = parsed.measurement;
     measurement.name = fmt::format("{} {} {}", parsed.model, parsed.accel, row.text("phase"));
-    for (const auto* column : {"gpus", "batch_per_gpu", "context_tokens", "overlap"})
-        measurement.shape.emplace_back(column, row.field(column));
-    measurement.value = row.positive("tokens_per_s_per_gpu");
+    measurement.shape = shape_of(row, {"gpus", "batch_per_gpu", "context_tokens", "overlap"});
+    measurement.value = value_in(row, "tokens_per_s_per_gpu");
     measurement.unit = "tokens/s";
     return {parsed};
 }
@@ -149,14 +148,14 @@ std::vector<ServedRow> parse_served_parts(const CsvRow& row) {
     measurement.name = fmt::format("{} {} {}", parsed.accel, row.text("phase"), parsed.part);
     measurement.shape = {{"tokens_per_gpu", row.field("tokens_per_gpu")},
                          {"overlap", std::string(name_of(parsed.overlap))}};
-    measurement.value = row.positive("us");
+    measurement.value = value_in(row, "us");
     measurement.unit = "us";
     return {parsed};
 }
 
 Prediction predict_served(const ServedRow& row, const PredictContext& context) {
     try {
-        const Serving serving = serving_of(row);
+        const Serving serving = serving_of(row, context);
         const ServedStep& step = step_of(row, serving, context);
         if (row.part.empty()) return {step.tokens_per_second, {}};
         if (const std::optional<double> seconds = part_of_layer(row, serving, step))

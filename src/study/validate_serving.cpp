@@ -131,10 +131,10 @@ std::vector<ServingRow> parse_serving(const CsvRow& row) {
     mend_squared(parsed);
     Measurement& measurement = parsed.measurement;
     measurement.name = fmt::format("{} {} {} {}", parsed.engine, parsed.model, parsed.gpu, mode);
-    for (const auto* column : {"engine", "model", "gpu", "experts", "mode", "input", "output",
-                               "requests_per_worker", "tp", "attention_dp", "moe_tp", "moe_ep"})
-        measurement.shape.emplace_back(column, row.field(column));
-    measurement.value = row.positive("tpot_ms") * 1000;
+    measurement.shape =
+        shape_of(row, {"engine", "model", "gpu", "experts", "mode", "input", "output",
+                       "requests_per_worker", "tp", "attention_dp", "moe_tp", "moe_ep"});
+    measurement.value = value_in(row, "tpot_ms") * 1000;
     measurement.unit = "us";
     measurement.card = parsed.gpu;
     return {parsed};
@@ -148,7 +148,8 @@ EngineSpec& ServingBench::engine(const std::string& name) {
 const Machine& ServingBench::machine(const std::string& gpu, int gpus) {
     const std::string name = machine_name(gpu, gpus);
     const auto known = machines_.find(name);
-    return known != machines_.end() ? known->second : machines_[name] = load_machine(name);
+    return known != machines_.end() ? known->second
+                                    : machines_[name] = load_machine(name, settings_);
 }
 
 ServingCase ServingBench::serving_case(const ServingRow& row) {

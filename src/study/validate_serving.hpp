@@ -33,6 +33,9 @@ std::vector<ServingRow> parse_serving(const CsvRow& row);
 /// Presets, predictions and simulations that rows share, each once.
 class ServingBench {
   public:
+    ServingBench() = default;
+    explicit ServingBench(Overrides settings) : settings_(std::move(settings)) {}  ///< of machines
+
     /// Throws InputError where a name is not known or the layout is impossible.
     ServingCase serving_case(const ServingRow& row);
     ServingClock clock(ServingCase what);
@@ -42,6 +45,7 @@ class ServingBench {
   private:
     const Machine& machine(const std::string& gpu, int gpus);
 
+    Overrides settings_;
     std::map<std::string, Machine> machines_;
     std::map<std::string, Model> models_;
     std::map<std::string, EngineSpec> engines_;

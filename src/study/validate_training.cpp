@@ -13,14 +13,6 @@ constexpr std::int64_t kMostExtent = 1'000'000'000;
 constexpr std::string_view kAttention = "attention_";
 constexpr std::array<std::string_view, 2> kPasses = {"fwd", "fwd_bwd"};
 
-using Shape = std::vector<std::pair<std::string, std::string>>;
-
-Shape shape_of(const CsvRow& row, std::initializer_list<std::string_view> columns) {
-    Shape shape;
-    for (const auto column : columns) shape.emplace_back(column, row.field(column));
-    return shape;
-}
-
 /// attention_cudnn forward is attention_fwd_cudnn; what is no attention stays as it is.
 std::string operator_of(const std::string& op, std::string_view pass) {
     if (!op.starts_with(kAttention)) return op;
@@ -37,7 +29,7 @@ std::vector<TrainingCase> parse_training(const CsvRow& row) {
     if (parsed.op.rows > 0 && parsed.op.elements % parsed.op.rows != 0)
         row.reject("rows", fmt::format("a divisor of the row's elements, {}", parsed.op.elements));
     parsed.measurement = {parsed.op.op, shape_of(row, {"op", "elements", "rows"}),
-                          row.positive("us"), "us"};
+                          value_in(row, "us"), "us"};
     return {parsed};
 }
 
@@ -63,7 +55,7 @@ std::vector<LayerRowCase> parse_long_attention(const CsvRow& row) {
         parsed.dtype = "bf16";
         parsed.measurement = {
             op.op, shape_of(row, {"op", "batch", "heads", "kv_heads", "seq", "head_dim"}),
-            row.positive(fmt::format("{}_us", pass)), "us"};
+            value_in(row, fmt::format("{}_us", pass)), "us"};
         parsed.measurement.shape.emplace_back("way", pass);
         cases.push_back(std::move(parsed));
     }

@@ -45,8 +45,8 @@ std::vector<TrainingRunCase> parse_training_case(const CsvRow& row) {
     const PublishedRun& run = parsed.run;
     Measurement& measurement = parsed.measurement;
     measurement.name = run.source;
-    for (const auto* column : {"model", "machine", "gpus", "precision", "global_batch", "sequence"})
-        measurement.shape.emplace_back(column, row.field(column));
+    measurement.shape =
+        shape_of(row, {"model", "machine", "gpus", "precision", "global_batch", "sequence"});
     switch (quantity_of(run)) {
         case Quantity::tokens:
             measurement.value = run.tokens_per_second;

@@ -68,10 +68,9 @@ std::vector<WholeLayerCase> parse_whole_layer(const CsvRow& row) {
         parsed.tokens = row.integer("tokens", 1, kMostTokens);
         row.integer("max_rows", 1, kMostTokens);
         parsed.measurement.name = way;
-        for (const auto column : {"model", "tokens", "max_rows"})
-            parsed.measurement.shape.emplace_back(column, row.field(column));
+        parsed.measurement.shape = shape_of(row, {"model", "tokens", "max_rows"});
         parsed.measurement.shape.emplace_back("way", way);
-        parsed.measurement.value = row.positive(fmt::format("{}_us", way));
+        parsed.measurement.value = value_in(row, fmt::format("{}_us", way));
         parsed.measurement.unit = "us";
         cases.push_back(std::move(parsed));
     }
