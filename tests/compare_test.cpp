@@ -3,6 +3,7 @@
 #include <moehub/error.hpp>
 #include <moehub/presets.hpp>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include <gtest/gtest.h>
@@ -53,16 +54,48 @@ TEST_F(Compare, threads_get_the_same_result) {
     }
 }
 
-TEST_F(Compare, IsEachSystemReportedOnce) {
+using Reports = std::vector<std::pair<std::size_t, std::size_t>>;
+
+Reports reports_of(const LayerInput& input, const std::vector<SystemSpec>& systems, int threads) {
     CompareOptions options;
-    options.threads = 3;
-    std::vector<std::size_t> reports;  // no lock: one thread at a time
-    options.progress = [&](std::size_t done, std::size_t total) {
-        EXPECT_EQ(total, 3u);
-        reports.push_back(done);
+    options.threads = threads;
+    Reports reports;  // no lock: one thread at a time
+    options.progress = [&](std::size_t done, std::size_t known) {
+        reports.emplace_back(done, known);
     };
-    compare(input(), {"ideal", "moe-hub", "megatron-te"}, options);
-    EXPECT_EQ(reports, (std::vector<std::size_t>{1, 2, 3}));
+    compare_systems(input, systems, options);
+    return reports;
+}
+
+TEST_F(Compare, IsEachSystemReportedOnce) {
+    EXPECT_EQ(reports_of(input(), load_systems({"ideal", "moe-hub", "dysharp"}), 3),
+              (Reports{{1, 3}, {2, 3}, {3, 3}}));
+}
+
+TEST_F(Compare, IsEveryRoundOfAnEagerHostReported) {
+    // The host has more to do than its GPU: the lead that it starts with takes rounds to find.
+    Model small = model_;
+    small.hidden = small.expert_ffn = 256;
+    const LayerInput short_one{with_gpus(machine_, 1), small,
+                               make_routing(parse_routing("uniform"), small, 16),
+                               contiguous_placement(small.experts, 1)};
+    const Reports reports = reports_of(short_one, load_systems({"torch"}), 1);
+    ASSERT_GT(reports.size(), 1u);
+    for (std::size_t i = 0; i < reports.size(); ++i) {
+        EXPECT_EQ(reports[i].first, i + 1);
+        EXPECT_EQ(reports[i].second, std::min(i + 2, reports.size()));
+    }
+}
+
+TEST_F(Compare, AreIdealsOfOtherFormatsReported) {
+    std::vector<SystemSpec> systems = load_systems({"ideal", "moe-hub"});
+    systems[1].expert_format = NumberFormat::fp8;
+    systems[1].dispatch_element = 1;
+    EXPECT_EQ(reports_of(input(), systems, 2), (Reports{{1, 3}, {2, 3}, {3, 3}}));
+    const Comparison both = compare_systems(input(), systems, {});
+    ASSERT_EQ(both.rows.size(), 2u);
+    ASSERT_TRUE(both.other_ideal.has_value());
+    EXPECT_LT(*both.other_ideal, both.rows[0].result.time);
 }
 
 TEST_F(Compare, IsTheFirstFailureTheOneThatIsTold) {

@@ -20,8 +20,9 @@ struct CompareOptions {
                            ///< slowest
     int threads = 0;  ///< systems simulated at a time; 0: as many as there are cores. The result is
                       ///< the same for any number, memory is not
-    /// Called after each system with (systems done, systems in all), by one thread at a time. May
-    /// be empty.
+    /// Called after each simulation with (those done, those known), by one thread at a time: one of
+    /// each system, of an eager one as many rounds as turn out to be needed, and ideal once more
+    /// for each other format that experts compute in. May be empty.
     std::function<void(std::size_t, std::size_t)> progress;
 };
 

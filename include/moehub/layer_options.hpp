@@ -5,6 +5,7 @@
 #include <moehub/units.hpp>
 
 #include <cstdint>
+#include <functional>
 
 namespace moehub {
 
@@ -29,6 +30,10 @@ struct LayerOptions {
     bool compute = true;    ///< false: only rows move; routing and experts take no time
     bool verify = false;    ///< rows carry numbers, compared with the reference layer
     TimelineOptions timeline = {};
+    /// Called, by the thread that simulates, whenever the layer must be simulated once more: an
+    /// eager host's lead over its GPU is found by up to 13 rounds. May be empty; no number depends
+    /// on it.
+    std::function<void()> another_round = {};
 };
 
 }  // namespace moehub

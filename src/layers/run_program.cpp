@@ -25,6 +25,7 @@ LayerResult run_with_host(const Job& job, const std::function<LayerResult(MoeLay
         if (round == 0 && kept) return result;
         const bool same = std::abs(gained - *next.host_lead) <= result.time / kNear;
         if (round > 0 && (gpus.host_waits() || same || round == kMostRounds)) return result;
+        if (job.options.another_round) job.options.another_round();
         next.host_lead = gpus.host_waits() ? std::min(gained, result.time)
                          : round == 0      ? 0
                                            : gained;

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <map>
+#include <mutex>
+#include <set>
 
 namespace moehub {
 namespace {
@@ -14,14 +16,40 @@ namespace {
 constexpr std::string_view kIdeal = "ideal";
 constexpr std::string_view kUsualBaseline = "megatron-te";
 
+/// Tells how many simulations are done of those that are known: an eager layer's rounds come to
+/// light one by one.
+class Count {
+  public:
+    Count(std::size_t known, const CompareOptions& options)
+        : known_(known), progress_(options.progress) {}
+
+    void one_done(bool another) {
+        const std::lock_guard lock(mutex_);
+        ++done_;
+        if (another) ++known_;
+        if (progress_) progress_(done_, known_);
+    }
+
+  private:
+    std::mutex mutex_;
+    std::size_t done_ = 0;
+    std::size_t known_;
+    const std::function<void(std::size_t, std::size_t)>& progress_;
+};
+
 std::vector<LayerResult> simulate_all(const LayerInput& input,
                                       const std::vector<SystemSpec>& systems,
                                       const CompareOptions& options) {
     std::vector<LayerResult> results(systems.size());
-    run_parallel(
-        systems.size(),
-        [&](std::size_t i) { results[i] = simulate_layer(input, systems[i], options.layer); },
-        {options.threads, options.progress});
+    Count count(systems.size(), options);
+    LayerOptions layer = options.layer;
+    layer.another_round = [&count] { count.one_done(true); };
+    run_parallel(systems.size(),
+                 [&](std::size_t i) {
+                     results[i] = simulate_layer(input, systems[i], layer);
+                     count.one_done(false);
+                 },
+                 {options.threads, {}});
     return results;
 }
 
@@ -35,18 +63,25 @@ const LayerResult* find(const std::vector<LayerResult>& results, std::string_vie
 using IdealTimes = std::map<NumberFormat, Ps>;
 
 /// Where systems compute in another format than ideal was asked for, ideal runs in theirs, too.
-IdealTimes ideal_times(const LayerInput& input, const std::vector<SystemSpec>& systems,
-                       const std::vector<LayerResult>& results, const LayerOptions& options) {
-    IdealTimes times;
-    const LayerResult* const found = find(results, kIdeal);
-    if (found == nullptr) return times;
-    SystemSpec ideal = systems[static_cast<std::size_t>(found - results.data())];
-    times[ideal.expert_format] = found->time;
+std::vector<SystemSpec> other_ideals(const std::vector<SystemSpec>& systems) {
+    const auto ideal = std::find_if(systems.begin(), systems.end(),
+                                    [](const SystemSpec& one) { return one.name == kIdeal; });
+    std::vector<SystemSpec> others;
+    if (ideal == systems.end()) return others;
+    std::set<NumberFormat> formats{ideal->expert_format};
     for (const SystemSpec& system : systems) {
-        if (times.contains(system.expert_format)) continue;
-        ideal.expert_format = system.expert_format;
-        times[ideal.expert_format] = simulate_layer(input, ideal, options).time;
+        if (!formats.insert(system.expert_format).second) continue;
+        others.push_back(*ideal);
+        others.back().expert_format = system.expert_format;
     }
+    return others;
+}
+
+IdealTimes ideal_times(const std::vector<SystemSpec>& systems,
+                       const std::vector<LayerResult>& results) {
+    IdealTimes times;
+    for (std::size_t i = 0; i < systems.size(); ++i)
+        if (systems[i].name == kIdeal) times[systems[i].expert_format] = results[i].time;
     return times;
 }
 
@@ -77,9 +112,11 @@ Comparison compare_systems(const LayerInput& input, const std::vector<SystemSpec
     check_unlike(systems);
     check_baseline(options.baseline, systems);
     for (const SystemSpec& system : systems) check_layer(input, system, options.layer);
-    std::vector<LayerResult> results = simulate_all(input, systems, options);
-
-    const IdealTimes ideal = ideal_times(input, systems, results, options.layer);
+    std::vector<SystemSpec> all = systems;
+    for (SystemSpec& one : other_ideals(systems)) all.push_back(std::move(one));
+    std::vector<LayerResult> results = simulate_all(input, all, options);
+    const IdealTimes ideal = ideal_times(all, results);
+    results.resize(systems.size());
     const LayerResult* baseline =
         find(results, options.baseline.empty() ? kUsualBaseline : options.baseline);
     if (baseline == nullptr)

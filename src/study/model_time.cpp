@@ -59,19 +59,20 @@ std::vector<LayerTypeTime> parts_of(const Model& model, const Rest& rest,
     return parts;
 }
 
-/// The MoE layer under every system, one way.
+/// The MoE layer under every system, one way. `simulations`: of the pass before, then with this
+/// one's.
 Comparison simulate_pass(const LayerInput& input, const std::vector<SystemSpec>& systems,
-                         const ModelOptions& options, Pass pass) {
-    const std::size_t before = pass == Pass::forward ? 0 : systems.size();
-    const std::size_t total = (options.training ? 2 : 1) * systems.size();
+                         const ModelOptions& options, Pass pass, std::size_t& simulations) {
+    const std::size_t before = simulations;
+    const std::size_t after = options.training && pass == Pass::forward ? systems.size() : 0;
     CompareOptions one_way;
     one_way.layer = options.layer;
     one_way.layer.pass = pass;
     one_way.threads = options.threads;
-    if (options.progress)
-        one_way.progress = [&](std::size_t done, std::size_t) {
-            options.progress(before + done, total);
-        };
+    one_way.progress = [&](std::size_t done, std::size_t known) {
+        simulations = before + known;
+        if (options.progress) options.progress(before + done, simulations + after);
+    };
     return compare_systems(input, systems, one_way);
 }
 
@@ -100,9 +101,11 @@ std::vector<ModelTime> simulate_models(const LayerInput& input,
         for (const SystemSpec& system : layers) check_layer(input, system, options.layer);
         shared = shared_attention(input, options);
     }
-    const Comparison forward = simulate_pass(input, layers, options, Pass::forward);
+    std::size_t simulations = 0;
+    const Comparison forward = simulate_pass(input, layers, options, Pass::forward, simulations);
     std::optional<Comparison> backward;
-    if (options.training) backward = simulate_pass(input, layers, options, Pass::backward);
+    if (options.training)
+        backward = simulate_pass(input, layers, options, Pass::backward, simulations);
 
     Sequences sequences =
         sequences_of(model, input.routing.tokens, input.machine.gpus(), options.sequence);
