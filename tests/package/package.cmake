@@ -1,4 +1,4 @@
-# cmake -DBUILD=build -DWORK=folder -P package.cmake
+# cmake -DBUILD=build -DSOURCE=moehub -DWORK=folder -DVERSION=… -P package.cmake
 # Makes the Debian package, looks into it, and runs the program out of it.
 function(must)
   execute_process(COMMAND ${ARGV} COMMAND_ERROR_IS_FATAL ANY OUTPUT_VARIABLE printed)
@@ -40,6 +40,25 @@ if(printed MATCHES " \\./(usr/local|home|root|tmp|work)")
 endif()
 
 must(dpkg-deb -x ${deb} ${WORK}/root)
+# Every measurement, preset and example that a page names is there, where the page says.
+set(doc ${WORK}/root/usr/share/doc/moehub)
+file(GLOB_RECURSE pages ${doc}/docs/*.md ${doc}/README.md)
+set(named "")
+foreach(page ${pages})
+  file(READ ${page} text)
+  string(REGEX MATCHALL "(validation|presets|examples)/[A-Za-z0-9_/-]+\\.(csv|toml|cpp|py)" found "${text}")
+  list(APPEND named ${found})
+endforeach()
+list(REMOVE_DUPLICATES named)
+list(LENGTH named count)
+if(count LESS 20)
+  message(FATAL_ERROR "files that pages name: found ${count}, allowed: 20 or more")
+endif()
+foreach(file ${named})
+  if(NOT EXISTS ${doc}/${file} AND EXISTS ${SOURCE}/${file})
+    message(FATAL_ERROR "the package lacks ${file}, which a page names")
+  endif()
+endforeach()
 must(${WORK}/root/usr/bin/moehub --version)
 expect("the program" "^moehub ${VERSION}\n$")
 must(${WORK}/root/usr/bin/moehub compare --systems ideal,moe-hub --tokens 256)
