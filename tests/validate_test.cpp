@@ -1,6 +1,5 @@
-#include "study/validate_kinds.hpp"
-
 #include "asking.hpp"
+#include "study/validate_kinds.hpp"
 
 #include <moehub/error.hpp>
 #include <moehub/validate.hpp>
