@@ -1,7 +1,7 @@
 #include "report/bar.hpp"
 
 #include "base/utf8.hpp"
-#include "report/table.hpp"
+#include "report/number.hpp"
 
 #include <limits>
 #include <vector>

@@ -1,7 +1,6 @@
 // Report pages: whole, harmless, small, and one file.
-#include "report/page.hpp"
-
 #include "cli_fixture.hpp"
+#include "report/answer_forms.hpp"
 #include "report/escape.hpp"
 
 #include <nlohmann/json.hpp>
@@ -28,29 +27,31 @@ std::string script(const std::string& html, const std::string& id) {
 
 const std::string kNasty = "</script><img src=x onerror=alert(1)>\"'&\x1b\xff";
 
-/// A page with a bit of everything, all of it named by `name`.
-Page page_of(const std::string& name) {
-    const ChartSeries series{name, {1.5, std::nullopt}};
-    Page page{name, {name}, {}};
-    page.sections.push_back(
+/// An answer with a bit of everything, all of it named by `name`.
+Answer answer_of(const std::string& name) {
+    Answer answer{.question = "run", .title = name, .lead = {name}};
+    answer.facts["name"] = "</script>" + name.substr(0, 9);
+    answer.sections.push_back(
         {name,
          {name},
-         {PageTable{name, {{name, Table::Align::left}, {"n"}}, {{name, "1"}}},
-          BarChart{name, name, {name, "b"}, {series}},
+         {Table{"rows", name, {{name, "a"}, {"n", "n", kWhole}}, {{name, 1}}},
+          BarChart{name, name, {name, "b"}, {{name, {1.5, std::nullopt}}}},
           LineChart{name, {name}, {name}, {{name, {{1, 2, name}}}}},
           HeatChart{name, name, name, name, {name}, {name}, {{name, {3}}}},
           TimelineChart{name,
                         {{name, 9, {{name, {{name, {0, 1}}}, {{name, 1, {2, 3}}}, {}, {}}}, {}}}},
-          name},
+          Lines{name}},
          {name}});
-    page.configuration = {{name, name}};
-    page.command = name;
-    page.document = nlohmann::json{{"name", "</script>" + name.substr(0, 9)}}.dump();
-    return page;
+    answer.configuration = {{name, name}};
+    return answer;
+}
+
+std::string page_of(const std::string& name) {
+    return page_html(answer_of(name), name);
 }
 
 TEST(Page, IsAForeignNameHarmless) {
-    const std::string html = page_html(page_of(kNasty));
+    const std::string html = page_of(kNasty);
     EXPECT_FALSE(has(html, "<img"));
     EXPECT_FALSE(has(html, "\x1b"));
     EXPECT_FALSE(has(html, "\xff"));
@@ -63,7 +64,7 @@ TEST(Page, IsAForeignNameHarmless) {
 }
 
 TEST(Page, AreChartsWholeAndNamed) {
-    const std::string html = page_html(page_of("plain"));
+    const std::string html = page_of("plain");
     const auto charts = nlohmann::json::parse(script(html, "charts"));
     ASSERT_EQ(charts.size(), 4u);
     EXPECT_EQ(charts[0]["kind"], "bars");
@@ -78,14 +79,14 @@ TEST(Page, AreChartsWholeAndNamed) {
 }
 
 TEST(Page, DoesItLoadNothing) {
-    const std::string html = page_html(page_of("plain"));
+    const std::string html = page_of("plain");
     const std::string own = html.substr(0, html.find("<script type=\"application/gzip\""));
     for (const auto* part : {" src=", "href=", "@import", "url("}) EXPECT_FALSE(has(own, part));
     EXPECT_TRUE(has(html, "Licensed to the Apache Software Foundation"));
-    Page plain = page_of("plain");
+    Answer plain = answer_of("plain");
     plain.sections.front().blocks.erase(plain.sections.front().blocks.begin() + 1,
                                         plain.sections.front().blocks.end());
-    EXPECT_LT(page_html(plain).size(), 60'000u) << "no charts, no library";
+    EXPECT_LT(page_html(plain, "plain").size(), 60'000u) << "no charts, no library";
 }
 
 class PageCli : public cli_test::Cli {};

@@ -1,4 +1,6 @@
-#include "report/table.hpp"
+#include "report/bar.hpp"
+#include "report/number.hpp"
+#include "report/text_table.hpp"
 
 #include "base/utf8.hpp"
 #include "report/progress.hpp"
@@ -34,7 +36,7 @@ TEST(Utf8, IsPrintableTextOneHarmlessLine) {
 }
 
 TEST(Table, DoColumnsAlignAroundWideCharacters) {
-    Table table({{"name", Table::Align::left}, {"time"}});
+    TextTable table({{"name", TextTable::Align::left}, {"time"}});
     table.add({"gemm × 2", "37 µs"});
     table.add({"sum", "1.25 ms"});
     EXPECT_EQ(table.text(),
@@ -45,7 +47,7 @@ TEST(Table, DoColumnsAlignAroundWideCharacters) {
 }
 
 TEST(Table, DoesNoLineEndInBlanks) {
-    Table table({{"a"}, {"note", Table::Align::left}});
+    TextTable table({{"a"}, {"note", TextTable::Align::left}});
     table.add({"1", "long note"});
     table.add({"2"});
     EXPECT_EQ(table.text(),
@@ -56,7 +58,7 @@ TEST(Table, DoesNoLineEndInBlanks) {
 }
 
 TEST(Table, IsACellAlwaysOneLine) {
-    Table table({{"a", Table::Align::left}});
+    TextTable table({{"a", TextTable::Align::left}});
     table.add({"x\ny\x1b[0m"});
     EXPECT_EQ(table.text(), "a\n───────────\nx\\ny\\x1b[0m\n");
     EXPECT_THROW(table.add({"1", "2"}), std::logic_error);
@@ -111,7 +113,7 @@ TEST(Progress, IsItSilentWhereNobodyWatches) {
     ASSERT_TRUE(file);
     {
         Progress progress("work", file.get());
-        progress.update(1, 2);
+        progress.update(pieces_done(1, 2));
     }
     EXPECT_EQ(std::ftell(file.get()), 0);
 }

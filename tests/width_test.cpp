@@ -2,7 +2,8 @@
 #include "base/utf8.hpp"
 #include "cli_fixture.hpp"
 #include "hidden_topics.hpp"
-#include "report/table.hpp"
+#include "report/bar.hpp"
+#include "report/text_table.hpp"
 #include "report/text_style.hpp"
 
 #include <sstream>
@@ -26,13 +27,13 @@ void expect_width(const std::string& text, std::size_t width, const std::string&
         EXPECT_LE(display_width(line), width) << what << "\n" << line;
 }
 
-Table wide_table() {
-    Table table({{"system", Table::Align::left},
+TextTable wide_table() {
+    TextTable table({{"system", TextTable::Align::left},
                  {"exposed communication"},
-                 {"why", Table::Align::text},
-                 {"busy", Table::Align::bar},
-                 {"SM busy", Table::Align::right, 1},
-                 {"packets", Table::Align::right, 2}});
+                 {"why", TextTable::Align::text},
+                 {"busy", TextTable::Align::bar},
+                 {"SM busy", TextTable::Align::right, 1},
+                 {"packets", TextTable::Align::right, 2}});
     table.add({"moe-hub", "12.5", "rows go where they are needed, and nowhere else", bar(1.0, 40),
                "66.8 %", "1,234"});
     table.add({"ideal", "0.0", "no packets", bar(0.5, 40), "99.0 %", "0"});
@@ -40,7 +41,7 @@ Table wide_table() {
 }
 
 TEST(TableWidth, FitsAnyWidthAndNamesWhatIsMissing) {
-    const Table table = wide_table();
+    const TextTable table = wide_table();
     for (const int width : {200, 120, 100, 80, 60, 40, 20, 9}) {
         const std::string text = table.text({false, width});
         expect_width(text, static_cast<std::size_t>(width), std::to_string(width));
@@ -52,7 +53,7 @@ TEST(TableWidth, FitsAnyWidthAndNamesWhatIsMissing) {
 }
 
 TEST(TableWidth, GivesUpTitlesThenBarsThenTextThenColumnsByRank) {
-    const Table table = wide_table();
+    const TextTable table = wide_table();
     const std::string all = table.text();
     EXPECT_EQ(lines_of(all).size(), 4u);
     const std::string titles = table.text({false, 138});
@@ -66,7 +67,7 @@ TEST(TableWidth, GivesUpTitlesThenBarsThenTextThenColumnsByRank) {
 }
 
 TEST(TableWidth, ShorterBarsKeepTheirShares) {
-    Table table({{"a", Table::Align::left}, {"", Table::Align::bar}});
+    TextTable table({{"a", TextTable::Align::left}, {"", TextTable::Align::bar}});
     table.add({"x", bar(1.0, 40)});
     table.add({"y", bar(0.5, 40)});
     EXPECT_EQ(table.text({false, 23}),
