@@ -85,9 +85,8 @@ TEST_F(Cli, IsAWrongSizeRefused) {
                            "\", allowed: a size from 1 B to 1 TiB such as 8589934592, 8G, "
                            "64MiB or \"64 MB\"");
     for (const std::string bad : {"1", "0", "-2", "two", "2.5", "99999999999"})
-        expect_refused(
-            "collective --gpus '" + bad + "'",
-            "--gpus: found \"" + bad + "\", allowed: a whole number from 2 to the machine's GPUs");
+        expect_refused("collective --gpus '" + bad + "'",
+                       "--gpus: found \"" + bad + "\", allowed: a whole number, 2 or more");
 }
 
 TEST_F(Cli, IsWhatAMachineCannotRunRefused) {

@@ -139,7 +139,7 @@ TEST_F(LayoutCli, IsALayoutOfAnotherModelRefused) {
     expect_refused(layer("--layout " + file("none.json")),
                    "--layout: " + file("none.json") + ": no such file");
     expect_refused("compare --layer-type tp --layout " + name,
-                   "--layout: found with --layer-type tp, allowed: with MoE layers");
+                   "--layout: found with --layer-type tp, allowed: with a MoE layer");
 }
 
 TEST_F(LayoutCli, IsARecordingOfAnyKindATrace) {

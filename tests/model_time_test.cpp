@@ -240,18 +240,21 @@ TEST_F(ModelTimes, AreFlopsThoseOfTheMatricesAndOfSeenKeys) {
     EXPECT_DOUBLE_EQ(flops_per_token(model, {2048, 1024}), matrices + 32 * 32 * 2 * 256);
 }
 
-TEST_F(ModelTimes, IsEverySimulatedLayerReported) {
+// Four layers, and once more for a host whose counts a round before did not have.
+TEST_F(ModelTimes, IsEverySimulationReported) {
     const Fixture fixture("olmoe-1b-7b", 64);
     ModelOptions options;
     options.training = true;
     options.threads = 1;
     std::vector<std::size_t> reports;
+    std::size_t known = 0;
     options.progress = [&](std::size_t done, std::size_t total) {
-        EXPECT_EQ(total, 4u);
+        known = total;
         reports.push_back(done);
     };
     fixture.run(options);
-    EXPECT_EQ(reports, (std::vector<std::size_t>{1, 2, 3, 4}));
+    EXPECT_EQ(reports, (std::vector<std::size_t>{1, 2, 3, 4, 5}));
+    EXPECT_EQ(known, 5u);
 }
 
 TEST_F(ModelTimes, AreModelsThatAreNotWholeRefused) {

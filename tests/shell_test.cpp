@@ -50,7 +50,7 @@ TEST_F(ShellCli, EveryShellReadsItsCompletion) {
         "for one in zsh fish; do command -v $one > /dev/null || continue; "
         "moehub completion $one | $one -n /dev/stdin || echo $one; done");
     EXPECT_EQ(known.out + known.err, "");
-    expect_refused("completion tcsh", "completion: found \"tcsh\", allowed: bash, zsh, fish");
+    expect_refused("completion tcsh", "shell: found \"tcsh\", allowed: bash, zsh, fish");
 }
 
 TEST_F(ShellCli, ManualPageIsWellFormed) {

@@ -57,8 +57,10 @@ TEST_F(SweepCli, a_layer_in_a_sweep_is_the_same_layer_as_by_itself) {
     ASSERT_NE(at, std::string::npos);
     const double time = std::stod(alone.out.substr(at + 11));
     const auto line = table.out.substr(table.out.find('\n') + 1);
-    EXPECT_TRUE(line.starts_with("300ns,moe-hub,3,,1,,")) << line;
-    EXPECT_NEAR(std::stod(line.substr(20)), time, 1e-9 * time);
+    EXPECT_TRUE(table.out.starts_with("link.latency_us,system,seed,")) << "value and unit apart";
+    const std::string_view settings = "0.3,moe-hub,3,,1.0,,";
+    ASSERT_TRUE(line.starts_with(settings)) << line;
+    EXPECT_NEAR(std::stod(line.substr(settings.size())), time, 1e-9 * time);
 }
 
 TEST_F(SweepCli, whole_numbers_are_whole_in_json) {
@@ -125,7 +127,7 @@ TEST_F(SweepCli, a_finished_sweep_runs_nothing_again) {
         database.run("UPDATE results SET time_us = 123456 WHERE point = 1");
     }
     ASSERT_EQ(moehub(sweep("a")).code, 0);
-    EXPECT_NE(csv("a").find(",123456,"), std::string::npos);
+    EXPECT_NE(csv("a").find(",123456.0,"), std::string::npos);
 }
 
 TEST_F(SweepCli, shards_merged_are_the_whole) {
@@ -222,7 +224,7 @@ TEST_F(SweepCli, what_is_not_its_database_is_left_alone) {
     expect_refused_about(again, "holds results of moehub 0.0.1, this is moehub ");
     changed("PRAGMA user_version = 99");
     expect_refused(again,
-                   file("a.sqlite") + ": is of schema version 99, this program's is 1" + left);
+                   file("a.sqlite") + ": is of schema version 99, this program's is 2" + left);
 }
 
 TEST_F(SweepCli, outputs_do_not_replace_one_another) {

@@ -1,9 +1,8 @@
+#include "base/utf8.hpp"
 #include "report/bar.hpp"
 #include "report/number.hpp"
-#include "report/text_table.hpp"
-
-#include "base/utf8.hpp"
 #include "report/progress.hpp"
+#include "report/text_table.hpp"
 
 #include <cmath>
 #include <cstdlib>

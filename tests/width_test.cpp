@@ -3,8 +3,8 @@
 #include "cli_fixture.hpp"
 #include "hidden_topics.hpp"
 #include "report/bar.hpp"
-#include "report/text_table.hpp"
 #include "report/text_style.hpp"
+#include "report/text_table.hpp"
 
 #include <sstream>
 #include <vector>
@@ -29,11 +29,11 @@ void expect_width(const std::string& text, std::size_t width, const std::string&
 
 TextTable wide_table() {
     TextTable table({{"system", TextTable::Align::left},
-                 {"exposed communication"},
-                 {"why", TextTable::Align::text},
-                 {"busy", TextTable::Align::bar},
-                 {"SM busy", TextTable::Align::right, 1},
-                 {"packets", TextTable::Align::right, 2}});
+                     {"exposed communication"},
+                     {"why", TextTable::Align::text},
+                     {"busy", TextTable::Align::bar},
+                     {"SM busy", TextTable::Align::right, 1},
+                     {"packets", TextTable::Align::right, 2}});
     table.add({"moe-hub", "12.5", "rows go where they are needed, and nowhere else", bar(1.0, 40),
                "66.8 %", "1,234"});
     table.add({"ideal", "0.0", "no packets", bar(0.5, 40), "99.0 %", "0"});

@@ -140,12 +140,13 @@ Question collective_question() {
                 "moehub collective --op all_reduce --algorithm nvls --bytes 8G\n"
                 "  moehub collective --op all_reduce --algorithm auto --bytes 4M",
             .first = "op",
-            .sweeps = {{.name = "collective", .measures = {{"time_us"},
-                        {"bus_bandwidth_bytes_per_second"},
-                        {"algorithm_bandwidth_bytes_per_second"},
-                        {"traffic_bytes.up", true},
-                        {"traffic_bytes.down", true},
-                        {"packets", true}}}},
+            .sweeps = {{.name = "collective",
+                        .measures = {{"time_us"},
+                                     {"bus_bandwidth_bytes_per_second"},
+                                     {"algorithm_bandwidth_bytes_per_second"},
+                                     {"traffic_bytes.up", true},
+                                     {"traffic_bytes.down", true},
+                                     {"packets", true}}}},
             .ask = [] { return asked(options_of, answer_of); }};
 }
 

@@ -147,21 +147,6 @@ Simulated simulate(const Request& request, const Asker& asker) {
     return tp ? simulate_tp_parts(request, asker) : simulate_moe(request, asker);
 }
 
-/// Sub-layers one by one, for programs.
-Table sub_layers_table(const std::vector<NamedComparison>& parts) {
-    Table all{"sub_layers", "", {{"sub-layer", "sub_layer", kHidden}}, {}};
-    for (const NamedComparison& part : parts) {
-        const Table one = results_table("", part.comparison, {part});
-        if (all.columns.size() == 1)
-            all.columns.insert(all.columns.end(), one.columns.begin(), one.columns.end());
-        for (std::vector<Json> row : one.rows) {
-            row.insert(row.begin(), part.name);
-            all.rows.push_back(std::move(row));
-        }
-    }
-    return all;
-}
-
 void add_trace(const Simulated& made, const Asker& asker, Answer& answer) {
     if (!asker.wants_trace) return;
     std::vector<TracedLayer> layers;
@@ -188,7 +173,7 @@ Answer answer_with(Simulated made, Reader units, const Asker& asker) {
     Section systems =
         systems_section("Time", results_table("results", made.whole, made.parts), made.whole);
     if (made.parts.size() > 1)
-        systems.blocks.push_back({sub_layers_table(made.parts), Reader::program});
+        systems.blocks.push_back({sub_layers_table("sub_layers", made.parts), Reader::program});
     systems.blocks.push_back({left_out_table(made.whole.left_out), Reader::program});
     if (made.parts.front().name.empty()) systems.notes.push_back(software_words(made.whole));
     for (std::string& one : left_out_sentences(made.whole.left_out))
@@ -250,9 +235,9 @@ Answer run_answer(const Request& asked, const Asker& asker) {
 }
 
 const std::vector<SweepMeasure> kMeasures{
-    {"time_us"},          {"compute_us"},       {"communication_us"},   {"host_us"},
-    {"first_gemm_us"},    {"dispatch_us"},      {"combine_us"},         {"up_bytes", true},
-    {"down_bytes", true}, {"payload_bytes", true}, {"sm_busy"},         {"tensor_busy"},
+    {"time_us"},          {"compute_us"},          {"communication_us"}, {"host_us"},
+    {"first_gemm_us"},    {"dispatch_us"},         {"combine_us"},       {"up_bytes", true},
+    {"down_bytes", true}, {"payload_bytes", true}, {"sm_busy"},          {"tensor_busy"},
     {"rows", true},       {"packets", true}};
 
 }  // namespace

@@ -199,16 +199,17 @@ Question gain_question() {
                 "moehub gain --machine dgx-h800 --models mixtral-8x7b,deepseek-v3 --tokens "
                 "32768",
             .first = "models",
-            .sweeps = {{.name = "gain", .measures = {{"time_us"},
-                        {"baseline_us"},
-                        {"host_us"},
-                        {"activation_us"},
-                        {"overlap_us"},
-                        {"hub_us"},
-                        {"ideal_us"},
-                        {"lead_as_published"},
-                        {"lead_equal"},
-                        {"lead_over_best"}}}},
+            .sweeps = {{.name = "gain",
+                        .measures = {{"time_us"},
+                                     {"baseline_us"},
+                                     {"host_us"},
+                                     {"activation_us"},
+                                     {"overlap_us"},
+                                     {"hub_us"},
+                                     {"ideal_us"},
+                                     {"lead_as_published"},
+                                     {"lead_equal"},
+                                     {"lead_over_best"}}}},
             .ask = [] { return asked(options_of, answer_of); }};
 }
 

@@ -252,6 +252,20 @@ Table results_table(const std::string& key, const Comparison& whole,
     return table_of<Row>(key, "", columns, whole.rows);
 }
 
+Table sub_layers_table(const std::string& key, const std::vector<NamedComparison>& parts) {
+    Table all{key, "", {{"sub-layer", "sub_layer", kHidden}}, {}};
+    for (const NamedComparison& part : parts) {
+        const Table one = results_table("", part.comparison, {part});
+        if (all.columns.size() == 1)
+            all.columns.insert(all.columns.end(), one.columns.begin(), one.columns.end());
+        for (std::vector<Json> row : one.rows) {
+            row.insert(row.begin(), part.name);
+            all.rows.push_back(std::move(row));
+        }
+    }
+    return all;
+}
+
 Section systems_section(const std::string& heading, Table table, const Comparison& comparison) {
     BarChart times = bars_of(table, "Where the time goes", "system",
                              {"compute_us", "communication_us", "host_us"});

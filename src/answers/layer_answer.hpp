@@ -28,6 +28,8 @@ Json facts_of(const TpCase& layer);
 /// `whole` is.
 Table results_table(const std::string& key, const Comparison& whole,
                     const std::vector<NamedComparison>& parts);
+/// The same of sub-layers one by one, which the first column names, for programs.
+Table sub_layers_table(const std::string& key, const std::vector<NamedComparison>& parts);
 /// Where the time goes, speed-ups, the table.
 Section systems_section(const std::string& heading, Table table, const Comparison& comparison);
 /// Bytes by direction, and from GPU to GPU where that was recorded. `name` of a sub-layer.

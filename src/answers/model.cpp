@@ -416,47 +416,42 @@ Comparison comparison_of(const Timed& made, const std::string& baseline,
     return tp_rows(systems, results, baseline);
 }
 
-/// The simulated layers by themselves: tables for programs, sections of pages.
-void add_layers(Answer& answer, const Timed& made, const Asker& asker) {
+/// What pages show of one simulated layer.
+void add_page(Answer& answer, const NamedComparison& layer, Table table, const Asker& asker) {
+    Section section = systems_section("One " + layer.name, std::move(table), layer.comparison);
+    for (Block& block : section.blocks) block.reader = Reader::page;
+    answer.sections.push_back(std::move(section));
+    if (!asker.wants_page) return;
+    answer.sections.push_back(traffic_section(layer));
+    answer.sections.push_back(timeline_section(layer));
+}
+
+void add_moe_layer(Answer& answer, const Timed& made, const std::string& key,
+                   const std::string& words, std::optional<LayerResult> ModelTime::*result,
+                   const Asker& asker) {
     const std::string baseline = baseline_of(made.times, made.options.baseline).system;
-    std::vector<std::pair<std::string, NamedComparison>> layers;  // key, layer
-    const bool dense = !made.times.front().moe;
-    if (!dense)
-        layers.push_back(
-            {"moe_layer",
-             {"MoE layer, forward",
-              comparison_of(made, baseline, [](const ModelTime& time) -> const LayerResult& {
-                  return *time.moe;
-              })}});
-    if (!dense && made.options.training)
-        layers.push_back(
-            {"moe_layer_backward",
-             {"MoE layer, backward",
-              comparison_of(made, baseline, [](const ModelTime& time) -> const LayerResult& {
-                  return *time.moe_backward;
-              })}});
-    if (dense)
-        for (std::size_t i = 0; i < made.times.front().sub_layers.size(); ++i) {
-            const std::string name(name_of(made.times.front().sub_layers[i].part));
-            layers.push_back(
-                {"sub_layer_" + name,
-                 {"Sub-layer " + name,
-                  comparison_of(made, "", [i](const ModelTime& time) -> const LayerResult& {
-                      return time.sub_layers[i].result;
-                  })}});
-        }
-    for (auto& [key, layer] : layers) {
-        const NamedComparison bare{dense ? layer.name : "", layer.comparison};
-        Section section = systems_section(
-            "One " + layer.name, results_table(key, layer.comparison, {bare}), layer.comparison);
-        for (Block& block : section.blocks) block.reader = Reader::page;
-        answer.sections.push_back(std::move(section));
-        Section units = units_section(key + "_statistics", {layer}, "", Reader::program);
-        answer.sections.push_back(std::move(units));
-        if (!asker.wants_page) continue;
-        answer.sections.push_back(traffic_section(layer));
-        answer.sections.push_back(timeline_section(layer));
-    }
+    const NamedComparison layer{
+        words, comparison_of(made, baseline, [result](const ModelTime& time) -> const LayerResult& {
+            return *(time.*result);
+        })};
+    add_page(answer, layer, results_table(key, layer.comparison, {{"", layer.comparison}}), asker);
+    answer.sections.push_back(
+        units_section(key + "_statistics", {{"", layer.comparison}}, "", Reader::program));
+}
+
+/// Sub-layers of a dense model, each with a comparison of its own.
+void add_sub_layers(Answer& answer, const Timed& made, const Asker& asker) {
+    std::vector<NamedComparison> parts;
+    for (std::size_t i = 0; i < made.times.front().sub_layers.size(); ++i)
+        parts.push_back({std::string(name_of(made.times.front().sub_layers[i].part)),
+                         comparison_of(made, "", [i](const ModelTime& time) -> const LayerResult& {
+                             return time.sub_layers[i].result;
+                         })});
+    answer.sections.push_back({"", {}, {{sub_layers_table("sub_layers", parts), Reader::program}}});
+    answer.sections.push_back(units_section("statistics", parts, "", Reader::program));
+    for (const NamedComparison& part : parts)
+        add_page(answer, {"Sub-layer " + part.name, part.comparison},
+                 results_table("", part.comparison, {part}), asker);
 }
 
 /// Attention's halves, the same for all systems.
@@ -465,18 +460,12 @@ void add_attention_table(Answer& answer, const Timed& made) {
     const ModelTime& any = made.times.front();
     answer.facts["attention_tp"] = {{"gpus", made.options.attention_gpus},
                                     {"system", any.sub_layers.front().result.system}};
-    Table all{"attention_sub_layers", "", {{"sub-layer", "sub_layer", kHidden}}, {}};
     std::vector<NamedComparison> parts;
-    for (const SubLayerResult& one : any.sub_layers) {
-        const std::string name(name_of(one.part));
-        parts.push_back({name, tp_rows({*made.options.attention_system}, {one.result})});
-        const Table table = results_table("", parts.back().comparison, {parts.back()});
-        if (all.columns.size() == 1)
-            all.columns.insert(all.columns.end(), table.columns.begin(), table.columns.end());
-        all.rows.push_back(table.rows.front());
-        all.rows.back().insert(all.rows.back().begin(), name);
-    }
-    answer.sections.push_back({"", {}, {{std::move(all), Reader::program}}});
+    for (const SubLayerResult& one : any.sub_layers)
+        parts.push_back({std::string(name_of(one.part)),
+                         tp_rows({*made.options.attention_system}, {one.result})});
+    answer.sections.push_back(
+        {"", {}, {{sub_layers_table("attention_sub_layers", parts), Reader::program}}});
     answer.sections.push_back(units_section("attention_statistics", parts, "", Reader::program));
 }
 
@@ -507,7 +496,13 @@ Answer answer_with(Timed made, const Asker& asker) {
     whole.notes = overlap_notes(made.times);
     for (std::string& one : made.checks) whole.notes.push_back(std::move(one));
     answer.sections.push_back(std::move(whole));
-    add_layers(answer, made, asker);
+    if (made.times.front().moe)
+        add_moe_layer(answer, made, "moe_layer", "MoE layer, forward", &ModelTime::moe, asker);
+    else
+        add_sub_layers(answer, made, asker);
+    if (made.times.front().moe && training)
+        add_moe_layer(answer, made, "moe_layer_backward", "MoE layer, backward",
+                      &ModelTime::moe_backward, asker);
     add_attention_table(answer, made);
     std::vector<SystemSpec> systems;
     for (const ModelTime& time : made.times) systems.push_back(time.spec);
@@ -544,47 +539,44 @@ void check_any_systems(const std::vector<std::string>& systems) {
 }  // namespace
 
 Question model_question() {
-    return {.name = "model",
-            .python = "time_model",
-            .doc = "Time a whole model under several systems: by layer type, tokens/s, MFU",
-            .overview = "a whole model under several systems, end to end",
-            .example =
-                "moehub model --machine dgx-h800 --model mixtral-8x7b --tokens 8192 "
-                "\\\n      --systems megatron-te,moe-hub --training\n"
-                "  moehub model --model llama-7b --graphs\n"
-                "  moehub model --attention-tp 4 --attention-system cais\n"
-                "  moehub model --decode --machine h100-cluster --gpus 72 --model deepseek-v3 "
-                "\\\n      --context 2000 --batch-per-gpu 128",
-            .first = "systems",
-            .form_words = {"a model with experts", "a dense model", "--decode", "--prefill"},
-            .sweeps = {{.name = "model",
-                        .systems = "systems",
-                        .usual_systems = {"ideal", "megatron-te", "moe-hub"},
-                        .dense_systems = {"ideal", "tp-nvls", "cais"},
-                        .check = check_any_systems,
-                        .measures = {{"time_us"},
-                                     {"simulated_us"},
-                                     {"simulated_compute_us"},
-                                     {"simulated_communication_us"},
-                                     {"simulated_host_us"},
-                                     {"tokens_per_second"},
-                                     {"mfu"}}},
-                       {.name = "decode",
-                        .said = {{"decode", "true"}},
-                        .systems = "systems",
-                        .usual_systems = {"deepep-ll", "moe-hub"},
-                        .measures = {{"tpot_us"},
-                                     {"step_us"},
-                                     {"tokens_per_second_per_gpu"},
-                                     {"hidden_us"}}},
-                       {.name = "prefill",
-                        .said = {{"prefill", "true"}},
-                        .systems = "systems",
-                        .usual_systems = {"deepep", "moe-hub"},
-                        .measures = {{"step_us"},
-                                     {"tokens_per_second_per_gpu"},
-                                     {"hidden_us"}}}},
-            .ask = [] { return asked(options_of, answer_of); }};
+    return {
+        .name = "model",
+        .python = "time_model",
+        .doc = "Time a whole model under several systems: by layer type, tokens/s, MFU",
+        .overview = "a whole model under several systems, end to end",
+        .example =
+            "moehub model --machine dgx-h800 --model mixtral-8x7b --tokens 8192 "
+            "\\\n      --systems megatron-te,moe-hub --training\n"
+            "  moehub model --model llama-7b --graphs\n"
+            "  moehub model --attention-tp 4 --attention-system cais\n"
+            "  moehub model --decode --machine h100-cluster --gpus 72 --model deepseek-v3 "
+            "\\\n      --context 2000 --batch-per-gpu 128",
+        .first = "systems",
+        .form_words = {"a model with experts", "a dense model", "--decode", "--prefill"},
+        .sweeps =
+            {{.name = "model",
+              .systems = "systems",
+              .usual_systems = {"ideal", "megatron-te", "moe-hub"},
+              .dense_systems = {"ideal", "tp-nvls", "cais"},
+              .check = check_any_systems,
+              .measures = {{"time_us"},
+                           {"simulated_us"},
+                           {"simulated_compute_us"},
+                           {"simulated_communication_us"},
+                           {"simulated_host_us"},
+                           {"tokens_per_second"},
+                           {"mfu"}}},
+             {.name = "decode",
+              .said = {{"decode", "true"}},
+              .systems = "systems",
+              .usual_systems = {"deepep-ll", "moe-hub"},
+              .measures = {{"tpot_us"}, {"step_us"}, {"tokens_per_second_per_gpu"}, {"hidden_us"}}},
+             {.name = "prefill",
+              .said = {{"prefill", "true"}},
+              .systems = "systems",
+              .usual_systems = {"deepep", "moe-hub"},
+              .measures = {{"step_us"}, {"tokens_per_second_per_gpu"}, {"hidden_us"}}}},
+        .ask = [] { return asked(options_of, answer_of); }};
 }
 
 }  // namespace moehub

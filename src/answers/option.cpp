@@ -114,9 +114,7 @@ Target noun(ValueKind kind, Wanted<Noun>& wanted) {
         if (text.empty()) refuse(option, text, "a name or a file");
         wanted = {text, nullptr};
     };
-    target.give = [&wanted](const HeldNoun& given) {
-        wanted.given = std::get<Held<Noun>>(given);
-    };
+    target.give = [&wanted](const HeldNoun& given) { wanted.given = std::get<Held<Noun>>(given); };
     return target;
 }
 

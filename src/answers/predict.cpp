@@ -57,13 +57,13 @@ double skew_of(const std::string& text) {
 Options options_of(Request& request) {
     const auto formats = named({NumberFormat::bf16, NumberFormat::fp8, NumberFormat::fp8_block,
                                 NumberFormat::nvfp4, NumberFormat::w4a16});
-    Option shape{"SHAPE",
+    Option shape{"shape",
                  to_texts(request.shape),
                  "its extents: m=4096 n=7168 k=2048; what is missing is named",
                  {.many = true}};
     shape.target.type = "KEY=VALUE";
     return {
-        {"KERNEL", to_kernel(request.call), "which kernel", {.required = true}},
+        {"kernel", to_kernel(request.call), "which kernel", {.required = true}},
         std::move(shape),
         {"--gpu", to(request.gpu), "preset or TOML file of the card"},
         {"--kernels", to_text(request.library, "LIBRARY"), "kernel library: trtllm, sglang, …"},
@@ -249,8 +249,9 @@ Question predict_question() {
             .doc = "Predict the time of one kernel of a serving engine on one card",
             .overview = "time of one kernel of a serving engine on one card",
             .example = "moehub predict gemm --gpu b200 --dtype fp8 m=4096 n=7168 k=2048 --explain",
-            .first = "KERNEL",
-            .sweeps = {{.name = "predict", .measures = {{"time_us"}, {"share_of_peak"}, {"share_of_hbm"}}}},
+            .first = "kernel",
+            .sweeps = {{.name = "predict",
+                        .measures = {{"time_us"}, {"share_of_peak"}, {"share_of_hbm"}}}},
             .ask = [] { return asked(options_of, answer_of); }};
 }
 

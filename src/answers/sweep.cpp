@@ -1,7 +1,6 @@
 // Many settings × seeds × systems over all cores, into a database.
-#include "answers/sweep_request.hpp"
-
 #include "answers/questions.hpp"
+#include "answers/sweep_request.hpp"
 #include "base/crc32.hpp"
 #include "base/parallel.hpp"
 #include "base/source_checksum.hpp"
@@ -75,8 +74,8 @@ Target to_shard(std::optional<SweepShard>& shard) {
             const std::int64_t index = parse_count(text.substr(0, slash));
             const std::int64_t of = parse_count(text.substr(std::min(slash + 1, text.size())));
             if (index >= 1 && index <= of && of <= kMostShards) {
-                shard = SweepShard{static_cast<std::size_t>(index - 1),
-                                   static_cast<std::size_t>(of)};
+                shard =
+                    SweepShard{static_cast<std::size_t>(index - 1), static_cast<std::size_t>(of)};
                 return;
             }
         } catch (const InputError&) {
@@ -268,8 +267,7 @@ void load_names(Study& study, const StudyQuestion& asked) {
     try {
         if (!asked.kind.systems.empty() && asked.kind.check != nullptr)
             asked.kind.check(study.systems);
-        for (const std::string& name : study.systems)
-            study.own_names.push_back(own_name(name));
+        for (const std::string& name : study.systems) study.own_names.push_back(own_name(name));
     } catch (const InputError& error) {
         throw InputError(fmt::format("{}: systems: {}", study.origin, error.what()));
     }
@@ -301,8 +299,7 @@ struct OnlyLoaded {
     std::string inputs;
 };
 
-Answer ask_at(const Study& study, const SweepPoint& point, const StudyQuestion& what,
-              Asker asker) {
+Answer ask_at(const Study& study, const SweepPoint& point, const StudyQuestion& what, Asker asker) {
     const Asked asked = what.question.ask();
     asker.said = said_at(study, point, what);
     asker.options = asked.options;
@@ -429,8 +426,8 @@ class Sweep {
                 asker_.progress("checking", pieces_done(done, total));
             };
         if (ranks_ == nullptr) return check_points(study_, what_, options);
-        auto checked = std::async(std::launch::async,
-                                  [&] { return check_points(study_, what_, options); });
+        auto checked =
+            std::async(std::launch::async, [&] { return check_points(study_, what_, options); });
         while (checked.wait_for(RankOptions{}.alive) != std::future_status::ready)
             show_life(*ranks_);
         return checked.get();
@@ -441,8 +438,7 @@ class Sweep {
         for (std::size_t i = 0; i < points_in(study_); ++i) {
             const SweepPoint point = point_of(study_, i);
             const std::string& reason =
-                checked.refusals[point.setting * study_.systems.size() +
-                                 i % study_.systems.size()];
+                checked.refusals[point.setting * study_.systems.size() + i % study_.systems.size()];
             text += words_of(study_, point);
             text += reason.empty() ? "\n" : fmt::format(": will be refused: {}\n", reason);
         }
@@ -510,9 +506,10 @@ class Sweep {
             asker_.tell(fmt::format("lost on the way, others did their points: rank {}",
                                     fmt::join(report.lost, ", ")));
         if (!report.strangers.empty())
-            asker_.tell(fmt::format("simulated nothing, its moehub, study or a file that it names "
-                                    "is another: rank {}",
-                                    fmt::join(report.strangers, ", ")));
+            asker_.tell(
+                fmt::format("simulated nothing, its moehub, study or a file that it names "
+                            "is another: rank {}",
+                            fmt::join(report.strangers, ", ")));
     }
 
     const SweepRequest& request_;
@@ -574,17 +571,19 @@ Answer sweep_answer(const SweepRequest& request, const Asker& asker) {
 Question sweep_question() {
     return {.name = "sweep",
             .python = "sweep",
-            .doc = "Simulate many settings × seeds × systems over all cores, into a database; goes "
-                   "on where it was stopped",
+            .doc =
+                "Simulate many settings × seeds × systems over all cores, into a database; goes "
+                "on where it was stopped",
             .overview = "many settings, seeds and systems, over all cores, into a database",
-            .example = "moehub sweep --sweep link.latency=100ns,250ns,1us --seeds 3 --csv "
-                       "latency.csv\n"
-                       "  moehub sweep --sweep tokens=1024..65536*4 --sweep "
-                       "routing=uniform,normal:0.032\n"
-                       "  moehub sweep --kind collective --set op=all_reduce --sweep "
-                       "bytes=1M..1G*4\n"
-                       "  moehub sweep examples/studies/rat_entries.toml --dry-run\n"
-                       "  mpirun -n 4 moehub sweep STUDY.toml",
+            .example =
+                "moehub sweep --sweep link.latency=100ns,250ns,1us --seeds 3 --csv "
+                "latency.csv\n"
+                "  moehub sweep --sweep tokens=1024..65536*4 --sweep "
+                "routing=uniform,normal:0.032\n"
+                "  moehub sweep --kind collective --set op=all_reduce --sweep "
+                "bytes=1M..1G*4\n"
+                "  moehub sweep examples/studies/rat_entries.toml --dry-run\n"
+                "  mpirun -n 4 moehub sweep STUDY.toml",
             .first = "study",
             .forms = {.output = false},
             .ends_softly = true,
@@ -617,10 +616,10 @@ Answer merge_answer(const MergeRequest& request, const Asker&) {
     Answer answer = sweep_table(merged.study, merged.outcomes, request.target);
     // For scripts: what was merged is written, but it is not the whole study.
     if (merged.missing > 0)
-        answer.missing =
-            fmt::format("{}: {} of {} points are missing; merge all parts, or run the study with "
-                        "-o {} to go on",
-                        request.target, merged.missing, merged.outcomes.size(), request.target);
+        answer.missing = fmt::format(
+            "{}: {} of {} points are missing; merge all parts, or run the study with "
+            "-o {} to go on",
+            request.target, merged.missing, merged.outcomes.size(), request.target);
     return answer;
 }
 
@@ -640,8 +639,9 @@ Question merge_question() {
             .python = "merge",
             .doc = "Join databases of parts of a sweep (moehub sweep --shard) into one",
             .overview = "databases of parts of a sweep, joined",
-            .example = "moehub merge latency.sqlite latency-1-of-4.sqlite latency-2-of-4.sqlite "
-                       "\\\n      latency-3-of-4.sqlite latency-4-of-4.sqlite",
+            .example =
+                "moehub merge latency.sqlite latency-1-of-4.sqlite latency-2-of-4.sqlite "
+                "\\\n      latency-3-of-4.sqlite latency-4-of-4.sqlite",
             .first = "target",
             .forms = {.output = false},
             .ask = merge_asked};

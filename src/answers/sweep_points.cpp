@@ -17,14 +17,14 @@ constexpr std::string_view kSystem = "system.";
 constexpr std::string_view kRoutingParts[] = {"routing.spread", "routing.transition"};
 
 /// Options that say how work is done or shown, not what it is; and what a study says itself.
-constexpr std::string_view kNoKeys[] = {"set",     "seed",  "seeds",      "layer_type", "threads",
-                                        "sweep",   "zip",   "trace_rows", "baseline",   "decode",
-                                        "prefill", "output"};
+constexpr std::string_view kNoKeys[] = {"set",      "seed",   "seeds",   "layer_type",
+                                        "threads",  "sweep",  "zip",     "trace_rows",
+                                        "baseline", "decode", "prefill", "output"};
 
 bool is_key(const Option& option, const SweepKind& kind) {
     const std::string key = key_of(option);
-    return key != kind.systems && std::find(std::begin(kNoKeys), std::end(kNoKeys), key) ==
-                                      std::end(kNoKeys);
+    return key != kind.systems &&
+           std::find(std::begin(kNoKeys), std::end(kNoKeys), key) == std::end(kNoKeys);
 }
 
 std::vector<std::string> known_keys(const Study& study, const StudyQuestion& asked) {
@@ -103,7 +103,8 @@ Said said_at(const Study& study, const SweepPoint& point, const StudyQuestion& a
     Said said;
     for (const auto& [key, text] : asked.kind.said) texts_of(said, key) = {text};
     std::vector<std::pair<std::string, std::string>> settings;
-    for (const StudySetting& setting : study.fixed) settings.emplace_back(setting.key, setting.value);
+    for (const StudySetting& setting : study.fixed)
+        settings.emplace_back(setting.key, setting.value);
     const std::vector<std::string> keys = keys_of(study);
     for (std::size_t i = 0; i < keys.size(); ++i) settings.emplace_back(keys[i], point.values[i]);
     for (const auto& [key, value] : settings) {

@@ -112,11 +112,13 @@ struct BlockText {
     }
 };
 
-/// Each on a line of its own, however it was cut into lines.
-std::string paragraph(const std::string& text) {
+/// Sentences are read, not searched: files and pipes, which have all of a table in one line, get
+/// them in lines of a width that eyes follow.
+std::string paragraph(const std::string& text, const TextStyle& style) {
+    constexpr int kReadable = 100;
     std::string out;
     for (const std::string& line : lines_of(text)) out += (out.empty() ? "" : " ") + line;
-    return printable(out) + "\n";
+    return fitted(printable(out) + "\n", std::min(style.width, kReadable));
 }
 
 }  // namespace
@@ -129,14 +131,14 @@ std::string text_of(const Answer& answer, const TextStyle& style) {
     parts.push_back(std::move(lead));
     for (const Section& section : answer.sections) {
         std::string sentences;
-        for (const std::string& one : section.sentences) sentences += "- " + paragraph(one);
+        for (const std::string& one : section.sentences) sentences += paragraph("- " + one, style);
         parts.push_back(std::move(sentences));
         for (const Block& block : section.blocks)
             if (is_for(block.reader, Reader::terminal))
                 parts.push_back(std::visit(BlockText{style}, block.content));
         std::string notes;
         for (const Note& one : section.notes)
-            if (is_for(one.reader, Reader::terminal)) notes += paragraph(one.text);
+            if (is_for(one.reader, Reader::terminal)) notes += paragraph(one.text, style);
         parts.push_back(std::move(notes));
     }
     std::string out;
