@@ -40,7 +40,7 @@ Table presets_table(const std::string& key, const std::string& caption, const st
     return table_of<std::string>(
         key, caption,
         {{{"name", "name"}, [](const std::string& name) { return name; }},
-         {{"", "title", kProse},
+         {{"what it is", "title", kProse},
           [kind](const std::string& name) { return preset_title(kind, name); }}},
         names);
 }
