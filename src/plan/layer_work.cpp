@@ -24,7 +24,7 @@ class Writer {
   public:
     Writer(const WorkContext& context, LayerWork& work) : k_(context.kernels), work_(work) {}
 
-    void matrix(Sort sort, const Product& w, Work* again = nullptr) {
+    void matrix(Sort sort, const Product& w, ComputeWork* again = nullptr) {
         const double forward = k_.product(w);
         const double gradient = k_.gradient(w);
         const double in = k_.cast(w.rows, w.k);
@@ -38,7 +38,7 @@ class Writer {
     }
 
     void stream(double read, double written, double back_read, double back_written,
-                Work* again = nullptr) {
+                ComputeWork* again = nullptr) {
         const double forward = k_.stream(read, written);
         work_.forward.add(Sort::small, forward);
         work_.backward.add(Sort::small, k_.stream(back_read, back_written));
@@ -148,16 +148,16 @@ void project_mla(const WorkContext& context, const TokenShare& tokens, Writer& w
 
 }  // namespace
 
-void Work::add(Sort sort, double time, double count) {
+void ComputeWork::add(Sort sort, double time, double count) {
     seconds[static_cast<std::size_t>(sort)] += time;
     operators += count;
 }
 
-double Work::sum() const {
+double ComputeWork::sum() const {
     return std::accumulate(seconds.begin(), seconds.end(), 0.0);
 }
 
-Work& Work::operator+=(const Work& other) {
+ComputeWork& ComputeWork::operator+=(const ComputeWork& other) {
     for (std::size_t i = 0; i < kSorts; ++i) seconds[i] += other.seconds[i];
     operators += other.operators;
     return *this;

@@ -7,28 +7,28 @@
 
 namespace moehub {
 
-/// Of StepParts.
+/// Which part of a training step a kernel's time belongs to.
 enum class Sort { attention, dense, experts, head, small };
 inline constexpr std::size_t kSorts = 5;
 
-struct Work {
+struct ComputeWork {
     std::array<double, kSorts> seconds{};
     double operators = 0;  ///< that a host issues
 
     void add(Sort sort, double time, double count = 1);
     double sum() const;
-    Work& operator+=(const Work& other);
+    ComputeWork& operator+=(const ComputeWork& other);
 };
 
 /// One part of a layer both ways, and what may be computed a second time.
 struct LayerWork {
-    Work forward;
-    Work backward;
+    ComputeWork forward;
+    ComputeWork backward;
     double gradients = 0;  ///< seconds of backward: gradients of weights
-    Work norms;            ///< forward again
-    Work activations;
-    Work core;     ///< attention between its matrices
-    Work latents;  ///< of latent attention, up to queries, keys and values
+    ComputeWork norms;     ///< forward again
+    ComputeWork activations;
+    ComputeWork core;     ///< attention between its matrices
+    ComputeWork latents;  ///< of latent attention, up to queries, keys and values
 
     LayerWork& operator+=(const LayerWork& other);
 };

@@ -42,8 +42,8 @@ UnitTime& at(UnitTimes& times, Unit unit) {
 }
 
 /// Seconds, and operators, of what a layer computes a second time.
-Work again_of(const LayerWork& work, const Recompute& recompute) {
-    Work again;
+ComputeWork again_of(const LayerWork& work, const Recompute& recompute) {
+    ComputeWork again;
     if (recompute.norms) again += work.norms;
     if (recompute.activations) again += work.activations;
     if (recompute.attention) again += work.core;
@@ -51,7 +51,7 @@ Work again_of(const LayerWork& work, const Recompute& recompute) {
     return again;
 }
 
-void repeat(UnitTime& time, const Work& again) {
+void repeat(UnitTime& time, const ComputeWork& again) {
     time.backward.recomputed += again.sum();
     time.backward.work.operators += again.operators;
 }

@@ -33,7 +33,7 @@ std::string exchange_of(const TrainingRun& run, const ParallelLayout& layout);
 
 /// One way through a unit: seconds of one micro-batch on one GPU.
 struct PassTime {
-    Work work;
+    ComputeWork work;
     double recomputed = 0;  ///< backward: compute for the second time
     double tp = 0;          ///< communication that nothing hides
     double cp = 0;

@@ -3,9 +3,9 @@
 namespace moehub {
 namespace {
 
-Block block_of(const Gpu& gpu, const Operations& operations, int count,
-               const ModelOptions& options) {
-    Block block{count, block_time(gpu, operations, Pass::forward, options.eager), {}, 0};
+RestBlock block_of(const Gpu& gpu, const Operations& operations, int count,
+                   const ModelOptions& options) {
+    RestBlock block{count, block_time(gpu, operations, Pass::forward, options.eager), {}, 0};
     if (!options.training) return block;
     block.backward = block_time(gpu, operations, Pass::backward, options.eager);
     block.weight_gradients = weight_gradients_time(gpu, operations);
@@ -55,7 +55,7 @@ Rest rest_of(const Model& model, const Gpu& gpu, const Sequences& sequences,
 
 LayerTypeTime host_of(const Rest& rest) {
     LayerTypeTime host{"host", 1, 0, 0};
-    for (const Block* block : {&rest.attention, &rest.windowed, &rest.dense, &rest.head}) {
+    for (const RestBlock* block : {&rest.attention, &rest.windowed, &rest.dense, &rest.head}) {
         host.forward += block->count * block->forward.host;
         host.backward += block->count * block->backward.host;
     }

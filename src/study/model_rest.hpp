@@ -8,8 +8,8 @@
 
 namespace moehub {
 
-/// A block that occurs `count` times, both ways.
-struct Block {
+/// A block of the rest that occurs `count` times, both ways.
+struct RestBlock {
     int count = 0;
     BlockTime forward;
     BlockTime backward;
@@ -21,10 +21,10 @@ struct Block {
 };
 
 struct Rest {
-    Block attention;
-    Block windowed;
-    Block dense;  ///< FFNs; of a model that GPUs share, their activations
-    Block head;
+    RestBlock attention;
+    RestBlock windowed;
+    RestBlock dense;  ///< FFNs; of a model that GPUs share, their activations
+    RestBlock head;
 };
 
 Rest rest_of(const Model& model, const Gpu& gpu, const Sequences& sequences,

@@ -68,10 +68,10 @@ AttentionTime attention_of(const Model& model, const Rest& all) {
                 of(all.windowed) * (all.windowed.count - apart.windowed.count)) /
                model.moe_layers();
     };
-    return {mean([](const Block& one) { return one.forward.total(); }),
-            mean([](const Block& one) { return one.backward.total(); }),
-            mean([](const Block& one) { return one.weight_gradients; }),
-            mean([](const Block& one) { return one.forward.host + one.backward.host; })};
+    return {mean([](const RestBlock& one) { return one.forward.total(); }),
+            mean([](const RestBlock& one) { return one.backward.total(); }),
+            mean([](const RestBlock& one) { return one.weight_gradients; }),
+            mean([](const RestBlock& one) { return one.forward.host + one.backward.host; })};
 }
 
 void add_attention(OverlappedSteps& steps, const AttentionTime& all, const AttentionTime& left) {
