@@ -130,6 +130,34 @@ TEST_F(SweepCli, a_finished_sweep_runs_nothing_again) {
     EXPECT_NE(csv("a").find(",123456.0,"), std::string::npos);
 }
 
+TEST_F(SweepCli, a_finished_sweep_on_a_disk_that_cannot_be_written_is_reported) {
+    const std::string line = "sweep" + std::string(kPoints) + " -o '" + file("a.sqlite") + "'";
+    const auto first = moehub(line);
+    ASSERT_EQ(first.code, 0) << first.err;
+    const std::string folder = file(".");
+    // A mount of one's own takes rights that not every user has.
+    const std::string read_only =
+        "unshare -m sh -c 'mount --bind \"$0\" \"$0\" && mount -o "
+        "remount,ro,bind \"$0\" && exec \"$@\"' '" +
+        folder + "' ";
+    if (shell(read_only + "true").code != 0) GTEST_SKIP() << "no mount of one's own";
+    EXPECT_NE(shell(read_only + "touch '" + file("b") + "'").code, 0);
+    const auto again = shell(read_only + "'" MOEHUB_PROGRAM "' " + line);
+    EXPECT_EQ(again.code, 0) << again.err;
+    EXPECT_EQ(again.out, first.out);
+    const auto other = shell(read_only + "'" MOEHUB_PROGRAM "' " + sweep("b"));
+    EXPECT_EQ(other.code, 2);
+    EXPECT_NE(other.err.find("cannot be written"), std::string::npos) << other.err;
+}
+
+TEST_F(SweepCli, a_kind_that_there_is_not_is_answered_with_its_line) {
+    const std::string study =
+        saved("s.toml", "systems = [\"a\"]\nkind = \"layr\"\n[grid]\na = [1]\n");
+    expect_refused_about("sweep '" + study + "'",
+                         "s.toml:2: kind: found \"layr\", allowed: layer, tp,");
+    expect_refused_about("sweep '" + study + "'", "did you mean \"layer\"?");
+}
+
 TEST_F(SweepCli, shards_merged_are_the_whole) {
     ASSERT_EQ(moehub(sweep("whole")).code, 0);
     std::string parts;

@@ -135,8 +135,6 @@ TEST(Sweep, what_is_wrong_with_a_file_is_said_with_its_line) {
     EXPECT_EQ(study_error("sytems = 1\n[grid]\na = 1"),
               "s.toml:2: sytems: unknown key; did you mean \"systems\"? (what is the same for all "
               "points stands in [set], what changes in [grid])");
-    EXPECT_EQ(study_error("kind = \"layr\""),
-              "s.toml:2: kind: found \"layr\", allowed: layer, tp, model; did you mean \"layer\"?");
     EXPECT_EQ(study_error("[grid]\na = []"), "s.toml:3: a: found no values, allowed: one at least");
     EXPECT_EQ(study_error("[grid]\na = [1, 1]"), "s.toml:3: a: found \"1\" twice, allowed: once");
     EXPECT_EQ(study_error("[grid]\na = [1, [2]]"),

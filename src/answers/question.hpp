@@ -61,6 +61,7 @@ class Ended : public std::runtime_error {
 struct OutputFile {
     std::string option;  ///< "--csv", for errors
     std::string path;
+    bool goes_on = false;  ///< a file that is there is opened: who does that says what is wrong
 };
 
 /// A request while it is filled in.

@@ -156,7 +156,7 @@ Asked sweep_asked() {
         const SweepRequest& request = all->request;
         return request.database.empty() || request.dry_run
                    ? std::vector<OutputFile>{}
-                   : std::vector<OutputFile>{{"-o", request.database}};
+                   : std::vector<OutputFile>{{"-o", request.database, true}};
     };
     return asked;
 }
@@ -212,7 +212,7 @@ Study study_of(const SweepRequest& request, const Said& said) {
     study.origin = "--sweep";
     if (request.study) study = load_study(*request.study);
     if (request.kind) study.kind = *request.kind;
-    const std::string where = request.kind ? "--kind" : study.origin + ": kind";
+    const std::string where = request.kind ? "--kind" : study.kind_where + ": kind";
     const StudyQuestion asked = study_question(study.kind, where);
     study.axes.insert(study.axes.end(), request.axes.axes.begin(), request.axes.axes.end());
     if (!request.axes.together.empty()) study.axes.push_back(zipped(request.axes.together));
@@ -477,6 +477,11 @@ class Sweep {
     }
 
     void simulate(const std::string& database, const SweepIdentity& identity) {
+        if (ranks_ == nullptr)
+            if (auto outcomes = finished_outcomes(database, study_, identity)) {
+                outcomes_ = std::move(*outcomes);
+                return;
+            }
         SweepStore store(database, study_, identity);
         if (store.saved() > 0 && asker_.wrote) asker_.wrote(store.path());
         const SweepRunOptions options = run_options(store);

@@ -82,6 +82,7 @@ void say_written(const std::string& path) {
 }
 
 void give(const Answer& answer, const Outputs& outputs, const std::string& line) {
+    if (answer.file == "") return;  // another process has the answer, and its files are the same
     if (outputs.csv) put(csv_text(answer), outputs.only_csv() ? "" : *outputs.csv);
     if (outputs.page) {
         put(page_html(answer, line), *outputs.page);

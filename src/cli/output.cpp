@@ -85,10 +85,10 @@ TextStyle style_for(const std::string& path) {
 void require_writable(const std::vector<OutputFile>& files,
                       const std::vector<std::string>& inputs) {
     std::vector<std::string> replaced;
-    for (const auto& [option, path] : files) {
+    for (const auto& [option, path, goes_on] : files) {
         if (path.empty() || path == "-")
             throw InputError(fmt::format("{}: found \"{}\", allowed: a file", option, path));
-        require_access(path);
+        if (!(goes_on && fs::exists(path))) require_access(path);
         if (is_device(path)) continue;
         if (is_among(replaced, path))
             throw InputError(

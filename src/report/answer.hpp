@@ -169,7 +169,8 @@ struct Answer {
     std::string main = {};  ///< key of the table that CSV files and sweeps take; empty: the first
     /// Name and TOML of what went in.
     std::vector<std::pair<std::string, std::string>> configuration = {};
-    std::optional<std::string> file = {};  ///< instead of all that: text to print as it is
+    /// Instead of all that text to print as it is; empty: another process has the answer.
+    std::optional<std::string> file = {};
     std::string output = {};   ///< file that text or JSON goes to, of questions with an own -o
     std::string failed = {};   ///< a defect met on the way; the rest is good
     std::string missing = {};  ///< why it is not the whole answer; bad input for who asked

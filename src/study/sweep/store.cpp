@@ -31,7 +31,7 @@ std::string create_results(const Study& study) {
     const std::size_t texts = keys + 3;
     for (std::size_t i = 1; i < columns.size(); ++i)
         sql += fmt::format(", {} {}", sql_name(columns[i]),
-                           i <= texts                                ? "TEXT"
+                           i <= texts                            ? "TEXT"
                            : study.measures[i - texts - 1].whole ? "INTEGER"
                                                                  : "REAL");
     return sql + ")";
@@ -129,6 +129,19 @@ std::vector<std::optional<SweepOutcome>> read_outcomes(Database& database, const
             outcome.values.push_back(rows.number(keys + 4 + i));
         outcomes[number] = std::move(outcome);
     }
+    return outcomes;
+}
+
+std::optional<std::vector<std::optional<SweepOutcome>>> finished_outcomes(
+    const std::string& path, const Study& study, const SweepIdentity& identity) {
+    // What a writer that was killed has left beside its file only a writer puts in order.
+    if (!std::filesystem::exists(path) || std::filesystem::exists(path + "-wal")) return {};
+    Database database(path, DatabaseMode::read);
+    if (database.whole("SELECT count(*) FROM sqlite_master") == 0) return {};
+    require_same(path, read_sweep_file(database), identity);
+    auto outcomes = read_outcomes(database, study);
+    for (std::size_t i = 0; i < outcomes.size(); ++i)
+        if (identity.shard.has(i) && !outcomes[i]) return {};
     return outcomes;
 }
 

@@ -74,6 +74,12 @@ class SweepStore {
     std::size_t saved_ = 0;
 };
 
+/// The outcomes of a file that has all points of the shard, which is only read: it may lie on a
+/// disk that cannot be written. Nothing where points are missing or there is no such file. Throws
+/// InputError as a SweepStore does.
+std::optional<std::vector<std::optional<SweepOutcome>>> finished_outcomes(
+    const std::string& path, const Study& study, const SweepIdentity& identity);
+
 /// What a file says of itself.
 struct SweepFile {
     Study study;

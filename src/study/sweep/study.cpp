@@ -87,8 +87,8 @@ std::optional<std::string> where_is(const Study& study, std::string_view key) {
 }
 
 std::string definition_of(const Study& study) {
-    std::string text = fmt::format("kind = {}\nsystems = {}\n", toml_string(study.kind),
-                                   toml_list(study.systems));
+    std::string text =
+        fmt::format("kind = {}\nsystems = {}\n", toml_string(study.kind), toml_list(study.systems));
     if (!study.seeds.empty()) text += fmt::format("seeds = {}\n", toml_list(study.seeds));
     if (!study.fixed.empty()) text += "[set]\n";
     for (const StudySetting& setting : study.fixed)
@@ -138,7 +138,8 @@ namespace {
 bool concerns_others(const SweepAxis& axis, const std::string& own_name) {
     constexpr std::string_view kSystem = "system.";
     return std::all_of(axis.keys.begin(), axis.keys.end(), [&](const std::string& key) {
-        return key.starts_with(kSystem) && !key.starts_with(fmt::format("{}{}.", kSystem, own_name));
+        return key.starts_with(kSystem) &&
+               !key.starts_with(fmt::format("{}{}.", kSystem, own_name));
     });
 }
 

@@ -38,6 +38,7 @@ struct Study {
     std::string title;
     std::string origin;  ///< its file, or how it was asked for
     std::string kind = "layer";  ///< what is asked at each point
+    std::string kind_where = {};  ///< where the file says so
     std::vector<std::string> systems;    ///< a single empty one where points have none
     std::vector<std::string> own_names;  ///< that keys call them by, "system.NAME.KEY"
     std::vector<SweepMeasure> measures;  ///< that are kept; the first is compared

@@ -162,9 +162,10 @@ class StudyReader {
             study_.title = single(origin_, entry).text;
         else if (key == "baseline")
             study_.baseline = single(origin_, entry).text;
-        else if (key == "kind")
+        else if (key == "kind") {
             study_.kind = single(origin_, entry).text;
-        else if (key == "systems")
+            study_.kind_where = place(origin_, entry.line);
+        } else if (key == "systems")
             study_.systems = texts_of(entry);
         else if (key == "seeds")
             study_.seeds = seeds_from(entry);
