@@ -85,10 +85,11 @@ Options machine_options(Request& request) {
     };
 }
 
-Target to_method(std::string& method) {
+Option method_option(std::string& method) {
     Named<std::string> names;
     for (const PlaceMethod& one : place_methods()) names.emplace_back(one.name, one.name);
-    return to(method, names);
+    Target target = to(method, names);
+    return {"--method", target, fmt::format("{}", fmt::join(target.choices, ", "))};
 }
 
 Target to_objective(std::optional<Objective>& objective) {
@@ -102,7 +103,7 @@ Target to_objective(std::optional<Objective>& objective) {
 Options search_options(Request& request) {
     PlaceOptions& search = request.search;
     return {
-        {"--method", to_method(search.method), "how to look for a layout"},
+        method_option(search.method),
         {"--objective", to_objective(search.objective),
          "what is minimised, as gpus+4*transitions: load, gpus, nodes, transitions, "
          "node-transitions, pair, activated, moved; without it gpus, over nodes gpus+4*nodes, of "
@@ -150,7 +151,8 @@ Options output_options(Request& request) {
          "decides; commas between, or repeated",
          {.many = true, .needs = "--model"}},
         {"--format", to(request.format, formats),
-         "of the file; without it by its ending, .csv, .yaml (trtllm), else sglang"},
+         fmt::format("of the file: {}; without it by its ending, .csv, .yaml (trtllm), else sglang",
+                     fmt::join(layout_formats(), ", "))},
         {"-o,--output", to_file(request.output), "write the layout to this file"},
     };
 }

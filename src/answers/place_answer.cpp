@@ -555,17 +555,19 @@ std::vector<PlacementTable> tables_of(const PlaceTask& task, const std::vector<P
 
 /// GPUs without an expert compute nothing, which a reader should know; nothing where all have one.
 std::string idle_words(const NamedLayout& one) {
-    std::size_t most = 0, layers = 0;
-    for (const auto& gpus : one.layout.on) {
-        const auto idle = static_cast<std::size_t>(
-            std::count_if(gpus.begin(), gpus.end(), [](const auto& on) { return on.empty(); }));
-        most = std::max(most, idle);
-        if (idle > 0) ++layers;
-    }
-    if (most == 0) return "";
-    return fmt::format("{}: {}{} of {} GPUs hold no expert in {} of {} layers.", one.name,
-                       layers > 1 ? "up to " : "", most, one.layout.gpus, layers,
-                       one.layout.on.size());
+    std::vector<std::ptrdiff_t> idle;  // of the layers that have such GPUs
+    for (const auto& gpus : one.layout.on)
+        if (const auto count =
+                std::count_if(gpus.begin(), gpus.end(), [](const auto& on) { return on.empty(); });
+            count > 0)
+            idle.push_back(count);
+    if (idle.empty()) return "";
+    const auto [least, most] = std::minmax_element(idle.begin(), idle.end());
+    const std::size_t layers = one.layout.on.size();
+    return fmt::format(
+        "{}: {}{} of {} GPUs hold no expert{}.", one.name, *least < *most ? "up to " : "", *most,
+        one.layout.gpus,
+        idle.size() < layers ? fmt::format(" in {} of {} layers", idle.size(), layers) : "");
 }
 
 void add_pairs(const Profile& profile, const ExpertLayout& layout, Matrix& pairs) {
