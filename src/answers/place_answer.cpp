@@ -351,10 +351,9 @@ Section effect_section(const Placed& placed) {
                          placed.taken)}};
 }
 
-/// What to type next; nothing where nothing was written.
+/// What to type next.
 std::string use_words(const PlacementReport& report) {
     const PlaceTask& task = report.task;
-    if (task.file.empty()) return "";
     std::string out;
     const auto lines =
         server_command(report.placed.result.layout, task.format, task.file, task.input.nodes);
@@ -380,9 +379,10 @@ Section file_section(const PlacementReport& report) {
             ? fmt::format("Nothing is written yet: -o FILE writes the layout, --format {} ({}).",
                           to_string(task.format), fmt::join(layout_formats(), ", "))
             : fmt::format("Wrote {}, format {}.", task.file, to_string(task.format));
-    return {"The file",
-            {where, fmt::format("Placed in {}.", duration(report.placed.result.seconds))},
-            {Lines{use_words(report)}}};
+    Section section{"The file",
+                    {where, fmt::format("Placed in {}.", duration(report.placed.result.seconds))}};
+    if (!task.file.empty()) section.blocks.push_back(Lines{use_words(report)});
+    return section;
 }
 
 // What was asked.

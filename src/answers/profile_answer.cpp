@@ -86,9 +86,9 @@ std::vector<Figure> load_figures(int gpus) {
          "effective"},
         {"never_chosen", kWhole, load(&Load::never_chosen), "never chosen"},
         {"largest_over_gpu", fixed(2), load(&Load::largest_over_gpu)},
-        {"gpu_bound", fixed(2), load(&Load::gpu_bound),
-         fmt::format("busiest of {} GPUs / mean, at best without copies", gpus), "bound"},
-        {"gpu_contiguous", fixed(2), load(&Load::gpu_contiguous), "  experts in order", "GPU"},
+        {"gpu_contiguous", fixed(2), load(&Load::gpu_contiguous),
+         fmt::format("busiest of {} GPUs / mean, in order", gpus), "GPU"},
+        {"gpu_bound", fixed(2), load(&Load::gpu_bound), "  at best without copies", "bound"},
     };
 }
 
@@ -448,18 +448,25 @@ HeatChart load_map(const ProfileSummary& summary) {
     return finished(merged(std::move(chart), kMostLayers, kMostExperts), 2);
 }
 
-/// Rows and columns in the orders given.
-HeatChart pair_map(std::string title, const std::vector<double>& values,
-                   const std::vector<int>& rows, const std::vector<int>& columns) {
+/// Experts of a layer, in an order.
+struct Ordered {
+    int layer;
+    std::vector<int> experts;
+
+    std::string words() const { return fmt::format("expert of layer {}", layer); }
+};
+
+HeatChart pair_map(std::string title, const std::vector<double>& values, const Ordered& rows,
+                   const Ordered& columns) {
     HeatChart chart{std::move(title),
                     "times chance",
-                    "expert",
-                    "expert",
+                    rows.words(),
+                    columns.words(),
                     {},
                     {},
-                    {{"", reordered(values, rows, columns)}}};
-    for (const int row : rows) chart.rows.push_back(std::to_string(row));
-    for (const int column : columns) chart.columns.push_back(std::to_string(column));
+                    {{"", reordered(values, rows.experts, columns.experts)}}};
+    for (const int row : rows.experts) chart.rows.push_back(std::to_string(row));
+    for (const int column : columns.experts) chart.columns.push_back(std::to_string(column));
     return finished(merged(std::move(chart), kMostPairs, kMostPairs, MergeCells::mean), 3);
 }
 
@@ -518,7 +525,7 @@ Section profile_section(const ProfileReport& report, std::size_t profile) {
     const ProfileSummary& summary = report.profiles[profile];
     const bool several = report.profiles.size() > 1;
     const std::string name = several ? name_text(report, profile) : "";
-    Section section{name_text(report, profile)};
+    Section section{several ? name : "Layer by layer"};
     const Reader overview = report.layer ? Reader::page : Reader::all;
     if (report.layer) {
         const Layer& one = summary.layers[static_cast<std::size_t>(*report.layer)];
@@ -543,21 +550,20 @@ Section profile_section(const ProfileReport& report, std::size_t profile) {
 
 Section pairs_section(const ProfileReport& report) {
     const PairMatrices& pairs = report.pairs;
-    const auto& layers = report.profiles.front().layers;
-    const auto layer = static_cast<std::size_t>(report.detailed_layer());
-    std::vector<int> order(static_cast<std::size_t>(pairs.experts));
-    std::iota(order.begin(), order.end(), 0);
-    if (!pairs.lift.empty()) order = chained(pairs.lift, pairs.experts);
+    const auto layers = report.profiles.front().layers.begin() + report.detailed_layer();
+    Ordered here{layers->number, std::vector<int>(static_cast<std::size_t>(pairs.experts))};
+    std::iota(here.experts.begin(), here.experts.end(), 0);
+    if (!pairs.lift.empty()) here.experts = chained(pairs.lift, pairs.experts);
     Section section{"Pairs of experts"};
     if (!pairs.lift.empty())
         section.blocks.push_back(
-            pair_map(fmt::format("Layer {}: chosen together", layers[layer].number), pairs.lift,
-                     order, order));
-    if (!pairs.next.empty())
+            pair_map(fmt::format("Layer {}: chosen together", here.layer), pairs.lift, here, here));
+    if (!pairs.next.empty()) {
+        const Ordered next{std::next(layers)->number, along_diagonal(pairs.next, here.experts)};
         section.blocks.push_back(
-            pair_map(fmt::format("From layer {} to layer {}", layers[layer].number,
-                                 layers[layer + 1].number),
-                     pairs.next, order, along_diagonal(pairs.next, order)));
+            pair_map(fmt::format("From layer {} to layer {}", here.layer, next.layer), pairs.next,
+                     here, next));
+    }
     if (!section.blocks.empty())
         section.notes.push_back(
             {fmt::format("Experts are ordered such that those chosen together are neighbours.{}",

@@ -72,7 +72,7 @@ std::string legend(bool colour) {
         for (const Colour& one : kColours)
             out += fmt::format("\x1b[48;5;{}m  \x1b[0m {} ", one.code, one.from);
     else
-        for (const Shade& one : kShades) out += fmt::format("[{}] {}  ", one.text, one.from);
+        for (const Shade& one : kShades) out += fmt::format("[{}] {} ", one.text, one.from);
     return out;
 }
 
