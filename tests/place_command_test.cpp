@@ -85,7 +85,7 @@ TEST_F(PlaceCli, IsTheReportReadable) {
     EXPECT_EQ(outcome.err, "") << "no bar without a terminal";
     EXPECT_TRUE(
         outcome.out.starts_with("3 layers of 8 experts, top-2, on 4 GPUs of dgx-h100, 2 "
-                                "slots a GPU\njoint, minimising gpus, load at most 1.06"))
+                                "slots a GPU\nBy joint, minimising gpus, load at most 1.06"))
         << outcome.out;
     for (const auto* part : {"\ncontiguous ", "\neplb ", "\njoint ", ", held out\n",
                              "On held-out tokens, against contiguous", "-o FILE"})
@@ -353,7 +353,7 @@ TEST_F(PlaceCli, AreBlocksOnlyThoseThatThereAre) {
               npy("<i4", "(1, 4)", moehub::bytes_of(std::vector<std::int32_t>{3, 5, 1, 2})));
     const auto one = moehub("place --gpus 2 --time-limit 0.02 --load-blocks 8 --profile " + counts);
     EXPECT_EQ(one.code, 0) << one.err;
-    EXPECT_NE(one.out.find("\nthe profile has only 1 block, 8 asked for\n"), std::string::npos)
+    EXPECT_NE(one.out.find("\nThe profile has only 1 block, 8 asked for.\n"), std::string::npos)
         << one.out;
     EXPECT_EQ(one.out.find("in each of"), std::string::npos) << one.out;
     EXPECT_EQ(one.out.find("To hold"), std::string::npos) << one.out;

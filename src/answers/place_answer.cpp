@@ -1,10 +1,6 @@
 #include "answers/placed.hpp"
-#include "base/parallel.hpp"
 #include "base/quantity.hpp"
 #include "base/utf8.hpp"
-#include "place/counts.hpp"
-#include "place/evaluate.hpp"
-#include "place/methods.hpp"
 #include "report/number.hpp"
 
 #include <algorithm>
@@ -14,6 +10,11 @@
 
 namespace moehub {
 namespace {
+
+template <class Value>
+Json unless(bool absent, const Value& value) {
+    return absent ? Json(nullptr) : Json(value);
+}
 
 /// Which parts of an Evaluation mean something.
 struct Known {
@@ -87,21 +88,20 @@ void add_figures(std::vector<ColumnOf<Row>>& columns, const PlacementReport& rep
     columns.push_back({{"moved", prefix + "moved_experts", told.moved ? kWhole : kHidden},
                        [judged](const Row& row) {
                            const Judged& of = judged(row);
-                           return of.known.moved ? Json(of.evaluation.moved_experts)
-                                                 : Json(nullptr);
+                           return unless(!of.known.moved, of.evaluation.moved_experts);
                        }});
 }
 
 /// A layout on the tokens of a profile.
 struct LayoutRow {
-    const PlacementTable& table;
+    const PlacementTable* table;
     std::size_t at;
     bool held_out;
 };
 
 std::vector<LayoutRow> rows_of(const PlacementTable& table, bool held_out) {
     std::vector<LayoutRow> rows;
-    for (std::size_t i = 0; i < table.rows.size(); ++i) rows.push_back({table, i, held_out});
+    for (std::size_t i = 0; i < table.rows.size(); ++i) rows.push_back({&table, i, held_out});
     return rows;
 }
 
@@ -109,31 +109,9 @@ std::vector<ColumnOf<LayoutRow>> layout_columns(const PlacementReport& report, c
                                                 const std::string& prefix = "") {
     std::vector<ColumnOf<LayoutRow>> columns;
     add_figures<LayoutRow>(columns, report, told, prefix, [&report](const LayoutRow& row) {
-        return Judged{row.table.rows[row.at], known_of(report, row.table)};
+        return Judged{row.table->rows[row.at], known_of(report, *row.table)};
     });
     return columns;
-}
-
-/// All layouts on all profiles, for programs.
-Table all_layouts(const PlacementReport& report) {
-    using Row = LayoutRow;
-    std::vector<ColumnOf<Row>> columns{
-        {{"profile", "profile", kHidden}, [](const Row& row) { return row.table.profile->name; }},
-        {{"held out", "held_out", kHidden}, [](const Row& row) { return row.held_out; }},
-        {{"weight", "weight", kHidden}, [](const Row& row) { return row.table.profile->weight; }},
-        {{"tokens", "tokens", kHidden},
-         [](const Row& row) {
-             return row.table.has_tokens() ? Json(row.table.profile->tokens) : Json(nullptr);
-         }},
-        {{"layout", "layout", kHidden}, [](const Row& row) { return row.table.layouts[row.at]; }}};
-    for (auto& column : layout_columns(report, {})) columns.push_back(std::move(column));
-    std::vector<Row> rows;
-    for (const auto* tables : {&report.training, &report.held_out})
-        for (const PlacementTable& table : *tables)
-            for (const Row& row : rows_of(table, tables == &report.held_out)) rows.push_back(row);
-    Table all = table_of("layouts", "", columns, rows);
-    for (Column& column : all.columns) column.show = kHidden;
-    return all;
 }
 
 /// "law.npy, 12,000 tokens, held out".
@@ -147,20 +125,30 @@ std::string profile_words(const Profile& profile, bool held_out) {
 }
 
 /// A baseline that is the method asked for stands once.
-std::vector<LayoutRow> shown_rows(const PlacementTable& table, bool held_out) {
+std::vector<LayoutRow> shown_rows(const PlacementTable& table) {
     std::vector<LayoutRow> rows;
-    for (const LayoutRow& row : rows_of(table, held_out))
+    for (const LayoutRow& row : rows_of(table, false))
         if (row.at + 1 == table.rows.size() || table.layouts[row.at] != table.layouts.back())
             rows.push_back(row);
     return rows;
 }
 
-Table layouts_table(const PlacementReport& report, const PlacementTable& table, bool held_out) {
-    std::vector<ColumnOf<LayoutRow>> columns = layout_columns(report, known_of(report, table));
-    columns.insert(columns.begin(),
-                   {{"layout"}, [](const LayoutRow& row) { return row.table.layouts[row.at]; }});
-    return table_of("", profile_words(*table.profile, held_out), columns,
-                    shown_rows(table, held_out));
+/// Programs get all columns, people those that `told` knows.
+Table layouts_table(const PlacementReport& report, const std::string& key,
+                    const std::string& caption, const Known& told,
+                    const std::vector<LayoutRow>& rows) {
+    using Row = LayoutRow;
+    std::vector<ColumnOf<Row>> columns{
+        {{"profile", "profile", kHidden}, [](const Row& row) { return row.table->profile->name; }},
+        {{"held out", "held_out", kHidden}, [](const Row& row) { return row.held_out; }},
+        {{"weight", "weight", kHidden}, [](const Row& row) { return row.table->profile->weight; }},
+        {{"tokens", "tokens", kHidden},
+         [](const Row& row) {
+             return unless(!row.table->has_tokens(), row.table->profile->tokens);
+         }},
+        {{"layout", "layout"}, [](const Row& row) { return row.table->layouts[row.at]; }}};
+    for (auto& column : layout_columns(report, told)) columns.push_back(std::move(column));
+    return table_of(key, caption, columns, rows);
 }
 
 /// Means over the profiles that judge: the layout's own, and those of the others.
@@ -193,7 +181,7 @@ Facts bound_facts(const PlacementReport& report) {
 
 /// Each figure over that of the first layout: less is better in all of them.
 BarChart figures_chart(const PlacementReport& report, const PlacementTable& table) {
-    const std::vector<LayoutRow> rows = shown_rows(table, false);
+    const std::vector<LayoutRow> rows = shown_rows(table);
     const Evaluation& first = table.rows.front();
     BarChart chart{fmt::format("Layouts against {}: less is better", table.layouts.front()),
                    "% of it",
@@ -215,15 +203,21 @@ Section layouts_section(const PlacementReport& report) {
     const PlacementTable mean = mean_table(report.judged());
     section.blocks = {{figures_chart(report, mean), Reader::page},
                       {mean_facts(report, mean), Reader::program},
-                      {bound_facts(report), Reader::program},
-                      {all_layouts(report), Reader::program}};
-    for (const PlacementTable& table : report.training)
-        section.blocks.push_back(layouts_table(report, table, false));
-    for (const PlacementTable& table : report.held_out)
-        section.blocks.push_back(layouts_table(report, table, true));
-    section.notes.emplace_back(kLegend);
-    if (report.task.options.current)
-        section.notes.emplace_back("moved: experts to copy from the current layout");
+                      {bound_facts(report), Reader::program}};
+    std::vector<LayoutRow> all;
+    for (const auto* tables : {&report.training, &report.held_out})
+        for (const PlacementTable& table : *tables) {
+            const bool held_out = tables == &report.held_out;
+            const std::vector<LayoutRow> rows = rows_of(table, held_out);
+            all.insert(all.end(), rows.begin(), rows.end());
+            section.blocks.push_back(layouts_table(report, "",
+                                                   profile_words(*table.profile, held_out),
+                                                   known_of(report, table), shown_rows(table)));
+        }
+    section.blocks.push_back({layouts_table(report, "layouts", "", {}, all), Reader::program});
+    section.notes.emplace_back(
+        std::string(kLegend) +
+        (report.task.options.current ? "; moved: experts to copy from the current layout" : ""));
     return section;
 }
 
@@ -434,20 +428,15 @@ std::vector<std::string> lead_of(const PlacementReport& report) {
                     top_k > 0 ? fmt::format(", top-{}", top_k) : "", gpus, gpus == 1 ? "" : "s",
                     nodes > 1 ? fmt::format(" in {} nodes", nodes) : "", task.machine_name,
                     slots_words(report)),
-        fmt::format("{}, seed {}", method_words(report), task.options.seed)};
+        fmt::format("By {}, seed {}", method_words(report), task.options.seed)};
     for (const PlacementTable& table : report.training) {
         const int asked = task.options.load_blocks, blocks = blocks_of(table, asked);
         if (!searches(report) || blocks == asked) continue;
-        lead.push_back(fmt::format("the profile{} has only {} block{}, {} asked for",
+        lead.push_back(fmt::format("The profile{} has only {} block{}, {} asked for.",
                                    report.training.size() > 1 ? " " + table.profile->name : "",
                                    blocks, blocks == 1 ? "" : "s", asked));
     }
     return lead;
-}
-
-template <class Value>
-Json unless(bool absent, const Value& value) {
-    return absent ? Json(nullptr) : Json(value);
 }
 
 Json facts_of(const PlacementReport& report) {
@@ -527,119 +516,6 @@ Answer placement_answer(const PlacementReport& report) {
     }
     answer.sections.push_back(file_section(report));
     return answer;
-}
-
-namespace {
-
-/// A table of all layouts for each profile, several evaluated at a time.
-std::vector<PlacementTable> tables_of(const PlaceTask& task, const std::vector<Profile>& profiles,
-                                      const std::vector<NamedLayout>& layouts) {
-    std::vector<PlacementTable> tables;
-    for (const Profile& profile : profiles) {
-        PlacementTable& table = tables.emplace_back(PlacementTable{&profile, {}, {}});
-        for (const NamedLayout& one : layouts) table.layouts.push_back(one.name);
-        table.rows.resize(layouts.size());
-    }
-    const PlaceOptions& options = task.options;
-    const EvaluateOptions how{task.input.nodes, options.batch,
-                              options.current ? &*options.current : nullptr};
-    run_parallel(
-        profiles.size() * layouts.size(),
-        [&](std::size_t piece) {
-            const std::size_t profile = piece / layouts.size(), layout = piece % layouts.size();
-            tables[profile].rows[layout] = evaluate(profiles[profile], layouts[layout].layout, how);
-        },
-        {options.threads, {}});
-    return tables;
-}
-
-/// GPUs without an expert compute nothing, which a reader should know; nothing where all have one.
-std::string idle_words(const NamedLayout& one) {
-    std::vector<std::ptrdiff_t> idle;  // of the layers that have such GPUs
-    for (const auto& gpus : one.layout.on)
-        if (const auto count =
-                std::count_if(gpus.begin(), gpus.end(), [](const auto& on) { return on.empty(); });
-            count > 0)
-            idle.push_back(count);
-    if (idle.empty()) return "";
-    const auto [least, most] = std::minmax_element(idle.begin(), idle.end());
-    const std::size_t layers = one.layout.on.size();
-    return fmt::format(
-        "{}: {}{} of {} GPUs hold no expert{}.", one.name, *least < *most ? "up to " : "", *most,
-        one.layout.gpus,
-        idle.size() < layers ? fmt::format(" in {} of {} layers", idle.size(), layers) : "");
-}
-
-void add_pairs(const Profile& profile, const ExpertLayout& layout, Matrix& pairs) {
-    Matrix own(layout.gpus, layout.gpus);
-    double total = 0;
-    for (int layer = 1; layer < profile.layers; ++layer) {
-        const LayerCopies before(layout, layer - 1), here(layout, layer);
-        for (std::int64_t token = 0; token < profile.tokens; ++token)
-            for (const std::uint16_t from : profile.chosen_by(layer - 1, token))
-                for (const std::uint16_t to : profile.chosen_by(layer, token)) {
-                    if (from == Profile::kNobody || to == Profile::kNobody) continue;
-                    own(before.gpu(from, token), here.gpu(to, token)) += 1;
-                    total += 1;
-                }
-    }
-    if (!(total > 0)) return;
-    for (std::size_t i = 0; i < own.at_.size(); ++i)
-        pairs.at_[i] += profile.weight * own.at_[i] / total;
-}
-
-}  // namespace
-
-PlacementReport placement_report(const PlaceTask& task, const Placed& placed) {
-    const PlaceInput& input = task.input;
-    std::vector<NamedLayout> layouts{
-        {"contiguous", contiguous_layout(shape_of(input.profiles.front()), input.gpus)},
-        {"eplb", solve_eplb(input, task.options).layout}};
-    if (task.options.current) layouts.push_back({"current", *task.options.current});
-    layouts.push_back({task.options.method, placed.result.layout});
-    PlacementReport report{task,
-                           placed,
-                           tables_of(task, input.profiles, layouts),
-                           tables_of(task, task.held_out, layouts),
-                           {}};
-    for (const NamedLayout& one : layouts)
-        if (std::string words = idle_words(one); !words.empty())
-            report.idle.push_back(std::move(words));
-    return report;
-}
-
-std::vector<std::vector<double>> pair_traffic(const std::vector<Profile>& profiles,
-                                              const ExpertLayout& layout) {
-    constexpr int kMostMapped = 128;
-    if (layout.gpus > kMostMapped) return {};
-    Matrix pairs(layout.gpus, layout.gpus);
-    double weights = 0;
-    for (const Profile& profile : profiles) {
-        if (!profile.has_tokens() || profile.layers < 2) continue;
-        add_pairs(profile, layout, pairs);
-        weights += profile.weight;
-    }
-    std::vector<std::vector<double>> rows;
-    for (int from = 0; from < layout.gpus && weights > 0; ++from) {
-        std::vector<double>& row = rows.emplace_back();
-        for (int to = 0; to < layout.gpus; ++to) row.push_back(pairs(from, to) / weights);
-    }
-    return rows;
-}
-
-PlacementTable mean_table(const std::vector<PlacementTable>& tables) {
-    PlacementTable mean = tables.front();
-    std::vector<double> weights;
-    for (const PlacementTable& table : tables) {
-        weights.push_back(table.profile->weight);
-        if (!table.has_tokens()) mean.profile = table.profile;
-    }
-    for (std::size_t row = 0; row < mean.rows.size(); ++row) {
-        std::vector<Evaluation> evaluations;
-        for (const PlacementTable& table : tables) evaluations.push_back(table.rows[row]);
-        mean.rows[row] = mean_evaluation(evaluations, weights);
-    }
-    return mean;
 }
 
 }  // namespace moehub

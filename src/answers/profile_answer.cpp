@@ -1,11 +1,8 @@
 #include "answers/profile_answer.hpp"
 
-#include "place/profile/expert_order.hpp"
 #include "report/number.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <functional>
 #include <numeric>
 #include <utility>
@@ -17,8 +14,6 @@ namespace {
 
 constexpr std::size_t kManyLayers = 32;  ///< from here on terminals get extremes alone
 constexpr std::size_t kBusiest = 16;
-constexpr std::size_t kMostLayers = 256, kMostExperts = 512;  ///< of a map
-constexpr std::size_t kMostPairs = 128;
 
 using Layer = LayerSummary;
 using OfLayer = std::function<Json(const Layer&)>;
@@ -148,7 +143,7 @@ std::vector<Figure> figures_of(int gpus) {
     return all;
 }
 
-/// Programs and people get a layer's figures in one table each: of all profiles, or of one.
+/// A row of the tables by layer: programs get one of all profiles, people one of each.
 struct LayerRow {
     std::size_t profile;
     const ProfileSummary& summary;
@@ -160,25 +155,9 @@ struct LayerRow {
     }
 };
 
-std::vector<LayerRow> rows_of(const ProfileSummary& summary, std::size_t profile) {
-    std::vector<LayerRow> rows;
+void add_rows(const ProfileReport& report, std::size_t profile, std::vector<LayerRow>& rows) {
+    const ProfileSummary& summary = report.profiles[profile];
     for (const Layer& layer : summary.layers) rows.push_back({profile, summary, layer});
-    return rows;
-}
-
-Table all_layers(const ProfileReport& report) {
-    std::vector<ColumnOf<LayerRow>> columns{
-        {{"profile", "profile", kHidden}, [](const LayerRow& row) { return row.profile; }},
-        {{"layer", "layer", kHidden}, [](const LayerRow& row) { return row.layer.number; }}};
-    for (const Figure& one : figures_of(report.profiles.front().gpus))
-        columns.push_back({{one.key, one.key, kHidden},
-                           [value = one.value](const LayerRow& row) { return value(row.layer); }});
-    columns.push_back(
-        {{"counts", "counts", kHidden}, [](const LayerRow& row) { return row.counts(); }});
-    std::vector<LayerRow> rows;
-    for (std::size_t i = 0; i < report.profiles.size(); ++i)
-        for (const LayerRow& row : rows_of(report.profiles[i], i)) rows.push_back(row);
-    return table_of("layers", "", columns, rows);
 }
 
 template <class Row, class Value>
@@ -250,41 +229,41 @@ ColumnOf<LayerRow> concentration_column(const char* words, const ProfileSummary&
             }};
 }
 
-Table layers_table(const ProfileSummary& summary) {
+/// People get the figures that have a column, programs all.
+Table layers_table(const std::string& key, const std::vector<LayerRow>& rows) {
+    const ProfileSummary& summary = rows.front().summary;
     std::vector<ColumnOf<LayerRow>> columns{
-        {{"layer", "", kWhole}, [](const LayerRow& row) { return row.layer.number; }}};
+        {{"profile", "profile", kHidden}, [](const LayerRow& row) { return row.profile; }},
+        {{"layer", "layer", kWhole}, [](const LayerRow& row) { return row.layer.number; }}};
     for (const Figure& one : figures_of(summary.gpus))
-        if (!one.column.empty())
-            columns.push_back(
-                {{one.column, "", one.show},
-                 [value = one.value](const LayerRow& row) { return value(row.layer); }});
-    columns.push_back(concentration_column("together %", summary, &Layer::coactivation));
-    columns.push_back(concentration_column("next %", summary, &Layer::next));
-    columns.push_back({{"moved %", "", any_has(summary, &Layer::halves) ? kAsNumber : kHidden},
-                       [](const LayerRow& row) {
-                           const auto& one = row.layer.halves;
-                           return one ? Json(beside_chance(one->total_variation, one->by_chance))
-                                      : Json(nullptr);
-                       }});
-    return table_of("", "", columns, rows_of(summary, 0));
+        columns.push_back({{one.column, one.key, one.column.empty() ? kHidden : one.show},
+                           [value = one.value](const LayerRow& row) { return value(row.layer); }});
+    const std::vector<ColumnOf<LayerRow>> rest{
+        concentration_column("together %", summary, &Layer::coactivation),
+        concentration_column("next %", summary, &Layer::next),
+        {{"moved %", "", any_has(summary, &Layer::halves) ? kAsNumber : kHidden},
+         [](const LayerRow& row) {
+             const auto& one = row.layer.halves;
+             return one ? Json(beside_chance(one->total_variation, one->by_chance)) : Json(nullptr);
+         }},
+        {{"counts", "counts", kHidden}, [](const LayerRow& row) { return row.counts(); }}};
+    columns.insert(columns.end(), rest.begin(), rest.end());
+    return table_of(key, "", columns, rows);
 }
 
-std::vector<std::string> layers_legend(const ProfileSummary& summary) {
-    std::vector<std::string> lines{
+std::string layers_legend(const ProfileSummary& summary) {
+    const bool halves = any_has(summary, &Layer::halves);
+    return fmt::format(
         "busiest: the expert with the most rows, over the mean of all; effective: so many experts "
-        "with equal rows were as uneven",
-        fmt::format("GPU: the busiest of {} GPUs over their mean, experts in order; bound: the "
-                    "same, at best",
-                    summary.gpus)};
-    if (summary.pair_tokens > 0)
-        lines.emplace_back(
-            "together: pairs of experts in the layer that are in the heaviest 10 % of pairs; next: "
-            "from it to the next");
-    if (any_has(summary, &Layer::halves))
-        lines.emplace_back("moved: load on other experts in the second half of the profile");
-    if (summary.pair_tokens > 0 || any_has(summary, &Layer::halves))
-        lines.emplace_back("in brackets: by chance");
-    return lines;
+        "with equal rows were as uneven; GPU: the busiest of {} GPUs over their mean, experts in "
+        "order; bound: the same, at best{}{}{}",
+        summary.gpus,
+        summary.pair_tokens > 0
+            ? "; together: pairs of experts in the layer that are in the heaviest 10 % of pairs; "
+              "next: from it to the next"
+            : "",
+        halves ? "; moved: load on other experts in the second half of the profile" : "",
+        summary.pair_tokens > 0 || halves ? "; in brackets: by chance" : "");
 }
 
 double number_of(const Json& value) {
@@ -412,98 +391,6 @@ Table differences_table(const ProfileReport& report) {
     return table;
 }
 
-// Charts.
-
-/// A round value that all but one in 200 are below.
-double colour_cap(std::vector<double> values, double least) {
-    const std::size_t rank = values.size() - 1 - values.size() / 200;
-    const auto at = values.begin() + static_cast<std::ptrdiff_t>(rank);
-    std::nth_element(values.begin(), at, values.end());
-    constexpr std::array<double, 12> kRound{1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10, 15, 20};
-    const double wanted = std::max(*at, least);
-    for (const double round : kRound)
-        if (wanted <= round) return round;
-    return std::ceil(wanted / 10) * 10;
-}
-
-/// To hundredths, which keeps pages small, and with a cap that one cell far above does not move.
-HeatChart finished(HeatChart chart, double least_cap) {
-    std::vector<double>& values = chart.layers.front().values;
-    chart.cap = colour_cap(values, least_cap);
-    for (double& value : values) value = std::round(value * 100) / 100;
-    return chart;
-}
-
-HeatChart load_map(const ProfileSummary& summary) {
-    HeatChart chart{"Load, layers × experts", "times the layer's mean", "layer", "expert", {}, {},
-                    {{"", summary.counts}}};
-    for (const Layer& layer : summary.layers) chart.rows.push_back(std::to_string(layer.number));
-    for (int expert = 0; expert < summary.experts; ++expert)
-        chart.columns.push_back(std::to_string(expert));
-    std::vector<double>& values = chart.layers.front().values;
-    for (std::size_t at = 0; at < values.size(); ++at) {
-        const double mean = summary.layers[at / chart.columns.size()].load.mean;
-        values[at] = mean > 0 ? values[at] / mean : 0;
-    }
-    return finished(merged(std::move(chart), kMostLayers, kMostExperts), 2);
-}
-
-/// Experts of a layer, in an order.
-struct Ordered {
-    int layer;
-    std::vector<int> experts;
-
-    std::string words() const { return fmt::format("expert of layer {}", layer); }
-};
-
-HeatChart pair_map(std::string title, const std::vector<double>& values, const Ordered& rows,
-                   const Ordered& columns) {
-    HeatChart chart{std::move(title),
-                    "times chance",
-                    rows.words(),
-                    columns.words(),
-                    {},
-                    {},
-                    {{"", reordered(values, rows.experts, columns.experts)}}};
-    for (const int row : rows.experts) chart.rows.push_back(std::to_string(row));
-    for (const int column : columns.experts) chart.columns.push_back(std::to_string(column));
-    return finished(merged(std::move(chart), kMostPairs, kMostPairs, MergeCells::mean), 3);
-}
-
-LineSeries series_of(const ProfileSummary& summary, std::string name, const OfLayer& value,
-                     double scale = 1) {
-    LineSeries series{std::move(name), {}};
-    for (const Layer& layer : summary.layers)
-        if (const Json one = value(layer); !shown(one, kText).empty())
-            series.points.push_back({static_cast<double>(layer.number), scale * number_of(one)});
-    return series;
-}
-
-LineChart gpus_chart(const ProfileSummary& summary) {
-    return {fmt::format("Busiest of {} GPUs, by layer", summary.gpus),
-            {"layer", false, false},
-            {"load over the mean", false, false},
-            {series_of(summary, "experts in order", load(&LoadSummary::gpu_contiguous)),
-             series_of(summary, "at best without copies", load(&LoadSummary::gpu_bound))}};
-}
-
-LineChart concentration_chart(const ProfileSummary& summary) {
-    LineChart chart{"How pairs of experts concentrate, by layer",
-                    {"layer", false, false},
-                    {"% in the heaviest tenth"},
-                    {}};
-    const auto add = [&](auto part, const std::string& name) {
-        if (!any_has(summary, part)) return;
-        chart.series.push_back(
-            series_of(summary, name, of(part, &Concentration::heaviest_tenth), 100));
-        chart.series.push_back(
-            series_of(summary, name + ", by chance", of(part, &Concentration::by_chance), 100));
-    };
-    add(&Layer::coactivation, "in the layer");
-    add(&Layer::next, "to the next layer");
-    return chart;
-}
-
 // Sections.
 
 /// Experts and pairs of one layer.
@@ -535,40 +422,16 @@ Section profile_section(const ProfileReport& report, std::size_t profile) {
     HeatChart map = load_map(summary);
     map.in_terminals = !report.layer;
     section.blocks.push_back(std::move(map));
-    section.blocks.push_back({gpus_chart(summary), Reader::page});
-    if (LineChart pairs = concentration_chart(summary); !pairs.series.empty())
-        section.blocks.push_back({std::move(pairs), Reader::page});
+    for (LineChart& chart : layer_charts(summary))
+        section.blocks.push_back({std::move(chart), Reader::page});
     section.blocks.push_back({overview_table(summary, name), overview});
     if (!report.layer) add_layer(summary, report.detailed_layer(), Reader::page, section);
     const bool few = !several && summary.layers.size() > 1 && summary.layers.size() <= kManyLayers;
     const Reader by_layer = few && !report.layer ? Reader::all : Reader::page;
-    section.blocks.push_back({layers_table(summary), by_layer});
-    for (std::string& line : layers_legend(summary))
-        section.notes.push_back({std::move(line), by_layer});
-    return section;
-}
-
-Section pairs_section(const ProfileReport& report) {
-    const PairMatrices& pairs = report.pairs;
-    const auto layers = report.profiles.front().layers.begin() + report.detailed_layer();
-    Ordered here{layers->number, std::vector<int>(static_cast<std::size_t>(pairs.experts))};
-    std::iota(here.experts.begin(), here.experts.end(), 0);
-    if (!pairs.lift.empty()) here.experts = chained(pairs.lift, pairs.experts);
-    Section section{"Pairs of experts"};
-    if (!pairs.lift.empty())
-        section.blocks.push_back(
-            pair_map(fmt::format("Layer {}: chosen together", here.layer), pairs.lift, here, here));
-    if (!pairs.next.empty()) {
-        const Ordered next{std::next(layers)->number, along_diagonal(pairs.next, here.experts)};
-        section.blocks.push_back(
-            pair_map(fmt::format("From layer {} to layer {}", here.layer, next.layer), pairs.next,
-                     here, next));
-    }
-    if (!section.blocks.empty())
-        section.notes.push_back(
-            {fmt::format("Experts are ordered such that those chosen together are neighbours.{}",
-                         report.profiles.size() > 1 ? " Of the first profile." : ""),
-             Reader::page});
+    std::vector<LayerRow> rows;
+    add_rows(report, profile, rows);
+    section.blocks.push_back({layers_table("", rows), by_layer});
+    section.notes.push_back({layers_legend(summary), by_layer});
     return section;
 }
 
@@ -579,11 +442,13 @@ Answer profile_answer(const ProfileReport& report) {
     for (std::size_t i = 0; i < report.profiles.size(); ++i)
         answer.lead.push_back(
             fmt::format("{}: {}", name_text(report, i), size_text(report.profiles[i])));
+    std::vector<LayerRow> layers;
+    for (std::size_t i = 0; i < report.profiles.size(); ++i) add_rows(report, i, layers);
     const std::vector<std::string> meaning = profile_sentences(report);
     answer.facts["meaning"] = meaning;
     Section first{"What it means for placing", meaning};
     first.blocks = {{all_profiles(report), Reader::program},
-                    {all_layers(report), Reader::program},
+                    {layers_table("layers", layers), Reader::program},
                     {all_differences(report), Reader::program}};
     answer.sections.push_back(std::move(first));
     if (!report.differences.empty())

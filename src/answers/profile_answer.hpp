@@ -26,6 +26,13 @@ int telling_layer(const ProfileSummary& summary);
 
 Answer profile_answer(const ProfileReport& report);
 
+/// Rows of experts over their layer's mean, [layer][expert]; 0 in layers without rows.
+HeatChart load_map(const ProfileSummary& summary);
+/// Layer by layer: GPUs' balance, and how pairs concentrate.
+std::vector<LineChart> layer_charts(const ProfileSummary& summary);
+/// Maps of the pairs that the report has; experts ordered such that their blocks are seen.
+Section pairs_section(const ProfileReport& report);
+
 /// What it means for placing experts; a plain sentence each.
 std::vector<std::string> profile_sentences(const ProfileReport& report);
 
