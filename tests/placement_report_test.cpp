@@ -1,7 +1,9 @@
 // What the answer of a placement says, and that it says what was evaluated.
 #include "answers/placed.hpp"
+#include "asking.hpp"
 #include "hidden_topics.hpp"
-#include "report/answer_forms.hpp"
+
+#include <moehub/presets.hpp>
 
 #include <numeric>
 
@@ -11,7 +13,7 @@
 namespace moehub {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Document = nlohmann::ordered_json;
 
 struct Case {
     PlaceTask task;
@@ -32,14 +34,15 @@ std::string text_of(const PlacementReport& report) {
     return text_of(placement_answer(report), {});
 }
 
-Json json_of(const PlacementReport& report) {
-    return Json::parse(json_text(placement_answer(report)));
+Document json_of(const PlacementReport& report) {
+    return Document::parse(json_text(placement_answer(report)));
 }
 
-/// The figures of the layout found, of the first profile of those by which it was placed.
-Json found_in(const Json& json) {
-    for (const Json& row : json["layouts"])
-        if (row["layout"] == json["method"]) return row;
+/// The figures of the layout found, of the first profile of those by which it was placed, or
+/// judged.
+Document found_in(const Document& json, bool held_out = false) {
+    for (const Document& row : json["layouts"])
+        if (row["layout"] == json["method"] && row["held_out"] == held_out) return row;
     return {};
 }
 
@@ -78,9 +81,9 @@ TEST(PlacementReport, IsTheEvaluationTheWeightedMean) {
     one.task.held_out = {topic_profile({}, 2), topic_profile({}, 3)};
     one.task.held_out[0].weight = 3;
     const PlacementReport report = one.report();
-    const Json json = json_of(report);
+    const Document json = json_of(report);
     std::vector<double> found;
-    for (const Json& row : json["layouts"])
+    for (const Document& row : json["layouts"])
         if (row["held_out"] == true && row["layout"] == "joint")
             found.push_back(row["gpus_per_token"]);
     ASSERT_EQ(found.size(), 2u);
@@ -96,7 +99,7 @@ TEST(PlacementReport, AreKeysAlwaysTheSame) {
         Case one;
         if (kind == 1) forget_tokens(one.task.input.profiles[0]);
         if (kind == 2) one.task.input.profiles = {topic_profile({.layers = 1}, 1)};
-        const Json json = json_of(one.report());
+        const Document json = json_of(one.report());
         std::vector<std::string> keys;
         for (const auto& [key, value] : json.items()) keys.push_back(key);
         for (const auto& [key, value] : json["evaluation"].items()) keys.push_back(key);
@@ -111,7 +114,7 @@ TEST(PlacementReport, IsWhatIsNotKnownNull) {
     Case counts;
     forget_tokens(counts.task.input.profiles[0]);
     const PlacementReport report = counts.report();
-    const Json json = json_of(report);
+    const Document json = json_of(report);
     EXPECT_EQ(json["objective"], "load");
     EXPECT_GE(json["evaluation"]["load_max_over_mean"], 1);
     for (const auto* key : {"gpus_per_token", "off_gpu_transitions", "heaviest_pair",
@@ -122,7 +125,7 @@ TEST(PlacementReport, IsWhatIsNotKnownNull) {
 
     Case layer;
     layer.task.input.profiles = {topic_profile({.layers = 1}, 1)};
-    const Json single = json_of(layer.report());
+    const Document single = json_of(layer.report());
     EXPECT_TRUE(single["evaluation"]["off_gpu_transitions"].is_null());
     EXPECT_GE(single["evaluation"]["gpus_per_token"], 1);
 }
@@ -130,7 +133,7 @@ TEST(PlacementReport, IsWhatIsNotKnownNull) {
 TEST(PlacementReport, AreGapsAboveBounds) {
     Case one;
     const PlacementReport report = one.report();
-    const Json json = json_of(report);
+    const Document json = json_of(report);
     EXPECT_GE(json["gap"], 0);
     for (const auto& [key, bound] : json["bounds"].items()) {
         if (bound.is_null()) continue;
@@ -237,7 +240,7 @@ TEST(PlacementReport, SaysWhatTheBoundIsWorth) {
     EXPECT_TRUE(has(says(2, 2), "no layout within the caps is below that: the optimum."));
     EXPECT_TRUE(has(says(2, 0), "no lower bound is known"));
     EXPECT_TRUE(has(says(0, 0), "nothing is below that: the optimum."));
-    const Json json = json_of(report);
+    const Document json = json_of(report);
     EXPECT_EQ(json["bound"], 0);
     EXPECT_EQ(json["gap"], 0);
 
@@ -312,7 +315,7 @@ TEST(PlacementReport, AreFrontAndEffectsShown) {
     EXPECT_TRUE(has(text, "all-to-all -25.0 % mean and -50.0 % tail")) << text;
     EXPECT_TRUE(has(text, "1.500 times as fast as eplb")) << text;
     EXPECT_TRUE(has(text, "a note")) << text;
-    const Json json = json_of(report);
+    const Document json = json_of(report);
     EXPECT_EQ(json["pareto"][0]["objective"], "load");
     EXPECT_EQ(json["effects"]["layouts"][2]["all_to_all_us"]["p95"], 150);
     EXPECT_EQ(json["effects"]["layouts"][2]["speedup"], 1.25);
@@ -332,7 +335,7 @@ TEST(PlacementReport, AreGpusWithoutExpertsMentioned) {
     Case wide;
     wide.task.input.gpus = 16;
     wide.task.input.redundant = 8;
-    const Json json = json_of(wide.report());
+    const Document json = json_of(wide.report());
     ASSERT_EQ(json["idle"].size(), 1u);
     EXPECT_EQ(json["idle"][0], "contiguous: 8 of 16 GPUs hold no expert.");
 }
@@ -344,7 +347,54 @@ TEST(PlacementReport, AreNamesEscaped) {
     const std::string text = text_of(report);
     EXPECT_FALSE(has(text, "\x1b"));
     EXPECT_FALSE(has(text, "\nname"));
-    EXPECT_TRUE(Json::accept(json_text(placement_answer(report))));
+    EXPECT_TRUE(Document::accept(json_text(placement_answer(report))));
+}
+
+template <class Noun>
+Held<Noun> held(Noun noun, const std::string& name, Overrides settings = {}) {
+    return std::make_shared<const Loaded<Noun>>(
+        Loaded<Noun>{std::move(noun), name, std::move(settings)});
+}
+
+Held<NamedRouting> held_routing(const Profile& profile, const std::string& name) {
+    Routing routing{profile.experts, profile.top_k, profile.layers, profile.tokens, {}, {}};
+    routing.chosen = std::vector<std::uint16_t>(profile.chosen);
+    return held(NamedRouting{std::move(routing)}, name);
+}
+
+TEST(Place, TakesWhatIsAtHandForNames) {
+    const Profile first = topic_profile({}, 1), second = topic_profile({}, 2);
+    const Machine machine = with_gpus(load_machine("dgx-h800", {"link.latency=1us"}), 4);
+    const Said said{{"profile", {}, {held_routing(first, "mine")}},
+                    {"evaluate", {}, {held_routing(second, "other")}},
+                    {"machine", {}, {held(machine, "dgx-h800", {"link.latency=1us"})}},
+                    {"model", {}, {held(load_model("mixtral-8x7b"), "mixtral-8x7b")}},
+                    {"current", {}, {held(round_robin_layout({3, 8}, 4), "now")}},
+                    {"system", {}, {held(load_system("ideal"), "ideal")}},
+                    {"time_limit", {"0.02"}}};
+    const Document json = Document::parse(document_of("place", said).dump(2));
+    EXPECT_EQ(json["gpus"], 4) << "as the machine has";
+    EXPECT_EQ(json["machine"], "dgx-h800");
+    EXPECT_EQ(json["set"], Document({"link.latency=1us"}));
+    EXPECT_EQ(json["layouts"][0]["profile"], "mine");
+    EXPECT_EQ(json["evaluation"]["gpus_per_token"], found_in(json, true)["gpus_per_token"]);
+    EXPECT_EQ(json["baselines"]["current"]["moved_experts"], 0);
+    EXPECT_EQ(json["effects"]["decided_by"], "ideal");
+    Said odd = said;
+    odd[4] = {"current", {}, {held(round_robin_layout({3, 8}, 2), "now")}};
+    EXPECT_THROW(document_of("place", odd), InputError);
+}
+
+TEST(Place, IsARoutingAtHandWhatItsFileIs) {
+    const Profile profile = topic_profile({}, 1);
+    const Said said{{"files", {}, {held_routing(profile, "mine")}}, {"gpus", {"4"}}};
+    const Document json = Document::parse(document_of("profile", said).dump(2));
+    EXPECT_EQ(json["profiles"][0]["name"], "mine");
+    for (std::size_t layer = 0; layer < 3; ++layer)
+        EXPECT_EQ(json["layers"][layer]["counts"],
+                  Document(std::vector<double>(
+                      profile.counts.begin() + static_cast<int>(layer) * 8,
+                      profile.counts.begin() + static_cast<int>(layer) * 8 + 8)));
 }
 
 }  // namespace

@@ -300,6 +300,7 @@ PlaceTask load_task(const Request& request) {
     task.machine_name = request.machine.name_or("");
     task.model = profiled_model(request.profiles);
     task.model_name = request.profiles.model.name_or("");
+    task.settings = settings_of({}, request.machine, request.profiles.model);
     constexpr int kUsualGpus = 8;
     task.input.gpus =
         request.gpus.value_or(request.machine.given ? task.machine.gpus() : kUsualGpus);

@@ -1,3 +1,4 @@
+#include "answers/machine_options.hpp"
 #include "answers/placed.hpp"
 #include "base/quantity.hpp"
 #include "base/utf8.hpp"
@@ -427,7 +428,8 @@ std::vector<std::string> lead_of(const PlacementReport& report) {
                     first.layers == 1 ? "" : "s", first.experts,
                     top_k > 0 ? fmt::format(", top-{}", top_k) : "", gpus, gpus == 1 ? "" : "s",
                     nodes > 1 ? fmt::format(" in {} nodes", nodes) : "", task.machine_name,
-                    slots_words(report)),
+                    slots_words(report)) +
+            with_settings(task.settings),
         fmt::format("By {}, seed {}", method_words(report), task.options.seed)};
     for (const PlacementTable& table : report.training) {
         const int asked = task.options.load_blocks, blocks = blocks_of(table, asked);
@@ -440,8 +442,8 @@ std::vector<std::string> lead_of(const PlacementReport& report) {
 }
 
 Json facts_of(const PlacementReport& report) {
-    const auto& [input, options, held_out, machine, machine_name, model, model_name, systems,
-                 format, file] = report.task;
+    const auto& [input, options, held_out, machine, machine_name, model, model_name, settings,
+                 systems, format, file] = report.task;
     const PlaceResult& result = report.placed.result;
     const bool bound = result.bound > 0 || result.value == 0;  // nothing is below 0
     const int slots = slots_per_gpu(result.layout);
@@ -454,6 +456,7 @@ Json facts_of(const PlacementReport& report) {
         {"seed", options.seed},
         {"machine", machine_name},
         {"model", unless(!model, model_name)},
+        {"set", settings},
         {"layers", input.profiles.front().layers},
         {"experts", input.profiles.front().experts},
         {"top_k", unless(top_k_of(report) == 0, top_k_of(report))},

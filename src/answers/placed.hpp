@@ -25,7 +25,8 @@ struct PlaceTask {
     std::string machine_name;
     std::optional<Model> model;
     std::string model_name;
-    std::vector<SystemSpec> systems;  ///< to simulate; the first decides which layout is taken
+    std::vector<std::string> settings;  ///< "KEY=VALUE" that changed them
+    std::vector<SystemSpec> systems;    ///< to simulate; the first decides which layout is taken
     LayoutFormat format = LayoutFormat::sglang;
     std::string file;  ///< where the layout goes; empty: nowhere
 

@@ -248,7 +248,7 @@ Table layers_table(const std::string& key, const std::vector<LayerRow>& rows) {
          }},
         {{"counts", "counts", kHidden}, [](const LayerRow& row) { return row.counts(); }}};
     columns.insert(columns.end(), rest.begin(), rest.end());
-    return table_of(key, "", columns, rows);
+    return table_of(key, "By layer", columns, rows);
 }
 
 std::string layers_legend(const ProfileSummary& summary) {
@@ -413,8 +413,9 @@ Section profile_section(const ProfileReport& report, std::size_t profile) {
     const bool several = report.profiles.size() > 1;
     const std::string name = several ? name_text(report, profile) : "";
     Section section{several ? name : "Layer by layer"};
-    const Table overview = overview_table(summary, name);
+    Table overview = overview_table(summary, name);
     if (!report.layer) section.blocks.push_back({overview, Reader::terminal});
+    overview.caption = "Over the layers";
     if (report.layer) {
         const Layer& one = summary.layers[static_cast<std::size_t>(*report.layer)];
         section.blocks.push_back(layer_table(summary, one, several ? name + ": " : ""));
@@ -425,7 +426,7 @@ Section profile_section(const ProfileReport& report, std::size_t profile) {
     section.blocks.push_back(std::move(map));
     for (LineChart& chart : layer_charts(summary))
         section.blocks.push_back({std::move(chart), Reader::page});
-    section.blocks.push_back({overview, Reader::page});
+    section.blocks.push_back({std::move(overview), Reader::page});
     if (!report.layer) add_layer(summary, report.detailed_layer(), Reader::page, section);
     const bool few = !several && summary.layers.size() > 1 && summary.layers.size() <= kManyLayers;
     const Reader by_layer = few && !report.layer ? Reader::all : Reader::page;
