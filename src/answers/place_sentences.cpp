@@ -1,3 +1,4 @@
+// What a placement means, a sentence each.
 #include "answers/placed.hpp"
 #include "base/quantity.hpp"
 #include "report/number.hpp"

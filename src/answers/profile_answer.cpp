@@ -20,14 +20,13 @@ using OfLayer = std::function<Json(const Layer&)>;
 
 /// A figure of a layer.
 struct Figure {
-    std::string key;
+    std::string key;  ///< "load.gini"
     Show show;
     OfLayer value;
     std::string overview = {};  ///< what it is called over all layers; empty: not there
     std::string column = {};    ///< layer by layer; empty: programs alone get it
 };
 
-/// A list, or an object, is programs' alone.
 Json json_of(const std::optional<double>& value) {
     return value ? Json(*value) : Json(nullptr);
 }
@@ -64,83 +63,55 @@ OfLayer of(std::optional<Part> Layer::*part, double Concentration::*member) {
     };
 }
 
-std::vector<Figure> load_figures(int gpus) {
-    using Load = LoadSummary;
-    return {
-        {"rows", kWhole, load(&Load::rows)},
-        {"tokens", kWhole, load(&Load::tokens)},
-        {"mean", kSignificant, load(&Load::mean)},
-        {"largest", kWhole, load(&Load::largest)},
-        {"busiest", kWhole, load(&Load::busiest), "", "busiest"},
-        {"largest_over_mean", fixed(2), load(&Load::largest_over_mean), "busiest expert / mean",
-         "/ mean"},
-        {"busiest_share", kPercent, load(&Load::busiest_share), "busiest expert's share"},
-        {"variation", fixed(2), load(&Load::variation), "variation"},
-        {"gini", fixed(2), load(&Load::gini), "Gini", "Gini"},
-        {"effective_experts", kTenths, load(&Load::effective_experts), "effective experts",
-         "effective"},
-        {"never_chosen", kWhole, load(&Load::never_chosen), "never chosen"},
-        {"largest_over_gpu", fixed(2), load(&Load::largest_over_gpu)},
-        {"gpu_contiguous", fixed(2), load(&Load::gpu_contiguous),
-         fmt::format("busiest of {} GPUs / mean, in order", gpus), "GPU"},
-        {"gpu_bound", fixed(2), load(&Load::gpu_bound), "  at best without copies", "bound"},
-    };
-}
-
-std::vector<Figure> pair_figures() {
-    using Co = CoactivationSummary;
-    constexpr auto together = &Layer::coactivation;
-    const OfLayer share = of(together, &Concentration::heaviest_tenth);
-    return {
-        {"pairs", kWhole, of(together, &Co::pairs)},
-        {"heaviest_tenth", kPercent, share, "pairs in a layer: in the heaviest 10 %"},
-        {"heaviest_tenth_by_chance", kPercent, of(together, &Concentration::by_chance),
-         "  by chance"},
-        {"top_share", kPercent, of(together, &Co::top_share)},
-        {"top_share_by_chance", kPercent, of(together, &Co::top_share_by_chance)},
-        {"top", kHidden, of(together, &Co::top)},
-    };
-}
-
-std::vector<Figure> next_figures() {
-    using Next = TransitionSummary;
-    constexpr auto next = &Layer::next;
-    return {
-        {"transitions", kWhole, of(next, &Next::transitions)},
-        {"heaviest_tenth", kPercent, of(next, &Concentration::heaviest_tenth),
-         "to the next layer: in the heaviest 10 %"},
-        {"heaviest_tenth_by_chance", kPercent, of(next, &Concentration::by_chance), "  by chance"},
-        {"information_bits", fixed(2), of(next, &Next::information), "  mutual information, bits"},
-        {"information_bits_by_chance", fixed(2), of(next, &Next::information_by_chance),
-         "  by chance"},
-        {"off_gpu_contiguous", kPercent, of(next, &Next::off_gpu), "  changes GPU, in order"},
-    };
-}
-
-std::vector<Figure> halves_figures() {
-    using Halves = LoadDifference;
-    constexpr auto halves = &Layer::halves;
-    return {
-        {"total_variation", kPercent, of(halves, &Halves::total_variation),
-         "first to second half: load moved"},
-        {"by_chance", kPercent, of(halves, &Halves::by_chance), "  by chance"},
-        {"correlation", fixed(2), of(halves, &Halves::correlation), "  correlation"},
-    };
-}
-
-/// With keys as programs know them: "load.gini".
 std::vector<Figure> figures_of(int gpus) {
-    std::vector<Figure> all;
-    const std::pair<const char*, std::vector<Figure>> parts[] = {{"load", load_figures(gpus)},
-                                                                 {"together", pair_figures()},
-                                                                 {"next", next_figures()},
-                                                                 {"halves", halves_figures()}};
-    for (const auto& [part, figures] : parts)
-        for (const Figure& one : figures) {
-            all.push_back(one);
-            all.back().key = fmt::format("{}.{}", part, one.key);
-        }
-    return all;
+    using Load = LoadSummary;
+    using Co = CoactivationSummary;
+    using Next = TransitionSummary;
+    using Halves = LoadDifference;
+    constexpr auto together = &Layer::coactivation;
+    constexpr auto next = &Layer::next;
+    constexpr auto halves = &Layer::halves;
+    constexpr auto tenth = &Concentration::heaviest_tenth;
+    constexpr auto chance = &Concentration::by_chance;
+    const std::string busiest = fmt::format("busiest of {} GPUs / mean, in order", gpus);
+    return {
+        {"load.rows", kWhole, load(&Load::rows)},
+        {"load.tokens", kWhole, load(&Load::tokens)},
+        {"load.mean", kSignificant, load(&Load::mean)},
+        {"load.largest", kWhole, load(&Load::largest)},
+        {"load.busiest", kWhole, load(&Load::busiest), "", "busiest"},
+        {"load.largest_over_mean", fixed(2), load(&Load::largest_over_mean),
+         "busiest expert / mean", "/ mean"},
+        {"load.busiest_share", kPercent, load(&Load::busiest_share), "busiest expert's share"},
+        {"load.variation", fixed(2), load(&Load::variation), "variation"},
+        {"load.gini", fixed(2), load(&Load::gini), "Gini", "Gini"},
+        {"load.effective_experts", kTenths, load(&Load::effective_experts), "effective experts",
+         "effective"},
+        {"load.never_chosen", kWhole, load(&Load::never_chosen), "never chosen"},
+        {"load.largest_over_gpu", fixed(2), load(&Load::largest_over_gpu)},
+        {"load.gpu_contiguous", fixed(2), load(&Load::gpu_contiguous), busiest, "GPU"},
+        {"load.gpu_bound", fixed(2), load(&Load::gpu_bound), "  at best without copies", "bound"},
+        {"together.pairs", kWhole, of(together, &Co::pairs)},
+        {"together.heaviest_tenth", kPercent, of(together, tenth),
+         "pairs in a layer: in the heaviest 10 %"},
+        {"together.heaviest_tenth_by_chance", kPercent, of(together, chance), "  by chance"},
+        {"together.top_share", kPercent, of(together, &Co::top_share)},
+        {"together.top_share_by_chance", kPercent, of(together, &Co::top_share_by_chance)},
+        {"together.top", kHidden, of(together, &Co::top)},
+        {"next.transitions", kWhole, of(next, &Next::transitions)},
+        {"next.heaviest_tenth", kPercent, of(next, tenth),
+         "to the next layer: in the heaviest 10 %"},
+        {"next.heaviest_tenth_by_chance", kPercent, of(next, chance), "  by chance"},
+        {"next.information_bits", fixed(2), of(next, &Next::information),
+         "  mutual information, bits"},
+        {"next.information_bits_by_chance", fixed(2), of(next, &Next::information_by_chance),
+         "  by chance"},
+        {"next.off_gpu_contiguous", kPercent, of(next, &Next::off_gpu), "  changes GPU, in order"},
+        {"halves.total_variation", kPercent, of(halves, &Halves::total_variation),
+         "first to second half: load moved"},
+        {"halves.by_chance", kPercent, of(halves, &Halves::by_chance), "  by chance"},
+        {"halves.correlation", fixed(2), of(halves, &Halves::correlation), "  correlation"},
+    };
 }
 
 /// A row of the tables by layer: programs get one of all profiles, people one of each.

@@ -1,3 +1,4 @@
+// What recorded routing means for placing, a sentence each.
 #include "answers/profile_answer.hpp"
 #include "report/number.hpp"
 
