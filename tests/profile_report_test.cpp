@@ -1,13 +1,9 @@
-// Is a summary of recorded routing told rightly: as text, JSON, picture, page, and by the program?
-#include "report/profile_report.hpp"
-
+// Is a summary of recorded routing told rightly: as text, JSON, page, and by the program?
+#include "answers/profile_answer.hpp"
 #include "base/utf8.hpp"
 #include "cli_fixture.hpp"
-#include "report/profile_colour.hpp"
-#include "report/profile_heat.hpp"
-#include "report/profile_order.hpp"
-#include "report/profile_page.hpp"
-#include "report/profile_picture.hpp"
+#include "place/profile/expert_order.hpp"
+#include "report/answer_forms.hpp"
 
 #include <moehub/routing.hpp>
 
@@ -57,8 +53,15 @@ ProfileReport report_of(const std::vector<Profile>& profiles, std::optional<int>
         report.profiles.push_back(summarize(profile, {.gpus = 4}));
     if (profiles.size() > 1) report.differences = differences(profiles);
     report.layer = layer;
-    report.pairs = pair_matrices(profiles.front(), report.pictured_layer());
+    report.pairs = pair_matrices(profiles.front(), report.detailed_layer());
     return report;
+}
+
+std::string text_of(const ProfileReport& report, const TextStyle& style = {}) {
+    return moehub::text_of(profile_answer(report), style);
+}
+std::string page_of(const ProfileReport& report) {
+    return page_html(profile_answer(report), "moehub profile");
 }
 
 bool has(const std::string& text, const std::string& part) {
@@ -93,20 +96,21 @@ bool well_formed(const std::string& xml) {
 const std::string kNasty = "<script>&\"'\x1b[31m\n\xff\xEF\xBF\xBF.npy";
 
 TEST(ProfileText, DoesItTellTheLayersAndWhatTheyMean) {
-    const std::string text = profile_text(report_of({drawn("a.npy", 16, 4, 500)}), {});
-    EXPECT_TRUE(text.starts_with("a.npy\n500 tokens, 4 layers of 16 experts, top-2\n")) << text;
-    for (const auto* part :
-         {"layer  busiest", "Load, layers × experts\n3 │", "\n6 │", "times the layer's mean",
-          "What it means for placing\n- The busiest ", "without copies"})
+    const std::string text = text_of(report_of({drawn("a.npy", 16, 4, 500)}));
+    EXPECT_TRUE(
+        text.starts_with("a.npy: 500 tokens, 4 layers of 16 experts, top-2\n\n- The busiest "))
+        << text;
+    for (const auto* part : {"layer  busiest", "Load, layers × experts\n3 │", "\n6 │",
+                             "times the layer's mean", "without copies"})
         EXPECT_TRUE(has(text, part)) << part << "\n" << text;
     EXPECT_FALSE(has(text, "\x1b"));
     EXPECT_FALSE(has(text, "nan"));
     EXPECT_TRUE(
-        has(profile_text(report_of({drawn("a.npy", 16, 4, 500)}), {.colour = true}), "\x1b[48;5;"));
+        has(text_of(report_of({drawn("a.npy", 16, 4, 500)}), {.colour = true}), "\x1b[48;5;"));
 }
 
 TEST(ProfileText, IsItNarrowWhateverTheSize) {
-    const std::string text = profile_text(report_of({spread("a.npy", 300, 100, 50)}), {});
+    const std::string text = text_of(report_of({spread("a.npy", 300, 100, 50)}), {.width = 104});
     std::istringstream lines(text);
     int count = 0;
     for (std::string line; std::getline(lines, line); ++count)
@@ -124,8 +128,8 @@ TEST(ProfileText, CanOnlyWhatIsAboveTheBoundBeWon) {
 }
 
 TEST(ProfileText, IsOneLayerToldInDetail) {
-    const std::string text = profile_text(report_of({drawn("a.npy", 16, 4, 500)}, 1), {});
-    EXPECT_TRUE(has(text, "\nLayer 4\n1,000 rows of 500 tokens, 62.5 an expert\n")) << text;
+    const std::string text = text_of(report_of({drawn("a.npy", 16, 4, 500)}, 1));
+    EXPECT_TRUE(has(text, "\nLayer 4: 1,000 rows of 500 tokens, 62.5 an expert\n")) << text;
     EXPECT_TRUE(has(text, "█"));
     EXPECT_TRUE(has(text, "over chance"));
     EXPECT_FALSE(has(text, "Load, layers"));
@@ -133,8 +137,8 @@ TEST(ProfileText, IsOneLayerToldInDetail) {
 
 TEST(ProfileText, AreSeveralNumberedAndCompared) {
     const Profile a = drawn("a.npy", 16, 4, 500), b = drawn("b.npy", 16, 4, 400);
-    const std::string text = profile_text(report_of({a, b}), {});
-    for (const auto* part : {"1  a.npy\n", "2  b.npy\n", "Load that differs",
+    const std::string text = text_of(report_of({a, b}));
+    for (const auto* part : {"1  a.npy: 500", "2  b.npy: 400", "\n2  b.npy\n", "Load that differs",
                              "- Profile 2: ", "- Profiles 1 and 2 differ in "})
         EXPECT_TRUE(has(text, part)) << part << "\n" << text;
 }
@@ -142,22 +146,18 @@ TEST(ProfileText, AreSeveralNumberedAndCompared) {
 TEST(ProfileForms, IsAForeignNameHarmless) {
     const Profile one = drawn(kNasty, 8, 3, 60);
     const ProfileReport report = report_of({one, one}, 1);
-    const std::string text = profile_text(report, {});
+    const std::string text = text_of(report);
     EXPECT_FALSE(has(text, "\x1b"));
     EXPECT_EQ(first_bad_utf8(text), text.size());
-    const std::string html = page_html(profile_page(report)), svg = profile_svg(report);
-    EXPECT_FALSE(has(svg, "<script"));
-    for (const std::string& page : {html, svg}) {
-        EXPECT_FALSE(has(page, "<script>&"));
-        EXPECT_FALSE(has(page, "\x1b"));
-        EXPECT_FALSE(has(page, "\xEF\xBF\xBF"));
-        EXPECT_EQ(first_bad_utf8(page), page.size());
-    }
-    EXPECT_TRUE(well_formed(svg));
-    EXPECT_TRUE(nlohmann::json::accept(profile_json(report).dump(2)));
+    const std::string page = page_of(report);
+    EXPECT_FALSE(has(page, "<script>&"));
+    EXPECT_FALSE(has(page, "\x1b"));
+    EXPECT_FALSE(has(page.substr(0, page.find("<script")), "\xEF\xBF\xBF"));
+    EXPECT_EQ(first_bad_utf8(page), page.size());
+    EXPECT_TRUE(nlohmann::json::accept(json_text(profile_answer(report))));
 }
 
-TEST(ProfileForms, ArePicturesWholeOfEveryKind) {
+TEST(ProfileForms, ArePagesWholeOfEveryKind) {
     Profile counts;
     counts.name = "counts";
     counts.layers = 2;
@@ -166,63 +166,97 @@ TEST(ProfileForms, ArePicturesWholeOfEveryKind) {
     for (const Profile& profile :
          {drawn("a", 16, 4, 500), drawn("one", 4, 1, 20), spread("wide", 700, 2, 40),
           spread("deep", 4, 300, 20), counts}) {
-        const ProfileReport report = report_of({profile});
-        const std::string svg = profile_svg(report), html = page_html(profile_page(report));
-        EXPECT_TRUE(well_formed(svg)) << profile.name;
+        const std::string html = page_of(report_of({profile}));
         const std::string body = html.substr(0, html.find("<script"));
         EXPECT_TRUE(well_formed(body.substr(body.find("<body>") + 6))) << profile.name;
-        for (const std::string& page : {svg, body}) {
-            EXPECT_FALSE(has(page, "nan")) << profile.name;
-            EXPECT_FALSE(has(page, "href")) << profile.name;
-        }
-        EXPECT_FALSE(has(svg, "<title>layer ")) << profile.name;
+        EXPECT_FALSE(has(body, "nan")) << profile.name;
+        EXPECT_FALSE(has(body, "href")) << profile.name;
+        EXPECT_EQ(has(body, "chosen together"), !profile.chosen.empty()) << profile.name;
     }
+}
+
+std::vector<HeatChart> maps_of(const ProfileReport& report) {
+    std::vector<HeatChart> maps;
+    for (const Section& section : profile_answer(report).sections)
+        for (const Block& block : section.blocks)
+            if (const auto* map = std::get_if<HeatChart>(&block.content)) maps.push_back(*map);
+    return maps;
+}
+
+TEST(ProfileForms, DoesOneBusyExpertMakeNothingPale) {
+    Profile counts;
+    counts.name = "counts";
+    counts.layers = 1;
+    counts.experts = 1000;
+    counts.counts.assign(1000, 1);
+    counts.counts[3] = 90;
+    EXPECT_EQ(maps_of(report_of({counts}))[0].cap, 2);
+    counts.experts = 41;
+    counts.counts.assign(41, 0);
+    counts.counts[3] = 90;
+    EXPECT_EQ(maps_of(report_of({counts}))[0].cap, 50) << "of few every one counts";
+}
+
+TEST(ProfileForms, DoesTheMapHoldTheLoad) {
+    const ProfileReport report = report_of({drawn("a.npy", 16, 4, 500)});
+    const ProfileSummary& summary = report.profiles[0];
+    const std::vector<HeatChart> maps = maps_of(report);
+    ASSERT_EQ(maps.size(), 3u) << "load, chosen together, to the next layer";
+    EXPECT_EQ(maps[0].rows, (std::vector<std::string>{"3", "4", "5", "6"}));
+    EXPECT_NEAR(maps[0].layers[0].values[16 + 5],
+                summary.counts[16 + 5] / summary.layers[1].load.mean, 0.005);
+    const auto lift = [&](std::size_t at) {
+        const auto row = static_cast<std::size_t>(std::stoi(maps[1].rows[at / 16]));
+        const auto column = static_cast<std::size_t>(std::stoi(maps[1].columns[at % 16]));
+        return report.pairs.lift[row * 16 + column];
+    };
+    for (const std::size_t at : {1u, 40u, 200u})
+        EXPECT_NEAR(maps[1].layers[0].values[at], lift(at), 0.005) << at;
 }
 
 TEST(ProfileJson, IsEverythingThereInOrder) {
     const auto report = report_of({drawn("a.npy", 16, 4, 500)});
-    const auto json = nlohmann::ordered_json::parse(profile_json(report).dump(2));
-    const auto& layer = json["profiles"][0]["layers"][1];
+    const auto json = nlohmann::ordered_json::parse(json_text(profile_answer(report)));
+    const auto& layer = json["layers"][1];
     std::vector<std::string> keys;
     for (const auto& item : layer.items()) keys.push_back(item.key());
-    EXPECT_EQ(keys,
-              (std::vector<std::string>{"layer", "load", "together", "next", "halves", "counts"}));
+    EXPECT_EQ(keys, (std::vector<std::string>{"profile", "layer", "load", "together", "next",
+                                              "halves", "counts"}));
+    EXPECT_EQ(json["profiles"][0]["tokens"], 500);
     EXPECT_EQ(layer["layer"], 4);
     EXPECT_EQ(layer["counts"].size(), 16u);
     EXPECT_EQ(layer["load"]["largest_over_mean"],
               report.profiles[0].layers[1].load.largest_over_mean);
     EXPECT_EQ(layer["next"]["information_bits"], report.profiles[0].layers[1].next->information);
-    EXPECT_TRUE(json["profiles"][0]["layers"][3]["next"].is_null());
+    EXPECT_TRUE(json["layers"][3]["next"]["transitions"].is_null());
 }
 
 TEST(HeatMap, IsTheLargestKeptAndTheMeanTaken) {
-    const std::vector<double> values{1, 5, 0, 2, 2, 2, 9, 1, 1, 3};  // 2 × 5
-    const HeatMap largest = heat_map(values, 5, {1, 3});
-    EXPECT_EQ(largest.row_step, 2);
-    EXPECT_EQ(largest.column_step, 2);
-    EXPECT_EQ(largest.values, (std::vector<double>{9, 2, 3}));
-    EXPECT_EQ(heat_map(values, 5, {1, 3}, MergeCells::mean).values,
+    HeatChart map;
+    map.rows = {"3", "4"};
+    map.columns = {"0", "1", "2", "3", "4"};
+    map.layers = {{"", {1, 5, 0, 2, 2, 2, 9, 1, 1, 3}}};
+    const HeatChart largest = merged(map, 1, 3);
+    EXPECT_EQ(largest.row_step, 2u);
+    EXPECT_EQ(largest.column_step, 2u);
+    EXPECT_EQ(largest.rows, std::vector<std::string>{"3 …"});
+    EXPECT_EQ(largest.columns, (std::vector<std::string>{"0 …", "2 …", "4 …"}));
+    EXPECT_EQ(largest.layers[0].values, (std::vector<double>{9, 2, 3}));
+    EXPECT_EQ(merged(map, 1, 3, MergeCells::mean).layers[0].values,
               (std::vector<double>{4.25, 1, 2.5}));
-    EXPECT_EQ(heat_map(std::vector<double>(256), 256, {9, 96}).column_step, 4);  // divides evenly
-    EXPECT_EQ(heat_map(values, 5, {9, 9}).values, values);
+    EXPECT_EQ(merged(map, 9, 9).layers[0].values, map.layers[0].values);
+    HeatChart wide;
+    wide.rows = {"0"};
+    wide.columns.resize(256);
+    wide.layers = {{"", std::vector<double>(256)}};
+    EXPECT_EQ(merged(wide, 9, 96).column_step, 4u) << "divides evenly";
 }
 
-TEST(Colour, IsMoreAlwaysDarker) {
-    const auto lightness = [](const std::string& colour) {
-        const long rgb = std::stol(colour.substr(1), nullptr, 16);
-        return 0.2126 * static_cast<double>(rgb >> 16) +
-               0.7152 * static_cast<double>(rgb >> 8 & 255) +
-               0.0722 * static_cast<double>(rgb & 255);
-    };
-    for (int level = 1; level < kColourLevels; ++level)
-        EXPECT_LT(lightness(colour_of(level)), lightness(colour_of(level - 1))) << level;
-    EXPECT_EQ(colour_of(0), "#fcfaf1");
-    EXPECT_EQ(colour_of(kColourLevels - 1), "#2b113b");
-    EXPECT_EQ(colour_level(7, 4), kColourLevels - 1);
-    std::vector<double> values(1000, 1.0);
-    values[3] = 90;
-    EXPECT_EQ(colour_cap(values, 2), 2);  // one outlier makes nothing pale
-    EXPECT_EQ(colour_cap({41}, 2), 50);
+TEST(HeatMap, FitsTheTerminal) {
+    const ProfileReport report = report_of({spread("a.npy", 300, 2, 50)});
+    EXPECT_TRUE(has(text_of(report), "; the largest of 4 experts each\n"));
+    const std::string narrow = text_of(report, {.width = 40});
+    EXPECT_TRUE(has(narrow, "; the largest of\n10 experts each\n")) << narrow;
 }
 
 TEST(ExpertOrder, AreBlocksPutTogether) {
@@ -256,18 +290,21 @@ class ProfileCli : public cli_test::Cli {
 };
 
 TEST_F(ProfileCli, DoesItPrintAndWriteEveryForm) {
-    const std::string file = trace(), svg = this->file("a.svg"), html = this->file("a.html");
-    const auto text = moehub("profile " + file + " --svg " + svg + " --html " + html);
+    const std::string file = trace(), html = this->file("a.html");
+    const auto text = moehub("profile " + file + " --html " + html);
     EXPECT_EQ(text.code, 0) << text.err;
     EXPECT_TRUE(has(text.out, "40 tokens, 2 layers of 8 experts, top-2")) << text.out;
-    EXPECT_EQ(text.err, "moehub: wrote " + svg + "\nmoehub: wrote " + html + "\n");
-    EXPECT_TRUE(cli_test::text_of(svg).starts_with("<svg "));
+    EXPECT_EQ(text.err, "moehub: wrote " + html + "\n");
     EXPECT_TRUE(cli_test::text_of(html).starts_with("<!DOCTYPE html>"));
     const auto json = moehub("profile " + file + ":0-0.5 " + file + ":0.5-1 --json --gpus 2");
     EXPECT_EQ(json.code, 0) << json.err;
     EXPECT_EQ(nlohmann::json::parse(json.out)["differences"].size(), 1u);
     const auto layer = moehub("profile " + file + " --experts 16 --layer 1");
-    EXPECT_TRUE(has(layer.out, "effective experts of 16")) << layer.out << layer.err;
+    EXPECT_TRUE(has(layer.out, "Layer 1: 80 rows of 40 tokens, 5.00 an expert\n"))
+        << layer.out << layer.err;
+    const auto csv = moehub("profile " + file + " --csv -");
+    EXPECT_TRUE(csv.out.starts_with("profile,layer,load.rows,")) << csv.out;
+    EXPECT_EQ(std::count(csv.out.begin(), csv.out.end(), '\n'), 3);
 }
 
 TEST_F(ProfileCli, IsBadInputOneLine) {
@@ -279,15 +316,12 @@ TEST_F(ProfileCli, IsBadInputOneLine) {
     expect_refused("profile " + file + " --profile-kind token",
                    "--profile-kind: found \"token\", allowed: tokens, counts; did you mean "
                    "\"tokens\"?");
-    expect_refused("profile " + file + " --svg x.svg --html x.svg",
+    expect_refused("profile " + file + " -o x.html --html x.html",
                    "--html: found the file of another output, allowed: its own");
-    for (const std::string option : {"-o", "--svg", "--html"})
-        expect_refused(
-            "profile " + file + ":0-0.5 " + option + " " + file,
-            option + ": found \"" + file + "\", which is a profile, allowed: another file");
+    for (const std::string option : {"-o", "--csv", "--html"})
+        expect_refused("profile " + file + ":0-0.5 " + option + " " + file,
+                       option + ": found " + file + ", which is read, allowed: another file");
     EXPECT_TRUE(cli_test::text_of(file).starts_with("\x93NUMPY")) << "not overwritten";
-    expect_refused("profile " + file + " -o " + this->file("x") + " --svg " + this->file("./x"),
-                   "--svg: found the file of another output, allowed: its own");
     expect_refused("profile " + file + " -o -", "-o: found \"-\", allowed: a file");
     expect_refused("profile " + file + " --model llama-7b",
                    "--model: found \"llama-7b\", which has no experts, allowed: a model with "
@@ -298,7 +332,7 @@ TEST_F(ProfileCli, IsBadInputOneLine) {
                    file + ": top-k: found 2, allowed: 6, as the model has");
     expect_refused_about("profile " + this->file("none.npy"), "none.npy");
     expect_refused_about("profile", "is required");
-    expect_refused_about("profile " + file + " --svg /none/x.svg", "/none/x.svg");
+    expect_refused_about("profile " + file + " --html /none/x.html", "/none/x.html");
 }
 
 }  // namespace

@@ -327,6 +327,16 @@ Target to(Wanted<NamedRouting>& routing) {
     return noun(ValueKind::routing, routing);
 }
 
+Target to_profiles(std::vector<Wanted<NamedRouting>>& profiles) {
+    Target target = nouns<NamedRouting>(ValueKind::profile, profiles);
+    target.commas = false;
+    target.list = true;
+    target.read = [&profiles](std::string_view, const std::string& text) {
+        profiles.push_back({text, nullptr});
+    };
+    return target;
+}
+
 Target to_engine(std::string& name) {
     return single(ValueKind::engine, name, text_of);
 }

@@ -117,6 +117,8 @@ Target to(std::vector<Wanted<SystemSpec>>& systems);
 Target to(std::optional<std::vector<Wanted<SystemSpec>>>& systems);
 Target to(Wanted<ExpertLayout>& layout);
 Target to(Wanted<NamedRouting>& routing);
+/// Recorded routing, FILE[:from-to][@weight]; a list.
+Target to_profiles(std::vector<Wanted<NamedRouting>>& profiles);
 Target to_engine(std::string& name);
 Target to_trainer(std::optional<std::string>& name);
 /// "KEY=VALUE": keys of the first noun as they are, of others as "model.KEY", "system.NAME.KEY". Nouns

@@ -2,6 +2,7 @@
 #include "base/utf8.hpp"
 #include "report/answer_forms.hpp"
 #include "report/bar.hpp"
+#include "report/heat_text.hpp"
 #include "report/text_table.hpp"
 
 #include <algorithm>
@@ -105,6 +106,7 @@ struct BlockText {
     std::string operator()(const Table& table) const { return table_text(table, style); }
     std::string operator()(const Facts& facts) const { return facts_text(facts); }
     std::string operator()(const BarChart& chart) const { return chart_text(chart, style); }
+    std::string operator()(const HeatChart& chart) const { return heat_text(chart, style); }
     std::string operator()(const Lines& lines) const { return lines.text; }
     template <class Picture>
     std::string operator()(const Picture&) const {

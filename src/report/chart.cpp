@@ -119,6 +119,41 @@ Json json_of(const TimelineChart& chart) {
     return json;
 }
 
+std::size_t step_for(std::size_t count, std::size_t most) {
+    const std::size_t least = std::max<std::size_t>(1, (count + most - 1) / most);
+    for (std::size_t step = least; step < 2 * least; ++step)
+        if (count % step == 0) return step;
+    return least;
+}
+
+/// The first of so many each.
+std::vector<std::string> stepped(const std::vector<std::string>& names, std::size_t step) {
+    if (step == 1) return names;
+    std::vector<std::string> firsts;
+    for (std::size_t at = 0; at < names.size(); at += step) firsts.push_back(names[at] + " …");
+    return firsts;
+}
+
+struct Steps {
+    std::size_t rows, columns;
+};
+
+std::vector<double> merged_cells(const std::vector<double>& values, std::size_t columns, Steps step,
+                                 MergeCells how) {
+    const auto over = [](std::size_t count, std::size_t by) { return (count + by - 1) / by; };
+    const std::size_t wide = over(columns, step.columns);
+    std::vector<double> cells(over(values.size() / columns, step.rows) * wide, 0.0);
+    std::vector<int> gathered(cells.size(), 0);
+    for (std::size_t at = 0; at < values.size(); ++at) {
+        const std::size_t cell = at / columns / step.rows * wide + at % columns / step.columns;
+        ++gathered[cell];
+        double& value = cells[cell];
+        value = how == MergeCells::largest ? std::max(value, values[at])
+                                           : value + (values[at] - value) / gathered[cell];
+    }
+    return cells;
+}
+
 /// "ideal 512, megatron-te 930 and 9 more".
 std::string listed(const std::vector<std::string>& parts) {
     const std::size_t told = std::min(parts.size(), kMostTold);
@@ -180,6 +215,19 @@ std::string words_of(const TimelineChart& chart) {
 }
 
 }  // namespace
+
+HeatChart merged(HeatChart chart, std::size_t most_rows, std::size_t most_columns, MergeCells how) {
+    const std::size_t columns = chart.columns.size();
+    const Steps step{step_for(chart.rows.size(), most_rows), step_for(columns, most_columns)};
+    if (columns == 0 || (step.rows == 1 && step.columns == 1)) return chart;
+    for (HeatLayer& layer : chart.layers)
+        layer.values = merged_cells(layer.values, columns, step, how);
+    chart.rows = stepped(chart.rows, step.rows);
+    chart.columns = stepped(chart.columns, step.columns);
+    chart.row_step *= step.rows;
+    chart.column_step *= step.columns;
+    return chart;
+}
 
 Json chart_json(const Chart& chart) {
     return std::visit([](const auto& one) { return json_of(one); }, chart);

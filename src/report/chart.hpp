@@ -1,8 +1,9 @@
 /// Charts as plain values. Pages draw them (src/report/web); of bars that are divided into parts
-/// terminals show the parts as marks.
+/// terminals show the parts as marks, of maps that ask for it shades.
 #pragma once
 #include "base/json.hpp"
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <variant>
@@ -68,8 +69,18 @@ struct HeatChart {
     std::vector<std::string> rows;
     std::vector<std::string> columns;
     std::vector<HeatLayer> layers;
-    double cap = 0;  ///< the darkest colour's value, and of all beyond; 0: the largest
+    double cap = 0;               ///< the darkest colour's value, and of all beyond; 0: the largest
+    std::size_t row_step = 1;     ///< neighbours that became one row, labelled by the first
+    std::size_t column_step = 1;  ///< likewise
+    bool in_terminals = false;    ///< values are over a mean, and terminals show the first layer
 };
+
+/// What stands for several cells in one.
+enum class MergeCells { largest, mean };
+/// With at most so many rows and columns: as many neighbours become one as divides evenly, where
+/// that can be.
+HeatChart merged(HeatChart chart, std::size_t most_rows, std::size_t most_columns,
+                 MergeCells how = MergeCells::largest);
 
 /// What is busy over time, in bins of equal width from 0 on; times in µs.
 struct TimelineSeries {

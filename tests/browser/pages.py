@@ -267,7 +267,7 @@ class Pages(unittest.TestCase):
         document = self.page("profile", "profile", path)
         self.expect_sound()
         self.expect_document(document)
-        counts = [row for layer in document["profiles"][0]["layers"] for row in layer["counts"]]
+        counts = [row for layer in document["layers"] for row in layer["counts"]]
         self.assertEqual(len(self.charts()[0]["layers"][0]["values"]), len(counts))
         self.assertEqual(self.run_script("return document.images.length"), 0)
         document = self.page("place", "place", path, "--gpus", "4", "--time-limit", "0.2")

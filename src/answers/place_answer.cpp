@@ -1,0 +1,524 @@
+#include "answers/machine_options.hpp"
+#include "answers/placed.hpp"
+#include "base/quantity.hpp"
+#include "base/utf8.hpp"
+#include "report/number.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace moehub {
+namespace {
+
+template <class Value>
+Json unless(bool absent, const Value& value) {
+    return absent ? Json(nullptr) : Json(value);
+}
+
+/// Which parts of an Evaluation mean something.
+struct Known {
+    bool tokens = false;       ///< what needs every token's experts
+    bool transitions = false;  ///< likewise, and a next layer
+    bool moved = false;        ///< there is a current layout
+};
+
+/// A part of an Evaluation as programs and people get it.
+struct Figure {
+    const char* words;
+    const char* key;
+    double Evaluation::*value;
+    bool Known::*needs = nullptr;  ///< null: nothing
+    Show show = kHidden;
+    bool of_nodes = false;  ///< people get it where there are several
+    bool traded = true;     ///< fronts are of it
+};
+constexpr Figure kFigures[] = {
+    {"load", "load_max_over_mean", &Evaluation::load_max_over_mean, nullptr, fixed(3)},
+    {"worst layer", "load_worst_layer", &Evaluation::load_worst_layer, nullptr, fixed(3), false,
+     false},
+    {"GPUs/token", "gpus_per_token", &Evaluation::gpus_per_token, &Known::tokens, fixed(3)},
+    {"nodes/token", "nodes_per_token", &Evaluation::nodes_per_token, &Known::tokens, fixed(3),
+     true},
+    {"off-GPU", "off_gpu_transitions", &Evaluation::off_gpu_transitions, &Known::transitions,
+     kPercent},
+    {"off-node", "off_node_transitions", &Evaluation::off_node_transitions, &Known::transitions,
+     kPercent, true},
+    {"heaviest pair", "heaviest_pair", &Evaluation::heaviest_pair, &Known::transitions, fixed(2)},
+    {"", "heaviest_pair_by_layer", &Evaluation::heaviest_pair_by_layer, &Known::transitions},
+    {"activated", "activated_max_over_mean", &Evaluation::activated_max_over_mean, &Known::tokens,
+     fixed(2), false, false},
+};
+
+constexpr const char* kLegend =
+    "load: busiest GPU over the mean, mean over layers; off-GPU: transitions from a layer to the "
+    "next that change GPU; heaviest pair: over an even spread; activated: experts a batch wakes, "
+    "busiest over mean";
+
+Known known_of(const PlacementReport& report, const PlacementTable& table) {
+    return {table.has_tokens(), table.has_transitions(), report.task.options.current.has_value()};
+}
+
+bool is_known(const Figure& figure, const Known& known) {
+    return figure.needs == nullptr || known.*figure.needs;
+}
+
+bool is_shown(const Figure& figure, const Known& known, const PlacementReport& report) {
+    return figure.show.form != Show::Form::nothing && is_known(figure, known) &&
+           (!figure.of_nodes || report.task.input.nodes > 1);
+}
+
+struct Judged {
+    const Evaluation& evaluation;
+    Known known;
+};
+
+/// A column for each figure of what `judged` finds in a row; people get those that `told` knows.
+template <class Row>
+void add_figures(std::vector<ColumnOf<Row>>& columns, const PlacementReport& report,
+                 const Known& told, const std::string& prefix,
+                 const std::function<Judged(const Row&)>& judged) {
+    for (const Figure& one : kFigures)
+        columns.push_back(
+            {{one.words, prefix + one.key, is_shown(one, told, report) ? one.show : kHidden},
+             [&one, judged](const Row& row) {
+                 const Judged& of = judged(row);
+                 return is_known(one, of.known) ? Json(of.evaluation.*one.value) : Json(nullptr);
+             }});
+    columns.push_back({{"moved", prefix + "moved_experts", told.moved ? kWhole : kHidden},
+                       [judged](const Row& row) {
+                           const Judged& of = judged(row);
+                           return unless(!of.known.moved, of.evaluation.moved_experts);
+                       }});
+}
+
+/// A layout on the tokens of a profile.
+struct LayoutRow {
+    const PlacementTable* table;
+    std::size_t at;
+    bool held_out;
+};
+
+std::vector<LayoutRow> rows_of(const PlacementTable& table, bool held_out) {
+    std::vector<LayoutRow> rows;
+    for (std::size_t i = 0; i < table.rows.size(); ++i) rows.push_back({&table, i, held_out});
+    return rows;
+}
+
+std::vector<ColumnOf<LayoutRow>> layout_columns(const PlacementReport& report, const Known& told,
+                                                const std::string& prefix = "") {
+    std::vector<ColumnOf<LayoutRow>> columns;
+    add_figures<LayoutRow>(columns, report, told, prefix, [&report](const LayoutRow& row) {
+        return Judged{row.table->rows[row.at], known_of(report, *row.table)};
+    });
+    return columns;
+}
+
+/// "law.npy, 12,000 tokens, held out".
+std::string profile_words(const Profile& profile, bool held_out) {
+    return fmt::format("{}, {}{}, {}", profile.name,
+                       profile.has_tokens() ? fmt::format("{} token{}", grouped(profile.tokens),
+                                                          profile.tokens == 1 ? "" : "s")
+                                            : "counts",
+                       profile.weight == 1 ? "" : ", weight " + print_number(profile.weight),
+                       held_out ? "held out" : "placed by");
+}
+
+/// A baseline that is the method asked for stands once.
+std::vector<LayoutRow> shown_rows(const PlacementTable& table) {
+    std::vector<LayoutRow> rows;
+    for (const LayoutRow& row : rows_of(table, false))
+        if (row.at + 1 == table.rows.size() || table.layouts[row.at] != table.layouts.back())
+            rows.push_back(row);
+    return rows;
+}
+
+/// Programs get all columns, people those that `told` knows.
+Table layouts_table(const PlacementReport& report, const std::string& key,
+                    const std::string& caption, const Known& told,
+                    const std::vector<LayoutRow>& rows) {
+    using Row = LayoutRow;
+    std::vector<ColumnOf<Row>> columns{
+        {{"profile", "profile", kHidden}, [](const Row& row) { return row.table->profile->name; }},
+        {{"held out", "held_out", kHidden}, [](const Row& row) { return row.held_out; }},
+        {{"weight", "weight", kHidden}, [](const Row& row) { return row.table->profile->weight; }},
+        {{"tokens", "tokens", kHidden},
+         [](const Row& row) {
+             return unless(!row.table->has_tokens(), row.table->profile->tokens);
+         }},
+        {{"layout", "layout"}, [](const Row& row) { return row.table->layouts[row.at]; }}};
+    for (auto& column : layout_columns(report, told)) columns.push_back(std::move(column));
+    return table_of(key, caption, columns, rows);
+}
+
+/// Means over the profiles that judge: the layout's own, and those of the others.
+Facts mean_facts(const PlacementReport& report, const PlacementTable& mean) {
+    Facts facts;
+    const auto add = [&](const LayoutRow& row, const std::string& prefix) {
+        for (const auto& [column, value] : layout_columns(report, {}, prefix))
+            facts.list.push_back({{column.words, column.key, kHidden}, value(row)});
+    };
+    std::vector<LayoutRow> rows = rows_of(mean, false);
+    add(rows.back(), "evaluation.");
+    rows.pop_back();
+    for (const LayoutRow& row : rows) add(row, fmt::format("baselines.{}.", mean.layouts[row.at]));
+    return facts;
+}
+
+/// Lower bounds of the parts, and how far above them the layout is on the profiles.
+Facts bound_facts(const PlacementReport& report) {
+    Facts facts;
+    const Evaluation found = mean_table(report.training).found();
+    for (const char* const what : {"bounds", "gaps"})
+        for (const Figure& one : kFigures) {
+            const double least = report.placed.result.bounds.*one.value;
+            const double value = what[0] == 'b' ? least : found.*one.value / least - 1;
+            facts.list.push_back({{one.words, fmt::format("{}.{}", what, one.key), kHidden},
+                                  least > 0 ? Json(value) : Json(nullptr)});
+        }
+    return facts;
+}
+
+/// Each figure over that of the first layout: less is better in all of them.
+BarChart figures_chart(const PlacementReport& report, const PlacementTable& table) {
+    const std::vector<LayoutRow> rows = shown_rows(table);
+    const Evaluation& first = table.rows.front();
+    BarChart chart{fmt::format("Layouts against {}: less is better", table.layouts.front()),
+                   "% of it",
+                   {},
+                   {}};
+    for (const LayoutRow& row : rows) chart.series.push_back({table.layouts[row.at], {}});
+    for (const Figure& one : kFigures) {
+        if (!is_shown(one, known_of(report, table), report) || !(first.*one.value > 0)) continue;
+        chart.categories.emplace_back(one.words);
+        for (std::size_t i = 0; i < rows.size(); ++i)
+            chart.series[i].values.emplace_back(100 * (table.rows[rows[i].at].*one.value) /
+                                                (first.*one.value));
+    }
+    return chart;
+}
+
+Section layouts_section(const PlacementReport& report) {
+    Section section{"Layouts side by side"};
+    const PlacementTable mean = mean_table(report.judged());
+    section.blocks = {{figures_chart(report, mean), Reader::page},
+                      {mean_facts(report, mean), Reader::program},
+                      {bound_facts(report), Reader::program}};
+    std::vector<LayoutRow> all;
+    for (const auto* tables : {&report.training, &report.held_out})
+        for (const PlacementTable& table : *tables) {
+            const bool held_out = tables == &report.held_out;
+            const std::vector<LayoutRow> rows = rows_of(table, held_out);
+            all.insert(all.end(), rows.begin(), rows.end());
+            section.blocks.push_back(layouts_table(report, "",
+                                                   profile_words(*table.profile, held_out),
+                                                   known_of(report, table), shown_rows(table)));
+        }
+    section.blocks.push_back({layouts_table(report, "layouts", "", {}, all), Reader::program});
+    section.notes.emplace_back(
+        std::string(kLegend) +
+        (report.task.options.current ? "; moved: experts to copy from the current layout" : ""));
+    return section;
+}
+
+Section pairs_section(const std::vector<std::vector<double>>& pairs) {
+    HeatChart map{"Transitions from GPU to GPU", "% of all", "from GPU", "to GPU", {}, {}, {}};
+    HeatLayer& layer = map.layers.emplace_back();
+    for (std::size_t from = 0; from < pairs.size(); ++from) {
+        map.rows.push_back(fmt::format("{}", from));
+        for (const double share : pairs[from]) layer.values.push_back(100 * share);
+    }
+    map.columns = map.rows;
+    return {"Traffic between GPUs", {}, {std::move(map)}, {{traffic_model(), Reader::page}}};
+}
+
+/// Those of which none is better in everything, beside what was asked for.
+std::vector<ParetoPoint> front_of(const PlacementReport& report) {
+    const PlaceOptions& options = report.task.options;
+    std::vector<ParetoPoint> points{{options.method, report.placed.result.objective,
+                                     options.load_cap, options.time_limit,
+                                     mean_table(report.judged()).found()}};
+    points.insert(points.end(), report.placed.tries->begin(), report.placed.tries->end());
+    return pareto_front(points);
+}
+
+Section front_section(const PlacementReport& report) {
+    const std::vector<ParetoPoint> front = front_of(report);
+    const Known known = known_of(report, mean_table(report.judged()));
+    using Point = ParetoPoint;
+    std::vector<ColumnOf<Point>> columns;
+    add_figures<Point>(columns, report, {known.tokens, known.transitions, false}, "evaluation.",
+                       [known](const Point& point) {
+                           return Judged{point.evaluation, known};
+                       });
+    for (std::size_t i = 0; i < std::size(kFigures); ++i)
+        if (!kFigures[i].traded) columns[i].column.show = kHidden;
+    const std::vector<ColumnOf<Point>> how{
+        {{"options", "options", kProse}, [](const Point& point) { return flags_of(point); }},
+        {{"method", "method", kHidden}, [](const Point& point) { return point.method; }},
+        {{"objective", "objective", kHidden},
+         [](const Point& point) { return to_string(point.objective); }},
+        {{"load cap", "load_cap", kHidden}, [](const Point& point) { return point.load_cap; }},
+        {{"time limit", "time_limit_seconds", kHidden},
+         [](const Point& point) { return point.time_limit; }}};
+    columns.insert(columns.end(), how.begin(), how.end());
+    LineChart chart{"Load against GPUs per token",
+                    {"GPUs per token", false, false},
+                    {"load, busiest GPU over mean", false, false},
+                    {{"layouts", {}}},
+                    false};
+    for (const Point& point : front)
+        chart.series.front().points.push_back({point.evaluation.gpus_per_token,
+                                               point.evaluation.load_max_over_mean,
+                                               flags_of(point)});
+    return {"The front",
+            {},
+            {std::move(chart),
+             table_of("pareto",
+                      fmt::format("Layouts of which none is better in everything, on the {}",
+                                  report.held_out.empty() ? "profiles" : "held-out tokens"),
+                      columns, front)}};
+}
+
+using EffectColumns = std::vector<ColumnOf<LayoutEffect>>;
+
+/// A time's mean and 95 % for people, the worst for programs, too.
+void add_spread(EffectColumns& columns, const char* words, const std::string& key,
+                TimeSpread LayoutEffect::*spread, bool tail) {
+    const auto us = [spread](Ps TimeSpread::*time) {
+        return [spread, time](const LayoutEffect& one) { return to_us((one.*spread).*time); };
+    };
+    columns.push_back({{words, key + ".mean", kTenths}, us(&TimeSpread::mean)});
+    columns.push_back({{"95 %", key + ".p95", tail ? kTenths : kHidden, 1}, us(&TimeSpread::p95)});
+    columns.push_back({{"worst", key + ".worst", kHidden}, us(&TimeSpread::worst)});
+}
+
+Table effects_table(const PlacementEffect& effect) {
+    using One = LayoutEffect;
+    constexpr Show kFactor{Show::Form::times, 3};
+    EffectColumns columns{{{"system", "system"}, [](const One& one) { return one.system; }},
+                          {{"layout", "layout"}, [](const One& one) { return one.layout; }}};
+    add_spread(columns, "layer µs", "layer_us", &One::layer, false);
+    add_spread(columns, "all-to-all", "all_to_all_us", &One::all_to_all, true);
+    columns.push_back({{"fused", "fused", kHidden}, [](const One& one) { return one.fused; }});
+    add_spread(columns, "experts", "processing_us", &One::processing, true);
+    const EffectColumns whole{
+        {{"MoE layers", "moe_layers_us", kHidden},
+         [](const One& one) { return to_us(one.moe_layers); }},
+        {{"model ms", "model_us", scaled(kSignificant, 1e-3)},
+         [](const One& one) { return one.model > 0 ? Json(to_us(one.model)) : Json(nullptr); }},
+        {{"vs order", "speedup", kFactor}, [](const One& one) { return one.speedup; }},
+        {{"vs eplb", "speedup_over_eplb", kFactor}, [&effect](const One& one) {
+             const LayoutEffect* const eplb = eplb_of(effect, one.system);
+             return eplb != nullptr ? Json(faster(one, *eplb)) : Json(nullptr);
+         }}};
+    columns.insert(columns.end(), whole.begin(), whole.end());
+    return table_of("effects.layouts",
+                    fmt::format("Simulated: {} step{} of {} token{} through the MoE layers",
+                                effect.steps, effect.steps == 1 ? "" : "s",
+                                grouped(effect.step_tokens), effect.step_tokens == 1 ? "" : "s"),
+                    columns, effect.layouts);
+}
+
+/// Systems × layouts.
+BarChart effects_chart(const PlacementEffect& effect) {
+    BarChart chart{"A MoE layer, mean over layers and steps", "µs", {}, {}};
+    for (const LayoutEffect& one : effect.layouts) {
+        if (chart.categories.empty() || chart.categories.back() != one.system)
+            chart.categories.push_back(one.system);
+        auto series = std::find_if(chart.series.begin(), chart.series.end(),
+                                   [&](const auto& other) { return other.name == one.layout; });
+        if (series == chart.series.end()) series = chart.series.insert(series, {one.layout, {}});
+        series->values.resize(chart.categories.size());
+        series->values.back() = to_us(one.layer.mean);
+    }
+    for (ChartSeries& one : chart.series) one.values.resize(chart.categories.size());
+    return chart;
+}
+
+Section effect_section(const Placed& placed) {
+    return {"What it does to time",
+            {},
+            {effects_chart(*placed.effect), effects_table(*placed.effect)},
+            {fmt::format("Times in µs; model: forward, end to end; vs order, vs eplb: how many "
+                         "times as fast as with experts in order, with EPLB's layout; taken: {}",
+                         placed.taken)}};
+}
+
+/// What to type next.
+std::string use_words(const PlacementReport& report) {
+    const PlaceTask& task = report.task;
+    std::string out;
+    const auto lines =
+        server_command(report.placed.result.layout, task.format, task.file, task.input.nodes);
+    if (!lines.empty()) out += "The server's command line:\n";
+    for (const std::string& line : lines) out += "    " + printable(line) + "\n";
+    if (!lines.empty()) out += "\n";
+    const std::string& profile = report.judged().front().profile->name;
+    const bool one_file = profile.find(' ') == profile.npos;
+    return out + "What it does to a layer, or to the model:\n" +
+           printable(fmt::format("    moehub compare --machine {} --gpus {} --model {} \\",
+                                 task.machine_name, task.input.gpus,
+                                 task.model ? task.model_name : "MODEL")) +
+           "\n" +
+           printable(
+               fmt::format("        --routing {} \\", one_file ? profile : "FOLDER_OF_DUMPS")) +
+           "\n" + printable("        --layout " + task.file) + "\n";
+}
+
+Section file_section(const PlacementReport& report) {
+    const PlaceTask& task = report.task;
+    const std::string where =
+        task.file.empty()
+            ? fmt::format("Nothing is written yet: -o FILE writes the layout, --format {} ({}).",
+                          to_string(task.format), fmt::join(layout_formats(), ", "))
+            : fmt::format("Wrote {}, format {}.", task.file, to_string(task.format));
+    Section section{"The file",
+                    {where, fmt::format("Placed in {}.", duration(report.placed.result.seconds))}};
+    if (!task.file.empty()) section.blocks.push_back(Lines{use_words(report)});
+    return section;
+}
+
+// What was asked.
+
+/// Of the runs asked for those that a profile has.
+int blocks_of(const PlacementTable& table, int asked) {
+    return static_cast<int>(
+        std::clamp<std::int64_t>(asked, 1, std::max<std::int64_t>(1, table.parts())));
+}
+
+std::string method_words(const PlacementReport& report) {
+    const PlaceOptions& options = report.task.options;
+    const std::string objective = to_string(report.placed.result.objective);
+    if (!searches(report))
+        return fmt::format("{}, which has its own aim; judged by {}", options.method, objective);
+    std::string out = fmt::format("{}, minimising {}", options.method, objective);
+    if (options.worst_profile) out += " of the worst profile";
+    if (options.load_cap > 0)
+        out += fmt::format(", load at most {}", print_number(options.load_cap));
+    int blocks = 1;
+    for (const PlacementTable& table : report.training)
+        blocks = std::max(blocks, blocks_of(table, options.load_blocks));
+    return blocks > 1 ? out + fmt::format(" in each of {} blocks", blocks) : out;
+}
+
+std::string slots_words(const PlacementReport& report) {
+    const int slots = slots_per_gpu(report.placed.result.layout);
+    if (slots == 0) return "slots that differ";
+    const int copies = report.task.input.redundant;
+    return fmt::format("{} slot{} a GPU{}", slots, slots == 1 ? "" : "s",
+                       copies > 0 ? fmt::format(", {} of a layer for copies", copies) : "");
+}
+
+/// Of all profiles; 0: only counts are known.
+int top_k_of(const PlacementReport& report) {
+    int most = 0;
+    for (const PlacementTable& table : report.training) most = std::max(most, table.profile->top_k);
+    return most;
+}
+
+std::vector<std::string> lead_of(const PlacementReport& report) {
+    const PlaceTask& task = report.task;
+    const Profile& first = task.input.profiles.front();
+    const int top_k = top_k_of(report), gpus = task.input.gpus, nodes = task.input.nodes;
+    std::vector<std::string> lead{
+        fmt::format("{}{} layer{} of {} experts{}, on {} GPU{}{} of {}, {}",
+                    task.model ? task.model_name + ": " : "", first.layers,
+                    first.layers == 1 ? "" : "s", first.experts,
+                    top_k > 0 ? fmt::format(", top-{}", top_k) : "", gpus, gpus == 1 ? "" : "s",
+                    nodes > 1 ? fmt::format(" in {} nodes", nodes) : "", task.machine_name,
+                    slots_words(report)) +
+            with_settings(task.settings),
+        fmt::format("By {}, seed {}", method_words(report), task.options.seed)};
+    for (const PlacementTable& table : report.training) {
+        const int asked = task.options.load_blocks, blocks = blocks_of(table, asked);
+        if (!searches(report) || blocks == asked) continue;
+        lead.push_back(fmt::format("The profile{} has only {} block{}, {} asked for.",
+                                   report.training.size() > 1 ? " " + table.profile->name : "",
+                                   blocks, blocks == 1 ? "" : "s", asked));
+    }
+    return lead;
+}
+
+Json facts_of(const PlacementReport& report) {
+    const auto& [input, options, held_out, machine, machine_name, model, model_name, settings,
+                 systems, format, file] = report.task;
+    const PlaceResult& result = report.placed.result;
+    const bool bound = result.bound > 0 || result.value == 0;  // nothing is below 0
+    const int slots = slots_per_gpu(result.layout);
+    return {
+        {"method", options.method},
+        {"objective", to_string(result.objective)},
+        {"load_cap", options.load_cap},
+        {"load_blocks", options.load_blocks},
+        {"worst_profile", options.worst_profile},
+        {"seed", options.seed},
+        {"machine", machine_name},
+        {"model", unless(!model, model_name)},
+        {"set", settings},
+        {"layers", input.profiles.front().layers},
+        {"experts", input.profiles.front().experts},
+        {"top_k", unless(top_k_of(report) == 0, top_k_of(report))},
+        {"gpus", input.gpus},
+        {"nodes", input.nodes},
+        {"replicas", input.redundant},
+        {"slots_per_gpu", unless(slots == 0, slots)},
+        {"held_out", !held_out.empty()},
+        {"value", result.value},
+        {"bound", unless(!bound, result.bound)},
+        {"gap", unless(!bound, result.gap)},
+        {"search_seconds", result.seconds},
+        {"cut_short", result.cut_short},
+        {"notes", result.notes},
+        {"idle", report.idle},
+        {"traffic_model", traffic_model()},
+        {"pareto", nullptr},
+        {"effects", nullptr},
+        {"file", unless(file.empty(), file)},
+        {"format", to_string(format)},
+        {"server", unless(file.empty(), server_command(result.layout, format, file, input.nodes))}};
+}
+
+Json effect_facts(const Placed& placed) {
+    const PlacementEffect& effect = *placed.effect;
+    return {{"step_tokens", effect.step_tokens},
+            {"steps", effect.steps},
+            {"taken", placed.taken},
+            {"decided_by", effect.layouts.front().system},
+            {"notes", effect.notes}};
+}
+
+}  // namespace
+
+const LayoutEffect* eplb_of(const PlacementEffect& effect, const std::string& system) {
+    for (const LayoutEffect& one : effect.layouts)
+        if (one.layout == "eplb" && one.system == system) return &one;
+    return nullptr;
+}
+
+bool searches(const PlacementReport& report) {
+    return report.task.options.method == "joint" || report.task.options.method == "exact";
+}
+
+Answer placement_answer(const PlacementReport& report) {
+    const PlaceTask& task = report.task;
+    Answer answer{
+        .title = fmt::format("Experts placed on {} GPUs of {}", task.input.gpus, task.machine_name),
+        .lead = lead_of(report),
+        .facts = facts_of(report),
+        .main = "layouts"};
+    const auto pairs = pair_traffic(task.judges(), report.placed.result.layout);
+    answer.facts["pair_traffic"] = unless(pairs.empty(), pairs);
+    answer.sections = {{"What it means", placement_sentences(report)}, layouts_section(report)};
+    if (!pairs.empty()) answer.sections.push_back(pairs_section(pairs));
+    if (report.placed.tries) answer.sections.push_back(front_section(report));
+    if (report.placed.effect) {
+        answer.facts["effects"] = effect_facts(report.placed);
+        answer.sections.push_back(effect_section(report.placed));
+    }
+    answer.sections.push_back(file_section(report));
+    return answer;
+}
+
+}  // namespace moehub
