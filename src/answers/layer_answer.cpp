@@ -374,7 +374,9 @@ std::vector<Note> unit_notes(const List& list, Reader reader) {
     std::vector<Note> notes;
     for (const auto& [unit, title] : kTitles)
         if (std::any_of(list.begin(), list.end(),
-                        [&](const auto& one) { return one.statistic.unit == unit; }))
+                        [&, name = std::string_view(unit)](const auto& one) {
+                            return one.statistic.unit == name;
+                        }))
             notes.push_back({fmt::format("{}: {}", unit, title), reader});
     return notes;
 }

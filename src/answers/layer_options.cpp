@@ -49,8 +49,8 @@ Named<SubLayers> sub_layers() {
     return names;
 }
 
-constexpr OptionRules kOfExperts{.forms = kExperts};
-constexpr OptionRules kWithExperts{.forms = kExperts | kServed};
+const OptionRules kOfExperts{.forms = kExperts};
+const OptionRules kWithExperts{.forms = kExperts | kServed};
 
 }  // namespace
 

@@ -18,6 +18,8 @@
 #include <variant>
 #include <vector>
 
+#include <fmt/format.h>
+
 namespace moehub {
 
 /// What a value is: its name in help, its type in Python and what completes it follow.
