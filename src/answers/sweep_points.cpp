@@ -17,14 +17,14 @@ constexpr std::string_view kSystem = "system.";
 constexpr std::string_view kRoutingParts[] = {"routing.spread", "routing.transition"};
 
 /// Options that say how work is done or shown, not what it is; and what a study says itself.
-constexpr std::string_view kNoKeys[] = {"set",     "seed",  "seeds",      "layer_type", "threads",
-                                        "sweep",   "zip",   "trace_rows", "baseline",   "decode",
-                                        "prefill", "output"};
+constexpr std::string_view kNoKeys[] = {"set",      "seed",   "seeds",   "layer_type",
+                                        "threads",  "sweep",  "zip",     "trace_rows",
+                                        "baseline", "decode", "prefill", "output"};
 
 bool is_key(const Option& option, const SweepKind& kind) {
     const std::string key = key_of(option);
-    return key != kind.systems && std::find(std::begin(kNoKeys), std::end(kNoKeys), key) ==
-                                      std::end(kNoKeys);
+    return key != kind.systems && (option.rules.forms & kind.forms) != 0 &&
+           std::find(std::begin(kNoKeys), std::end(kNoKeys), key) == std::end(kNoKeys);
 }
 
 std::vector<std::string> known_keys(const Study& study, const StudyQuestion& asked) {
@@ -34,10 +34,12 @@ std::vector<std::string> known_keys(const Study& study, const StudyQuestion& ask
         if (is_key(option, asked.kind)) known.push_back(key_of(option));
         if (key_of(option) == "routing")
             known.insert(known.end(), std::begin(kRoutingParts), std::end(kRoutingParts));
-        if (!option.target.keys) continue;
+        const bool set = key_of(option) == "set";
+        if (!option.target.keys || !(set || is_key(option, asked.kind))) continue;
+        const std::string front = set ? "" : key_of(option) + ".";
         for (const std::string& key : option.target.keys()) {
             if (!key.starts_with(kSystem)) {
-                known.push_back(key);
+                known.push_back(front + key);
                 continue;
             }
             for (const std::string& name : study.own_names)
@@ -69,6 +71,12 @@ std::vector<std::string>& texts_of(Said& said, const std::string& key) {
     const auto found =
         std::find_if(said.begin(), said.end(), [&](const auto& one) { return one.key == key; });
     return found != said.end() ? found->texts : said.emplace_back(SaidOption{key, {}}).texts;
+}
+
+/// Whose key it is, "fix.tp" of --fix; null: none's. Keys of --set stand by themselves.
+const Option* option_with_keys(const Options& options, const std::string& key) {
+    const Option* const option = find_option(options, key.substr(0, key.find('.')));
+    return option != nullptr && option->target.keys && key_of(*option) != "set" ? option : nullptr;
 }
 
 }  // namespace
@@ -103,12 +111,16 @@ Said said_at(const Study& study, const SweepPoint& point, const StudyQuestion& a
     Said said;
     for (const auto& [key, text] : asked.kind.said) texts_of(said, key) = {text};
     std::vector<std::pair<std::string, std::string>> settings;
-    for (const StudySetting& setting : study.fixed) settings.emplace_back(setting.key, setting.value);
+    for (const StudySetting& setting : study.fixed)
+        settings.emplace_back(setting.key, setting.value);
     const std::vector<std::string> keys = keys_of(study);
     for (std::size_t i = 0; i < keys.size(); ++i) settings.emplace_back(keys[i], point.values[i]);
     for (const auto& [key, value] : settings) {
         if (find_option(options, key) != nullptr)
             texts_of(said, key) = {value};
+        else if (const Option* const option = option_with_keys(options, key))
+            texts_of(said, key_of(*option))
+                .push_back(fmt::format("{}={}", key.substr(key.find('.') + 1), value));
         else if (!key.starts_with("routing.") && !is_anothers(key, study, point))
             texts_of(said, "set").push_back(fmt::format("{}={}", key, value));
     }
