@@ -85,12 +85,12 @@ struct ParallelLayout {
 
 /// Members of a parallel layout that somebody chose; the others are open.
 struct PartialLayout {
-    std::optional<int> tp, cp, pp, vpp, ep, etp, micro_batch;
-    std::optional<Sharding> sharding;
-    std::optional<Recompute> recompute;
-    std::optional<Offload> offload;
-    std::optional<PassOverlap> overlap;
-    std::optional<std::string> system;
+    std::optional<int> tp = {}, cp = {}, pp = {}, vpp = {}, ep = {}, etp = {}, micro_batch = {};
+    std::optional<Sharding> sharding = {};
+    std::optional<Recompute> recompute = {};
+    std::optional<Offload> offload = {};
+    std::optional<PassOverlap> overlap = {};
+    std::optional<std::string> system = {};
 
     friend bool operator==(const PartialLayout&, const PartialLayout&) = default;
 };

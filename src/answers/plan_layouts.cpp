@@ -28,7 +28,7 @@ struct PartKind {
 constexpr std::array<PartKind, 5> kKinds{{{"compute", "█"},
                                           {"recomputed", "▓"},
                                           {"communication", "▒"},
-                                          {"bubble, imbalance", "░"},
+                                          {"waiting", "░"},
                                           {"other", "·"}}};
 
 template <class Whole>
@@ -223,7 +223,7 @@ BarChart memory_chart(const Steps& steps, const std::vector<std::string>& names)
 
 /// The same for terminals, by what parts are.
 BarChart kinds_chart(const Steps& steps) {
-    BarChart chart{"Where a step's time goes", "s", {}, {}, true};
+    BarChart chart{"A step's time", "s", {}, {}, true};
     for (const PartKind& kind : kKinds) chart.series.push_back({kind.words, {}, kind.mark});
     for (const TrainingStep& step : steps) {
         chart.categories.push_back(fmt::format("{}", chart.categories.size() + 1));
@@ -273,7 +273,7 @@ Section memory_section(const TrainingStep& step, BarChart chart, Reader table) {
     Section section{"Memory", {}, {{memory_table(step), table}, {std::move(chart), Reader::page}}};
     if (step.memory.host > 0)
         section.notes.push_back(
-            {fmt::format("and {} of the host's memory", byte_size(step.memory.host)), table});
+            {fmt::format("{} of the host's memory besides.", byte_size(step.memory.host)), table});
     return section;
 }
 

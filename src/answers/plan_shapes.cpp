@@ -26,7 +26,7 @@ std::vector<ShapeColumn> columns_of(double fastest) {
         {{"rank", "", kWhole}, [](const RankedShape& one) { return one.rank; }},
         {{"layers", "layers", kWhole}, of_model(&Model::layers)},
         {{"dense", "dense_layers", kWhole, 2}, of_model(&Model::dense_layers)},
-        {{"hidden", "hidden", {Show::Form::fixed}}, of_model(&Model::hidden)},
+        {{"hidden", "hidden", kWhole}, of_model(&Model::hidden)},
         {{"heads", "heads", kWhole, 2},
          [](const RankedShape& one) { return one.shape.model.attention.heads; }},
         {{"experts", "experts", kWhole}, of_model(&Model::experts)},
@@ -66,7 +66,7 @@ std::string base_sentence(const PlanCase& what, const ShapeSearch& found) {
 Table axis_table(const AxisBest& axis, double fastest) {
     Table table{"by_axis." + axis.axis,
                 "",
-                {{axis.axis, "value"},
+                {{axis.axis, "value", kWhole},
                  {"tokens/s", "tokens_per_second_per_gpu", kHidden},
                  {"of best", "", fixed(3)},
                  {"", "", bar_of(24)}},
