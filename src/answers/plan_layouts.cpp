@@ -18,7 +18,7 @@ using Steps = std::vector<TrainingStep>;
 using StepColumn = ColumnOf<TrainingStep>;
 
 constexpr std::size_t kBreakdowns = 3;             ///< layouts whose parts are shown
-constexpr double kNothing = 1e-6;                  ///< a share that rounding leaves
+constexpr double kNothing = 1e-6;                  ///< a share or seconds that rounding leaves
 constexpr int kPicture = 100, kLeastPicture = 72;  ///< columns of a pipeline
 /// What a part of a step is, as bars in terminals show it.
 struct PartKind {
@@ -202,7 +202,7 @@ BarChart parts_chart(BarChart chart, const std::array<PartOf<Whole>, count>& par
             series.values.emplace_back(step.*whole.*part.value * scale);
             most = std::max(most, *series.values.back());
         }
-        if (most > 0) chart.series.push_back(std::move(series));
+        if (most > kNothing) chart.series.push_back(std::move(series));
     }
     return chart;
 }

@@ -2,6 +2,8 @@
 #include "answers/plan_answers.hpp"
 #include "report/number.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace moehub {
@@ -46,6 +48,19 @@ std::vector<ShapeColumn> columns_of(double fastest) {
         {{"parallel layout", "parallel_layout", kProse, 1},
          [](const RankedShape& one) { return to_text(one.shape.step.layout); }},
     };
+}
+
+/// The same with a shape as words, which take less room.
+std::vector<ShapeColumn> page_columns(const std::vector<ShapeColumn>& columns) {
+    const auto rest = std::find_if(columns.begin(), columns.end(), [](const ShapeColumn& one) {
+        return one.column.key == "parameters";
+    });
+    std::vector<ShapeColumn> shown{columns.front(),
+                                   {{"shape", "", kProse}, [](const RankedShape& one) {
+                                        return to_text_of_shape(one.shape.model);
+                                    }}};
+    shown.insert(shown.end(), rest, columns.end());
+    return shown;
 }
 
 /// Where the base model stands.
@@ -147,7 +162,8 @@ Section shapes_section(const PlanCase& what, const ShapeSearch& found) {
         section.blocks.push_back(std::move(facts));
         if (base.rank > best.size()) best.push_back(base);
     }
-    section.blocks.push_back(table_of("", "", columns, best));
+    section.blocks.push_back({table_of("", "", columns, best), Reader::terminal});
+    section.blocks.push_back({table_of("", "", page_columns(columns), best), Reader::page});
     section.notes = {base_sentence(what, found)};
     return section;
 }
