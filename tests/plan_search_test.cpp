@@ -1,5 +1,6 @@
 // Does the search of parallel layouts find what timing every one of them finds, does it keep to
 // what is fixed, and do its bounds hold?
+#include "asking.hpp"
 #include "error_of.hpp"
 #include "plan/search/families.hpp"
 #include "plan/search/least_memory.hpp"
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 
 #include <gtest/gtest.h>
 
@@ -263,6 +265,53 @@ TEST(PlanSearch, RankCorrelation) {
     EXPECT_EQ(rank_correlation({1}, {1}), 0);
     EXPECT_EQ(rank_correlation({}, {}), 0);
     EXPECT_NE(error_of([] { rank_correlation({1, 2}, {1}); }), "accepted");
+}
+
+TEST(PlanSearch, ProgressNeverGoesBackAndComesToItsEnd) {
+    std::vector<double> shares;
+    PlanOptions options{.fixed = kNarrow, .top = 3, .threads = 2};
+    options.progress = [&](std::size_t done, std::size_t all) {
+        shares.push_back(static_cast<double>(done) / static_cast<double>(all));
+    };
+    plan_training(small_run(), options);
+    ASSERT_GT(shares.size(), 10u);
+    EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end()));
+    EXPECT_EQ(shares.back(), 1);
+}
+
+/// Whatever a plan is asked for, it ends in the middle when its asker wants that.
+TEST(PlanSearch, EndsWhenItsAskerWantsTo) {
+    const Question question = question_named("plan");
+    Said said{{"model", {"mixtral-8x7b"}},
+              {"machine", {"dgx-h100"}},
+              {"gpus", {"8"}},
+              {"sequence", {"1024"}},
+              {"global_batch", {"32"}},
+              {"set", {"model.layers=8", "model.hidden=1024"}}};
+    const std::string axes = testing::TempDir() + "moehub-axes.toml";
+    std::ofstream(axes) << "layers = '6..10'\nhidden = '1024, 2048'\n";
+    for (const bool shapes : {false, true}) {
+        if (shapes) {
+            said.push_back({"shapes", {axes}});
+            said.push_back({"search_model", {"true"}});
+            said.push_back({"params", {"14e9±80%"}});
+            said.push_back({"active", {"4e9±90%"}});
+        }
+        const Asked asked = question.ask();
+        fill(asked.options, said);
+        std::stop_source stop;
+        std::size_t calls = 0;
+        Asker asker;
+        asker.said = said;
+        asker.options = asked.options;
+        asker.form_words = question.form_words;
+        asker.stop = stop.get_token();
+        asker.progress = [&](std::string_view, const Work&) {
+            if (++calls == 3) stop.request_stop();
+        };
+        EXPECT_THROW(asked.answer(asker), Ended) << shapes;
+        EXPECT_EQ(calls, 3u);
+    }
 }
 
 }  // namespace

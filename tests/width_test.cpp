@@ -3,8 +3,8 @@
 #include "cli_fixture.hpp"
 #include "hidden_topics.hpp"
 #include "report/bar.hpp"
-#include "report/text_table.hpp"
 #include "report/text_style.hpp"
+#include "report/text_table.hpp"
 
 #include <sstream>
 #include <vector>
@@ -29,11 +29,11 @@ void expect_width(const std::string& text, std::size_t width, const std::string&
 
 TextTable wide_table() {
     TextTable table({{"system", TextTable::Align::left},
-                 {"exposed communication"},
-                 {"why", TextTable::Align::text},
-                 {"busy", TextTable::Align::bar},
-                 {"SM busy", TextTable::Align::right, 1},
-                 {"packets", TextTable::Align::right, 2}});
+                     {"exposed communication"},
+                     {"why", TextTable::Align::text},
+                     {"busy", TextTable::Align::bar},
+                     {"SM busy", TextTable::Align::right, 1},
+                     {"packets", TextTable::Align::right, 2}});
     table.add({"moe-hub", "12.5", "rows go where they are needed, and nowhere else", bar(1.0, 40),
                "66.8 %", "1,234"});
     table.add({"ideal", "0.0", "no packets", bar(0.5, 40), "99.0 %", "0"});
@@ -113,6 +113,20 @@ TEST_F(WidthCli, LayersAndModelsFit) {
 TEST_F(WidthCli, ServingFits) {
     expect_fits("model --decode --model qwen3-30b-a3b --gpus 1 --context 500 --batch-per-gpu 8");
     expect_fits("model --decode --model qwen3-30b-a3b --gpus 1 --context 500 --batch-per-gpu 8,16");
+}
+
+TEST_F(WidthCli, PlansFit) {
+    const std::string plan =
+        "plan --model mixtral-8x7b --machine dgx-h100 --gpus 8 --sequence 1024 --global-batch 32 "
+        "--set model.layers=8 --set model.hidden=1024 ";
+    expect_fits(plan + "--fix etp=1,mb=1,tp=1,sharding=zero1 --top 3");
+    expect_fits(plan + "--fix tp=1,mb=1,ep=8 --system all-to-all,moe-hub");
+    expect_fits(plan + "--explain pp=4,ep=2,recompute=norms+activations,offload=activations");
+    const std::string axes = saved("axes.toml", "layers = '6..10'\nhidden = '1024, 2048'\n");
+    expect_fits(plan +
+                "--fix tp=2,pp=2,ep=4,mb=1 --search-model --params 14e9±80% --active 4e9±90% "
+                "--shapes " +
+                axes);
 }
 
 TEST_F(WidthCli, WhatThereIsFits) {

@@ -87,6 +87,7 @@ Target to_keys(PartialLayout& layout, std::string type) {
 /// Plans know systems by their names.
 Target to_names(std::vector<Wanted<SystemSpec>>& systems) {
     Target target = to(systems);
+    target.type = "A,B";
     target.give = {};
     return target;
 }
