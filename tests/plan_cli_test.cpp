@@ -129,7 +129,7 @@ TEST_F(PlanCli, WritesAPageAndATable) {
         EXPECT_NE(text_of(page).find(part), std::string::npos) << part;
     const std::string rows = text_of(table);
     EXPECT_EQ(std::count(rows.begin(), rows.end(), '\n'), 3) << rows;
-    EXPECT_TRUE(rows.starts_with("layout.text,mfu,tokens_per_second_per_gpu,step_seconds,"));
+    EXPECT_TRUE(rows.starts_with("rank,layout.text,mfu,tokens_per_second_per_gpu,step_seconds,"));
 }
 
 /// Keys of a layout are swept like any others, and a layout that cannot be is refused alone.

@@ -351,6 +351,10 @@ TEST_F(SweepCli, other_kinds_measure_what_their_commands_print) {
               asked("gain --models mixtral-8x7b --tokens 256 --gpus 4")["cases"][0]["lead_equal"]);
     expect_refused_about("sweep --kind predict --set KERNEL=gemm --sweep SHAPE.q=1,2",
                          "unknown key \"SHAPE.q\"");
+    expect_refused_about("sweep --kind collective --sweep bytes=64K,1M --seeds 2",
+                         "seeds: found with kind collective, which has none");
+    expect_refused_about("sweep --kind plan --sweep system=deepep,moe-hub",
+                         "system: found as a key, allowed: systems, of the whole study");
 }
 
 TEST_F(SweepCli, the_example_studies_run) {

@@ -73,7 +73,7 @@ bool same_shape(const Model& one, const Model& other);  ///< in all that axes ch
 struct ShapeSearchOptions {
     ShapeAxes axes;
     ParameterWindow total;
-    ParameterWindow active;  ///< of multiplied_parameters()
+    ParameterWindow active;            ///< of multiplied_parameters()
     PartialLayout fixed;               ///< of parallel layouts, as in PlanOptions
     std::vector<std::string> systems;  ///< as in PlanOptions
     /// Ways to cut a model that each shape is timed under: those of the base model's best layouts,

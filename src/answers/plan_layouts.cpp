@@ -105,11 +105,18 @@ Json stages_json(const TrainingStep& step) {
     return stages;
 }
 
-/// What programs get besides of every step.
+/// What programs get besides of every step; charts take parts from there.
 std::vector<StepColumn> other_columns() {
     std::vector<StepColumn> columns;
     const auto add = [&columns](const std::string& key, auto value) {
         columns.push_back({{key, key, kHidden}, value});
+    };
+    const auto add_parts = [&columns](const std::string& front, const auto& parts, auto whole,
+                                      double scale) {
+        for (const auto& part : parts)
+            columns.push_back(
+                {{part.words, front + part.key, scaled(kHidden, scale)},
+                 [&part, whole](const TrainingStep& step) { return step.*whole.*part.value; }});
     };
     const auto degree = [](int ParallelLayout::*member) {
         return [member](const TrainingStep& step) { return step.layout.*member; };
@@ -132,12 +139,8 @@ std::vector<StepColumn> other_columns() {
     add("flops_per_second_per_gpu", [](const TrainingStep& step) { return 1e12 * step.tflops(); });
     add("micro_batches", [](const TrainingStep& step) { return step.micro_batches; });
     add("limit", [](const TrainingStep& step) { return step.limit; });
-    for (const auto& part : kTimeParts)
-        add(fmt::format("parts_seconds.{}", part.key),
-            [&part](const TrainingStep& step) { return step.parts.*part.value; });
-    for (const auto& part : kMemoryParts)
-        add(fmt::format("memory_bytes.{}", part.key),
-            [&part](const TrainingStep& step) { return step.memory.*part.value; });
+    add_parts("parts_seconds.", kTimeParts, &TrainingStep::parts, 1);
+    add_parts("memory_bytes.", kMemoryParts, &TrainingStep::memory, 1e-9);
     add("host_bytes", [](const TrainingStep& step) { return step.memory.host; });
     add("fits", [](const TrainingStep& step) { return step.fits; });
     add("stages", stages_json);
@@ -151,22 +154,16 @@ Table steps_table(std::string key, std::vector<StepColumn> columns, const Steps&
 
 /// Fastest first, with numbers that charts repeat.
 Table layouts_table(const std::string& key, const Steps& steps) {
-    Table table = steps_table(
+    return steps_table(
         key,
-        {layout_column("parallel layout"),
+        {{{"", "rank", kWhole}, [rank = 0](const TrainingStep&) mutable { return ++rank; }},
+         layout_column("parallel layout"),
          kMfu,
          kTokens,
          kSeconds,
          kSum,
          {{"limited by", "", kText, 1}, [](const TrainingStep& one) { return limit_words(one); }}},
         steps);
-    table.columns.insert(table.columns.begin(), {"", "", kWhole});
-    for (std::size_t i = 0; i < table.rows.size(); ++i) {
-        std::vector<Json> cells{Json(i + 1)};
-        std::move(table.rows[i].begin(), table.rows[i].end(), std::back_inserter(cells));
-        table.rows[i] = std::move(cells);
-    }
-    return table;
 }
 
 // Where time and memory go
@@ -189,36 +186,25 @@ Table breakdown_table(const Steps& steps) {
     return table;
 }
 
-/// Stacked parts of several steps; those that are nothing in all are left out.
-template <class Whole, std::size_t count>
-BarChart parts_chart(BarChart chart, const std::array<PartOf<Whole>, count>& parts,
-                     Whole TrainingStep::*whole, const Steps& steps) {
+/// A table's columns whose keys begin so, stacked; those that are nothing in all are left out.
+BarChart parts_chart(const Table& table, const std::string& title, const std::string& category,
+                     std::string_view front) {
+    std::vector<std::string> keys;
+    for (const Column& column : table.columns)
+        if (column.key.starts_with(front) && !column.is_shown()) keys.push_back(column.key);
+    BarChart chart = bars_of(table, title, category, keys);
     chart.stacked = true;
-    const double scale = chart.unit == "GB" ? 1e-9 : 1;
-    for (const auto& part : parts) {
-        ChartSeries series{part.words, {}};
-        double most = 0;
-        for (const TrainingStep& step : steps) {
-            series.values.emplace_back(step.*whole.*part.value * scale);
-            most = std::max(most, *series.values.back());
-        }
-        if (most > kNothing) chart.series.push_back(std::move(series));
-    }
+    std::erase_if(chart.series, [](const ChartSeries& one) {
+        return std::all_of(one.values.begin(), one.values.end(),
+                           [](const auto& value) { return *value < kNothing; });
+    });
     return chart;
 }
 
-BarChart time_chart(const std::string& title, const Steps& steps,
-                    const std::vector<std::string>& names) {
-    return parts_chart({title, "s", names, {}}, kTimeParts, &TrainingStep::parts, steps);
-}
-
-BarChart memory_chart(const Steps& steps, const std::vector<std::string>& names) {
-    return parts_chart(
-        {fmt::format("Memory of the fullest GPU, which has {}", byte_size(steps.front().capacity)),
-         "GB",
-         names,
-         {}},
-        kMemoryParts, &TrainingStep::memory, steps);
+BarChart time_chart(const Table& table, const std::string& title, const std::string& category) {
+    BarChart chart = parts_chart(table, title, category, "parts_seconds.");
+    chart.unit = "s";
+    return chart;
 }
 
 /// The same for terminals, by what parts are.
@@ -234,42 +220,47 @@ BarChart kinds_chart(const Steps& steps) {
     return chart;
 }
 
-/// Parts of a whole, with bars.
-struct SharesTable {
-    double whole;
-    Table table;
+using Shares = std::vector<std::pair<const char*, double>>;
 
-    SharesTable(const std::string& words, Column value, double of)
-        : whole(of),
-          table{"",
-                "",
-                {{words}, std::move(value), {"share", "", kPercent}, {"", "", bar_of(32)}},
-                {}} {}
-    void add(const char* words, double value, bool with_bar = true) {
-        const double share = value / whole;
-        table.rows.push_back({words, value, share, with_bar ? Json(share) : Json(nullptr)});
-    }
-};
+template <class Whole, std::size_t count>
+Shares shares_of(const std::array<PartOf<Whole>, count>& parts, const Whole& whole, double least) {
+    Shares shares;
+    for (const auto& part : parts)
+        if (const double value = whole.*part.value; value > least)
+            shares.emplace_back(part.words, value);
+    return shares;
+}
+
+/// Parts of a whole, with bars; the whole itself has none.
+Table shares_table(const char* words, Column value, const Shares& shares, double whole) {
+    Table table{
+        "", "", {{words}, std::move(value), {"share", "", kPercent}, {"", "", bar_of(32)}}, {}};
+    for (const auto& [name, part] : shares)
+        table.rows.push_back(
+            {name, part, part / whole, part == whole ? Json(nullptr) : Json(part / whole)});
+    return table;
+}
 
 Table seconds_table(const TrainingStep& step) {
-    SharesTable made("a step", {"s", "", fixed(3)}, step.seconds);
-    for (const auto& part : kTimeParts)
-        if (const double value = step.parts.*part.value; value >= kNothing * step.seconds)
-            made.add(part.words, value);
-    made.add("in all", step.seconds, false);
-    return made.table;
+    Shares shares = shares_of(kTimeParts, step.parts, kNothing * step.seconds);
+    shares.emplace_back("in all", step.seconds);
+    return shares_table("a step", {"s", "", fixed(3)}, shares, step.seconds);
 }
 
 Table memory_table(const TrainingStep& step) {
-    SharesTable made("memory a GPU", {"GB", "", kGigabytes}, step.capacity);
-    for (const auto& part : kMemoryParts)
-        if (const double value = step.memory.*part.value; value != 0) made.add(part.words, value);
-    made.add("in all", step.memory.sum());
-    made.add("it has", step.capacity, false);
-    return made.table;
+    Shares shares = shares_of(kMemoryParts, step.memory, 0);
+    shares.emplace_back("in all", step.memory.sum());
+    shares.emplace_back("it has", step.capacity);
+    return shares_table("memory a GPU", {"GB", "", kGigabytes}, shares, step.capacity);
 }
 
-Section memory_section(const TrainingStep& step, BarChart chart, Reader table) {
+/// Of the first step; the chart has all of the table's.
+Section memory_section(const TrainingStep& step, const Table& all, const std::string& category,
+                       Reader table) {
+    BarChart chart = parts_chart(
+        all, fmt::format("Memory of the fullest GPU, which has {}", byte_size(step.capacity)),
+        category, "memory_bytes.");
+    chart.unit = "GB";
     Section section{"Memory", {}, {{memory_table(step), table}, {std::move(chart), Reader::page}}};
     if (step.memory.host > 0)
         section.notes.push_back(
@@ -282,8 +273,6 @@ Section memory_section(const TrainingStep& step, BarChart chart, Reader table) {
 /// What each system makes of the run with the layout that suits it best.
 Section systems_section(const Steps& steps) {
     const TrainingStep& first = steps.front();
-    std::vector<std::string> names;
-    for (const TrainingStep& step : steps) names.push_back(step.layout.system);
     const auto cut = [](const TrainingStep& step) {
         ParallelLayout layout = step.layout;
         layout.system.clear();
@@ -302,11 +291,12 @@ Section systems_section(const Steps& steps) {
         {{"vs " + first.layout.system, "", kTimes},
          [&first](const TrainingStep& step) { return first.seconds / step.seconds; }}};
     Table table = steps_table("systems", std::move(columns), steps);
+    BarChart chart = time_chart(table, "A step under each system, with its best parallel layout",
+                                "layout.system");
     return {"Systems",
             {},
             {{std::move(table), steps.size() > 1 ? Reader::all : Reader::program},
-             {time_chart("A step under each system, with its best parallel layout", steps, names),
-              Reader::page}}};
+             {std::move(chart), Reader::page}}};
 }
 
 Section front_section(const Steps& front) {
@@ -323,13 +313,6 @@ Section front_section(const Steps& front) {
         chart.series.front().points.push_back(
             {step.memory.sum() / 1e9, 100 * step.mfu, to_text(step.layout)});
     return {"Less memory, at what speed", {}, {std::move(chart), std::move(table)}};
-}
-
-/// The table has the layouts themselves, which are too long for bars.
-std::vector<std::string> numbers(const Steps& steps) {
-    std::vector<std::string> names;
-    for (std::size_t i = 0; i < steps.size(); ++i) names.push_back(fmt::format("{}", i + 1));
-    return names;
 }
 
 Section count_section(const Plan& plan) {
@@ -520,17 +503,17 @@ Answer searched_answer(const PlanCase& what, const Plan& plan) {
         answer.sections.push_back(systems_section(plan.systems));
     const Steps first(plan.best.begin(), plan.best.begin() + static_cast<std::ptrdiff_t>(std::min(
                                                                  plan.best.size(), kBreakdowns)));
-    const std::vector<std::string> names = numbers(plan.best);
-    answer.sections.push_back(
-        {"The fastest parallel layouts",
-         {},
-         {layouts_table("best", plan.best),
-          {breakdown_table(first), Reader::terminal},
-          {kinds_chart(first), Reader::terminal},
-          {time_chart("Where a step's time goes", plan.best, names), Reader::page}},
-         {"Shares are of the stage that is busy longest."}});
-    answer.sections.push_back(
-        memory_section(best, memory_chart(plan.best, names), Reader::terminal));
+    Table best_table = layouts_table("best", plan.best);
+    Section memory = memory_section(best, best_table, "rank", Reader::terminal);
+    BarChart times = time_chart(best_table, "Where a step's time goes", "rank");
+    answer.sections.push_back({"The fastest parallel layouts",
+                               {},
+                               {std::move(best_table),
+                                {breakdown_table(first), Reader::terminal},
+                                {kinds_chart(first), Reader::terminal},
+                                {std::move(times), Reader::page}},
+                               {"Shares are of the stage that is busy longest."}});
+    answer.sections.push_back(std::move(memory));
     answer.sections.push_back(front_section(plan.front));
     answer.sections.push_back(count_section(plan));
     return answer;
@@ -539,16 +522,17 @@ Answer searched_answer(const PlanCase& what, const Plan& plan) {
 Answer explained_answer(const PlanCase& what, std::shared_ptr<TrainingClock> clock,
                         const ParallelLayout& layout) {
     const TrainingStep step = clock->exact(layout);
-    const Steps steps{step};
-    const std::vector<std::string> name{to_text(step.layout)};
+    Table table = layouts_table("step", {step});
+    Section memory = memory_section(step, table, "layout.text", Reader::all);
+    BarChart times = time_chart(table, "Where the step's time goes", "layout.text");
     Answer answer = layouts_answer(what, step);
     answer.sections = {{"One parallel layout",
                         {},
                         {Lines{summary(what.run, step)},
-                         {layouts_table("step", steps), Reader::program},
+                         {std::move(table), Reader::program},
                          seconds_table(step),
-                         {time_chart("Where the step's time goes", steps, name), Reader::page}}},
-                       memory_section(step, memory_chart(steps, name), Reader::all)};
+                         {std::move(times), Reader::page}}},
+                       std::move(memory)};
     if (step.stages.size() > 1) answer.sections.push_back(pipeline_section(step, std::move(clock)));
     return answer;
 }

@@ -98,6 +98,9 @@ void check_keys(const Study& study, const StudyQuestion& asked) {
         if (allowed.contains(key)) return;
         if (key == "seed")
             throw InputError(where + ": seed: found as a key, allowed: seeds, of the whole study");
+        if (key == asked.kind.systems)
+            throw InputError(fmt::format(
+                "{}: {}: found as a key, allowed: systems, of the whole study", where, key));
         throw InputError(
             fmt::format("{}: unknown key {}{}", where, quoted(key), did_you_mean(key, known)));
     };
