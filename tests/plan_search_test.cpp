@@ -1,5 +1,6 @@
 // Does the search of parallel layouts find what timing every one of them finds, does it keep to
 // what is fixed, and do its bounds hold?
+#include "asking.hpp"
 #include "error_of.hpp"
 #include "plan/search/families.hpp"
 #include "plan/search/least_memory.hpp"
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 
 #include <gtest/gtest.h>
 
@@ -24,6 +26,8 @@ TrainingRun run_of(const std::string& model, const std::string& machine, int gpu
     run.global_batch = batch;
     return run;
 }
+
+const PartialLayout kNarrow{.etp = 1, .micro_batch = 1};
 
 /// A few narrow layers of Mixtral on one node with little memory.
 TrainingRun small_run() {
@@ -71,18 +75,17 @@ void expect_as_brute_force(const TrainingRun& run, PlanOptions options) {
 }
 
 TEST(PlanSearch, FindsWhatTimingAllFinds) {
-    expect_as_brute_force(small_run(), {.fixed = "mb=1", .systems = {"deepep", "all-to-all"}});
-    expect_as_brute_force(latent_run(), {.fixed = "mb=1,sharding=zero1"});
+    expect_as_brute_force(small_run(),
+                          {.fixed = {.micro_batch = 1}, .systems = {"deepep", "all-to-all"}});
+    expect_as_brute_force(latent_run(), {.fixed = {.micro_batch = 1, .sharding = Sharding::zero1}});
     TrainingRun dense = run_of("llama-7b", "dgx-h100", 8, 32);
     dense.sequence = 2048;
     expect_as_brute_force(dense, {});
 }
 
 TEST(PlanSearch, SameOnAnyNumberOfThreads) {
-    const Plan one =
-        plan_training(small_run(), {.fixed = "mb=1,etp=1", .exact = false, .threads = 1});
-    const Plan four =
-        plan_training(small_run(), {.fixed = "mb=1,etp=1", .exact = false, .threads = 4});
+    const Plan one = plan_training(small_run(), {.fixed = kNarrow, .exact = false, .threads = 1});
+    const Plan four = plan_training(small_run(), {.fixed = kNarrow, .exact = false, .threads = 4});
     EXPECT_EQ(texts_of(one.best), texts_of(four.best));
     EXPECT_EQ(texts_of(one.front), texts_of(four.front));
     EXPECT_EQ(one.timed, four.timed);
@@ -90,7 +93,7 @@ TEST(PlanSearch, SameOnAnyNumberOfThreads) {
 }
 
 TEST(PlanSearch, ListsInOrder) {
-    const Plan plan = plan_training(small_run(), {.fixed = "mb=1,etp=1", .top = 5});
+    const Plan plan = plan_training(small_run(), {.fixed = kNarrow, .top = 5});
     ASSERT_EQ(plan.best.size(), 5u);
     for (std::size_t i = 0; i < plan.best.size(); ++i) {
         EXPECT_FALSE(plan.best[i].stages.empty()) << "simulated exactly";
@@ -125,8 +128,10 @@ TEST(PlanSearch, MoreMemoryNeverFewerLayouts) {
     double seconds = 1e9;
     for (const Bytes capacity : {6, 8, 16, 80}) {
         run.machine.gpu.hbm_capacity = capacity * 1'000'000'000;
-        const Plan plan = plan_training(
-            run, {.fixed = "mb=1,etp=1,sharding=zero1", .exact = false, .prune = false});
+        const Plan plan =
+            plan_training(run, {.fixed = parse_partial_layout("sharding=zero1", kNarrow),
+                                .exact = false,
+                                .prune = false});
         EXPECT_GE(plan.layouts - plan.too_large, before) << capacity;
         before = plan.layouts - plan.too_large;
         if (plan.best.empty()) continue;
@@ -138,28 +143,31 @@ TEST(PlanSearch, MoreMemoryNeverFewerLayouts) {
 #endif
 
 TEST(PlanSearch, KeepsWhatIsFixed) {
-    const std::string fixed = "tp=2,pp=2,ep=4,mb=2,sharding=zero2,recompute=norms,offload=none";
+    const PartialLayout fixed =
+        parse_partial_layout("tp=2,pp=2,ep=4,mb=2,sharding=zero2,recompute=norms,offload=none");
     const Plan plan = plan_training(small_run(), {.fixed = fixed, .exact = false});
     ASSERT_FALSE(plan.best.empty());
     for (const TrainingStep& step : plan.best)
-        EXPECT_EQ(to_text(parse_parallel_layout(fixed, step.layout)), to_text(step.layout));
+        EXPECT_EQ(to_text(completed(fixed, step.layout)), to_text(step.layout));
 }
 
 TEST(PlanSearch, TakesFixedValuesThatItWouldNotTry) {
     TrainingRun run = small_run();
     run.machine.gpu.hbm_capacity = Bytes{80'000'000'000};
     run.global_batch = 24;  // micro-batches of 3 are none of 1, 2, 4, 8
-    const Plan plan = plan_training(run, {.fixed = "mb=3,tp=1,ep=8", .exact = false});
+    const Plan plan =
+        plan_training(run, {.fixed = {.tp = 1, .ep = 8, .micro_batch = 3}, .exact = false});
     ASSERT_FALSE(plan.best.empty());
     EXPECT_EQ(plan.best.front().layout.micro_batch, 3);
-    const Plan recomputed =
-        plan_training(run, {.fixed = "recompute=attention,tp=1,mb=1,ep=8", .exact = false});
+    const Plan recomputed = plan_training(
+        run, {.fixed = parse_partial_layout("recompute=attention,tp=1,mb=1,ep=8"), .exact = false});
     EXPECT_TRUE(recomputed.best.front().layout.recompute.attention);
 }
 
 TEST(PlanSearch, SaysWhyNoLayoutIsLeft) {
     const auto refused = [](const std::string& fixed) {
-        return error_of([&] { plan_training(small_run(), {.fixed = fixed}); });
+        return error_of(
+            [&] { plan_training(small_run(), {.fixed = parse_partial_layout(fixed)}); });
     };
     EXPECT_EQ(refused("tp=3"), "tp·cp·pp = 3 does not divide 8 GPUs");
     EXPECT_NE(refused("pp=16"), "accepted");
@@ -175,7 +183,7 @@ TEST(PlanSearch, SaysWhyNoLayoutIsLeft) {
 TEST(PlanSearch, ListsTheNearestWhenNothingFits) {
     TrainingRun run = run_of("mixtral-8x22b", "h100-cluster", 8, 16);
     run.sequence = 1024;
-    const PlanOptions options{.fixed = "mb=1,etp=1", .top = 3, .exact = false};
+    const PlanOptions options{.fixed = kNarrow, .top = 3, .exact = false};
     const Plan plan = plan_training(run, options);
     EXPECT_TRUE(plan.best.empty());
     EXPECT_TRUE(plan.front.empty());
@@ -194,16 +202,17 @@ TEST(PlanSearch, ListsTheNearestWhenNothingFits) {
 
 TEST(PlanSearch, SaysWhatWouldFitWithoutFixedKeys) {
     const TrainingRun run = run_of("mixtral-8x7b", "dgx-h100", 8, 16);
-    const PlanOptions options{.fixed = "ep=1,etp=1,tp=1,pp=1,sharding=none", .exact = false};
+    const PlanOptions options{.fixed = parse_partial_layout("ep=1,etp=1,tp=1,pp=1,sharding=none"),
+                              .exact = false};
     ASSERT_TRUE(plan_training(run, options).best.empty());
     const std::string remedy = what_would_fit(run, options, run.machine);
-    EXPECT_TRUE(remedy.starts_with("without " + options.fixed + " it would: ")) << remedy;
+    EXPECT_TRUE(remedy.starts_with("without " + to_text(options.fixed) + " it would: ")) << remedy;
 }
 
 TEST(PlanSearch, HasTheBestOfEachSystem) {
     const std::vector<std::string> systems{"all-to-all", "deepep"};
-    const Plan plan =
-        plan_training(small_run(), {.fixed = "ep=8,mb=1", .systems = systems, .top = 2});
+    const Plan plan = plan_training(
+        small_run(), {.fixed = {.ep = 8, .micro_batch = 1}, .systems = systems, .top = 2});
     ASSERT_EQ(plan.systems.size(), 2u);
     EXPECT_EQ(plan.systems[0].layout.system, "all-to-all");
     EXPECT_EQ(plan.systems[1].layout.system, "deepep");
@@ -214,7 +223,7 @@ TEST(PlanSearch, BoundsHold) {
     for (const TrainingRun& run : {small_run(), latent_run()}) {
         const PlanOptions options;
         const std::vector<ParallelLayout> families = layout_families(run, options);
-        const std::vector<Saving> all = savings(run, fixed_keys(options));
+        const std::vector<Saving> all = savings(run, options.fixed);
         TrainingClock clock(run);
         std::size_t compared = 0;
         for (std::size_t f = 0; f < families.size(); f += 211) {
@@ -256,6 +265,53 @@ TEST(PlanSearch, RankCorrelation) {
     EXPECT_EQ(rank_correlation({1}, {1}), 0);
     EXPECT_EQ(rank_correlation({}, {}), 0);
     EXPECT_NE(error_of([] { rank_correlation({1, 2}, {1}); }), "accepted");
+}
+
+TEST(PlanSearch, ProgressNeverGoesBackAndComesToItsEnd) {
+    std::vector<double> shares;
+    PlanOptions options{.fixed = kNarrow, .top = 3, .threads = 2};
+    options.progress = [&](std::size_t done, std::size_t all) {
+        shares.push_back(static_cast<double>(done) / static_cast<double>(all));
+    };
+    plan_training(small_run(), options);
+    ASSERT_GT(shares.size(), 10u);
+    EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end()));
+    EXPECT_EQ(shares.back(), 1);
+}
+
+/// Whatever a plan is asked for, it ends in the middle when its asker wants that.
+TEST(PlanSearch, EndsWhenItsAskerWantsTo) {
+    const Question question = question_named("plan");
+    Said said{{"model", {"mixtral-8x7b"}},
+              {"machine", {"dgx-h100"}},
+              {"gpus", {"8"}},
+              {"sequence", {"1024"}},
+              {"global_batch", {"32"}},
+              {"set", {"model.layers=8", "model.hidden=1024"}}};
+    const std::string axes = testing::TempDir() + "moehub-axes.toml";
+    std::ofstream(axes) << "layers = '6..10'\nhidden = '1024, 2048'\n";
+    for (const bool shapes : {false, true}) {
+        if (shapes) {
+            said.push_back({"shapes", {axes}});
+            said.push_back({"search_model", {"true"}});
+            said.push_back({"params", {"14e9±80%"}});
+            said.push_back({"active", {"4e9±90%"}});
+        }
+        const Asked asked = question.ask();
+        fill(asked.options, said);
+        std::stop_source stop;
+        std::size_t calls = 0;
+        Asker asker;
+        asker.said = said;
+        asker.options = asked.options;
+        asker.form_words = question.form_words;
+        asker.stop = stop.get_token();
+        asker.progress = [&](std::string_view, const Work&) {
+            if (++calls == 3) stop.request_stop();
+        };
+        EXPECT_THROW(asked.answer(asker), Ended) << shapes;
+        EXPECT_EQ(calls, 3u);
+    }
 }
 
 }  // namespace

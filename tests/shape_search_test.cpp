@@ -1,8 +1,9 @@
 // Are exactly the shapes within the windows found, is bad input answered in one line, is the order
 // of shapes always the same, and does the search see what made Pangu Ultra MoE 61 layers deep?
+#include "answers/plan_answers.hpp"
 #include "error_of.hpp"
 #include "plan/shapes/rank_shapes.hpp"
-#include "report/shape_report.hpp"
+#include "report/answer_forms.hpp"
 
 #include <moehub/presets.hpp>
 #include <moehub/shape_search.hpp>
@@ -205,7 +206,7 @@ TEST(SearchShapes, SixtyOneLayersBeatSixtySix) {
     options.axes = axes_of("layers = '61, 66'\nhidden = '7168, 7680'");
     options.total = parse_parameter_window("718e9±10%");
     options.active = parse_parameter_window("39e9±10%");
-    options.fixed = kPangusLayout;
+    options.fixed = parse_partial_layout(kPangusLayout);
     options.threads = 2;
     const ShapeSearch found = search_shapes(pangus_run(), options);
     EXPECT_EQ(found.points, 4);
@@ -234,12 +235,12 @@ TEST(SearchShapes, NothingToSearchIsSaidInOneLine) {
     options.axes = axes_of("layers = '55..60'");
     options.total = parse_parameter_window("90e9±5%");
     options.active = parse_parameter_window("39e9±5%");
-    options.fixed = kPangusLayout;
+    options.fixed = parse_partial_layout(kPangusLayout);
     EXPECT_EQ(error_of([&] { search_shapes(pangus_run(), options); }),
               "shapes: none of 6 has 90 B ± 5 % parameters and 39 B ± 5 % active, allowed: wider "
               "windows or axes (pangu-ultra-moe has 719.1 B and 39.19 B)");
     options.total = parse_parameter_window("718e9±20%");
-    options.fixed = "tp=8,pp=16,ep=7";
+    options.fixed = parse_partial_layout("tp=8,pp=16,ep=7");
     EXPECT_EQ(error_of([&] { search_shapes(pangus_run(), options); }),
               "ep·etp·pp = 112 does not divide 6144 GPUs");
 }
@@ -306,7 +307,9 @@ TEST(ShapeReport, SaysWhereTheBaseStands) {
     ShapeSearchOptions options;
     options.total = {718e9, 35.9e9};
     options.active = {39e9, 3.9e9};
-    const std::string text = shape_text(found, options, pangus_run(), {});
+    PlanCase what{pangus_run(), "pangu-ultra-moe", "ascend-910b-cluster", "mindspeed", {}, {}};
+    const Answer answer = shapes_answer(what, options, found);
+    const std::string text = text_of(answer, {});
     for (const char* part :
          {"Shapes with 718 B ± 5 % parameters, 39 B ± 10 % active",
           "64 of 64 shapes of the axes are in the windows; 36 of them run and fit under 1 parallel "
@@ -316,9 +319,10 @@ TEST(ShapeReport, SaysWhereTheBaseStands) {
           "of 2048, 1 shared, is number 7 of 36, 1.000 of the best.",
           "    55     none\n", "\n   7      61 "})
         EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
-    const auto json = nlohmann::json::parse(shape_json(found, options, pangus_run()).dump(2));
+    const auto json = nlohmann::json::parse(json_text(answer));
     EXPECT_EQ(json["best"].size(), 5u);
     EXPECT_EQ(json["best"][0]["layers"], 56);
+    EXPECT_EQ(json["base"]["layers"], 61);
     EXPECT_EQ(json["base_rank"], 7);
     EXPECT_EQ(json["by_axis"]["layers"].size(), 16u);
 }

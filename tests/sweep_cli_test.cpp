@@ -7,6 +7,8 @@
 #include <chrono>
 #include <random>
 
+#include <nlohmann/json.hpp>
+
 namespace {
 
 #ifdef MOEHUB_SANITIZED
@@ -351,6 +353,40 @@ TEST_F(SweepCli, models_and_sub_layers_too) {
                          "routing: found with --layer-type tp");
 }
 
+/// Whatever is answered with a number is a kind of study, and the number is the command's.
+TEST_F(SweepCli, other_kinds_measure_what_their_commands_print) {
+    const auto sweep = [this](const std::string& kind, const std::string& arguments) {
+        const auto outcome = moehub("sweep --kind " + kind + " " + arguments + " --json -o '" +
+                                    file(kind + ".sqlite") + "'");
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        return nlohmann::json::parse(outcome.out)["results"];
+    };
+    const auto asked = [this](const std::string& command) {
+        return nlohmann::json::parse(moehub(command + " --json").out);
+    };
+    const auto collectives = sweep("collective", "--set op=all_reduce --sweep bytes=64K,256K");
+    ASSERT_EQ(collectives.size(), 2u);
+    EXPECT_EQ(collectives[1]["time_us"],
+              asked("collective --op all_reduce --bytes 256K")["time_us"]);
+    EXPECT_EQ(collectives[1]["system"], nullptr);
+    const auto kernels = sweep("predict",
+                               "--set KERNEL=gemm --set shape.n=7168 --set shape.k=2048 "
+                               "--sweep shape.m=64,4096 --sweep dtype=bf16,fp8");
+    ASSERT_EQ(kernels.size(), 4u);
+    EXPECT_EQ(kernels[3]["time_us"],
+              asked("predict gemm m=4096 n=7168 k=2048 --dtype fp8")["time_us"]);
+    const auto gains = sweep("gain", "--set tokens=256 --set models=mixtral-8x7b --sweep gpus=2,4");
+    ASSERT_EQ(gains.size(), 2u);
+    EXPECT_EQ(gains[1]["lead_equal"],
+              asked("gain --models mixtral-8x7b --tokens 256 --gpus 4")["cases"][0]["lead_equal"]);
+    expect_refused_about("sweep --kind predict --set KERNEL=gemm --sweep shape.q=1,2",
+                         "unknown key \"shape.q\"");
+    expect_refused_about("sweep --kind collective --sweep bytes=64K,1M --seeds 2",
+                         "seeds: found with kind collective, which has none");
+    expect_refused_about("sweep --kind plan --sweep system=deepep,moe-hub",
+                         "system: found as a key, allowed: systems, of the whole study");
+}
+
 TEST_F(SweepCli, the_example_studies_run) {
     for (const auto& entry :
          cli_test::fs::directory_iterator(MOEHUB_SOURCE_DIR "/examples/studies")) {
@@ -358,7 +394,8 @@ TEST_F(SweepCli, the_example_studies_run) {
 #ifdef MOEHUB_SANITIZED
         const std::string run = " --dry-run";  // the same check of all points, without simulating
 #else
-        const std::string run = name == "skew" ? " --dry-run" : "";  // of those that take longest
+        const bool long_one = name == "skew" || name == "strong_scaling";
+        const std::string run = long_one ? " --dry-run" : "";
 #endif
         const auto outcome = moehub("sweep '" + entry.path().string() + "' -o '" +
                                     file(name + ".sqlite") + "'" + run);

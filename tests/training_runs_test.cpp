@@ -1,8 +1,9 @@
 // Are published training runs read as they were meant, answered every one, and ranked?
 #include "study/training_runs.hpp"
 
+#include "answers/plan_answers.hpp"
 #include "error_of.hpp"
-#include "report/rank_report.hpp"
+#include "report/answer_forms.hpp"
 
 #include <moehub/plan.hpp>
 #include <moehub/presets.hpp>
@@ -88,16 +89,16 @@ TEST(TrainingRuns, EmptyCellsStayOpenAndGivenOnesAreFixed) {
                       {"tp", "2"}, {"sharding", "zero1"}, {"recompute", "full"}};
     EXPECT_EQ(run.cells, fixed);  // etp is tp's; vpp, micro-batch, overlap, system are open
     TrainerSpec trainer = load_trainer("megatron-26.04");
-    const ParallelLayout layout = parse_parallel_layout(fixed_layout(run, trainer));
+    const ParallelLayout layout = completed(fixed_layout(run, trainer));
     EXPECT_EQ(layout.etp, 2);
     EXPECT_TRUE(layout.recompute.all);
     EXPECT_EQ(layout.system, "megatron-te");  // GPUs share experts
     // A trainer's own micro-batch stands for an empty cell, not for a given one.
-    EXPECT_EQ(fixed_layout(run, trainer).find("mb="), std::string::npos);
+    EXPECT_FALSE(fixed_layout(run, trainer).micro_batch);
     trainer.micro_batch = 4;
-    EXPECT_EQ(parse_parallel_layout(fixed_layout(run, trainer)).micro_batch, 4);
+    EXPECT_EQ(fixed_layout(run, trainer).micro_batch, 4);
     const PublishedRun given = parsed(with(small_run(), {{"micro_batch", "2"}}));
-    EXPECT_EQ(parse_parallel_layout(fixed_layout(given, trainer)).micro_batch, 2);
+    EXPECT_EQ(fixed_layout(given, trainer).micro_batch, 2);
     EXPECT_EQ(parsed(with(small_run(), {{"etp", "1"}})).cells.at("etp"), "1");
     EXPECT_DOUBLE_EQ(run.mfu, 0.4);
     EXPECT_EQ(run.tokens_per_second, 0);
@@ -133,7 +134,6 @@ TEST(TrainingRuns, RowsThatDoNotParseAreRefusedInOneLine) {
         {{{"sharding", "zero3"}}, "sharding: found \"zero3\", allowed: none, zero1, zero2, fsdp"},
         {{{"overlap", "all"}}, "overlap: found \"all\", allowed: none, 1f1b, dualpipe"},
         {{{"mfu", "-1"}}, "mfu: found \"-1\""},
-        {{{"mfu", ""}}, "a measurement in one of them"},
         {{{"source", ""}}, "source"},
         {{{"global_batch", "0"}}, "global_batch: found \"0\""},
     };
@@ -143,6 +143,7 @@ TEST(TrainingRuns, RowsThatDoNotParseAreRefusedInOneLine) {
         EXPECT_NE(error.find(words), std::string::npos) << error;
         EXPECT_EQ(error.find("runs.csv:2: "), 0u) << error;
     }
+    EXPECT_FALSE(parsed(with(small_run(), {{"mfu", ""}})).measured());
 }
 
 TEST(TrainingRuns, NamesAndSizesThatCannotBeAreRefusedInOneLine) {
@@ -242,10 +243,10 @@ TEST(TrainingRuns, ARowIsComparedByTheFirstQuantityThatItGives) {
     const double tokens = 64.0 * 4096 / 16;
     EXPECT_NEAR(found.rows[0].predicted * found.rows[3].predicted / tokens, 1, 1e-9);
     EXPECT_NEAR(found.rows[1].predicted / found.rows[2].predicted, 9.894, 0.01);
-    const auto json = nlohmann::json::parse(to_json(found));
-    EXPECT_EQ(json["rows"][0]["columns"]["trainer"], "megatron-modelzoo");
-    EXPECT_NE(json["rows"][0]["columns"]["layout"].get<std::string>().find("tp=2"),
-              std::string::npos);
+    const std::map<std::string, std::string> columns(found.rows[0].shape.begin(),
+                                                     found.rows[0].shape.end());
+    EXPECT_EQ(columns.at("trainer"), "megatron-modelzoo");
+    EXPECT_NE(columns.at("layout").find("tp=2"), std::string::npos);
 }
 
 TEST(TrainingRuns, PublishedAndPredictedMeetOnOneScale) {
@@ -275,7 +276,7 @@ TEST(TrainingRuns, EveryPublishedRowIsPossible) {
         EXPECT_TRUE(trainer.known) << row.source;
         const TrainerSpec spec = load_trainer(trainer.name);
         const TrainingRun run = training_run(row, spec);
-        EXPECT_EQ(why_not(run, parse_parallel_layout(fixed_layout(row, spec))), "") << row.line;
+        EXPECT_EQ(why_not(run, completed(fixed_layout(row, spec))), "") << row.line;
     }
 }
 
@@ -346,11 +347,14 @@ TEST(RankRuns, GroupsByModelAndSource) {
     EXPECT_EQ(ranking.groups[2].runs.size(), 7u);
     ASSERT_EQ(ranking.left_out.size(), 1u);
     EXPECT_EQ(ranking.left_out[0].line, 9);
-    const auto json = nlohmann::json::parse(rank_json(ranking).dump(2));
+    const Answer answer = ranked_answer(ranking);
+    const auto json = nlohmann::json::parse(json_text(answer));
     EXPECT_EQ(json["groups"].size(), 3u);
-    EXPECT_EQ(json["groups"][0]["runs"].size(), 3u);
+    EXPECT_EQ(json["groups"][0]["runs"], 3);
+    EXPECT_EQ(json["groups"][2]["source"], nullptr);
+    EXPECT_EQ(json["runs"].size(), 7u);  // each once, though in two groups
     EXPECT_EQ(json["left_out"][0]["line"], 9);
-    EXPECT_NE(ranking_text(ranking, {}).find("all sources"), std::string::npos);
+    EXPECT_NE(text_of(answer, {}).find("all sources"), std::string::npos);
 }
 
 TEST(RankRuns, OtherFilesAreRefusedInOneLine) {

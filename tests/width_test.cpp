@@ -115,6 +115,20 @@ TEST_F(WidthCli, ServingFits) {
     expect_fits("model --decode --model qwen3-30b-a3b --gpus 1 --context 500 --batch-per-gpu 8,16");
 }
 
+TEST_F(WidthCli, PlansFit) {
+    const std::string plan =
+        "plan --model mixtral-8x7b --machine dgx-h100 --gpus 8 --sequence 1024 --global-batch 32 "
+        "--set model.layers=8 --set model.hidden=1024 ";
+    expect_fits(plan + "--fix etp=1,mb=1,tp=1,sharding=zero1 --top 3");
+    expect_fits(plan + "--fix tp=1,mb=1,ep=8 --system all-to-all,moe-hub");
+    expect_fits(plan + "--explain pp=4,ep=2,recompute=norms+activations,offload=activations");
+    const std::string axes = saved("axes.toml", "layers = '6..10'\nhidden = '1024, 2048'\n");
+    expect_fits(plan +
+                "--fix tp=2,pp=2,ep=4,mb=1 --search-model --params 14e9±80% --active 4e9±90% "
+                "--shapes " +
+                axes);
+}
+
 TEST_F(WidthCli, WhatThereIsFits) {
     for (const std::string command : {"", "--help", "compare --help", "plan --help", "area",
                                       "lines", "list", "reproduce", "collective --bytes 64K"})

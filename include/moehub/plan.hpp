@@ -2,7 +2,7 @@
 /// trains fastest of those with a given number of parameters.
 ///
 ///     PlanOptions options;
-///     options.fixed = "pp=8";
+///     options.fixed.pp = 8;
 ///     const Plan plan = plan_training(run, options);
 ///     for (const TrainingStep& step : plan.best) fmt::print("{}\n", to_text(step.layout));
 #pragma once
@@ -16,7 +16,7 @@
 namespace moehub {
 
 struct PlanOptions {
-    std::string fixed = {};  ///< as parse_parallel_layout takes it: these keys are not searched
+    PartialLayout fixed = {};  ///< is not searched
     /// Systems of MoE layers to search over; empty: the trainer's dispatcher alone.
     std::vector<std::string> systems = {};
     std::size_t top = 10;  ///< layouts to return, re-simulated exactly
@@ -42,13 +42,13 @@ struct Plan {
     std::string refusal;                ///< why, of the first
 };
 
-/// The same on any number of threads. Throws InputError as check(run) does, for bad keys, and when
-/// the fixed keys leave no layout.
+/// The same on any number of threads. Throws InputError as check(run) does, and when what is fixed
+/// leaves no layout.
 Plan plan_training(const TrainingRun& run, const PlanOptions& options = {});
 /// Of the clock's run, with what the clock has simulated already.
 Plan plan_training(const TrainingClock& clock, const PlanOptions& options = {});
 
-/// When nothing fits, a few words on what would: fewer fixed keys, more GPUs of `whole` (the
+/// When nothing fits, a few words on what would: less that is fixed, more GPUs of `whole` (the
 /// machine that the run's is part of), or a GPU with more memory.
 std::string what_would_fit(const TrainingRun& run, const PlanOptions& options,
                            const Machine& whole);

@@ -5,7 +5,7 @@
 ///     options.axes = load_shape_axes("default", run.model);
 ///     options.total = parse_parameter_window("718e9±5%");
 ///     options.active = parse_parameter_window("39e9±5%");
-///     options.fixed = "tp=8,pp=16,vpp=2,ep=32";
+///     options.fixed = parse_partial_layout("tp=8,pp=16,vpp=2,ep=32");
 ///     const ShapeSearch found = search_shapes(run, options);
 ///     for (const TimedShape& one : found.best) fmt::print("{}\n", to_text_of_shape(one.model));
 #pragma once
@@ -73,16 +73,15 @@ bool same_shape(const Model& one, const Model& other);  ///< in all that axes ch
 struct ShapeSearchOptions {
     ShapeAxes axes;
     ParameterWindow total;
-    ParameterWindow active;  ///< of multiplied_parameters()
-    /// Keys of the parallel layout that are not searched, as parse_parallel_layout takes them.
-    std::string fixed;
+    ParameterWindow active;            ///< of multiplied_parameters()
+    PartialLayout fixed;               ///< of parallel layouts, as in PlanOptions
     std::vector<std::string> systems;  ///< as in PlanOptions
     /// Ways to cut a model that each shape is timed under: those of the base model's best layouts,
     /// each with more and more recomputation and offloading.
     std::size_t layouts = 8;
     std::size_t top = 10;  ///< shapes to return
     int threads = 0;       ///< 0: as many as there are cores
-    /// Called now and then with (shapes done, shapes in all), by one thread at a time. May be
+    /// Called now and then with how much is done, of how much, by one thread at a time. May be
     /// empty.
     std::function<void(std::size_t, std::size_t)> progress;
 };

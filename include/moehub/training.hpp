@@ -21,6 +21,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -82,13 +83,31 @@ struct ParallelLayout {
     friend bool operator==(const ParallelLayout&, const ParallelLayout&) = default;
 };
 
+/// Members of a parallel layout that somebody chose; the others are open.
+struct PartialLayout {
+    std::optional<int> tp = {}, cp = {}, pp = {}, vpp = {}, ep = {}, etp = {}, micro_batch = {};
+    std::optional<Sharding> sharding = {};
+    std::optional<Recompute> recompute = {};
+    std::optional<Offload> offload = {};
+    std::optional<PassOverlap> overlap = {};
+    std::optional<std::string> system = {};
+
+    friend bool operator==(const PartialLayout&, const PartialLayout&) = default;
+};
+/// What is open as `start` has it.
+ParallelLayout completed(const PartialLayout& chosen, ParallelLayout start = {});
+
 /// "tp=2,pp=8,vpp=4,ep=32,recompute=selective,overlap=1f1b,system=deepep": what differs from the
 /// default; reads back equal.
 std::string to_text(const ParallelLayout& layout);
-/// KEY=VALUE,… over `start`. Keys: tp cp pp vpp ep etp mb sharding recompute offload overlap
-/// system. Throws InputError: unknown keys, values that are not allowed.
+std::string to_text(const PartialLayout& chosen);  ///< all that is chosen; nothing: empty
+/// KEY=VALUE,…: keys of parallel_keys(), each once, also of those that `chosen` has. Throws
+/// InputError: unknown keys, values that are not allowed.
+PartialLayout parse_partial_layout(std::string_view text, PartialLayout chosen = {});
+/// The same over `start`.
 ParallelLayout parse_parallel_layout(std::string_view text, ParallelLayout start = {});
-std::vector<std::string> parallel_keys_of(std::string_view text);  ///< keys that the text sets
+/// tp cp pp vpp ep etp mb sharding recompute offload overlap system
+std::vector<std::string> parallel_keys();
 
 Recompute selective_recompute();  ///< norms, activations, and latents where a model has them
 std::string_view name_of(Sharding sharding);

@@ -71,9 +71,9 @@ RunTrainer trainer_of(const PublishedRun& run);
 TrainingRun training_run(const PublishedRun& run, const TrainerSpec& trainer,
                          const Overrides& machine = {});
 
-/// The cells that are given, and what the trainer does where they are not, as
-/// parse_parallel_layout takes them.
-std::string fixed_layout(const PublishedRun& run, const TrainerSpec& trainer);
+/// The cells that are given, and what the trainer does where they are not. Throws InputError as
+/// parse_partial_layout.
+PartialLayout fixed_layout(const PublishedRun& run, const TrainerSpec& trainer);
 
 struct PublishedAnswer {
     RunTrainer trainer;

@@ -48,6 +48,16 @@ Target to_kernel(KernelCall& call) {
     return target;
 }
 
+/// Of all kernels.
+std::vector<std::string> shape_keys() {
+    std::vector<std::string> names;
+    for (auto& [name, call] : kernels())
+        for (const CallKey& key : keys_of(call))
+            if (std::find(names.begin(), names.end(), key.name) == names.end())
+                names.emplace_back(key.name);
+    return names;
+}
+
 double skew_of(const std::string& text) {
     if (const auto skew = skew_named(text)) return *skew;
     throw InputError(fmt::format(
@@ -62,6 +72,7 @@ Options options_of(Request& request) {
                  "its extents: m=4096 n=7168 k=2048; what is missing is named",
                  {.many = true}};
     shape.target.type = "KEY=VALUE";
+    shape.target.keys = shape_keys;
     return {
         {"kernel", to_kernel(request.call), "which kernel", {.required = true}},
         std::move(shape),

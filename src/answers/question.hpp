@@ -92,6 +92,7 @@ struct SweepKind {
     void (*check)(const std::vector<std::string>&) = nullptr;  ///< of systems; may be null
     /// Numbers that are kept of a point: keys of the answer's main table, or of its facts.
     std::vector<SweepMeasure> measures;
+    unsigned forms = ~0u;  ///< of the question that are asked: only their options are keys
 };
 
 struct Question {

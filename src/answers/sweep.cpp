@@ -226,10 +226,14 @@ Study study_of(const SweepRequest& request, const Said& said) {
     }
     if (request.systems) study.systems = *request.systems;
     if (!request.baseline.empty()) study.baseline = request.baseline;
+    const auto refuse = [&study](const char* what) {
+        throw InputError(fmt::format("{}: {}: found with kind {}, which has none", study.origin,
+                                     what, study.kind));
+    };
+    if (!study.seeds.empty() && find_option(asked.question.ask().options, "seed") == nullptr)
+        refuse("seeds");
     if (asked.kind.systems.empty()) {
-        if (!study.systems.empty())
-            throw InputError(fmt::format("{}: systems: found with kind {}, which has none",
-                                         study.origin, study.kind));
+        if (!study.systems.empty()) refuse("systems");
         study.systems = {""};
     } else if (study.systems.empty()) {
         study.systems = usual_systems(study, asked.kind);

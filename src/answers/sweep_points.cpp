@@ -23,7 +23,7 @@ constexpr std::string_view kNoKeys[] = {"set",      "seed",   "seeds",   "layer_
 
 bool is_key(const Option& option, const SweepKind& kind) {
     const std::string key = key_of(option);
-    return key != kind.systems &&
+    return key != kind.systems && (option.rules.forms & kind.forms) != 0 &&
            std::find(std::begin(kNoKeys), std::end(kNoKeys), key) == std::end(kNoKeys);
 }
 
@@ -34,10 +34,12 @@ std::vector<std::string> known_keys(const Study& study, const StudyQuestion& ask
         if (is_key(option, asked.kind)) known.push_back(key_of(option));
         if (key_of(option) == "routing")
             known.insert(known.end(), std::begin(kRoutingParts), std::end(kRoutingParts));
-        if (!option.target.keys) continue;
+        const bool set = key_of(option) == "set";
+        if (!option.target.keys || !(set || is_key(option, asked.kind))) continue;
+        const std::string front = set ? "" : key_of(option) + ".";
         for (const std::string& key : option.target.keys()) {
             if (!key.starts_with(kSystem)) {
-                known.push_back(key);
+                known.push_back(front + key);
                 continue;
             }
             for (const std::string& name : study.own_names)
@@ -71,6 +73,12 @@ std::vector<std::string>& texts_of(Said& said, const std::string& key) {
     return found != said.end() ? found->texts : said.emplace_back(SaidOption{key, {}}).texts;
 }
 
+/// Whose key it is, "fix.tp" of --fix; null: none's. Keys of --set stand by themselves.
+const Option* option_with_keys(const Options& options, const std::string& key) {
+    const Option* const option = find_option(options, key.substr(0, key.find('.')));
+    return option != nullptr && option->target.keys && key_of(*option) != "set" ? option : nullptr;
+}
+
 }  // namespace
 
 StudyQuestion study_question(const std::string& kind, const std::string& where) {
@@ -90,6 +98,9 @@ void check_keys(const Study& study, const StudyQuestion& asked) {
         if (allowed.contains(key)) return;
         if (key == "seed")
             throw InputError(where + ": seed: found as a key, allowed: seeds, of the whole study");
+        if (key == asked.kind.systems)
+            throw InputError(fmt::format(
+                "{}: {}: found as a key, allowed: systems, of the whole study", where, key));
         throw InputError(
             fmt::format("{}: unknown key {}{}", where, quoted(key), did_you_mean(key, known)));
     };
@@ -110,6 +121,9 @@ Said said_at(const Study& study, const SweepPoint& point, const StudyQuestion& a
     for (const auto& [key, value] : settings) {
         if (find_option(options, key) != nullptr)
             texts_of(said, key) = {value};
+        else if (const Option* const option = option_with_keys(options, key))
+            texts_of(said, key_of(*option))
+                .push_back(fmt::format("{}={}", key.substr(key.find('.') + 1), value));
         else if (!key.starts_with("routing.") && !is_anothers(key, study, point))
             texts_of(said, "set").push_back(fmt::format("{}={}", key, value));
     }

@@ -19,6 +19,8 @@ OptionValues values_of(const Option& option) {
     const KindWords& words = words_of(target.kind);
     OptionValues values{target.choices, words.files, target.commas};
     if (!words.presets.empty()) values.words = preset_names(words.presets);
+    if (target.keys && key_of(option) != "set")  // of nouns there are hundreds
+        for (const std::string& key : target.keys()) values.words.push_back(key + "=");
     return values;
 }
 

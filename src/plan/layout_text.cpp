@@ -22,12 +22,16 @@ constexpr std::array kOverlaps{PassOverlap::none, PassOverlap::one_f_one_b, Pass
 struct NamedDegree {
     const char* name;
     int ParallelLayout::*member;
+    std::optional<int> PartialLayout::*chosen;
 };
 constexpr std::array kDegrees{
-    NamedDegree{"tp", &ParallelLayout::tp},         NamedDegree{"cp", &ParallelLayout::cp},
-    NamedDegree{"pp", &ParallelLayout::pp},         NamedDegree{"vpp", &ParallelLayout::vpp},
-    NamedDegree{"ep", &ParallelLayout::ep},         NamedDegree{"etp", &ParallelLayout::etp},
-    NamedDegree{"mb", &ParallelLayout::micro_batch}};
+    NamedDegree{"tp", &ParallelLayout::tp, &PartialLayout::tp},
+    NamedDegree{"cp", &ParallelLayout::cp, &PartialLayout::cp},
+    NamedDegree{"pp", &ParallelLayout::pp, &PartialLayout::pp},
+    NamedDegree{"vpp", &ParallelLayout::vpp, &PartialLayout::vpp},
+    NamedDegree{"ep", &ParallelLayout::ep, &PartialLayout::ep},
+    NamedDegree{"etp", &ParallelLayout::etp, &PartialLayout::etp},
+    NamedDegree{"mb", &ParallelLayout::micro_batch, &PartialLayout::micro_batch}};
 
 struct NamedRecompute {
     const char* name;
@@ -48,14 +52,6 @@ std::vector<std::string> split(std::string_view text, char separator) {
         begin = end + 1;
     }
     return parts;
-}
-
-std::vector<std::string> keys() {
-    std::vector<std::string> all;
-    for (const NamedDegree& degree : kDegrees) all.emplace_back(degree.name);
-    for (const char* name : {"sharding", "recompute", "offload", "overlap", "system"})
-        all.emplace_back(name);
-    return all;
 }
 
 [[noreturn]] void refuse(std::string_view key, std::string_view value,
@@ -115,41 +111,62 @@ Offload offload_of(const std::string& value) {
     return offload;
 }
 
-void set(ParallelLayout& layout, const std::string& key, const std::string& value) {
-    for (const NamedDegree& degree : kDegrees)
-        if (key == degree.name) {
-            layout.*degree.member = degree_of(key, value);
-            return;
-        }
-    if (key == "sharding")
-        layout.sharding = named(key, value, kShardings);
-    else if (key == "overlap")
-        layout.overlap = named(key, value, kOverlaps);
-    else if (key == "recompute")
-        layout.recompute = recompute_of(value, selective_recompute());
-    else if (key == "offload")
-        layout.offload = offload_of(value);
-    else if (key == "system")
-        layout.system = value;
-    else
-        throw InputError(fmt::format("parallel layout: unknown key {}{}, allowed: {}", quoted(key),
-                                     did_you_mean(key, keys()), fmt::join(keys(), ", ")));
+template <class Value>
+void choose(std::optional<Value>& member, const std::string& key, Value value) {
+    if (member) throw InputError(fmt::format("parallel layout: {} is found twice", quoted(key)));
+    member = std::move(value);
 }
 
-std::vector<std::pair<std::string, std::string>> pairs_of(std::string_view text) {
-    std::vector<std::pair<std::string, std::string>> pairs;
-    for (const std::string& part : split(text, ',')) {
-        const auto equals = part.find('=');
-        if (equals == std::string::npos || equals == 0 || equals + 1 == part.size())
-            throw InputError(
-                fmt::format("parallel layout: {} is not KEY=VALUE, as in tp=8,pp=4", quoted(part)));
-        std::string key = part.substr(0, equals);
-        for (const auto& [other, value] : pairs)
-            if (other == key)
-                throw InputError(fmt::format("parallel layout: {} is found twice", quoted(key)));
-        pairs.emplace_back(std::move(key), part.substr(equals + 1));
-    }
-    return pairs;
+void set(PartialLayout& layout, const std::string& key, const std::string& value) {
+    for (const NamedDegree& degree : kDegrees)
+        if (key == degree.name) return choose(layout.*degree.chosen, key, degree_of(key, value));
+    if (key == "sharding")
+        choose(layout.sharding, key, named(key, value, kShardings));
+    else if (key == "overlap")
+        choose(layout.overlap, key, named(key, value, kOverlaps));
+    else if (key == "recompute")
+        choose(layout.recompute, key, recompute_of(value, selective_recompute()));
+    else if (key == "offload")
+        choose(layout.offload, key, offload_of(value));
+    else if (key == "system")
+        choose(layout.system, key, value);
+    else
+        throw InputError(fmt::format("parallel layout: unknown key {}{}, allowed: {}", quoted(key),
+                                     did_you_mean(key, parallel_keys()),
+                                     fmt::join(parallel_keys(), ", ")));
+}
+
+/// In the order of parallel_keys().
+std::vector<std::string> texts_of(const PartialLayout& layout) {
+    std::vector<std::string> parts;
+    const auto add = [&parts](std::string_view key, const auto& value) {
+        parts.push_back(fmt::format("{}={}", key, value));
+    };
+    for (const NamedDegree& degree : kDegrees)
+        if (const auto& value = layout.*degree.chosen) add(degree.name, *value);
+    if (layout.sharding) add("sharding", name_of(*layout.sharding));
+    if (layout.recompute) add("recompute", name_of(*layout.recompute));
+    if (layout.offload) add("offload", name_of(*layout.offload));
+    if (layout.overlap) add("overlap", name_of(*layout.overlap));
+    if (layout.system) add("system", *layout.system);
+    return parts;
+}
+
+/// What differs from the default.
+PartialLayout told_of(const ParallelLayout& layout) {
+    const ParallelLayout usual;
+    PartialLayout told;
+    const auto tell = [](auto& member, const auto& value, const auto& otherwise) {
+        if (value != otherwise) member = value;
+    };
+    for (const NamedDegree& degree : kDegrees)
+        tell(told.*degree.chosen, layout.*degree.member, usual.*degree.member);
+    tell(told.sharding, layout.sharding, usual.sharding);
+    tell(told.recompute, layout.recompute, usual.recompute);
+    tell(told.offload, layout.offload, usual.offload);
+    tell(told.overlap, layout.overlap, usual.overlap);
+    tell(told.system, layout.system, usual.system);
+    return told;
 }
 
 }  // namespace
@@ -186,31 +203,46 @@ std::string name_of(const Offload& offload) {
 }
 
 std::string to_text(const ParallelLayout& layout) {
-    std::vector<std::string> parts;
-    for (const NamedDegree& degree : kDegrees)
-        if (layout.*degree.member > 1)
-            parts.push_back(fmt::format("{}={}", degree.name, layout.*degree.member));
-    if (layout.sharding != Sharding::zero1)
-        parts.push_back(fmt::format("sharding={}", name_of(layout.sharding)));
-    if (layout.recompute != Recompute{})
-        parts.push_back(fmt::format("recompute={}", name_of(layout.recompute)));
-    if (layout.offload != Offload{})
-        parts.push_back(fmt::format("offload={}", name_of(layout.offload)));
-    if (layout.overlap != PassOverlap::none)
-        parts.push_back(fmt::format("overlap={}", name_of(layout.overlap)));
-    if (!layout.system.empty()) parts.push_back(fmt::format("system={}", layout.system));
-    return parts.empty() ? "tp=1" : fmt::format("{}", fmt::join(parts, ","));
+    const std::string text = to_text(told_of(layout));
+    return text.empty() ? "tp=1" : text;
 }
 
-ParallelLayout parse_parallel_layout(std::string_view text, ParallelLayout start) {
-    for (const auto& [key, value] : pairs_of(text)) set(start, key, value);
+std::string to_text(const PartialLayout& chosen) {
+    return fmt::format("{}", fmt::join(texts_of(chosen), ","));
+}
+
+ParallelLayout completed(const PartialLayout& chosen, ParallelLayout start) {
+    for (const NamedDegree& degree : kDegrees)
+        start.*degree.member = (chosen.*degree.chosen).value_or(start.*degree.member);
+    start.sharding = chosen.sharding.value_or(start.sharding);
+    start.recompute = chosen.recompute.value_or(start.recompute);
+    start.offload = chosen.offload.value_or(start.offload);
+    start.overlap = chosen.overlap.value_or(start.overlap);
+    start.system = chosen.system.value_or(start.system);
     return start;
 }
 
-std::vector<std::string> parallel_keys_of(std::string_view text) {
-    std::vector<std::string> found;
-    for (auto& [key, value] : pairs_of(text)) found.push_back(std::move(key));
-    return found;
+PartialLayout parse_partial_layout(std::string_view text, PartialLayout chosen) {
+    for (const std::string& part : split(text, ',')) {
+        const auto equals = part.find('=');
+        if (equals == std::string::npos || equals == 0 || equals + 1 == part.size())
+            throw InputError(
+                fmt::format("parallel layout: {} is not KEY=VALUE, as in tp=8,pp=4", quoted(part)));
+        set(chosen, part.substr(0, equals), part.substr(equals + 1));
+    }
+    return chosen;
+}
+
+ParallelLayout parse_parallel_layout(std::string_view text, ParallelLayout start) {
+    return completed(parse_partial_layout(text), std::move(start));
+}
+
+std::vector<std::string> parallel_keys() {
+    std::vector<std::string> all;
+    for (const NamedDegree& degree : kDegrees) all.emplace_back(degree.name);
+    for (const char* name : {"sharding", "recompute", "offload", "overlap", "system"})
+        all.emplace_back(name);
+    return all;
 }
 
 }  // namespace moehub

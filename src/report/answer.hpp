@@ -121,6 +121,8 @@ struct Facts {
 /// Lines as they are, not to be broken: a picture, a command to type.
 struct Lines {
     std::string text;
+    /// What terminals of so many columns get instead; empty: the same.
+    std::function<std::string(int width)> drawn = {};
 };
 
 using Content = std::variant<Table, Facts, BarChart, LineChart, HeatChart, TimelineChart, Lines>;

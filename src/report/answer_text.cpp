@@ -107,7 +107,9 @@ struct BlockText {
     std::string operator()(const Facts& facts) const { return facts_text(facts); }
     std::string operator()(const BarChart& chart) const { return chart_text(chart, style); }
     std::string operator()(const HeatChart& chart) const { return heat_text(chart, style); }
-    std::string operator()(const Lines& lines) const { return lines.text; }
+    std::string operator()(const Lines& lines) const {
+        return lines.drawn ? lines.drawn(style.width) : lines.text;
+    }
     template <class Picture>
     std::string operator()(const Picture&) const {
         return "";

@@ -40,7 +40,7 @@ class PanguRuns {
     ShapeSearch fastest_shape(int layers);
 
   private:
-    std::string optimised_layout();
+    PartialLayout optimised_layout();
     TrainerSpec trainer(const PanguTechniques& techniques) const;
 
     TrainerSpec before_;

@@ -46,11 +46,12 @@ const TrainingStep& PanguRuns::step(const PanguCase& one) {
 }
 
 /// With what overlaps as in the run itself; what is computed again is free.
-std::string PanguRuns::optimised_layout() {
+PartialLayout PanguRuns::optimised_layout() {
     const PublishedRun row = row_of(kAfter);
     const TrainingStep& chosen = step({"", kAllTechniques, kAfter});
-    return fixed_layout(row, trainer(kAllTechniques)) +
-           fmt::format(",overlap={}", name_of(chosen.layout.overlap));
+    PartialLayout fixed = fixed_layout(row, trainer(kAllTechniques));
+    fixed.overlap = chosen.layout.overlap;
+    return fixed;
 }
 
 TrainingStep PanguRuns::with_layers(int layers) {

@@ -23,17 +23,13 @@ std::size_t longest_part(std::string_view list, std::string_view text) {
     return longest;
 }
 
-std::string joined(const std::string& one, const std::string& other) {
-    return one.empty() ? other : one + "," + other;
-}
-
 /// Of all that was searched.
 struct Found {
     std::optional<TrainingStep> fastest;   ///< that fits
     std::optional<TrainingStep> smallest;  ///< when none does
 };
 
-void search(const TrainingClock& clock, const std::string& fixed, Found& found) {
+void search(const TrainingClock& clock, const PartialLayout& fixed, Found& found) {
     PlanOptions options;
     options.fixed = fixed;
     options.top = 1;
@@ -49,16 +45,14 @@ void search(const TrainingClock& clock, const std::string& fixed, Found& found) 
 
 /// With each of the overlaps that the trainer can do. One that no layout of the row allows does not
 /// count, unless it is the last.
-void search_overlaps(const TrainingClock& clock, const std::string& fixed, Found& found) {
-    const std::vector<std::string> keys = parallel_keys_of(fixed);
-    if (std::find(keys.begin(), keys.end(), "overlap") != keys.end())
-        return search(clock, fixed, found);
+void search_overlaps(const TrainingClock& clock, const PartialLayout& fixed, Found& found) {
+    if (fixed.overlap) return search(clock, fixed, found);
     const TrainingRun& run = clock.run();
     const TrainerCosts& costs = run.trainer.costs(run.machine.gpu.generation);
     std::string why = "the trainer names no overlaps";
     for (const std::string& overlap : parts_of_list(costs.overlaps)) {
         try {
-            search(clock, joined(fixed, "overlap=" + overlap), found);
+            search(clock, parse_partial_layout("overlap=" + overlap, fixed), found);
         } catch (const InputError& error) {
             why = error.what();
         }
@@ -66,9 +60,11 @@ void search_overlaps(const TrainingClock& clock, const std::string& fixed, Found
     if (!found.fastest && !found.smallest) throw InputError(why);
 }
 
-TrainingStep best_step(const TrainingClock& clock, const std::string& fixed) {
+TrainingStep best_step(const TrainingClock& clock, const PartialLayout& fixed) {
     Found found;
-    search_overlaps(clock, joined(fixed, "offload=none"), found);
+    PartialLayout kept = fixed;
+    kept.offload = Offload{};
+    search_overlaps(clock, kept, found);
     if (found.fastest) return *found.fastest;
     Found offloaded;
     search_overlaps(clock, fixed, offloaded);
@@ -111,10 +107,10 @@ const PublishedAnswer& RunAnswers::answer(const PublishedRun& row, const RunTrai
                                           const TrainerSpec& trainer) {
     const TrainingClock timed = clock(row, trainer);
     const TrainingRun& run = timed.run();
-    const std::string fixed = fixed_layout(row, trainer);
+    const PartialLayout fixed = fixed_layout(row, trainer);
     const std::string key = fmt::format("{} {} {} {} {} {} {} {} {}\n{}", row.model, row.machine,
                                         row.gpus, row.precision, run.sequence, run.global_batch,
-                                        run.routing, run.mtp, fixed, to_toml(trainer));
+                                        run.routing, run.mtp, to_text(fixed), to_toml(trainer));
     const auto known = known_.find(key);
     if (known != known_.end()) return known->second;
     return known_[key] = {named, best_step(timed, fixed)};

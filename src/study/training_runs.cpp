@@ -142,7 +142,7 @@ TrainingRun training_run(const PublishedRun& row, const TrainerSpec& trainer,
     return run;
 }
 
-std::string fixed_layout(const PublishedRun& run, const TrainerSpec& trainer) {
+PartialLayout fixed_layout(const PublishedRun& run, const TrainerSpec& trainer) {
     auto cells = run.cells;
     if (trainer.micro_batch > 0) cells.emplace("mb", std::to_string(trainer.micro_batch));
     if (!trainer.recompute.empty()) cells.emplace("recompute", trainer.recompute);
@@ -150,7 +150,7 @@ std::string fixed_layout(const PublishedRun& run, const TrainerSpec& trainer) {
     std::string text;
     for (const auto& [key, cell] : cells)
         text += fmt::format("{}{}={}", text.empty() ? "" : ",", key, cell);
-    return text;
+    return parse_partial_layout(text);
 }
 
 double published_mfu(const PublishedRun& run, const PublishedAnswer& answer) {

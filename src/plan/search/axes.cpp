@@ -108,13 +108,13 @@ std::int64_t micro_batches_of(const TrainingRun& run, const ParallelLayout& layo
 
 const std::vector<Axis>& layout_axes() {
     static const std::vector<Axis> axes{
-        {"pp", &ParallelLayout::pp, pp_values},
-        {"tp", &ParallelLayout::tp, tp_values},
-        {"cp", &ParallelLayout::cp, cp_values},
-        {"vpp", &ParallelLayout::vpp, vpp_values},
-        {"mb", &ParallelLayout::micro_batch, micro_batch_values},
-        {"etp", &ParallelLayout::etp, etp_values},
-        {"ep", &ParallelLayout::ep, ep_values},
+        {&ParallelLayout::pp, &PartialLayout::pp, pp_values},
+        {&ParallelLayout::tp, &PartialLayout::tp, tp_values},
+        {&ParallelLayout::cp, &PartialLayout::cp, cp_values},
+        {&ParallelLayout::vpp, &PartialLayout::vpp, vpp_values},
+        {&ParallelLayout::micro_batch, &PartialLayout::micro_batch, micro_batch_values},
+        {&ParallelLayout::etp, &PartialLayout::etp, etp_values},
+        {&ParallelLayout::ep, &PartialLayout::ep, ep_values},
     };
     return axes;
 }

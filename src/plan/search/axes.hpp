@@ -2,15 +2,15 @@
 #pragma once
 #include <moehub/training.hpp>
 
-#include <string_view>
+#include <optional>
 #include <vector>
 
 namespace moehub {
 
-/// A key with a whole number, and its values where the keys before it are chosen.
+/// A whole number of a parallel layout, and its values where those before it are chosen.
 struct Axis {
-    std::string_view key;
     int ParallelLayout::*member;
+    std::optional<int> PartialLayout::*fixed;
     std::vector<int> (*values)(const TrainingRun& run, const ParallelLayout& chosen);
 };
 

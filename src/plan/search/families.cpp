@@ -16,10 +16,10 @@ std::vector<ParallelLayout> expanded(const std::vector<ParallelLayout>& layouts,
     return out;
 }
 
-void add_axes(const TrainingRun& run, const FixedKeys& fixed,
+void add_axes(const TrainingRun& run, const PartialLayout& fixed,
               std::vector<ParallelLayout>& layouts) {
     for (const Axis& axis : layout_axes()) {
-        if (fixed.has(axis.key)) continue;
+        if (fixed.*axis.fixed) continue;
         layouts = expanded(layouts, [&](const ParallelLayout& one, auto& out) {
             for (const int value : axis.values(run, one)) {
                 out.push_back(one);
@@ -29,15 +29,13 @@ void add_axes(const TrainingRun& run, const FixedKeys& fixed,
     }
 }
 
-/// `values` of the member, unless its key is fixed.
+/// `values` of the member.
 template <class Value>
-void add_choices(std::string_view key, Value ParallelLayout::*member,
+void add_choices(Value ParallelLayout::*member,
                  std::vector<Value> (*values)(const TrainingRun&, const ParallelLayout&),
-                 std::pair<const TrainingRun&, const FixedKeys&> given,
-                 std::vector<ParallelLayout>& layouts) {
-    if (given.second.has(key)) return;
+                 const TrainingRun& run, std::vector<ParallelLayout>& layouts) {
     layouts = expanded(layouts, [&](const ParallelLayout& one, auto& out) {
-        for (const Value value : values(given.first, one)) {
+        for (const Value value : values(run, one)) {
             out.push_back(one);
             out.back().*member = value;
         }
@@ -69,23 +67,15 @@ std::vector<Recompute> recompute_values(const Model& model) {
 
 }  // namespace
 
-bool FixedKeys::has(std::string_view key) const {
-    return std::find(keys.begin(), keys.end(), key) != keys.end();
-}
-
-FixedKeys fixed_keys(const PlanOptions& options) {
-    return {parse_parallel_layout(options.fixed), parallel_keys_of(options.fixed)};
-}
-
 std::vector<ParallelLayout> layout_families(const TrainingRun& run, const PlanOptions& options) {
-    const FixedKeys fixed = fixed_keys(options);
-    std::vector<ParallelLayout> layouts{fixed.values};
+    const PartialLayout& fixed = options.fixed;
+    std::vector<ParallelLayout> layouts{completed(fixed)};
     if (!comes_out(run, layouts.front())) return {};
     add_axes(run, fixed, layouts);
     std::erase_if(layouts, [&](const ParallelLayout& one) { return !comes_out(run, one); });
-    add_choices("sharding", &ParallelLayout::sharding, sharding_values, {run, fixed}, layouts);
-    add_choices("overlap", &ParallelLayout::overlap, overlap_values, {run, fixed}, layouts);
-    if (!fixed.has("system") && !options.systems.empty())
+    if (!fixed.sharding) add_choices(&ParallelLayout::sharding, sharding_values, run, layouts);
+    if (!fixed.overlap) add_choices(&ParallelLayout::overlap, overlap_values, run, layouts);
+    if (!fixed.system && !options.systems.empty())
         layouts = expanded(layouts, [&](const ParallelLayout& one, auto& out) {
             for (const std::string& system : options.systems) {
                 out.push_back(one);
@@ -95,12 +85,12 @@ std::vector<ParallelLayout> layout_families(const TrainingRun& run, const PlanOp
     return layouts;
 }
 
-std::vector<Saving> savings(const TrainingRun& run, const FixedKeys& fixed) {
+std::vector<Saving> savings(const TrainingRun& run, const PartialLayout& fixed) {
     const std::vector<Recompute> recomputes =
-        fixed.has("recompute") ? std::vector{fixed.values.recompute} : recompute_values(run.model);
+        fixed.recompute ? std::vector{*fixed.recompute} : recompute_values(run.model);
     const std::vector<Offload> offloads =
-        fixed.has("offload") ? std::vector{fixed.values.offload}
-                             : std::vector<Offload>{{}, {true, false}, {false, true}, {true, true}};
+        fixed.offload ? std::vector{*fixed.offload}
+                      : std::vector<Offload>{{}, {true, false}, {false, true}, {true, true}};
     std::vector<Saving> found;
     for (const Recompute& recompute : recomputes)
         for (const Offload& offload : offloads) found.push_back({recompute, offload});

@@ -7,17 +7,6 @@
 
 namespace moehub {
 
-/// Keys that are not searched, and their values.
-struct FixedKeys {
-    ParallelLayout values;
-    std::vector<std::string> keys;
-
-    bool has(std::string_view key) const;
-};
-
-/// Throws InputError as parse_parallel_layout does.
-FixedKeys fixed_keys(const PlanOptions& options);
-
 /// One layout of each family, with nothing recomputed and nothing on the host unless these are
 /// fixed. Values that are fixed are taken as they are; all others divide what they have to, so that
 /// why_not() refuses few.
@@ -30,6 +19,6 @@ struct Saving {
 };
 
 /// Those that are searched; the first saves least.
-std::vector<Saving> savings(const TrainingRun& run, const FixedKeys& fixed);
+std::vector<Saving> savings(const TrainingRun& run, const PartialLayout& fixed);
 
 }  // namespace moehub

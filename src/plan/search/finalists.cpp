@@ -55,7 +55,7 @@ void simulate(ClockPool& clocks, const PlanOptions& options, std::vector<Trainin
                      clocks.with_clock(
                          [&](TrainingClock& clock) { steps[i] = clock.exact(steps[i].layout); });
                  },
-                 {.threads = options.threads, .progress = {}});
+                 {.threads = options.threads, .progress = options.progress});
 }
 
 /// None where its system cannot run it.

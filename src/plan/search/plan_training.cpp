@@ -46,14 +46,15 @@ std::vector<ParallelLayout> promising_first(const TrainingRun& run, const PlanOp
     return sorted;
 }
 
+using PiecesDone = std::function<void(std::size_t, std::size_t)>;
+
 class Search {
   public:
     Search(const TrainingClock& clock, const PlanOptions& options)
         : clock_(clock),
           clocks_(clock),
           options_(options),
-          fixed_(fixed_keys(options)),
-          savings_(savings(clock.run(), fixed_)),
+          savings_(savings(clock.run(), options.fixed)),
           record_(2 * options.top) {}
 
     Plan run() {
@@ -62,19 +63,30 @@ class Search {
         std::size_t size = kFirstRound;
         for (std::size_t begin = 0; begin < families.size(); begin += size) {
             if (begin > 0) size = std::min(2 * size, kLargestRound);
-            look_at({families.data() + begin, std::min(size, families.size() - begin)});
-            report(std::min(begin + size, families.size()), families.size(), 1);
+            const std::size_t count = std::min(size, families.size() - begin);
+            look_at({families.data() + begin, count}, [&](std::size_t done, std::size_t pieces) {
+                report(begin + count * done / pieces, families.size(), Part::layouts);
+            });
         }
         if (plan_.layouts == 0) throw InputError(reason_for_none());
-        add_finalists(clocks_, options_, record_, plan_);
+        PlanOptions options = options_;
+        options.progress = [this](std::size_t done, std::size_t all) {
+            report(done, all, Part::finalists);
+        };
+        add_finalists(clocks_, options, record_, plan_);
         return std::move(plan_);
     }
 
   private:
-    /// Half of the time goes to exchanges, half to layouts, more or less.
-    void report(std::size_t done, std::size_t all, std::size_t half) const {
-        constexpr std::size_t kHalf = 500;
-        if (options_.progress) options_.progress(half * kHalf + kHalf * done / all, 2 * kHalf);
+    /// Half of the time goes to exchanges, half to layouts, more or less, and the end of it to the
+    /// finalists.
+    enum class Part { exchanges, layouts, finalists };
+    void report(std::size_t done, std::size_t all, Part part) const {
+        constexpr std::size_t kBounds[] = {0, 475, 950, 1000};
+        const auto at = static_cast<std::size_t>(part);
+        const std::size_t before = kBounds[at];
+        if (options_.progress)
+            options_.progress(before + (kBounds[at + 1] - before) * done / all, 1000);
     }
 
     /// Every exchange of rows once, the largest first: families would ask for the same one at the
@@ -98,11 +110,12 @@ class Search {
                     }
                 });
             },
-            {.threads = options_.threads,
-             .progress = [&](std::size_t done, std::size_t all) { report(done, all, 0); }});
+            {.threads = options_.threads, .progress = [&](std::size_t done, std::size_t all) {
+                 report(done, all, Part::exchanges);
+             }});
     }
 
-    void look_at(std::span<const ParallelLayout> families) {
+    void look_at(std::span<const ParallelLayout> families, const PiecesDone& report_done) {
         std::vector<FamilyResult> results(families.size());
         const FamilySearch search{savings_, record_, options_.prune};
         const std::size_t pieces = (families.size() + kTogether - 1) / kTogether;
@@ -114,7 +127,7 @@ class Search {
                                  results[i] = search.look_at(families[i], clock);
                          });
                      },
-                     {.threads = options_.threads, .progress = {}});
+                     {.threads = options_.threads, .progress = report_done});
         for (const FamilyResult& result : results) take(result);
     }
 
@@ -137,20 +150,20 @@ class Search {
         for (const TrainingStep& step : result.steps) record_.front.add(step);
     }
 
-    /// The fixed keys by themselves, or what was wrong with the first layout that they left.
+    /// What is fixed by itself, or what was wrong with the first layout that they left.
     std::string reason_for_none() const {
         if (plan_.refused > 0) return plan_.refusal;
-        const std::string alone = why_not(clock_.run(), fixed_.values);
+        const std::string alone = why_not(clock_.run(), completed(options_.fixed));
         if (!alone.empty()) return alone;
         if (!refused_.empty()) return refused_;
+        const std::string fixed = to_text(options_.fixed);
         return fmt::format("no parallel layout of {} GPUs has {}", clock_.run().gpus(),
-                           options_.fixed.empty() ? "this model and batch" : options_.fixed);
+                           fixed.empty() ? "this model and batch" : fixed);
     }
 
     const TrainingClock& clock_;
     ClockPool clocks_;
     const PlanOptions& options_;
-    FixedKeys fixed_;
     std::vector<Saving> savings_;
     SearchRecord record_;
     Plan plan_;

@@ -15,7 +15,7 @@ namespace {
 /// The smallest of each family by its bound, smallest first, as far as that fits.
 std::vector<SizedLayout> small_layouts(const TrainingRun& run, const PlanOptions& options) {
     const auto capacity = static_cast<double>(run.machine.gpu.hbm_capacity);
-    const std::vector<Saving> all = savings(run, fixed_keys(options));
+    const std::vector<Saving> all = savings(run, options.fixed);
     std::vector<SizedLayout> found;
     for (ParallelLayout layout : layout_families(run, options)) {
         std::optional<SizedLayout> smallest;
@@ -62,11 +62,11 @@ std::optional<TrainingRun> with_more(const TrainingRun& run, const Machine& whol
 
 std::string what_would_fit(const TrainingRun& run, const PlanOptions& options,
                            const Machine& whole) {
-    if (!options.fixed.empty()) {
+    if (options.fixed != PartialLayout{}) {
         PlanOptions free = options;
-        free.fixed.clear();
+        free.fixed = {};
         if (const auto layout = fitting(run, free))
-            return fmt::format("without {} it would: {}", options.fixed, to_text(*layout));
+            return fmt::format("without {} it would: {}", to_text(options.fixed), to_text(*layout));
     }
     const int most = whole.max_gpus > 0 ? whole.max_gpus : whole.gpus();
     for (int gpus = 2 * run.gpus(); gpus <= most; gpus *= 2) {

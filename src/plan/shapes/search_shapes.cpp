@@ -28,18 +28,17 @@ bool cut_alike(const ParallelLayout& one, const ParallelLayout& other) {
 /// Each layout with more and more computed again or in the host's memory, unless that is fixed:
 /// larger shapes fit with what the base model does without.
 std::vector<ParallelLayout> with_savings(const std::vector<ParallelLayout>& layouts,
-                                         const std::string& fixed_text) {
-    const FixedKeys fixed{{}, parallel_keys_of(fixed_text)};
+                                         const PartialLayout& fixed) {
     std::vector<ParallelLayout> all = layouts;
     const auto add = [&all](const ParallelLayout& one) {
         if (std::find(all.begin(), all.end(), one) == all.end()) all.push_back(one);
     };
     for (ParallelLayout layout : layouts)
         for (const bool moved : {layout.offload.activations, true}) {
-            if (moved != layout.offload.activations && fixed.has("offload")) continue;
+            if (moved != layout.offload.activations && fixed.offload) continue;
             layout.offload.activations = moved;
             add(layout);
-            if (fixed.has("recompute")) continue;
+            if (fixed.recompute) continue;
             for (const Recompute& more : {selective_recompute(), Recompute{.all = true}}) {
                 ParallelLayout saved = layout;
                 saved.recompute = more;
@@ -47,6 +46,15 @@ std::vector<ParallelLayout> with_savings(const std::vector<ParallelLayout>& layo
             }
         }
     return all;
+}
+
+/// Half of the time goes to the base model's layouts, half to shapes, more or less.
+std::function<void(std::size_t, std::size_t)> half_of(const ShapeSearchOptions& options,
+                                                      std::size_t half) {
+    if (!options.progress) return {};
+    return [&options, half](std::size_t done, std::size_t all) {
+        options.progress(half * all + done, 2 * all);
+    };
 }
 
 /// The base model's best that cut it in different ways.
@@ -58,6 +66,7 @@ std::vector<ParallelLayout> layouts_for(const TrainingRun& run, const ShapeSearc
     plan_options.top = kLookedAt;
     plan_options.exact = false;
     plan_options.threads = options.threads;
+    plan_options.progress = half_of(options, 0);
     const Plan plan = plan_training(run, plan_options);
     std::vector<ParallelLayout> layouts;
     for (const TrainingStep& step : plan.best) {
@@ -136,7 +145,9 @@ ShapeSearch search_shapes(const TrainingRun& run, const ShapeSearchOptions& opti
     found.layouts = layouts_for(run, options);
     const ShapeClock clock(run, found.layouts);
     const ShapeTimer timer = [&](const Model& model) { return clock.fastest(model); };
-    rank_shapes(shapes, run.model, timer, options, found);
+    ShapeSearchOptions ranked = options;
+    ranked.progress = half_of(options, 1);
+    rank_shapes(shapes, run.model, timer, ranked, found);
     if (found.best.empty()) throw InputError(none_runs(run, found));
     if (std::optional<TrainingStep> step = timer(run.model))
         found.base = TimedShape{run.model, parameters(run.model), multiplied_parameters(run.model),
