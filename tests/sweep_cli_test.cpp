@@ -370,7 +370,7 @@ TEST_F(SweepCli, other_kinds_measure_what_their_commands_print) {
               asked("collective --op all_reduce --bytes 256K")["time_us"]);
     EXPECT_EQ(collectives[1]["system"], nullptr);
     const auto kernels = sweep("predict",
-                               "--set KERNEL=gemm --set shape.n=7168 --set shape.k=2048 "
+                               "--set kernel=gemm --set shape.n=7168 --set shape.k=2048 "
                                "--sweep shape.m=64,4096 --sweep dtype=bf16,fp8");
     ASSERT_EQ(kernels.size(), 4u);
     EXPECT_EQ(kernels[3]["time_us"],
@@ -379,7 +379,7 @@ TEST_F(SweepCli, other_kinds_measure_what_their_commands_print) {
     ASSERT_EQ(gains.size(), 2u);
     EXPECT_EQ(gains[1]["lead_equal"],
               asked("gain --models mixtral-8x7b --tokens 256 --gpus 4")["cases"][0]["lead_equal"]);
-    expect_refused_about("sweep --kind predict --set KERNEL=gemm --sweep shape.q=1,2",
+    expect_refused_about("sweep --kind predict --set kernel=gemm --sweep shape.q=1,2",
                          "unknown key \"shape.q\"");
     expect_refused_about("sweep --kind collective --sweep bytes=64K,1M --seeds 2",
                          "seeds: found with kind collective, which has none");
