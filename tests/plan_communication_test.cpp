@@ -42,7 +42,7 @@ Machine small_cluster() {
 }
 
 Communication on(const Machine& machine) {
-    return Communication(machine, small_model(), "balanced");
+    return Communication(machine, small_model(), {RoutingSpec::Shares::balanced});
 }
 
 MoeCase layer_of(int ep, std::int64_t tokens) {
@@ -267,7 +267,6 @@ TEST(PlanMoe, WhatASystemCannotRunIsSaidEveryTime) {
     for (int i = 0; i < 2; ++i) EXPECT_THROW(all.moe(shared), InputError);
     shared.system = "megatron-te";
     EXPECT_GT(all.moe(shared).exposed, 0);
-    EXPECT_THROW(Communication(small_cluster(), small_model(), "evenly"), InputError);
 }
 
 /// What a search asks, in some order.

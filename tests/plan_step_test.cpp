@@ -177,7 +177,7 @@ TEST(PlanStep, MoeHubShowsLessOfTheExchange) {
 TEST(PlanStep, UnevenExpertsCostWhatTheFullestHasMore) {
     TrainingRun run = run_of("qwen3-30b-a3b", 16, 64);
     const TrainingStep even = step_of(run, "ep=16");
-    run.routing = "lognormal:0.4";
+    run.routing = parse_routing("lognormal:0.4");
     const TrainingStep uneven = step_of(run, "ep=16");
     EXPECT_EQ(even.parts.imbalance, 0);
     EXPECT_GT(uneven.parts.imbalance, 0.1 * uneven.parts.experts);

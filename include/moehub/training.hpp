@@ -17,6 +17,7 @@
 #include <moehub/kernel_calls.hpp>
 #include <moehub/machine.hpp>
 #include <moehub/model.hpp>
+#include <moehub/routing.hpp>
 #include <moehub/trainer.hpp>
 
 #include <cstdint>
@@ -127,7 +128,8 @@ struct TrainingRun {
     std::int64_t sequence = 0;                    ///< tokens; 0: the model's
     std::int64_t global_batch = 0;                ///< sequences of a step
     NumberFormat precision = NumberFormat::bf16;  ///< bf16, or fp8 of linear layers and experts
-    std::string routing = "balanced";             ///< balanced, or as parse_routing takes it
+    /// How full experts are; balanced: all are as likely, drawn at random as trainers force it.
+    RoutingSpec routing{.shares = RoutingSpec::Shares::balanced};
     bool mtp = true;  ///< multi-token prediction runs, where the model has it
 
     int gpus() const { return machine.gpus(); }

@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,7 +42,7 @@ struct PublishedRun {
     std::int64_t sequence = 0;      ///< 0: the model's
     /// Cells of the parallel layout that are given, by the keys of parse_parallel_layout.
     std::map<std::string, std::string> cells;
-    std::string routing;
+    std::optional<RoutingSpec> routing;
     std::string source;
     std::string note;
 

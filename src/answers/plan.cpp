@@ -33,7 +33,7 @@ struct Request {
     NumberFormat precision = NumberFormat::bf16;
     std::optional<std::string> trainer;
     std::vector<Wanted<SystemSpec>> systems;
-    std::string routing = "balanced";
+    RoutingSpec routing{.shares = RoutingSpec::Shares::balanced};
     PartialLayout fixed;
     int top = 10;
     PartialLayout explained;
@@ -105,10 +105,6 @@ Target to_shapes(std::string& name) {
     return target;
 }
 
-std::string routing_of(const std::string& text) {
-    return text == "balanced" ? text : to_string(parse_routing(text));
-}
-
 Options run_options(Request& request) {
     return {
         {"--model", to(request.model),
@@ -128,7 +124,7 @@ Options run_options(Request& request) {
          "systems of MoE layers, names or TOML files with commas between; the best layout of each "
          "is shown beside the others'; without it the trainer's dispatcher",
          kOfSearches},
-        {"--routing", to_parsed(request.routing, routing_of, "R"),
+        {"--routing", to_parsed(request.routing, parse_routing, "R"),
          "balanced, uniform, normal:STD, zipf:S, lognormal:SIGMA: how full experts are; without "
          "it balanced",
          kOfRuns},

@@ -135,10 +135,11 @@ std::string run_words(const PlanCase& what) {
 }
 
 std::string step_words(const TrainingRun& run) {
-    return fmt::format("a step: {} sequence{} of {} tokens, {} tokens{}", grouped(run.global_batch),
-                       run.global_batch > 1 ? "s" : "", grouped(run.sequence),
-                       grouped(run.global_batch * run.sequence),
-                       run.model.experts > 0 ? fmt::format("; {} routing", run.routing) : "");
+    return fmt::format(
+        "a step: {} sequence{} of {} tokens, {} tokens{}", grouped(run.global_batch),
+        run.global_batch > 1 ? "s" : "", grouped(run.sequence),
+        grouped(run.global_batch * run.sequence),
+        run.model.experts > 0 ? fmt::format("; {} routing", to_string(run.routing)) : "");
 }
 
 std::string flops_words(const TrainingRun& run, const TrainingStep& any) {
@@ -181,7 +182,7 @@ Answer PlanCase::answer() const {
                     {"global_batch", run.global_batch},
                     {"tokens", run.sequence * run.global_batch},
                     {"precision", name_of(run.precision)},
-                    {"routing", run.routing},
+                    {"routing", to_string(run.routing)},
                     {"mtp", run.mtp && run.model.mtp_layers > 0}};
     add_configuration(answer.configuration, "Machine", run.machine);
     add_configuration(answer.configuration, "Model", run.model);

@@ -42,8 +42,8 @@ TrainingClock::TrainingClock(TrainingRun run, const TrainingClock& other)
     check(run_);
     const auto shape = [](const TrainingRun& one) {
         const Model& m = one.model;
-        return std::tuple(one.machine.name, one.gpus(), one.routing, m.name, m.hidden, m.experts,
-                          m.top_k, m.expert_ffn);
+        return std::tuple(one.machine.name, one.gpus(), to_string(one.routing), m.name, m.hidden,
+                          m.experts, m.top_k, m.expert_ffn);
     };
     if (shape(run_) != shape(other.run_))
         throw InputError(

@@ -44,7 +44,7 @@ struct Communication::State {
     OnceMap<CollectiveKey, std::unique_ptr<SizeTable>, CollectiveHash> tables;
     OnceMap<CollectiveKey, double, CollectiveHash> exact;
 
-    State(const Machine& of, Model model, const std::string& routing)
+    State(const Machine& of, Model model, const RoutingSpec& routing)
         : machine(of), elements(elements_of(model)), layers(of, std::move(model), routing) {}
 
     double seconds(Collective::Op op, GroupShape shape, double bytes, bool exactly) {
@@ -65,7 +65,7 @@ struct Communication::State {
     }
 };
 
-Communication::Communication(Machine machine, Model model, std::string routing)
+Communication::Communication(Machine machine, Model model, const RoutingSpec& routing)
     : state_(std::make_shared<State>(machine, std::move(model), routing)) {}
 
 Communication::Communication(std::shared_ptr<Communication> other, const Model& model)

@@ -10,6 +10,7 @@
 #include <moehub/layer_options.hpp>
 #include <moehub/machine.hpp>
 #include <moehub/model.hpp>
+#include <moehub/routing.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -46,9 +47,8 @@ struct MoeCommunication {
 
 class Communication {
   public:
-    /// `routing`: "balanced", all experts as likely, drawn at random as trainers force it; or as
-    /// parse_routing takes it.
-    Communication(Machine machine, Model model, std::string routing);
+    /// `routing` as TrainingRun::routing.
+    Communication(Machine machine, Model model, const RoutingSpec& routing);
     /// Of a model of another shape on the same machine, by rule of thumb and without simulating:
     /// collectives are `other`'s, and a MoE layer takes what `other`'s takes with as many tokens as
     /// move as many bytes. For searches over shapes.

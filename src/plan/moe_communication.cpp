@@ -133,10 +133,11 @@ bool SameMoeCase::operator()(const MoeCase& a, const MoeCase& b) const {
 
 /// Balanced is a draw in which all experts are as likely, as trainers force it: a token's experts
 /// then lie as near to each other as chance has them, and those of a node share what crosses.
-ExchangeTimes::ExchangeTimes(Machine machine, Model model, const std::string& routing)
-    : machine_(std::move(machine)),
-      model_(std::move(model)),
-      routing_(parse_routing(routing == "balanced" ? "uniform" : routing)) {}
+ExchangeTimes::ExchangeTimes(Machine machine, Model model, RoutingSpec routing)
+    : machine_(std::move(machine)), model_(std::move(model)), routing_(routing) {
+    using Shares = RoutingSpec::Shares;
+    if (routing_.shares == Shares::balanced) routing_.shares = Shares::uniform;
+}
 
 std::int64_t ExchangeTimes::affordable(const MoeCase& one, std::int64_t rows) const {
     const std::int64_t gpus = std::int64_t{one.ep} * one.etp;

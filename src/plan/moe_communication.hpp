@@ -21,8 +21,8 @@ struct SameMoeCase {
 /// threads may ask.
 class ExchangeTimes {
   public:
-    /// Throws InputError when `routing` is neither "balanced" nor what parse_routing takes.
-    ExchangeTimes(Machine machine, Model model, const std::string& routing);
+    /// `routing` as TrainingRun::routing.
+    ExchangeTimes(Machine machine, Model model, RoutingSpec routing);
 
     /// As Communication::moe.
     MoeCommunication at(const MoeCase& one);

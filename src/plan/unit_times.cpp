@@ -97,10 +97,10 @@ const LayerWork& StepModel::end(const TokenShare& t, Unit unit) {
 }
 
 double StepModel::imbalance(int ranks) {
-    if (run_.routing == "balanced" || ranks == 1) return 0;
+    if (run_.routing.shares == RoutingSpec::Shares::balanced || ranks == 1) return 0;
     const auto found = imbalance_.find(ranks);
     if (found != imbalance_.end()) return found->second;
-    const Routing routing = make_routing(parse_routing(run_.routing), run_.model, kDrawnTokens);
+    const Routing routing = make_routing(run_.routing, run_.model, kDrawnTokens);
     std::vector<double> rows(static_cast<std::size_t>(ranks));
     const int each = run_.model.experts / ranks;
     for (const auto expert : routing.chosen) rows[static_cast<std::size_t>(expert / each)] += 1;

@@ -97,8 +97,8 @@ const PublishedAnswer& RunAnswers::answer(const PublishedRun& run) {
 
 TrainingClock RunAnswers::clock(const PublishedRun& row, const TrainerSpec& trainer) {
     TrainingRun run = training_run(row, trainer, machine_);
-    std::shared_ptr<TrainingClock>& first =
-        clocks_[fmt::format("{} {} {} {}", row.model, row.machine, row.gpus, run.routing)];
+    std::shared_ptr<TrainingClock>& first = clocks_[fmt::format(
+        "{} {} {} {}", row.model, row.machine, row.gpus, to_string(run.routing))];
     if (!first) first = std::make_shared<TrainingClock>(run);
     return {std::move(run), *first};
 }
@@ -108,9 +108,10 @@ const PublishedAnswer& RunAnswers::answer(const PublishedRun& row, const RunTrai
     const TrainingClock timed = clock(row, trainer);
     const TrainingRun& run = timed.run();
     const PartialLayout fixed = fixed_layout(row, trainer);
-    const std::string key = fmt::format("{} {} {} {} {} {} {} {} {}\n{}", row.model, row.machine,
-                                        row.gpus, row.precision, run.sequence, run.global_batch,
-                                        run.routing, run.mtp, to_text(fixed), to_toml(trainer));
+    const std::string key =
+        fmt::format("{} {} {} {} {} {} {} {} {}\n{}", row.model, row.machine, row.gpus,
+                    row.precision, run.sequence, run.global_batch, to_string(run.routing), run.mtp,
+                    to_text(fixed), to_toml(trainer));
     const auto known = known_.find(key);
     if (known != known_.end()) return known->second;
     return known_[key] = {named, best_step(timed, fixed)};

@@ -63,6 +63,15 @@ void read_measured(const CsvRow& row, PublishedRun& run) {
     run.step_seconds = read("step_s");
 }
 
+std::optional<RoutingSpec> routing_in(const CsvRow& row) {
+    if (!row.has("routing")) return {};
+    try {
+        return parse_routing(row.text("routing"));
+    } catch (const InputError&) {
+        row.reject("routing", "balanced, uniform, normal:STD, zipf:S, lognormal:SIGMA, or nothing");
+    }
+}
+
 NumberFormat precision_of(const PublishedRun& run) {
     if (run.precision == "bf16") return NumberFormat::bf16;
     if (run.precision == "fp8") return NumberFormat::fp8;
@@ -101,7 +110,7 @@ PublishedRun parse_training_run(const CsvRow& row) {
     run.precision = row.text("precision");
     if (row.has("global_batch")) run.global_batch = row.integer("global_batch", 1, kMostBatch);
     if (row.has("sequence")) run.sequence = row.integer("sequence", 1, kMostSequence);
-    run.routing = row.field("routing");
+    run.routing = routing_in(row);
     run.source = row.text("source");
     run.note = row.field("note");
     read_layout(row, run);
@@ -133,10 +142,10 @@ TrainingRun training_run(const PublishedRun& row, const TrainerSpec& trainer,
     run.trainer = trainer;
     run.sequence = row.sequence > 0 ? row.sequence : run.model.sequence;
     run.global_batch = batch_of(row);
-    run.routing = row.routing;
-    if (run.routing.empty())
-        run.routing =
-            trainer.imbalance > 0 ? fmt::format("lognormal:{}", trainer.imbalance) : "balanced";
+    if (row.routing)
+        run.routing = *row.routing;
+    else if (trainer.imbalance > 0)
+        run.routing = {RoutingSpec::Shares::lognormal, trainer.imbalance};
     run.mtp = row.note.find("no MTP") == std::string::npos;
     check(run);
     return run;
