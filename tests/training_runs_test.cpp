@@ -116,12 +116,14 @@ TEST(TrainingRuns, NotesAndRoutingReachTheRun) {
     trainer.imbalance = 0.25;
     EXPECT_TRUE(training_run(parsed(small_run()), trainer).mtp);
     EXPECT_FALSE(training_run(parsed(with(small_run(), {{"note", "no MTP; old"}})), trainer).mtp);
-    EXPECT_EQ(training_run(parsed(small_run()), trainer).routing, "balanced");
-    EXPECT_EQ(training_run(parsed(with(small_run(), {{"routing", ""}})), trainer).routing,
-              "lognormal:0.25");
+    EXPECT_EQ(to_string(training_run(parsed(small_run()), trainer).routing), "balanced");
+    EXPECT_EQ(
+        to_string(training_run(parsed(with(small_run(), {{"routing", ""}})), trainer).routing),
+        "lognormal:0.25");
     trainer.imbalance = 0;
-    EXPECT_EQ(training_run(parsed(with(small_run(), {{"routing", ""}})), trainer).routing,
-              "balanced");
+    EXPECT_EQ(
+        to_string(training_run(parsed(with(small_run(), {{"routing", ""}})), trainer).routing),
+        "balanced");
 }
 
 TEST(TrainingRuns, RowsThatDoNotParseAreRefusedInOneLine) {
