@@ -1,3 +1,9 @@
+// A published percentage is the share of a time that is saved,
+//
+//     1 − time of MoETuner's layout / time of experts in order,
+//
+// with the mean and the tail (95th percentile) over layers and steps; of end to end it is the
+// speed-up less 1.
 #include "study/reproduce_moetuner.hpp"
 
 #include <map>
@@ -8,40 +14,11 @@ namespace moehub {
 namespace {
 
 constexpr int kMixtralLayers = 32;
-constexpr const char* kMild = "lognormal:0.4,transition:0.5";
-constexpr const char* kEven = "uniform";
+const std::vector<std::string> kRoutings{"uniform", "lognormal:0.4,transition:0.5",
+                                         kMoeTunerRouting};  ///< of methods
 
-std::vector<std::string> routings_of_methods() {
-    return {kEven, kMild, kMoeTunerRouting};
-}
-
-std::vector<std::string> setup_sentences(const MoeTunerScope& scope) {
-    return {
-        "Model mixtral-8x7b under megatron-te, row grain, 4 expert-parallel ranks; baseline: "
-        "experts in order.",
-        "One node: dgx-h100, 2 GPUs share each expert and attention (EP4-TP2). Two nodes: "
-        "h200-cluster with 100 Gb/s a GPU (800 Gb/s a node), 4 GPUs share them (EP4-TP4). A row "
-        "goes to one of the GPUs that share its expert, who gather it; attention ends with an "
-        "all-reduce.",
-        fmt::format("Routing is generated, {}, seed 1, {} layers: the paper's is not published, "
-                    "and this one gives the busiest GPU of the worst layer, experts in order, what "
-                    "the paper reports (64 to 69 % of the tokens).",
-                    kMoeTunerRouting, scope.layers),
-        fmt::format("Of {} tokens the first half is placed for; times are of the second half, in "
-                    "steps of {} tokens over all GPUs, 1,024 for each of the 4 ranks. The paper "
-                    "does not say how many it has at a time; the gain end to end depends on it (1, "
-                    "11, 18, 22 % over one node with 2,048, 3,072, 4,096, 8,192), what is saved "
-                    "hardly does. 4,096, for both setups, was taken with the results in view: with "
-                    "8,192 one number of eleven is within 10 %.",
-                    scope.tokens, scope.step_tokens),
-        "Token processing: kernels of the GPU that computes longest; tail: 95th percentile over "
-        "layers and steps. All-to-all: a GPU's collectives as a profiler shows them, from their "
-        "launch on that GPU, so that waiting for GPUs whose experts take longer is in it; mean and "
-        "95th percentile over GPUs, layers and steps.",
-        "moetuner: clusters of any size, as its authors have them. The others have as many experts "
-        "on every GPU, as servers load them: \"moetuner, equal\"; eplb, without copies; joint, "
-        "fewest GPUs per token (over two nodes also nodes) under a load cap.",
-    };
+const Publication& paper() {
+    return publication("moetuner");
 }
 
 /// Each setup and routing is placed and simulated once, however many figures use it.
@@ -71,78 +48,123 @@ class Trials {
 };
 
 /// Only what is asked for is run.
-std::size_t trials_of(const std::optional<std::string>& figure) {
-    const std::size_t methods = routings_of_methods().size();
-    if (!figure) return 1 + methods;  // of methods one is that of one node
-    return *figure == "methods" ? methods : 1;
+std::size_t trials_of(const Reproduction& all) {
+    if (all.figure.empty()) return 1 + kRoutings.size();  // of methods one is that of one node
+    return all.figure == "methods" ? kRoutings.size() : 1;
 }
 
 /// The paper's gain over two nodes is about twice that over one.
 PublishedClaim more_over_two(const MoeTunerTrial& one, const MoeTunerTrial& two) {
     const double gain_one = one.of(kMoeTuner).speedup - 1;
     const double gain_two = two.of(kMoeTuner).speedup - 1;
-    return {"two-nodes", "gains more over two nodes than over one", gain_two > gain_one,
-            fmt::format("{:.1f} % over two, {:.1f} % over one", 100 * gain_two, 100 * gain_one),
-            ""};
+    return paper().claim(
+        "two-nodes", "gains more over two nodes than over one", gain_two > gain_one,
+        fmt::format("{:.1f} % over two, {:.1f} % over one", 100 * gain_two, 100 * gain_one));
 }
 
 /// The paper does not say in which setup; one node is taken.
 PublishedNumber all_to_all_share(const MoeTunerTrial& trial) {
     const LayoutEffect& before = trial.of(kContiguous);
-    PublishedNumber number;
-    number.figure = "one-node";
-    number.what = "all-to-all in the whole time, contiguous";
-    number.kind = NumberKind::share;
-    number.paper = 0.357;
-    number.ours = static_cast<double>(kMixtralLayers * before.collectives.mean) /
-                  static_cast<double>(before.model);
-    return number;
+    return paper().number("one-node", "all-to-all in the whole time, contiguous",
+                          static_cast<double>(kMixtralLayers * before.collectives.mean) /
+                              static_cast<double>(before.model));
+}
+
+FigureTable times_table(const MoeTunerSetup& setup, const MoeTunerTrial& trial) {
+    FigureTable table{setup.figure,
+                      setup.title +
+                          ": times in µs over layers and steps, and what is gained end "
+                          "to end",
+                      {"layout"},
+                      {{"layer", NumberKind::time},
+                       {"all-to-all", NumberKind::time},
+                       {"p95", NumberKind::time},
+                       {"worst", NumberKind::time},
+                       {"token processing", NumberKind::time},
+                       {"p95 of it", NumberKind::time},
+                       {"worst of it", NumberKind::time},
+                       {"whole model", NumberKind::time},
+                       {"end to end", NumberKind::share}}};
+    for (const LayoutEffect& one : trial.effect.layouts)
+        table.rows.push_back(
+            {{one.layout},
+             {to_us(one.layer.mean), to_us(one.collectives.mean), to_us(one.collectives.p95),
+              to_us(one.collectives.worst), to_us(one.processing.mean), to_us(one.processing.p95),
+              to_us(one.processing.worst), to_us(one.model), one.speedup - 1}});
+    return table;
 }
 
 }  // namespace
 
-std::vector<NamedFigure> moetuner_figures() {
-    return {{"one-node", "8 H100 in one node, EP4-TP2: all that the paper publishes"},
-            {"two-nodes", "16 H200 in two nodes, EP4-TP4: the same"},
-            {"methods", "moetuner beside eplb and joint, on more and less even routing"}};
+FigureResult setup_figure(const MoeTunerSetup& setup, const MoeTunerTrial& trial) {
+    const LayoutEffect& before = trial.of(kContiguous);
+    const LayoutEffect& after = trial.of(kMoeTuner);
+    const auto number = [&](const char* what, double ours) {
+        return paper().number(setup.figure, what, ours);
+    };
+    return {
+        {number("end to end, faster by", after.speedup - 1),
+         number("token processing, tail saved", saved(before.processing.p95, after.processing.p95)),
+         number("token processing, mean saved",
+                saved(before.processing.mean, after.processing.mean)),
+         number("all-to-all, tail saved", saved(before.collectives.p95, after.collectives.p95)),
+         number("all-to-all, mean saved", saved(before.collectives.mean, after.collectives.mean))},
+        {},
+        {times_table(setup, trial)}};
+}
+
+FigureResult methods_figure(const std::vector<NamedTrial>& trials) {
+    FigureTable table{"methods",
+                      "8 H100 in one node, EP4-TP2, held-out tokens: what each method makes of "
+                      "more and less even routing",
+                      {"routing", "layout"},
+                      {{"load max/mean"},
+                       {"GPUs per token"},
+                       {"transitions off GPU", NumberKind::share},
+                       {"heaviest pair"},
+                       {"layer µs", NumberKind::time},
+                       {"end to end", NumberKind::share}}};
+    for (const NamedTrial& named : trials) {
+        for (std::size_t i = 0; i < named.trial->layouts.size(); ++i) {
+            const Evaluation& seen = named.trial->held_out[i];
+            const LayoutEffect& one = named.trial->effect.layouts[i];
+            table.rows.push_back(
+                {{named.routing, one.layout},
+                 {seen.load_max_over_mean, seen.gpus_per_token, seen.off_gpu_transitions,
+                  seen.heaviest_pair, to_us(one.layer.mean), one.speedup - 1}});
+        }
+    }
+    return {{}, {}, {std::move(table)}};
 }
 
 Reproduction reproduce_moetuner(const ReproduceOptions& options) {
-    check_figure(options.figure, moetuner_figures());
     const MoeTunerScope scope = options.quick ? quick_moetuner() : whole_moetuner();
-    Reproduction all;
-    all.paper = "moetuner";
-    all.title = "MoETuner";
-    all.arxiv = "2502.06643";
-    all.setup = setup_sentences(scope);
-    all.means = Means::none;
-    all.figure = options.figure.value_or("");
-    all.quick = options.quick;
-
-    const auto wanted = [&](const char* figure) {
-        return !options.figure || *options.figure == figure;
-    };
-    Trials trials(scope, options, trials_of(options.figure));
-    if (wanted("one-node")) {
+    Reproduction all = begun(paper(), options);
+    for (std::string& sentence : all.setup)
+        sentence = fmt::format(fmt::runtime(sentence), fmt::arg("routing", kMoeTunerRouting),
+                               fmt::arg("layers", scope.layers), fmt::arg("tokens", scope.tokens),
+                               fmt::arg("step", scope.step_tokens));
+    Trials trials(scope, options, trials_of(all));
+    if (is_wanted(all, "one-node")) {
         const MoeTunerTrial& trial = trials.of(one_node(), kMoeTunerRouting);
         FigureResult result = setup_figure(one_node(), trial);
         result.numbers.push_back(all_to_all_share(trial));
-        add_explained(std::move(result), moetuner_reason, all);
+        add(std::move(result), all);
     }
-    if (wanted("two-nodes")) {
+    if (is_wanted(all, "two-nodes")) {
         const MoeTunerTrial& trial = trials.of(two_nodes(), kMoeTunerRouting);
         FigureResult result = setup_figure(two_nodes(), trial);
-        if (wanted("one-node"))
+        if (is_wanted(all, "one-node"))
             result.claims = {more_over_two(trials.of(one_node(), kMoeTunerRouting), trial)};
-        add_explained(std::move(result), moetuner_reason, all);
+        add(std::move(result), all);
     }
-    if (wanted("methods")) {
+    if (is_wanted(all, "methods")) {
         std::vector<NamedTrial> named;
-        for (const std::string& routing : routings_of_methods())
+        for (const std::string& routing : kRoutings)
             named.push_back({routing, &trials.of(one_node(), routing)});
-        add_explained(methods_figure(named), moetuner_reason, all);
+        add(methods_figure(named), all);
     }
-    return all;
+    return ended(paper(), std::move(all));
 }
 
 }  // namespace moehub

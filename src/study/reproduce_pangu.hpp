@@ -1,13 +1,13 @@
 /// The training runs of the Pangu Ultra MoE paper (arXiv 2505.04519), as the planner times them:
 /// the baseline, the optimised run, and what lies between.
 #pragma once
-#include "study/figure_result.hpp"
+#include "study/reproduce_tables.hpp"
 
 #include <moehub/shape_search.hpp>
 #include <moehub/training_runs.hpp>
 
+#include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace moehub {
@@ -30,7 +30,8 @@ struct PanguCase {
 /// Times cases; equal ones once.
 class PanguRuns {
   public:
-    PanguRuns();
+    /// `tick` is called between and in them, and may throw.
+    explicit PanguRuns(std::function<void()> tick = [] {});
     /// Under the paper's layout, as `moehub validate` answers its rows.
     const TrainingStep& step(const PanguCase& one);
     /// All techniques on 6,144 NPUs, with as many layers.
@@ -43,16 +44,12 @@ class PanguRuns {
     std::string optimised_layout();
     TrainerSpec trainer(const PanguTechniques& techniques) const;
 
+    std::function<void()> tick_;
     TrainerSpec before_;
     TrainerSpec after_;
     RunAnswers answers_;
 };
 
-FigureResult pangu_parameters_figure();
-FigureResult pangu_training_figure(PanguRuns& runs);
-FigureResult pangu_techniques_figure(PanguRuns& runs);
-FigureResult pangu_layers_figure(PanguRuns& runs);
-
-std::string pangu_reason(std::string_view figure, std::string_view what, Side side);
+Reproduction reproduce_pangu(const ReproduceOptions& options);
 
 }  // namespace moehub

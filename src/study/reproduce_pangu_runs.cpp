@@ -29,8 +29,10 @@ PublishedRun row_of(int npus) {
 
 }  // namespace
 
-PanguRuns::PanguRuns()
-    : before_(load_trainer("mindspeed-base")), after_(load_trainer("mindspeed")) {}
+PanguRuns::PanguRuns(std::function<void()> tick)
+    : tick_(std::move(tick)),
+      before_(load_trainer("mindspeed-base")),
+      after_(load_trainer("mindspeed")) {}
 
 TrainerSpec PanguRuns::trainer(const PanguTechniques& techniques) const {
     TrainerSpec made = before_;
@@ -42,6 +44,7 @@ TrainerSpec PanguRuns::trainer(const PanguTechniques& techniques) const {
 }
 
 const TrainingStep& PanguRuns::step(const PanguCase& one) {
+    tick_();
     return answers_.answer(row_of(one.npus), {"mindspeed", true}, trainer(one.techniques)).step;
 }
 
@@ -61,6 +64,7 @@ TrainingStep PanguRuns::with_layers(int layers) {
     options.fixed = optimised_layout();
     options.top = 1;
     options.exact = false;
+    options.progress = [this](std::size_t, std::size_t) { tick_(); };
     const Plan plan = plan_training(TrainingClock(run, clock), options);
     if (plan.best.empty())
         throw InputError(fmt::format("{} layers do not fit under the paper's layout", layers));
@@ -79,6 +83,7 @@ ShapeSearch PanguRuns::fastest_shape(int layers) {
     options.active = around(multiplied_parameters(run.model));
     options.fixed = optimised_layout();
     options.top = 1;
+    options.progress = [this](std::size_t, std::size_t) { tick_(); };
     return search_shapes(run, options);
 }
 
