@@ -1,6 +1,4 @@
 // Are Pangu Ultra MoE's runs as published, and does the page in the docs say so?
-#include "study/reproduce_pangu.hpp"
-
 #include "answers/reproduction.hpp"
 #include "report/answer_forms.hpp"
 
@@ -18,7 +16,7 @@ namespace {
 Reproduction figure(const char* name) {
     ReproduceOptions options;
     options.figure = name;
-    return reproduce_pangu(options);
+    return reproduce("pangu", options);
 }
 
 TEST(ReproducePangu, HasItsParameters) {

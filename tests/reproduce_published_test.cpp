@@ -139,13 +139,14 @@ TEST(Published, SaysAMalformedFileWhichKey) {
     const auto begins = [](const std::string& error, const std::string& front) {
         EXPECT_TRUE(error.starts_with(front)) << error;
     };
-    begins(error_with("title = \"T\"", "titel = \"T\""), "small.toml:1: titel: unknown, allowed: ");
+    begins(error_with("title = \"T\"", "titel = \"T\""),
+           "small.toml:1: titel: found \"titel\", allowed: ");
     begins(error_with("value = 4.0", "value = \"4\""),
            "small.toml:10: layer.over y.value: expected a number above 0, found \"4\"");
     begins(error_with("value = 4.0", "value = -4.0"),
            "small.toml:10: layer.over y.value: expected");
     begins(error_with("value = 4.0", "valeu = 4.0"),
-           "small.toml:10: layer.over y.valeu: unknown, allowed: ");
+           "small.toml:10: layer.over y.valeu: found \"valeu\", allowed: ");
     begins(error_with("value = 4.0", "where = \"here\""),
            "small.toml:10: layer.over y: expected a value, or claim = true");
     begins(error_with("kind = \"share\"", "kind = \"shares\""),

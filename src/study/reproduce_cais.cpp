@@ -99,10 +99,7 @@ FigureResult sub_layer_figure(const CaisScope& scope, const Lookup& cell) {
         leads, "sub-layer", "One sub-layer: time of the baseline / cais's", {"model", "sub-layer"});
     for (const CaisModel& model : scope.models)
         for (const std::string& part : scope.parts)
-            add_leads(
-                leads, {model.name, part},
-                [&](std::string_view system) { return cais_cell(model, part, system); }, cell,
-                table);
+            add_leads(leads, {model.name, part}, cais_cell(model, part), cell, table);
     FigureResult result = leads_figure(std::move(table));
     result.numbers.push_back(communication_over_compute(scope, cell));
     return result;
@@ -110,15 +107,11 @@ FigureResult sub_layer_figure(const CaisScope& scope, const Lookup& cell) {
 
 FigureResult models_figure(const Leads& leads, const CaisScope& scope, const Lookup& cell,
                            FigureTable table) {
-    for (const CaisModel& model : scope.models)
-        add_leads(
-            leads, {model.name},
-            [&](std::string_view system) {
-                CellKey key{model.model, kCaisGpus, model.tokens, "", std::string(system)};
-                key.work = CellWork::training;  // the way forward among it
-                return key;
-            },
-            cell, table);
+    for (const CaisModel& model : scope.models) {
+        CellKey key{model.model, kCaisGpus, model.tokens, "", ""};
+        key.work = CellWork::training;  // the way forward among it
+        add_leads(leads, {model.name}, key, cell, table);
+    }
     return leads_figure(std::move(table));
 }
 
@@ -227,9 +220,8 @@ FigureResult decode_figure(const CaisScope& scope, const Lookup& cell) {
         for (const std::int64_t tokens : scope.decode) {
             CaisModel few = scope.usual;
             few.tokens = tokens;
-            add_leads(
-                few_leads(), {part, fmt::format("{}", tokens)},
-                [&](std::string_view system) { return cais_cell(few, part, system); }, cell, table);
+            add_leads(few_leads(), {part, fmt::format("{}", tokens)}, cais_cell(few, part), cell,
+                      table);
         }
     return {{}, {}, {std::move(table)}};
 }
@@ -241,17 +233,14 @@ FigureResult gpus_figure(const CaisScope& scope, const Lookup& cell) {
                                                 scope.usual.name),
                                     {"machine", "sub-layer", "GPUs"});
     for (const CaisMachine& machine : scope.machines)
-        for (const std::string& part : scope.few_parts)
-            add_leads(
-                few_leads(), {machine.machine, part, fmt::format("{}", machine.gpus)},
-                [&](std::string_view system) {
-                    CellKey key = cais_cell(scope.usual, part, system);
-                    key.gpus = machine.gpus;
-                    key.machine = machine.machine;
-                    key.changes = wider(2);
-                    return key;
-                },
-                cell, table);
+        for (const std::string& part : scope.few_parts) {
+            CellKey key = cais_cell(scope.usual, part);
+            key.gpus = machine.gpus;
+            key.machine = machine.machine;
+            key.changes = wider(2);
+            add_leads(few_leads(), {machine.machine, part, fmt::format("{}", machine.gpus)}, key,
+                      cell, table);
+        }
     return {{}, {}, {std::move(table)}};
 }
 

@@ -38,10 +38,9 @@ CaisScope quick_cais();
 
 PaperSetup cais_setup();
 std::vector<PaperFigure> cais_figures(const CaisScope& scope);
-Reproduction reproduce_cais(const ReproduceOptions& options);
 
 /// A sub-layer on the paper's machine.
-CellKey cais_cell(const CaisModel& model, std::string_view part, std::string_view system);
+CellKey cais_cell(const CaisModel& model, std::string_view part, std::string_view system = "");
 
 FigureResult cais_table(const CaisScope& scope, const Lookup& cell);
 FigureResult cais_utilisation(const CaisScope& scope, const Lookup& cell);

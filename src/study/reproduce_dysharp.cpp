@@ -29,10 +29,7 @@ Leads layer_leads() {
 FigureResult grid_figure(const Leads& leads, CellWork work, const DysharpScope& scope,
                          const Lookup& cell, FigureTable table) {
     for (const DysharpConfig& config : scope.configs)
-        add_leads(
-            leads, {config.name},
-            [&](std::string_view system) { return usual_point(config).under(system, work); }, cell,
-            table);
+        add_leads(leads, {config.name}, usual_point(config).under("", work), cell, table);
     FigureResult result{
         published_leads(paper(), table),
         {always_ahead(paper(), table, "ahead of every baseline in every configuration")}};
@@ -62,9 +59,7 @@ FigureResult training_figure(const DysharpScope& scope, const Lookup& cell) {
 
 void add_point(std::vector<std::string> labels, const DysharpPoint& point, const Lookup& cell,
                FigureTable& table) {
-    add_leads(
-        layer_leads(), std::move(labels),
-        [&](std::string_view system) { return point.under(system); }, cell, table);
+    add_leads(layer_leads(), std::move(labels), point.under(""), cell, table);
 }
 
 DysharpConfig with_sequence(DysharpConfig config, int sequence) {

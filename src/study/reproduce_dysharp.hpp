@@ -37,7 +37,6 @@ DysharpScope quick_dysharp();
 
 PaperSetup dysharp_setup();
 std::vector<PaperFigure> dysharp_figures(const DysharpScope& scope);
-Reproduction reproduce_dysharp(const ReproduceOptions& options);
 
 /// One layer of a configuration; where there are more GPUs than the machine has, more switches.
 struct DysharpPoint {

@@ -25,14 +25,5 @@ MoeHubScope quick_moe_hub();
 
 PaperSetup moe_hub_setup();
 std::vector<PaperFigure> moe_hub_figures(const MoeHubScope& scope);
-Reproduction reproduce_moe_hub(const ReproduceOptions& options);
-
-/// Mixtral on 8 GPUs and 8,192 tokens, where a figure does not vary them.
-CellKey moe_hub_cell(std::string_view system);
-/// MoE-Hub and those that the paper compares with, in its order.
-Leads moe_hub_leads(Ps ReproducedCell::*time = &ReproducedCell::time);
-
-FigureResult moe_hub_ablation(const MoeHubScope& scope, const Lookup& cell);
-FigureResult moe_hub_scaling(const MoeHubScope& scope, const Lookup& cell);
 
 }  // namespace moehub

@@ -57,10 +57,8 @@ struct NamedTrial {
 };
 FigureResult methods_figure(const std::vector<NamedTrial>& trials);
 
-Reproduction reproduce_moetuner(const ReproduceOptions& options);
-
 /// Uneven, so that in the worst layer the busiest GPU has what the paper says: see
-/// reproduce_moetuner_trial.cpp.
+/// reproduce_moetuner.cpp.
 inline constexpr const char* kMoeTunerRouting = "lognormal:1.1,transition:0.5";
 inline constexpr std::string_view kContiguous = "contiguous";
 inline constexpr std::string_view kMoeTuner = "moetuner";

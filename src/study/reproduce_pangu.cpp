@@ -1,12 +1,19 @@
+// The training runs of the Pangu Ultra MoE paper (arXiv 2505.04519), as the planner times them: the
+// baseline, the optimised run, and what lies between.
+//
 // MFU is tokens/s · FLOPs of a token / peak, with all of attention's scores counted, below the
 // diagonal or not, and multi-token prediction as work: with half of them, both published pairs of
 // MFU and tokens/s would ask for a card that does not exist (presets/gpus/ascend-910b.toml).
-#include "study/reproduce_pangu.hpp"
+#include "study/reproduce_tables.hpp"
 
+#include <moehub/error.hpp>
+#include <moehub/plan.hpp>
 #include <moehub/presets.hpp>
 #include <moehub/shape_search.hpp>
+#include <moehub/training_runs.hpp>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 
 #include <fmt/format.h>
@@ -22,6 +29,104 @@ constexpr int kOtherLayers = 66;
 const Publication& paper() {
     return publication("pangu");
 }
+
+/// What the paper's run has beyond its baseline.
+struct PanguTechniques {
+    bool hierarchical = false;  ///< all-gather between nodes, all-to-all inside
+    bool overlap = false;       ///< forward and backward of two micro-batches beside each other
+    bool memory = false;        ///< recomputation by operator, and tensors swapped to the host
+    bool placement = false;     ///< experts placed by their load
+};
+constexpr PanguTechniques kAllTechniques{true, true, true, true};
+
+struct PanguCase {
+    std::string name;
+    PanguTechniques techniques;
+    int npus = 4096;
+};
+
+/// The paper's layout: expert parallelism of 4 times the 8 of tensor parallelism, each expert
+/// whole.
+PublishedRun row_of(int npus) {
+    PublishedRun row;
+    row.model = "pangu-ultra-moe";
+    row.machine = "ascend-910b-cluster";
+    row.gpus = npus;
+    row.precision = "bf16";
+    row.sequence = 8192;
+    row.cells = {{"tp", "8"},  {"pp", "16"}, {"vpp", "2"}, {"cp", "1"},
+                 {"ep", "32"}, {"etp", "1"}, {"mb", "2"},  {"sharding", "zero1"}};
+    row.source = "Pangu Ultra MoE";
+    return row;
+}
+
+/// Times cases; equal ones once. `tick` is called between and in them, and may throw.
+class PanguRuns {
+  public:
+    explicit PanguRuns(std::function<void()> tick) : tick_(std::move(tick)) {}
+
+    /// Under the paper's layout, as `moehub validate` answers its rows.
+    const TrainingStep& step(const PanguCase& one) {
+        tick_();
+        return answers_.answer(row_of(one.npus), {"mindspeed", true}, trainer(one.techniques)).step;
+    }
+
+    /// All techniques on 6,144 NPUs, with as many layers.
+    TrainingStep with_layers(int layers) {
+        const TrainingClock clock = answers_.clock(row_of(kAfter), trainer(kAllTechniques));
+        TrainingRun run = clock.run();
+        run.model.layers = layers;
+        PlanOptions options;
+        options.fixed = optimised_layout();
+        options.top = 1;
+        options.exact = false;
+        options.progress = [this](std::size_t, std::size_t) { tick_(); };
+        const Plan plan = plan_training(TrainingClock(run, clock), options);
+        if (plan.best.empty())
+            throw InputError(fmt::format("{} layers do not fit under the paper's layout", layers));
+        return plan.best.front();
+    }
+
+    /// The fastest shape of so many layers with as many parameters, all and active, within 5 %; its
+    /// `base` is the model's own.
+    ShapeSearch fastest_shape(int layers) {
+        const TrainingRun run = training_run(row_of(kAfter), trainer(kAllTechniques));
+        const auto around = [](std::int64_t count) {
+            return ParameterWindow{static_cast<double>(count), 0.05 * static_cast<double>(count)};
+        };
+        ShapeSearchOptions options;
+        options.axes = load_shape_axes("default", run.model);
+        options.axes.layers = {layers};
+        options.total = around(parameters(run.model));
+        options.active = around(multiplied_parameters(run.model));
+        options.fixed = optimised_layout();
+        options.top = 1;
+        options.progress = [this](std::size_t, std::size_t) { tick_(); };
+        return search_shapes(run, options);
+    }
+
+  private:
+    TrainerSpec trainer(const PanguTechniques& techniques) const {
+        TrainerSpec made = before_;
+        if (techniques.hierarchical) made.hopper.dispatcher = after_.hopper.dispatcher;
+        if (techniques.overlap) made.hopper.overlaps = after_.hopper.overlaps;
+        if (techniques.memory) made.recompute = after_.recompute;
+        if (techniques.placement) made.imbalance = after_.imbalance;
+        return made;
+    }
+
+    /// With what overlaps as in the run itself; what is computed again is free.
+    std::string optimised_layout() {
+        const TrainingStep& chosen = step({"", kAllTechniques, kAfter});
+        return fixed_layout(row_of(kAfter), trainer(kAllTechniques)) +
+               fmt::format(",overlap={}", name_of(chosen.layout.overlap));
+    }
+
+    std::function<void()> tick_;
+    TrainerSpec before_ = load_trainer("mindspeed-base");
+    TrainerSpec after_ = load_trainer("mindspeed");
+    RunAnswers answers_;
+};
 
 double thousands_a_second(const TrainingStep& step, int npus) {
     return step.tokens_per_second * npus * 1e-3;
@@ -59,7 +164,7 @@ std::vector<PanguCase> left_out() {
     return cases;
 }
 
-FigureTable::Row row_of(const PanguCase& one, const TrainingStep& step) {
+FigureTable::Row table_row(const PanguCase& one, const TrainingStep& step) {
     const StepParts& parts = step.parts;
     const auto share = [&](double seconds) { return seconds / step.seconds; };
     return {{one.name, fmt::format("{}", one.npus), name_of(step.layout.recompute),
@@ -72,26 +177,20 @@ FigureTable::Row row_of(const PanguCase& one, const TrainingStep& step) {
 FigureResult parameters_figure(PanguRuns&) {
     const Model model = load_model("pangu-ultra-moe");
     const auto billions = [](std::int64_t count) { return static_cast<double>(count) * 1e-9; };
-    FigureResult result;
-    result.numbers = {
-        paper().number("parameters", "billions", billions(parameters(model))),
-        paper().number("parameters", "billions active", billions(multiplied_parameters(model)))};
-    return result;
+    return {
+        {paper().number("parameters", "billions", billions(parameters(model))),
+         paper().number("parameters", "billions active", billions(multiplied_parameters(model)))}};
 }
 
 FigureResult training_figure(PanguRuns& runs) {
     const TrainingStep& before = runs.step({"", {}, kBefore});
     const TrainingStep& after = runs.step({"", kAllTechniques, kAfter});
-    FigureResult result;
-    result.numbers = {
-        paper().number("training", "MFU, baseline", before.mfu),
-        paper().number("training", "MFU, optimised", after.mfu),
-        paper().number("training", "thousand tokens/s, baseline",
-                       thousands_a_second(before, kBefore)),
-        paper().number("training", "thousand tokens/s, optimised",
-                       thousands_a_second(after, kAfter)),
+    const auto number = [](const char* what, double ours) {
+        return paper().number("training", what, ours);
     };
-    return result;
+    return {{number("MFU, baseline", before.mfu), number("MFU, optimised", after.mfu),
+             number("thousand tokens/s, baseline", thousands_a_second(before, kBefore)),
+             number("thousand tokens/s, optimised", thousands_a_second(after, kAfter))}};
 }
 
 FigureResult techniques_figure(PanguRuns& runs) {
@@ -115,12 +214,12 @@ FigureResult techniques_figure(PanguRuns& runs) {
     double before = 0;
     for (const PanguCase& one : added_in_turn()) {
         const TrainingStep& step = runs.step(one);
-        table.rows.push_back(row_of(one, step));
+        table.rows.push_back(table_row(one, step));
         if (before > 0 && one.npus == kBefore)
             slowest_gain = std::min(slowest_gain, step.mfu / before);
         before = step.mfu;
     }
-    for (const PanguCase& one : left_out()) table.rows.push_back(row_of(one, runs.step(one)));
+    for (const PanguCase& one : left_out()) table.rows.push_back(table_row(one, runs.step(one)));
     return {{},
             {paper().claim("techniques", "each technique raises MFU", slowest_gain >= 1,
                            fmt::format("the least of them by {:.1f} %", 100 * (slowest_gain - 1)))},

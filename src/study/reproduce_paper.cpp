@@ -16,6 +16,16 @@
 namespace moehub {
 namespace {
 
+struct Paper {
+    const char* name;  ///< of its file in presets/papers
+    Reproduction (*run)(const ReproduceOptions&);
+};
+constexpr Paper kPapers[] = {{"moe-hub", reproduce_moe_hub},
+                             {"dysharp", reproduce_dysharp},
+                             {"cais", reproduce_cais},
+                             {"moetuner", reproduce_moetuner},
+                             {"pangu", reproduce_pangu}};
+
 template <class Item>
 void append(std::vector<Item>& all, std::vector<Item>& some) {
     std::move(some.begin(), some.end(), std::back_inserter(all));
@@ -136,6 +146,28 @@ Reproduction reproduce_cells(Reproduction all, const Publication& paper, const P
         simulate_cells(setup, keys_of(wanted, all.readings), {options.threads, options.progress});
     for (const PaperFigure& figure : wanted) add(read_all(figure, all), all);
     return ended(paper, std::move(all));
+}
+
+std::vector<PaperInfo> papers() {
+    std::vector<PaperInfo> list;
+    for (const Paper& one : kPapers) {
+        const Publication& paper = publication(one.name);
+        list.push_back({paper.name,
+                        fmt::format("{}, {} (arXiv {}{}{})", paper.title, paper.subject,
+                                    paper.arxiv, paper.venue.empty() ? "" : ", ", paper.venue),
+                        paper.figures});
+    }
+    return list;
+}
+
+Reproduction reproduce(const std::string& paper, const ReproduceOptions& options) {
+    std::vector<std::string> known;
+    for (const Paper& one : kPapers) {
+        if (paper == one.name) return one.run(options);
+        known.emplace_back(one.name);
+    }
+    throw InputError(fmt::format("paper: found {}, allowed: {}{}", moehub::quoted(paper),
+                                 fmt::join(known, ", "), did_you_mean(paper, known)));
 }
 
 }  // namespace moehub

@@ -26,6 +26,13 @@ void add(FigureResult figure, Reproduction& all);
 /// paper's file must have been asked for (std::logic_error).
 Reproduction ended(const Publication& paper, Reproduction all);
 
+// The papers, one after the other; reproduce_paper.cpp has their table.
+Reproduction reproduce_moe_hub(const ReproduceOptions& options);
+Reproduction reproduce_dysharp(const ReproduceOptions& options);
+Reproduction reproduce_cais(const ReproduceOptions& options);
+Reproduction reproduce_moetuner(const ReproduceOptions& options);
+Reproduction reproduce_pangu(const ReproduceOptions& options);
+
 struct PaperFigure {
     std::string name;
     std::function<FigureResult(const Lookup&)> make;

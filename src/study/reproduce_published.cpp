@@ -37,8 +37,9 @@ struct Found {
         throw InputError(at(origin, {entry.key, "", Entry::Type::word, entry.line}) +
                          std::string(what));
     }
-    /// Its values, all of this type; of a key that is no list the one.
-    std::vector<std::string> all(Entry::Type type, std::string_view expected) const {
+    /// Of a key that is no list the one value.
+    std::vector<std::string> texts(Entry::Type type = Entry::Type::string,
+                                   std::string_view expected = "text") const {
         std::vector<std::string> texts;
         for (const Entry& one : entry.values) {
             const bool whole = one.type == Entry::Type::integer && type == Entry::Type::real;
@@ -46,92 +47,117 @@ struct Found {
                 fail(fmt::format("expected {}, found {}", expected, moehub::quoted(one.text)));
             texts.push_back(one.text);
         }
+        if (texts.empty() && !entry.list) fail(fmt::format("expected {}, found a table", expected));
         return texts;
     }
-    std::string one(Entry::Type type, std::string_view expected) const {
-        const std::vector<std::string> texts = all(type, expected);
-        if (entry.list || texts.size() != 1)
-            fail(fmt::format("expected {}, found a list or table", expected));
-        return texts.front();
-    }
-    std::string text() const { return one(Entry::Type::string, "text"); }
-    /// Lines of a paragraph.
-    std::string paragraph() const {
-        return fmt::format("{}", fmt::join(all(Entry::Type::string, "text"), " "));
-    }
-    double positive() const {
-        const double value = parse_number(one(Entry::Type::real, "a number above 0"));
-        if (value <= 0) fail("expected a number above 0");
-        return value;
-    }
-    RatioRange range() const {
-        const std::vector<std::string> ends = all(Entry::Type::real, "[least, most]");
-        if (ends.size() != 2) fail("expected [least, most]");
-        const RatioRange range{parse_number(ends[0]), parse_number(ends[1])};
-        if (range.least < 0 || range.most <= range.least)
-            fail(fmt::format("expected [least, most], found [{}, {}]", ends[0], ends[1]));
-        return range;
+    /// Lines of a paragraph are joined.
+    std::string text() const { return fmt::format("{}", fmt::join(texts(), " ")); }
+    std::vector<double> numbers(std::size_t count, std::string_view expected) const {
+        std::vector<double> numbers;
+        for (const std::string& one : texts(Entry::Type::real, expected))
+            numbers.push_back(parse_number(one));
+        const bool grows = std::adjacent_find(numbers.begin(), numbers.end(),
+                                              std::greater_equal<>()) == numbers.end();
+        if (numbers.size() != count || !grows || numbers.front() <= 0)
+            fail(fmt::format("expected {}", expected));
+        return numbers;
     }
     template <class Value>
-    Value named(const std::map<std::string, Value>& names) const {
-        const std::string name = text();
-        const auto found = names.find(name);
-        if (found != names.end()) return found->second;
-        std::vector<std::string> known;
-        for (const auto& [one, value] : names) known.push_back(one);
-        fail(fmt::format("found {}, allowed: {}", moehub::quoted(name), fmt::join(known, ", ")));
+    Value one_of(const std::map<std::string, Value>& known) const {
+        return pick(known, text());
+    }
+    /// What is known by that name.
+    template <class Value>
+    const Value& pick(const std::map<std::string, Value>& known, const std::string& name) const {
+        const auto found = known.find(name);
+        if (found != known.end()) return found->second;
+        std::vector<std::string> names;
+        for (const auto& [one, value] : known) names.push_back(one);
+        fail(fmt::format("found {}, allowed: {}{}", moehub::quoted(name), fmt::join(names, ", "),
+                         did_you_mean(name, names)));
     }
 };
 
 /// What may stand somewhere, and where it goes.
-using Keys = std::map<std::string, std::function<void(const Found&)>>;
+template <class Noun>
+using Keys = std::map<std::string, std::function<void(Noun&, const Found&)>>;
 
-void take(const Keys& keys, const std::string& key, const Found& found) {
-    const auto known = keys.find(key);
-    if (known != keys.end()) return known->second(found);
-    std::vector<std::string> names;
-    for (const auto& [name, set] : keys) names.push_back(name);
-    found.fail(
-        fmt::format("unknown, allowed: {}{}", fmt::join(names, ", "), did_you_mean(key, names)));
-}
+const Keys<Publication> kOfPaper{
+    {"title", [](auto& paper, auto& found) { paper.title = found.text(); }},
+    {"subject", [](auto& paper, auto& found) { paper.subject = found.text(); }},
+    {"arxiv", [](auto& paper, auto& found) { paper.arxiv = found.text(); }},
+    {"venue", [](auto& paper, auto& found) { paper.venue = found.text(); }},
+    {"means", [](auto& paper, auto& found) { paper.means = found.one_of(kMeans); }},
+    {"machine", [](auto& paper, auto& found) { paper.machine = found.text(); }},
+    {"changes", [](auto& paper, auto& found) { paper.changes = found.texts(); }},
+    {"setup", [](auto& paper, auto& found) { paper.setup = found.texts(); }}};
 
-/// The member of a list that has this name, made where there is none.
-template <class Item>
-Item& named_in(std::vector<Item>& list, const std::string& name, std::string Item::*member) {
-    for (Item& one : list)
-        if (one.*member == name) return one;
-    list.emplace_back().*member = name;
-    return list.back();
+const Keys<Reading> kOfReading{
+    {"what", [](auto& reading, auto& found) { reading.what = found.text(); }},
+    {"changes", [](auto& reading, auto& found) { reading.changes = found.texts(); }}};
+
+const Keys<PublishedRow> kOfRow{
+    {"value", [](auto& row, auto& found) { row.value = found.numbers(1, "a number above 0")[0]; }},
+    {"kind", [](auto& row, auto& found) { row.kind = found.one_of(kKinds); }},
+    {"claim",
+     [](auto& row, auto& found) {
+         row.claim = found.texts(Entry::Type::boolean, "true").front() == "true";
+     }},
+    {"where", [](auto& row, auto& found) { row.where = found.text(); }},
+    {"reason", [](auto& row, auto& found) { row.reason = found.text(); }},
+    {"holds", [](auto& row, auto& found) {
+         const std::vector<double> ends = found.numbers(2, "[least, most]");
+         row.holds = RatioRange{ends[0], ends[1]};
+     }}};
+
+/// A figure's own keys.
+struct FigureKeys {
+    std::string title;
+    std::string where;
+};
+const Keys<FigureKeys> kOfFigure{
+    {"title", [](auto& figure, auto& found) { figure.title = found.text(); }},
+    {"where", [](auto& figure, auto& found) { figure.where = found.text(); }}};
+
+/// The item of a list that `is` finds, or a new one.
+template <class Item, class Is>
+Item& found_in(std::vector<Item>& list, Is is, Item fresh) {
+    const auto known = std::find_if(list.begin(), list.end(), is);
+    if (known != list.end()) return *known;
+    return list.emplace_back(std::move(fresh));
 }
 
 class PublicationReader {
   public:
-    PublicationReader(std::string name, const Origin& origin) : origin_(origin) {
+    PublicationReader(std::string name, Origin origin) : origin_(std::move(origin)) {
         paper_.name = std::move(name);
     }
 
     void read(const ValuesEntry& entry) {
         const Found found{origin_, entry};
         const std::size_t first = entry.key.find('.');
-        if (first == std::string::npos) return take(of_paper(), entry.key, found);
-        const std::string figure = entry.key.substr(0, first);
+        if (first == std::string::npos) return set(paper_, kOfPaper, entry.key, found);
+        const std::string table = entry.key.substr(0, first);
         const std::string rest = entry.key.substr(first + 1);
         const std::size_t last = rest.rfind('.');
-        if (figure == "reasons") {
-            reasons_[rest] = {found.paragraph(), entry.line};
+        const std::string key = rest.substr(last + 1);  // all of it where there is no dot
+        if (table == "reasons") {
+            reasons_[rest] = {found.text(), entry.line};
+        } else if (table == "readings" && last != std::string::npos) {
+            const std::string name = rest.substr(0, last);
+            set(found_in(paper_.readings, [&](auto& one) { return one.name == name; },
+                         {name, "", {}}),
+                kOfReading, key, found);
         } else if (last == std::string::npos) {
-            take(of_figure(figure), rest, found);
-        } else if (figure == "readings") {
-            Reading& reading = named_in(paper_.readings, rest.substr(0, last), &Reading::name);
-            take({{"what", [&](const Found& one) { reading.what = one.paragraph(); }},
-                  {"changes",
-                   [&](const Found& one) {
-                       reading.changes = one.all(Entry::Type::string, "texts");
-                   }}},
-                 rest.substr(last + 1), found);
+            NamedFigure& figure =
+                found_in(paper_.figures, [&](auto& one) { return one.name == table; }, {table, ""});
+            set(figures_[table], kOfFigure, key, found);
+            figure.title = figures_[table].title;
         } else {
-            take(of_row(row_of(figure, rest.substr(0, last), entry.line)), rest.substr(last + 1),
-                 found);
+            const std::string what = rest.substr(0, last);
+            const auto is = [&](auto& one) { return one.figure == table && one.what == what; };
+            set(found_in(paper_.rows, is, {table, what}), kOfRow, key, found);
+            lines_.resize(paper_.rows.size(), entry.line);
         }
     }
 
@@ -151,66 +177,26 @@ class PublicationReader {
         bool used = false;
     };
 
+    template <class Noun>
+    static void set(Noun& noun, const Keys<Noun>& keys, const std::string& key,
+                    const Found& found) {
+        found.pick(keys, key)(noun, found);
+    }
+
     [[noreturn]] void fail(int line, const std::string& key, std::string_view what) const {
         throw InputError(at(origin_, {key, "", Entry::Type::word, line}) + std::string(what));
-    }
-
-    Keys of_paper() {
-        const auto text = [](std::string& to) {
-            return [&to](const Found& found) { to = found.text(); };
-        };
-        const auto texts = [](std::vector<std::string>& to) {
-            return [&to](const Found& found) { to = found.all(Entry::Type::string, "texts"); };
-        };
-        return {{"title", text(paper_.title)},
-                {"subject", text(paper_.subject)},
-                {"arxiv", text(paper_.arxiv)},
-                {"venue", text(paper_.venue)},
-                {"means", [this](const Found& found) { paper_.means = found.named(kMeans); }},
-                {"machine", text(paper_.machine)},
-                {"changes", texts(paper_.changes)},
-                {"setup", texts(paper_.setup)}};
-    }
-
-    Keys of_figure(const std::string& figure) {
-        return {{"title",
-                 [this, figure](const Found& found) {
-                     named_in(paper_.figures, figure, &NamedFigure::name).title = found.text();
-                 }},
-                {"where", [this, figure](const Found& found) { where_[figure] = found.text(); }}};
-    }
-
-    PublishedRow& row_of(const std::string& figure, const std::string& what, int line) {
-        for (PublishedRow& one : paper_.rows)
-            if (one.figure == figure && one.what == what) return one;
-        paper_.rows.push_back({figure, what});
-        lines_.push_back(line);
-        return paper_.rows.back();
-    }
-
-    static Keys of_row(PublishedRow& row) {
-        return {{"value", [&row](const Found& found) { row.value = found.positive(); }},
-                {"kind", [&row](const Found& found) { row.kind = found.named(kKinds); }},
-                {"claim",
-                 [&row](const Found& found) {
-                     row.claim = found.one(Entry::Type::boolean, "true") == "true";
-                 }},
-                {"where", [&row](const Found& found) { row.where = found.text(); }},
-                {"reason", [&row](const Found& found) { row.reason = found.text(); }},
-                {"holds", [&row](const Found& found) { row.holds = found.range(); }}};
     }
 
     /// What must stand together; the reason's name becomes its text.
     void check(PublishedRow& row, int line) {
         const std::string key = row.figure + "." + row.what;
-        if (std::none_of(paper_.figures.begin(), paper_.figures.end(),
-                         [&](const auto& one) { return one.name == row.figure; }))
-            fail(line, key, "the figure has no title");
+        const FigureKeys& figure = figures_[row.figure];
+        if (figure.title.empty()) fail(line, key, "the figure has no title");
         if (row.claim == row.value.has_value())
             fail(line, key, "expected a value, or claim = true");
         if (row.holds.has_value() != (!row.claim && !row.reason.empty()))
             fail(line, key, "expected reason and holds together, of a claim reason alone");
-        if (row.where.empty()) row.where = where_[row.figure];
+        if (row.where.empty()) row.where = figure.where;
         if (row.where.empty()) fail(line, key, "where: missing, of the row and of its figure");
         if (row.reason.empty()) return;
         const auto reason = reasons_.find(row.reason);
@@ -225,7 +211,7 @@ class PublicationReader {
     Publication paper_;
     std::vector<int> lines_;  ///< of rows
     std::map<std::string, Reason> reasons_;
-    std::map<std::string, std::string> where_;  ///< by figure
+    std::map<std::string, FigureKeys> figures_;
 };
 
 const PublishedRow& row_in(const Publication& paper, std::string_view figure, std::string_view what,

@@ -106,14 +106,16 @@ FigureTable leads_table(const Leads& leads, std::string figure, std::string titl
     return table;
 }
 
-void add_leads(const Leads& leads, std::vector<std::string> labels, const KeyUnder& key,
-               const Lookup& cell, FigureTable& table) {
-    const ReproducedCell& own = cell(key(leads.own));
+void add_leads(const Leads& leads, std::vector<std::string> labels, CellKey key, const Lookup& cell,
+               FigureTable& table) {
+    key.system = leads.own;
+    const ReproducedCell& own = cell(key);
     const Ps time = own.*leads.time;
     note_refusal(labels, own, table);
     FigureTable::Row row{labels, {time > 0 ? std::optional(to_us(time)) : std::nullopt}};
     for (const std::string_view system : leads.others) {
-        const ReproducedCell& other = cell(key(system));
+        key.system = system;
+        const ReproducedCell& other = cell(key);
         note_refusal(labels, other, table);
         row.values.push_back(faster(other.*leads.time, time));
     }

@@ -3,7 +3,6 @@
 #pragma once
 #include "study/reproduce_paper.hpp"
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,16 +31,14 @@ struct Leads {
     std::vector<std::string_view> others;
     Ps ReproducedCell::*time = &ReproducedCell::time;
 };
-/// Which simulation a system has in a row.
-using KeyUnder = std::function<CellKey(std::string_view system)>;
 
 /// Columns: the system's own time, then its leads. `labels` are the titles of what tells rows
 /// apart.
 FigureTable leads_table(const Leads& leads, std::string figure, std::string title,
                         std::vector<std::string> labels);
-/// A row of it; who could not run is named in the notes.
-void add_leads(const Leads& leads, std::vector<std::string> labels, const KeyUnder& key,
-               const Lookup& cell, FigureTable& table);
+/// A row of it, of cells that differ in their systems; who could not run is named in the notes.
+void add_leads(const Leads& leads, std::vector<std::string> labels, CellKey key, const Lookup& cell,
+               FigureTable& table);
 /// Notes of a table: this cell of this row could not run, if so.
 void note_refusal(const std::vector<std::string>& labels, const ReproducedCell& cell,
                   FigureTable& table);
