@@ -41,6 +41,11 @@ Options options_of(Request& request) {
          "cells simulated at a time, same result; without it as many as cores"}};
 }
 
+/// For programs alone.
+Column value(std::string key) {
+    return {"", std::move(key), kHidden};
+}
+
 Show show_of(NumberKind kind, int digits) {
     if (kind == NumberKind::ratio) return fixed(digits);
     return kind == NumberKind::share ? kPercent : kTenths;
@@ -58,18 +63,17 @@ Answer list_answer() {
                "Papers to reproduce, and their figures",
                {{"paper", "", kOnce}, {"figure"}, {"", "", kProse}},
                {}};
-    Table all = table_of<PaperInfo>(
-        "papers", "",
-        {{{"", "name", kHidden}, [](const auto& one) { return one.name; }},
-         {{"", "title", kHidden}, [](const auto& one) { return one.title; }},
-         {{"", "figures", kHidden},
-          [](const auto& one) {
-              Json figures = Json::array();
-              for (const NamedFigure& figure : one.figures)
-                  figures.push_back({{"name", figure.name}, {"title", figure.title}});
-              return figures;
-          }}},
-        papers());
+    const auto figures = [](const PaperInfo& one) {
+        Json rows = Json::array();
+        for (const NamedFigure& figure : one.figures)
+            rows.push_back({{"name", figure.name}, {"title", figure.title}});
+        return rows;
+    };
+    Table all = table_of<PaperInfo>("papers", "",
+                                    {{value("name"), &PaperInfo::name},
+                                     {value("title"), &PaperInfo::title},
+                                     {value("figures"), figures}},
+                                    papers());
     for (const PaperInfo& one : papers()) {
         list.rows.push_back({one.name, "", one.title});
         for (const NamedFigure& figure : one.figures)
@@ -111,6 +115,19 @@ std::string_view within(const PublishedNumber& one) {
     return one.as_published() ? "yes" : one.explained ? "no" : "no, unexplained";
 }
 
+Json text_or_null(const std::string& text) {
+    return text.empty() ? Json(nullptr) : Json(text);
+}
+
+Json value_if(bool known, Json value) {
+    return known ? std::move(value) : nullptr;
+}
+
+/// At least one: a paper that leaves nothing open names none.
+std::size_t readings_of(const Reproduction& all) {
+    return std::max<std::size_t>(1, all.readings.size());
+}
+
 /// By the readings after the first, under their names; empty where there are none.
 Json otherwise(const PublishedNumber& one, const std::vector<Reading>& readings) {
     Json json = Json::object();
@@ -121,19 +138,14 @@ Json otherwise(const PublishedNumber& one, const std::vector<Reading>& readings)
     return json;
 }
 
-Json text_or_null(const std::string& text) {
-    return text.empty() ? Json(nullptr) : Json(text);
-}
-
 Table numbers_table(const Reproduction& all) {
     using One = PublishedNumber;
-    std::vector<ColumnOf<One>> columns{
-        {{"figure", "figure"}, [](const One& one) { return one.figure; }},
-        {{"what", "what", kProse}, [](const One& one) { return one.what; }},
-        {{"paper", "", kTenths},
-         [](const One& one) { return published_text(one.kind, one.paper); }},
-        {{"", "paper", kHidden}, [](const One& one) { return one.paper; }}};
-    for (std::size_t i = 0; i == 0 || i < all.readings.size(); ++i) {
+    std::vector<ColumnOf<One>> columns{{{"figure", "figure"}, &One::figure},
+                                       {{"what", "what", kProse}, &One::what},
+                                       {{"paper", "", kTenths}, [](const One& one) {
+                                            return published_text(one.kind, one.paper);
+                                        }}};
+    for (std::size_t i = 0; i < readings_of(all); ++i) {
         columns.push_back(
             {{i == 0 ? "here" : all.readings[i].name, "", kTenths}, [i](const One& one) {
                  return one.is_read(i) ? Json(published_text(one.kind, one.read(i))) : nullptr;
@@ -144,24 +156,24 @@ Table numbers_table(const Reproduction& all) {
         if (i == 0) columns.push_back({{"within 10 %", "", kText, 1}, within});
     }
     const std::vector<ColumnOf<One>> rest{
-        {{"", "ours", kHidden}, [](const One& one) { return one.ours; }},
-        {{"", "ratio", kHidden}, [](const One& one) { return one.ratio(); }},
-        {{"", "geometric_mean", kHidden},
+        {{"█ here  │ paper", "", bar_of(32), 2},
          [&](const One& one) {
-             return all.means == Means::none ? Json(nullptr) : Json(one.geometric);
+             return bar_against(one.ours, one.paper, full_scale(one, all.numbers));
          }},
-        {{"", "as_published", kHidden}, [](const One& one) { return one.as_published(); }},
-        {{"", "otherwise", kHidden}, [&](const One& one) { return otherwise(one, all.readings); }},
-        {{"", "where", kHidden}, [](const One& one) { return text_or_null(one.where); }},
-        {{"", "explained", kHidden}, [](const One& one) { return one.explained; }},
-        {{"", "holds", kHidden},
+        {value("paper"), &One::paper},
+        {value("ours"), &One::ours},
+        {value("ratio"), &One::ratio},
+        {value("geometric_mean"),
+         [&](const One& one) { return value_if(all.means != Means::none, one.geometric); }},
+        {value("as_published"), [](const One& one) { return one.as_published(); }},
+        {value("otherwise"), [&](const One& one) { return otherwise(one, all.readings); }},
+        {value("where"), &One::where},
+        {value("holds"),
          [](const One& one) {
              return one.holds ? Json{one.holds->least, one.holds->most} : Json(nullptr);
          }},
-        {{"", "reason", kHidden}, [](const One& one) { return text_or_null(one.reason); }},
-        {{"█ here  │ paper", "", bar_of(32), 2}, [&](const One& one) {
-             return bar_against(one.ours, one.paper, full_scale(one, all.numbers));
-         }}};
+        {value("explained"), [&](const One& one) { return value_if(!all.quick, one.explained); }},
+        {value("reason"), [](const One& one) { return text_or_null(one.reason); }}};
     columns.insert(columns.end(), rest.begin(), rest.end());
     return table_of("numbers", "", columns, all.numbers);
 }
@@ -195,7 +207,7 @@ void add_numbers_chart(const Reproduction& all, NumberKind kind, const char* tit
         if (one.kind != kind) continue;
         bars.chart.categories.push_back(fmt::format("{}: {}", one.figure, one.what));
         bars.add(0, one.paper);
-        for (std::size_t i = 0; i == 0 || i < all.readings.size(); ++i)
+        for (std::size_t i = 0; i < readings_of(all); ++i)
             bars.add(i + 1, one.is_read(i) ? std::optional(one.read(i)) : std::nullopt);
     }
     if (!bars.chart.categories.empty())
@@ -256,8 +268,8 @@ Section readings_section(const Reproduction& all) {
         "readings", "What the paper leaves open, read in several ways; \"here\" is the first",
         {{{"reading", "name"}, [](const Read& one) { return one.reading.name; }},
          {{"what it takes", "", kProse}, what_it_takes},
-         {{"", "what", kHidden}, [](const Read& one) { return one.reading.what; }},
-         {{"", "changes", kHidden}, [](const Read& one) { return one.reading.changes; }},
+         {value("what"), [](const Read& one) { return one.reading.what; }},
+         {value("changes"), [](const Read& one) { return one.reading.changes; }},
          {{"within 10 %", "", kTenths},
           [&](const Read& one) {
               return fmt::format("{} of {}", count_as_published(all, one.number), asked(one));
@@ -278,26 +290,26 @@ Section claims_section(const Reproduction& all) {
     using One = PublishedClaim;
     std::vector<ColumnOf<One>> columns{
         {{"", ""}, [](const One& one) { return holds_text(one.holds); }},
-        {{"figure", "figure"}, [](const One& one) { return one.figure; }},
-        {{"the paper says", "what", kProse}, [](const One& one) { return one.what; }},
-        {{"found", "found", kProse}, [](const One& one) { return one.found; }}};
+        {{"figure", "figure"}, &One::figure},
+        {{"the paper says", "what", kProse}, &One::what},
+        {{"found", "found", kProse}, &One::found}};
     for (std::size_t i = 1; i < all.readings.size(); ++i)
         columns.push_back({{all.readings[i].name, "", kText, 1}, [i](const One& one) {
                                return one.otherwise.empty() ? "–"
                                                             : holds_text(one.otherwise[i - 1]);
                            }});
     const std::vector<ColumnOf<One>> rest{
-        {{"", "holds", kHidden}, [](const One& one) { return one.holds; }},
-        {{"", "otherwise", kHidden},
+        {value("holds"), &One::holds},
+        {value("otherwise"),
          [&](const One& one) {
              Json json = Json::object();
              for (std::size_t i = 0; i < one.otherwise.size(); ++i)
                  json[all.readings[i + 1].name] = {{"holds", Json(bool{one.otherwise[i]})}};
              return json;
          }},
-        {{"", "where", kHidden}, [](const One& one) { return text_or_null(one.where); }},
-        {{"", "explained", kHidden}, [](const One& one) { return one.explained; }},
-        {{"", "reason", kHidden}, [](const One& one) { return text_or_null(one.reason); }}};
+        {value("where"), &One::where},
+        {value("explained"), [&](const One& one) { return value_if(!all.quick, one.explained); }},
+        {value("reason"), [](const One& one) { return text_or_null(one.reason); }}};
     columns.insert(columns.end(), rest.begin(), rest.end());
     return {"Claims",
             {},
@@ -396,39 +408,37 @@ std::string_view name_of(CellWork work) {
     return names.at(work);
 }
 
-/// A column for programs; nothing where the cell did not run, or has none.
-template <class Of>
-ColumnOf<ReproducedCell> cell_column(std::string key, Of of,
-                                     bool (*has)(const ReproducedCell&) = nullptr) {
-    return {{"", std::move(key), kHidden}, [of, has](const ReproducedCell& one) {
-                return !has || has(one) ? Json(of(one)) : Json(nullptr);
-            }};
-}
-
 Table cells_table(const std::vector<ReproducedCell>& cells) {
     using One = ReproducedCell;
-    const auto ran = [](const One& one) { return one.refusal.empty(); };
-    const auto merged = [](const One& one) { return one.work == CellWork::sub_layer; };
-    const auto time = [&](std::string key, Ps One::*member) {
-        return cell_column(
-            std::move(key), [member](const One& one) { return to_us(one.*member); }, ran);
+    const auto name = [](const char* key, std::string CellKey::*member) -> ColumnOf<One> {
+        return {value(key), [member](const One& one) { return text_or_null(one.*member); }};
     };
-    const auto name = [](std::string key, std::string One::*member) {
-        return cell_column(std::move(key),
-                           [member](const One& one) { return text_or_null(one.*member); });
+    const auto time = [](const char* key, Ps One::*member) -> ColumnOf<One> {
+        return {value(key), [member](const One& one) {
+                    return value_if(one.refusal.empty(), to_us(one.*member));
+                }};
+    };
+    const auto bytes = [](const char* key, Bytes One::*member) -> ColumnOf<One> {
+        return {value(key),
+                [member](const One& one) { return value_if(one.refusal.empty(), one.*member); }};
+    };
+    const auto of_sub_layers = [](const char* key, auto of) -> ColumnOf<One> {
+        return {value(key), [of](const One& one) {
+                    return value_if(one.work == CellWork::sub_layer, of(one));
+                }};
     };
     return table_of<One>(
         "cells", "",
         {name("model", &One::model),
-         cell_column("gpus", [](const One& one) { return one.gpus; }),
-         cell_column("tokens", [](const One& one) { return one.tokens; }),
+         {value("gpus"), &One::gpus},
+         {value("tokens"), &One::tokens},
          name("routing", &One::routing),
          name("system", &One::system),
          name("reading", &One::reading),
-         cell_column("work", [](const One& one) { return name_of(one.work); }),
-         cell_column("changes", [](const One& one) { return one.changes; }),
-         cell_column("grain",
-                     [](const One& one) { return one.grain == Grain::packet ? "packet" : "row"; }),
+         {value("work"), [](const One& one) { return name_of(one.work); }},
+         {value("changes"), &One::changes},
+         {value("grain"),
+          [](const One& one) { return one.grain == Grain::row ? "row" : "packet"; }},
          name("part", &One::part),
          name("machine", &One::machine),
          time("time_us", &One::time),
@@ -438,30 +448,23 @@ Table cells_table(const std::vector<ReproducedCell>& cells) {
          time("compute_us", &One::compute),
          time("communication_us", &One::communication),
          time("busier_way_us", &One::busier_way),
-         cell_column(
-             "traffic_bytes.up", [](const One& one) { return one.bytes_up; }, ran),
-         cell_column(
-             "traffic_bytes.down", [](const One& one) { return one.bytes_down; }, ran),
-         cell_column(
-             "link_use", [](const One& one) { return one.link_use; }, merged),
-         cell_column(
-             "merge.deepest", [](const One& one) { return one.merge.deepest; }, merged),
-         cell_column(
-             "merge.spread_us", [](const One& one) { return one.merge.spread_us; }, merged),
-         cell_column(
-             "merge.longest_us", [](const One& one) { return one.merge.longest_us; }, merged),
-         name("refusal", &One::refusal)},
+         bytes("traffic_bytes.up", &One::bytes_up),
+         bytes("traffic_bytes.down", &One::bytes_down),
+         of_sub_layers("link_use", [](const One& one) { return one.link_use; }),
+         of_sub_layers("merge.deepest", [](const One& one) { return one.merge.deepest; }),
+         of_sub_layers("merge.spread_us", [](const One& one) { return one.merge.spread_us; }),
+         of_sub_layers("merge.longest_us", [](const One& one) { return one.merge.longest_us; }),
+         {value("refusal"), [](const One& one) { return text_or_null(one.refusal); }}},
         cells);
 }
 
 /// The same for programs.
 Section values_section(const Reproduction& all) {
-    Table tables = table_of<FigureTable>(
-        "tables", "",
-        {{{"", "figure", kHidden}, [](const auto& one) { return one.figure; }},
-         {{"", "title", kHidden}, [](const auto& one) { return one.title; }},
-         {{"", "rows", kHidden}, rows_json}},
-        all.tables);
+    Table tables = table_of<FigureTable>("tables", "",
+                                         {{value("figure"), &FigureTable::figure},
+                                          {value("title"), &FigureTable::title},
+                                          {value("rows"), rows_json}},
+                                         all.tables);
     return {"", {}, {std::move(tables), cells_table(all.cells)}};
 }
 
