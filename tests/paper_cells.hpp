@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace moehub {
 
@@ -42,6 +43,14 @@ inline ByHand with_times(std::map<std::string, double> times) {
         cell.first_gemm = cell.time / 2;
         cell.model_time = cell.time + 100'000'000;
     });
+}
+
+/// The figure of that name.
+inline FigureResult make_figure(const std::vector<PaperFigure>& figures, const std::string& name,
+                                const Lookup& cell) {
+    for (const PaperFigure& figure : figures)
+        if (figure.name == name) return figure.make(cell);
+    throw std::logic_error("no figure " + name);
 }
 
 inline const PublishedNumber& number(const FigureResult& result, std::string_view what) {

@@ -304,7 +304,7 @@ std::vector<PaperFigure> cais_figures(const CaisScope& scope) {
 }
 
 Reproduction reproduce_cais(const ReproduceOptions& options) {
-    return reproduce_cells(begun(paper(), options), paper(), cais_setup(),
+    return reproduce_cells(begun(paper(), options), cais_setup(),
                            cais_figures(options.quick ? quick_cais() : whole_cais()), options);
 }
 

@@ -239,8 +239,7 @@ Reproduction reproduce_dysharp(const ReproduceOptions& options) {
             fmt::format(fmt::runtime(sentence), fmt::arg("decode", scope.skew_sequences.front()),
                         fmt::arg("prompt", scope.skew_sequences.back()),
                         fmt::arg("units", scope.unit_sequence));
-    return reproduce_cells(std::move(all), paper(), dysharp_setup(), dysharp_figures(scope),
-                           options);
+    return reproduce_cells(std::move(all), dysharp_setup(), dysharp_figures(scope), options);
 }
 
 }  // namespace moehub

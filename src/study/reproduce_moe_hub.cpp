@@ -366,7 +366,7 @@ std::vector<PaperFigure> moe_hub_figures(const MoeHubScope& scope) {
 }
 
 Reproduction reproduce_moe_hub(const ReproduceOptions& options) {
-    return reproduce_cells(begun(paper(), options), paper(), moe_hub_setup(),
+    return reproduce_cells(begun(paper(), options), moe_hub_setup(),
                            moe_hub_figures(options.quick ? quick_moe_hub() : whole_moe_hub()),
                            options);
 }

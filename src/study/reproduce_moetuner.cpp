@@ -283,7 +283,7 @@ Reproduction reproduce_moetuner(const ReproduceOptions& options) {
             named.push_back({routing, &trials.of(one_node(), routing)});
         add(methods_figure(named), all);
     }
-    return ended(paper(), std::move(all));
+    return ended(std::move(all));
 }
 
 }  // namespace moehub

@@ -284,7 +284,7 @@ Reproduction reproduce_pangu(const ReproduceOptions& options) {
         ++done;
         tick();
     }
-    return ended(paper(), std::move(all));
+    return ended(std::move(all));
 }
 
 }  // namespace moehub

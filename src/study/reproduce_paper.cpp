@@ -7,8 +7,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <set>
-#include <stdexcept>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -73,16 +71,6 @@ void forget_reasons(std::vector<Published>& list) {
     }
 }
 
-void check_all_asked(const Publication& paper, const Reproduction& all) {
-    std::set<std::pair<std::string, std::string>> asked;
-    for (const PublishedNumber& one : all.numbers) asked.emplace(one.figure, one.what);
-    for (const PublishedClaim& one : all.claims) asked.emplace(one.figure, one.what);
-    for (const PublishedRow& row : paper.rows)
-        if (!asked.contains({row.figure, row.what}))
-            throw std::logic_error(fmt::format("presets/papers/{}.toml: nothing computes {}, {}",
-                                               paper.name, row.figure, row.what));
-}
-
 }  // namespace
 
 Reproduction begun(const Publication& paper, const ReproduceOptions& options) {
@@ -115,28 +103,19 @@ void add(FigureResult figure, Reproduction& all) {
     append(all.tables, figure.tables);
 }
 
-Reproduction ended(const Publication& paper, Reproduction all) {
+Reproduction ended(Reproduction all) {
     if (all.quick) {
         forget_reasons(all.numbers);
         forget_reasons(all.claims);
-    } else if (all.figure.empty()) {
-        check_all_asked(paper, all);
     }
     return all;
-}
-
-FigureResult make_figure(const std::vector<PaperFigure>& figures, const std::string& name,
-                         const Lookup& cell) {
-    for (const PaperFigure& figure : figures)
-        if (figure.name == name) return figure.make(cell);
-    throw std::logic_error("no figure " + name);
 }
 
 PaperSetup setup_of(const Publication& paper) {
     return {paper.machine, paper.changes, paper.readings};
 }
 
-Reproduction reproduce_cells(Reproduction all, const Publication& paper, const PaperSetup& setup,
+Reproduction reproduce_cells(Reproduction all, const PaperSetup& setup,
                              const std::vector<PaperFigure>& figures,
                              const ReproduceOptions& options) {
     std::vector<PaperFigure> wanted;
@@ -145,7 +124,7 @@ Reproduction reproduce_cells(Reproduction all, const Publication& paper, const P
     all.cells =
         simulate_cells(setup, keys_of(wanted, all.readings), {options.threads, options.progress});
     for (const PaperFigure& figure : wanted) add(read_all(figure, all), all);
-    return ended(paper, std::move(all));
+    return ended(std::move(all));
 }
 
 std::vector<PaperInfo> papers() {

@@ -22,9 +22,8 @@ struct FigureResult {
 Reproduction begun(const Publication& paper, const ReproduceOptions& options);
 bool is_wanted(const Reproduction& all, const std::string& figure);
 void add(FigureResult figure, Reproduction& all);
-/// A quick run gives no reasons: its cells are not the paper's. Of a whole one every row of the
-/// paper's file must have been asked for (std::logic_error).
-Reproduction ended(const Publication& paper, Reproduction all);
+/// A quick run gives no reasons: its cells are not the paper's.
+Reproduction ended(Reproduction all);
 
 // The papers, one after the other; reproduce_paper.cpp has their table.
 Reproduction reproduce_moe_hub(const ReproduceOptions& options);
@@ -47,15 +46,11 @@ PaperFigure figure_of(std::string name, FigureResult (*make)(const Scope&, const
             every_reading};
 }
 
-/// The figure of that name.
-FigureResult make_figure(const std::vector<PaperFigure>& figures, const std::string& name,
-                         const Lookup& cell);
-
 /// The machine, its changes and how the paper is read.
 PaperSetup setup_of(const Publication& paper);
 
 /// Of layers that are simulated. `all` was begun.
-Reproduction reproduce_cells(Reproduction all, const Publication& paper, const PaperSetup& setup,
+Reproduction reproduce_cells(Reproduction all, const PaperSetup& setup,
                              const std::vector<PaperFigure>& figures,
                              const ReproduceOptions& options);
 
