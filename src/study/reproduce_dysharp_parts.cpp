@@ -63,33 +63,35 @@ constexpr Part kParts[] = {
     {"deepep", "as published"},
 };
 
-/// Each ratio 0 where one of the two did not run.
-struct Gains {
-    double traffic = 0;  ///< of the primitives alone, of DeepEP's
-    double alone = 0;    ///< of the primitives, over neither
-    double fusion = 0;   ///< of fusion alone, over Comet
-    double over_deepep = 0;
-    bool fastest = false;  ///< both together
-};
-
-std::vector<PublishedClaim> ablation_claims(const Gains& gains, const FigureTable& table) {
-    constexpr double kNoGain = 1.1;  ///< as numbers within 10 % are the same
+/// A ratio is 0 where one of the two did not run.
+std::vector<PublishedClaim> ablation_claims(const FigureTable& table) {
+    constexpr double kNoGain = 1.1;  // as numbers within 10 % are the same
+    const auto of = [&](std::string_view system, std::size_t column) {
+        const auto row = std::find_if(table.rows.begin(), table.rows.end(),
+                                      [&](const auto& one) { return one.labels[0] == system; });
+        return row->values[column].value_or(0);
+    };
     const auto claim = [](const char* what, bool holds, std::string found) {
         return paper().claim("ablation", what, holds, std::move(found));
     };
-    const FigureTable::Row& own = table.rows.front();
-    return {
-        claim("primitives without fusion cut traffic", gains.traffic > 0 && gains.traffic < 0.7,
-              fmt::format("to {:.0f} % of deepep's", 100 * gains.traffic)),
-        claim("primitives without fusion gain no time", gains.alone > 0 && gains.alone < kNoGain,
-              fmt::format("dysharp-basic {:.2f}× as fast as steps-only, {:.2f}× as deepep",
-                          gains.alone, gains.over_deepep)),
-        claim("fusion without primitives does not beat comet",
-              gains.fusion > 0 && gains.fusion < kNoGain,
-              fmt::format("fusion-only {:.2f}× as fast as comet", gains.fusion)),
-        claim("both together are faster than any of the others", gains.fastest,
-              fmt::format("over deepep {:.2f}×, over comet {:.2f}×", own.values[2].value_or(0),
-                          own.values[3].value_or(0)))};
+    const double traffic = share_of(of("dysharp-basic", 1), of("deepep", 1)).value_or(0);
+    const double alone =
+        share_of(of("steps-only", 0), of("dysharp-basic", 0), of("steps-only", 0) > 0).value_or(0);
+    const double fusion = of("fusion-only", 3);
+    const bool fastest =
+        of("dysharp", 0) > 0 &&
+        std::all_of(table.rows.begin() + 1, table.rows.end(),
+                    [&](const auto& row) { return row.values[0].value_or(0) > of("dysharp", 0); });
+    return {claim("primitives without fusion cut traffic", traffic > 0 && traffic < 0.7,
+                  fmt::format("to {:.0f} % of deepep's", 100 * traffic)),
+            claim("primitives without fusion gain no time", alone > 0 && alone < kNoGain,
+                  fmt::format("dysharp-basic {:.2f}× as fast as steps-only, {:.2f}× as deepep",
+                              alone, of("dysharp-basic", 2))),
+            claim("fusion without primitives does not beat comet", fusion > 0 && fusion < kNoGain,
+                  fmt::format("fusion-only {:.2f}× as fast as comet", fusion)),
+            claim("both together are faster than any of the others", fastest,
+                  fmt::format("over deepep {:.2f}×, over comet {:.2f}×", of("dysharp", 2),
+                              of("dysharp", 3)))};
 }
 
 /// One table of a DySHARP machine; its sizes are named by `label`.
@@ -220,25 +222,16 @@ FigureResult dysharp_ablation(const DysharpScope& scope, const Lookup& cell) {
                        {"GB on all links", NumberKind::size},
                        {"over deepep"},
                        {"over comet"}}};
-    const Ps own = under("dysharp").time;
-    const ReproducedCell& deepep = under("deepep");
-    const Ps comet = under("comet").time;
-    bool fastest = own > 0;
     for (const Part& part : kParts) {
         const ReproducedCell& one = under(part.system);
         const std::vector<std::string> labels{part.system, part.what};
         note_refusal(labels, one, table);
-        table.rows.push_back({labels,
-                              {to_us(one.time), bytes_of(one) / kGiga,
-                               faster(deepep.time, one.time), faster(comet, one.time)}});
-        fastest = fastest && (&part == kParts || one.time > own);
+        table.rows.push_back(
+            {labels,
+             {to_us(one.time), bytes_of(one) / kGiga, faster(under("deepep").time, one.time),
+              faster(under("comet").time, one.time)}});
     }
-    const ReproducedCell& primitives = under("dysharp-basic");
-    const Gains gains{share_of(bytes_of(primitives), bytes_of(deepep), deepep.time > 0).value_or(0),
-                      faster(under("steps-only").time, primitives.time).value_or(0),
-                      faster(comet, under("fusion-only").time).value_or(0),
-                      faster(deepep.time, primitives.time).value_or(0), fastest};
-    return {{}, ablation_claims(gains, table), {table}};
+    return {{}, ablation_claims(table), {table}};
 }
 
 FigureResult dysharp_tlb(const DysharpScope& scope, const Lookup& cell) {
