@@ -2,7 +2,9 @@
 // few that show what a cell is.
 #include "study/reproduce_cais.hpp"
 
-#include "report/reproduction.hpp"
+#include "answers/reproduction.hpp"
+#include "paper_cells.hpp"
+#include "report/answer_forms.hpp"
 
 #include <moehub/error.hpp>
 #include <moehub/model_time.hpp>
@@ -20,41 +22,8 @@
 namespace moehub {
 namespace {
 
-constexpr FigureResult (*kFigures[])(const CaisScope&, const Lookup&) = {
-    cais_sub_layer_figure,   cais_inference_figure, cais_training_figure, cais_table_figure,
-    cais_utilisation_figure, cais_scaling_figure,   cais_full_figure,     cais_nvls_figure,
-    cais_decode_figure,      cais_gpus_figure};
-
-/// Makes cells up; references stay.
-class ByHand {
-  public:
-    using Fill = std::function<void(const CellKey&, ReproducedCell&)>;
-    explicit ByHand(Fill fill) : fill_(std::move(fill)) {}
-
-    Lookup lookup() {
-        return [this](const CellKey& key) -> const ReproducedCell& {
-            ReproducedCell& cell = cells_.emplace_back();
-            cell.system = key.system;
-            fill_(key, cell);
-            return cell;
-        };
-    }
-
-  private:
-    Fill fill_;
-    std::deque<ReproducedCell> cells_;
-};
-
-const PublishedNumber& number(const FigureResult& result, std::string_view what) {
-    for (const PublishedNumber& one : result.numbers)
-        if (one.what == what) return one;
-    throw std::logic_error("no such number");
-}
-
-const PublishedClaim& claim(const FigureResult& result, std::string_view what) {
-    for (const PublishedClaim& one : result.claims)
-        if (one.what == what) return one;
-    throw std::logic_error("no such claim");
+FigureResult figure(const char* name, const Lookup& cell) {
+    return make_figure(cais_figures(whole_cais()), name, cell);
 }
 
 /// As the paper publishes the means of its sub-layers.
@@ -78,7 +47,7 @@ TEST(CaisFigures, AreLeadsGeometricMeansAndLargest) {
         if (key.system == "t3" && key.part == "L1") cell.time *= 2;
         if (key.system == "t3" && key.part == "L2") cell.time /= 2;
     });
-    const FigureResult result = cais_sub_layer_figure(whole_cais(), cells.lookup());
+    const FigureResult result = figure("sub-layer", cells.lookup());
     ASSERT_EQ(result.numbers.size(), 10u + 9u + 1u);
     EXPECT_NEAR(number(result, "over t3").ours, 1.64, 1e-9);
     EXPECT_NEAR(number(result, "over t3, largest").ours, 3.28, 1e-9);
@@ -90,7 +59,7 @@ TEST(CaisFigures, AreLeadsGeometricMeansAndLargest) {
 
 TEST(CaisFigures, IsTheOrderThatOfThePaper) {
     ByHand paper(as_published);
-    const FigureResult same = cais_inference_figure(whole_cais(), paper.lookup());
+    const FigureResult same = figure("inference", paper.lookup());
     EXPECT_TRUE(claim(same, "the baselines' order").holds)
         << claim(same, "the baselines' order").found;
     EXPECT_NE(claim(same, "the baselines' order").found.find("fastest first: fuselib-nvls"),
@@ -99,7 +68,7 @@ TEST(CaisFigures, IsTheOrderThatOfThePaper) {
         as_published(key, cell);
         if (key.system == "tp-nvls") cell.model_time *= 2;
     });
-    const FigureResult result = cais_training_figure(whole_cais(), other.lookup());
+    const FigureResult result = figure("training", other.lookup());
     EXPECT_FALSE(claim(result, "the baselines' order").holds);
     EXPECT_NEAR(number(result, "over tp-nvls").ours, 2.78, 1e-9);
 }
@@ -107,7 +76,7 @@ TEST(CaisFigures, IsTheOrderThatOfThePaper) {
 TEST(CaisFigures, IsTheTableWhatItNeedsWithoutLimit) {
     const auto make = [](double together) {
         ByHand cells([=](const CellKey& key, ReproducedCell& cell) {
-            const bool apart = key.system == kCaisUncoordinated;
+            const bool apart = key.system == "cais-uncoordinated";
             const bool small = key.changes.front() == "cais.merge_entries=320";
             cell.time = static_cast<Ps>(1e8 * (small && apart ? 1.4 : 1));
             cell.merge = {apart ? 2000 : together, apart ? 35.0 : 2.0, 100};
@@ -115,7 +84,7 @@ TEST(CaisFigures, IsTheTableWhatItNeedsWithoutLimit) {
                 EXPECT_EQ(key.changes.front(), "cais.merge_entries=100000");
             }
         });
-        return cais_table_figure(whole_cais(), cells.lookup());
+        return figure("table", cells.lookup());
     };
     const FigureResult paper = make(260);
     EXPECT_NEAR(paper.numbers[0].ours, 250, 1e-9) << "2000 lines of 128 B";
@@ -131,9 +100,9 @@ TEST(CaisFigures, AreLinksInUseTheMeanOverSubLayers) {
     ByHand cells([](const CellKey& key, ReproducedCell& cell) {
         cell.time = 1000;
         cell.busier_way = 950;
-        cell.link_use = key.system == kCaisBase ? 0.624 : key.system == kCais ? 0.902 : 0.847;
+        cell.link_use = key.system == "cais-base" ? 0.624 : key.system == "cais" ? 0.902 : 0.847;
     });
-    const FigureResult result = cais_utilisation_figure(whole_cais(), cells.lookup());
+    const FigureResult result = figure("utilisation", cells.lookup());
     for (const PublishedNumber& one : result.numbers) EXPECT_NEAR(one.ratio(), 1, 1e-9);
     EXPECT_TRUE(result.claims[0].holds);
 }
@@ -145,7 +114,7 @@ TEST(CaisFigures, IsThroughputOfAGpuItsShareOfAModelThatGrows) {
             EXPECT_EQ(key.changes.front(), "model.hidden=" + std::to_string(4096 * scale));
             cell.time = static_cast<Ps>(1e8 * scale * (scale == 4 ? loss : 1));
         });
-        return cais_scaling_figure(whole_cais(), cells.lookup());
+        return figure("scaling", cells.lookup());
     };
     EXPECT_TRUE(make(1.04).claims[0].holds);
     EXPECT_FALSE(make(1.06).claims[0].holds);
@@ -157,14 +126,13 @@ TEST(CaisFigures, IsAnAllReduceComparedWithWhatWasMeasured) {
         const double bus = key.machine == "dgx-h800" ? 215 : 476;
         cell.time = static_cast<Ps>(1.75 * static_cast<double>(key.tokens) / bus * 1e3);
     });
-    const FigureResult result = cais_nvls_figure(whole_cais(), cells.lookup());
+    const FigureResult result = figure("nvls", cells.lookup());
     EXPECT_TRUE(result.claims.at(0).holds) << result.claims[0].found;
     EXPECT_EQ(result.tables[0].rows.size(), 4u + 3u);
 }
 
 TEST(CaisCells, AreThePapersSubLayers) {
-    const auto keys =
-        cells_asked([](const Lookup& cell) { cais_sub_layer_figure(whole_cais(), cell); });
+    const auto keys = cells_asked([](const Lookup& cell) { figure("sub-layer", cell); });
     EXPECT_EQ(keys.size(), 12u * 11u + 4u) << "nine baselines, two of CAIS; ideal of one model";
     for (const CellKey& key : keys) {
         const Model model = load_model(key.model);
@@ -174,13 +142,13 @@ TEST(CaisCells, AreThePapersSubLayers) {
 
 TEST(CaisCells, AreFewWhereItIsQuick) {
     const auto keys = cells_asked([](const Lookup& cell) {
-        for (const auto make : kFigures) make(quick_cais(), cell);
+        for (const PaperFigure& one : cais_figures(quick_cais())) one.make(cell);
     });
     EXPECT_LE(keys.size(), 64u);
 }
 
 TEST(CaisCells, AreSubLayersOfThePapersMachine) {
-    CellKey key = cais_cell({"", "llama-7b", 256}, "L2", kCais);
+    CellKey key = cais_cell({"", "llama-7b", 256}, "L2", "cais");
     key.changes = {"cais.merge_entries=640"};
     const PaperSetup setup = cais_setup();
     const ReproducedCell cell = simulate_cell(setup, key);
@@ -193,7 +161,7 @@ TEST(CaisCells, AreSubLayersOfThePapersMachine) {
     const Machine machine = with_gpus(load_machine("dgx-h100", changes), 8);
     const Model model = load_model("llama-7b", {"gated=false"});
     const LayerResult layer =
-        simulate_tp({machine, model, 256, SubLayer::l2}, kCais, {.residual = false});
+        simulate_tp({machine, model, 256, SubLayer::l2}, "cais", {.residual = false});
     EXPECT_EQ(cell.time, layer.time);
     EXPECT_EQ(cell.communication, layer.breakdown.communication);
     EXPECT_GT(cell.merge.deepest, 0);
@@ -225,7 +193,7 @@ TEST(CaisCells, IsAMachineOfItsOwnAsItIs) {
 }
 
 TEST(CaisCells, IsWhatCannotRunRefused) {
-    EXPECT_NE(simulate_cell(cais_setup(), cais_cell({"", "llama-7b", 64}, "L9", kCais))
+    EXPECT_NE(simulate_cell(cais_setup(), cais_cell({"", "llama-7b", 64}, "L9", "cais"))
                   .refusal.find("L9"),
               std::string::npos);
     EXPECT_NE(simulate_cell(cais_setup(), cais_cell({"", "llama-7b", 64}, "L1", "no-such-system"))
@@ -233,45 +201,14 @@ TEST(CaisCells, IsWhatCannotRunRefused) {
               std::string::npos);
 }
 
-/// Digits that are not part of a name such as L1.
-bool has_number(const std::string& text) {
-    for (std::size_t i = 0; i < text.size(); ++i)
-        if (std::isdigit(static_cast<unsigned char>(text[i])) != 0 &&
-            (i == 0 || std::string_view(" (.,×").find(text[i - 1]) != std::string_view::npos))
-            return true;
-    return false;
-}
-
-TEST(CaisReasons, HoldNoFigureThatWasMeasured) {
-    ByHand cells([](const CellKey& key, ReproducedCell& cell) {
-        if (kPaper.contains(key.system)) as_published(key, cell);
-    });
-    for (const auto make : kFigures) {
-        const FigureResult result = make(whole_cais(), cells.lookup());
-        for (const PublishedNumber& one : result.numbers)
-            for (const Side side : {Side::above, Side::below})
-                EXPECT_FALSE(has_number(cais_reason(one.figure, one.what, side))) << one.what;
-        for (const PublishedClaim& one : result.claims)
-            EXPECT_FALSE(has_number(cais_reason(one.figure, one.what, Side::below))) << one.what;
-    }
-    EXPECT_EQ(cais_reason("sub-layer", "something else", Side::above), kNoExplanation);
-}
-
-TEST(CaisPage, ExplainsEveryDifference) {
-    std::ifstream page(MOEHUB_SOURCE_DIR "/docs/reproduction/cais.md");
-    ASSERT_TRUE(page) << "moehub reproduce cais writes it";
-    for (std::string line; std::getline(page, line);)
-        EXPECT_EQ(line.find(kNoExplanation), std::string::npos) << line;
-}
-
 TEST(CaisJson, HasWhatTellsCellsApart) {
     Reproduction all;
-    all.cells = {ReproducedCell{"a", 8, 64, "", "cais", 1'000'000, 0, 0, ""}};
+    all.cells = {{{"a", 8, 64, "", "cais"}, 1'000'000}};
     all.cells[0].work = CellWork::sub_layer;
     all.cells[0].part = "L3";
     all.cells[0].machine = "gb200-nvl72";
     all.cells[0].merge.deepest = 7;
-    const auto json = nlohmann::json::parse(reproduction_json(all).dump(2))["cells"][0];
+    const auto json = nlohmann::json::parse(json_text(answer_of(all)))["cells"][0];
     EXPECT_EQ(json["work"], "sub-layer");
     EXPECT_EQ(json["part"], "L3");
     EXPECT_EQ(json["machine"], "gb200-nvl72");
@@ -284,17 +221,11 @@ TEST(Reproduce, IsQuickCaisAllFigures) {
     const Reproduction all = reproduce_cais(options);
     EXPECT_EQ(all.paper, "cais");
     for (const ReproducedCell& cell : all.cells) EXPECT_EQ(cell.refusal, "") << cell.system;
-    for (const NamedFigure& figure : cais_figures()) {
+    for (const NamedFigure& one : publication("cais").figures) {
         bool found = false;
-        for (const FigureTable& table : all.tables) found = found || table.figure == figure.name;
-        EXPECT_TRUE(found) << figure.name;
+        for (const FigureTable& table : all.tables) found = found || table.figure == one.name;
+        EXPECT_TRUE(found) << one.name;
     }
-}
-
-TEST(Reproduce, IsAnUnknownFigureOfCaisRefused) {
-    ReproduceOptions options;
-    options.figure = "sublayer";
-    EXPECT_THROW(reproduce_cais(options), InputError);
 }
 
 }  // namespace

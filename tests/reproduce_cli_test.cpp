@@ -39,31 +39,32 @@ TEST_F(ReproduceGolden, Quick) {
 #ifndef MOEHUB_SANITIZED  // the whole evaluation takes minutes there
 
 TEST_F(ReproduceGolden, PageInTheDocsWithEveryDifferenceExplained) {
-    const auto page = file("page.md");
-    const auto outcome = in_folder("reproduce moe-hub --json --page " + page);
+    const auto outcome = in_folder("reproduce moe-hub --json --page moe-hub.md");
     ASSERT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_EQ(outcome.err, "moehub: wrote " + page + "\n");
+    EXPECT_EQ(outcome.err, "moehub: wrote moe-hub.md\n");
     const json all = json::parse(outcome.out);
     for (const auto* kind : {"numbers", "claims"})
         for (const json& one : all[kind])
-            EXPECT_NE(one["reason"], moehub::kNoExplanation)
-                << one["figure"] << ", " << one["what"];
-    expect_golden(text_of(page), MOEHUB_SOURCE_DIR "/docs/reproduction/moe-hub.md");
+            EXPECT_EQ(one["explained"], true) << one["figure"] << ", " << one["what"];
+    expect_golden(text_of(file("moe-hub.md")), MOEHUB_SOURCE_DIR "/docs/reproduction/moe-hub.md");
 }
 
 #endif
 
-TEST_F(ReproduceCli, IsAPageWrittenOnlyByTheWholeUnlessAsked) {
+TEST_F(ReproduceCli, IsAPageWrittenWhereTheUserSaysAndNowhereElse) {
     const std::string docs = file("docs/reproduction");
     cli_test::fs::create_directories(docs);
+    EXPECT_EQ(in_folder("reproduce pangu --figure parameters").code, 0);
     EXPECT_EQ(in_folder("reproduce moe-hub --quick --figure tokens").code, 0);
     EXPECT_TRUE(cli_test::fs::is_empty(docs));
     const auto asked = in_folder("reproduce moe-hub --quick --figure tokens --page mine.md");
     EXPECT_EQ(asked.code, 0) << asked.err;
     EXPECT_EQ(asked.err, "moehub: wrote mine.md\n");
     const auto page = text_of(file("mine.md"));
-    EXPECT_NE(page.find("moehub reproduce moe-hub --figure tokens --quick\n"), std::string::npos);
-    EXPECT_NE(page.find("quick subset"), std::string::npos);
+    EXPECT_NE(page.find("    moehub reproduce moe-hub --figure tokens --quick --page moe-hub.md\n"),
+              std::string::npos);
+    EXPECT_NE(page.find("Quick: a few cells"), std::string::npos);
+    EXPECT_TRUE(cli_test::fs::is_empty(docs));
 }
 
 TEST_F(ReproduceCli, threads_give_the_same_json) {
@@ -88,13 +89,15 @@ TEST_F(ReproduceCli, ArePapersListed) {
 TEST_F(ReproduceCli, AreWordsThatDoNotFitRefused) {
     expect_refused(
         "reproduce moehub",
-        "reproduce: found \"moehub\", allowed: moe-hub, dysharp, cais, moetuner, pangu; did you "
+        "paper: found \"moehub\", allowed: moe-hub, dysharp, cais, moetuner, pangu; did you "
         "mean \"moe-hub\"?");
     expect_refused(
         "reproduce moe-hub --figure ablaton",
         "figure: found \"ablaton\", allowed: layer, end-to-end, tokens, imbalance, ablation, "
         "scaling; did you mean \"ablation\"?");
     expect_refused_about("reproduce moe-hub --figure ''", "allowed: layer, end-to-end");
+    for (const auto* option : {"--figure layer", "--quick", "--page x.md"})
+        expect_refused_about(std::string("reproduce ") + option, "requires paper");
     expect_refused("reproduce moe-hub --quick --threads 0",
                    "--threads: found \"0\", allowed: a whole number from 1 to 4096");
     expect_refused("reproduce moe-hub --quick -o /no/such/out",

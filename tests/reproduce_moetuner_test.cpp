@@ -2,8 +2,9 @@
 // says, and does the page in the docs say what is simulated now?
 #include "study/reproduce_moetuner.hpp"
 
+#include "answers/reproduction.hpp"
 #include "place/profile/profile_summary_loads.hpp"
-#include "report/reproduction.hpp"
+#include "report/answer_forms.hpp"
 
 #include <moehub/error.hpp>
 #include <moehub/presets.hpp>
@@ -103,27 +104,6 @@ TEST(MoeTunerRouting, IsAProfileThePartOfTheTokens) {
     EXPECT_EQ(rows, 120);
 }
 
-/// Digits that are no part of a name such as H100.
-bool has_number(const std::string& text) {
-    for (std::size_t i = 0; i < text.size(); ++i)
-        if (std::isdigit(static_cast<unsigned char>(text[i])) != 0 &&
-            (i == 0 || std::isalpha(static_cast<unsigned char>(text[i - 1])) == 0))
-            return true;
-    return false;
-}
-
-TEST(MoeTunerReasons, HoldNoFigureThatWasMeasured) {
-    std::vector<std::string> whats{"all-to-all in the whole time, contiguous",
-                                   "gains more over two nodes than over one"};
-    for (const PublishedNumber& one : setup_figure(one_node(), trial_by_hand()).numbers)
-        whats.push_back(one.what);
-    for (const auto* figure : {"one-node", "two-nodes"})
-        for (const std::string& what : whats)
-            for (const Side side : {Side::above, Side::below})
-                EXPECT_FALSE(has_number(moetuner_reason(figure, what, side))) << what;
-    EXPECT_EQ(moetuner_reason("one-node", "something else", Side::above), kNoExplanation);
-}
-
 TEST(ReproduceMoeTuner, threads_get_the_same_trial) {
     const MoeTunerScope small{10, 256, 128};
     ReproduceOptions options;
@@ -161,23 +141,22 @@ std::string text_of(const std::string& path) {
 }
 
 /// The whole page takes longer than a test may. After a change of the model `moehub reproduce
-/// moetuner` writes it anew.
+/// moetuner --page` writes it anew.
 TEST(ReproduceMoeTuner, IsOneNodeInTheDocsAsItIsSimulated) {
     ReproduceOptions options;
     options.figure = "one-node";
     const Reproduction all = reproduce_moetuner(options);
     const std::string page = text_of(MOEHUB_SOURCE_DIR "/docs/reproduction/moetuner.md");
     ASSERT_FALSE(page.empty());
-    std::istringstream lines(reproduction_page(all));
+    std::istringstream lines(markdown_of(answer_of(all), ""));
     int rows = 0;
     for (std::string line; std::getline(lines, line);) {
         if (!line.starts_with("| ")) continue;
         ++rows;
         EXPECT_NE(page.find(line + "\n"), std::string::npos) << line;
     }
-    EXPECT_EQ(rows, 1 + 6 + 1 + 5) << "numbers and layouts, each with a head";
-    EXPECT_EQ(page.find(kNoExplanation), std::string::npos);
-    for (const PublishedNumber& one : all.numbers) EXPECT_NE(one.reason, kNoExplanation);
+    EXPECT_EQ(rows, 1 + 6 + 1 + 4 + 1 + 5) << "numbers, reasons and layouts, each with a head";
+    for (const PublishedNumber& one : all.numbers) EXPECT_TRUE(one.explained) << one.what;
 }
 
 #endif

@@ -1,8 +1,9 @@
 // Are a paper's numbers computed as the paper defines them, and each cell simulated once? Cells
 // here are made by hand; reproduce_cli_test.cpp runs the program.
+#include "answers/reproduction.hpp"
 #include "base/parallel.hpp"
-#include "report/reproduction.hpp"
-#include "study/figure_table.hpp"
+#include "paper_cells.hpp"
+#include "report/answer_forms.hpp"
 #include "study/reproduce_moe_hub.hpp"
 
 #include <moehub/error.hpp>
@@ -10,7 +11,6 @@
 #include <moehub/presets.hpp>
 
 #include <atomic>
-#include <cctype>
 #include <map>
 #include <stdexcept>
 
@@ -54,41 +54,19 @@ TEST(Parallel, threads_tell_the_first_failure) {
     }
 }
 
-/// Times in µs by system, the same in every cell; a system without one refuses.
-Lookup made_by_hand(std::map<std::string, double> times, std::vector<ReproducedCell>& store) {
-    store.reserve(1000);  // references into it are given away
-    return [times = std::move(times), &store](const CellKey& key) -> const ReproducedCell& {
-        ReproducedCell cell{key.model, key.gpus, key.tokens, key.routing, key.system, 0, 0, 0, ""};
-        const auto known = times.find(key.system);
-        if (known == times.end()) {
-            cell.refusal = key.system + " cannot run this: by hand";
-        } else {
-            cell.time = static_cast<Ps>(known->second * 1e6);
-            cell.first_gemm = cell.time / 2;
-            cell.model_time = cell.time + 100'000'000;
-        }
-        store.push_back(cell);
-        return store.back();
-    };
-}
-
-const PublishedNumber& number(const FigureResult& result, std::string_view what) {
-    for (const PublishedNumber& one : result.numbers)
-        if (one.what == what) return one;
-    throw std::logic_error("no such number");
+FigureResult figure(const char* name, const Lookup& cell) {
+    return make_figure(moe_hub_figures(whole_moe_hub()), name, cell);
 }
 
 TEST(MoeHubFigures, AreLeadsMeansOfTimesOverMoeHubs) {
-    std::vector<ReproducedCell> store;
-    const Lookup cell = made_by_hand({{"ideal", 90},
-                                      {"moe-hub", 100},
-                                      {"megatron-te", 220},
-                                      {"fastermoe", 300},
-                                      {"tutel", 200},
-                                      {"comet", 140},
-                                      {"ccfuser", 150}},
-                                     store);
-    const FigureResult layer = layer_figure(whole_moe_hub(), cell);
+    ByHand cells = with_times({{"ideal", 90},
+                               {"moe-hub", 100},
+                               {"megatron-te", 220},
+                               {"fastermoe", 300},
+                               {"tutel", 200},
+                               {"comet", 140},
+                               {"ccfuser", 150}});
+    const FigureResult layer = figure("layer", cells.lookup());
     ASSERT_EQ(layer.numbers.size(), 6u);
     EXPECT_NEAR(number(layer, "over megatron-te").ours, 2.2, 1e-9);
     EXPECT_EQ(number(layer, "over megatron-te").paper, 2.195);
@@ -98,16 +76,15 @@ TEST(MoeHubFigures, AreLeadsMeansOfTimesOverMoeHubs) {
     ASSERT_EQ(layer.tables.size(), 1u);
     EXPECT_EQ(layer.tables[0].rows.size(), 12u + 2u) << "3 models, 2 sizes, 2 lengths, 2 means";
 
-    const FigureResult whole = end_to_end_figure(whole_moe_hub(), cell);
+    const FigureResult whole = figure("end-to-end", cells.lookup());
     EXPECT_NEAR(number(whole, "over megatron-te").ours, 320.0 / 200.0, 1e-9);
     EXPECT_NEAR(number(whole, "over comet").ours, 240.0 / 200.0, 1e-9);
 }
 
 TEST(MoeHubFigures, AreUnitsMeasuredWithAndWithoutTheOther) {
-    std::vector<ReproducedCell> store;
-    const Lookup cell =
-        made_by_hand({{"mh-base", 240}, {"mh-pkt", 200}, {"mh-dep", 160}, {"moe-hub", 100}}, store);
-    const FigureResult result = ablation_figure(whole_moe_hub(), cell);
+    ByHand cells =
+        with_times({{"mh-base", 240}, {"mh-pkt", 200}, {"mh-dep", 160}, {"moe-hub", 100}});
+    const FigureResult result = figure("ablation", cells.lookup());
     EXPECT_NEAR(number(result, "gain of RPM").ours, (240.0 / 200 + 160.0 / 100) / 2, 1e-9);
     EXPECT_NEAR(number(result, "gain of DAM").ours, (240.0 / 160 + 200.0 / 100) / 2, 1e-9);
     for (const PublishedClaim& claim : result.claims)
@@ -124,7 +101,7 @@ TEST(MoeHubFigures, AreTheRangesOfTokensApartAndTogether) {
         if (key.system == "moe-hub") return hub;
         return key.tokens < 4096 ? few : many;
     };
-    const FigureResult result = tokens_figure(whole_moe_hub(), cell);
+    const FigureResult result = figure("tokens", cell);
     ASSERT_EQ(result.numbers.size(), 3u);
     EXPECT_NEAR(result.numbers[0].ours, 4.70, 1e-9);
     EXPECT_NEAR(result.numbers[1].ours, 2.14, 1e-9);
@@ -133,26 +110,24 @@ TEST(MoeHubFigures, AreTheRangesOfTokensApartAndTogether) {
 }
 
 TEST(MoeHubFigures, IsWhoCannotRunLeftOutAndNamed) {
-    std::vector<ReproducedCell> store;
-    const Lookup cell = made_by_hand(
-        {{"moe-hub", 100}, {"megatron-te", 150}, {"fastermoe", 160}, {"tutel", 99}}, store);
-    const FigureResult result = scaling_figure(whole_moe_hub(), cell);
+    ByHand cells =
+        with_times({{"moe-hub", 100}, {"megatron-te", 150}, {"fastermoe", 160}, {"tutel", 99}});
+    const FigureResult result = figure("scaling", cells.lookup());
     const FigureTable& leads = result.tables[0];
     EXPECT_FALSE(leads.rows[0].values[4].has_value()) << "comet";
     EXPECT_EQ(leads.notes.size(), 2u * leads.rows.size()) << "comet and ccfuser in every row";
-    EXPECT_EQ(leads.notes[0], "mixtral-8x7b on 2 GPUs: comet cannot run this: by hand");
+    EXPECT_EQ(leads.notes[0], "mixtral-8x7b, 2 GPUs: comet cannot run this: by hand");
     EXPECT_FALSE(result.claims[0].holds) << "tutel is faster";
     EXPECT_EQ(result.claims[0].found, "smallest lead 0.99× (mixtral-8x7b, 2: over tutel)");
     EXPECT_FALSE(result.claims[1].holds) << "nobody's throughput grows";
 }
 
 TEST(MoeHubFigures, IsEachCellAskedForOnce) {
-    const MoeHubScope scope = whole_moe_hub();
-    const auto layer = cells_asked([&](const Lookup& cell) { layer_figure(scope, cell); });
+    const auto layer = cells_asked([&](const Lookup& cell) { figure("layer", cell); });
     EXPECT_EQ(layer.size(), 12u * 7u);
     const auto both = cells_asked([&](const Lookup& cell) {
-        layer_figure(scope, cell);
-        end_to_end_figure(scope, cell);
+        figure("layer", cell);
+        figure("end-to-end", cell);
     });
     EXPECT_EQ(both, layer) << "the whole model needs no further layer";
 }
@@ -171,7 +146,7 @@ TEST(MoeHubFigures, IsACellTheLayerThatCompareSimulates) {
 }
 
 TEST(MoeHubReadings, AreMachinesThatACellIsSimulatedOn) {
-    const std::vector<Reading>& readings = moe_hub_readings();
+    const std::vector<Reading>& readings = publication("moe-hub").readings;
     ASSERT_EQ(readings.size(), 2u);
     EXPECT_TRUE(readings[0].changes.empty()) << "the machine as it is";
     CellKey key{"mixtral-8x7b", 4, 128, "uniform", "moe-hub"};
@@ -221,35 +196,9 @@ TEST(MoeHubFigures, threads_get_the_same_reproduction) {
     options.quick = true;
     options.figure = "tokens";
     options.threads = 1;
-    const std::string one = reproduction_json(reproduce_moe_hub(options)).dump(2);
+    const std::string one = json_text(answer_of(reproduce_moe_hub(options)));
     options.threads = 3;
-    EXPECT_EQ(reproduction_json(reproduce_moe_hub(options)).dump(2), one);
-}
-
-/// Digits that are not part of a name such as Qwen2 or GEMM-1.
-bool has_number(const std::string& text) {
-    for (std::size_t i = 0; i < text.size(); ++i)
-        if (std::isdigit(text[i]) != 0 &&
-            (i == 0 || std::string_view(" (.,×").find(text[i - 1]) != std::string_view::npos))
-            return true;
-    return false;
-}
-
-TEST(MoeHubReasons, HoldNoFigureThatWasMeasured) {
-    std::vector<ReproducedCell> store;
-    const Lookup cell = made_by_hand({}, store);
-    std::vector<std::pair<std::string, std::string>> all;
-    for (const auto make : {layer_figure, end_to_end_figure, tokens_figure, imbalance_figure,
-                            ablation_figure, scaling_figure}) {
-        const FigureResult result = make(whole_moe_hub(), cell);
-        for (const PublishedNumber& one : result.numbers) all.emplace_back(one.figure, one.what);
-        for (const PublishedClaim& one : result.claims) all.emplace_back(one.figure, one.what);
-    }
-    EXPECT_EQ(all.size(), 16u + 6u);
-    for (const auto& [figure, what] : all)
-        for (const Side side : {Side::above, Side::below})
-            EXPECT_FALSE(has_number(moe_hub_reason(figure, what, side))) << figure << ", " << what;
-    EXPECT_EQ(moe_hub_reason("layer", "something else", Side::above), kNoExplanation);
+    EXPECT_EQ(json_text(answer_of(reproduce_moe_hub(options))), one);
 }
 
 Reproduction small_reproduction() {
@@ -266,22 +215,22 @@ Reproduction small_reproduction() {
                   {{"b"}, {10.0, std::nullopt}, false},
                   {{"mean"}, {std::nullopt, 1.45}, true}};
     all.tables = {table};
-    all.cells = {{"a", 8, 4096, "uniform", "moe-hub", 1'234'500'000, 1, 2, ""},
-                 {"b", 8, 4096, "uniform", "comet", 0, 0, 0, "comet cannot run this"}};
+    all.cells = {{{"a", 8, 4096, "uniform", "moe-hub"}, 1'234'500'000, 1, 2},
+                 {{"b", 8, 4096, "uniform", "comet"}, 0, 0, 0, "comet cannot run this"}};
     return all;
 }
 
 TEST(ReproductionPage, HasNumbersCellsAndReasons) {
-    const std::string page = reproduction_page(small_reproduction());
+    const std::string page = markdown_of(answer_of(small_reproduction()), "moehub reproduce x");
     for (const auto* part :
-         {"# MoE-Hub", "    moehub reproduce moe-hub\n", "- Made by hand.\n",
+         {"# MoE-Hub", "    moehub reproduce x\n", "- Made by hand.\n",
           "Of 2 numbers 1 are within 10 %.", "| layer | over comet | 1.400 | 1.450 | 1.04 | yes |",
-          "| layer | share of ideal | 96.8 % | 80.0 % | 0.83 | **no** |",
-          "| scaling | ahead | **does not hold** | smallest lead 0.99× |",
-          "- *layer, share of ideal; scaling, ahead.* The wire.\n", "| a | 1,234.5 | 1.45 |\n",
-          "| b | 10.0 | – |\n", "| mean |  | 1.45 |\n", "- comet cannot run this\n"})
+          "| layer | share of ideal | 96.8 % | 80.0 % | 0.83 | no |",
+          "| ✗ | scaling | ahead | smallest lead 0.99× |",
+          "| layer, share of ideal; scaling, ahead | The wire. |", "| a | 1,234.5 | 1.45 |\n",
+          "| b | 10.0 | – |\n", "| mean |   | 1.45 |\n", "- comet cannot run this\n"})
         EXPECT_NE(page.find(part), std::string::npos) << part;
-    EXPECT_EQ(page.find("quick"), std::string::npos);
+    EXPECT_EQ(page.find("Quick"), std::string::npos);
 }
 
 Reproduction read_in_two_ways() {
@@ -295,22 +244,37 @@ Reproduction read_in_two_ways() {
 }
 
 TEST(ReproductionPage, SaysWhatEachReadingExplains) {
-    const std::string page = reproduction_page(read_in_two_ways());
+    const std::string page = markdown_of(answer_of(read_in_two_ways()), "");
     for (const auto* part :
-         {"| over comet | 1.400 | 1.450 | 1.04 | yes | 1.440 | 2.000 | 1.43 | **no** |",
-          "| 96.8 % | 80.0 % | 0.83 | **no** | 79.0 % | 95.0 % | 0.98 | yes |",
-          "| as it is | Nothing is changed. | none | 1 of 2 | layer, over comet |",
-          "| faster | The wire is faster. | link.bandwidth=400 GB/s | 1 of 2 | layer, share of "
+         {"| over comet | 1.400 | 1.450 | 1.04 | yes | 2.000 | 1.43 |",
+          "| 96.8 % | 80.0 % | 0.83 | no | 95.0 % | 0.98 |",
+          "| as it is | Nothing is changed. | 1 of 2 | layer, over comet |",
+          "| faster | The wire is faster. (link.bandwidth=400 GB/s) | 1 of 2 | layer, share of "
           "ideal |",
-          "| smallest lead 0.99× | holds |"})
+          "| smallest lead 0.99× | ✓ |"})
         EXPECT_NE(page.find(part), std::string::npos) << part;
-    EXPECT_EQ(page.find("by none"), std::string::npos);
-    EXPECT_EQ(reproduction_page(small_reproduction()).find("How the paper is read"),
+    EXPECT_EQ(markdown_of(answer_of(small_reproduction()), "").find("How the paper is read"),
+              std::string::npos);
+}
+
+/// A number that ran by one reading alone counts for it alone.
+TEST(ReproductionPage, LeavesOutWhatAReadingDidNotRun) {
+    Reproduction all = read_in_two_ways();
+    all.numbers[1].otherwise.clear();
+    const std::string page = markdown_of(answer_of(all), "");
+    EXPECT_NE(page.find("| 96.8 % | 80.0 % | 0.83 | no | – | – |"), std::string::npos) << page;
+    EXPECT_NE(page.find("(link.bandwidth=400 GB/s) | 0 of 1 |  |"), std::string::npos) << page;
+}
+
+TEST(ReproductionPage, MarksWhatNoReasonHoldsFor) {
+    Reproduction all = small_reproduction();
+    all.numbers[1].explained = false;
+    EXPECT_NE(markdown_of(answer_of(all), "").find("| 0.83 | no, unexplained |"),
               std::string::npos);
 }
 
 TEST(ReproductionJson, HasEveryReading) {
-    const auto json = nlohmann::json::parse(reproduction_json(read_in_two_ways()).dump(2));
+    const auto json = nlohmann::json::parse(json_text(answer_of(read_in_two_ways())));
     EXPECT_EQ(json["readings"][1]["changes"][0], "link.bandwidth=400 GB/s");
     EXPECT_EQ(json["numbers"][0]["otherwise"]["faster"]["ours"], 2.0);
     EXPECT_EQ(json["numbers"][1]["otherwise"]["faster"]["as_published"], true);
@@ -318,24 +282,23 @@ TEST(ReproductionJson, HasEveryReading) {
 }
 
 TEST(ReproductionText, ShowsEveryReading) {
-    const std::string text = reproduction_text(read_in_two_ways(), {});
+    const std::string text = text_of(answer_of(read_in_two_ways()), {});
     EXPECT_NE(text.find("faster  /paper"), std::string::npos);
-    EXPECT_NE(text.find("faster: The wire is faster."), std::string::npos);
+    EXPECT_NE(text.find("The wire is faster."), std::string::npos);
 }
 
 TEST(ReproductionText, HasTheSameAndSaysWhenItIsQuick) {
     Reproduction all = small_reproduction();
-    const std::string whole = reproduction_text(all, {});
+    const std::string whole = text_of(answer_of(all), {});
     EXPECT_NE(whole.find("Why they differ"), std::string::npos);
-    EXPECT_NE(whole.find("✗ scaling: ahead"), std::string::npos);
+    EXPECT_NE(whole.find("✗  scaling  ahead"), std::string::npos) << whole;
+    EXPECT_EQ(whole.find("not comparable"), std::string::npos);
     all.quick = true;
-    const std::string quick = reproduction_text(all, {});
-    EXPECT_NE(quick.find("not comparable"), std::string::npos);
-    EXPECT_EQ(quick.find("Why they differ"), std::string::npos);
+    EXPECT_NE(text_of(answer_of(all), {}).find("not comparable"), std::string::npos);
 }
 
 TEST(ReproductionJson, HasNumbersClaimsAndCells) {
-    const auto json = nlohmann::json::parse(reproduction_json(small_reproduction()).dump(2));
+    const auto json = nlohmann::json::parse(json_text(answer_of(small_reproduction())));
     EXPECT_EQ(json["paper"], "moe-hub");
     EXPECT_EQ(json["numbers"][0]["figure"], "layer");
     EXPECT_EQ(json["numbers"][0]["what"], "over comet");
@@ -347,12 +310,27 @@ TEST(ReproductionJson, HasNumbersClaimsAndCells) {
     EXPECT_EQ(json["cells"][0]["time_us"], 1234.5);
     EXPECT_TRUE(json["cells"][1]["time_us"].is_null());
     EXPECT_EQ(json["cells"][1]["refusal"], "comet cannot run this");
+    EXPECT_EQ(json["tables"][0]["rows"][0]["over comet"], 1.45) << "means are no rows";
+    EXPECT_EQ(json["tables"][0]["rows"].size(), 2u);
 }
 
 TEST(Reproduce, IsAnUnknownFigureRefused) {
     ReproduceOptions options;
     options.figure = "tokns";
-    EXPECT_THROW(reproduce_moe_hub(options), InputError);
+    for (const PaperInfo& paper : papers())
+        EXPECT_THROW(reproduce(paper.name, options), InputError) << paper.name;
+    EXPECT_THROW(reproduce("moehub"), InputError);
+}
+
+/// What long work calls now and then may throw: so Ctrl-C ends it.
+TEST(Reproduce, IsEndedByItsProgress) {
+    struct Enough {};
+    for (const PaperInfo& paper : papers()) {
+        ReproduceOptions options;
+        options.quick = true;
+        options.progress = [](std::size_t, std::size_t) { throw Enough(); };
+        EXPECT_THROW(reproduce(paper.name, options), Enough) << paper.name;
+    }
 }
 
 }  // namespace

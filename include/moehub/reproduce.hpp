@@ -1,6 +1,6 @@
 /// A paper's evaluation run anew: every number it publishes beside the simulator's.
 ///
-///     const Reproduction all = reproduce_moe_hub();
+///     const Reproduction all = reproduce("moe-hub");
 ///     for (const PublishedNumber& one : all.numbers)
 ///         fmt::print("{}: {} published, {:.2f} here\n", one.what, one.paper, one.ours);
 ///
@@ -9,6 +9,7 @@
 #include <moehub/collective.hpp>
 #include <moehub/units.hpp>
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -22,8 +23,8 @@ struct ReproduceOptions {
     std::optional<std::string> figure;  ///< by name; nothing: all of them
     bool quick = false;  ///< a few cells of each figure: means are not the paper's means
     int threads = 0;     ///< cells simulated at a time; 0: as many as there are cores
-    /// Called after each cell with (cells done, cells in all), by one thread at a time. May be
-    /// empty.
+    /// Called now and then with (cells done, cells in all), by one thread at a time; what it throws
+    /// ends the run. May be empty.
     std::function<void(std::size_t, std::size_t)> progress;
 };
 
@@ -49,6 +50,13 @@ struct Reading {
     std::vector<std::string> changes;  ///< as --set takes them; none: the machine as it is
 };
 
+/// Of ours / published.
+struct RatioRange {
+    double least = 0;
+    double most = 0;
+    bool has(double ratio) const { return least <= ratio && ratio <= most; }
+};
+
 struct PublishedNumber {
     std::string figure;
     std::string what;
@@ -56,9 +64,12 @@ struct PublishedNumber {
     double paper = 0;
     double ours = 0;       ///< over the figure's cells, where there are several: the paper's mean
     double geometric = 0;  ///< geometric mean of the same
-    std::string reason;    ///< why it differs; empty where it is as published
+    std::string reason = {};  ///< why it differs; empty where it is as published, or quick
     /// Ours by the other readings, in their order; empty where they did not run it.
     std::vector<double> otherwise = {};
+    std::string where = {};                ///< in the paper
+    std::optional<RatioRange> holds = {};  ///< what a reason is known for
+    bool explained = true;  ///< false: it differs, and no reason holds for by how much
 
     double ratio() const { return ours / paper; }
     bool as_published() const;  ///< within 10 %
@@ -75,10 +86,12 @@ struct PublishedClaim {
     std::string figure;
     std::string what;
     bool holds = false;
-    std::string found;   ///< what decided it, measured here
-    std::string reason;  ///< why it does not hold; empty where it does
+    std::string found = {};   ///< what decided it, measured here
+    std::string reason = {};  ///< why it does not hold; empty where it does, or quick
     /// Whether it holds by the other readings; empty where they did not run it.
     std::vector<bool> otherwise = {};
+    std::string where = {};  ///< in the paper
+    bool explained = true;   ///< false: it does not hold, and no reason is known
 };
 
 /// Every cell of a figure.
@@ -89,15 +102,15 @@ struct FigureTable {
     };
     struct Row {
         std::vector<std::string> labels;
-        std::vector<std::optional<double>> values;  ///< nothing: it could not run; see notes
-        bool mean = false;                          ///< over the rows above
+        std::vector<std::optional<double>> values = {};  ///< nothing: it could not run; see notes
+        bool mean = false;                               ///< over the rows above
     };
     std::string figure;
     std::string title;
     std::vector<std::string> labels;  ///< titles of the leading columns
-    std::vector<Column> columns;
-    std::vector<Row> rows;
-    std::vector<std::string> notes;
+    std::vector<Column> columns = {};
+    std::vector<Row> rows = {};
+    std::vector<std::string> notes = {};
 };
 
 /// What of a cell is simulated.
@@ -117,33 +130,40 @@ struct MergeUse {
     double longest_us = 0;  ///< likewise, at most
 };
 
-/// One layer as it was simulated.
-struct ReproducedCell {
+/// What tells one simulation of a paper from another.
+struct CellKey {
     std::string model;
     int gpus = 0;
     std::int64_t tokens = 0;
     std::string routing;
     std::string system;
-    Ps time = 0;               ///< of the layer
-    Ps first_gemm = 0;         ///< from the start to the end of the last GEMM-1
-    Ps model_time = 0;         ///< of the whole model; 0 where only the layer ran
-    std::string refusal;       ///< why it could not run; then there are no times
-    std::string reading = {};  ///< by name
+    std::string reading = {};  ///< by name; empty: the first
     CellWork work = CellWork::model;
     std::vector<std::string> changes = {};  ///< beyond the paper's, as --set takes them
     Grain grain = Grain::row;
-    Ps communication = 0;   ///< of the layer: exposed, on the GPU that computes longest
-    Ps busier_way = 0;      ///< in which the busiest GPU's wires carried something, counting at any
-                            ///< time the direction that carried more
-    Bytes bytes_up = 0;     ///< of the layer, on the wire, from GPUs to switches
-    Bytes bytes_down = 0;   ///< back
-    std::string part = {};  ///< of sub-layers: "L1"
-    std::string machine = {};  ///< a preset as it is; empty: the paper's
-    Ps compute = 0;            ///< of the layer: a kernel ran, on the GPU that computes longest
-    Ps forward_time = 0;       ///< of a whole dense model: forward, where it is trained, too
-    double link_use = 0;       ///< share of the time in which a GPU's links carried flits: mean
-                               ///< over GPUs and both directions
-    MergeUse merge = {};       ///< all 0: nothing was merged
+    std::string part = {};     ///< of sub-layers: "L1"
+    std::string machine = {};  ///< a preset, without the paper's changes and without its readings';
+                               ///< empty: the paper's
+
+    auto operator<=>(const CellKey&) const = default;
+};
+
+/// One layer as it was simulated.
+struct ReproducedCell : CellKey {
+    Ps time = 0;               ///< of the layer
+    Ps first_gemm = 0;         ///< from the start to the end of the last GEMM-1
+    Ps model_time = 0;         ///< of the whole model; 0 where only the layer ran
+    std::string refusal = {};  ///< why it could not run; then there are no times
+    Ps communication = 0;      ///< of the layer: exposed, on the GPU that computes longest
+    Ps compute = 0;            ///< likewise: a kernel ran
+    Ps busier_way = 0;     ///< in which the busiest GPU's wires carried something, counting at any
+                           ///< time the direction that carried more
+    Bytes bytes_up = 0;    ///< of the layer, on the wire, from GPUs to switches
+    Bytes bytes_down = 0;  ///< back
+    Ps forward_time = 0;   ///< of a whole dense model: forward, where it is trained, too
+    double link_use = 0;   ///< share of the time in which a GPU's links carried flits: mean over
+                           ///< GPUs and both directions
+    MergeUse merge = {};   ///< all 0: nothing was merged
 };
 
 struct Reproduction {
@@ -164,7 +184,7 @@ struct Reproduction {
     std::vector<ReproducedCell> cells;
 };
 
-/// Stands for a reason where none is known.
+/// Stands for a reason where none is known, or none that holds.
 inline constexpr const char* kNoExplanation = "no explanation yet";
 
 struct NamedFigure {
@@ -172,31 +192,15 @@ struct NamedFigure {
     std::string title;
 };
 
-/// How the MoE-Hub paper can be read; what it calls the links' bandwidth is open.
-const std::vector<Reading>& moe_hub_readings();
+/// A paper that can be reproduced.
+struct PaperInfo {
+    std::string name;   ///< "moe-hub"
+    std::string title;  ///< "MoE-Hub, destination-agnostic communication (arXiv 2605.05888, …)"
+    std::vector<NamedFigure> figures;
+};
+std::vector<PaperInfo> papers();
 
-/// The figures of the MoE-Hub paper, in its order.
-std::vector<NamedFigure> moe_hub_figures();
-
-/// Throws InputError for an unknown figure.
-Reproduction reproduce_moe_hub(const ReproduceOptions& options = {});
-
-/// The same of the DySHARP paper; whether its experts compute in FP8 is open.
-const std::vector<Reading>& dysharp_readings();
-std::vector<NamedFigure> dysharp_figures();
-Reproduction reproduce_dysharp(const ReproduceOptions& options = {});
-
-/// The same of the CAIS paper; how fast its SMs are is open.
-const std::vector<Reading>& cais_readings();
-std::vector<NamedFigure> cais_figures();
-Reproduction reproduce_cais(const ReproduceOptions& options = {});
-
-/// The same of the MoETuner paper.
-std::vector<NamedFigure> moetuner_figures();
-Reproduction reproduce_moetuner(const ReproduceOptions& options = {});
-
-/// The same of the Pangu Ultra MoE paper: its training runs, technique by technique.
-std::vector<NamedFigure> pangu_figures();
-Reproduction reproduce_pangu(const ReproduceOptions& options = {});
+/// Throws InputError for an unknown paper or figure.
+Reproduction reproduce(const std::string& paper, const ReproduceOptions& options = {});
 
 }  // namespace moehub

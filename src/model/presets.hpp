@@ -6,7 +6,7 @@
 namespace moehub {
 
 struct EmbeddedPreset {
-    std::string_view kind;  ///< folder: "machines", "models", "gpus", "systems", "engines"
+    std::string_view kind;  ///< folder: "machines", "models", "papers", …
     std::string_view name;  ///< file name without .toml
     std::string_view text;
 };

@@ -159,6 +159,7 @@ std::string kind_of(const std::string& name_or_path) {
     }
     std::vector<std::string> names;
     for (const EmbeddedPreset& preset : embedded_presets()) {
+        if (preset.kind == "papers") continue;  // which are named as what they propose
         if (preset.name == name_or_path) return std::string(preset.kind);
         names.emplace_back(preset.name);
     }

@@ -24,6 +24,8 @@ std::string csv_text(const Answer& answer);
 /// For people, no line wider than the style's width.
 std::string text_of(const Answer& answer, const TextStyle& style);
 
+/// A page of Markdown, without charts; `command` makes it.
+std::string markdown_of(const Answer& answer, const std::string& command);
 /// One HTML file that needs no network; `command` made it.
 std::string page_html(const Answer& answer, const std::string& command);
 /// What notebooks show: its lead, tables and sentences as HTML, without charts.

@@ -1,102 +1,283 @@
+// Sub-layers and whole models against nine baselines:
+//
+//     lead of a cell = time of the baseline / time of CAIS,
+//
+// and published are the geometric mean and the largest of the leads, and CAIS over CAIS-Base. More
+// GPUs with a model that grows with them, the paper's full scale, and what it does not run: few
+// tokens, and larger machines as they are.
 #include "study/reproduce_cais.hpp"
 
-#include "study/reproduce_paper.hpp"
+#include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace moehub {
 namespace {
 
-constexpr std::int64_t kGiB = std::int64_t{1} << 30;
 constexpr int kUnlimited = 100'000;  ///< entries of a port, more than any sub-layer needs
 
-std::vector<PaperFigure> figures_of(const CaisScope& scope) {
-    const auto of = [&scope](FigureResult (*make)(const CaisScope&, const Lookup&)) {
-        return [scope, make](const Lookup& cell) { return make(scope, cell); };
-    };
-    return {
-        {"sub-layer", "L1 to L4 of three models, nine baselines", of(cais_sub_layer_figure)},
-        {"inference", "whole models, forward", of(cais_inference_figure)},
-        {"training", "whole models, forward and backward", of(cais_training_figure)},
-        {"table", "merging tables with and without coordination", of(cais_table_figure)},
-        {"utilisation", "use of the links under its ablations", of(cais_utilisation_figure)},
-        {"scaling", "8 to 32 GPUs, hidden size with them", of(cais_scaling_figure)},
-        {"full", "full scale: LLaMA-7B twice as wide, 132 SMs", of(cais_full_figure), false},
-        {"nvls", "in-switch all-reduce against hardware", of(cais_nvls_figure), false},
-        {"decode", "beyond the paper: few tokens", of(cais_decode_figure)},
-        {"gpus", "beyond the paper: larger machines", of(cais_gpus_figure), false},
-    };
+const Publication& paper() {
+    return publication("cais");
 }
 
-std::vector<std::string> setup_sentences() {
-    return {
-        "Machine dgx-h100 with 66 SMs, half of an H100's, as the paper's; 8 GPUs, 4 switches, row "
-        "grain.",
-        "Its network: headers of a single flit, no credit updates, no second address flit of "
-        "multicasts. Kernels are simulated, not NCCL's host: collectives start in 4 µs, and their "
-        "buffers are registered, so that nothing is copied in and out.",
-        "The last GPU's clock is 5 % lower than the first's: GPUs of one kind differ by that much, "
-        "and it is drift that coordination is for. How much the paper's simulator has is not "
-        "published.",
-        "Mega-GPT-4B 16,384 tokens, Mega-GPT-8B 12,288, LLaMA-7B 9,216: the paper's sequences and "
-        "batches, its sizes as listed (already halved). Its FFN1 is one GEMM of the FFN's width: "
-        "LLaMA's gate is left out, with which its L1 would be apart from all other sub-layers.",
-        "Sub-layers have the norm alone between their GEMMs. Whole models add the residual there, "
-        "and everything else is timed by the GPU's model and the same for all systems, under CUDA "
-        "graphs.",
-        "Use of links: share of a sub-layer's time in which a GPU's links carried flits, mean over "
-        "GPUs and both directions.",
-        "Tables of merge units: entries of 128 B that a port holds. Where a need is measured, "
-        "uncoordinated entries have no limit and wait 1 ms, so that nothing is hidden by "
-        "evictions. In that figure GPUs start up to 35 µs apart, the spread of requests that the "
-        "paper reports: GPUs of a simulation are alike, and a spread of clocks alone moves them "
-        "apart by a few µs.",
-        "The figures nvls and gpus run on machines as their presets are."};
+Leads all_leads(Ps ReproducedCell::*time) {
+    return {"cais",
+            {"tp-nvls", "sp-nvls", "coconet", "fuselib", "t3", "coconet-nvls", "fuselib-nvls",
+             "t3-nvls", "ladm", "cais-base"},
+            time};
+}
+
+/// Of what the paper does not run.
+Leads few_leads() {
+    return {"cais", {"cais-uncoordinated", "cais-base", "tp-nvls"}};
+}
+
+/// Baselines from the one that CAIS leads least, and how many pairs that the paper tells apart
+/// stand as there. CAIS-Base, of which it has no largest lead, is none.
+PublishedClaim same_order(const FigureTable& table) {
+    constexpr double kAlike = 0.021;  ///< of published leads: no order between such baselines
+    struct Baseline {
+        double ours;
+        double published;
+        std::string name;
+    };
+    std::vector<Baseline> order;
+    for (std::size_t i = 1; i < table.columns.size(); ++i) {
+        const std::string& over = table.columns[i].title;
+        if (paper().find(table.figure, over + ", largest"))
+            order.push_back({geometric_mean_of(column_of(table, i)).value_or(0),
+                             paper().find(table.figure, over)->value.value_or(0),
+                             over.substr(over.find(' ') + 1)});
+    }
+    std::stable_sort(order.begin(), order.end(),
+                     [](const auto& a, const auto& b) { return a.ours < b.ours; });
+    int pairs = 0;
+    int alike = 0;
+    std::vector<std::string> names;
+    for (std::size_t a = 0; a < order.size(); ++a) {
+        names.push_back(order[a].name);
+        for (std::size_t b = a + 1; b < order.size(); ++b) {
+            const double apart = order[b].published - order[a].published;
+            if (apart > -kAlike && apart < kAlike) continue;
+            ++pairs;
+            if (apart > 0) ++alike;
+        }
+    }
+    return paper().claim(
+        table.figure, "the baselines' order", pairs > 0 && alike == pairs,
+        fmt::format("{} of {} pairs; fastest first: {}", alike, pairs, fmt::join(names, ", ")));
+}
+
+FigureResult leads_figure(FigureTable table) {
+    FigureResult result{
+        published_leads(paper(), table),
+        {always_ahead(paper(), table, "ahead of every baseline in every cell"), same_order(table)}};
+    add_means(paper(), table);
+    result.tables.push_back(std::move(table));
+    return result;
+}
+
+/// Exposed communication of tp-nvls over the compute of ideal, which has the same GEMMs and a norm
+/// that no GPU repeats; all sub-layers together.
+PublishedNumber communication_over_compute(const CaisScope& scope, const Lookup& cell) {
+    double communication = 0;
+    double compute = 0;
+    for (const std::string& part : scope.parts) {
+        communication +=
+            static_cast<double>(cell(cais_cell(scope.usual, part, "tp-nvls")).communication);
+        compute += static_cast<double>(cell(cais_cell(scope.usual, part, "ideal")).compute);
+    }
+    return paper().number("sub-layer",
+                          "tp-nvls's exposed communication over ideal's compute, LLaMA-7B",
+                          compute > 0 ? communication / compute : 0);
+}
+
+FigureResult sub_layer_figure(const CaisScope& scope, const Lookup& cell) {
+    const Leads leads = all_leads(&ReproducedCell::time);
+    FigureTable table = leads_table(
+        leads, "sub-layer", "One sub-layer: time of the baseline / cais's", {"model", "sub-layer"});
+    for (const CaisModel& model : scope.models)
+        for (const std::string& part : scope.parts)
+            add_leads(leads, {model.name, part}, cais_cell(model, part), cell, table);
+    FigureResult result = leads_figure(std::move(table));
+    result.numbers.push_back(communication_over_compute(scope, cell));
+    return result;
+}
+
+FigureResult models_figure(const Leads& leads, const CaisScope& scope, const Lookup& cell,
+                           FigureTable table) {
+    for (const CaisModel& model : scope.models) {
+        CellKey key{model.model, kCaisGpus, model.tokens, "", ""};
+        key.work = CellWork::training;  // the way forward among it
+        add_leads(leads, {model.name}, key, cell, table);
+    }
+    return leads_figure(std::move(table));
+}
+
+FigureResult inference_figure(const CaisScope& scope, const Lookup& cell) {
+    const Leads leads = all_leads(&ReproducedCell::forward_time);
+    return models_figure(
+        leads, scope, cell,
+        leads_table(leads, "inference", "The whole model, forward: time of the baseline / cais's",
+                    {"model"}));
+}
+
+FigureResult training_figure(const CaisScope& scope, const Lookup& cell) {
+    const Leads leads = all_leads(&ReproducedCell::model_time);
+    return models_figure(leads, scope, cell,
+                         leads_table(leads, "training",
+                                     "The whole model, forward and backward: time of the baseline "
+                                     "/ cais's",
+                                     {"model"}));
+}
+
+/// LLaMA-7B as many times as wide.
+std::vector<std::string> wider(int scale) {
+    return {fmt::format("model.hidden={}", 4096 * scale),
+            fmt::format("model.dense_ffn={}", 11264 * scale),
+            fmt::format("model.attention.heads={}", 32 * scale),
+            fmt::format("model.attention.kv_heads={}", 32 * scale)};
+}
+
+/// The sub-layers of a sweep, one after the other.
+Ps time_of(const CaisScope& scope, std::string_view system, const Lookup& cell, int gpus,
+           const std::vector<std::string>& changes) {
+    Ps sum = 0;
+    for (const std::string& part : scope.few_parts) {
+        CellKey key = cais_cell(scope.usual, part, system);
+        key.gpus = gpus;
+        key.changes = changes;
+        sum += cell(key).time;
+    }
+    return sum;
+}
+
+/// With `scale` times the GPUs the model's work is scale² times as much: throughput of a GPU is
+/// scale · time before / time after.
+FigureResult scaling_figure(const CaisScope& scope, const Lookup& cell) {
+    constexpr double kLeast = 0.95;  ///< of the throughput per GPU that is left
+    const int fewest = scope.gpus.front();
+    FigureTable table{"scaling",
+                      fmt::format("{}, as many times as wide as there are GPUs more: throughput "
+                                  "of a GPU, of that with {}",
+                                  scope.usual.name, fewest),
+                      {"GPUs", "hidden"},
+                      {{"cais µs", NumberKind::time}, {"cais"}, {"tp-nvls"}}};
+    bool holds = true;
+    std::vector<std::string> found;
+    for (const int gpus : scope.gpus) {
+        const int scale = gpus / kCaisGpus;
+        const auto at = [&](std::string_view system, int on) {
+            return time_of(scope, system, cell, on, wider(on / kCaisGpus));
+        };
+        const auto of_first = [&](std::string_view system) -> std::optional<double> {
+            const std::optional<double> ratio = faster(at(system, fewest), at(system, gpus));
+            return ratio ? std::optional(*ratio * scale) : std::nullopt;
+        };
+        const std::optional<double> own = of_first("cais");
+        table.rows.push_back({{fmt::format("{}", gpus), fmt::format("{}", 4096 * scale)},
+                              {to_us(at("cais", gpus)), own, of_first("tp-nvls")}});
+        holds = holds && own.value_or(0) > kLeast;
+        found.push_back(fmt::format("{} {:.3f}", gpus, own.value_or(0)));
+    }
+    return {{},
+            {paper().claim("scaling", "throughput of a GPU falls by less than 5 % up to 32 GPUs",
+                           holds, fmt::format("{}", fmt::join(found, ", ")))},
+            {std::move(table)}};
+}
+
+/// By the first reading, whose SMs it has twice.
+FigureResult full_figure(const CaisScope& scope, const Lookup& cell) {
+    FigureTable table{
+        "full",
+        fmt::format("{} at half and at full scale: time of tp-nvls / cais's", scope.usual.name),
+        {"scale"},
+        {{"cais µs", NumberKind::time}, {"over tp-nvls"}}};
+    FigureResult result;
+    const auto add = [&](const char* scale, const std::vector<std::string>& changes) {
+        const Ps own = time_of(scope, "cais", cell, kCaisGpus, changes);
+        const std::optional<double> lead =
+            faster(time_of(scope, "tp-nvls", cell, kCaisGpus, changes), own);
+        table.rows.push_back({{scale}, {to_us(own), lead}});
+        result.numbers.push_back(
+            paper().number("full", fmt::format("over tp-nvls, {} scale", scale), lead.value_or(0)));
+    };
+    std::vector<std::string> full = wider(2);
+    full.insert(full.end(), {"gpu.sms=132", "gpu.bf16_flops=3957.6 TFLOP/s"});
+    add("half", {});
+    add("full", full);
+    result.tables.push_back(std::move(table));
+    return result;
+}
+
+FigureResult decode_figure(const CaisScope& scope, const Lookup& cell) {
+    FigureTable table = leads_table(
+        few_leads(), "decode",
+        fmt::format("{}, few tokens: cais's time, and others' over it", scope.usual.name),
+        {"sub-layer", "tokens"});
+    for (const std::string& part : scope.few_parts)
+        for (const std::int64_t tokens : scope.decode) {
+            CaisModel few = scope.usual;
+            few.tokens = tokens;
+            add_leads(few_leads(), {part, fmt::format("{}", tokens)}, cais_cell(few, part), cell,
+                      table);
+        }
+    return {{}, {}, {std::move(table)}};
+}
+
+FigureResult gpus_figure(const CaisScope& scope, const Lookup& cell) {
+    FigureTable table = leads_table(few_leads(), "gpus",
+                                    fmt::format("{} at full scale on machines as they are: others' "
+                                                "time over cais's",
+                                                scope.usual.name),
+                                    {"machine", "sub-layer", "GPUs"});
+    for (const CaisMachine& machine : scope.machines)
+        for (const std::string& part : scope.few_parts) {
+            CellKey key = cais_cell(scope.usual, part);
+            key.gpus = machine.gpus;
+            key.machine = machine.machine;
+            key.changes = wider(2);
+            add_leads(few_leads(), {machine.machine, part, fmt::format("{}", machine.gpus)}, key,
+                      cell, table);
+        }
+    return {{}, {}, {std::move(table)}};
 }
 
 }  // namespace
 
-std::vector<NamedFigure> cais_figures() {
-    return names_of(figures_of(whole_cais()));
-}
-
 CaisScope whole_cais() {
-    CaisScope scope;
-    scope.usual = {"LLaMA-7B", "llama-7b", 9216};
-    scope.models = {
-        {"Mega-GPT-4B", "mega-gpt-4b", 16384}, {"Mega-GPT-8B", "mega-gpt-8b", 12288}, scope.usual};
-    scope.parts = {"L1", "L2", "L3", "L4"};
-    scope.few_parts = {"L1", "L2"};
-    scope.merge_entries = {40, 80, 160, kCaisMergeEntries, 640, 1280, 2560, kUnlimited};
-    scope.gpus = {8, 16, 32};
-    scope.all_reduce = {kGiB, 2 * kGiB, 4 * kGiB, 8 * kGiB, 16 * kGiB};
-    scope.decode = {8, 32, 128, 512};
-    scope.machines = {{"gh200-nvl32", 16}, {"gh200-nvl32", 32}, {"gb200-nvl72", 72}};
-    return scope;
+    constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+    const CaisModel usual{"LLaMA-7B", "llama-7b", 9216};
+    return {.models = {{"Mega-GPT-4B", "mega-gpt-4b", 16384},
+                       {"Mega-GPT-8B", "mega-gpt-8b", 12288},
+                       usual},
+            .usual = usual,
+            .parts = {"L1", "L2", "L3", "L4"},
+            .few_parts = {"L1", "L2"},
+            .merge_entries = {40, 80, 160, kCaisMergeEntries, 640, 1280, 2560, kUnlimited},
+            .gpus = {8, 16, 32},
+            .all_reduce = {kGiB, 2 * kGiB, 4 * kGiB, 8 * kGiB, 16 * kGiB},
+            .decode = {8, 32, 128, 512},
+            .machines = {{"gh200-nvl32", 16}, {"gh200-nvl32", 32}, {"gb200-nvl72", 72}}};
 }
 
 CaisScope quick_cais() {
-    CaisScope scope;
-    scope.usual = {"LLaMA-7B", "llama-7b", 1024};
-    scope.models = {scope.usual};
-    scope.parts = {"L1"};
-    scope.few_parts = {"L1"};
-    scope.merge_entries = {40, kCaisMergeEntries, kUnlimited};
-    scope.gpus = {8, 16};
-    scope.all_reduce = {kGiB / 16};
-    scope.decode = {8, 128};
-    scope.machines = {{"gh200-nvl32", 16}};
-    return scope;
+    const CaisModel usual{"LLaMA-7B", "llama-7b", 1024};
+    return {.models = {usual},
+            .usual = usual,
+            .parts = {"L1"},
+            .few_parts = {"L1"},
+            .merge_entries = {40, kCaisMergeEntries, kUnlimited},
+            .gpus = {8, 16},
+            .all_reduce = {1 << 26},
+            .decode = {8, 128},
+            .machines = {{"gh200-nvl32", 16}}};
 }
 
 /// One parameter set for every figure; 32 GPUs are still one node.
 PaperSetup cais_setup() {
-    PaperSetup setup{
-        "dgx-h100",
-        {"max_gpus=32", "gpu.sms=66", "gpu_spread=0.05", "link.multicast_flits=0",
-         "link.credit_flits=0", "collective.switch_launch=4 us", "collective.launch=4 us",
-         "collective.channel_copy=1 TB/s", "model.gated=false"},
-        cais_readings()};
+    PaperSetup setup = setup_of(paper());
     setup.eager = false;
     setup.residual = false;
     return setup;
@@ -109,37 +290,22 @@ CellKey cais_cell(const CaisModel& model, std::string_view part, std::string_vie
     return key;
 }
 
-std::vector<std::string> cais_size(const CaisSize& size) {
-    return {fmt::format("model.hidden={}", size.hidden),
-            fmt::format("model.dense_ffn={}", size.ffn),
-            fmt::format("model.attention.heads={}", size.heads),
-            fmt::format("model.attention.kv_heads={}", size.heads)};
-}
-
-const std::vector<Reading>& cais_readings() {
-    static const std::vector<Reading> readings = {
-        {"fast SMs",
-         "66 SMs, each four times as fast as an H100's: then the in-switch all-reduce of LLaMA-7B "
-         "takes about as much longer than its GEMMs as the paper says, whose links carry flits "
-         "nearly all the time.",
-         {"gpu.bf16_flops=1978.8 TFLOP/s", "gpu.kernels.torch.gemm_load=432 GB/s",
-          "gpu.kernels.torch.gemm_store=163.2 GB/s", "gpu.kernels.torch.norm_load=109.6 GB/s",
-          "gpu.kernels.torch.stream_load=121.2 GB/s"}},
-        {"H100 SMs", "66 of an H100's 132 SMs.", {"gpu.bf16_flops=494.7 TFLOP/s"}},
-    };
-    return readings;
+std::vector<PaperFigure> cais_figures(const CaisScope& scope) {
+    return {figure_of("sub-layer", sub_layer_figure, scope),
+            figure_of("inference", inference_figure, scope),
+            figure_of("training", training_figure, scope),
+            figure_of("table", cais_table, scope),
+            figure_of("utilisation", cais_utilisation, scope),
+            figure_of("scaling", scaling_figure, scope),
+            figure_of("full", full_figure, scope, false),
+            figure_of("nvls", cais_nvls, scope, false),
+            figure_of("decode", decode_figure, scope),
+            figure_of("gpus", gpus_figure, scope, false)};
 }
 
 Reproduction reproduce_cais(const ReproduceOptions& options) {
-    const CaisScope scope = options.quick ? quick_cais() : whole_cais();
-    Reproduction all;
-    all.paper = "cais";
-    all.title = "CAIS";
-    all.arxiv = "2605.05628";
-    all.venue = "HPCA 2026";
-    all.setup = setup_sentences();
-    all.means = Means::geometric;
-    return reproduce_paper(std::move(all), cais_setup(), figures_of(scope), cais_reason, options);
+    return reproduce_cells(begun(paper(), options), cais_setup(),
+                           cais_figures(options.quick ? quick_cais() : whole_cais()), options);
 }
 
 }  // namespace moehub

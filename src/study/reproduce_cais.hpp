@@ -1,14 +1,9 @@
-/// The figures of the CAIS paper (arXiv 2605.05628), each from cells that it looks up.
+/// The figures of the CAIS paper (arXiv 2605.05628).
 #pragma once
-#include "study/figure_result.hpp"
-#include "study/reproduce_cells.hpp"
+#include "study/reproduce_tables.hpp"
 
-#include <moehub/reproduce.hpp>
-
-#include <array>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace moehub {
@@ -18,13 +13,6 @@ struct CaisModel {
     std::string name;
     std::string model;  ///< a preset
     std::int64_t tokens = 0;
-};
-
-/// A larger model: its hidden size, FFN and heads.
-struct CaisSize {
-    int hidden = 0;
-    int ffn = 0;
-    int heads = 0;
 };
 
 /// A machine that the paper does not have.
@@ -49,33 +37,14 @@ CaisScope whole_cais();
 CaisScope quick_cais();
 
 PaperSetup cais_setup();
+std::vector<PaperFigure> cais_figures(const CaisScope& scope);
 
 /// A sub-layer on the paper's machine.
-CellKey cais_cell(const CaisModel& model, std::string_view part, std::string_view system);
-/// Of another size, as changes of the model.
-std::vector<std::string> cais_size(const CaisSize& size);
-inline constexpr CaisSize kCaisLlama{4096, 11264, 32};
-inline constexpr CaisSize kCaisFullScale{8192, 22528, 64};
+CellKey cais_cell(const CaisModel& model, std::string_view part, std::string_view system = "");
 
-FigureResult cais_sub_layer_figure(const CaisScope& scope, const Lookup& cell);
-FigureResult cais_inference_figure(const CaisScope& scope, const Lookup& cell);
-FigureResult cais_training_figure(const CaisScope& scope, const Lookup& cell);
-FigureResult cais_table_figure(const CaisScope& scope, const Lookup& cell);
-FigureResult cais_utilisation_figure(const CaisScope& scope, const Lookup& cell);
-FigureResult cais_scaling_figure(const CaisScope& scope, const Lookup& cell);
-FigureResult cais_full_figure(const CaisScope& scope, const Lookup& cell);
-FigureResult cais_nvls_figure(const CaisScope& scope, const Lookup& cell);
-FigureResult cais_decode_figure(const CaisScope& scope, const Lookup& cell);
-FigureResult cais_gpus_figure(const CaisScope& scope, const Lookup& cell);
-
-/// Why a number lies above or below the paper's, or a claim does not hold (then below).
-std::string cais_reason(std::string_view figure, std::string_view what, Side side);
-
-inline constexpr std::string_view kCais = "cais";
-inline constexpr std::string_view kCaisBase = "cais-base";
-inline constexpr std::string_view kCaisPartial = "cais-partial";
-inline constexpr std::string_view kCaisUncoordinated = "cais-uncoordinated";
-inline constexpr std::string_view kTpNvls = "tp-nvls";
+FigureResult cais_table(const CaisScope& scope, const Lookup& cell);
+FigureResult cais_utilisation(const CaisScope& scope, const Lookup& cell);
+FigureResult cais_nvls(const CaisScope& scope, const Lookup& cell);
 
 inline constexpr int kCaisGpus = 8;
 inline constexpr int kCaisMergeEntries = 320;

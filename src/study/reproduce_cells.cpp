@@ -1,7 +1,7 @@
 #include "study/reproduce_cells.hpp"
 
+#include "base/quantity.hpp"
 #include "study/busier_way.hpp"
-#include "study/reproduce_dense_cells.hpp"
 
 #include <moehub/compare.hpp>
 #include <moehub/error.hpp>
@@ -15,6 +15,7 @@
 #include <stdexcept>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace moehub {
 namespace {
@@ -102,6 +103,7 @@ void note(const LayerResult& layer, ReproducedCell& cell) {
     cell.time = layer.time;
     cell.first_gemm = layer.first_gemm;
     cell.communication = layer.breakdown.communication;
+    cell.compute = layer.breakdown.compute;
     cell.busier_way = busier_way(layer.links);
     cell.bytes_up = layer.bytes_up;
     cell.bytes_down = layer.bytes_down;
@@ -118,15 +120,20 @@ void run_under(const SystemSpec& system, const LayerInput& input, const ModelOpt
     cell.model_time = whole.total;
 }
 
-void run_layer(const Machine& machine, const Model& model, const SystemSpec& system,
-               const PaperSetup& setup, ReproducedCell& cell) {
+ModelOptions options_of(const PaperSetup& setup, const CellKey& key) {
     ModelOptions options;
     options.threads = 1;  // cells run side by side
-    options.training = cell.work == CellWork::training;
+    options.training = key.work == CellWork::training;
     options.eager = setup.eager;
-    options.layer.grain = cell.grain;
+    options.layer.grain = key.grain;
+    return options;
+}
+
+void run_layer(const Machine& machine, const Model& model, const SystemSpec& system,
+               const PaperSetup& setup, ReproducedCell& cell) {
+    ModelOptions options = options_of(setup, cell);
     options.layer.compute = cell.work != CellWork::communication;
-    options.layer.tensor_parallel = tensor_parallel_of(key_of(cell), model);
+    options.layer.tensor_parallel = tensor_parallel_of(cell, model);
     const Placement placement =
         contiguous_placement(model.experts, cell.gpus / options.layer.tensor_parallel);
     const Routing routing = make_routing(parse_routing(cell.routing), model, cell.tokens);
@@ -139,24 +146,69 @@ SystemSpec system_of(const PaperSetup& setup, const CellKey& key) {
     return system;
 }
 
-/// Nothing is simulated yet.
-ReproducedCell cell_of(const CellKey& key) {
-    ReproducedCell cell{key.model, key.gpus, key.tokens, key.routing, key.system, 0, 0, 0, ""};
-    cell.reading = key.reading;
-    cell.work = key.work;
-    cell.changes = key.changes;
-    cell.grain = key.grain;
-    cell.part = key.part;
-    cell.machine = key.machine;
-    return cell;
+SubLayer part_of(const ReproducedCell& cell) {
+    const std::optional<SubLayer> part = sub_layer_named(cell.part);
+    if (!part)
+        throw InputError(fmt::format("sub-layer: found {}, allowed: {}", moehub::quoted(cell.part),
+                                     fmt::join(sub_layer_names(), ", ")));
+    return *part;
+}
+
+double statistic(const LayerResult& layer, std::string_view unit, std::string_view name) {
+    for (const Statistic& one : layer.statistics)
+        if (one.unit == unit && one.name == name) return one.value;
+    return 0;
+}
+
+/// Over GPUs and both directions.
+double link_use(const LayerResult& layer) {
+    double busy = 0;
+    double links = 0;
+    for (const LinkUse& link : layer.links) {
+        if (!link.from.starts_with("gpu") && !link.to.starts_with("gpu")) continue;
+        busy += static_cast<double>(link.busy);
+        ++links;
+    }
+    return links > 0 && layer.time > 0 ? busy / links / static_cast<double>(layer.time) : 0;
+}
+
+/// Row grain counts lines in all of a GPU's ports together, which share them evenly.
+MergeUse merge_use(const LayerResult& layer, const Machine& machine, Grain grain) {
+    const int ports = grain == Grain::row ? machine.switches - machine.switches_down : 1;
+    return {statistic(layer, "merge", "deepest") / ports, statistic(layer, "merge", "spread_us"),
+            statistic(layer, "merge", "longest_us")};
+}
+
+/// The sub-layer that the cell names, or the whole model.
+void run_dense(const DenseInput& input, const SystemSpec& system, const PaperSetup& setup,
+               ReproducedCell& cell) {
+    if (cell.work == CellWork::sub_layer) {
+        const LayerResult layer =
+            simulate_tp({input.machine, input.model, input.tokens, part_of(cell)}, system,
+                        {cell.grain, false, setup.residual});
+        note(layer, cell);
+        cell.link_use = link_use(layer);
+        cell.merge = merge_use(layer, input.machine, cell.grain);
+        return;
+    }
+    const ModelTime whole = simulate_dense_models(input, {system}, options_of(setup, cell)).front();
+    cell.model_time = whole.total;
+    for (const LayerTypeTime& part : whole.parts) cell.forward_time += part.count * part.forward;
+}
+
+void run_all_reduce(const Machine& machine, ReproducedCell& cell) {
+    const CollectiveResult result =
+        run_collective(machine, {.op = Collective::Op::all_reduce,
+                                 .algorithm = Collective::Algorithm::nvls,
+                                 .gpus = cell.gpus,
+                                 .bytes = cell.tokens,
+                                 .grain = cell.grain});
+    cell.time = result.time;
+    cell.bytes_up = result.bytes_up;
+    cell.bytes_down = result.bytes_down;
 }
 
 }  // namespace
-
-CellKey key_of(const ReproducedCell& cell) {
-    return {cell.model, cell.gpus,    cell.tokens, cell.routing, cell.system, cell.reading,
-            cell.work,  cell.changes, cell.grain,  cell.part,    cell.machine};
-}
 
 std::vector<CellKey> cells_asked(const std::function<void(const Lookup&)>& ask) {
     std::set<CellKey> keys;
@@ -174,7 +226,7 @@ std::vector<CellKey> cells_asked(const std::function<void(const Lookup&)>& ask) 
 }
 
 ReproducedCell simulate_cell(const PaperSetup& setup, const CellKey& key) {
-    ReproducedCell cell = cell_of(key);
+    ReproducedCell cell{key};
     const Machine machine = machine_of(setup, key);
     try {
         if (key.work == CellWork::all_reduce) {
@@ -206,7 +258,7 @@ std::vector<ReproducedCell> simulate_cells(const PaperSetup& setup,
 
 Lookup lookup_in(const std::vector<ReproducedCell>& cells, const std::string& reading) {
     std::map<CellKey, const ReproducedCell*> by_key;
-    for (const ReproducedCell& cell : cells) by_key[key_of(cell)] = &cell;
+    for (const ReproducedCell& cell : cells) by_key[cell] = &cell;
     return [by_key = std::move(by_key), reading](CellKey key) -> const ReproducedCell& {
         key.reading = reading;
         auto found = by_key.find(key);

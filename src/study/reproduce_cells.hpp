@@ -5,8 +5,6 @@
 #include <moehub/reproduce.hpp>
 #include <moehub/system.hpp>
 
-#include <compare>
-#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -25,28 +23,8 @@ struct PaperSetup {
     bool residual = true;              ///< of sub-layers: the norm's kernel adds it, too
 };
 
-/// What tells one simulation of a paper from another.
-struct CellKey {
-    std::string model;
-    int gpus = 0;
-    std::int64_t tokens = 0;
-    std::string routing;
-    std::string system;
-    std::string reading = {};  ///< by name; empty: the first
-    CellWork work = CellWork::model;
-    std::vector<std::string> changes = {};  ///< beyond the paper's, in the same words
-    Grain grain = Grain::row;
-    std::string part = {};     ///< of sub-layers
-    std::string machine = {};  ///< a preset, without the paper's changes and without its readings';
-                               ///< empty: the paper's
-
-    auto operator<=>(const CellKey&) const = default;
-};
-
 /// How figures get their simulations.
 using Lookup = std::function<const ReproducedCell&(const CellKey&)>;
-
-CellKey key_of(const ReproducedCell& cell);
 
 /// The cells that `ask` looks up, each once, in order of their keys; a layer that is also asked for
 /// in training comes with that. What it looks up must not depend on what it is told: it gets empty

@@ -1,104 +1,374 @@
+// The MoE layer and the whole model over the paper's grid of models, GPUs and tokens:
+//
+//     lead of a cell = time of the baseline / time of MoE-Hub,
+//
+// and the published number is the mean of the leads. A whole model's time is that of everything
+// outside its MoE layers, the same for all systems, and of its MoE layers.
+//
+// What RPM and DAM bring, from routing to the end of GEMM-1: with t the time of MH-Base (neither),
+// MH-PKT (RPM), MH-DEP (DAM) and MoE-Hub (both),
+//
+//     RPM = mean(t[base] / t[pkt], t[dep] / t[hub])
+//     DAM = mean(t[base] / t[dep], t[pkt] / t[hub]),
+//
+// each unit without the other and with it.
+//
+// More GPUs on the same tokens: throughput relative to the fewest GPUs is their time over the time
+// of more; linear is the ratio of the GPUs.
 #include "study/reproduce_moe_hub.hpp"
 
-#include "study/reproduce_paper.hpp"
+#include <algorithm>
+
+#include <fmt/format.h>
 
 namespace moehub {
 namespace {
 
-std::vector<PaperFigure> figures_of(const MoeHubScope& scope) {
-    const auto of = [&scope](FigureResult (*make)(const MoeHubScope&, const Lookup&)) {
-        return [scope, make](const Lookup& cell) { return make(scope, cell); };
-    };
-    return {
-        {"layer", "one MoE layer: 3 models, 4 and 8 GPUs, 4096 and 8192 tokens", of(layer_figure)},
-        {"end-to-end", "the whole model, the same cells", of(end_to_end_figure)},
-        {"tokens", "Mixtral on 8 GPUs, 128 to 32768 tokens", of(tokens_figure)},
-        {"imbalance", "Mixtral on 8 GPUs, experts more and less in demand", of(imbalance_figure),
-         false},
-        {"ablation", "RPM and DAM taken away, up to the end of GEMM-1", of(ablation_figure)},
-        {"scaling", "2 to 16 GPUs, 8192 tokens", of(scaling_figure), false},
-    };
+const Publication& paper() {
+    return publication("moe-hub");
 }
 
-std::vector<std::string> setup() {
-    return {
-        "Machine dgx-h800, row grain, uniform routing of seed 1 unless a figure says "
-        "otherwise.",
-        "Models as the paper describes them: mixtral-8x7b, phi-3.5-moe and "
-        "qwen2-moe-2.7b-moehub (top-4 of 64 experts, none shared), experts of two matrices "
-        "(gated=false).",
-        "Tokens are those of all GPUs together.",
-        "16 GPUs are one node with the links of dgx-h800 (max_gpus=16). Where there are more "
-        "GPUs than experts, several share each expert (tensor parallel).",
-        "Whole models: forward, everything outside the MoE layers timed by the GPU's model "
-        "under an eager host and the same for all systems."};
+/// Mixtral on 8 GPUs and 8,192 tokens, where a figure does not vary them.
+CellKey usual_cell(std::string_view system = "") {
+    return {"mixtral-8x7b", 8, 8192, "uniform", std::string(system)};
+}
+
+/// MoE-Hub and those that the paper compares with, in its order.
+Leads all_leads(Ps ReproducedCell::*time = &ReproducedCell::time) {
+    return {"moe-hub", {"megatron-te", "fastermoe", "tutel", "comet", "ccfuser"}, time};
+}
+
+/// A table of leads over models, GPUs and tokens.
+FigureTable grid_table(const MoeHubScope& scope, const Leads& leads, FigureTable table,
+                       const Lookup& cell) {
+    for (const std::string& model : scope.models)
+        for (const int gpus : scope.grid_gpus)
+            for (const std::int64_t tokens : scope.grid_tokens)
+                add_leads(leads, {model, fmt::format("{}", gpus), fmt::format("{}", tokens)},
+                          {model, gpus, tokens, "uniform", ""}, cell, table);
+    return table;
+}
+
+FigureResult layer_figure(const MoeHubScope& scope, const Lookup& cell) {
+    Leads leads = all_leads();
+    leads.others.push_back("ideal");
+    FigureTable table =
+        grid_table(scope, leads,
+                   leads_table(leads, "layer", "One MoE layer: time of the baseline / moe-hub's",
+                               {"model", "GPUs", "tokens"}),
+                   cell);
+    FigureResult result{published_leads(paper(), table)};
+    result.numbers.push_back(published_mean(paper(), "layer", "share of ideal",
+                                            column_of(table, table.columns.size() - 1)));
+    add_means(paper(), table);
+    result.tables.push_back(std::move(table));
+    return result;
+}
+
+FigureResult end_to_end_figure(const MoeHubScope& scope, const Lookup& cell) {
+    const Leads leads = all_leads(&ReproducedCell::model_time);
+    FigureTable table =
+        grid_table(scope, leads,
+                   leads_table(leads, "end-to-end",
+                               "The whole model, forward: time of the baseline / moe-hub's",
+                               {"model", "GPUs", "tokens"}),
+                   cell);
+    FigureResult result{published_leads(paper(), table)};
+    add_means(paper(), table);
+    result.tables.push_back(std::move(table));
+    return result;
+}
+
+/// A row for each of these counts; returns the leads.
+Values add_counts(const std::vector<std::int64_t>& counts, const Lookup& cell, FigureTable& table) {
+    Values leads;
+    for (const std::int64_t tokens : counts) {
+        const auto time = [&](std::string_view system) {
+            CellKey key = usual_cell(system);
+            key.tokens = tokens;
+            return cell(key).time;
+        };
+        const Ps hub = time("moe-hub");
+        const Ps megatron = time("megatron-te");
+        leads.push_back(faster(megatron, hub));
+        table.rows.push_back(
+            {{fmt::format("{}", tokens)}, {to_us(hub), to_us(megatron), leads.back()}});
+    }
+    return leads;
+}
+
+FigureResult tokens_figure(const MoeHubScope& scope, const Lookup& cell) {
+    FigureTable table{"tokens",
+                      "One MoE layer of Mixtral, 8 GPUs",
+                      {"tokens"},
+                      {{"moe-hub µs", NumberKind::time},
+                       {"megatron-te µs", NumberKind::time},
+                       {"over megatron-te", NumberKind::ratio}}};
+    const Values few = add_counts(scope.few_tokens, cell, table);
+    const Values many = add_counts(scope.many_tokens, cell, table);
+    const auto number = [](const char* what, const Values& values) {
+        return published_mean(paper(), "tokens", what, values);
+    };
+    FigureResult result{{number("over megatron-te, 128 to 2048 tokens", few),
+                         number("over megatron-te, 4096 to 32768 tokens", many),
+                         number("over megatron-te, all counts", column_of(table, 2))}};
+    add_means(paper(), table);
+    result.tables.push_back(std::move(table));
+    return result;
+}
+
+FigureResult imbalance_figure(const MoeHubScope& scope, const Lookup& cell) {
+    Leads leads = all_leads();
+    leads.others.push_back("ideal");
+    FigureTable table = leads_table(leads, "imbalance",
+                                    "One MoE layer of Mixtral, 8 GPUs, 8192 tokens, by the "
+                                    "standard deviation of the experts' shares",
+                                    {"std of shares"});
+    for (const double spread : scope.spreads) {
+        CellKey key = usual_cell();
+        if (spread > 0) key.routing = fmt::format("normal:{}", spread);
+        add_leads(leads, {fmt::format("{}", spread)}, key, cell, table);
+    }
+    FigureResult result;
+    result.claims = {always_ahead(paper(), table, "the lead stays however uneven experts are")};
+    result.tables.push_back(std::move(table));
+    return result;
+}
+
+enum class Unit { rpm, dam };
+
+FigureTable ablation_table(const MoeHubScope& scope, const Lookup& cell) {
+    FigureTable table{"ablation",
+                      "Routing to the end of GEMM-1, 8 GPUs: gain of each unit",
+                      {"model", "tokens"},
+                      {{"moe-hub µs", NumberKind::time},
+                       {"RPM without DAM"},
+                       {"RPM with DAM"},
+                       {"DAM without RPM"},
+                       {"DAM with RPM"}}};
+    for (const std::string& model : scope.models) {
+        for (const std::int64_t tokens : scope.ablation) {
+            const auto end = [&](std::string_view system) {
+                CellKey key = usual_cell(system);
+                key.model = model;
+                key.tokens = tokens;
+                return cell(key).first_gemm;
+            };
+            const Ps base = end("mh-base");
+            const Ps pkt = end("mh-pkt");
+            const Ps dep = end("mh-dep");
+            const Ps hub = end("moe-hub");
+            table.rows.push_back({{model, fmt::format("{}", tokens)},
+                                  {to_us(hub), faster(base, pkt), faster(dep, hub),
+                                   faster(base, dep), faster(pkt, hub)}});
+        }
+    }
+    return table;
+}
+
+/// Both ratios of a unit, of the rows whose label in `column` is this; all rows without a label.
+Values gains_of(const FigureTable& table, Unit unit, std::size_t column = 0,
+                const std::string& label = {}) {
+    const std::size_t first = unit == Unit::rpm ? 1 : 3;
+    Values gains;
+    for (const FigureTable::Row& row : table.rows)
+        if (label.empty() || row.labels[column] == label)
+            gains.insert(gains.end(), {row.values[first], row.values[first + 1]});
+    return gains;
+}
+
+/// Means of the cells that share a label: by model, or by tokens.
+FigureTable means_by(const FigureTable& cells, std::size_t column) {
+    FigureTable table{"ablation",
+                      fmt::format("Means by {}", cells.labels[column]),
+                      {cells.labels[column]},
+                      {{"RPM"}, {"DAM"}}};
+    for (const FigureTable::Row& row : cells.rows) {
+        const std::string& label = row.labels[column];
+        const bool known = std::any_of(table.rows.begin(), table.rows.end(),
+                                       [&](const auto& one) { return one.labels[0] == label; });
+        if (!known)
+            table.rows.push_back({{label},
+                                  {mean_of(gains_of(cells, Unit::rpm, column, label)),
+                                   mean_of(gains_of(cells, Unit::dam, column, label))}});
+    }
+    return table;
+}
+
+std::string listed(const FigureTable& means, std::size_t column) {
+    std::string text;
+    for (const FigureTable::Row& row : means.rows)
+        text += fmt::format("{}{} {:.2f}×", text.empty() ? "" : ", ", row.labels[0],
+                            row.values[column].value_or(0));
+    return text;
+}
+
+/// What the paper says of the gains beyond their means; each needs more than one row.
+std::vector<PublishedClaim> claims_of(const FigureTable& by_model, const FigureTable& by_tokens) {
+    std::vector<PublishedClaim> claims;
+    const auto claim = [&](const char* what, bool holds, std::string found) {
+        claims.push_back(paper().claim("ablation", what, holds, std::move(found)));
+    };
+    const auto less = [](const auto& a, const auto& b) { return a.values[0] < b.values[0]; };
+    if (by_model.rows.size() > 1) {
+        const auto best = std::max_element(by_model.rows.begin(), by_model.rows.end(), less);
+        claim("RPM gains most on Qwen2", best->labels[0] == "qwen2-moe-2.7b-moehub",
+              listed(by_model, 0));
+    }
+    if (by_tokens.rows.size() > 1) {
+        const auto& rows = by_tokens.rows;
+        claim("RPM gains more the more tokens", std::is_sorted(rows.begin(), rows.end(), less),
+              listed(by_tokens, 0));
+        claim("DAM gains most at the fewest tokens",
+              std::all_of(rows.begin() + 1, rows.end(),
+                          [&](const auto& row) { return row.values[1] < rows.front().values[1]; }),
+              listed(by_tokens, 1));
+    }
+    return claims;
+}
+
+CellKey on_gpus(const std::string& model, int gpus, std::string_view system = "") {
+    CellKey key = usual_cell(system);
+    key.model = model;
+    key.gpus = gpus;
+    return key;
+}
+
+FigureTable throughput_table(const MoeHubScope& scope, const Leads& leads, const Lookup& cell) {
+    const int fewest = scope.scaling.front();
+    FigureTable table{"scaling",
+                      fmt::format("Throughput relative to {} GPUs", fewest),
+                      {"model", "GPUs"},
+                      {{"linear"}, {std::string(leads.own)}}};
+    for (const std::string_view system : leads.others)
+        table.columns.push_back({std::string(system)});
+    for (const std::string& model : scope.scaling_models) {
+        for (const int gpus : scope.scaling) {
+            const auto time = [&](const std::string& system, int on) {
+                return cell(on_gpus(model, on, system)).time;
+            };
+            FigureTable::Row row{{model, fmt::format("{}", gpus)},
+                                 {static_cast<double>(gpus) / fewest}};
+            for (std::size_t i = 1; i < table.columns.size(); ++i)
+                row.values.push_back(faster(time(table.columns[i].title, fewest),
+                                            time(table.columns[i].title, gpus)));
+            table.rows.push_back(std::move(row));
+        }
+    }
+    return table;
+}
+
+constexpr std::size_t kHubColumn = 1;  ///< of the table of throughputs
+
+/// The column of the baseline whose throughput has grown most; 0 where none ran.
+std::size_t best_baseline(const FigureTable::Row& row) {
+    std::size_t best = 0;
+    for (std::size_t i = kHubColumn + 1; i < row.values.size(); ++i)
+        if (row.values[i] && (best == 0 || *row.values[i] > *row.values[best])) best = i;
+    return best;
+}
+
+/// In every model and on every number of GPUs MoE-Hub's throughput has grown most.
+PublishedClaim closest_to_linear(const MoeHubScope& scope, const FigureTable& table) {
+    int ahead = 0;
+    int rows = 0;
+    double worst = 0;
+    std::string found;
+    for (const FigureTable::Row& row : table.rows) {
+        const std::size_t best = best_baseline(row);
+        if (row.labels[1] == fmt::format("{}", scope.scaling.front()) || best == 0) continue;
+        const double hub = row.values[kHubColumn].value_or(0);
+        const double lead = hub / *row.values[best];
+        ++rows;
+        ahead += lead > 1 ? 1 : 0;
+        if (rows > 1 && lead >= worst) continue;
+        worst = lead;
+        found = fmt::format("{} on {} GPUs {:.2f}×, {} {:.2f}×", row.labels[0], row.labels[1], hub,
+                            table.columns[best].title, *row.values[best]);
+    }
+    return paper().claim(table.figure, "throughput grows closer to linear than any baseline's",
+                         ahead == rows,
+                         fmt::format("in {} of {} cells; at worst {}", ahead, rows, found));
+}
+
+FigureResult ablation_figure(const MoeHubScope& scope, const Lookup& cell) {
+    FigureTable cells = ablation_table(scope, cell);
+    const FigureTable by_model = means_by(cells, 0);
+    const FigureTable by_tokens = means_by(cells, 1);
+    FigureResult result{
+        {published_mean(paper(), "ablation", "gain of RPM", gains_of(cells, Unit::rpm)),
+         published_mean(paper(), "ablation", "gain of DAM", gains_of(cells, Unit::dam))},
+        claims_of(by_model, by_tokens)};
+    add_means(paper(), cells);
+    result.tables.push_back(std::move(cells));
+    for (const FigureTable& means : {by_model, by_tokens})
+        if (means.rows.size() > 1) result.tables.push_back(means);
+    return result;
+}
+
+FigureResult scaling_figure(const MoeHubScope& scope, const Lookup& cell) {
+    const Leads leads = all_leads();
+    FigureTable table =
+        leads_table(leads, "scaling", "More GPUs, 8192 tokens: time of the baseline / moe-hub's",
+                    {"model", "GPUs"});
+    for (const std::string& model : scope.scaling_models)
+        for (const int gpus : scope.scaling)
+            add_leads(leads, {model, fmt::format("{}", gpus)}, on_gpus(model, gpus), cell, table);
+    FigureTable throughput = throughput_table(scope, leads, cell);
+    return {{},
+            {always_ahead(paper(), table, "ahead of every baseline on any number of GPUs"),
+             closest_to_linear(scope, throughput)},
+            {std::move(table), std::move(throughput)}};
 }
 
 }  // namespace
 
-std::vector<NamedFigure> moe_hub_figures() {
-    return names_of(figures_of(whole_moe_hub()));
-}
-
 /// The paper goes on to 16 GPUs: the same links and switches with more ports, still one node.
 /// Experts have two matrices, as it describes them.
 PaperSetup moe_hub_setup() {
-    PaperSetup setup{"dgx-h800", {"max_gpus=16", "model.gated=false"}, moe_hub_readings()};
+    PaperSetup setup = setup_of(paper());
     setup.bound_scales = true;
     return setup;
 }
 
 MoeHubScope whole_moe_hub() {
-    MoeHubScope scope;
-    scope.models = {kUsualModel, "phi-3.5-moe", "qwen2-moe-2.7b-moehub"};
-    scope.grid_gpus = {4, 8};
-    scope.grid_tokens = {4096, 8192};
-    scope.few_tokens = {128, 256, 512, 1024, 2048};
-    scope.many_tokens = {4096, 8192, 16384, 32768};
-    scope.spreads = {0, 0.01, 0.02, 0.032, 0.04, 0.05};
-    scope.ablation = {4096, 8192, 16384};
-    scope.scaling = {2, 4, 8, 16};
-    scope.scaling_models = scope.models;
-    return scope;
+    const std::vector<std::string> models{"mixtral-8x7b", "phi-3.5-moe", "qwen2-moe-2.7b-moehub"};
+    return {.models = models,
+            .grid_gpus = {4, 8},
+            .grid_tokens = {4096, 8192},
+            .few_tokens = {128, 256, 512, 1024, 2048},
+            .many_tokens = {4096, 8192, 16384, 32768},
+            .spreads = {0, 0.01, 0.02, 0.032, 0.04, 0.05},
+            .ablation = {4096, 8192, 16384},
+            .scaling = {2, 4, 8, 16},
+            .scaling_models = models};
 }
 
 MoeHubScope quick_moe_hub() {
-    MoeHubScope scope;
-    scope.models = {kUsualModel, "qwen2-moe-2.7b-moehub"};
-    scope.grid_gpus = {8};
-    scope.grid_tokens = {4096};
-    scope.few_tokens = {128, 1024};
-    scope.many_tokens = {4096};
-    scope.spreads = {0.032};
-    scope.ablation = {4096};
-    scope.scaling = {4, 8};
-    scope.scaling_models = {kUsualModel};
-    return scope;
+    return {.models = {"mixtral-8x7b", "qwen2-moe-2.7b-moehub"},
+            .grid_gpus = {8},
+            .grid_tokens = {4096},
+            .few_tokens = {128, 1024},
+            .many_tokens = {4096},
+            .spreads = {0.032},
+            .ablation = {4096},
+            .scaling = {4, 8},
+            .scaling_models = {"mixtral-8x7b"}};
 }
 
-const std::vector<Reading>& moe_hub_readings() {
-    static const std::vector<Reading> readings = {
-        {"both directions",
-         "A GPU's 400 GB/s are both directions of its links together, as the H800's datasheet "
-         "counts; GEMMs take what they take on a measured card.",
-         {}},
-        {"one direction",
-         "A GPU's 400 GB/s are one direction's, and GEMMs run at half the tensor cores' rate, as "
-         "in simulators that count cycles.",
-         {"link.bandwidth=400 GB/s", "gpu.bf16_flops=494.7 TFLOP/s"}}};
-    return readings;
+std::vector<PaperFigure> moe_hub_figures(const MoeHubScope& scope) {
+    return {figure_of("layer", layer_figure, scope),
+            figure_of("end-to-end", end_to_end_figure, scope),
+            figure_of("tokens", tokens_figure, scope),
+            figure_of("imbalance", imbalance_figure, scope, false),
+            figure_of("ablation", ablation_figure, scope),
+            figure_of("scaling", scaling_figure, scope, false)};
 }
 
 Reproduction reproduce_moe_hub(const ReproduceOptions& options) {
-    Reproduction all;
-    all.paper = "moe-hub";
-    all.title = "MoE-Hub";
-    all.arxiv = "2605.05888";
-    all.venue = "ISCA 2026";
-    all.setup = setup();
-    return reproduce_paper(std::move(all), moe_hub_setup(),
-                           figures_of(options.quick ? quick_moe_hub() : whole_moe_hub()),
-                           moe_hub_reason, options);
+    return reproduce_cells(begun(paper(), options), moe_hub_setup(),
+                           moe_hub_figures(options.quick ? quick_moe_hub() : whole_moe_hub()),
+                           options);
 }
 
 }  // namespace moehub

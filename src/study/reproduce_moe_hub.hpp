@@ -1,14 +1,9 @@
-/// The figures of the MoE-Hub paper (arXiv 2605.05888), each from cells that it looks up.
+/// The figures of the MoE-Hub paper (arXiv 2605.05888).
 #pragma once
-#include "study/figure_result.hpp"
-#include "study/reproduce_cells.hpp"
+#include "study/reproduce_tables.hpp"
 
-#include <moehub/reproduce.hpp>
-
-#include <array>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace moehub {
@@ -29,26 +24,6 @@ MoeHubScope whole_moe_hub();
 MoeHubScope quick_moe_hub();
 
 PaperSetup moe_hub_setup();
-
-FigureResult layer_figure(const MoeHubScope& scope, const Lookup& cell);
-FigureResult end_to_end_figure(const MoeHubScope& scope, const Lookup& cell);
-FigureResult tokens_figure(const MoeHubScope& scope, const Lookup& cell);
-FigureResult imbalance_figure(const MoeHubScope& scope, const Lookup& cell);
-FigureResult ablation_figure(const MoeHubScope& scope, const Lookup& cell);
-FigureResult scaling_figure(const MoeHubScope& scope, const Lookup& cell);
-
-/// Why a number lies above or below the paper's, or a claim does not hold (then below).
-std::string moe_hub_reason(std::string_view figure, std::string_view what, Side side);
-
-inline constexpr std::string_view kMoeHub = "moe-hub";
-inline constexpr std::string_view kIdeal = "ideal";
-/// That the paper compares with, in its order.
-inline constexpr std::array<std::string_view, 5> kMoeHubBaselines = {"megatron-te", "fastermoe",
-                                                                     "tutel", "comet", "ccfuser"};
-
-/// Where the figures vary nothing: 8 GPUs, Mixtral, 8,192 tokens.
-inline constexpr const char* kUsualModel = "mixtral-8x7b";
-inline constexpr int kUsualGpus = 8;
-inline constexpr std::int64_t kUsualTokens = 8192;
+std::vector<PaperFigure> moe_hub_figures(const MoeHubScope& scope);
 
 }  // namespace moehub

@@ -1,7 +1,7 @@
 /// The evaluation of the MoETuner paper (arXiv 2502.06643): Mixtral served by Megatron, experts in
 /// order against experts placed by its two integer programs.
 #pragma once
-#include "study/figure_result.hpp"
+#include "study/reproduce_tables.hpp"
 
 #include <moehub/place.hpp>
 #include <moehub/placement_effect.hpp>
@@ -24,21 +24,11 @@ struct MoeTunerScope {
 MoeTunerScope whole_moetuner();
 MoeTunerScope quick_moetuner();
 
-/// What the paper publishes of a setup: shares of the time that are saved, and the speed-up less 1.
-struct MoeTunerNumbers {
-    double end_to_end = 0;
-    double processing_tail = 0;
-    double processing_mean = 0;
-    double all_to_all_tail = 0;
-    double all_to_all_mean = 0;
-};
-
 struct MoeTunerSetup {
     std::string figure;
     std::string title;
     Machine machine;
     int tensor_parallel = 1;  ///< GPUs of each of the four expert-parallel ranks
-    MoeTunerNumbers published;
 };
 MoeTunerSetup one_node();
 MoeTunerSetup two_nodes();
@@ -67,10 +57,8 @@ struct NamedTrial {
 };
 FigureResult methods_figure(const std::vector<NamedTrial>& trials);
 
-std::string moetuner_reason(std::string_view figure, std::string_view what, Side side);
-
 /// Uneven, so that in the worst layer the busiest GPU has what the paper says: see
-/// reproduce_moetuner_trial.cpp.
+/// reproduce_moetuner.cpp.
 inline constexpr const char* kMoeTunerRouting = "lognormal:1.1,transition:0.5";
 inline constexpr std::string_view kContiguous = "contiguous";
 inline constexpr std::string_view kMoeTuner = "moetuner";

@@ -1,15 +1,32 @@
 #include "study/reproduce_paper.hpp"
 
+#include "base/nearest.hpp"
+#include "base/quantity.hpp"
+
+#include <moehub/error.hpp>
+
+#include <algorithm>
+#include <iterator>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 namespace moehub {
 namespace {
 
-std::vector<PaperFigure> figures_wanted(const std::vector<PaperFigure>& figures,
-                                        const std::optional<std::string>& name) {
-    check_figure(name, names_of(figures));
-    std::vector<PaperFigure> wanted;
-    for (const PaperFigure& figure : figures)
-        if (!name || *name == figure.name) wanted.push_back(figure);
-    return wanted;
+struct Paper {
+    const char* name;  ///< of its file in presets/papers
+    Reproduction (*run)(const ReproduceOptions&);
+};
+constexpr Paper kPapers[] = {{"moe-hub", reproduce_moe_hub},
+                             {"dysharp", reproduce_dysharp},
+                             {"cais", reproduce_cais},
+                             {"moetuner", reproduce_moetuner},
+                             {"pangu", reproduce_pangu}};
+
+template <class Item>
+void append(std::vector<Item>& all, std::vector<Item>& some) {
+    std::move(some.begin(), some.end(), std::back_inserter(all));
 }
 
 bool is_read(const PaperFigure& figure, std::size_t reading) {
@@ -46,25 +63,90 @@ FigureResult read_all(const PaperFigure& figure, const Reproduction& all) {
     return first;
 }
 
+template <class Published>
+void forget_reasons(std::vector<Published>& list) {
+    for (Published& one : list) {
+        one.reason.clear();
+        one.explained = true;
+    }
+}
+
 }  // namespace
 
-std::vector<NamedFigure> names_of(const std::vector<PaperFigure>& figures) {
-    std::vector<NamedFigure> list;
-    for (const PaperFigure& figure : figures) list.push_back({figure.name, figure.title});
+Reproduction begun(const Publication& paper, const ReproduceOptions& options) {
+    std::vector<std::string> names;
+    for (const NamedFigure& figure : paper.figures) names.push_back(figure.name);
+    if (options.figure && std::find(names.begin(), names.end(), *options.figure) == names.end())
+        throw InputError(fmt::format("figure: found {}, allowed: {}{}",
+                                     moehub::quoted(*options.figure), fmt::join(names, ", "),
+                                     did_you_mean(*options.figure, names)));
+    Reproduction all;
+    all.paper = paper.name;
+    all.title = paper.title;
+    all.arxiv = paper.arxiv;
+    all.venue = paper.venue;
+    all.setup = paper.setup;
+    all.readings = paper.readings;
+    all.means = paper.means;
+    all.figure = options.figure.value_or("");
+    all.quick = options.quick;
+    return all;
+}
+
+bool is_wanted(const Reproduction& all, const std::string& figure) {
+    return all.figure.empty() || all.figure == figure;
+}
+
+void add(FigureResult figure, Reproduction& all) {
+    append(all.numbers, figure.numbers);
+    append(all.claims, figure.claims);
+    append(all.tables, figure.tables);
+}
+
+Reproduction ended(Reproduction all) {
+    if (all.quick) {
+        forget_reasons(all.numbers);
+        forget_reasons(all.claims);
+    }
+    return all;
+}
+
+PaperSetup setup_of(const Publication& paper) {
+    return {paper.machine, paper.changes, paper.readings};
+}
+
+Reproduction reproduce_cells(Reproduction all, const PaperSetup& setup,
+                             const std::vector<PaperFigure>& figures,
+                             const ReproduceOptions& options) {
+    std::vector<PaperFigure> wanted;
+    for (const PaperFigure& figure : figures)
+        if (is_wanted(all, figure.name)) wanted.push_back(figure);
+    all.cells =
+        simulate_cells(setup, keys_of(wanted, all.readings), {options.threads, options.progress});
+    for (const PaperFigure& figure : wanted) add(read_all(figure, all), all);
+    return ended(std::move(all));
+}
+
+std::vector<PaperInfo> papers() {
+    std::vector<PaperInfo> list;
+    for (const Paper& one : kPapers) {
+        const Publication& paper = publication(one.name);
+        list.push_back({paper.name,
+                        fmt::format("{}, {} (arXiv {}{}{})", paper.title, paper.subject,
+                                    paper.arxiv, paper.venue.empty() ? "" : ", ", paper.venue),
+                        paper.figures});
+    }
     return list;
 }
 
-Reproduction reproduce_paper(Reproduction all, const PaperSetup& setup,
-                             const std::vector<PaperFigure>& figures, const ReasonOf& reason,
-                             const ReproduceOptions& options) {
-    const std::vector<PaperFigure> wanted = figures_wanted(figures, options.figure);
-    all.figure = options.figure.value_or("");
-    all.quick = options.quick;
-    all.readings = setup.readings;
-    all.cells =
-        simulate_cells(setup, keys_of(wanted, all.readings), {options.threads, options.progress});
-    for (const PaperFigure& figure : wanted) add_explained(read_all(figure, all), reason, all);
-    return all;
+Reproduction reproduce(const std::string& paper, const ReproduceOptions& options) {
+    std::vector<std::string> known;
+    for (const Paper& one : kPapers) {
+        if (paper == one.name) return one.run(options);
+        known.emplace_back(one.name);
+    }
+    throw InputError(fmt::format("paper: found {}, allowed: {}{}", moehub::quoted(paper),
+                                 fmt::join(known, ", "), did_you_mean(paper, known)));
 }
 
 }  // namespace moehub
