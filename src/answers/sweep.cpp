@@ -1,7 +1,6 @@
 // Many settings × seeds × systems over all cores, into a database.
-#include "answers/sweep_request.hpp"
-
 #include "answers/questions.hpp"
+#include "answers/sweep_request.hpp"
 #include "base/crc32.hpp"
 #include "base/parallel.hpp"
 #include "base/source_checksum.hpp"
@@ -75,8 +74,8 @@ Target to_shard(std::optional<SweepShard>& shard) {
             const std::int64_t index = parse_count(text.substr(0, slash));
             const std::int64_t of = parse_count(text.substr(std::min(slash + 1, text.size())));
             if (index >= 1 && index <= of && of <= kMostShards) {
-                shard = SweepShard{static_cast<std::size_t>(index - 1),
-                                   static_cast<std::size_t>(of)};
+                shard =
+                    SweepShard{static_cast<std::size_t>(index - 1), static_cast<std::size_t>(of)};
                 return;
             }
         } catch (const InputError&) {
@@ -175,9 +174,13 @@ void add_settings(const Said& said, Study& study) {
             *found = std::move(setting);
     };
     for (const auto& [key, texts, given] : said) {
-        if (is_own(key) || key == "layer_type" || key == "seed") continue;
         std::string name = "--" + key;
         std::replace(name.begin(), name.end(), '_', '-');
+        if (!given.empty())
+            throw InputError(
+                name +
+                ": found an object in a sweep, allowed: a name or file, loaded at every point");
+        if (is_own(key) || key == "layer_type" || key == "seed") continue;
         if (key != "set") add(key, texts.back(), name);
         for (const std::string& one : key == "set" ? texts : std::vector<std::string>{}) {
             const std::size_t equals = one.find('=');
@@ -247,8 +250,9 @@ Study study_of(const SweepRequest& request, const Said& said) {
     return study;
 }
 
-std::string database_of(const SweepRequest& request, const Study& study) {
+std::string database_of(const SweepRequest& request, const Study& study, const Asker& asker) {
     if (!request.database.empty()) return request.database;
+    if (asker.scratch) return asker.scratch() + "/sweep.sqlite";
     if (!request.shard) return study.name + ".sqlite";
     return fmt::format("{}-{}-of-{}.sqlite", study.name, request.shard->index + 1,
                        request.shard->of);
@@ -268,8 +272,7 @@ void load_names(Study& study, const StudyQuestion& asked) {
     try {
         if (!asked.kind.systems.empty() && asked.kind.check != nullptr)
             asked.kind.check(study.systems);
-        for (const std::string& name : study.systems)
-            study.own_names.push_back(own_name(name));
+        for (const std::string& name : study.systems) study.own_names.push_back(own_name(name));
     } catch (const InputError& error) {
         throw InputError(fmt::format("{}: systems: {}", study.origin, error.what()));
     }
@@ -301,8 +304,7 @@ struct OnlyLoaded {
     std::string inputs;
 };
 
-Answer ask_at(const Study& study, const SweepPoint& point, const StudyQuestion& what,
-              Asker asker) {
+Answer ask_at(const Study& study, const SweepPoint& point, const StudyQuestion& what, Asker asker) {
     const Asked asked = what.question.ask();
     asker.said = said_at(study, point, what);
     asker.options = asked.options;
@@ -399,11 +401,12 @@ class Sweep {
     bool lost() const { return lost_; }
 
     Answer answer() {
-        const std::string database = database_of(request_, study_);
         const CheckedStudy checked = check();
         if (request_.dry_run) return points_answer(checked);
+        const std::string database = database_of(request_, study_, asker_);
+        const bool stays = !asker_.scratch || !request_.database.empty();
         simulate(database, identity_of(study_, checked, request_.shard.value_or(SweepShard{})));
-        Answer answer = sweep_table(study_, outcomes_, database);
+        Answer answer = sweep_table(study_, outcomes_, stays ? database : "");
         if (!failures_.empty())
             answer.failed = fmt::format(
                 "{} of {} points failed, all others are saved; first {}: {}", failures_.size(),
@@ -429,8 +432,8 @@ class Sweep {
                 asker_.progress("checking", pieces_done(done, total));
             };
         if (ranks_ == nullptr) return check_points(study_, what_, options);
-        auto checked = std::async(std::launch::async,
-                                  [&] { return check_points(study_, what_, options); });
+        auto checked =
+            std::async(std::launch::async, [&] { return check_points(study_, what_, options); });
         while (checked.wait_for(RankOptions{}.alive) != std::future_status::ready)
             show_life(*ranks_);
         return checked.get();
@@ -441,8 +444,7 @@ class Sweep {
         for (std::size_t i = 0; i < points_in(study_); ++i) {
             const SweepPoint point = point_of(study_, i);
             const std::string& reason =
-                checked.refusals[point.setting * study_.systems.size() +
-                                 i % study_.systems.size()];
+                checked.refusals[point.setting * study_.systems.size() + i % study_.systems.size()];
             text += words_of(study_, point);
             text += reason.empty() ? "\n" : fmt::format(": will be refused: {}\n", reason);
         }
@@ -510,9 +512,10 @@ class Sweep {
             asker_.tell(fmt::format("lost on the way, others did their points: rank {}",
                                     fmt::join(report.lost, ", ")));
         if (!report.strangers.empty())
-            asker_.tell(fmt::format("simulated nothing, its moehub, study or a file that it names "
-                                    "is another: rank {}",
-                                    fmt::join(report.strangers, ", ")));
+            asker_.tell(
+                fmt::format("simulated nothing, its moehub, study or a file that it names "
+                            "is another: rank {}",
+                            fmt::join(report.strangers, ", ")));
     }
 
     const SweepRequest& request_;
@@ -574,17 +577,19 @@ Answer sweep_answer(const SweepRequest& request, const Asker& asker) {
 Question sweep_question() {
     return {.name = "sweep",
             .python = "sweep",
-            .doc = "Simulate many settings × seeds × systems over all cores, into a database; goes "
-                   "on where it was stopped",
+            .doc =
+                "Simulate many settings × seeds × systems over all cores, into a database; goes "
+                "on where it was stopped",
             .overview = "many settings, seeds and systems, over all cores, into a database",
-            .example = "moehub sweep --sweep link.latency=100ns,250ns,1us --seeds 3 --csv "
-                       "latency.csv\n"
-                       "  moehub sweep --sweep tokens=1024..65536*4 --sweep "
-                       "routing=uniform,normal:0.032\n"
-                       "  moehub sweep --kind collective --set op=all_reduce --sweep "
-                       "bytes=1M..1G*4\n"
-                       "  moehub sweep examples/studies/rat_entries.toml --dry-run\n"
-                       "  mpirun -n 4 moehub sweep STUDY.toml",
+            .example =
+                "moehub sweep --sweep link.latency=100ns,250ns,1us --seeds 3 --csv "
+                "latency.csv\n"
+                "  moehub sweep --sweep tokens=1024..65536*4 --sweep "
+                "routing=uniform,normal:0.032\n"
+                "  moehub sweep --kind collective --set op=all_reduce --sweep "
+                "bytes=1M..1G*4\n"
+                "  moehub sweep examples/studies/rat_entries.toml --dry-run\n"
+                "  mpirun -n 4 moehub sweep STUDY.toml",
             .first = "study",
             .forms = {.output = false},
             .ends_softly = true,
@@ -617,10 +622,10 @@ Answer merge_answer(const MergeRequest& request, const Asker&) {
     Answer answer = sweep_table(merged.study, merged.outcomes, request.target);
     // For scripts: what was merged is written, but it is not the whole study.
     if (merged.missing > 0)
-        answer.missing =
-            fmt::format("{}: {} of {} points are missing; merge all parts, or run the study with "
-                        "-o {} to go on",
-                        request.target, merged.missing, merged.outcomes.size(), request.target);
+        answer.missing = fmt::format(
+            "{}: {} of {} points are missing; merge all parts, or run the study with "
+            "-o {} to go on",
+            request.target, merged.missing, merged.outcomes.size(), request.target);
     return answer;
 }
 
@@ -640,8 +645,9 @@ Question merge_question() {
             .python = "merge",
             .doc = "Join databases of parts of a sweep (moehub sweep --shard) into one",
             .overview = "databases of parts of a sweep, joined",
-            .example = "moehub merge latency.sqlite latency-1-of-4.sqlite latency-2-of-4.sqlite "
-                       "\\\n      latency-3-of-4.sqlite latency-4-of-4.sqlite",
+            .example =
+                "moehub merge latency.sqlite latency-1-of-4.sqlite latency-2-of-4.sqlite "
+                "\\\n      latency-3-of-4.sqlite latency-4-of-4.sqlite",
             .first = "target",
             .forms = {.output = false},
             .ask = merge_asked};

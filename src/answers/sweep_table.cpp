@@ -40,15 +40,16 @@ std::vector<KeyColumn> key_columns(const Study& study) {
             const auto numbers = numbers_of(texts);
             const std::string unit = numbers ? numbers->unit : "";
             KeyColumn& made = columns.emplace_back();
-            made.column = {axis.keys[key], unit.empty() ? axis.keys[key]
-                                                        : fmt::format("{}_{}", axis.keys[key], unit)};
+            made.column = {axis.keys[key], unit.empty()
+                                               ? axis.keys[key]
+                                               : fmt::format("{}_{}", axis.keys[key], unit)};
             made.column.plain_key = true;
             for (std::size_t i = 0; numbers && i < texts.size(); ++i) {
                 const double number = numbers->values[i];
-                made.values.emplace_back(texts[i], number == std::round(number) &&
-                                                           std::abs(number) < 1e15
-                                                       ? Json(std::llround(number))
-                                                       : Json(number));
+                made.values.emplace_back(texts[i],
+                                         number == std::round(number) && std::abs(number) < 1e15
+                                             ? Json(std::llround(number))
+                                             : Json(number));
             }
         }
     return columns;
@@ -80,7 +81,7 @@ Table points_table(const Study& study, const std::vector<SweepRow>& rows) {
         cells.push_back(or_null(row.speedup));
         cells.push_back(or_null(row.share_of_ideal));
         for (std::size_t i = 0; i < study.measures.size(); ++i)
-            cells.push_back(!ran ? Json(nullptr)
+            cells.push_back(!ran                      ? Json(nullptr)
                             : study.measures[i].whole ? Json(std::llround(row.outcome->values[i]))
                                                       : Json(row.outcome->values[i]));
     }
@@ -112,8 +113,7 @@ Table means_table(const Study& study, const std::vector<SweepMean>& means, std::
     for (const std::string& key : keys_of(study)) table.columns.push_back({key, "", kOnce});
     table.columns.push_back({"system", "", has_systems(study) ? kText : kHidden});
     table.columns.push_back({measure_words(study), "", kTenths});
-    if (study.measures.front().name.ends_with("_seconds"))
-        table.columns.back().show = kSignificant;
+    if (study.measures.front().name.ends_with("_seconds")) table.columns.back().show = kSignificant;
     table.columns.push_back({"±", "", spread ? kTenths : kHidden});
     table.columns.push_back({"speed-up", "", study.systems.size() > 1 ? kTimes : kHidden});
     table.columns.push_back({"of ideal", "", ideal ? kPercent : kHidden});
@@ -247,8 +247,7 @@ Section axis_section(const Study& study, const std::vector<SweepMean>& means, st
         section.blocks.push_back(axis_chart(study, summary.values, axis, &AxisValue::speedups,
                                             {"speed-up over " + baseline_of(study)}));
         const bool said = study.axes.size() > 1 || means.size() > kMostRead;
-        if (said)
-            section.blocks.push_back({axis_table(study, axis, summary), Reader::terminal});
+        if (said) section.blocks.push_back({axis_table(study, axis, summary), Reader::terminal});
     }
     const bool others = std::any_of(study.axes.begin(), study.axes.end(), [&](const auto& one) {
         return &one != &axis && one.rows.size() > 1;
@@ -312,7 +311,7 @@ Json facts_of(const Study& study, const std::string& database) {
         for (const auto& row : axis.rows) one["values"].push_back(Json(row));
     }
     json["points"] = points_in(study);
-    json["database"] = database;
+    json["database"] = database.empty() ? Json(nullptr) : Json(database);
     return json;
 }
 
@@ -338,13 +337,12 @@ Answer sweep_table(const Study& study, const SweepOutcomes& outcomes, const std:
     Section all{"All settings"};
     all.blocks.push_back({points_table(study, rows), Reader::program});
     const bool read = means.size() <= kMostRead;
-    all.blocks.push_back(
-        {means_table(study, means, kMostRows), read ? Reader::all : Reader::page});
+    all.blocks.push_back({means_table(study, means, kMostRows), read ? Reader::all : Reader::page});
     if (means.size() > kMostRows)
-        all.notes.push_back({fmt::format("The first {} of {} rows; --csv has all.",
-                                         grouped(kMostRows),
-                                         grouped(static_cast<std::int64_t>(means.size()))),
-                             Reader::page});
+        all.notes.push_back(
+            {fmt::format("The first {} of {} rows; --csv has all.", grouped(kMostRows),
+                         grouped(static_cast<std::int64_t>(means.size()))),
+             Reader::page});
     answer.sections.push_back(std::move(all));
     for (std::size_t axis = 0; axis < study.axes.size(); ++axis)
         if (study.axes[axis].rows.size() > 1)
@@ -355,11 +353,11 @@ Answer sweep_table(const Study& study, const SweepOutcomes& outcomes, const std:
     for (std::string& one : refusals_of(study, outcomes)) end.notes.push_back(std::move(one));
     const auto done = static_cast<std::size_t>(
         std::count_if(outcomes.begin(), outcomes.end(), [](const auto& one) { return one; }));
-    end.notes.push_back({done == outcomes.size()
-                             ? fmt::format("Results: {}", database)
-                             : fmt::format("Results: {}: {} of {} points", database, done,
-                                           outcomes.size()),
-                         Reader::terminal});
+    if (!database.empty())
+        end.notes.push_back({done == outcomes.size() ? fmt::format("Results: {}", database)
+                                                     : fmt::format("Results: {}: {} of {} points",
+                                                                   database, done, outcomes.size()),
+                             Reader::terminal});
     answer.sections.push_back(std::move(end));
     answer.configuration.emplace_back("Study", definition_of(study));
     return answer;
