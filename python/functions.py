@@ -68,8 +68,9 @@ def explained(option: dict[str, Any]) -> str:
 
 def function(question: dict[str, Any]) -> str:
     options = [*question["options"], PROGRESS]
-    doc = textwrap.fill(f'{question["doc"]}: what `moehub {question["command"]}` answers.', WIDTH,
-                        initial_indent='    """', subsequent_indent="    ")
+    doc = textwrap.fill(f'{question["doc"]}.', WIDTH, initial_indent='    """',
+                        subsequent_indent="    ")
+    doc += f'\n\n    The same as `moehub {question["command"]}`. Keywords are its options:'
     lines = "\n".join(explained(one) for one in options)
     return (f'def {question["name"]}(\n{signature(question, options)}) -> Result:\n{doc}\n\n'
             f'{lines}\n    """\n    return cast(Result, _ask("{question["name"]}", locals()))\n')

@@ -14,10 +14,8 @@ class InputError(ValueError):
     """Bad input: one line that says what was found and what is allowed."""
 
 class _Noun:
-    @property
-    def source(self) -> str: ...
-    @property
-    def settings(self) -> list[str]: ...
+    source: str
+    settings: list[str]
     def to_dict(self) -> Record: ...
     def to_toml(self) -> str: ...
     def __getattr__(self, key: str) -> Any: ...
@@ -26,8 +24,7 @@ class Machine(_Noun):
     """GPUs, links, switches, nodes and NICs."""
     @staticmethod
     def load(source: str, settings: Sequence[str], gpus: int | None) -> Machine: ...
-    @property
-    def gpus(self) -> int: ...
+    gpus: int
 
 class Model(_Noun):
     """Shape of a transformer."""
@@ -46,55 +43,34 @@ class System(_Noun):
 
 class Routing:
     """For every layer and token its experts and their weights."""
-    @property
-    def chosen(self) -> npt.NDArray[np.uint16]: ...
-    @property
-    def weights(self) -> npt.NDArray[np.float32]: ...
-    @property
-    def experts(self) -> int: ...
-    @property
-    def top_k(self) -> int: ...
-    @property
-    def layers(self) -> int: ...
-    @property
-    def tokens(self) -> int: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def seed(self) -> int | None: ...
+    chosen: npt.NDArray[np.uint16]
+    weights: npt.NDArray[np.float32]
+    experts: int
+    top_k: int
+    layers: int
+    tokens: int
+    name: str
+    seed: int | None
 
 class Layout:
     """Which GPU holds which experts, for every MoE layer."""
-    @property
-    def experts_on(self) -> npt.NDArray[np.int32]: ...
-    @property
-    def gpus(self) -> int: ...
-    @property
-    def experts(self) -> int: ...
-    @property
-    def layers(self) -> int: ...
-    @property
-    def layer_numbers(self) -> list[int]: ...
-    @property
-    def name(self) -> str: ...
+    experts_on: npt.NDArray[np.int32]
+    gpus: int
+    experts: int
+    layers: int
+    layer_numbers: list[int]
+    name: str
     def to_text(self, format: str = "sglang") -> str: ...
 
 class LayerResult:
     """A simulated layer."""
-    @property
-    def system(self) -> str: ...
-    @property
-    def time_us(self) -> float: ...
-    @property
-    def time_ps(self) -> int: ...
-    @property
-    def links(self) -> list[dict[str, Any]]: ...
-    @property
-    def intervals(self) -> dict[str, npt.NDArray[np.int64]]: ...
-    @property
-    def traffic(self) -> npt.NDArray[np.int64] | None: ...
-    @property
-    def timeline(self) -> dict[str, Any] | None: ...
+    system: str
+    time_us: float
+    time_ps: int
+    links: list[dict[str, Any]]
+    intervals: dict[str, npt.NDArray[np.int64]]
+    traffic: npt.NDArray[np.int64] | None
+    timeline: dict[str, Any] | None
     def to_dict(self) -> Record: ...
 
 class Forms:

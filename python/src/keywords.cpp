@@ -31,14 +31,13 @@ std::optional<HeldNoun> held_noun(const py::handle& value) {
     return std::nullopt;
 }
 
-/// A list beside objects: names are loaded, so that all keep their order.
-HeldNoun load_held(const Option& option, const std::string& name) {
+/// A name beside objects is loaded, so that a comparison keeps its order.
+std::optional<HeldNoun> loaded(const Option& option, const std::string& name) {
     if (option.target.kind == ValueKind::system)
         return std::make_shared<Loaded<SystemSpec>>(Loaded<SystemSpec>{load_system(name), name});
     if (option.target.kind == ValueKind::model)
         return std::make_shared<Loaded<Model>>(Loaded<Model>{load_model(name), name});
-    throw InputError(
-        fmt::format("{}: found names beside objects, allowed: one of the two", keyword_of(option)));
+    return std::nullopt;
 }
 
 bool is_list(const py::handle& value) {
@@ -57,12 +56,15 @@ std::string text_of(const Option& option, const py::handle& value) {
     refuse(option, value, "texts, numbers, paths, lists and dicts of them");
 }
 
-/// What lies between the commas of one text.
+/// Of a list one text: with commas between, of values that hold commas with semicolons.
 std::string joined(const Option& option, const py::handle& value) {
     if (!is_list(value)) return text_of(option, value);
     std::vector<std::string> texts;
     for (const py::handle& one : value) texts.push_back(text_of(option, one));
-    return fmt::format("{}", fmt::join(texts, ","));
+    const bool commas = std::any_of(texts.begin(), texts.end(), [](const std::string& text) {
+        return text.find(',') != std::string::npos;
+    });
+    return fmt::format("{}", fmt::join(texts, commas ? ";" : ","));
 }
 
 /// {"link": {"latency": "1 us"}} as link.latency=1 us.
@@ -89,28 +91,30 @@ std::vector<std::string> texts_of(const Option& option, const py::handle& value)
     return {fmt::format("{}", fmt::join(texts, ","))};
 }
 
+SaidOption flag_said_as(const Option& option, const py::handle& value) {
+    const std::string type = py::str(py::type::handle_of(value).attr("__name__"));
+    if (!type.starts_with("bool")) refuse(option, value, "True, False");  // NumPy's, too
+    return {key_of(option), {value.attr("__bool__")().cast<bool>() ? "true" : "false"}};
+}
+
 /// Objects stay what they are.
 SaidOption said_as(const Option& option, const py::handle& value) {
+    if (option.target.kind == ValueKind::flag) return flag_said_as(option, value);
+    if (auto noun = held_noun(value)) return {key_of(option), {}, {std::move(*noun)}};
+    if (!is_list(value) || py::isinstance<py::dict>(value))
+        return {key_of(option), texts_of(option, value)};
+    const py::list all(py::reinterpret_borrow<py::object>(value));
+    if (std::none_of(all.begin(), all.end(),
+                     [](const py::handle& one) { return held_noun(one).has_value(); }))
+        return {key_of(option), texts_of(option, all)};
     SaidOption said{key_of(option), {}};
-    if (option.target.kind == ValueKind::flag) {
-        const std::string type = py::str(py::type::handle_of(value).attr("__name__"));
-        if (!type.starts_with("bool")) refuse(option, value, "True, False");  // NumPy's, too
-        said.texts = {value.attr("__bool__")().cast<bool>() ? "true" : "false"};
-    } else if (auto noun = held_noun(value)) {
-        said.given = {std::move(*noun)};
-    } else if (is_list(value) && !py::isinstance<py::dict>(value)) {
-        const py::list all(py::reinterpret_borrow<py::object>(value));
-        if (std::none_of(all.begin(), all.end(),
-                         [](const py::handle& one) { return held_noun(one).has_value(); })) {
-            said.texts = texts_of(option, all);
-            return said;
-        }
-        for (const py::handle& one : all) {
-            auto held = held_noun(one);
-            said.given.push_back(held ? std::move(*held) : load_held(option, text_of(option, one)));
-        }
-    } else {
-        said.texts = texts_of(option, value);
+    for (const py::handle& one : all) {
+        auto noun = held_noun(one);
+        if (!noun) noun = loaded(option, text_of(option, one));
+        if (noun)
+            said.given.push_back(std::move(*noun));
+        else
+            said.texts.push_back(text_of(option, one));
     }
     return said;
 }

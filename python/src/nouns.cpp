@@ -1,7 +1,7 @@
 // Machines, models, GPUs and systems: loaded by name, printed, their values by key.
 #include "bindings.hpp"
-#include "model/records.hpp"
 
+#include <moehub/presets.hpp>
 #include <moehub/tp.hpp>
 
 #include <fmt/format.h>
@@ -10,35 +10,8 @@ namespace moehub::python {
 namespace {
 
 template <class Noun>
-Fields shown(Noun& noun) {
-    return fields_of(noun);
-}
-Fields shown(Machine& machine) {
-    return without_absent_kernels(fields_of(machine), "gpu.");
-}
-Fields shown(Gpu& gpu) {
-    return without_absent_kernels(fields_of(gpu), "");
-}
-
-template <class Noun>
-py::object dict_of(Noun noun) {
-    return to_python(json_of(shown(noun)));
-}
-
-/// Tables inside as attributes of their own.
-py::object as_attribute(const py::object& value) {
-    if (!py::isinstance<py::dict>(value)) return value;
-    const py::dict inner;
-    for (const auto& [key, one] : value.cast<py::dict>())
-        inner[key] = as_attribute(py::reinterpret_borrow<py::object>(one));
-    return py::module_::import("types").attr("SimpleNamespace")(**inner);
-}
-
-template <class Noun>
-py::object attribute_of(const Noun& noun, const std::string& key) {
-    const auto values = dict_of(noun).template cast<py::dict>();
-    if (!values.contains(key)) throw py::attribute_error("there is no key '" + key + "'");
-    return as_attribute(values[key.c_str()]);
+py::object dict_of(const Noun& noun) {
+    return to_python(Json::parse(to_json(noun)));
 }
 
 /// What all kinds have; `value` gives the noun of the bound class.
@@ -55,7 +28,9 @@ py::class_<Bound, std::shared_ptr<Bound>> bind_noun(py::module_& module, const c
     bound.def(
         "__getattr__",
         [value](const Bound& self, const std::string& key) {
-            return attribute_of(value(self), key);
+            const auto values = dict_of(value(self)).template cast<py::dict>();
+            if (!values.contains(key)) throw py::attribute_error("there is no key '" + key + "'");
+            return py::object(values[key.c_str()]);
         },
         "The value of a key, as to_dict() has it; of a table an object with its keys.");
     return bound;

@@ -37,7 +37,8 @@ const Answer& answer_in(const Forms& forms, const char* form) {
 std::string page_of(const Forms& forms) {
     if (chart_library().empty())
         throw InputError("to_html: this build has no charts, allowed: one configured with npm");
-    return page_html(answer_in(forms, "to_html"), call_of(forms));
+    const Answer& answer = answer_in(forms, "to_html");
+    return page_html(answer, call_of(forms));
 }
 
 std::string trace_of(const Forms& forms) {

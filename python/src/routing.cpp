@@ -141,45 +141,37 @@ py::array view(const SharedArray<Value>& values, const Routing& routing) {
 }  // namespace
 
 void bind_routing(py::module_& module) {
-    const auto value = [](const Made& self) -> const Routing& { return self.value.value; };
-    const auto def = [](auto& bound, const char* name, auto get, const char* doc) {
-        bound.def_property_readonly(name, get, doc);
+    const auto of = [](auto Routing::*member) {
+        return [member](const Made& self) { return self.value.value.*member; };
+    };
+    const auto array = [](auto Routing::*member) {
+        return
+            [member](const Made& self) { return view(self.value.value.*member, self.value.value); };
     };
     py::class_<Made, std::shared_ptr<Made>> bound(
         module, "Routing",
         "For every layer and token its experts and their weights; made by moehub.routing().");
-    def(
-        bound, "chosen",
-        [value](const Made& self) { return view(value(self).chosen, value(self)); },
-        "Experts, uint16 [layers, tokens, top_k]; read-only, not a copy.");
-    def(
-        bound, "weights",
-        [value](const Made& self) { return view(value(self).weights, value(self)); },
-        "Their weights, float32, as chosen; read-only, not a copy.");
-    def(
-        bound, "experts", [value](const Made& self) { return value(self).experts; },
-        "How many experts there are.");
-    def(
-        bound, "top_k", [value](const Made& self) { return value(self).top_k; },
-        "Experts of a token.");
-    def(
-        bound, "layers", [value](const Made& self) { return value(self).layers; }, "MoE layers.");
-    def(
-        bound, "tokens", [value](const Made& self) { return value(self).tokens; },
-        "Tokens in total.");
-    def(
-        bound, "name", [](const Made& self) { return self.name; }, "What results call it.");
-    def(
-        bound, "seed", [](const Made& self) { return self.value.seed; },
-        "Of a generated one; else None.");
-    bound.def("__repr__", [value](const Made& self) {
-        const Routing& routing = value(self);
+    bound
+        .def_property_readonly("chosen", array(&Routing::chosen),
+                               "Experts, uint16 [layers, tokens, top_k]; read-only, not a copy.")
+        .def_property_readonly("weights", array(&Routing::weights),
+                               "Their weights, float32, as chosen; read-only, not a copy.")
+        .def_property_readonly("experts", of(&Routing::experts), "How many experts there are.")
+        .def_property_readonly("top_k", of(&Routing::top_k), "Experts of a token.")
+        .def_property_readonly("layers", of(&Routing::layers), "MoE layers.")
+        .def_property_readonly("tokens", of(&Routing::tokens), "Tokens in total.")
+        .def_readonly("name", &Made::name, "What results call it.")
+        .def_property_readonly(
+            "seed", [](const Made& self) { return self.value.seed; },
+            "Of a generated one; else None.");
+    bound.def("__repr__", [](const Made& self) {
+        const Routing& routing = self.value.value;
         return fmt::format("<moehub.Routing {}: {} layers, {} tokens, top-{} of {}>", self.name,
                            routing.layers, routing.tokens, routing.top_k, routing.experts);
     });
     bound.def(py::pickle(
-        [value](const Made& self) {
-            const Routing& routing = value(self);
+        [](const Made& self) {
+            const Routing& routing = self.value.value;
             return py::make_tuple(view(routing.chosen, routing), view(routing.weights, routing),
                                   routing.experts, self.name, self.value.seed);
         },

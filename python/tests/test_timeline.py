@@ -26,7 +26,7 @@ def test_kernels_units_and_traffic(asked: dict[str, Any]) -> None:
     assert sum(int(series["values"].sum()) for series in timeline["sms"]) > 0
     gpus = 8
     assert result.traffic.shape == (gpus, gpus)
-    assert result.traffic.sum() == result.to_dict()["traffic_bytes"]["payload"] > 0
+    assert result.traffic.sum() == result.to_dict().payload_bytes > 0
     assert np.trace(result.traffic) == 0
 
 
