@@ -29,6 +29,14 @@ bool is_among(const std::vector<std::string>& files, const std::string& path) {
                        [&](const std::string& one) { return same_file(one, path); });
 }
 
+std::vector<std::string> folders_of(const std::vector<std::string>& paths) {
+    std::vector<std::string> folders;
+    std::error_code ignored;
+    for (const std::string& path : paths)
+        if (fs::is_directory(path, ignored)) folders.push_back(path);
+    return folders;
+}
+
 void require_access(const std::string& path) {
     std::error_code ignored;
     if (fs::is_directory(path, ignored)) fail(path, EISDIR);
@@ -56,6 +64,10 @@ void require_writable(const std::vector<OutputFile>& files,
         if (is_among(inputs, path))
             throw InputError(fmt::format("{}: found {}, which is read, allowed: another file",
                                          option, printable(path)));
+        if (is_among(folders_of(inputs), fs::absolute(path).parent_path().string()))
+            throw InputError(
+                fmt::format("{}: found {}, in a folder that is read, allowed: a file elsewhere",
+                            option, printable(path)));
         replaced.push_back(path);
     }
 }
