@@ -113,7 +113,7 @@ class Watched {
         asker_.stop = stop_.get_token();
         asker_.tell = [this](const std::string& words) {
             const std::lock_guard lock(mutex_);
-            warnings_.push_back(words);
+            told_.push_back(words);
         };
         if (progress_.is_none()) return;
         asker_.progress = [this](std::string_view what, const Work& work) {
@@ -133,9 +133,7 @@ class Watched {
         }
         if (raised_) throw py::error_already_set(std::move(*raised_));
         if (error_) std::rethrow_exception(error_);
-        for (const std::string& words : warnings_)
-            if (PyErr_WarnEx(PyExc_UserWarning, words.c_str(), 1) != 0)
-                throw py::error_already_set();
+        for (const std::string& words : told_) PySys_FormatStderr("moehub: %s\n", words.c_str());
         return std::move(answer_);
     }
 
@@ -201,7 +199,7 @@ class Watched {
     bool done_ = false;
     std::string what_;
     double share_ = -1;  ///< below 0: nothing new
-    std::vector<std::string> warnings_;
+    std::vector<std::string> told_;
 };
 
 /// Beside what the question takes.
@@ -233,7 +231,7 @@ py::object ask(const std::string& function, const py::dict& keywords) {
     Scratch scratch;
     asker.options = std::move(options);
     asker.form_words = question.form_words;
-    asker.wants_page = time_line;
+    asker.wants_page = time_line || !question.forms.time_lines;  // time lines alone cost much
     asker.wants_trace = time_line && question.forms.trace;
     asker.save = [](const std::string& path, std::string_view text) { write_file(path, text); };
     asker.wrote = [](const std::string&) {};
