@@ -31,6 +31,8 @@ TEST(Question, HasEveryOneWordsAndOptionsOfItsOwn) {
         EXPECT_FALSE(question.example.empty()) << question.name;
         std::set<std::string> keys;
         const Options options = question.ask().options;
+        EXPECT_TRUE(question.first.empty() || find_option(options, question.first))
+            << question.name << question.first;
         for (const Option& option : options) {
             EXPECT_TRUE(keys.insert(key_of(option)).second) << question.name << option.names;
             EXPECT_FALSE(option.doc.empty()) << question.name << option.names;

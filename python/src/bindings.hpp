@@ -1,12 +1,12 @@
 /// The parts of Python's module _moehub, and what they share. Everything that runs long releases
 /// the interpreter's lock.
 #pragma once
+#include "answers/questions.hpp"
 #include "base/json.hpp"
-#include "request/nouns.hpp"
-#include "request/option.hpp"
 
 #include <moehub/layer.hpp>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +14,7 @@
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
+#include <pybind11/stl/filesystem.h>
 
 namespace moehub::python {
 
@@ -21,10 +22,16 @@ namespace py = pybind11;
 
 /// A machine as loaded, and how many of its GPUs are meant.
 struct SizedMachine {
-    Loaded<Machine> whole;
+    Held<Machine> whole;
     std::optional<int> gpus;
 
     Machine value() const;
+};
+
+/// What a simulated layer gives, and its row of the answer's results.
+struct SimulatedLayer {
+    std::shared_ptr<const LayerResult> result;
+    py::object row;
 };
 
 void bind_errors(py::module_& module);
@@ -33,13 +40,19 @@ void bind_routing(py::module_& module);
 void bind_layouts(py::module_& module);
 void bind_layers(py::module_& module);
 void bind_results(py::module_& module);
-void bind_models(py::module_& module);
-void bind_placing(py::module_& module);
-void bind_planning(py::module_& module);
-void bind_kernels(py::module_& module);
+void bind_questions(py::module_& module);
 
-/// Dicts, lists and plain values.
+/// Dicts whose members are attributes, too, lists and plain values.
 py::object to_python(const Json& json);
+
+/// What a question was answered with, as moehub.Result; `call` says how it was asked.
+py::object to_result(Answer answer, const Question& question, const py::object& call);
+
+/// What Python's keywords say: `page_rows` is --page-rows, None is nothing. Throws InputError for
+/// values that no text stands for.
+Said said_in(const Options& options, const py::dict& keywords);
+/// "page_rows", "kernel": the keyword of an option.
+std::string keyword_of(const Option& option);
 
 /// An array that takes the values over without a copy.
 template <class Value>
@@ -53,20 +66,5 @@ py::array_t<Value> to_array(std::vector<Value> values) {
     const auto size = static_cast<py::ssize_t>(values.size());
     return to_array(std::move(values), {size});
 }
-
-/// Sets the options' targets from keywords: `page_rows` is --page-rows, None is not typed. Throws
-/// InputError for a keyword that no option has, a flag that is neither True nor False, and keywords
-/// that cannot stand together.
-void fill(const std::vector<Option>& options, const py::dict& keywords);
-
-/// What a call has of Python's objects; texts stay in the keywords, as names.
-struct GivenObjects {
-    LayerNouns nouns;  ///< points into what is kept
-    std::vector<py::object> kept;
-    std::vector<SystemSpec> systems;  ///< what nouns.systems points to, where any is an object
-};
-/// Takes `machine`, `model`, `routing`, `layout` and `systems` out of the keywords where they are
-/// objects.
-void take_objects(py::dict& keywords, GivenObjects& given);
 
 }  // namespace moehub::python

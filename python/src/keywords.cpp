@@ -1,110 +1,160 @@
-// Python's keywords are the commands' options.
-#include "base/nearest.hpp"
-#include "base/quantity.hpp"
+// What Python's keywords say to options.
 #include "bindings.hpp"
 
 #include <moehub/error.hpp>
-#include <moehub/presets.hpp>
 
 #include <algorithm>
+#include <functional>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace moehub::python {
 namespace {
 
-std::vector<std::string> texts_of(const py::handle& value) {
-    if (py::isinstance<py::str>(value) || !py::isinstance<py::iterable>(value))
-        return {py::str(value)};
-    std::vector<std::string> texts;
-    for (const py::handle& one : value) texts.push_back(py::str(one));
-    return texts;
+[[noreturn]] void refuse(const Option& option, const py::handle& found, const char* allowed) {
+    throw InputError(fmt::format("{}: found {}, allowed: {}", keyword_of(option),
+                                 std::string(py::repr(found)), allowed));
 }
 
-/// A list is what the command takes with commas between.
-std::string text_of(const py::handle& value) {
-    std::string text;
-    for (const std::string& one : texts_of(value)) text += (text.empty() ? "" : ",") + one;
-    return text;
-}
-
-bool flag_of(const Option& option, const py::handle& value) {
-    if (py::isinstance<py::bool_>(value)) return value.cast<bool>();
-    const std::string type = py::str(py::type::handle_of(value).attr("__name__"));
-    if (type == "bool_" || type == "bool") return value.attr("__bool__")().cast<bool>();  // NumPy's
-    throw InputError(fmt::format("{}: found {}, allowed: True, False", key_of(option),
-                                 std::string(py::repr(value))));
-}
-
-void set(const Option& option, const py::handle& value) {
-    if (auto* const* flag = std::get_if<bool*>(&option.target))
-        **flag = flag_of(option, value);
-    else if (auto* const* list = std::get_if<std::vector<std::string>*>(&option.target))
-        **list = texts_of(value);
-    else if (auto* const* maybe = std::get_if<std::optional<std::string>*>(&option.target))
-        **maybe = text_of(value);
-    else
-        *std::get<std::string*>(option.target) = text_of(value);
-}
-
-/// The object behind a keyword, which is taken out; null where it is text or not there.
 template <class Noun>
-const Noun* taken(py::dict& keywords, const char* name, GivenObjects& given) {
-    if (!keywords.contains(name) || !py::isinstance<Noun>(keywords[name])) return nullptr;
-    given.kept.push_back(keywords.attr("pop")(name));
-    return given.kept.back().cast<const Noun*>();
+std::optional<HeldNoun> held(const py::handle& value) {
+    if (!py::isinstance<Loaded<Noun>>(value)) return std::nullopt;
+    return Held<Noun>(value.cast<std::shared_ptr<Loaded<Noun>>>());
 }
 
-void take_systems(py::dict& keywords, GivenObjects& given) {
-    if (!keywords.contains("systems")) return;
-    const py::object value = keywords["systems"];
-    if (py::isinstance<py::str>(value) || value.is_none()) return;
-    const py::list systems = py::isinstance<Loaded<SystemSpec>>(value)
-                                 ? py::list(py::make_tuple(value))
-                                 : py::list(value);
-    const bool objects = std::any_of(systems.begin(), systems.end(), [](const py::handle& one) {
-        return py::isinstance<Loaded<SystemSpec>>(one);
+/// The noun behind an object; machines are looked at apart, for their size.
+std::optional<HeldNoun> held_noun(const py::handle& value) {
+    for (const auto take :
+         {held<Model>, held<SystemSpec>, held<NamedRouting>, held<Gpu>, held<ExpertLayout>})
+        if (auto noun = take(value)) return noun;
+    return std::nullopt;
+}
+
+/// A name beside objects is loaded, so that a comparison keeps its order.
+std::optional<HeldNoun> loaded(const Option& option, const std::string& name) {
+    if (option.target.kind == ValueKind::system)
+        return std::make_shared<Loaded<SystemSpec>>(Loaded<SystemSpec>{load_system(name), name});
+    if (option.target.kind == ValueKind::model)
+        return std::make_shared<Loaded<Model>>(Loaded<Model>{load_model(name), name});
+    return std::nullopt;
+}
+
+bool is_list(const py::handle& value) {
+    return py::isinstance<py::iterable>(value) && !py::isinstance<py::str>(value) &&
+           !py::isinstance<py::bytes>(value) && !py::hasattr(value, "__fspath__");
+}
+
+/// One value as a command line has it.
+std::string text_of(const Option& option, const py::handle& value) {
+    if (py::isinstance<py::bool_>(value)) return value.cast<bool>() ? "true" : "false";
+    if (py::isinstance<py::str>(value) || py::isinstance<py::int_>(value) ||
+        py::isinstance<py::float_>(value))
+        return py::str(value);
+    if (py::hasattr(value, "__fspath__")) return py::str(value.attr("__fspath__")());
+    if (py::hasattr(value, "item")) return text_of(option, value.attr("item")());  // NumPy's
+    refuse(option, value, "texts, numbers, paths, lists and dicts of them");
+}
+
+/// Of a list one text: with commas between, of values that hold commas with semicolons.
+std::string joined(const Option& option, const py::handle& value) {
+    if (!is_list(value)) return text_of(option, value);
+    std::vector<std::string> texts;
+    for (const py::handle& one : value) texts.push_back(text_of(option, one));
+    const bool commas = std::any_of(texts.begin(), texts.end(), [](const std::string& text) {
+        return text.find(',') != std::string::npos;
     });
-    if (!objects) return;
-    for (const py::handle& one : systems)
-        given.systems.push_back(py::isinstance<Loaded<SystemSpec>>(one)
-                                    ? one.cast<const Loaded<SystemSpec>&>().value
-                                    : load_system(py::str(one)));
-    given.nouns.systems = &given.systems;
-    keywords.attr("pop")("systems");
+    return fmt::format("{}", fmt::join(texts, commas ? ";" : ","));
+}
+
+/// {"link": {"latency": "1 us"}} as link.latency=1 us.
+void add_settings(const Option& option, const std::string& prefix, const py::dict& settings,
+                  std::vector<std::string>& texts) {
+    for (const auto& [name, value] : settings) {
+        const std::string key = prefix + text_of(option, name);
+        if (py::isinstance<py::dict>(value))
+            add_settings(option, key + ".", value.cast<py::dict>(), texts);
+        else
+            texts.push_back(key + "=" + joined(option, value));
+    }
+}
+
+std::vector<std::string> texts_of(const Option& option, const py::handle& value) {
+    std::vector<std::string> texts;
+    if (py::isinstance<py::dict>(value))
+        add_settings(option, "", value.cast<py::dict>(), texts);
+    else if (is_list(value))
+        for (const py::handle& one : value) texts.push_back(text_of(option, one));
+    else
+        texts = {text_of(option, value)};
+    if (option.target.list) return texts;
+    return {fmt::format("{}", fmt::join(texts, ","))};
+}
+
+SaidOption flag_said_as(const Option& option, const py::handle& value) {
+    const std::string type = py::str(py::type::handle_of(value).attr("__name__"));
+    if (!type.starts_with("bool")) refuse(option, value, "True, False");  // NumPy's, too
+    return {key_of(option), {value.attr("__bool__")().cast<bool>() ? "true" : "false"}};
+}
+
+/// Objects stay what they are.
+SaidOption said_as(const Option& option, const py::handle& value) {
+    if (option.target.kind == ValueKind::flag) return flag_said_as(option, value);
+    if (auto noun = held_noun(value)) return {key_of(option), {}, {std::move(*noun)}};
+    if (!is_list(value) || py::isinstance<py::dict>(value))
+        return {key_of(option), texts_of(option, value)};
+    const py::list all(py::reinterpret_borrow<py::object>(value));
+    if (std::none_of(all.begin(), all.end(),
+                     [](const py::handle& one) { return held_noun(one).has_value(); }))
+        return {key_of(option), texts_of(option, all)};
+    SaidOption said{key_of(option), {}};
+    for (const py::handle& one : all) {
+        auto noun = held_noun(one);
+        if (!noun) noun = loaded(option, text_of(option, one));
+        if (noun)
+            said.given.push_back(std::move(*noun));
+        else
+            said.texts.push_back(text_of(option, one));
+    }
+    return said;
+}
+
+/// Its size is the call's where that does not say another.
+void say_machine(const Options& options, const Option& option, const SizedMachine& machine,
+                 const py::dict& keywords, Said& said) {
+    const bool sizes = find_option(options, "gpus") != nullptr;
+    said.push_back({key_of(option), {}, {machine.whole}});
+    if (!machine.gpus) return;
+    if (!sizes)
+        said.back().given = {std::make_shared<Loaded<Machine>>(
+            Loaded<Machine>{machine.value(), machine.whole->name, machine.whole->settings})};
+    else if (!keywords.contains("gpus") || keywords["gpus"].is_none())
+        said.push_back({"gpus", {std::to_string(*machine.gpus)}});
 }
 
 }  // namespace
 
-void fill(const std::vector<Option>& options, const py::dict& keywords) {
-    std::vector<std::string> given;
-    for (const auto& [key, value] : keywords) {
-        if (value.is_none()) continue;
-        const std::string name = py::str(key);
-        const auto option = std::find_if(options.begin(), options.end(),
-                                         [&](const Option& one) { return key_of(one) == name; });
-        if (option == options.end()) {
-            std::vector<std::string> known;
-            for (const Option& one : options) known.push_back(key_of(one));
-            throw InputError(fmt::format("unknown keyword {}{}", moehub::quoted(name),
-                                         did_you_mean(name, known)));
-        }
-        set(*option, value);
-        given.push_back(name);
-    }
-    check_rules(options, given);
+std::string keyword_of(const Option& option) {
+    std::string key = key_of(option);
+    for (char& letter : key)
+        if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+    if (key == "pass" || key == "from" || key == "in") key += '_';  // words of Python
+    return key;
 }
 
-void take_objects(py::dict& keywords, GivenObjects& given) {
-    if (const auto* machine = taken<SizedMachine>(keywords, "machine", given)) {
-        given.nouns.machine = &machine->whole;
-        const bool sized = keywords.contains("gpus") && !keywords["gpus"].is_none();
-        if (machine->gpus && !sized) keywords["gpus"] = *machine->gpus;
+Said said_in(const Options& options, const py::dict& keywords) {
+    Said said;
+    for (const Option& option : options) {
+        const std::string keyword = keyword_of(option);
+        PyObject* const found = PyDict_GetItemString(keywords.ptr(), keyword.c_str());
+        if (found == nullptr || found == Py_None) continue;
+        const py::handle value(found);
+        if (py::isinstance<SizedMachine>(value))
+            say_machine(options, option, value.cast<const SizedMachine&>(), keywords, said);
+        else
+            said.push_back(said_as(option, value));
     }
-    given.nouns.model = taken<Loaded<Model>>(keywords, "model", given);
-    given.nouns.routing = taken<NamedRouting>(keywords, "routing", given);
-    given.nouns.layout = taken<Loaded<ExpertLayout>>(keywords, "layout", given);
-    take_systems(keywords, given);
+    return said;
 }
 
 }  // namespace moehub::python

@@ -1,124 +1,159 @@
-// Layers under one system or several.
+// A simulated layer: numbers as a dict, what has many as arrays.
 #include "bindings.hpp"
-#include "report/comparison.hpp"
-#include "report/document.hpp"
-#include "report/tp_comparison.hpp"
-#include "request/layer_arguments.hpp"
-#include "request/values.hpp"
-#include "results.hpp"
-#include "study/usual_systems.hpp"
 
-#include <moehub/compare.hpp>
-#include <moehub/tp_compare.hpp>
+#include <moehub/layer.hpp>
+
+#include <cmath>
+
+#include <fmt/format.h>
 
 namespace moehub::python {
 namespace {
 
-struct Request {
-    LayerArguments layer;
-    std::optional<std::string> systems;
-    std::optional<std::string> threads;
-    GivenObjects given;
+/// An array in the result's own memory; the result lives as long as it does.
+template <class Value>
+py::array view(const std::vector<Value>& values, const py::object& owner,
+               std::vector<py::ssize_t> shape = {}) {
+    if (shape.empty()) shape = {static_cast<py::ssize_t>(values.size())};
+    py::array_t<Value> array(std::move(shape), values.data(), owner);
+    array.attr("setflags")(py::arg("write") = false);
+    return array;
+}
 
-    int thread_count() const {
-        return threads ? static_cast<int>(count_of("--threads", *threads, {1, 4096})) : 0;
+const LayerResult& result_of(const py::object& self) {
+    return *self.cast<const SimulatedLayer&>().result;
+}
+
+py::list links_of(const py::object& self) {
+    py::list made;
+    for (const LinkUse& link : result_of(self).links) {
+        py::dict row;
+        row["from"] = link.from;
+        row["to"] = link.to;
+        row["bytes"] = link.bytes;
+        row["busy_ps"] = link.busy;
+        row["bin_ps"] = link.bin;
+        row["bins"] = view(link.bins, self);
+        made.append(row);
     }
-};
-
-/// A layer's options; those of compare and run besides.
-std::vector<Option> options_of(Request& request) {
-    std::vector<Option> options{{"--systems", &request.systems, "", ""},
-                                {"--threads", &request.threads, "", ""}};
-    add_layer_type_options(options, request.layer);
-    add_layer_options(options, request.layer);
-    options.push_back(baseline_option(request.layer.baseline));
-    add_pass_option(options, request.layer);
-    add_software_options(options, request.layer);
-    return options;
+    return made;
 }
 
-void read(py::dict keywords, Request& request) {
-    take_objects(keywords, request.given);
-    fill(options_of(request), keywords);
-}
-
-std::vector<SystemSpec> systems_of(const Request& request, const UsualSystems& usual) {
-    const LayerNouns& nouns = request.given.nouns;
-    if (nouns.systems != nullptr) return given_systems(request.layer, *nouns.systems);
-    return load_systems(request.layer, usual.names);
-}
-
-/// None named: all that can run this, and why the others cannot.
-template <class Case>
-UsualSystems names_of(const Request& request, const Case& layer) {
-    if (request.given.nouns.systems != nullptr) return {};
-    if (request.systems) return {listed(*request.systems), {}};
-    return usual_systems(layer);
-}
-
-Json tp_document(const Request& request, std::string_view command) {
-    const LayerNouns& nouns = request.given.nouns;
-    if (request.systems && nouns.systems == nullptr) check_tp_systems(listed(*request.systems));
-    const TpCase layer = load_tp(request.layer, command == "compare", nouns);
-    const UsualSystems usual = names_of(request, layer);
-    TpCompareOptions options;
-    options.layer = layer.options;
-    options.baseline = request.layer.baseline;
-    options.threads = request.thread_count();
-    auto parts = compare_tp_parts(layer.input(), layer.parts, systems_of(request, usual), options);
-    for (Comparison& part : parts) part.left_out = usual.left_out;
-    return document(command, tp_comparison_json(layer, parts));
-}
-
-Json moe_document(const Request& request, std::string_view command) {
-    const LayerNouns& nouns = request.given.nouns;
-    if (request.systems && nouns.systems == nullptr) check_systems(listed(*request.systems));
-    const LayerCase layer = load_layer(request.layer, LayoutLayer::first, nouns);
-    UsualSystems usual = names_of(request, layer);
-    CompareOptions options;
-    options.layer = layer.options;
-    options.baseline = request.layer.baseline;
-    options.threads = request.thread_count();
-    Comparison comparison = compare_systems(layer.input(), systems_of(request, usual), options);
-    comparison.left_out = std::move(usual.left_out);
-    return document(command, comparison_json(layer, comparison));
-}
-
-/// `command` says whose document it is: compare's, or run's of one system.
-py::object answer(const std::string& command, const py::dict& keywords) {
-    Request request;
-    read(keywords, request);
-    Json json;
-    {
-        const py::gil_scoped_release unlocked;
-        json = wants_tp(request.layer) ? tp_document(request, command)
-                                       : moe_document(request, command);
+py::list series_of(const std::vector<TimeSeries>& all, const py::object& self) {
+    py::list made;
+    for (const TimeSeries& one : all) {
+        py::dict row;
+        row["where"] = one.where;
+        row["name"] = one.name;
+        row["bin_ps"] = one.bin;
+        row["values"] = view(one.values, self);
+        made.append(row);
     }
-    return to_python(json);
+    return made;
 }
 
-/// One system, with all that a simulation gives.
-SimulatedLayer simulate(const py::dict& keywords, bool timeline) {
-    Request request;
-    read(keywords, request);
-    const py::gil_scoped_release unlocked;
-    if (wants_tp(request.layer)) {
-        TpCase layer = load_tp(request.layer, false, request.given.nouns);
-        layer.options.timeline.record = timeline;
-        const SystemSpec system = systems_of(request, names_of(request, layer)).front();
-        return {system, simulate_tp(layer.input(), system, layer.options), layer.machine.gpus()};
+/// Columns of a list of structs, an array each.
+template <class Row>
+py::dict columns(
+    const std::vector<Row>& rows,
+    const std::vector<std::pair<const char*, std::function<std::int64_t(const Row&)>>>& wanted) {
+    py::dict made;
+    for (const auto& [name, get] : wanted) {
+        std::vector<std::int64_t> column;
+        column.reserve(rows.size());
+        for (const Row& row : rows) column.push_back(get(row));
+        made[name] = to_array(std::move(column));
     }
-    LayerCase layer = load_layer(request.layer, LayoutLayer::first, request.given.nouns);
-    layer.options.timeline.record = timeline;
-    const SystemSpec system = systems_of(request, names_of(request, layer)).front();
-    return {system, simulate_layer(layer.input(), system, layer.options), layer.machine.gpus()};
+    return made;
+}
+
+py::dict intervals_of(const py::object& self) {
+    using Row = BusyInterval;
+    return columns<Row>(
+        result_of(self).intervals,
+        {{"gpu", [](const Row& row) { return std::int64_t{row.gpu}; }},
+         {"communication",
+          [](const Row& row) { return std::int64_t{row.what == Row::What::communication}; }},
+         {"begin_ps", [](const Row& row) { return row.begin; }},
+         {"end_ps", [](const Row& row) { return row.end; }}});
+}
+
+py::dict spans_of(const Timeline& timeline) {
+    using Row = KernelSpan;
+    return columns<Row>(timeline.spans,
+                        {{"gpu", [](const Row& row) { return std::int64_t{row.gpu}; }},
+                         {"kernel", [](const Row& row) { return std::int64_t{row.kernel}; }},
+                         {"begin_ps", [](const Row& row) { return row.begin; }},
+                         {"end_ps", [](const Row& row) { return row.end; }}});
+}
+
+py::list rows_of(const Timeline& timeline) {
+    py::list made;
+    for (const RowPath& path : timeline.rows) {
+        py::list steps;
+        for (const RowStep& step : path.steps)
+            steps.append(py::make_tuple(step.what, step.where, step.at));
+        py::dict row;
+        row["token"] = path.token;
+        row["expert"] = path.expert;
+        row["from"] = path.from;
+        row["to"] = path.to;
+        row["steps"] = steps;
+        made.append(row);
+    }
+    return made;
+}
+
+py::object timeline_of(const py::object& self) {
+    const Timeline& timeline = result_of(self).timeline;
+    if (timeline.kernels.empty() && timeline.sent.empty()) return py::none();
+    py::dict made;
+    made["kernels"] = timeline.kernels;
+    made["spans"] = spans_of(timeline);
+    made["sms"] = series_of(timeline.sms, self);
+    made["units"] = series_of(timeline.units, self);
+    made["rows"] = rows_of(timeline);
+    made["every"] = timeline.every;
+    return made;
+}
+
+py::object traffic_of(const py::object& self) {
+    const auto& sent = result_of(self).timeline.sent;
+    if (sent.empty()) return py::none();
+    const auto gpus = static_cast<py::ssize_t>(std::lround(std::sqrt(sent.size())));
+    return view(sent, self, {gpus, gpus});
 }
 
 }  // namespace
 
 void bind_layers(py::module_& module) {
-    module.def("compare", &answer, "A command's document: compare or run.");
-    module.def("simulate", &simulate, "One layer under one system.");
+    using One = SimulatedLayer;
+    py::class_<One>(module, "LayerResult",
+                    "A simulated layer; made by moehub.simulate(), held by Result.simulated.")
+        .def_property_readonly(
+            "system", [](const One& self) { return self.result->system; }, "Name of the system.")
+        .def_property_readonly(
+            "time_us", [](const One& self) { return to_us(self.result->time); },
+            "Until the last GPU has its tokens' outputs.")
+        .def_property_readonly(
+            "time_ps", [](const One& self) { return self.result->time; },
+            "The same, in picoseconds.")
+        .def(
+            "to_dict", [](const One& self) { return self.row; },
+            "Its numbers: a row of the answer's results.")
+        .def_property_readonly("links", &links_of,
+                               "Every direction of every link: bytes, and busy time by bins.")
+        .def_property_readonly("intervals", &intervals_of,
+                               "Stretches in which a GPU computed or communicated, by columns.")
+        .def_property_readonly(
+            "traffic", &traffic_of,
+            "Payload from GPU to GPU, [gpus, gpus] in bytes; with timeline=True.")
+        .def_property_readonly("timeline", &timeline_of,
+                               "Kernels, units and rows over time; with timeline=True, else None.")
+        .def("__repr__", [](const One& self) {
+            return fmt::format("<moehub.LayerResult {}, {:.1f} us>", self.result->system,
+                               to_us(self.result->time));
+        });
 }
 
 }  // namespace moehub::python

@@ -13,7 +13,8 @@ namespace {
 using Experts = py::array_t<std::int64_t, py::array::c_style | py::array::forcecast>;
 
 /// From [layers, gpus, slots] or [gpus, slots]; −1 is an empty slot.
-Loaded<ExpertLayout> from_array(const py::array& array, int experts, const std::string& name) {
+std::shared_ptr<Loaded<ExpertLayout>> from_array(const py::array& array, int experts,
+                                                 const std::string& name) {
     const char kind = array.dtype().kind();
     if ((kind != 'i' && kind != 'u') || (array.ndim() != 2 && array.ndim() != 3))
         throw InputError(fmt::format(
@@ -41,7 +42,7 @@ Loaded<ExpertLayout> from_array(const py::array& array, int experts, const std::
                 if (*next >= 0) gpu.push_back(static_cast<int>(*next));
             }
     check(layout, name);
-    return {std::move(layout), name};
+    return std::make_shared<Loaded<ExpertLayout>>(Loaded<ExpertLayout>{std::move(layout), name});
 }
 
 /// As from_array() takes it.
@@ -64,9 +65,10 @@ py::array array_of(const Loaded<ExpertLayout>& self) {
 
 void bind_layouts(py::module_& module) {
     using Layout = Loaded<ExpertLayout>;
-    py::class_<Layout>(module, "Layout",
-                       "Which GPU holds which experts, for every MoE layer; made by "
-                       "moehub.layout() or found by moehub.place().")
+    py::class_<Layout, std::shared_ptr<Layout>>(
+        module, "Layout",
+        "Which GPU holds which experts, for every MoE layer; made by "
+        "moehub.layout() or found by moehub.place().")
         .def_property_readonly(
             "experts_on", &array_of,
             "Experts on each GPU, int32 [layers, gpus, slots]; -1 is an empty slot.")
@@ -88,6 +90,19 @@ void bind_layouts(py::module_& module) {
             },
             py::arg("format") = "sglang",
             "The file that a server loads: sglang, vllm, vllm-ascend, trtllm, csv or json.")
+        .def(py::pickle(
+            [](const Layout& self) {
+                const ExpertLayout& layout = self.value;
+                return py::make_tuple(layout.gpus, layout.experts, layout.on, layout.layer_numbers,
+                                      layout.model_layers, self.name);
+            },
+            [](const py::tuple& state) {
+                return std::make_shared<Layout>(
+                    Layout{ExpertLayout{state[0].cast<int>(), state[1].cast<int>(),
+                                        state[2].cast<std::vector<std::vector<std::vector<int>>>>(),
+                                        state[3].cast<std::vector<int>>(), state[4].cast<int>()},
+                           state[5].cast<std::string>()});
+            }))
         .def("__eq__",
              [](const Layout& self, const Layout& other) { return self.value == other.value; })
         .def("__repr__", [](const Layout& self) {

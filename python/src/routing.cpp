@@ -1,5 +1,6 @@
 // Routings: generated, read, or an array's own memory.
 #include "bindings.hpp"
+#include "model/routing_limits.hpp"
 
 #include <moehub/error.hpp>
 
@@ -51,6 +52,8 @@ Ids ids_of(const py::array& array, int experts) {
 
 /// [layers, tokens, top_k] or [tokens, top_k].
 Routing sized(const py::array& array, int experts) {
+    if (experts < 1 || experts > kMostExperts)
+        throw InputError(fmt::format("experts: found {}, allowed: 1 to {}", experts, kMostExperts));
     const auto dimensions = array.ndim();
     const bool one = dimensions == 2;
     if (dimensions != 2 && dimensions != 3)
@@ -87,8 +90,15 @@ auto shared(const Array& array) {
                               keeper_of(array)};
 }
 
-NamedRouting from_array(const py::array& array, int experts, const py::object& weights,
-                        const std::string& name) {
+using Made = Loaded<NamedRouting>;
+
+std::shared_ptr<Made> made_of(Routing routing, const std::string& name,
+                              std::optional<std::uint64_t> seed) {
+    return std::make_shared<Made>(Made{{std::move(routing), seed}, name});
+}
+
+std::shared_ptr<Made> from_array(const py::array& array, int experts, const py::object& weights,
+                                 const std::string& name) {
     Routing routing = sized(array, experts);
     const Ids chosen = ids_of(array, experts);
     routing.chosen = shared(chosen);
@@ -105,14 +115,14 @@ NamedRouting from_array(const py::array& array, int experts, const py::object& w
     // Not before: what is refused stays its caller's to write to.
     lock(chosen);
     lock(weighted);
-    return {std::move(routing), name, {}};
+    return made_of(std::move(routing), name, {});
 }
 
-NamedRouting generated(const std::string& text, const Loaded<Model>& model, std::int64_t tokens,
-                       int layers, std::uint64_t seed) {
+std::shared_ptr<Made> generated(const std::string& text, const Loaded<Model>& model,
+                                std::int64_t tokens, int layers, std::uint64_t seed) {
     RoutingSpec spec = parse_routing(text);
     spec.seed = seed;
-    return {make_routing(spec, model.value, tokens, layers), to_string(spec), seed};
+    return made_of(make_routing(spec, model.value, tokens, layers), to_string(spec), seed);
 }
 
 /// Read-only, in the routing's own memory.
@@ -131,34 +141,46 @@ py::array view(const SharedArray<Value>& values, const Routing& routing) {
 }  // namespace
 
 void bind_routing(py::module_& module) {
-    py::class_<NamedRouting>(
+    const auto of = [](auto Routing::*member) {
+        return [member](const Made& self) { return self.value.value.*member; };
+    };
+    const auto array = [](auto Routing::*member) {
+        return
+            [member](const Made& self) { return view(self.value.value.*member, self.value.value); };
+    };
+    py::class_<Made, std::shared_ptr<Made>> bound(
         module, "Routing",
-        "For every layer and token its experts and their weights; made by moehub.routing().")
+        "For every layer and token its experts and their weights; made by moehub.routing().");
+    bound
+        .def_property_readonly("chosen", array(&Routing::chosen),
+                               "Experts, uint16 [layers, tokens, top_k]; read-only, not a copy.")
+        .def_property_readonly("weights", array(&Routing::weights),
+                               "Their weights, float32, as chosen; read-only, not a copy.")
+        .def_property_readonly("experts", of(&Routing::experts), "How many experts there are.")
+        .def_property_readonly("top_k", of(&Routing::top_k), "Experts of a token.")
+        .def_property_readonly("layers", of(&Routing::layers), "MoE layers.")
+        .def_property_readonly("tokens", of(&Routing::tokens), "Tokens in total.")
+        .def_readonly("name", &Made::name, "What results call it.")
         .def_property_readonly(
-            "chosen", [](const NamedRouting& self) { return view(self.value.chosen, self.value); },
-            "Experts, uint16 [layers, tokens, top_k]; read-only, not a copy.")
-        .def_property_readonly(
-            "weights",
-            [](const NamedRouting& self) { return view(self.value.weights, self.value); },
-            "Their weights, float32, as chosen; read-only, not a copy.")
-        .def_property_readonly(
-            "experts", [](const NamedRouting& self) { return self.value.experts; },
-            "How many experts there are.")
-        .def_property_readonly(
-            "top_k", [](const NamedRouting& self) { return self.value.top_k; },
-            "Experts of a token.")
-        .def_property_readonly(
-            "layers", [](const NamedRouting& self) { return self.value.layers; }, "MoE layers.")
-        .def_property_readonly(
-            "tokens", [](const NamedRouting& self) { return self.value.tokens; },
-            "Tokens in total.")
-        .def_readonly("name", &NamedRouting::name, "What results call it.")
-        .def_readonly("seed", &NamedRouting::seed, "Of a generated one; else None.")
-        .def("__repr__", [](const NamedRouting& self) {
-            return fmt::format("<moehub.Routing {}: {} layers, {} tokens, top-{} of {}>", self.name,
-                               self.value.layers, self.value.tokens, self.value.top_k,
-                               self.value.experts);
-        });
+            "seed", [](const Made& self) { return self.value.seed; },
+            "Of a generated one; else None.");
+    bound.def("__repr__", [](const Made& self) {
+        const Routing& routing = self.value.value;
+        return fmt::format("<moehub.Routing {}: {} layers, {} tokens, top-{} of {}>", self.name,
+                           routing.layers, routing.tokens, routing.top_k, routing.experts);
+    });
+    bound.def(py::pickle(
+        [](const Made& self) {
+            const Routing& routing = self.value.value;
+            return py::make_tuple(view(routing.chosen, routing), view(routing.weights, routing),
+                                  routing.experts, self.name, self.value.seed);
+        },
+        [](const py::tuple& state) {
+            const auto made =
+                from_array(state[0], state[2].cast<int>(), state[1], state[3].cast<std::string>());
+            made->value.seed = state[4].cast<std::optional<std::uint64_t>>();
+            return made;
+        }));
     module.def("routing_from_array", &from_array,
                "A routing in the array's own memory where it is uint16 and in C order.");
     module.def("generate_routing", &generated, py::call_guard<py::gil_scoped_release>(),
@@ -166,7 +188,7 @@ void bind_routing(py::module_& module) {
     module.def(
         "read_routing",
         [](const std::string& file, int experts) {
-            return NamedRouting{read_routing(file, experts), file, {}};
+            return made_of(read_routing(file, experts), file, {});
         },
         py::call_guard<py::gil_scoped_release>(), "From an .npy file, [tokens, layers, top_k].");
 }

@@ -5,6 +5,7 @@
 #include "answers/usual_systems.hpp"
 #include "layers/tp/dataflow.hpp"
 #include "report/perfetto.hpp"
+#include "study/compare_checked.hpp"
 
 #include <moehub/tp_compare.hpp>
 
@@ -82,7 +83,7 @@ struct Simulated {
     Comparison whole = {};  ///< of several parts their sum
     std::vector<std::string> checks = {};
     std::string dataflow = {};  ///< of CAIS
-    std::vector<std::pair<std::string, std::string>> configuration = {};
+    Configuration configuration = {};
 };
 
 bool is_recorded(const Asker& asker) {
@@ -100,7 +101,7 @@ Simulated simulate_moe(const Request& request, const Asker& asker) {
     options.threads = request.threads;
     options.progress = asker.pieces("simulating");
     Simulated made{lead_of(layer), facts_of(layer), "(token, expert) pairs"};
-    made.parts = {{"", compare_systems(layer.input, chosen.systems, options)}};
+    made.parts = {{"", compare_checked(layer.input, chosen.systems, options)}};
     made.whole = made.parts.front().comparison;
     made.whole.left_out = std::move(chosen.left_out);
     made.checks = checks_of(made.whole);
@@ -189,6 +190,9 @@ Answer answer_with(Simulated made, Reader units, const Asker& asker) {
     answer.sections.push_back(units_section("statistics", made.parts, made.rows, units));
     answer.configuration = std::move(made.configuration);
     add_trace(made, asker, answer);
+    for (NamedComparison& part : made.parts)
+        for (ComparisonRow& row : part.comparison.rows)
+            answer.simulated.push_back(std::make_shared<LayerResult>(std::move(row.result)));
     return answer;
 }
 
@@ -256,7 +260,7 @@ Question compare_question() {
                 "ideal,tp-nvls,cais",
             .first = "systems",
             .form_words = {"a MoE layer", "--layer-type tp"},
-            .forms = {.trace = true, .output = false},
+            .forms = {.trace = true, .time_lines = true, .output = false},
             .sweeps = {{.name = "layer",
                         .systems = "systems",
                         .usual_systems = {"ideal", "megatron-te", "moe-hub"},
@@ -283,7 +287,7 @@ Question run_question() {
                 "  moehub run --layer-type tp --system cais --sublayer L2",
             .first = "system",
             .form_words = {"a MoE layer", "--layer-type tp"},
-            .forms = {.trace = true},
+            .forms = {.trace = true, .time_lines = true},
             .ask = [] { return asked(run_options, run_answer); }};
 }
 

@@ -556,9 +556,9 @@ std::vector<SystemSpec> specs_of(const Comparison& comparison) {
     return specs;
 }
 
-std::vector<std::pair<std::string, std::string>> configuration_of(
-    const Machine& machine, const Model& model, const std::vector<SystemSpec>& systems) {
-    std::vector<std::pair<std::string, std::string>> list;
+Configuration configuration_of(const Machine& machine, const Model& model,
+                               const std::vector<SystemSpec>& systems) {
+    Configuration list;
     add_configuration(list, "Machine", machine);
     add_configuration(list, "Model", model);
     for (const SystemSpec& system : systems) add_configuration(list, "System", system);

@@ -51,7 +51,7 @@ std::vector<std::string> checks_of(const TpCase& layer, const Comparison& compar
 
 std::vector<SystemSpec> specs_of(const Comparison& comparison);
 /// The machine, the model and the systems as TOML.
-std::vector<std::pair<std::string, std::string>> configuration_of(
-    const Machine& machine, const Model& model, const std::vector<SystemSpec>& systems);
+Configuration configuration_of(const Machine& machine, const Model& model,
+                               const std::vector<SystemSpec>& systems);
 
 }  // namespace moehub

@@ -1,6 +1,7 @@
 /// Machines, models and systems as questions ask for them, loaded.
 #pragma once
 #include "answers/nouns.hpp"
+#include "report/answer.hpp"
 
 #include <string>
 #include <vector>
@@ -19,11 +20,9 @@ std::vector<std::string> settings_of(const Settings& settings, const Wanted<Mach
 /// ", with link.latency=1us"; nothing without settings.
 std::string with_settings(const std::vector<std::string>& settings);
 
-/// Name and TOML of what went into an answer.
-using Configuration = std::vector<std::pair<std::string, std::string>>;
 template <class Noun>
 void add_configuration(Configuration& list, const char* kind, const Noun& noun) {
-    list.emplace_back(std::string(kind) + ": " + noun.name, to_toml(noun));
+    list.emplace_back(std::string(kind) + ": " + noun.name, [noun] { return to_toml(noun); });
 }
 
 }  // namespace moehub

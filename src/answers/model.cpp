@@ -553,6 +553,7 @@ Question model_question() {
             "\\\n      --context 2000 --batch-per-gpu 128",
         .first = "systems",
         .form_words = {"a model with experts", "a dense model", "--decode", "--prefill"},
+        .forms = {.time_lines = true},
         .sweeps =
             {{.name = "model",
               .systems = "systems",

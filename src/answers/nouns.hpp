@@ -35,7 +35,7 @@ struct NamedRouting {
 /// A noun that a question asks for. Neither said: as usual.
 template <class Noun>
 struct Wanted {
-    std::string name;        ///< preset or file
+    std::string name;       ///< preset or file
     Held<Noun> given = {};  ///< instead
 
     bool said() const { return given != nullptr || !name.empty(); }

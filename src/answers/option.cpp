@@ -428,7 +428,8 @@ std::vector<std::string> names_of(const Option& option) {
 }
 
 std::string name_of(const Option& option) {
-    return names_of(option).back();
+    const std::size_t comma = option.names.rfind(',');
+    return comma == std::string::npos ? option.names : option.names.substr(comma + 1);
 }
 
 bool is_argument(const Option& option) {
@@ -447,9 +448,10 @@ void check_rules(const Options& options, const Said& said) {
     for (const Option& option : options) {
         const OptionRules& rules = option.rules;
         const std::string name = name_of(option);
-        if (rules.required && !has(said, key_of(option)))
+        const std::string key = key_of_name(name);
+        if (rules.required && !has(said, key))
             throw InputError(fmt::format("{} is required", name));
-        if (!is_on(options, said, key_of(option))) continue;
+        if (!is_on(options, said, key)) continue;
         if (!rules.needs.empty() && !is_on(options, said, key_of_name(rules.needs)))
             throw InputError(fmt::format("{} requires {}", name, rules.needs));
         for (const std::string& other : rules.excludes)
@@ -480,10 +482,11 @@ bool has(const Said& said, std::string_view key) {
 }
 
 bool is_on(const Options& options, const Said& said, std::string_view key) {
-    const Option* const option = find_option(options, key);
-    const bool flag = option != nullptr && option->target.kind == ValueKind::flag;
     return std::any_of(said.begin(), said.end(), [&](const SaidOption& one) {
-        return one.key == key && !(flag && !one.texts.empty() && one.texts.back() == "false");
+        if (one.key != key) return false;
+        if (one.texts.empty() || one.texts.back() != "false") return true;
+        const Option* const option = find_option(options, key);
+        return option == nullptr || option->target.kind != ValueKind::flag;
     });
 }
 
@@ -499,8 +502,9 @@ void fill(const Options& options, const Said& said) {
     for (const Option& option : options) {
         const Target& target = option.target;
         const std::string name = name_of(option);
+        const std::string key = key_of_name(name);
         for (const SaidOption& one : said) {
-            if (one.key != key_of(option)) continue;
+            if (one.key != key) continue;
             if (target.clear) target.clear();
             for (const std::string& text : one.texts) target.read(name, text);
             for (const HeldNoun& noun : one.given) {

@@ -55,7 +55,7 @@ const KindWords& words_of(ValueKind kind);
 
 /// An object that a caller has at hand instead of a name.
 using HeldNoun = std::variant<Held<Machine>, Held<Model>, Held<Gpu>, Held<SystemSpec>,
-                               Held<ExpertLayout>, Held<NamedRouting>>;
+                              Held<ExpertLayout>, Held<NamedRouting>>;
 
 /// Where a value goes. Outlives no request.
 struct Target {
@@ -64,13 +64,13 @@ struct Target {
     /// a list called once for each value, after `clear`.
     std::function<void(std::string_view option, const std::string& text)> read;
     std::function<void(const HeldNoun&)> give = {};  ///< empty: it takes no objects
-    std::function<void()> clear = {};                 ///< of a list: empties it
-    bool list = false;                                ///< the option may be repeated
+    std::function<void()> clear = {};                ///< of a list: empties it
+    bool list = false;                               ///< the option may be repeated
     bool commas = false;                    ///< one text holds several values with commas between
     std::string usual = {};                 ///< what stands there already, as help shows it
     std::vector<std::string> choices = {};  ///< all that is allowed, where it can be counted up
     std::function<std::vector<std::string>()> keys = {};  ///< of settings: all KEYs there are
-    std::string type = {};                  ///< what help calls the value; empty: by its kind
+    std::string type = {};  ///< what help calls the value; empty: by its kind
 };
 
 /// Smallest and largest whole number allowed.
@@ -123,8 +123,8 @@ Target to(Wanted<NamedRouting>& routing);
 Target to_profiles(std::vector<Wanted<NamedRouting>>& profiles);
 Target to_engine(std::string& name);
 Target to_trainer(std::optional<std::string>& name);
-/// "KEY=VALUE": keys of the first noun as they are, of others as "model.KEY", "system.NAME.KEY". Nouns
-/// are machine, gpu, model, system, trainer.
+/// "KEY=VALUE": keys of the first noun as they are, of others as "model.KEY", "system.NAME.KEY".
+/// Nouns are machine, gpu, model, system, trainer.
 Target to(Settings& settings, std::vector<std::string> nouns);
 /// What a function makes of the text; the function throws InputError without the option's name.
 template <class Value>

@@ -233,20 +233,24 @@ Question list_question() {
 
 Question show_question() {
     return {.name = "show",
+            .python = "show",
             .doc =
                 "Print everything known about a machine, model, GPU, system, engine or trainer, "
                 "as TOML; with --json times in picoseconds, sizes in bytes, rates per second",
             .overview = "everything known about one of them",
             .example = "moehub show dgx-h100 --set gpu=h200-sxm -o mine.toml",
+            .first = "name",
             .forms = {.csv = false, .page = false},
             .ask = [] { return asked(show_options, show_answer); }};
 }
 
 Question lines_question() {
     return {.name = "lines",
+            .python = "lines",
             .doc = "List the systems and the lines their programs need; print one program",
             .overview = "the systems, and how long their programs are",
             .example = "moehub lines moe-hub",
+            .first = "system",
             .ask = [] { return asked(lines_options, lines_answer); }};
 }
 

@@ -2,6 +2,7 @@
 /// sweeps know questions by their table (questions.hpp) and nothing else.
 #pragma once
 #include "answers/option.hpp"
+#include "base/ending.hpp"
 #include "report/answer.hpp"
 #include "report/progress.hpp"
 #include "study/sweep/study.hpp"
@@ -9,7 +10,6 @@
 
 #include <functional>
 #include <memory>
-#include <stdexcept>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -33,6 +33,9 @@ struct Asker {
     /// Learns of a file that was written some other way, and of what people should know meanwhile.
     std::function<void(const std::string& path)> wrote;
     std::function<void(const std::string& words)> tell;
+    /// Makes a folder for a database that nobody named, which goes with the asker. Empty: such a
+    /// one is kept in the working folder.
+    std::function<std::string()> scratch;
     /// Ends the asker, which says these words; work that is underway does not come to its end.
     std::function<void(const std::string& words)> leave;
     /// Called by answers that sweeps ask when all is loaded and checked, before anything long
@@ -49,12 +52,6 @@ struct Asker {
     bool was_said(std::string_view key) const { return has(said, key); }
     /// Throws InputError when something was said that this form of the question does not have.
     void require_form(unsigned form) const;
-};
-
-/// Work that ended because its asker wanted it to.
-class Ended : public std::runtime_error {
-  public:
-    Ended() : std::runtime_error("ended") {}
 };
 
 /// A file that an option asks for, checked before the work begins.
@@ -78,7 +75,8 @@ struct Forms {
     bool csv = true;
     bool page = true;
     bool trace = false;
-    bool output = true;  ///< -o: text or JSON into a file
+    bool time_lines = false;  ///< pages have them; where there are traces, too, both
+    bool output = true;       ///< -o: text or JSON into a file
 };
 
 /// How sweeps ask a question: a kind of study.
@@ -105,7 +103,7 @@ struct Question {
     std::vector<std::string> form_words = {};  ///< what its forms are called, bit by bit of
                                                ///< OptionRules::forms; one form: empty
     Forms forms = {};
-    bool ends_softly = false;          ///< Ctrl-C ends it with the best that it has
+    bool ends_softly = false;            ///< Ctrl-C ends it with the best that it has
     std::vector<SweepKind> sweeps = {};  ///< empty: sweeps do not ask it
     std::function<Asked()> ask;
 };

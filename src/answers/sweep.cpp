@@ -174,9 +174,13 @@ void add_settings(const Said& said, Study& study) {
             *found = std::move(setting);
     };
     for (const auto& [key, texts, given] : said) {
-        if (is_own(key) || key == "layer_type" || key == "seed") continue;
         std::string name = "--" + key;
         std::replace(name.begin(), name.end(), '_', '-');
+        if (!given.empty())
+            throw InputError(
+                name +
+                ": found an object in a sweep, allowed: a name or file, loaded at every point");
+        if (is_own(key) || key == "layer_type" || key == "seed") continue;
         if (key != "set") add(key, texts.back(), name);
         for (const std::string& one : key == "set" ? texts : std::vector<std::string>{}) {
             const std::size_t equals = one.find('=');
@@ -250,8 +254,9 @@ Study study_of(const SweepRequest& request, const Said& said) {
     return study;
 }
 
-std::string database_of(const SweepRequest& request, const Study& study) {
+std::string database_of(const SweepRequest& request, const Study& study, const Asker& asker) {
     if (!request.database.empty()) return request.database;
+    if (asker.scratch) return asker.scratch() + "/sweep.sqlite";
     if (!request.shard) return study.name + ".sqlite";
     return fmt::format("{}-{}-of-{}.sqlite", study.name, request.shard->index + 1,
                        request.shard->of);
@@ -400,11 +405,12 @@ class Sweep {
     bool lost() const { return lost_; }
 
     Answer answer() {
-        const std::string database = database_of(request_, study_);
         const CheckedStudy checked = check();
         if (request_.dry_run) return points_answer(checked);
+        const std::string database = database_of(request_, study_, asker_);
+        const bool stays = !asker_.scratch || !request_.database.empty();
         simulate(database, identity_of(study_, checked, request_.shard.value_or(SweepShard{})));
-        Answer answer = sweep_table(study_, outcomes_, database);
+        Answer answer = sweep_table(study_, outcomes_, stays ? database : "");
         if (!failures_.empty())
             answer.failed = fmt::format(
                 "{} of {} points failed, all others are saved; first {}: {}", failures_.size(),

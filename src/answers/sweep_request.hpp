@@ -48,7 +48,7 @@ Said said_at(const Study& study, const SweepPoint& point, const StudyQuestion& a
 /// Throws InputError for a key that there is not, with its place and the nearest that there is.
 void check_keys(const Study& study, const StudyQuestion& asked);
 
-/// A finished sweep as tables and charts.
+/// A finished sweep as tables and charts. `database` is empty where it does not stay.
 Answer sweep_table(const Study& study, const std::vector<std::optional<SweepOutcome>>& outcomes,
                    const std::string& database);
 

@@ -317,7 +317,7 @@ Json facts_of(const Study& study, const std::string& database) {
         for (const auto& row : axis.rows) one["values"].push_back(Json(row));
     }
     json["points"] = points_in(study);
-    json["database"] = database;
+    json["database"] = database.empty() ? Json(nullptr) : Json(database);
     return json;
 }
 
@@ -359,10 +359,11 @@ Answer sweep_table(const Study& study, const SweepOutcomes& outcomes, const std:
     for (std::string& one : refusals_of(study, outcomes)) end.notes.push_back(std::move(one));
     const auto done = static_cast<std::size_t>(
         std::count_if(outcomes.begin(), outcomes.end(), [](const auto& one) { return one; }));
-    end.notes.push_back({done == outcomes.size() ? fmt::format("Results: {}", database)
-                                                 : fmt::format("Results: {}: {} of {} points",
-                                                               database, done, outcomes.size()),
-                         Reader::terminal});
+    if (!database.empty())
+        end.notes.push_back({done == outcomes.size() ? fmt::format("Results: {}", database)
+                                                     : fmt::format("Results: {}: {} of {} points",
+                                                                   database, done, outcomes.size()),
+                             Reader::terminal});
     answer.sections.push_back(std::move(end));
     answer.configuration.emplace_back("Study", definition_of(study));
     return answer;

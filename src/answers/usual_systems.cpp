@@ -1,5 +1,7 @@
 #include "answers/usual_systems.hpp"
 
+#include "systems/check_loaded.hpp"
+
 #include <moehub/tp_compare.hpp>
 
 #include <algorithm>
@@ -49,7 +51,7 @@ std::optional<std::string> unusual(const TpCase&, const SystemSpec& published) {
 }
 
 void check(const LayerCase& layer, const SystemSpec& system) {
-    check_layer(layer.input, system, layer.options);
+    systems::check_loaded(layer.input, system, layer.options);
 }
 
 void check(const TpCase& layer, const SystemSpec& system) {
@@ -74,10 +76,10 @@ template <class Case>
 ChosenSystems choose(const Case& layer,
                      const std::optional<std::vector<Wanted<SystemSpec>>>& wanted,
                      const Settings& settings, const Software& software,
-                     const std::vector<SystemInfo>& all) {
+                     std::vector<SystemInfo> (*all)()) {
     ChosenSystems chosen;
     const auto candidates =
-        wanted ? *wanted : wanted_systems(usual_names(layer, all, chosen.left_out));
+        wanted ? *wanted : wanted_systems(usual_names(layer, all(), chosen.left_out));
     std::vector<LeftOut> refused;
     for (SystemSpec& system : load_systems(candidates, settings, software)) {
         if (auto reason = refusal([&] { check(layer, system); }))
@@ -97,14 +99,14 @@ ChosenSystems choose_systems(const LayerCase& layer,
                              const std::optional<std::vector<Wanted<SystemSpec>>>& wanted,
                              const Settings& settings) {
     if (wanted) check_wanted(*wanted, check_systems);
-    return choose(layer, wanted, settings, layer.software, all_systems());
+    return choose(layer, wanted, settings, layer.software, all_systems);
 }
 
 ChosenSystems choose_systems(const TpCase& layer,
                              const std::optional<std::vector<Wanted<SystemSpec>>>& wanted,
                              const Settings& settings) {
     if (wanted) check_wanted(*wanted, check_tp_systems);
-    return choose(layer, wanted, settings, {}, all_tp_systems());
+    return choose(layer, wanted, settings, {}, all_tp_systems);
 }
 
 }  // namespace moehub

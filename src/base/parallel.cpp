@@ -1,5 +1,7 @@
 #include "base/parallel.hpp"
 
+#include "base/ending.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <exception>
@@ -22,6 +24,7 @@ class Queue {
             const std::size_t index = next_++;
             if (index >= errors_.size()) return;
             try {
+                end_if_asked();
                 work_(index);
                 report_one();
             } catch (...) {
@@ -62,11 +65,15 @@ std::size_t threads_for(std::size_t count, int wanted) {
 void run_parallel(std::size_t count, const std::function<void(std::size_t)>& work,
                   const ParallelOptions& options) {
     Queue queue(count, work, options);
+    const std::stop_token end = current_end();
     {
         std::vector<std::jthread> helpers;
         try {
             for (std::size_t i = 1; i < threads_for(count, options.threads); ++i)
-                helpers.emplace_back([&queue] { queue.run(); });
+                helpers.emplace_back([&] {
+                    const EndsOn ends(end);
+                    queue.run();
+                });
         } catch (const std::system_error&) {
             // No more threads to be had: those there are do the work.
         }

@@ -14,7 +14,7 @@ struct ParallelOptions {
 
 /// Calls work(0) … work(count − 1), each once, several at a time; pieces are started in this order.
 /// After a failure no further piece starts, and of several failures the lowest index is thrown:
-/// always the same one, as every piece before it had started.
+/// always the same one, as every piece before it had started. Ends as its thread does (EndsOn).
 void run_parallel(std::size_t count, const std::function<void(std::size_t)>& work,
                   const ParallelOptions& options = {});
 

@@ -1,4 +1,5 @@
 // A question from the command line to its answer on the screen and in files.
+#include "answers/output_files.hpp"
 #include "base/utf8.hpp"
 #include "cli/command.hpp"
 #include "cli/interrupt.hpp"

@@ -17,8 +17,8 @@ void end_on_interrupt();
 /// "wrote a.json, b.html" or "nothing was written".
 std::string what_was_written();
 
-/// Ends the program now with one line, over a progress bar if there is one: "interrupted; " and these
-/// words.
+/// Ends the program now with one line, over a progress bar if there is one: "interrupted; " and
+/// these words.
 [[noreturn]] void leave(const std::string& words);
 
 /// A file while it is written: Ctrl-C waits until it is whole, and names it from then on.

@@ -1,12 +1,9 @@
 /// Where a command's result goes: standard output, or a file that is replaced in one step.
 #pragma once
-#include "answers/question.hpp"
 #include "report/text_style.hpp"
 
-#include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace moehub {
 
@@ -20,11 +17,5 @@ void put(std::string_view text, const std::string& path);
 /// elsewhere as wide as COLUMNS says, if it is set, and without limit if it is not. A file has no
 /// limit and no colour.
 TextStyle style_for(const std::string& path);
-
-/// Before long work. Throws InputError when a file could not be written now, has no name or that of
-/// standard output, or would replace another output or one of `inputs`, or lie in a folder among
-/// these; devices may come twice.
-void require_writable(const std::vector<OutputFile>& files,
-                      const std::vector<std::string>& inputs = {});
 
 }  // namespace moehub

@@ -7,6 +7,7 @@
 #include <moehub/expert_layout.hpp>
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -15,6 +16,8 @@
 #include <vector>
 
 namespace moehub {
+
+struct LayerResult;
 
 /// How people see a column's values. Programs get the values themselves.
 struct Show {
@@ -162,6 +165,18 @@ struct Section {
     std::vector<Note> notes = {};  ///< what words and numbers mean, after them
 };
 
+/// What went into an answer, as TOML, which is printed where it is shown.
+struct Configured {
+    Configured(std::string name_, std::string text_)
+        : name(std::move(name_)), text([whole = std::move(text_)] { return whole; }) {}
+    Configured(std::string name_, std::function<std::string()> text_)
+        : name(std::move(name_)), text(std::move(text_)) {}
+
+    std::string name;
+    std::function<std::string()> text;
+};
+using Configuration = std::vector<Configured>;
+
 struct Answer {
     std::string question = {};           ///< "compare"
     std::string title = {};              ///< of its page
@@ -169,16 +184,17 @@ struct Answer {
     Json facts = {};  ///< an object: members of the document that people see elsewhere
     std::vector<Section> sections = {};
     std::string main = {};  ///< key of the table that CSV files and sweeps take; empty: the first
-    /// Name and TOML of what went in.
-    std::vector<std::pair<std::string, std::string>> configuration = {};
+    Configuration configuration = {};
     /// Instead of all that text to print as it is; empty: another process has the answer.
     std::optional<std::string> file = {};
     std::string output = {};   ///< file that text or JSON goes to, of questions with an own -o
     std::string failed = {};   ///< a defect met on the way; the rest is good
     std::string missing = {};  ///< why it is not the whole answer; bad input for who asked
     std::optional<ExpertLayout> layout = {};  ///< that was found
-    std::string trace = {};                   ///< for the Perfetto UI, where one was asked for
-    std::string trace_words = {};             ///< what it holds
+    /// Layers that were simulated, in the order of their rows, for who looks into them.
+    std::vector<std::shared_ptr<const LayerResult>> simulated = {};
+    std::string trace = {};        ///< for the Perfetto UI, where one was asked for
+    std::string trace_words = {};  ///< what it holds
 };
 
 /// The table that CSV files and sweeps take; null where there is none.

@@ -160,7 +160,8 @@ void add_section(Body& body, const Section& section) {
 std::string origin_html(const Answer& answer, const std::string& command) {
     std::string out = "<section>\n<h2>How this page was made</h2>\n";
     if (!command.empty()) out += "<p>The command:</p>\n" + preformatted(command, " id=\"command\"");
-    for (const auto& [name, text] : answer.configuration) out += folded(name, preformatted(text));
+    for (const Configured& one : answer.configuration)
+        out += folded(one.name, preformatted(one.text()));
     out += folded("All numbers, as the command prints them with --json",
                   "<p><button type=\"button\" id=\"save\">Save as report.json</button></p>\n"
                   "<pre tabindex=\"0\"></pre>\n",

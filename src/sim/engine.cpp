@@ -1,5 +1,7 @@
 #include "sim/engine.hpp"
 
+#include "base/ending.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <functional>
@@ -81,6 +83,8 @@ bool Engine::next_instant() {
 }
 
 bool Engine::next_window() {
+    constexpr std::int64_t kLook = 64;  ///< windows between two looks at who waits
+    if (window_ % kLook == 0) end_if_asked();
     std::int64_t window = window_ + 1;
     while (window < window_ + kSlots && !busy_[slot(window)]) ++window;
     const bool ring_empty = window == window_ + kSlots;

@@ -1,7 +1,8 @@
 #include "base/parallel.hpp"
+#include "study/compare_checked.hpp"
 #include "study/system_names.hpp"
+#include "systems/systems.hpp"
 
-#include <moehub/compare.hpp>
 #include <moehub/error.hpp>
 #include <moehub/presets.hpp>
 
@@ -37,16 +38,16 @@ class Count {
     const std::function<void(std::size_t, std::size_t)>& progress_;
 };
 
-std::vector<LayerResult> simulate_all(const LayerInput& input,
-                                      const std::vector<SystemSpec>& systems,
+/// Of systems that were checked.
+std::vector<LayerResult> simulate_all(const LayerInput& input, const std::vector<SystemSpec>& all,
                                       const CompareOptions& options) {
-    std::vector<LayerResult> results(systems.size());
-    Count count(systems.size(), options);
+    std::vector<LayerResult> results(all.size());
+    Count count(all.size(), options);
     LayerOptions layer = options.layer;
     layer.another_round = [&count] { count.one_done(true); };
-    run_parallel(systems.size(),
+    run_parallel(all.size(),
                  [&](std::size_t i) {
-                     results[i] = simulate_layer(input, systems[i], layer);
+                     results[i] = systems::run_job({input, all[i], layer});
                      count.one_done(false);
                  },
                  {options.threads, {}});
@@ -109,11 +110,19 @@ Comparison compare(const LayerInput& input, const std::vector<std::string>& syst
 
 Comparison compare_systems(const LayerInput& input, const std::vector<SystemSpec>& systems,
                            const CompareOptions& options) {
+    for (const SystemSpec& system : systems) check_layer(input, system, options.layer);
+    return compare_checked(input, systems, options);
+}
+
+Comparison compare_checked(const LayerInput& input, const std::vector<SystemSpec>& systems,
+                           const CompareOptions& options) {
     check_unlike(systems);
     check_baseline(options.baseline, systems);
-    for (const SystemSpec& system : systems) check_layer(input, system, options.layer);
     std::vector<SystemSpec> all = systems;
-    for (SystemSpec& one : other_ideals(systems)) all.push_back(std::move(one));
+    for (SystemSpec& one : other_ideals(systems)) {
+        check_layer(input, one, options.layer);
+        all.push_back(std::move(one));
+    }
     std::vector<LayerResult> results = simulate_all(input, all, options);
     const IdealTimes ideal = ideal_times(all, results);
     results.resize(systems.size());

@@ -3,6 +3,8 @@
 
 #include "base/nearest.hpp"
 #include "base/quantity.hpp"
+#include "model/records.hpp"
+#include "systems/check_loaded.hpp"
 #include "systems/needs.hpp"
 #include "systems/programs.hpp"
 
@@ -272,8 +274,14 @@ void systems::check_parameters(const SystemSpec& system) {
 }
 
 void check_layer(const LayerInput& input, const SystemSpec& system, const LayerOptions& options) {
-    check_parameters(system);
     check(input.machine);
+    check_loaded(input, system, options);
+}
+
+void systems::check_loaded(const LayerInput& input, const SystemSpec& system,
+                           const LayerOptions& options) {
+    check_parameters(system);
+    check(input.machine, Given{"machine " + input.machine.name});
     check(system);
     check_input(input, options);
     const Needs own{.whole_experts = true, .sends = true};

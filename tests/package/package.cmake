@@ -29,6 +29,7 @@ must(dpkg-deb --contents ${deb})
 foreach(path /usr/bin/moehub /usr/lib/[^/]*/libmoehub.a /usr/lib/[^/]*/cmake/moehub/moehubConfig.cmake
     /usr/lib/[^/]*/moehub/libmoehub_mpi.so
     /usr/lib/python3/dist-packages/moehub/__init__.py
+    /usr/lib/python3/dist-packages/moehub/_functions.py
     /usr/lib/python3/dist-packages/moehub/_moehub[^/]*.so
     /usr/share/man/man1/moehub.1 /usr/share/bash-completion/completions/moehub
     /usr/share/zsh/vendor-completions/_moehub /usr/share/fish/vendor_completions.d/moehub.fish

@@ -1,5 +1,6 @@
 #include "study/sweep/run.hpp"
 
+#include "base/ending.hpp"
 #include "base/parallel.hpp"
 
 #include <algorithm>
@@ -47,6 +48,8 @@ std::vector<SweepFailure> run_sweep(const Study& study, const SimulatePoint& sim
         SweepOutcome outcome;
         try {
             outcome = simulate(point);
+        } catch (const Ended&) {
+            return;  // it is missing as if it had not begun
         } catch (const std::exception& error) {
             const std::lock_guard lock(mutex);
             failures.push_back({point.number, error.what()});
