@@ -116,10 +116,11 @@ class PanguRuns {
     }
 
     /// With what overlaps as in the run itself; what is computed again is free.
-    std::string optimised_layout() {
+    PartialLayout optimised_layout() {
         const TrainingStep& chosen = step({"", kAllTechniques, kAfter});
-        return fixed_layout(row_of(kAfter), trainer(kAllTechniques)) +
-               fmt::format(",overlap={}", name_of(chosen.layout.overlap));
+        PartialLayout fixed = fixed_layout(row_of(kAfter), trainer(kAllTechniques));
+        fixed.overlap = chosen.layout.overlap;
+        return fixed;
     }
 
     std::function<void()> tick_;
