@@ -2,6 +2,8 @@
 // print of tensor-parallel sub-layers, and the line for every kind of bad input.
 #include "cli_fixture.hpp"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -28,6 +30,11 @@ class TpCli : public Cli {
         EXPECT_EQ(outcome.code, 0) << outcome.err;
         EXPECT_NE(outcome.out.find(part), std::string::npos) << outcome.out;
     }
+    /// The same of a sentence, however it is broken into lines.
+    void expect_sentence(Outcome outcome, const std::string& part) const {
+        std::replace(outcome.out.begin(), outcome.out.end(), '\n', ' ');
+        expect_text(outcome, part);
+    }
 };
 
 TEST_F(TpCli, DoesATableSayWhatWasSimulated) {
@@ -39,9 +46,9 @@ TEST_F(TpCli, DoesATableSayWhatWasSimulated) {
     expect_text(outcome, "of ideal");
     for (const auto* title : {"time µs", "exposed µs", "up MB", "down MB", "SM busy", "█ compute"})
         expect_text(outcome, title);
-    expect_text(outcome,
-                "Checked in every system: each GPU read each of 256 rows once, as the sum of all "
-                "GPUs' partial sums, each once.\n");
+    expect_sentence(outcome,
+                    "Checked in every system: each GPU read each of 256 rows once, as the sum of "
+                    "all GPUs' partial sums, each once.");
 }
 
 TEST_F(TpCli, HasJsonAllThatIsAsked) {
@@ -51,7 +58,7 @@ TEST_F(TpCli, HasJsonAllThatIsAsked) {
     EXPECT_EQ(all["model"], "llama-7b");
     EXPECT_EQ(all["gpus"], 4);
     EXPECT_EQ(all["tokens"], 256);
-    EXPECT_EQ(all["sub_layer"], "L2");
+    EXPECT_EQ(all["sub_layer"], json{"L2"});
     EXPECT_EQ(all["grain"], "row");
     EXPECT_EQ(all["baseline"], "tp-nvls");
     ASSERT_EQ(all["results"].size(), 3u);
@@ -62,30 +69,32 @@ TEST_F(TpCli, HasJsonAllThatIsAsked) {
         EXPECT_NEAR(one["speedup"], baseline / time, 1e-9);
         EXPECT_NEAR(one["share_of_ideal"], ideal / time, 1e-9);
         EXPECT_EQ(one["rows"], 256);
-        EXPECT_FALSE(one.contains("software"));
         EXPECT_EQ(one["verified"], false);
-        const json& parts = one["breakdown"];
-        EXPECT_NEAR(parts["compute_us"].get<double>() + parts["communication_us"].get<double>() +
-                        parts["host_us"].get<double>(),
+        EXPECT_NEAR(one["compute_us"].get<double>() + one["communication_us"].get<double>() +
+                        one["host_us"].get<double>(),
                     time, 1e-6);
     }
-    EXPECT_EQ(all["results"][0]["breakdown"]["communication_us"], 0);
-    EXPECT_GT(all["results"][1]["breakdown"]["communication_us"], 0) << "a collective is exposed";
+    EXPECT_EQ(all["results"][0]["communication_us"], 0);
+    EXPECT_GT(all["results"][1]["communication_us"], 0) << "a collective is exposed";
 }
 
 TEST_F(TpCli, AreAllSubLayersASum) {
     const std::string arguments = "compare --sublayer all" + kSmall + kSystems;
     const json all = json_of(arguments);
-    ASSERT_EQ(all["sub_layers"].size(), 4u);
-    for (std::size_t system = 0; system < 3; ++system) {
+    ASSERT_EQ(all["sub_layers"].size(), 12u) << "four under each of three systems";
+    for (const json& whole : all["results"]) {
         double sum = 0;
         for (const json& part : all["sub_layers"])
-            sum += part["results"][system]["time_us"].get<double>();
-        EXPECT_NEAR(all["results"][system]["time_us"], sum, 1e-6);
+            if (part["system"] == whole["system"]) sum += part["time_us"].get<double>();
+        EXPECT_NEAR(whole["time_us"], sum, 1e-6);
     }
-    EXPECT_EQ(all["sub_layers"][2]["sub_layer"], "L3");
-    json alone = json_of("compare --sublayer L3" + kSmall + kSystems);
-    EXPECT_EQ(all["sub_layers"][2]["results"], alone["results"]);
+    const json alone = json_of("compare --sublayer L3" + kSmall + kSystems);
+    for (std::size_t system = 0; system < 3; ++system) {
+        json part = all["sub_layers"][2 * 3 + system];
+        EXPECT_EQ(part["sub_layer"], "L3");
+        part.erase("sub_layer");
+        EXPECT_EQ(part, alone["results"][system]);
+    }
     const Outcome text = moehub(arguments);
     for (const auto* title : {"sub-layers L1, L2, L3, L4", "L1 µs", "L4 µs", "sum µs"})
         expect_text(text, title);
@@ -96,18 +105,18 @@ TEST_F(TpCli, AreHalvesOfAttentionSimulatedOfModelsWithExperts) {
         " --layer-type tp --model mixtral-8x7b --gpus 4 --tokens 128 --set model.hidden=512 ";
     expect_text(moehub("compare --sublayer attention-in" + arguments + kSystems),
                 "each GPU read each of 128 rows once.\n");
-    expect_text(moehub("compare --sublayer attention-out" + arguments + kSystems),
-                "each of 128 rows came to its GPU as the sum of all GPUs' partial sums, each once");
+    expect_sentence(
+        moehub("compare --sublayer attention-out" + arguments + kSystems),
+        "each of 128 rows came to its GPU as the sum of all GPUs' partial sums, each once");
     expect_refused_about("compare" + arguments, "found no dense FFN");
 }
 
 TEST_F(TpCli, IsWhatIsLeftOutSaid) {
     const Outcome outcome = moehub("compare --machine single-switch" + kSmall);
-    expect_text(outcome, "Left out:\n");
-    expect_text(outcome, "- tp-nvls, sp-nvls, ");
-    expect_text(
-        outcome,
-        "- cais-base, cais-partial, cais-uncoordinated: an ablation; it runs when it is named\n");
+    expect_text(outcome, "Left out: tp-nvls, sp-nvls, ");
+    expect_text(outcome,
+                "Left out: cais-base, cais-partial, cais-uncoordinated: an ablation; it runs when "
+                "it is named\n");
     const json all = json_of("compare --machine single-switch" + kSmall);
     for (const json& one : all["results"]) EXPECT_NE(one["system"], "cais-base");
 }
@@ -117,7 +126,7 @@ TEST_F(TpCli, DoesARunShowUnitsAndTheDataflow) {
     expect_text(cais,
                 "Dataflow optimizer:\n  GEMM (partial sums) + reduce-scatter + norm + "
                 "all-gather + GEMM: fused by thread blocks, ");
-    expect_text(cais, "\nlink\n");
+    expect_text(cais, "\nlink ");
     expect_text(cais, "\nChecked: each GPU read each of 256 rows once");
     expect_text(moehub("run --system cais-base" + kSmall), "Dataflow optimizer:\n");
     const Outcome plain = moehub("run --system tp-nvls" + kSmall);
@@ -132,7 +141,7 @@ TEST_F(TpCli, DoesARunShowUnitsAndTheDataflow) {
 TEST_F(TpCli, AreOutputsThoseOfTheReference) {
     const std::string arguments = "compare --verify --gpus 4 --tokens 64" + kTp +
                                   "--set model.hidden=256 --set model.dense_ffn=512" + kSystems;
-    expect_text(moehub(arguments), "\nVerified: outputs equal the reference's");
+    expect_sentence(moehub(arguments), " Verified: outputs equal the reference layer's");
     const json all = json_of(arguments);
     for (const json& one : all["results"]) EXPECT_EQ(one["verified"], true);
 }
@@ -171,16 +180,13 @@ TEST_F(TpCli, AreOptionsOfMoeLayersRefused) {
           "--region-rows 10", "--page-rows 64", "--host graph", "--fp8", "--fused-activation"})
         expect_refused("compare" + kTp + option, option.substr(0, option.find(' ')) +
                                                      ": found with --layer-type tp, allowed: with "
-                                                     "MoE layers");
+                                                     "a MoE layer");
     expect_refused("run --sublayer L1",
                    "--sublayer: found with a MoE layer, allowed: with --layer-type tp");
 }
 
 TEST_F(TpCli, AreWordsThatDoNotFitRefused) {
     expect_refused("compare --layer-type dense", "--layer-type: found \"dense\", allowed: moe, tp");
-    expect_refused("run --sublayer all" + kTp,
-                   "--sublayer: found \"all\", allowed: L1, L2, L3, L4, attention-out, "
-                   "attention-in");
     expect_refused_about("compare --sublayer L5" + kTp, "attention-in, all");
     expect_refused_about("compare --systems ideal,moe-hub" + kTp,
                          "system \"moe-hub\" runs MoE layers, allowed for tensor-parallel "

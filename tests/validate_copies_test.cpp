@@ -55,7 +55,7 @@ TEST(ValidateCopies, rows_that_mean_nothing_are_refused) {
                                     kBeside + "8192,4096,14336,20,-1,1219.3,1301.3,1,45.9\n",
                                     kBeside + "8192,4096,14336,20,2,1219.3,0,1,45.9\n",
                                     kCopies + "32,0,2048,4096,613.8,308.5,27.3,54.4\n",
-                                    kCopies + "32,1,2048,4096,,308.5,27.3,54.4\n"}) {
+                                    kCopies + "32,1,2048,4096,long,308.5,27.3,54.4\n"}) {
         const Saved file(text);
         EXPECT_THROW(validate(file.path), InputError) << text;
     }

@@ -74,8 +74,8 @@ TEST(ValidateLayers, ABadRowSaysItsLineAndColumn) {
               ":2: seq and rows: found nothing in both, allowed: one of them");
     EXPECT_EQ(error_of(kLayers + "attention_fwd_cudnn,bf16,1,32,5,128,128,,,,,5\n"),
               ":2: kv_heads: found \"5\", allowed: a divisor of the row's heads, 32");
-    EXPECT_EQ(error_of(kLayers + "rms_norm,bf16,,,,,,,8,2048,,\n"),
-              ":2: us: found nothing, allowed: a finite number");
+    EXPECT_EQ(error_of(kLayers + "rms_norm,bf16,,,,,,,8,2048,,long\n"),
+              ":2: us: found \"long\", allowed: a finite number");
 }
 
 TEST(ValidateEager, ARowHoldsOneCaseForEachPhase) {

@@ -113,8 +113,8 @@ TEST(ValidateTraining, ABadRowSaysItsLineAndColumn) {
               ":2: rows: found \"7\", allowed: a divisor of the row's elements, 1000");
     EXPECT_EQ(error_of(kAttention + "attention_cudnn,1,8,3,8192,128,5,9\n"),
               ":2: kv_heads: found \"3\", allowed: a divisor of the row's heads, 8");
-    EXPECT_EQ(error_of(kAttention + "attention_cudnn,1,8,8,8192,128,5,\n"),
-              ":2: fwd_bwd_us: found nothing, allowed: a finite number");
+    EXPECT_EQ(error_of(kAttention + "attention_cudnn,1,8,8,8192,128,5,long\n"),
+              ":2: fwd_bwd_us: found \"long\", allowed: a finite number");
 }
 
 }  // namespace
