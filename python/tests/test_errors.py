@@ -26,14 +26,12 @@ def test_the_command_says_the_same(complaint: Any) -> None:
     assert line_of(lambda: moehub.predict("gemm", m=1)) == complaint("predict", "gemm", "m=1")
 
 
-@pytest.mark.skipif(not hasattr(moehub, "plan"), reason="no such function yet")
 def test_the_command_says_the_same_of_plans(complaint: Any) -> None:
     for fix in ("tp=3", {"tp": 3}):
         assert line_of(lambda: moehub.plan(fix=fix, gpus=16)) == complaint(
             "plan", "--fix", "tp=3", "--gpus", "16")
 
 
-@pytest.mark.skipif(not hasattr(moehub, "place"), reason="no such function yet")
 def test_the_command_says_the_same_of_placing(complaint: Any) -> None:
     assert line_of(lambda: moehub.place([])) == complaint("place")
 

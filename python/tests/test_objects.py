@@ -47,7 +47,6 @@ def test_machines_and_cards(command: Any) -> None:
     assert moehub.area(machine=moehub.machine("dgx-h800", gpus=4)).machine == "dgx-h800"
 
 
-@pytest.mark.skipif(not hasattr(moehub, "place"), reason="no such function yet")
 def test_place_gives_the_layout(command: Any, trace: Path, tmp_path: Path) -> None:
     asked = {"gpus": 4, "method": "eplb", "replicas": 4}
     written = tmp_path / "layout.json"
