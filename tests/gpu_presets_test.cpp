@@ -91,7 +91,7 @@ std::vector<Gpu> cards_with_fp8() {
 const std::vector<std::int64_t> kRows = {1, 16, 100, 128, 512, 2048, 8192, 65536};
 const std::vector<std::int64_t> kWidths = {128, 768, 2048, 4096, 7168, 14336, 57344};
 
-TEST(Fp8, AGemmIsNoSlowerThanInBf16) {
+TEST(PresetsFp8, AGemmIsNoSlowerThanInBf16) {
     for (const Gpu& gpu : cards_with_fp8())
         for (const std::int64_t rows : kRows)
             for (const std::int64_t k : kWidths)
@@ -112,7 +112,7 @@ double computing(const Gpu& gpu, const GroupedShape& shape) {
     return plan_seconds(gpu, plan) - plan.start;
 }
 
-TEST(Fp8, AGroupedGemmComputesNoSlowerThanInBf16) {
+TEST(PresetsFp8, AGroupedGemmComputesNoSlowerThanInBf16) {
     for (const Gpu& gpu : cards_with_fp8())
         for (const std::int64_t groups : {1, 8, 32, 256})
             for (const std::int64_t rows : kRows)
@@ -131,7 +131,7 @@ TEST(Fp8, AGroupedGemmComputesNoSlowerThanInBf16) {
 }
 
 /// Whole operators, start and all, once they take a while.
-TEST(Fp8, ALargeGroupedGemmIsFasterThanInBf16) {
+TEST(PresetsFp8, ALargeGroupedGemmIsFasterThanInBf16) {
     for (const Gpu& gpu : cards_with_fp8()) {
         GroupedShape shape;
         shape.rows.assign(32, 2048);

@@ -11,7 +11,7 @@
 namespace moehub {
 namespace {
 
-TEST(Joint, threads_and_repeats_change_nothing) {
+TEST(JointKeeps, threads_and_repeats_change_nothing) {
     const PlaceInput input{.profiles = {random_profile({2, 6, 2, 60}, 4)}, .gpus = 3};
     for (const std::string objective : {"gpus", "load+gpus+transitions+pair"}) {
         SCOPED_TRACE(objective);
@@ -32,7 +32,7 @@ std::vector<std::vector<std::multiset<int>>> held(const ExpertLayout& layout) {
     return sets;
 }
 
-TEST(Joint, moves_no_more_than_allowed) {
+TEST(JointKeeps, moves_no_more_than_allowed) {
     Rng rng(5);
     for (const int redundant : {0, 4}) {
         const Profile profile = random_profile({3, 8, 2, 80}, 5);
@@ -71,7 +71,7 @@ ExpertLayout relabelled(const ExpertLayout& layout, bool all_the_same, Rng& rng)
     return other;
 }
 
-TEST(Joint, keeps_labels_near_the_current_layout) {
+TEST(JointKeeps, keeps_labels_near_the_current_layout) {
     Rng rng(6);
     const PlaceInput input{.profiles = {random_profile({3, 8, 2, 80}, 6)}, .gpus = 4};
     PlaceOptions options = options_for("gpus");
@@ -83,7 +83,7 @@ TEST(Joint, keeps_labels_near_the_current_layout) {
     EXPECT_EQ(again.value, first.value);
 }
 
-TEST(Joint, keeps_labels_near_the_current_layout_along_the_chain) {
+TEST(JointKeeps, keeps_labels_near_the_current_layout_along_the_chain) {
     Rng rng(6);
     const PlaceInput input{.profiles = {random_profile({3, 6, 2, 80}, 6)}, .gpus = 3};
     PlaceOptions options = options_for("transitions");
@@ -94,7 +94,7 @@ TEST(Joint, keeps_labels_near_the_current_layout_along_the_chain) {
     EXPECT_EQ(again.profiles[0].moved_experts, 0);
 }
 
-TEST(Joint, weighs_what_moves) {
+TEST(JointKeeps, weighs_what_moves) {
     const PlaceInput input{.profiles = {random_profile({2, 6, 2, 80}, 7)}, .gpus = 2};
     for (const std::string objective :
          {"gpus+0.5*moved", "gpus+4*transitions+0.5*moved", "transitions+1000*moved"}) {
@@ -105,7 +105,7 @@ TEST(Joint, weighs_what_moves) {
     }
 }
 
-TEST(Joint, copies_lower_the_load_and_stay_apart) {
+TEST(JointKeeps, copies_lower_the_load_and_stay_apart) {
     for (std::uint64_t seed = 1; seed <= 3; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         PlaceInput input{.profiles = {random_profile({2, 8, 2, 100}, seed)}, .gpus = 4};
@@ -132,7 +132,7 @@ TEST(Joint, copies_lower_the_load_and_stay_apart) {
     }
 }
 
-TEST(Joint, keeps_the_cap_in_every_block_of_tokens) {
+TEST(JointKeeps, keeps_the_cap_in_every_block_of_tokens) {
     const PlaceInput input{.profiles = {random_profile({2, 12, 3, 400}, 8)}, .gpus = 3};
     const auto blocks = block_counts(input.profiles[0], 4);
     const auto worst = [&](const ExpertLayout& layout) {
@@ -152,7 +152,7 @@ TEST(Joint, keeps_the_cap_in_every_block_of_tokens) {
     EXPECT_GE(blocked.value, whole.value - 1e-9);
 }
 
-TEST(Joint, keeps_the_cap_of_every_profile) {
+TEST(JointKeeps, keeps_the_cap_of_every_profile) {
     const PlaceInput input{
         .profiles = {random_profile({2, 12, 3, 400}, 9), random_profile({2, 12, 2, 100}, 10)},
         .gpus = 3};
@@ -164,7 +164,7 @@ TEST(Joint, keeps_the_cap_of_every_profile) {
     for (const Evaluation& seen : result.profiles) EXPECT_LE(seen.load_worst_layer, 1.1 + 1e-6);
 }
 
-TEST(Joint, says_where_no_layout_keeps_the_cap) {
+TEST(JointKeeps, says_where_no_layout_keeps_the_cap) {
     Profile profile = random_profile({2, 4, 1, 40, 0}, 11);
     // In layer 1 all tokens choose expert 2.
     for (std::size_t token = 40; token < 80; ++token) profile.chosen[token] = 2;
@@ -178,7 +178,7 @@ TEST(Joint, says_where_no_layout_keeps_the_cap) {
               "highest is 2.000 in layer 1");
 }
 
-TEST(Joint, stopped_before_it_begins_gives_a_layout) {
+TEST(JointKeeps, stopped_before_it_begins_gives_a_layout) {
     const PlaceInput input{.profiles = {random_profile({4, 12, 2, 100}, 12)}, .gpus = 4};
     for (const std::string objective : {"gpus", "transitions", "gpus+transitions"}) {
         PlaceOptions options = options_for(objective);
@@ -193,7 +193,7 @@ TEST(Joint, stopped_before_it_begins_gives_a_layout) {
     }
 }
 
-TEST(Joint, tells_how_far_it_is) {
+TEST(JointKeeps, tells_how_far_it_is) {
     const PlaceInput input{.profiles = {random_profile({2, 10, 2, 60, 0}, 13)}, .gpus = 5};
     PlaceOptions options = options_for("gpus");
     std::vector<double> shares;
@@ -210,7 +210,7 @@ TEST(Joint, tells_how_far_it_is) {
     EXPECT_NEAR(values.back(), result.value, 0.001 * result.value + 1e-9);
 }
 
-TEST(Joint, one_gpu_and_an_expert_to_a_gpu) {
+TEST(JointKeeps, one_gpu_and_an_expert_to_a_gpu) {
     for (const int gpus : {1, 6}) {
         const PlaceInput input{.profiles = {random_profile({2, 6, 2, 40, 0}, 14)}, .gpus = gpus};
         PlaceOptions options = options_for("load+gpus+transitions+pair+activated");

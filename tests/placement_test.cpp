@@ -41,23 +41,23 @@ TEST(Placement, refuses_no_experts_and_no_ranks) {
     EXPECT_THROW(contiguous_placement(8, -1), InputError);
 }
 
-TEST(Replicas, go_to_the_hottest_expert_on_the_coolest_rank) {
+TEST(PlacementReplicas, go_to_the_hottest_expert_on_the_coolest_rank) {
     const Placement placement = with_replicas(contiguous_placement(4, 4), {90, 10, 5, 20}, 1);
     EXPECT_EQ(placement.hosts, (Hosts{{0, 2}, {1}, {2}, {3}}));
 }
 
-TEST(Replicas, count_rows_per_copy) {
+TEST(PlacementReplicas, count_rows_per_copy) {
     // 90 / 2 = 45 is still more than 40; 90 / 3 = 30 is not.
     const Placement placement = with_replicas(contiguous_placement(4, 4), {90, 40, 5, 20}, 3);
     EXPECT_EQ(placement.hosts, (Hosts{{0, 2, 3}, {0, 1}, {2}, {3}}));
 }
 
-TEST(Replicas, spread_over_all_experts_when_rows_are_equal) {
+TEST(PlacementReplicas, spread_over_all_experts_when_rows_are_equal) {
     const Placement placement = with_replicas(contiguous_placement(4, 2), {0, 0, 0, 0}, 4);
     EXPECT_EQ(placement.hosts, (Hosts{{0, 1}, {0, 1}, {0, 1}, {0, 1}}));
 }
 
-TEST(Replicas, are_refused_when_every_rank_has_every_expert_or_rows_do_not_fit) {
+TEST(PlacementReplicas, are_refused_when_every_rank_has_every_expert_or_rows_do_not_fit) {
     const Placement placement = contiguous_placement(4, 2);
     EXPECT_NO_THROW(with_replicas(placement, {1, 2, 3, 4}, 4));
     EXPECT_THROW(with_replicas(placement, {1, 2, 3, 4}, 5), InputError);
@@ -82,7 +82,7 @@ TEST(Placement, check_says_what_is_wrong) {
               "placement: expert 0: found on rank 0 after rank 1, allowed: ascending");
 }
 
-RC_GTEST_PROP(Replicas, keep_all_hosts_and_add_as_many_as_asked, ()) {
+RC_GTEST_PROP(PlacementReplicas, keep_all_hosts_and_add_as_many_as_asked, ()) {
     const int experts = *rc::gen::inRange(1, 40), ranks = *rc::gen::inRange(1, 12);
     const int redundant = *rc::gen::inRange(0, experts * (ranks - 1) + 1);
     const auto rows = *rc::gen::container<std::vector<long long>>(

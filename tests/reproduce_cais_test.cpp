@@ -215,7 +215,7 @@ TEST(CaisJson, HasWhatTellsCellsApart) {
     EXPECT_EQ(json["merge"]["deepest"], 7);
 }
 
-TEST(Reproduce, IsQuickCaisAllFigures) {
+TEST(ReproduceCais, IsQuickCaisAllFigures) {
     ReproduceOptions options;
     options.quick = true;
     const Reproduction all = reproduce_cais(options);

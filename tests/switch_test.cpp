@@ -244,7 +244,7 @@ TEST(Switches, refuse_groups_that_reach_into_another_node) {
     EXPECT_THROW(fabric.gpu(0).post(store), std::logic_error);
 }
 
-TEST(GroupTable, knows_a_list_by_its_gpus_in_any_order) {
+TEST(GroupTableOfASwitch, knows_a_list_by_its_gpus_in_any_order) {
     sim::GroupTable table;
     const sim::GroupId group = table.add({5, 1, 3});
     EXPECT_EQ(table.add({1, 3, 5}), group);

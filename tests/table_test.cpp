@@ -99,7 +99,7 @@ TEST(Numbers, WhichUnitIsPicked) {
     EXPECT_EQ(percent(0.5, true), "+50.0 %");
 }
 
-TEST(Bar, IsItAsLongAsItsFraction) {
+TEST(BarInATable, IsItAsLongAsItsFraction) {
     EXPECT_EQ(bar(0, 4), "");
     EXPECT_EQ(bar(0.5, 4), "██");
     EXPECT_EQ(bar(0.625, 4), "██▌");
