@@ -198,6 +198,15 @@ TEST_F(CompareCli, AreOutputsThoseOfTheReferenceLayer) {
     }
 }
 
+TEST_F(CompareCli, AreGpusThatHoldNoExpertMentioned) {
+    const Outcome outcome =
+        moehub("compare --machine h100-cluster --gpus 16 --tokens 256 --systems ideal,moe-hub");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("\n8 of 16 expert-parallel ranks hold no expert: there are 8.\n"),
+              std::string::npos)
+        << outcome.out;
+}
+
 TEST_F(CompareCli, IsALayerOfATraceSimulated) {
     const auto path = trace(40, 3);
     const json whole = json_of("run --gpus 4 --layer 2 --routing " + path);

@@ -70,6 +70,10 @@ TEST_F(ServedCli, MistakesGetOneLine) {
         "--training: found with --decode, allowed: with a model with experts or a dense model");
     expect_refused("model --context 100",
                    "--context: found with a model with experts, allowed: with --decode");
+    expect_refused(kDecode + "--batch-per-gpu 4 --grain foo",
+                   "--grain: found \"foo\", allowed: packet, row");
+    expect_refused_about(kDecode + "--find batch --tpot 1ms --systems deepep-ll",
+                         "--find: no batch keeps --tpot 1 ms: already 1 a GPU takes");
     expect_refused(kDecode + "--batch-per-gpu 4 --overlap three-batch",
                    "--overlap: found \"three-batch\", allowed: none, single-batch, two-batch");
     expect_refused(

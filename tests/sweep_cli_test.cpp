@@ -160,6 +160,24 @@ TEST_F(SweepCli, a_kind_that_there_is_not_is_answered_with_its_line) {
     expect_refused_about("sweep '" + study + "'", "did you mean \"layer\"?");
 }
 
+TEST_F(SweepCli, a_key_of_one_system_runs_that_system_beside_the_usual_ones) {
+    const auto outcome = moehub("sweep --sweep system.comet.chunks=1,2 --dry-run");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    for (const char* line : {"system.comet.chunks=1, comet\n", "system.comet.chunks=2, comet\n",
+                             "system.comet.chunks=2, megatron-te\n"})
+        EXPECT_NE(outcome.out.find(line), std::string::npos) << line << outcome.out;
+}
+
+TEST_F(SweepCli, models_are_swept_with_attention_that_gpus_share) {
+    const auto outcome = moehub(
+        "sweep --kind model --sweep attention_tp=1,2 --gpus 4 --tokens 256 --systems moe-hub "
+        "--csv - -o '" +
+        file("a.sqlite") + "'");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("\n1,moe-hub,"), std::string::npos) << outcome.out;
+    EXPECT_NE(outcome.out.find("\n2,moe-hub,"), std::string::npos) << outcome.out;
+}
+
 TEST_F(SweepCli, shards_merged_are_the_whole) {
     ASSERT_EQ(moehub(sweep("whole")).code, 0);
     std::string parts;
