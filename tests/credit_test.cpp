@@ -1,5 +1,5 @@
 // Does a sender get its credits back when they are due, and not before?
-#include "sim/credit.hpp"
+#include "sim/wire.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,6 @@
 #include "sim/gpu/execute.hpp"
 
 #include "sim/gpu/gemm.hpp"
-#include "sim/gpu/grouped_gemm.hpp"
 #include "traffic.hpp"
 
 #include <moehub/presets.hpp>

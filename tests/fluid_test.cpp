@@ -1,5 +1,5 @@
 // Does a link shared by two classes drain as packets taking turns would?
-#include "sim/switch/fluid.hpp"
+#include "sim/switch/port.hpp"
 
 #include <gtest/gtest.h>
 

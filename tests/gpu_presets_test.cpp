@@ -2,7 +2,6 @@
 // rule, and does no card with FP8 units take longer for FP8 than for bf16?
 #include "model/records.hpp"
 #include "sim/gpu/gemm.hpp"
-#include "sim/gpu/grouped_gemm.hpp"
 
 #include <moehub/presets.hpp>
 

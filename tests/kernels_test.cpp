@@ -1,9 +1,9 @@
 // Do kernels of serving engines take longer for more work and no longer on a better card, are they
 // never faster than memory, and do their parts follow closed forms?
+#include "sim/kernels/kernels.hpp"
+
 #include "error_of.hpp"
-#include "sim/gpu/transformer_time.hpp"
-#include "sim/kernels/expert_rows.hpp"
-#include "sim/kernels/kernel_memory.hpp"
+#include "sim/gpu/transformer.hpp"
 #include "study/kernel_keys.hpp"
 
 #include <moehub/predict.hpp>

@@ -3,7 +3,6 @@
 // it.
 #include "base/csv.hpp"
 #include "sim/gpu/transformer.hpp"
-#include "sim/gpu/transformer_time.hpp"
 
 #include <moehub/presets.hpp>
 

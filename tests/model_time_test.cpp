@@ -1,5 +1,5 @@
 // Whole models: do parts add up, and does each take what its operators take?
-#include "sim/gpu/transformer_time.hpp"
+#include "sim/gpu/transformer.hpp"
 
 #include <moehub/compare.hpp>
 #include <moehub/error.hpp>

@@ -1,6 +1,6 @@
 // Do instructions leave the MultimemQ at entries / time of a fetch, and none before its list is
 // there?
-#include "sim/hub/multimem_queue.hpp"
+#include "sim/hub/multimem.hpp"
 
 #include <gtest/gtest.h>
 

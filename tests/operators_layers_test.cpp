@@ -1,10 +1,9 @@
 // Do attention, norms and FP8 products approach their closed limits, does C++ agree with the fit's
 // Python, and do rows that no constant was fitted to come out within the bars?
 #include "base/csv.hpp"
-#include "sim/gpu/attention.hpp"
 #include "sim/gpu/gemm.hpp"
-#include "sim/gpu/grouped_gemm.hpp"
 #include "sim/gpu/memory_ops.hpp"
+#include "sim/gpu/transformer.hpp"
 #include "study/validate_layers.hpp"
 
 #include <moehub/operators.hpp>

@@ -2,9 +2,7 @@
 // that no constant was fitted to come out within the bars?
 #include "base/csv.hpp"
 #include "sim/gpu/gemm.hpp"
-#include "sim/gpu/grouped_gemm.hpp"
 #include "sim/gpu/memory_ops.hpp"
-#include "sim/gpu/rows_per_group.hpp"
 
 #include <moehub/operators.hpp>
 #include <moehub/presets.hpp>

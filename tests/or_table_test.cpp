@@ -1,6 +1,6 @@
 // Is a token ready when the last of its experts is through with it, and not before, however few
 // counts the table holds?
-#include "sim/hub/or_table.hpp"
+#include "sim/hub/multimem.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,5 +1,5 @@
 // Does every row get a place of its own, and only as much memory as it needs?
-#include "sim/hub/pages.hpp"
+#include "sim/hub/aau_tables.hpp"
 
 #include <moehub/error.hpp>
 

@@ -2,8 +2,8 @@
 // tunables make it pick as on a CPU without FMA.
 #include "cli_fixture.hpp"
 #include "model/reference.hpp"
+#include "sim/gpu/gemm.hpp"
 #include "sim/gpu/memory_ops.hpp"
-#include "sim/gpu/rows_per_group.hpp"
 
 #include <moehub/presets.hpp>
 

@@ -1,5 +1,5 @@
 // Does the RAT remember as many rows as it has entries, and lose none for good?
-#include "sim/hub/rat.hpp"
+#include "sim/hub/aau_tables.hpp"
 
 #include <deque>
 #include <map>

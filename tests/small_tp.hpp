@@ -1,7 +1,7 @@
 /// Small tensor-parallel sub-layers for tests.
 #pragma once
 #include "small_layer.hpp"
-#include "systems/tp/tp.hpp"
+#include "systems/systems.hpp"
 
 #include <moehub/tp.hpp>
 

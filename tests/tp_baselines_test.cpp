@@ -1,6 +1,6 @@
 // Do the software baselines of tensor-parallel sub-layers move what they say, and nothing wrong?
 #include "sim/gpu/gemm.hpp"
-#include "sim/gpu/part_of_gpu.hpp"
+#include "sim/gpu/tile.hpp"
 #include "small_tp.hpp"
 
 #include <array>

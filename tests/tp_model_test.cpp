@@ -2,7 +2,7 @@
 // is each what its kernels and sub-layers take?
 #include "cli_fixture.hpp"
 #include "error_of.hpp"
-#include "sim/gpu/transformer_time.hpp"
+#include "sim/gpu/transformer.hpp"
 #include "study/model_slice.hpp"
 
 #include <moehub/model_time.hpp>

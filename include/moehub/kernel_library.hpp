@@ -59,7 +59,7 @@ struct DecodeKernel {
     Ps vector_merge = 0;     ///< of that kernel, when its blocks are split
 };
 
-/// Latent attention of whole prompts (mla_prefill.cpp).
+/// Latent attention of whole prompts (mla.cpp).
 struct MlaPrefillKernel {
     bool absorbed = false;    ///< attends to the latent (576 wide) as all heads' one key and value
     std::int64_t rows = 128;  ///< queries (absorbed: queries times heads) of one block
@@ -74,7 +74,7 @@ struct MlaPrefillKernel {
     Ps block = 0;             ///< of a block beyond its scores: fill of the pipeline, epilogue
 };
 
-/// Latent attention of one new token per sequence, absorbed (mla_decode.cpp).
+/// Latent attention of one new token per sequence, absorbed (mla.cpp).
 struct MlaDecodeKernel {
     std::int64_t tile = 64;      ///< heads of one block; fewer are padded to it
     std::int64_t few_heads = 0;  ///< up to so many heads a kernel for few heads runs,

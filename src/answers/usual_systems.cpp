@@ -1,6 +1,6 @@
 #include "answers/usual_systems.hpp"
 
-#include "systems/check_loaded.hpp"
+#include "systems/needs.hpp"
 
 #include <moehub/tp_compare.hpp>
 

@@ -1,9 +1,6 @@
-#include "layers/expert_kernels.hpp"
-
 #include "layers/rows.hpp"
-#include "sim/gpu/expert_gemm.hpp"
-#include "sim/gpu/grouped_gemm.hpp"
-#include "sim/kernels/kernel_memory.hpp"
+#include "sim/gpu/gemm.hpp"
+#include "sim/kernels/kernels.hpp"
 
 #include <numeric>
 

@@ -5,17 +5,9 @@
 namespace moehub::layers {
 namespace {
 
-sim::FabricOptions fabric_options(const GpusOptions& options) {
-    sim::FabricOptions made;
-    made.grain = options.grain;
-    made.queueing = options.queueing;
-    made.packet = options.packet;
-    made.scheme = options.scheme;
-    made.slow_ingress = true;
-    made.train = options.train;
-    made.separate_loads = options.separate_loads;
-    made.fault = options.fault;
-    return made;
+sim::FabricOptions with_slow_ingress(sim::FabricOptions options) {
+    options.slow_ingress = true;
+    return options;
 }
 
 /// The first GPU runs at the full clock, the last at `gpu_spread` less.
@@ -28,7 +20,9 @@ Gpu card_of(const Machine& machine, std::uint32_t gpu) {
 }  // namespace
 
 Gpus::Gpus(const Machine& machine, const GpusOptions& options)
-    : fabric(machine, fabric_options(options)), machine_(machine), host_lead_(options.host_lead) {
+    : fabric(machine, with_slow_ingress(options)),
+      machine_(machine),
+      host_lead_(options.host_lead) {
     const auto gpus = static_cast<std::uint32_t>(machine.gpus());
     for (std::uint32_t gpu = 0; gpu < gpus; ++gpu) {
         cards_.emplace_back(fabric.gpu(gpu), card_of(machine, gpu));

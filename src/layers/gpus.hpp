@@ -7,6 +7,7 @@
 #include "sim/recorder.hpp"
 
 #include <moehub/layer.hpp>
+#include <moehub/system.hpp>
 
 #include <algorithm>
 #include <deque>
@@ -21,19 +22,12 @@ using sim::KernelName;
 using sim::Process;
 
 /// How GPUs are simulated, beyond what the user asks for.
-struct GpusOptions {
-    Grain grain = Grain::row;
-    sim::Queueing queueing = sim::Queueing::per_peer;
-    Bytes packet = 0;  ///< largest payload; 0: the link's
+struct GpusOptions : sim::FabricOptions {
     HubUnits units = HubUnits::moe_hub;
-    std::size_t numbers = 0;      ///< that a row carries
-    Bytes train = 65536;          ///< row grain: largest payload of one train
-    bool separate_loads = false;  ///< loads do not wait behind other requests for the same peer
-    Bytes page_pool = 0;          ///< of each hub
-    Ps host_lead = 0;  ///< by which an eager host is ahead when the layer starts (host.hpp)
-    sim::Scheme scheme = sim::Scheme::windows;
-    sim::Fault fault = {};  ///< for tests
-    bool record = false;    ///< a timeline
+    std::size_t numbers = 0;  ///< that a row carries
+    Bytes page_pool = 0;      ///< of each hub
+    Ps host_lead = 0;         ///< by which an eager host is ahead when the layer starts (Host)
+    bool record = false;      ///< a timeline
 };
 
 class Gpus {
@@ -77,7 +71,7 @@ class Gpus {
     void first_gemm_ended(GpuId gpu);
     void ended(GpuId gpu);  ///< the layer is over on this GPU
 
-    // An eager host's lead over the GPU (host.hpp).
+    // An eager host's lead over the GPU (Host).
     Ps host_lead() const { return host_lead_; }
     void host_issued(GpuId gpu, Ps time) { issued_[gpu] = time; }
     void host_waited(Ps operators) {
@@ -128,6 +122,70 @@ class Gpus {
     Ps end_ = 0;              ///< of the last GPU
     std::vector<Ps> ended_;   ///< by GPU
     std::vector<Counted> counted_;
+};
+
+/// How a system's program is run on a layer: what its GPUs share is made from the layer, the
+/// program is started on every GPU, and the books are checked when nothing is left to do.
+template <class Shared, class Layer, class Program>
+LayerResult run_on(Layer& layer, const char* name, Program program) {
+    Shared shared(layer);
+    // After an error programs still stand somewhere: they go before what they share.
+    struct DropPrograms {
+        Gpus& gpus;
+        ~DropPrograms() { gpus.fabric.drop_programs(); }
+    } const drop{layer.gpus};
+    layer.gpus.run(name, [&](GpuId gpu) { return program(shared, gpu); });
+    return layer.result();
+}
+
+/// The host of a layer: it issues operators one by one (eager), running ahead of the GPU until it
+/// has to know something that the GPU computes; or it sends off a whole graph, in which kernels
+/// follow one another by themselves, and stands in the way only where it has to know.
+///
+/// Layers follow one another: when one starts, an eager host is ahead by what it gained during the
+/// last, from its last operator to the layer's end.
+class Host {
+  public:
+    /// `lead`: by which it is ahead when the layer starts.
+    Host(Gpus& gpus, GpuId gpu, HostMode mode, Ps lead)
+        : gpus_(gpus), gpu_(gpu), mode_(mode), each_(costs().eager_launch), issued_(-lead) {}
+
+    /// `co_await host.launch(2);` goes on when the host has issued two more operators.
+    sim::Endpoint::Delay launch(int operators) { return until(issue(operators)); }
+    /// Operators that nobody waits for here; returns when they are issued.
+    Ps issue(int operators) {
+        if (mode_ == HostMode::eager) move_to(issued_ + operators * each_);
+        return issued_;
+    }
+    Ps issued() const { return issued_; }  ///< when the host was last done issuing
+    Ps per_operator() const { return mode_ == HostMode::eager ? each_ : 0; }
+    /// An eager host needs this long for each operator from now on, instead of `eager_launch`.
+    void set_per_operator(Ps time) { each_ = time; }
+    sim::Endpoint::Delay until(Ps issued) {
+        sim::Endpoint& endpoint = gpus_.endpoint(gpu_);
+        return endpoint.delay(issued - endpoint.now());
+    }
+    /// Results go to the host, which waits for them before it issues anything more: a graph ends
+    /// here, and the next is sent off.
+    sim::Endpoint::Delay synchronise() {
+        gpus_.host_waited(issued_ + gpus_.host_lead());
+        const Ps next = mode_ == HostMode::graph ? gpus_.machine().gpu.kernels.graph_replay : 0;
+        move_to(std::max(issued_, gpus_.endpoint(gpu_).now()) + costs().host_sync + next);
+        return until(issued_);
+    }
+
+  private:
+    const Overheads& costs() const { return gpus_.machine().gpu.overheads; }
+    void move_to(Ps time) {
+        issued_ = time;
+        gpus_.host_issued(gpu_, time);
+    }
+
+    Gpus& gpus_;
+    GpuId gpu_;
+    HostMode mode_;
+    Ps each_;
+    Ps issued_;
 };
 
 }  // namespace moehub::layers

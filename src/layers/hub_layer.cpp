@@ -1,7 +1,7 @@
 #include "layers/hub_layer.hpp"
 
-#include "layers/run_program.hpp"
-#include "layers/sending_kernel.hpp"
+#include "layers/mail.hpp"
+#include "layers/moe_layer.hpp"
 
 #include <algorithm>
 

@@ -4,7 +4,6 @@
 #include "layers/hub_relay.hpp"
 #include "layers/moe_layer.hpp"
 #include "sim/gpu/row_gemm.hpp"
-#include "sim/hub/all_ready.hpp"
 #include "sim/hub/isa.hpp"
 
 #include <deque>

@@ -1,6 +1,6 @@
 #include "layers/hub_relay.hpp"
 
-#include "sim/gpu/row_copy.hpp"
+#include "sim/gpu/memory_ops.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -6,6 +6,8 @@
 #pragma once
 #include "layers/exchange.hpp"
 
+#include <cstdint>
+#include <functional>
 #include <unordered_map>
 #include <vector>
 
@@ -24,7 +26,7 @@ class Mail {
     /// Stores `bytes` with the rows, which lie in `from`'s memory, into `to`'s channel.
     void send(GpuId from, GpuId to, std::size_t channel, Rows rows, Bytes bytes);
     /// The same by SMs that have the rows: a GEMM that ends, or a kernel that has read them and is
-    /// told when its hub has taken them in (sending_kernel.hpp).
+    /// told when its hub has taken them in (run_sending).
     void store(GpuId from, GpuId to, std::size_t channel, Rows rows, Bytes bytes);
     void store_told(GpuId from, GpuId to, std::size_t channel, Rows rows, Bytes bytes);
     void tell(GpuId from, GpuId to, std::size_t channel, std::vector<std::int64_t> counts,
@@ -84,5 +86,67 @@ class Mail {
 
 /// `bytes` to all others in a channel, and from all others.
 Process meet(Gpus& gpus, Mail& mail, GpuId gpu, std::size_t channel, Bytes bytes);
+
+/// Rows that lie with their token's GPU, by the expert that wants them, until that expert's GPU
+/// pulls them: block by block, from as many GPUs as have rows of the block.
+class PulledRows {
+  public:
+    /// `counts`: how many rows each GPU has for each expert; an expert's rows stand in the order of
+    /// the GPUs that have them.
+    PulledRows(MoeLayer& layer, const RowCounts& counts, const char* name);
+
+    /// A GPU's rows, by the GPU that will pull them.
+    void offer(GpuId gpu, const std::vector<Rows>& by_peer);
+    /// Loads some of an expert's rows, of `bytes` each; returns how many loads that takes.
+    struct Block {
+        int expert = 0;
+        RowRange rows = {};
+        Bytes bytes = 0;
+        sim::CounterId arrived = 0;  ///< of the reader, one more for each load
+    };
+    std::int64_t pull(GpuId reader, const Block& block);
+    /// When all loads of a block have arrived: its rows, in their order.
+    Rows take(GpuId reader, sim::CounterId arrived) { return mail_.rows_under(reader, arrived); }
+
+  private:
+    std::uint64_t key_of(GpuId reader, int expert) const;
+
+    MoeLayer& layer_;
+    const RowCounts& counts_;
+    Mail mail_;
+};
+
+/// A kernel that sends a GPU's rows away: some SMs read each row and store it where it belongs, as
+/// fast as an SM does, and stay until the hub has taken in what they stored. A row that lies in L2
+/// is read faster; what was evicted since the router read it comes from HBM.
+
+/// Of rows that were written or read a while ago, the part that is not in L2 any more; `table`:
+/// bytes of all of them.
+double missed_in_l2(const Gpu& gpu, double table);
+
+struct Sending {
+    int sms = 1;
+    std::int64_t rows = 0;  ///< in the order in which SMs take them
+    double read = 0;        ///< bytes of a row, as it lies in memory
+    double stored = 0;      ///< bytes of a row, as it is stored away
+    double table = 0;       ///< bytes of all that rows are read from
+};
+
+/// `store(i)` stores row i: to others, or to the GPU itself; it returns how many of the stores it
+/// posts tell when they are taken in (Transfer::told). Ends when all are.
+Process run_sending(MoeLayer& layer, GpuId gpu, Sending sending,
+                    std::function<int(std::int64_t)> store);
+
+/// A message, and its rows as they are sent.
+struct Outgoing {
+    GpuId to = 0;
+    std::size_t channel = 0;
+    Rows rows;
+    Bytes bytes = 0;
+};
+
+/// The system's `sending_sms` read the GPU's rows and store them, message after message; a message
+/// goes with its last row. One without rows is a flag, which an SM stores beside the others.
+Process send_messages(MoeLayer& layer, Mail& mail, GpuId gpu, std::vector<Outgoing> messages);
 
 }  // namespace moehub::layers

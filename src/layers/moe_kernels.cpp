@@ -1,8 +1,7 @@
 // The kernels that every system runs.
 #include "layers/moe_layer.hpp"
-#include "sim/gpu/expert_gemm.hpp"
 #include "sim/gpu/gemm.hpp"
-#include "sim/gpu/part_of_gpu.hpp"
+#include "sim/gpu/tile.hpp"
 
 #include <algorithm>
 

@@ -3,10 +3,10 @@
 #pragma once
 #include "layers/books.hpp"
 #include "layers/gpus.hpp"
-#include "layers/host.hpp"
 
 #include <moehub/layer.hpp>
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -155,5 +155,18 @@ class MoeLayer {
     std::vector<std::int64_t> rows_on_;      ///< [rank][expert]
     sim::CounterId gradients_ = 0;           ///< 1 once the weights' are done
 };
+
+/// With the lead L that an eager host keeps from layer to layer; `run_layer` makes a result of a
+/// layer. First with a host that is ahead without limit. Where that is more than it keeps, again:
+/// a host that waits starts with what it gained after its wait; one that never waits, and needs H
+/// to issue a layer that then takes T(L), starts the next with L + T(L) - H, and so goes on until
+/// the layer lasts as long as its host. A backward pass is issued from its start on.
+LayerResult run_with_host(const Job& job, const std::function<LayerResult(MoeLayer&)>& run_layer);
+
+template <class Shared>
+LayerResult run_program(const Job& job, const char* name, Process (*program)(Shared&, GpuId)) {
+    return run_with_host(job,
+                         [&](MoeLayer& layer) { return run_on<Shared>(layer, name, program); });
+}
 
 }  // namespace moehub::layers

@@ -3,7 +3,7 @@
 /// is loaded by the same list and comes back as one sum.
 ///
 /// Switches serve their own node: what a GPU sends on and collects are a token's rows in its own
-/// node (NodeToken). Between nodes: relay.hpp.
+/// node (NodeToken). Between nodes: multimem_kernels.hpp.
 #pragma once
 #include "layers/moe_layer.hpp"
 

@@ -1,6 +1,9 @@
 /// What systems that move rows in messages do with them on a GPU.
 #pragma once
 #include "layers/exchange.hpp"
+#include "layers/moe_layer.hpp"
+
+#include <vector>
 
 namespace moehub::layers {
 
@@ -42,5 +45,39 @@ Process run_activation(MoeLayer& layer, GpuId gpu, std::int64_t rows);
 /// A pass that reads rows of `width` bytes in one order and writes them in another.
 Process reorder(MoeLayer& layer, GpuId gpu, std::int64_t rows, std::int64_t distinct, Bytes width);
 Process small_kernels(MoeLayer& layer, GpuId gpu, int count);
+
+// Rows of one token that one GPU computes: they may travel as one copy of the token, out and back.
+
+/// The GPU's rows by the GPU that computes them, in the order of tokens: the rows of a copy follow
+/// one another.
+std::vector<Rows> rows_by_peer(const MoeLayer& layer, GpuId gpu);
+
+/// Distinct tokens in a buffer in which the rows of a copy follow one another.
+std::int64_t copies_in(const Rows& rows);
+
+/// Cut behind every `copies` copies.
+std::vector<Rows> cut(const Rows& rows, std::int64_t copies);
+
+/// Received rows by whose tokens they are, in the order in which they stand.
+std::vector<Rows> rows_by_home(const MoeLayer& layer, const Rows& rows);
+
+// The experts of a GPU as kernels of their own, one after the other, once all rows are there: a
+// grouped GEMM, the activation, a grouped GEMM.
+
+/// Bytes of a row as the experts read it.
+double expert_bytes(const MoeLayer& layer);
+
+/// A pass over the GPU's tokens before they are sent, where they travel in FP8.
+Process quantise_tokens(MoeLayer& layer, GpuId gpu);
+/// A pass over received rows where experts read another format than what was sent.
+Process convert_rows(MoeLayer& layer, GpuId gpu, std::int64_t rows);
+
+/// With so many rows for each of the GPU's experts. Takes no time where only rows move.
+Process run_grouped_experts(MoeLayer& layer, GpuId gpu, std::vector<std::int64_t> rows);
+
+/// Shared experts beside everything else; `done` is 1 in the end.
+Process run_shared_beside(MoeLayer& layer, GpuId gpu, sim::CounterId done);
+/// Shared experts last, and the end of the layer.
+Process finish_with_shared(MoeLayer& layer, GpuId gpu);
 
 }  // namespace moehub::layers

@@ -1,7 +1,7 @@
 #include "layers/token_fusion.hpp"
 
-#include "layers/multimem_dispatch.hpp"
-#include "sim/gpu/row_copy.hpp"
+#include "layers/multimem_kernels.hpp"
+#include "sim/gpu/memory_ops.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -6,12 +6,10 @@
 /// (both told by the TS table); what has left the second is told to the GPU that collects the
 /// token (its OR table), which loads the sum when all of the token's experts are through.
 #pragma once
-#include "layers/combining_kernel.hpp"
 #include "layers/mail.hpp"
+#include "layers/multimem_kernels.hpp"
 #include "layers/multimem_layer.hpp"
-#include "layers/relay.hpp"
-#include "layers/tile_starter.hpp"
-#include "sim/hub/or_table.hpp"
+#include "sim/hub/multimem.hpp"
 
 #include <deque>
 #include <memory>

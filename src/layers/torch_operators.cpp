@@ -8,7 +8,6 @@
 #include "layers/torch_operators.hpp"
 
 #include "sim/gpu/gemm.hpp"
-#include "sim/gpu/grouped_gemm.hpp"
 
 #include <initializer_list>
 #include <numeric>

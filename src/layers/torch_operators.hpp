@@ -1,7 +1,7 @@
 /// What plain PyTorch runs for a MoE layer whose experts are all on one card: operators in the
 /// order in which the host issues them, as in validation/measure_whole_layers.py.
 #pragma once
-#include "sim/gpu/kernel_name.hpp"
+#include "sim/gpu/kernel_log.hpp"
 #include "sim/gpu/memory_ops.hpp"
 #include "sim/gpu/tile.hpp"
 

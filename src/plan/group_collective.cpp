@@ -15,7 +15,6 @@
 //     time = time of 4 nodes + (log2 N − 2) · (time of 8 − time of 4 nodes, few bytes).
 #include "plan/group_collective.hpp"
 
-#include "sim/collective/long_call.hpp"
 #include "sim/collective/nccl.hpp"
 
 #include <algorithm>

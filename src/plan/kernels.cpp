@@ -2,7 +2,7 @@
 
 #include "sim/gpu/gemm.hpp"
 #include "sim/gpu/memory_ops.hpp"
-#include "sim/kernels/linear.hpp"
+#include "sim/kernels/kernels.hpp"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 /// Seconds of a training step's kernels on one card, at the rates that the trainer keeps over a
 /// long run. For one thread: what was asked is kept.
 #pragma once
-#include "sim/gpu/attention.hpp"
+#include "sim/gpu/transformer.hpp"
 
 #include <moehub/kernel_library.hpp>
 #include <moehub/training.hpp>

@@ -1,8 +1,7 @@
 /// One GPU as the fabric sees it: its hub's ingress and memory, and the programs that run on it.
 #pragma once
 #include "sim/event.hpp"
-#include "sim/fault.hpp"
-#include "sim/hub/multimem_queue.hpp"
+#include "sim/hub/multimem.hpp"
 #include "sim/transfer.hpp"
 
 #include <moehub/process.hpp>

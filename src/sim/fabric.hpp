@@ -6,12 +6,9 @@
 ///
 /// Nothing is global: any number of fabrics run side by side.
 #pragma once
-#include "sim/credit.hpp"
 #include "sim/endpoint.hpp"
 #include "sim/engine.hpp"
-#include "sim/fault.hpp"
 #include "sim/hub/egress.hpp"
-#include "sim/message.hpp"
 #include "sim/sums.hpp"
 #include "sim/switch/group_table.hpp"
 #include "sim/switch/switch.hpp"

@@ -6,7 +6,6 @@
 /// stored otherwise where their sender says so (Carrying). A step of something that comes in parts
 /// is that of its last part.
 #pragma once
-#include "sim/message.hpp"
 #include "sim/transfer.hpp"
 
 #include <span>

@@ -1,12 +1,83 @@
-/// A transfer: what a program asks the fabric to move. Its egress cuts it into trains lazily.
+/// What a program asks the fabric to move, what that carries, and what tests break of it.
 #pragma once
 #include "sim/event.hpp"
-#include "sim/message.hpp"
 
+#include <moehub/program.hpp>
+#include <moehub/units.hpp>
+
+#include <cstdint>
 #include <memory>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace moehub::sim {
+
+/// What a transfer carries beside bytes: rows, so that a receiver knows of a row when its bytes
+/// have arrived and not before; and counts of rows, which are told in the same way.
+
+using MessageId = std::uint32_t;
+inline constexpr MessageId kNoMessage = 0xffffffff;
+
+struct Message {
+    Rows rows;
+    std::vector<std::int64_t> counts;
+};
+
+/// A message that has arrived.
+struct Received {
+    GpuId from = 0;
+    TransferId carrier = 0;  ///< smaller was sent before
+    Message message;
+};
+
+/// The messages of all transfers. One that is to be loaded by others lies here from when it is
+/// reserved, as memory does, and can be read once it is written.
+class MessageStore {
+  public:
+    MessageId reserve() {
+        if (free_.empty()) {
+            free_.push_back(static_cast<MessageId>(messages_.size()));
+            messages_.emplace_back();
+        }
+        const MessageId id = free_.back();
+        free_.pop_back();
+        return id;
+    }
+    MessageId add(Message message) {
+        const MessageId id = reserve();
+        write(id, std::move(message));
+        return id;
+    }
+    void write(MessageId id, Message message) { messages_[id] = {std::move(message), true}; }
+    /// Rows, or room for them.
+    bool has_rows(MessageId id) const {
+        return !messages_[id].written || !messages_[id].message.rows.empty();
+    }
+    std::span<const CarriedRow> rows(MessageId id) const { return messages_[id].message.rows; }
+    bool written(MessageId id) const { return messages_[id].written; }
+    /// A copy of some rows; `count` 0: of all.
+    Message part(MessageId id, std::size_t first, std::size_t count) const {
+        const Rows& rows = messages_[id].message.rows;
+        if (count == 0) return {rows, {}};
+        const auto begin = rows.begin() + static_cast<std::ptrdiff_t>(first);
+        return {Rows(begin, begin + static_cast<std::ptrdiff_t>(count)), {}};
+    }
+    Message take(MessageId id) {
+        free_.push_back(id);
+        return std::exchange(messages_[id], {}).message;
+    }
+
+  private:
+    struct Kept {
+        Message message;
+        bool written = false;
+    };
+    std::vector<Kept> messages_;
+    std::vector<MessageId> free_;
+};
+
+/// A transfer: what a program asks the fabric to move. Its egress cuts it into trains lazily.
 
 using CounterId = std::uint32_t;
 inline constexpr CounterId kNoCounter = 0xffffffff;
@@ -92,6 +163,16 @@ class TransferStore {
 
     std::vector<std::unique_ptr<Transfer[]>> blocks_;
     std::size_t size_ = 0;
+};
+
+/// A fault for tests: what one transfer carries is lost, comes twice, or comes late, while all
+/// counts and acknowledgements say that it has arrived. Whatever the system, its check must notice.
+struct Fault {
+    enum class What { none, drop, duplicate, delay };
+    What what = What::none;
+    std::int64_t transfer = 0;     ///< the n-th of those that carry rows
+    Ps late = 0;                   ///< for a delay
+    std::int64_t* seen = nullptr;  ///< counts those that carry rows, where set
 };
 
 }  // namespace moehub::sim

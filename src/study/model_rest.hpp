@@ -1,6 +1,6 @@
 /// Everything of a model but what is simulated: blocks of operators, timed by the GPU's model.
 #pragma once
-#include "sim/gpu/transformer_time.hpp"
+#include "sim/gpu/transformer.hpp"
 
 #include <moehub/model_time.hpp>
 

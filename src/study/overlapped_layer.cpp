@@ -1,6 +1,6 @@
 #include "study/overlapped_layer.hpp"
 
-#include "sim/gpu/part_of_gpu.hpp"
+#include "sim/gpu/tile.hpp"
 
 #include <algorithm>
 

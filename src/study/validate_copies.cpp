@@ -6,7 +6,7 @@
 #include "sim/fabric.hpp"
 #include "sim/gpu/execute.hpp"
 #include "sim/gpu/gemm.hpp"
-#include "sim/gpu/row_copy.hpp"
+#include "sim/gpu/memory_ops.hpp"
 
 #include <moehub/presets.hpp>
 

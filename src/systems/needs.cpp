@@ -1,6 +1,6 @@
 #include "systems/needs.hpp"
 
-#include "sim/kernels/fused_moe.hpp"
+#include "sim/kernels/kernels.hpp"
 
 #include <moehub/error.hpp>
 
@@ -58,6 +58,7 @@ std::string missing_kernel(const Gpu& gpu, NumberFormat format) {
 
 void check_needs(const LayerInput& in, const SystemSpec& system, const Needs& needs,
                  const LayerOptions& options) {
+    using enum Requirement;
     const auto fail = [&](const std::string& why) { throw CannotRun(system.name, why); };
     if (const std::string why = missing_kernel(in.machine.gpu, system.expert_format); !why.empty())
         fail(why);
@@ -65,21 +66,21 @@ void check_needs(const LayerInput& in, const SystemSpec& system, const Needs& ne
         fail(
             "it overlaps a forward with a backward pass: whole models in training (moehub model "
             "--training)");
-    if (needs.one_gpu && in.machine.gpus() > 1)
+    if (needs.has(one_gpu) && in.machine.gpus() > 1)
         fail(fmt::format("it runs on one GPU, found {}", in.machine.gpus()));
-    if (needs.one_node && !system.once_per_node && in.machine.nodes > 1)
+    if (needs.has(one_node) && !system.once_per_node && in.machine.nodes > 1)
         fail(fmt::format("it works inside one node, found {} nodes", in.machine.nodes));
     if (system.nic_only && in.machine.nic.bandwidth == 0)
         fail(fmt::format("its rows take NICs, and {} has none", in.machine.name));
-    const bool in_switch = needs.in_switch && system.switch_copies;
-    if (in_switch && !(in.machine.in_switch && in.machine.topology == NodeTopology::switched))
+    const bool switched = needs.has(in_switch) && system.switch_copies;
+    if (switched && !(in.machine.in_switch && in.machine.topology == NodeTopology::switched))
         fail(fmt::format("the switches of {} do not multicast and reduce", in.machine.name));
-    if (in_switch && in.machine.link.ack_flits == 0)
+    if (switched && in.machine.link.ack_flits == 0)
         fail("link.ack_flits: found 0, allowed 1 or more: switches merge acknowledgements");
-    if (needs.whole_experts && options.tensor_parallel > 1)
+    if (needs.has(whole_experts) && options.tensor_parallel > 1)
         fail(fmt::format("experts are whole, found {} GPUs for each", options.tensor_parallel));
     const Slots slots = slots_of(in.placement);
-    if (needs.even_experts && slots.fewest < slots.most) fail(why_uneven(in.placement));
+    if (needs.has(even_experts) && slots.fewest < slots.most) fail(why_uneven(in.placement));
     if (system.once_per_node && options.tensor_parallel > 1)
         fail(fmt::format("once_per_node: experts are whole, found {} GPUs for each",
                          options.tensor_parallel));
@@ -87,25 +88,26 @@ void check_needs(const LayerInput& in, const SystemSpec& system, const Needs& ne
         (system.communication_sms < 1 || system.communication_sms >= in.machine.gpu.sms))
         fail(fmt::format("once_per_node: rows are passed on by {} SMs, allowed: 1 to {}",
                          system.communication_sms, in.machine.gpu.sms - 1));
-    if (needs.sends && system.sending_sms < 1) fail("sending_sms: found 0, allowed: 1 or more");
-    if (needs.combines && system.combining_sms < 1)
+    if (needs.has(sends) && system.sending_sms < 1)
+        fail("sending_sms: found 0, allowed: 1 or more");
+    if (needs.has(combines) && system.combining_sms < 1)
         fail("combining_sms: found 0, allowed: 1 or more");
-    if (needs.combines && system.sending_sms + system.combining_sms >= in.machine.gpu.sms)
+    if (needs.has(combines) && system.sending_sms + system.combining_sms >= in.machine.gpu.sms)
         fail(fmt::format("{} SMs send and {} combine, and a GPU of {} has {}", system.sending_sms,
                          system.combining_sms, in.machine.name, in.machine.gpu.sms));
-    if (needs.spare_sms && system.communication_sms < 1)
+    if (needs.has(spare_sms) && system.communication_sms < 1)
         fail("communication_sms: found 0, allowed: 1 or more");
-    if (needs.spare_sms && system.communication_sms >= in.machine.gpu.sms)
+    if (needs.has(spare_sms) && system.communication_sms >= in.machine.gpu.sms)
         fail(fmt::format("communication holds {} SMs, and a GPU of {} has {}",
                          system.communication_sms, in.machine.name, in.machine.gpu.sms));
-    if (needs.as_sent && system.narrow_experts() != (system.dispatch_element <= 1))
+    if (needs.has(as_sent) && system.narrow_experts() != (system.dispatch_element <= 1))
         fail(
             fmt::format("its experts read rows as they are sent: found dispatch_element {} and {} "
                         "experts",
                         system.dispatch_element, name_of(system.expert_format)));
-    if (needs.one_kernel && !system.fused_activation)
+    if (needs.has(one_kernel) && !system.fused_activation)
         fail("fused_activation: found false, allowed true: it is one kernel");
-    if (needs.plain &&
+    if (needs.has(plain) &&
         (system.fused_activation || system.narrow_experts() || system.dispatch_element < 2))
         fail("it computes in BF16 and fuses nothing");
     const int lines = in.machine.moe_hub.rpm_entries;
@@ -114,10 +116,11 @@ void check_needs(const LayerInput& in, const SystemSpec& system, const Needs& ne
             fmt::format("moe_hub.rpm_entries: found {}, allowed {} or more in row grain, where "
                         "fewer do not act; packet grain has them",
                         lines, kLeastLines));
-    if (needs.one_piece &&
+    if (needs.has(one_piece) &&
         (options.region_rows > 0 || options.page_rows > 0 || options.page_pool > 0))
         fail("its regions have room for every token, in one piece: no --region-rows, no pages");
-    if (needs.computes && !options.compute) fail("its rows do not move in a step of their own");
+    if (needs.has(computes) && !options.compute)
+        fail("its rows do not move in a step of their own");
 }
 
 }  // namespace moehub::systems

@@ -2,27 +2,44 @@
 #pragma once
 #include <moehub/layer.hpp>
 
+#include <initializer_list>
+
 namespace moehub::systems {
 
-/// What a program asks for beyond what every layer needs.
-struct Needs {
-    bool one_gpu = false;        ///< which has all experts
-    bool one_node = false;       ///< all GPUs reach each other's memory
-    bool in_switch = false;      ///< switches that multicast and reduce
-    bool whole_experts = false;  ///< no tensor parallelism inside experts
-    bool even_experts = false;   ///< the same number of experts on every GPU
-    bool computes = false;       ///< rows do not move in steps of their own
-    bool sends = false;          ///< SMs that read rows and store them
-    bool combines = false;       ///< SMs that load sums of results
-    bool spare_sms = false;      ///< SMs beside those that communication holds
-    bool one_kernel = false;     ///< all of it, so there is none between the GEMMs
-    bool as_sent = false;        ///< experts read rows as they were sent
-    bool one_piece = false;      ///< regions have room for every token, in one piece
-    bool plain = false;          ///< BF16, and no kernel that does two things
+/// What a program may ask for beyond what every layer needs.
+enum class Requirement {
+    one_gpu,        ///< which has all experts
+    one_node,       ///< all GPUs reach each other's memory
+    in_switch,      ///< switches that multicast and reduce
+    whole_experts,  ///< no tensor parallelism inside experts
+    even_experts,   ///< the same number of experts on every GPU
+    computes,       ///< rows do not move in steps of their own
+    sends,          ///< SMs that read rows and store them
+    combines,       ///< SMs that load sums of results
+    spare_sms,      ///< SMs beside those that communication holds
+    one_kernel,     ///< all of it, so there is none between the GEMMs
+    as_sent,        ///< experts read rows as they were sent
+    one_piece,      ///< regions have room for every token, in one piece
+    plain,          ///< BF16, and no kernel that does two things
+};
+
+class Needs {
+  public:
+    Needs(std::initializer_list<Requirement> needs = {}) {
+        for (const Requirement need : needs) bits_ |= 1u << static_cast<unsigned>(need);
+    }
+    bool has(Requirement need) const { return (bits_ >> static_cast<unsigned>(need) & 1u) != 0; }
+
+  private:
+    unsigned bits_ = 0;
 };
 
 /// Throws InputError, one line, when the layer or the system does not have what is needed.
 void check_needs(const LayerInput& in, const SystemSpec& system, const Needs& needs,
                  const LayerOptions& options);
+
+/// As check_layer(), of a machine whose values were looked at one by one when it was loaded, which
+/// takes longer than all the rest.
+void check_loaded(const LayerInput& input, const SystemSpec& system, const LayerOptions& options);
 
 }  // namespace moehub::systems

@@ -1,8 +1,6 @@
 // A user's program, run as the library's own are.
-#include "layers/expert_kernels.hpp"
 #include "layers/mail.hpp"
 #include "layers/rows.hpp"
-#include "layers/sending_kernel.hpp"
 #include "systems/systems.hpp"
 
 #include <moehub/error.hpp>

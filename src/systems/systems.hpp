@@ -1,6 +1,8 @@
-/// How each program is run on a layer: one function per program, in the file of its name.
+/// How each program is run on a layer or a tensor-parallel sub-layer: one function per program, in
+/// the file of its name.
 #pragma once
-#include "layers/run_program.hpp"
+#include "layers/moe_layer.hpp"
+#include "layers/tp/tp_layer.hpp"
 
 namespace moehub::systems {
 
@@ -36,5 +38,21 @@ LayerResult run_job(const Job& job);
 
 /// Throws InputError when a parameter is set that the system's program does not have.
 void check_parameters(const SystemSpec& system);
+
+// Programs of tensor-parallel sub-layers.
+LayerResult run_tp_ideal(const TpJob& job);
+LayerResult run_tp_nvls(const TpJob& job);
+LayerResult run_sp_nvls(const TpJob& job);
+LayerResult run_coconet(const TpJob& job);
+LayerResult run_coconet_nvls(const TpJob& job);
+LayerResult run_fuselib(const TpJob& job);
+LayerResult run_fuselib_nvls(const TpJob& job);
+LayerResult run_t3(const TpJob& job);
+LayerResult run_t3_nvls(const TpJob& job);
+LayerResult run_ladm(const TpJob& job);
+LayerResult run_cais(const TpJob& job);
+
+/// Runs a system's program, without checks; for simulate_tp and tests.
+LayerResult run_tp_job(const TpJob& job);
 
 }  // namespace moehub::systems

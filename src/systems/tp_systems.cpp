@@ -1,107 +1,42 @@
 // The tables of systems for tensor-parallel sub-layers and of their programs, and what each asks
 // for.
-#include "base/nearest.hpp"
 #include "base/quantity.hpp"
 #include "systems/programs.hpp"
-#include "systems/tp/tp.hpp"
+#include "systems/systems.hpp"
 
 #include <moehub/error.hpp>
 #include <moehub/presets.hpp>
 #include <moehub/tp.hpp>
 
-#include <algorithm>
-
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace moehub {
 namespace {
 
 using namespace systems;
 
-struct TpProgram {
-    std::string_view name;
-    const char* file;  ///< in src/systems/tp
-    LayerResult (*run)(const layers::TpJob&);
-    bool in_switch = false;                   ///< switches multicast and reduce
-    bool spare_sms = false;                   ///< communication holds some, and some are left
-    std::vector<std::string_view> keys = {};  ///< parameters it reads
+struct TpRunnable : Program {
+    LayerResult (*run)(const TpJob&);  ///< in src/systems/tp, in the file of its name
 };
 
-const std::vector<TpProgram>& programs() {
-    static const std::vector<TpProgram> kPrograms = {
-        {"ideal", "ideal.cpp", run_tp_ideal, false, false, {"switch_copies"}},
-        {"tp-nvls", "tp_nvls.cpp", run_tp_nvls, true},
-        {"sp-nvls", "sp_nvls.cpp", run_sp_nvls, true},
-        {"coconet", "coconet.cpp", run_coconet, false, true, {"communication_sms"}},
-        {"fuselib", "fuselib.cpp", run_fuselib, false, false, {"communication_sms"}},
-        {"t3", "t3.cpp", run_t3},
-        {"coconet-nvls",
-         "coconet_nvls.cpp",
-         run_coconet_nvls,
-         true,
-         true,
-         {"communication_sms", "load_window"}},
-        {"fuselib-nvls",
-         "fuselib_nvls.cpp",
-         run_fuselib_nvls,
-         true,
-         false,
-         {"communication_sms", "load_window"}},
-        {"t3-nvls", "t3_nvls.cpp", run_t3_nvls, true},
-        {"ladm", "ladm.cpp", run_ladm, false, false, {"load_window"}},
-        {"cais",
-         "cais.cpp",
-         run_cais,
-         true,
-         false,
-         {"coordinate", "fuse_blocks", "separate_channels", "load_window"}},
+const TpRunnable& program_of(const SystemSpec& system) {
+    using enum Requirement;
+    static const std::vector<TpRunnable> kPrograms = {
+        {{"ideal", {"switch_copies"}, {}}, run_tp_ideal},
+        {{"tp-nvls", {}, {in_switch}}, run_tp_nvls},
+        {{"sp-nvls", {}, {in_switch}}, run_sp_nvls},
+        {{"coconet", {"communication_sms"}, {spare_sms}}, run_coconet},
+        {{"fuselib", {"communication_sms"}, {}}, run_fuselib},
+        {{"t3", {}, {}}, run_t3},
+        {{"coconet-nvls", {"communication_sms", "load_window"}, {in_switch, spare_sms}},
+         run_coconet_nvls},
+        {{"fuselib-nvls", {"communication_sms", "load_window"}, {in_switch}}, run_fuselib_nvls},
+        {{"t3-nvls", {}, {in_switch}}, run_t3_nvls},
+        {{"ladm", {"load_window"}, {}}, run_ladm},
+        {{"cais", {"coordinate", "fuse_blocks", "separate_channels", "load_window"}, {in_switch}},
+         run_cais},
     };
-    return kPrograms;
-}
-
-/// Parameters of every program that say nothing here: the software around a MoE layer.
-constexpr std::string_view kEveryones[] = {"host", "fused_activation"};
-
-/// In the order in which they are listed; presets/systems has one of each.
-constexpr std::string_view kSystems[] = {"ideal",
-                                         "tp-nvls",
-                                         "sp-nvls",
-                                         "coconet",
-                                         "fuselib",
-                                         "t3",
-                                         "coconet-nvls",
-                                         "fuselib-nvls",
-                                         "t3-nvls",
-                                         "ladm",
-                                         "cais-base",
-                                         "cais-partial",
-                                         "cais-uncoordinated",
-                                         "cais"};
-
-const TpProgram& program_of(const SystemSpec& system) {
-    std::vector<std::string> names;
-    for (const TpProgram& program : programs()) {
-        if (program.name == system.program && !system.own) return program;
-        names.emplace_back(program.name);
-    }
-    throw InputError(fmt::format(
-        "system {}: its program {} does not run tensor-parallel sub-layers{}, allowed: {}",
-        system.name, quoted(system.program), did_you_mean(system.program, names),
-        fmt::join(names, ", ")));
-}
-
-void check_keys(const SystemSpec& system, const TpProgram& program) {
-    for (const std::string& key : changed_keys(system)) {
-        const auto has = [&](const auto& keys) {
-            return std::find(std::begin(keys), std::end(keys), key) != std::end(keys);
-        };
-        if (has(kEveryones) || has(program.keys)) continue;
-        throw InputError(fmt::format(
-            "system {}: {} is not a parameter of the program {}{}", system.name, key, program.name,
-            program.keys.empty() ? ", which has none"
-                                 : fmt::format("; it has: {}", fmt::join(program.keys, ", "))));
-    }
+    return row_of(kPrograms, system, "its program {} does not run tensor-parallel sub-layers");
 }
 
 void check_shape(const TpInput& in) {
@@ -128,27 +63,21 @@ void check_shape(const TpInput& in) {
 
 }  // namespace
 
-LayerResult systems::run_tp_job(const layers::TpJob& job) {
+LayerResult systems::run_tp_job(const TpJob& job) {
     return program_of(job.system).run(job);
 }
 
+/// In the order in which they are listed; presets/systems has one of each.
 std::vector<SystemInfo> all_tp_systems() {
-    std::vector<SystemInfo> list;
-    for (const std::string_view name : kSystems) {
-        const SystemSpec system = load_system(std::string(name));
-        SystemInfo info;
-        info.name = system.name;
-        info.title = system.title;
-        info.program = program_text(std::string("tp/") + program_of(system).file);
-        info.lines = lines_of_code(info.program);
-        list.push_back(std::move(info));
-    }
-    return list;
+    return infos_of(
+        {{"ideal", "tp-nvls", "sp-nvls", "coconet", "fuselib", "t3", "coconet-nvls", "fuselib-nvls",
+          "t3-nvls", "ladm", "cais-base", "cais-partial", "cais-uncoordinated", "cais"}},
+        "tp");
 }
 
 void check_tp(const TpInput& in, const SystemSpec& system, const TpOptions&) {
-    const TpProgram& program = program_of(system);
-    check_keys(system, program);
+    const TpRunnable& program = program_of(system);
+    check_keys(system, program, {"host", "fused_activation"});  // of a MoE layer, they say nothing
     check(in.machine);
     check(system);
     check(in.model);
@@ -160,11 +89,12 @@ void check_tp(const TpInput& in, const SystemSpec& system, const TpOptions&) {
     if (system.host != HostMode::graph)
         fail("host: found eager, allowed graph: the kernels of a sub-layer follow by themselves");
     const bool switched = in.machine.topology == NodeTopology::switched;
-    if (program.in_switch && in.machine.gpus() > 1 && !(in.machine.in_switch && switched))
+    if (program.needs.has(Requirement::in_switch) && in.machine.gpus() > 1 &&
+        !(in.machine.in_switch && switched))
         fail(fmt::format("the switches of {} do not multicast and reduce", in.machine.name));
-    if (program.in_switch && in.machine.link.ack_flits == 0)
+    if (program.needs.has(Requirement::in_switch) && in.machine.link.ack_flits == 0)
         fail("link.ack_flits: found 0, allowed 1 or more: switches merge acknowledgements");
-    if (program.spare_sms && system.communication_sms < 1)
+    if (program.needs.has(Requirement::spare_sms) && system.communication_sms < 1)
         fail("communication_sms: found 0, allowed: 1 or more");
     if (system.communication_sms >= in.machine.gpu.sms)
         fail(fmt::format("communication holds {} SMs, and a GPU of {} has {}",

@@ -2,7 +2,7 @@
 
 #include "base/csv.hpp"
 #include "base/portable_math.hpp"
-#include "sim/kernels/fused_moe.hpp"
+#include "sim/kernels/kernels.hpp"
 #include "tuner_files.hpp"
 
 #include <moehub/predict.hpp>

@@ -1,6 +1,6 @@
 /// The measured calls that kernels are fitted to, and the error of a card's constants on them.
 #pragma once
-#include "sim/kernels/expert_rows.hpp"
+#include "sim/kernels/kernels.hpp"
 #include "study/validate_kernels.hpp"
 
 #include <moehub/gpu.hpp>

@@ -1,6 +1,6 @@
 #include "layers/tp/cais_kernels.hpp"
 
-#include "layers/tp/tp_flags.hpp"
+#include "layers/tp/tp_moves.hpp"
 
 #include <numeric>
 

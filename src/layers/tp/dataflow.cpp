@@ -2,7 +2,7 @@
 
 #include "sim/gpu/gemm.hpp"
 #include "sim/gpu/memory_ops.hpp"
-#include "sim/gpu/transformer_time.hpp"
+#include "sim/gpu/transformer.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 #include "layers/tp/tp_layer.hpp"
 
 #include "sim/gpu/gemm.hpp"
-#include "sim/gpu/part_of_gpu.hpp"
+#include "sim/gpu/tile.hpp"
 
 #include <stdexcept>
 

@@ -1,21 +1,48 @@
-/// A tensor-parallel sub-layer being simulated: what all systems share. Every GPU computes partial
-/// sums of all rows; a row's home adds them up and normalises the row; every GPU then reads it.
-///
-/// Where rows are:
-///     partials  on every GPU, its own share of every row's sum
-///     totals    at a row's home, what others' partial sums add up to there
-///     passed    at a GPU of a ring, what the one before it has added up so far
-///     shared    at a row's home, what all are to read: the sum, or the normalised row
-///     gathered  on every GPU, rows that it loaded; outputs: rows that were stored to it
-/// All are followed row by row; what is missing, double or wrong throws std::logic_error.
+/// A tensor-parallel sub-layer being simulated, and the numbers that flow through it.
 #pragma once
 #include "layers/gpus.hpp"
-#include "layers/tp/pieces.hpp"
-#include "layers/tp/tp_numbers.hpp"
 #include "layers/tp/tp_shape.hpp"
 #include "sim/gpu/gemm.hpp"
 
+#include <cstdint>
+#include <vector>
+
 namespace moehub::layers {
+
+/// Small numbers that flow through a tensor-parallel sub-layer where it is verified: the same
+/// operators on a few inner numbers, with one number for each line of a row.
+class TpNumbers {
+  public:
+    /// `width`: numbers of a row; 0: rows carry none, and nothing is to be called but `any`.
+    TpNumbers(std::uint32_t gpus, std::int64_t rows, std::size_t width);
+
+    bool any() const { return width_ > 0; }
+    std::size_t width() const { return width_; }
+    /// The first GEMM on one GPU's share of its inner width.
+    std::vector<double> partial(std::uint32_t gpu, std::uint32_t row) const;
+    /// The sum over all GPUs, one after the other.
+    std::vector<double> sum(std::uint32_t row) const;
+    std::vector<double> normalised(const double* row) const;
+    /// The second GEMM on one GPU's share of the columns; kept for the comparison.
+    void multiply(std::uint32_t gpu, std::uint32_t row, const double* read);
+    /// A row as it is where there is no second GEMM.
+    void end_with(std::uint32_t row, const double* normalised);
+    /// Of all that was multiplied, or ended so, against the plain computation; relative to the
+    /// largest output.
+    double largest_error() const;
+
+  private:
+    std::vector<double> outputs(std::uint32_t gpu, const double* read) const;
+    /// The largest difference of two rows of numbers, not a number where one is not.
+    static void compare(const double* made, const std::vector<double>& wanted, double& worst,
+                        double& largest);
+
+    std::uint32_t gpus_;
+    std::int64_t rows_;
+    std::size_t width_;
+    std::vector<double> made_;  ///< [gpu][row][output]
+    std::vector<double> ends_;  ///< [row][width]; empty where there is a second GEMM
+};
 
 /// What to simulate. All of it outlives the run.
 struct TpJob {
@@ -26,6 +53,16 @@ struct TpJob {
     sim::Fault fault = {};  ///< for tests
 };
 
+/// A tensor-parallel sub-layer being simulated: what all systems share. Every GPU computes partial
+/// sums of all rows; a row's home adds them up and normalises the row; every GPU then reads it.
+///
+/// Where rows are:
+///     partials  on every GPU, its own share of every row's sum
+///     totals    at a row's home, what others' partial sums add up to there
+///     passed    at a GPU of a ring, what the one before it has added up so far
+///     shared    at a row's home, what all are to read: the sum, or the normalised row
+///     gathered  on every GPU, rows that it loaded; outputs: rows that were stored to it
+/// All are followed row by row; what is missing, double or wrong throws std::logic_error.
 class TpLayer {
   public:
     TpLayer(const TpJob& job, Homes homes);

@@ -1,5 +1,4 @@
-#include "layers/tp/tp_numbers.hpp"
-
+#include "layers/tp/tp_layer.hpp"
 #include "sim/sums.hpp"
 
 #include <algorithm>

@@ -1,6 +1,5 @@
 #include "layers/tp/tp_pieces.hpp"
 
-#include "layers/tp/run_tp.hpp"
 #include "layers/tp/tp_gemms.hpp"
 
 namespace moehub::layers {
@@ -58,8 +57,7 @@ Process run_norm(TpLayer& layer, GpuId gpu, TpLayer::Sum sum) {
     const std::int64_t rows = rows_at_home(layer, gpu);
     if (rows > 0)
         co_await run_stream(layer.gpus.card(gpu), layer.norm_traffic(rows, 0), KernelName::norm);
-    for (const std::uint32_t piece : own_pieces(layer, gpu))
-        layer.share(gpu, piece, layer.has_first() ? sum : TpLayer::Sum::given, true);
+    share_own(layer, gpu, layer.has_first() ? sum : TpLayer::Sum::given, true);
 }
 
 LayerResult run_tp_alone(const TpJob& job) {

@@ -1,6 +1,8 @@
-/// Work of a tensor-parallel sub-layer's programs on several pieces side by side.
+/// What programs of tensor-parallel sub-layers do: work on several pieces side by side, in-switch
+/// collectives on slices, and how they are run.
 #pragma once
 #include "layers/tp/tp_layer.hpp"
+#include "sim/collective/communicator.hpp"
 
 #include <vector>
 
@@ -57,5 +59,59 @@ Process run_norm(TpLayer& layer, GpuId gpu, TpLayer::Sum sum);
 
 /// One GPU alone: its partial sums are the sums, and all rows are its own.
 LayerResult run_tp_alone(const TpJob& job);
+
+/// Runs a system's program. `travel`: rows are underway all the time; the bound has none.
+template <class Shared>
+LayerResult run_tp(const TpJob& job, Homes homes, Process (*program)(Shared&, GpuId),
+                   bool travel = true) {
+    TpLayer layer(job, homes);
+    return run_on<Shared>(layer, "sub-layer", [&](Shared& shared, GpuId gpu) {
+        if (travel) layer.begin(gpu);
+        return program(shared, gpu);
+    });
+}
+
+/// … where there are several GPUs; one alone has nothing to move.
+template <class Shared>
+LayerResult run_tp_of_several(const TpJob& job, Homes homes, Process (*program)(Shared&, GpuId)) {
+    return job.input.machine.gpus() == 1 ? run_tp_alone(job) : run_tp(job, homes, program);
+}
+
+// In-switch collectives on a tensor-parallel sub-layer's rows, each GPU its own share.
+
+/// The rows whose home the GPU is, which follow one another (Homes::blockwise).
+inline sim::Slice own_rows(const TpLayer& layer, GpuId gpu) {
+    const std::uint32_t first = layer.pieces.of(gpu, 0);
+    sim::Slice slice;
+    if (first >= layer.pieces.count()) return slice;
+    const std::uint32_t behind =
+        std::min(layer.pieces.of(gpu, layer.pieces.each() - 1), layer.pieces.count() - 1);
+    slice.target.row = layer.pieces.begin(first);
+    slice.begin = layer.pieces.begin(first) * layer.row_bytes();
+    slice.bytes = layer.pieces.end(behind) * layer.row_bytes() - slice.begin;
+    return slice;
+}
+
+/// Everyone's partial sums, added up on their way to this GPU's totals.
+inline sim::Slice own_sums(const TpLayer& layer, GpuId gpu) {
+    sim::Slice slice = own_rows(layer, gpu);
+    slice.target.region = layer.partials;
+    slice.target.into = layer.totals;
+    return slice;
+}
+
+/// Rows of this GPU, from its sums `from`, to everyone's outputs.
+inline sim::Slice own_outputs(TpLayer& layer, GpuId gpu, sim::RegionId from) {
+    sim::Slice slice = own_rows(layer, gpu);
+    slice.target.region = layer.outputs;
+    slice.target.numbers = layer.gpus.hub(gpu).sums(from).numbers(slice.target.row);
+    return slice;
+}
+
+/// Calls share() for all pieces of the GPU.
+inline void share_own(TpLayer& layer, GpuId gpu, TpLayer::Sum sum, bool normalised) {
+    for (const std::uint32_t piece : own_pieces(layer, gpu))
+        layer.share(gpu, piece, sum, normalised);
+}
 
 }  // namespace moehub::layers

@@ -1,4 +1,4 @@
-#include "sim/collective/long_call.hpp"
+#include "sim/collective/nccl.hpp"
 
 #include <moehub/collective.hpp>
 #include <moehub/error.hpp>

@@ -7,7 +7,7 @@
 // Waves: once the pipeline is full each takes as long as the one before, so
 //
 //     time = time of 2m waves + (time of 2m − time of m) · (waves − 2m) / m.
-#include "sim/collective/long_call.hpp"
+#include "sim/collective/nccl.hpp"
 
 #include <cmath>
 

@@ -4,6 +4,8 @@
 #pragma once
 #include "sim/collective/communicator.hpp"
 
+#include <functional>
+#include <optional>
 #include <string>
 
 namespace moehub::sim {
@@ -62,5 +64,69 @@ Process all_reduce_in_waves(Communicator& all, GpuId gpu, Slice slice, Waves wav
 
 /// Bytes that a number of channels moves at a rate each.
 Ps work_time(double bytes, double channels, double rate);
+
+/// What in-switch collectives share: chunks, and the time in which NCCL's blocks copy them into and
+/// out of the buffer that switches reach.
+
+/// The pipeline moves in chunks: a sixteenth of what may be in flight, in whole packets.
+struct Chunks {
+    Bytes size;
+    std::int64_t window;  ///< chunks in flight
+
+    explicit Chunks(const Machine& machine);
+};
+
+/// A load that a group's switch adds up, or a store that it copies.
+struct SwitchRequest {
+    Kind kind;
+    GroupId group;
+};
+/// From `offset` of the slice on.
+Transfer switch_chunk(const SwitchRequest& request, const Slice& slice, Bytes offset, Bytes size);
+
+/// Time to copy what lies in the same part of the slices of `heads` GPUs, one way.
+Ps copy_time(const Communicator& all, std::uint32_t heads, Bytes part_of_slice);
+
+/// Where in a slice, of how large waves.
+struct SlicePlace {
+    const Slice& slice;
+    Waves waves;
+    Bytes offset;
+};
+/// When what lies there has been copied in, as much being copied out meanwhile; of waves, all of
+/// its wave.
+Ps copied_in(const Communicator& all, std::uint32_t heads, const SlicePlace& place);
+
+/// Of NCCL's in-switch all-reduces on so many GPUs of a node.
+Ps switch_start(const Communicator& all, std::uint32_t gpus);
+
+/// Calls that do the same over and over: a ring of a thousand GPUs takes thousands of equal steps,
+/// gigabytes pass a pipeline in hundreds of equal waves. A part of them is simulated, packet by
+/// packet as ever, and the rest is counted from it; the result says so (docs/collectives.md).
+
+/// What every GPU runs.
+using Program = std::function<Process(Communicator&, GpuId)>;
+/// `train`: at least, of what travels as one.
+struct PartOfCall {
+    Program program;
+    Bytes train = 0;
+};
+using RunPart = std::function<CollectiveResult(const Machine&, const PartOfCall&)>;
+
+Process run_call(Communicator& all, GpuId gpu, Collective::Op op, CollectiveCall call);
+
+struct CallOptions {
+    double whole = 1;  ///< how long a call may be that is simulated as a whole: of the usual
+    std::uint32_t few_steps = 64;      ///< of a ring that tell the rest, at least
+    std::optional<Protocol> protocol;  ///< of a ring between nodes, instead of NCCL's choice
+};
+
+/// All of a call, or as much as it needs to know the rest.
+CollectiveResult run_long_call(const Machine& machine, const Collective& what,
+                               const CallOptions& options, const RunPart& run);
+
+/// moehub::run_collective for those who ask for many, or know better than NCCL.
+CollectiveResult run_collective(const Machine& machine, const Collective& collective,
+                                const CallOptions& options);
 
 }  // namespace moehub::sim

@@ -4,7 +4,7 @@
 //
 // Blocks of a part alternate between two trees. Every node but one or two is a leaf of one of them,
 // so a NIC sends and receives about twice a part, whatever the number of nodes; of two nodes, once.
-#include "sim/collective/in_switch.hpp"
+#include "sim/collective/nccl.hpp"
 
 #include <array>
 

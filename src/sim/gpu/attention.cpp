@@ -13,9 +13,8 @@
 /// saw, are the long blocks: those go first and the SMs end together. There, small kernels sum O ·
 /// dO and clear, collect and convert the gradient of Q, which several blocks add to: `passes` over
 /// memory.
-#include "sim/gpu/attention.hpp"
-
 #include "sim/gpu/tile.hpp"
+#include "sim/gpu/transformer.hpp"
 
 #include <algorithm>
 #include <functional>

@@ -1,14 +1,12 @@
-/// The thread-block scheduler of one GPU: blocks whose data is there wait, by priority and in the
-/// order in which they were submitted, for SMs; each then draws on tensor cores and HBM together
-/// with whatever else runs.
+/// The SMs of one GPU: which thread blocks have them, and what it did at each moment.
 #pragma once
 #include "sim/endpoint.hpp"
-#include "sim/gpu/activity.hpp"
 #include "sim/gpu/kernel_log.hpp"
 #include "sim/gpu/shared_rate.hpp"
 #include "sim/gpu/tile.hpp"
 
 #include <moehub/gpu.hpp>
+#include <moehub/units.hpp>
 
 #include <array>
 #include <coroutine>
@@ -16,6 +14,62 @@
 #include <vector>
 
 namespace moehub::sim {
+
+/// What a GPU did at each moment: computed; or, where no kernel ran, had rows underway; or neither.
+class Activity {
+  public:
+    struct Interval {
+        Ps begin = 0;
+        Ps end = 0;
+    };
+
+    /// `change` more (or fewer) kernels run, transfers are underway, from `now` on.
+    void compute(int change, Ps now) {
+        advance(now);
+        note(computing_, change, now, compute_intervals_);
+    }
+    void communicate(int change, Ps now) {
+        advance(now);
+        note(communicating_, change, now, communication_intervals_);
+    }
+
+    // Up to the last change.
+    Ps computed() const { return computed_; }
+    Ps exposed() const { return exposed_; }  ///< rows underway, no kernel running
+    // Without breaks; the last one is open while it lasts.
+    const std::vector<Interval>& compute_intervals() const { return compute_intervals_; }
+    const std::vector<Interval>& communication_intervals() const {
+        return communication_intervals_;
+    }
+
+  private:
+    static void note(int& count, int change, Ps now, std::vector<Interval>& intervals) {
+        const bool before = count > 0;
+        count += change;
+        if (!before && count > 0) {
+            const bool goes_on = !intervals.empty() && intervals.back().end == now;
+            if (!goes_on) intervals.push_back({now, now});
+        } else if (before && count == 0) {
+            intervals.back().end = now;
+        }
+    }
+    void advance(Ps now) {
+        if (computing_ > 0) {
+            computed_ += now - last_;
+        } else if (communicating_ > 0) {
+            exposed_ += now - last_;
+        }
+        last_ = now;
+    }
+
+    int computing_ = 0;
+    int communicating_ = 0;
+    Ps last_ = 0;
+    Ps computed_ = 0;
+    Ps exposed_ = 0;
+    std::vector<Interval> compute_intervals_;
+    std::vector<Interval> communication_intervals_;
+};
 
 struct Card;
 
@@ -40,6 +94,9 @@ struct Block {
 /// As streams have them: a free SM goes to the most urgent block.
 enum class Priority : std::uint8_t { high, normal, low };
 
+/// The thread-block scheduler of one GPU: blocks whose data is there wait, by priority and in the
+/// order in which they were submitted, for SMs; each then draws on tensor cores and HBM together
+/// with whatever else runs.
 class BlockScheduler {
   public:
     explicit BlockScheduler(Card& card);

@@ -3,7 +3,6 @@
 /// (tile.hpp, memory_ops.hpp).
 #pragma once
 #include "sim/endpoint.hpp"
-#include "sim/gpu/activity.hpp"
 #include "sim/gpu/blocks.hpp"
 #include "sim/gpu/memory_ops.hpp"
 #include "sim/gpu/shared_rate.hpp"

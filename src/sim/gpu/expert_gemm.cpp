@@ -5,11 +5,8 @@
 /// with its share of the operator's bytes at hbm · HBM beside it, and the product begins after a
 /// launch, `expert` for each expert's set-up and `step` for every 128 bytes of the inner dimension.
 /// The tile's height is the best of those from the smallest that holds an expert's mean rows.
-#include "sim/gpu/expert_gemm.hpp"
-
-#include "sim/kernels/expert_rows.hpp"
-#include "sim/kernels/fused_moe.hpp"
-#include "sim/kernels/kernel_memory.hpp"
+#include "sim/gpu/gemm.hpp"
+#include "sim/kernels/kernels.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <utility>
 
 namespace moehub {
@@ -120,6 +121,113 @@ GemmPlan plan_gemm(const Gpu& gpu, const GemmShape& shape) {
 
 GemmPlan plan_gemm_like(const Gpu& gpu, const GemmShape& shape, const GemmPlan& like) {
     return cut(gpu, shape, {like.tile_rows, like.tile_cols}, like.split);
+}
+
+// torch._grouped_mm on Hopper runs one of two CUTLASS kernels (PyTorch, GroupMM.cu): with at most
+// 128 rows per group on average, or n ≤ 128, tiles of 64 × 128 in the ping-pong schedule,
+// otherwise 128 × 256 in the cooperative one. Either way two SMs form a cluster along the rows and
+// share the weights they load, so the unit of work is a pair of tiles, padded where a group's rows
+// end: ⌈rows / (2 · tile rows)⌉ · ⌈n / tile columns⌉ pairs per group, none for an empty group,
+// pulled in order by sms / 2 clusters. Each group's weights, inputs and outputs cross HBM once,
+// less what the previous replay left in L2; the pieces of weights a tile reads are 128 bytes wide
+// and a whole row of n apart (`hbm_narrow`). torch._scaled_grouped_mm is taken to cut FP8 alike.
+
+namespace {
+
+constexpr std::int64_t kSmall = 128;
+constexpr int kCluster = 2;
+
+/// What of its elements reaches a tile, and what an operation costs beside one of bf16.
+struct Cost {
+    double element = 2;  ///< bytes, of weights and inputs
+    double miss = 1;     ///< of the bytes, from HBM
+    double work = 1;
+    double out = 2;  ///< bytes that an element of the result leaves behind
+};
+
+TileRun group_tiles(const GroupedShape& shape, std::size_t group, const GemmPlan& plan,
+                    const Cost& cost) {
+    const auto k = static_cast<double>(shape.k);
+    const auto n = static_cast<double>(shape.n);
+    const auto rows = static_cast<double>(shape.rows[group]);
+    const std::int64_t down = (shape.rows[group] - 1) / (kCluster * plan.tile_rows) + 1;
+    const std::int64_t across = (shape.n - 1) / plan.tile_cols + 1;
+    const auto tile_rows = static_cast<double>(plan.tile_rows);
+    const auto tile_cols = static_cast<double>(plan.tile_cols);
+    const double valid = std::min(rows / static_cast<double>(down), tile_rows);
+    const auto pairs = static_cast<double>(down) * static_cast<double>(across);
+    return {static_cast<std::int64_t>(pairs),
+            static_cast<std::int64_t>(group),
+            {.flops = cost.work * kCluster * 2 * tile_rows * tile_cols * k,
+             .load_bytes = cost.element * k * (tile_cols + valid),
+             .hbm_bytes =
+                 cost.miss *
+                 (cost.element * k * n + rows * (cost.element * k + cost.out * n + shape.beside)) /
+                 pairs,
+             .store_bytes = cost.out * tile_rows * tile_cols,
+             .sms = kCluster}};
+}
+
+}  // namespace
+
+GemmPlan plan_grouped_gemm(const Gpu& gpu, const GroupedShape& shape) {
+    const auto groups = static_cast<std::int64_t>(shape.rows.size());
+    const std::int64_t rows =
+        std::accumulate(shape.rows.begin(), shape.rows.end(), std::int64_t{0});
+    const auto used =
+        std::count_if(shape.rows.begin(), shape.rows.end(), [](std::int64_t r) { return r > 0; });
+    const auto k = static_cast<double>(shape.k);
+    const auto n = static_cast<double>(shape.n);
+    Cost cost;
+    if (shape.fp8) cost = {1, 1, fp8_work(gpu, gpu.kernels.fp8_grouped_efficiency), 2};
+    cost.out = 2 * shape.stored;
+    const double footprint =
+        cost.element * static_cast<double>(used) * k * n +
+        static_cast<double>(rows) * (cost.element * k + cost.out * n + shape.beside);
+    cost.miss = shape.cold ? 1 : 1 - l2_hit(gpu, footprint);
+
+    const bool small = rows / std::max<std::int64_t>(groups, 1) <= kSmall || shape.n <= kSmall;
+    GemmPlan plan;
+    plan.tile_rows = small ? 64 : 128;
+    plan.tile_cols = small ? 128 : 256;
+    plan.tiles_across = (shape.n - 1) / plan.tile_cols + 1;
+    plan.slots = std::max(1, gpu.sms / kCluster);
+    plan.rates = {shape.fp8 ? gpu.kernels.fp8_grouped_load : gpu.kernels.grouped_load,
+                  gpu.kernels.grouped_store, gpu.kernels.hbm_narrow * gpu.hbm_bandwidth};
+    plan.start = to_seconds(shape.fp8 ? gpu.kernels.fp8_grouped_start : gpu.kernels.grouped_start);
+    for (std::size_t group = 0; group < shape.rows.size(); ++group)
+        if (shape.rows[group] > 0) plan.runs.push_back(group_tiles(shape, group, plan, cost));
+    return plan;
+}
+
+/// The cooperative kernel, whose store does not hide behind the next tile's products. All SMs store
+/// as many bytes as they like, but in pieces as narrow as those of the weights: HBM takes less.
+GemmPlan plan_grouped_gradient(const Gpu& gpu, const GroupedShape& shape) {
+    GemmPlan plan;
+    plan.tile_rows = 128;
+    plan.tile_cols = 256;
+    plan.tiles_across = (shape.n - 1) / plan.tile_cols + 1;
+    plan.slots = std::max(1, gpu.sms / kCluster);
+    const double hbm = gpu.kernels.hbm_narrow * gpu.hbm_bandwidth;
+    plan.rates = {gpu.kernels.grouped_load, std::min(gpu.kernels.grouped_store, hbm / gpu.sms),
+                  hbm};
+    plan.start = to_seconds(gpu.kernels.grouped_start);
+    const std::int64_t pairs =
+        ((shape.k - 1) / (kCluster * plan.tile_rows) + 1) * plan.tiles_across;
+    const auto area = static_cast<double>(plan.tile_rows * plan.tile_cols);
+    const auto edges = static_cast<double>(plan.tile_rows + plan.tile_cols);
+    const auto sides = static_cast<double>(shape.k + shape.n);
+    for (std::size_t group = 0; group < shape.rows.size(); ++group) {
+        const auto rows = static_cast<double>(shape.rows[group]);
+        plan.runs.push_back({pairs,
+                             static_cast<std::int64_t>(group),
+                             {.flops = kCluster * 2 * area * rows,
+                              .load_bytes = 2 * rows * edges,
+                              .hbm_bytes = 2 * rows * sides / static_cast<double>(pairs),
+                              .store_bytes = 2 * area,
+                              .sms = kCluster}});
+    }
+    return plan;
 }
 
 }  // namespace moehub

@@ -1,10 +1,15 @@
-/// The plan of one GEMM, bf16 or FP8, as the vendor library executes it.
+/// Plans of GEMMs as libraries execute them: single, grouped, and those of experts.
 #pragma once
 #include "sim/gpu/tile.hpp"
 
+#include <moehub/kernel_calls.hpp>
+
+#include <cstdint>
+#include <vector>
+
 namespace moehub {
 
-/// [rows, k] × [k, n], all positive.
+/// One GEMM, bf16 or FP8, as the vendor library executes it: [rows, k] × [k, n], all positive.
 struct GemmShape {
     std::int64_t rows = 0;
     std::int64_t k = 0;
@@ -22,5 +27,52 @@ GemmPlan plan_gemm(const Gpu& gpu, const GemmShape& shape);
 
 /// With the tile and the split of another plan: a kernel chosen before the rows are known.
 GemmPlan plan_gemm_like(const Gpu& gpu, const GemmShape& shape, const GemmPlan& like);
+
+/// The plan of one grouped GEMM, bf16 or FP8, as PyTorch executes it.
+
+/// Group g multiplies [rows[g], k] × [k, n]; rows may be 0.
+struct GroupedShape {
+    std::vector<std::int64_t> rows;
+    std::int64_t k = 0;
+    std::int64_t n = 0;
+    bool fp8 = false;   ///< weights and inputs of one byte; the result stays bf16
+    double beside = 0;  ///< as of GemmShape
+    double stored = 1;  ///< as of GemmShape
+    bool cold = false;  ///< nothing of it is in L2: it is not replayed, other work went before
+};
+
+GemmPlan plan_grouped_gemm(const Gpu& gpu, const GroupedShape& shape);
+
+/// Gradients of the weights, bf16: group g multiplies [k, rows[g]] × [rows[g], n], and writes zeros
+/// where it has no rows.
+GemmPlan plan_grouped_gradient(const Gpu& gpu, const GroupedShape& shape);
+
+/// Rows per group of a grouped GEMM, rebuilt from what a measurement records of them.
+struct GroupSpread {
+    std::int64_t groups = 1;
+    std::int64_t rows = 0;      ///< in total
+    std::int64_t max_rows = 0;  ///< of the fullest group; moved into what rows and groups allow
+    double skew = 0;            ///< Zipf exponent
+};
+
+/// The fullest group first, then by falling expectation; the sum is `rows`, none above max_rows.
+std::vector<std::int64_t> rows_per_group(const GroupSpread& spread);
+
+/// The plan of the experts' products as a serving engine's library runs them, from the constants
+/// that were fitted to its fused MoE kernels.
+
+/// [rows of each expert, k] × [k, n], weights from HBM.
+struct ExpertShape {
+    std::vector<std::int64_t> rows;
+    std::int64_t k = 0;
+    std::int64_t n = 0;
+    NumberFormat format = NumberFormat::bf16;
+    double stored = 1;           ///< of the result's columns, as in GemmShape
+    double beside = 0;           ///< bytes a row that its end reads further
+    std::int64_t tile_rows = 0;  ///< of its tiles; 0: whatever is best
+};
+
+/// On a card with a library that has a MoE kernel for the format.
+GemmPlan plan_expert_gemm(const Gpu& gpu, const ExpertShape& shape);
 
 }  // namespace moehub

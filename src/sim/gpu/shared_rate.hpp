@@ -5,7 +5,7 @@
 /// have drawn; a user is done when that number has grown by its own amount.
 #pragma once
 #include "sim/endpoint.hpp"
-#include "sim/nearly_sorted.hpp"
+#include "sim/queues.hpp"
 
 #include <moehub/units.hpp>
 

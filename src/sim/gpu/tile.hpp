@@ -76,4 +76,14 @@ double fp8_work(const Gpu& gpu, double efficiency);
 /// Share of an operator's bytes that are still in L2 when it is replayed.
 double l2_hit(const Gpu& gpu, double footprint);
 
+/// A card of which kernels have a part: so many of its SMs, and as much of its tensor cores; its
+/// memory is whole.
+inline Gpu with_sms(Gpu gpu, int sms) {
+    gpu.bf16_flops *= static_cast<double>(sms) / gpu.sms;
+    gpu.fp8_flops *= static_cast<double>(sms) / gpu.sms;
+    gpu.nvfp4_flops *= static_cast<double>(sms) / gpu.sms;
+    gpu.sms = sms;
+    return gpu;
+}
+
 }  // namespace moehub

@@ -1,18 +1,50 @@
-/// What a GPU runs of a transformer outside its MoE layers, operator by operator, as Megatron-Core
-/// with Transformer Engine issues it. docs/end-to-end.md lists the same.
+/// What a GPU runs of a transformer outside its MoE layers, and how long it takes.
 #pragma once
-#include "sim/gpu/attention.hpp"
 #include "sim/gpu/gemm.hpp"
 #include "sim/gpu/memory_ops.hpp"
 
+#include <moehub/gpu.hpp>
+#include <moehub/layer_options.hpp>
 #include <moehub/model.hpp>
+#include <moehub/units.hpp>
 
+#include <array>
 #include <cstdint>
+#include <numeric>
 #include <string_view>
 #include <variant>
 #include <vector>
 
 namespace moehub {
+
+/// What one GPU holds of an attention layer. The queries are the last of the keys, so `keys` is at
+/// least `queries`: more when earlier keys come from a cache or from other GPUs.
+struct AttentionShape {
+    std::int64_t batch = 1;     ///< sequences
+    std::int64_t heads = 0;     ///< of the queries
+    std::int64_t kv_heads = 0;  ///< of keys and values; divides heads
+    std::int64_t queries = 0;   ///< of one sequence
+    std::int64_t keys = 0;
+    std::int64_t qk_dim = 0;  ///< elements of a query and of a key
+    std::int64_t v_dim = 0;   ///< elements of a value
+    std::int64_t window = 0;  ///< a query sees so many keys up to its own; 0: all
+    bool causal = true;       ///< a query sees no later keys
+};
+
+enum class AttentionKernel { cudnn, flash2 };
+
+/// Attention as cuDNN and FlashAttention-2 compute it, bf16: seconds of the kernel alone, launch
+/// included. `clock` is the share of the full clock.
+double attention_forward_seconds(const Gpu& gpu, const AttentionShape& shape,
+                                 AttentionKernel kernel = AttentionKernel::cudnn, double clock = 1);
+
+/// Gradients of queries, keys and values.
+double attention_backward_seconds(const Gpu& gpu, const AttentionShape& shape,
+                                  AttentionKernel kernel = AttentionKernel::cudnn,
+                                  double clock = 1);
+
+// Operators, one by one, as Megatron-Core with Transformer Engine issues them. docs/end-to-end.md
+// lists the same.
 
 struct AttentionCall {
     AttentionShape shape;
@@ -79,5 +111,25 @@ std::vector<AttentionShape> attention_shapes(const Model& model, const Sequences
 /// Multiplications and additions of one forward pass per token of the model's mathematics: its
 /// matrices (the embedding is no product), and the queries and keys that see each other.
 double flops_per_token(const Model& model, const Sequences& sequences);
+
+// How long a GPU takes for a list of operators, issued by an eager host or as a CUDA graph.
+
+/// Seconds of the kernel alone, launch included.
+double kernel_seconds(const Gpu& gpu, const Kernel& kernel);
+
+struct BlockTime {
+    std::array<Ps, kParts> kernels{};  ///< by Part
+    Ps host = 0;                       ///< in which no kernel ran: the next was not yet issued
+
+    Ps total() const { return std::accumulate(kernels.begin(), kernels.end(), host); }
+    Ps of(Part part) const { return kernels[static_cast<std::size_t>(part)]; }
+};
+
+/// Eager: the host starts to issue when the block starts, one kernel every eager_launch, and never
+/// waits; kernel i ends at max(end of the one before, i · eager_launch) + its time.
+BlockTime block_time(const Gpu& gpu, const Operations& operations, Pass pass, bool eager);
+
+/// Of a block's backward pass, the gradients of its weights: of a matrix's two GEMMs the second.
+Ps weight_gradients_time(const Gpu& gpu, const Operations& operations);
 
 }  // namespace moehub

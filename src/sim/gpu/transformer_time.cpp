@@ -1,7 +1,5 @@
-#include "sim/gpu/transformer_time.hpp"
-
-#include "sim/kernels/linear.hpp"
-#include "sim/kernels/prefill_attention.hpp"
+#include "sim/gpu/transformer.hpp"
+#include "sim/kernels/kernels.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,26 +1,66 @@
+/// Where a row goes: which copy of its destination, and which place in that one's memory.
+#pragma once
+#include "sim/hub/aau_tables.hpp"
+
+#include <moehub/layer_options.hpp>
+#include <moehub/units.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+namespace moehub::sim {
+
+/// One logical destination, several endpoints: the producer's side of the APT's one-to-many
+/// extension. The endpoint is chosen once per row, so all its packets agree.
+class ReplicaTable {
+  public:
+    /// `origin`: the producer's number.
+    explicit ReplicaTable(ReplicaPolicy policy, std::uint32_t origin = 0)
+        : policy_(policy), origin_(origin) {}
+
+    /// Returns the logical destination's number. `endpoints`: numbers of the caller's, at least one
+    /// (std::logic_error). An endpoint may serve several destinations.
+    std::uint32_t add(std::span<const std::uint32_t> endpoints);
+    /// The endpoint for the next row to this destination. Round robin starts at `destination` plus
+    /// `origin`, mod its endpoints, so that producers do not all begin with the same one; least
+    /// loaded takes the endpoint with the fewest rows sent from here, and of equals the one
+    /// whose turn comes first.
+    std::uint32_t choose(std::uint32_t destination);
+    std::int64_t sent(std::uint32_t endpoint) const;  ///< rows that were to go there
+
+  private:
+    struct Endpoint {
+        std::uint32_t number = 0;
+        std::int64_t sent = 0;
+    };
+    struct Destination {
+        std::vector<std::size_t> endpoints;  ///< in endpoints_
+        std::size_t turn = 0;                ///< whose is next
+    };
+
+    std::size_t least_loaded(const Destination& destination) const;
+
+    ReplicaPolicy policy_;
+    std::uint32_t origin_;
+    std::vector<Endpoint> endpoints_;
+    std::unordered_map<std::uint32_t, std::size_t> index_;  ///< endpoint's number → endpoints_
+    std::vector<Destination> destinations_;
+};
+
 /// AAU, the Address Allocation Unit of a consumer's hub: gives every row that arrives for a region
 /// the next free row of it. Rows are packed densely in the order in which their first packets
 /// arrive, with no word from the producers:
 ///     address = base + local row · row size + offset            (MoE-Hub, arXiv 2605.05888)
 ///
-/// RAT (rat.hpp) remembers (region, RowID) → local row; APT counts each region's rows. The RAT is
+/// RAT (aau_tables.hpp) remembers (region, RowID) → local row; APT counts each region's rows. The RAT is
 /// finite: what falls out is written to device memory and read back by a late packet. Whether a
 /// row was ever allocated is told by one bit per row in device memory, which is read on a miss of
 /// a region that has ever lost an entry. The bit lies with the entry: one read gives both, takes
 /// AauSpec::restore, and moves AauSpec::entry bytes. It does not hold up the bank, but packets of
 /// the row that come meanwhile wait for it.
-#pragma once
-#include "sim/hub/pages.hpp"
-#include "sim/hub/rat.hpp"
-
-#include <moehub/units.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <unordered_map>
-#include <vector>
-
-namespace moehub::sim {
 
 /// A train counts as its packets: the first of a row that is not in the RAT is a miss, all others
 /// are hits.

@@ -1,16 +1,135 @@
 /// The sending side of a GPU's hub: its uplinks (uplinks.hpp), responses, which always drain, and
-/// requests, which reach the uplinks' channels in one of three ways: per_peer.hpp, shared_fifo.hpp,
-/// packet_manager.hpp.
+/// requests, which reach the uplinks' channels in one of three ways.
 #pragma once
-#include "sim/hub/packet_manager.hpp"
-#include "sim/hub/per_peer.hpp"
-#include "sim/hub/shared_fifo.hpp"
+#include "sim/hub/rpm.hpp"
 #include "sim/hub/uplinks.hpp"
+#include "sim/transfer.hpp"
 
+#include <memory>
 #include <span>
+#include <unordered_map>
 #include <variant>
+#include <vector>
 
 namespace moehub::sim {
+
+/// Requests in a queue per peer without limit: a library that paces each peer's channel. Each
+/// uplink cuts its own part of the transfers, peers in turn; nothing but missing credit of its own
+/// channel can hold a peer's packet up. Where loads are separate (FabricOptions), a peer has a
+/// queue for them and one for the rest.
+class PerPeerQueues {
+  public:
+    explicit PerPeerQueues(const Uplinks& uplinks);
+
+    void post(Fabric& fabric, Uplinks& uplinks, TransferId id);
+    Ps run(Fabric& fabric, Uplinks& uplinks, Ps until);
+    /// Whether what stands before a post must have left even at the post's own instant.
+    static constexpr bool kEachByItself = false;
+
+  private:
+    using Peer = std::uint32_t;  ///< a GPU, or loads from it where they are separate
+    struct Cursor {              // where an uplink is in the list of transfers to one peer
+        TransferId transfer = kNoTransfer;
+        std::uint32_t index = 0;  ///< of the transfer's train that is next on this uplink
+        std::uint32_t count = 0;  ///< of the transfer's trains
+        std::uint64_t line = 0;   ///< of the transfer's first train
+        std::uint64_t group = 0;  ///< of lines (Topology::uplink) that holds the train
+        std::uint64_t end = 0;    ///< behind the transfer's last group
+    };
+    struct Queue {                   // of a channel
+        std::vector<Cursor*> peers;  ///< with requests
+        std::size_t turn = 0;        ///< whose is next
+    };
+    struct Link {
+        std::vector<Queue> queues;                 ///< by channel
+        std::unordered_map<Peer, Cursor> cursors;  ///< by peer: those that send
+    };
+
+    Ps run_uplink(Fabric& fabric, Uplinks& uplinks, Uplinks::Uplink& uplink, Ps until);
+    void refill(Fabric& fabric, Uplinks& uplinks, Uplinks::Uplink& uplink, std::uint32_t channel);
+    void open(Fabric& fabric, const Uplinks::Uplink& uplink, Cursor& cursor, TransferId id) const;
+    bool settle(Fabric& fabric, const Uplinks::Uplink& uplink, Cursor& cursor) const;
+
+    std::vector<Link> links_;                    ///< by uplink
+    std::unordered_map<Peer, TransferId> last_;  ///< by peer: end of the list of its transfers
+};
+
+/// Requests in one line: plain stores. The line's head moves on when its channel's staging buffer
+/// has room, so a busy uplink holds up all others: head-of-line blocking. Each SM stores one row at
+/// a time, so as many rows as there are SMs take turns in the line.
+class SharedFifo {
+  public:
+    explicit SharedFifo(const Uplinks&) {}
+
+    void post(Fabric& fabric, Uplinks& uplinks, TransferId id);
+    Ps run(Fabric& fabric, Uplinks& uplinks, Ps until);
+    static constexpr bool kEachByItself = true;  ///< each is taken up as it comes
+
+  private:
+    void feed(Fabric& fabric, Uplinks& uplinks);
+    bool next_lane(Fabric& fabric);
+
+    TransferId head_ = kNoTransfer;  ///< first that no lane has taken
+    TransferId tail_ = kNoTransfer;
+    std::vector<TransferId> lanes_;  ///< rows being stored, which take turns in the line
+    std::size_t lane_ = 0;           ///< whose turn it is
+    Ps departed_ = 0;                ///< when something last left and made room
+};
+
+/// MoE-Hub's Runtime Packet Manager at work: requests wait in a write buffer with a partition per
+/// peer (rpm.hpp), from which a free channel takes the next line, peers in turn. A full partition
+/// holds up its own peer alone.
+class PacketManager {
+  public:
+    explicit PacketManager(const Uplinks& uplinks);
+
+    void post(Fabric& fabric, Uplinks& uplinks, TransferId id);
+    Ps run(Fabric& fabric, Uplinks& uplinks, Ps until);
+    static constexpr bool kEachByItself = false;
+
+    const RpmStats& stats() const { return stats_; }
+
+  private:
+    struct Partition {  // one peer's
+        Partition(GpuId of, std::int32_t entries, Ps timer) : peer(of), lines(entries, timer) {}
+        GpuId peer;
+        RpmPartition lines;
+        TransferId head = kNoTransfer;  ///< first transfer not yet all in the partition
+        TransferId tail = kNoTransfer;
+        TransferId second = kNoTransfer;  ///< behind the head, if it was there when that came up
+        RpmLine next;                     ///< of the head, to enter as soon as there is room
+        Ps ready = 0;                     ///< the head's
+        Bytes left = 0;                   ///< of the head, from `next` on
+        std::uint64_t number = 0;         ///< of `next` among all lines (Topology::uplink)
+        std::int64_t merged = 0;          ///< stores that `next` is made of, beyond one per packet
+        Ps open = 0;                      ///< from the first of a line's stores to the last
+    };
+    struct Peers {  // of a channel
+        std::vector<Partition*> partitions;
+        std::size_t turn = 0;  ///< whose is next
+    };
+    struct Link {
+        std::vector<Peers> channels;
+        Ps waits = kNever;  ///< when a line that may still grow goes as it is
+    };
+
+    Partition& partition_of(Fabric& fabric, const Uplinks& uplinks, GpuId peer);
+    void open_head(Fabric& fabric, Partition& partition) const;
+    void shape_next(const Fabric& fabric, Partition& partition) const;
+    void advance_head(Fabric& fabric, Partition& partition) const;
+    std::uint64_t fill(Fabric& fabric, Partition& partition, Ps now);
+    void fill_and_take(Fabric& fabric, Uplinks& uplinks, Partition& partition, Ps now);
+    void stage_line(Uplinks& uplinks, Uplinks::Uplink& uplink, const RpmLine& line, GpuId peer,
+                    Ps now) const;
+    void take_line(Fabric& fabric, Uplinks& uplinks, Uplinks::Uplink& uplink, std::uint32_t channel,
+                   Ps now);
+    void take_timed_out(Fabric& fabric, Uplinks& uplinks);
+
+    std::vector<Link> links_;                             ///< by uplink
+    std::vector<std::unique_ptr<Partition>> partitions_;  ///< by peer
+    Ps waits_ = kNever;                                   ///< earliest of the links'
+    RpmStats stats_;
+};
 
 class Egress {
   public:

@@ -2,13 +2,11 @@
 /// that allocates rows in them, and the DAM that tells when row blocks are there.
 #pragma once
 #include "sim/endpoint.hpp"
-#include "sim/fault.hpp"
 #include "sim/hub/aau.hpp"
 #include "sim/hub/dam.hpp"
-#include "sim/hub/replicas.hpp"
 #include "sim/hub/row_memory.hpp"
 #include "sim/hub/row_sums.hpp"
-#include "sim/hub/sums_watch.hpp"
+#include "sim/transfer.hpp"
 
 #include <moehub/machine.hpp>
 

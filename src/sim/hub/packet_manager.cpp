@@ -1,6 +1,5 @@
-#include "sim/hub/packet_manager.hpp"
-
 #include "sim/fabric.hpp"
+#include "sim/hub/egress.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -9,7 +9,7 @@
 /// take turns; that is the egress's business, since it knows who has credit.
 #pragma once
 #include "sim/event.hpp"
-#include "sim/nearly_sorted.hpp"
+#include "sim/queues.hpp"
 
 #include <moehub/units.hpp>
 

@@ -2,9 +2,9 @@
 /// channels, responses and requests by destination, in which trains are staged ahead of the wire;
 /// the channels take turns.
 #pragma once
-#include "sim/busy.hpp"
 #include "sim/event.hpp"
-#include "sim/ring.hpp"
+#include "sim/queues.hpp"
+#include "sim/time_bins.hpp"
 #include "sim/wire.hpp"
 
 #include <span>

@@ -27,7 +27,7 @@
 ///     merge  = vector_merge, where the tokens are enough for parts
 ///
 /// Queries and outputs are left out of memory: they are a few kilobytes that stay in the L2.
-#include "sim/kernels/decode_attention.hpp"
+#include "sim/kernels/kernels.hpp"
 
 #include <algorithm>
 #include <cmath>

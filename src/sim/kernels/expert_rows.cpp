@@ -13,9 +13,8 @@
 ///
 /// Group-limited choice (DeepSeek): the groups with most chosen experts are kept, equals in order;
 /// choices elsewhere fall to the first experts of the kept groups, all scores there being equal.
-#include "sim/kernels/expert_rows.hpp"
-
 #include "base/portable_math.hpp"
+#include "sim/kernels/kernels.hpp"
 
 #include <algorithm>
 #include <cmath>

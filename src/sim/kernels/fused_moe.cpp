@@ -15,9 +15,7 @@
 /// that holds the mean up to the highest. As the mean grows only low tiles leave the list, so
 /// more rows on each expert never take less time. Weights come from HBM: caching them in L2
 /// explained nothing.
-#include "sim/kernels/fused_moe.hpp"
-
-#include "sim/kernels/kernel_memory.hpp"
+#include "sim/kernels/kernels.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -24,10 +24,8 @@
 /// waves' times and M only grow, and no tile becomes available by growth alone that was not matched
 /// by one at least as fast before. The exception is `absent_row` > 0, measured on Hopper: a last
 /// row tile of 65 rows is slower than one of 128 (NOTES.md).
-#include "sim/kernels/linear.hpp"
-
 #include "base/portable_math.hpp"
-#include "sim/kernels/kernel_memory.hpp"
+#include "sim/kernels/kernels.hpp"
 
 #include <algorithm>
 #include <cmath>

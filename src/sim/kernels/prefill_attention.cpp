@@ -21,7 +21,7 @@
 /// Two facts of Hopper's kernels: with an fp8 cache the products are fp8 also where the model is
 /// bf16; and their windowed fp8 kernels take about three times as long for a score, so that a
 /// window may cost more than it saves (only fp8 output with heads of 128 does not).
-#include "sim/kernels/prefill_attention.hpp"
+#include "sim/kernels/kernels.hpp"
 
 #include <algorithm>
 #include <cmath>

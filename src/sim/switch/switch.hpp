@@ -4,9 +4,8 @@
 /// A unit that is to act on packets in a switch is a class of its own beside Gather: it is asked in
 /// `enter`, before the ports, or in `Port::take`, on the way to one GPU.
 #pragma once
-#include "sim/switch/group_sync.hpp"
+#include "sim/switch/gather.hpp"
 #include "sim/switch/merge_unit.hpp"
-#include "sim/switch/network_sums.hpp"
 #include "sim/switch/port.hpp"
 #include "sim/topology.hpp"
 

@@ -1,8 +1,6 @@
 #include "study/serving/costs.hpp"
 
-#include "sim/kernels/fused_moe.hpp"
-#include "sim/kernels/kernel_memory.hpp"
-#include "sim/kernels/linear.hpp"
+#include "sim/kernels/kernels.hpp"
 #include "study/serving/random_rows.hpp"
 
 #include <moehub/error.hpp>

@@ -1,6 +1,6 @@
 /// Weights and cache of one GPU, and which parts of a checkpoint are quantised.
 #include "model/attention_weights.hpp"
-#include "sim/kernels/kernel_memory.hpp"
+#include "sim/kernels/kernels.hpp"
 #include "study/serving/operators.hpp"
 
 #include <algorithm>

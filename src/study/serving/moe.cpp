@@ -1,7 +1,7 @@
 /// Routed experts of all layers as the engine runs them. Behind tensor-parallel attention every
 /// GPU has all tokens, and one all-reduce adds up what experts made of them. Behind data-parallel
 /// attention tokens travel: all of them to all GPUs, or each to those that hold an expert of it.
-#include "sim/kernels/kernel_memory.hpp"
+#include "sim/kernels/kernels.hpp"
 #include "study/serving/operators.hpp"
 
 #include <algorithm>

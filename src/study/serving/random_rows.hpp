@@ -1,6 +1,6 @@
 /// Rows of experts when every token chooses by itself; some experts may be liked better.
 #pragma once
-#include "sim/kernels/expert_rows.hpp"
+#include "sim/kernels/kernels.hpp"
 
 namespace moehub {
 

@@ -6,7 +6,7 @@
 /// with the period of served_overlap.cpp.
 #include "base/parallel.hpp"
 #include "base/quantity.hpp"
-#include "sim/gpu/part_of_gpu.hpp"
+#include "sim/gpu/tile.hpp"
 #include "study/serving/operators.hpp"
 #include "study/serving/served_parts.hpp"
 

@@ -1,7 +1,7 @@
 /// What is served: layout, copies of experts, room for the cache.
 #include "base/quantity.hpp"
 #include "place/eplb.hpp"
-#include "sim/kernels/kernel_memory.hpp"
+#include "sim/kernels/kernels.hpp"
 #include "study/serving/costs.hpp"
 
 #include <moehub/error.hpp>

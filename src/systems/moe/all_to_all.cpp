@@ -2,8 +2,6 @@
 // with uneven counts, grouped GEMMs, an all-to-all back. One row for each expert; gate weights stay
 // at home. Between nodes with PXN, as NCCL does: rows first go to the GPU of their own node that is
 // on their target's rail, whose NIC they leave by, so that none crosses between rails.
-#include "layers/copies.hpp"
-#include "layers/expert_kernels.hpp"
 #include "layers/rows.hpp"
 #include "systems/systems.hpp"
 

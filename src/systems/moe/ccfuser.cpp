@@ -3,9 +3,7 @@
 // there; row blocks of the second are stored where the results belong. The host resolves addresses:
 // it must know all counts before, and buffers are handed over by a barrier of all GPUs before and
 // after. Moving experts, which balances skewed routing, is a matter of placement here.
-#include "layers/expert_kernels.hpp"
 #include "layers/mail.hpp"
-#include "layers/pulled_rows.hpp"
 #include "layers/rows.hpp"
 #include "sim/gpu/row_gemm.hpp"
 #include "systems/systems.hpp"

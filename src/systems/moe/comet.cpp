@@ -4,7 +4,6 @@
 // activation is a kernel between. The second GEMM is cut along its columns into `chunks`; other
 // thread blocks add up a token's results of a chunk and send them home while the next is computed.
 // Counts and the order of rows are known to the host before.
-#include "layers/expert_kernels.hpp"
 #include "layers/mail.hpp"
 #include "layers/rows.hpp"
 #include "sim/gpu/row_gemm.hpp"

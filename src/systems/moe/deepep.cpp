@@ -2,7 +2,6 @@
 // that needs it, pushed in chunks by a few SMs; the user copies rows to their experts and sums
 // what a GPU's experts made of a token, so that one row comes back. Between nodes a token crosses
 // once for each node, to the GPU of the sender's rail, which forwards it.
-#include "systems/moe/chunked.hpp"
 #include "systems/moe/copies_layer.hpp"
 #include "systems/moe/forwarded.hpp"
 #include "systems/systems.hpp"

@@ -7,11 +7,8 @@
 // casts a token and sends it to all its experts, token after token, and when everything has come
 // packs rows; on the way back warps send rows, and when everything has come an SM adds up token
 // after token (Gpu::exchange).
-#include "layers/copies.hpp"
-#include "layers/expert_kernels.hpp"
 #include "layers/mail.hpp"
 #include "layers/rows.hpp"
-#include "layers/sending_kernel.hpp"
 #include "systems/systems.hpp"
 
 #include <algorithm>

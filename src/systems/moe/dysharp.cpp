@@ -4,7 +4,6 @@
 //
 // With `switch_copies = false` the same schedule moves every copy by itself (fusion-only): rows
 // have no address before counts are known, and every result is loaded by itself.
-#include "layers/expert_kernels.hpp"
 #include "layers/rows.hpp"
 #include "layers/token_fusion.hpp"
 #include "systems/systems.hpp"

@@ -3,10 +3,8 @@
 // saves where tokens go up and waits where they come down. With `switch_copies = false`
 // (steps-only) the same steps move every copy by itself, and a pass adds up a GPU's results of a
 // token.
-#include "layers/combining_kernel.hpp"
-#include "layers/expert_kernels.hpp"
 #include "layers/mail.hpp"
-#include "layers/multimem_dispatch.hpp"
+#include "layers/multimem_kernels.hpp"
 #include "layers/rows.hpp"
 #include "systems/systems.hpp"
 

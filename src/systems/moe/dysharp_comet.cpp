@@ -2,12 +2,9 @@
 // of the first GEMM start as they come; the second GEMM is cut along its columns into `chunks`, and
 // while one is computed sums of the last are loaded. Each kernel still fills one direction of the
 // links more than the other.
-#include "layers/combining_kernel.hpp"
-#include "layers/expert_kernels.hpp"
 #include "layers/mail.hpp"
-#include "layers/multimem_dispatch.hpp"
+#include "layers/multimem_kernels.hpp"
 #include "layers/rows.hpp"
-#include "layers/tile_starter.hpp"
 #include "systems/systems.hpp"
 
 #include <deque>

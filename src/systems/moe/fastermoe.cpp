@@ -3,8 +3,6 @@
 // calls of the way out are issued first; a step's rows are computed, expert by expert, when they
 // are there, and go back the same way. The host must know all counts before, and calls the expert
 // for every (step, expert): three operators and a call of the library each.
-#include "layers/copies.hpp"
-#include "layers/expert_kernels.hpp"
 #include "layers/mail.hpp"
 #include "layers/rows.hpp"
 #include "systems/systems.hpp"

@@ -3,10 +3,8 @@
 // the last of them. One thread block schedules: a packet whose signal is up becomes tiles, its rows
 // padded to whole row blocks by themselves; a row block's second GEMM follows its first, and its
 // results go home at once. No host, no barrier.
-#include "layers/expert_kernels.hpp"
 #include "layers/mail.hpp"
 #include "layers/rows.hpp"
-#include "layers/sending_kernel.hpp"
 #include "sim/gpu/row_gemm.hpp"
 #include "systems/systems.hpp"
 

@@ -1,6 +1,6 @@
 #include "systems/moe/forwarded.hpp"
 
-#include "layers/copies.hpp"
+#include "layers/rows.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -61,6 +61,12 @@ std::vector<Rows> ForwardedExchange::cut_by_chunk(Rows rows, std::size_t channel
     return chunks;
 }
 
+/// Those of a token stay in order.
+void ForwardedExchange::sort_by_token(Rows& rows) {
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const CarriedRow& a, const CarriedRow& b) { return a.token < b.token; });
+}
+
 Rows ForwardedExchange::rows_for_node(const std::vector<Rows>& by_peer,
                                       std::uint32_t of_node) const {
     Rows rows;
@@ -68,8 +74,7 @@ Rows ForwardedExchange::rows_for_node(const std::vector<Rows>& by_peer,
         const Rows& some = by_peer[of_node * per_node_ + rail];
         rows.insert(rows.end(), some.begin(), some.end());
     }
-    std::stable_sort(rows.begin(), rows.end(),
-                     [](const CarriedRow& a, const CarriedRow& b) { return a.token < b.token; });
+    sort_by_token(rows);
     return rows;
 }
 
@@ -111,6 +116,57 @@ Ps ForwardedExchange::reserve(const Crossing& way, Bytes bytes) {
     const Ps wait = busy - now;
     busy += std::llround(static_cast<double>(bytes) / layer_.system.qp_rate * 1e12);
     return wait;
+}
+
+namespace {
+
+Ps time_of(Bytes bytes, double rate) {
+    return std::llround(static_cast<double>(bytes) / rate * 1e12);
+}
+
+/// Of SMs that do several things at once.
+struct Slowed {
+    double share;
+    Ps operator()(Ps time) const { return std::llround(static_cast<double>(time) / share); }
+};
+
+}  // namespace
+
+ForwardingSms warps_through_queues(const layers::MoeLayer& layer) {
+    const Exchange& rates = layer.input.machine.gpu.exchange;
+    const Slowed slowed{layer.system.copy_share};
+    const int lanes = layer.input.machine.gpus_per_node;
+    const Bytes out = layer.dispatch_bytes();
+    const Bytes back = layer.combine_bytes();
+    ForwardingSms sms;
+    sms.per_channel = 2;
+    sms.lanes = lanes;
+    sms.queues = true;
+    sms.send_token = slowed(rates.push_token);
+    sms.send_row = slowed(time_of(out, rates.push));
+    sms.forward_token = slowed(rates.push_token);
+    sms.forward_row = slowed(rates.push_row + time_of(lanes * out, rates.push));
+    sms.receive_row = slowed(time_of(out, rates.push));
+    sms.contribute_row = slowed(rates.push_row + time_of(lanes * back, rates.push));
+    sms.collect_row = slowed(time_of(back, rates.sum_load));
+    sms.collect_sum = slowed(time_of(back, rates.sum_store));
+    sms.add_row = slowed(time_of(back, rates.sum_load));
+    return sms;
+}
+
+ForwardingSms copy_engines(const layers::MoeLayer& layer) {
+    const Exchange& rates = layer.input.machine.gpu.exchange;
+    const Slowed slowed{layer.system.copy_share};
+    const Bytes out = layer.dispatch_bytes();
+    const Bytes back = layer.combine_bytes();
+    ForwardingSms sms;
+    sms.send_row = rates.post_row;
+    sms.forward_row = slowed(rates.copy_row + time_of(out, rates.push));
+    // Who adds up fetches as fast as its SMs do; who gives is as fast, since all give as they get.
+    sms.contribute_row = slowed(time_of(back, rates.copy_sum));
+    sms.return_row = rates.post_row;
+    if (layer.input.machine.nodes > 1) sms.add_row = slowed(time_of(back, rates.copy_sum));
+    return sms;
 }
 
 }  // namespace moehub::systems

@@ -1,3 +1,47 @@
+/// What a GPU sends where channels of SMs divide its tokens, and how it is passed on in other
+/// nodes.
+#pragma once
+#include "layers/exchange.hpp"
+#include "layers/mail.hpp"
+#include "layers/moe_layer.hpp"
+
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace moehub::systems {
+
+using namespace layers;
+
+/// Rows by [channel][peer], in which the rows of a copy follow one another.
+using Lanes = std::vector<std::vector<Rows>>;
+
+/// Channels divide a GPU's tokens evenly: token t belongs to channel t · channels / tokens.
+Lanes lanes_of(const MoeLayer& layer, GpuId gpu, int channels);
+
+/// What the SMs of a channel need for each row that crosses between nodes or is sent on inside one
+/// (ForwardedExchange). Those of a channel work side by side.
+struct ForwardingSms {
+    int per_channel = 1;
+    int lanes = 1;          ///< 1: an SM serves all peers in turn; else warps are divided over them
+    bool queues = false;    ///< rows pass queues, out of which SMs of the receiver copy them
+    Ps send_token = 0;      ///< a token that a sender looks at,
+    Ps send_row = 0;        ///< and one that it has cross
+    Ps forward_token = 0;   ///< a token that a lane looks at,
+    Ps forward_row = 0;     ///< and one that it sends on
+    Ps receive_row = 0;     ///< out of a queue
+    Ps contribute_row = 0;  ///< a result on its way to the GPU that adds up
+    Ps collect_row = 0;     ///< a result that is added up in its node,
+    Ps collect_sum = 0;     ///< a sum of those,
+    Ps return_row = 0;      ///< and one that crosses home
+    Ps add_row = 0;         ///< a node's sum that is added at home
+};
+
+/// DeepEP's normal kernels: pairs of SMs, warps divided over peers, queues.
+ForwardingSms warps_through_queues(const layers::MoeLayer& layer);
+/// SMs whose copy engines move whole rows to where they belong (HybridEP, DeepEP V2).
+ForwardingSms copy_engines(const layers::MoeLayer& layer);
+
 /// Copies of tokens that cross between nodes once for each node that needs them: over NICs to the
 /// GPU of the sender's rail there, which sends a copy over NVLink to each GPU of its node that has
 /// experts of the token. On the way back that GPU adds up what its node made of a token, and one
@@ -6,16 +50,6 @@
 /// SMs form channels, which divide a GPU's tokens. A channel crosses in chunks of
 /// `node_chunk_rows` tokens, of which a flag tells behind the rows; inside a node `chunk_rows` are
 /// a message. What SMs need for each row is ForwardingSms.
-#pragma once
-#include "layers/mail.hpp"
-#include "systems/moe/forwarding_sms.hpp"
-#include "systems/moe/lanes.hpp"
-
-#include <map>
-#include <utility>
-
-namespace moehub::systems {
-
 class ForwardedExchange {
   public:
     ForwardedExchange(MoeLayer& layer, ForwardingSms (*sms)(const MoeLayer&));
@@ -59,6 +93,14 @@ class ForwardedExchange {
         Bytes bytes = 0;  ///< of a copy
     };
 
+    /// What comes to a channel, and where it goes; each copy takes an SM some time.
+    struct Incoming {
+        Mail& mail;
+        const std::int64_t& copies;  ///< expected
+        Rows& rows;
+        Ps each;
+    };
+
     Channel& channel(GpuId gpu, std::size_t number) { return state_[gpu][number]; }
     std::uint32_t node(GpuId gpu) const { return gpu / per_node_; }
     GpuId on_rail(GpuId gpu, std::uint32_t of_node) const {
@@ -70,6 +112,7 @@ class ForwardedExchange {
     std::uint32_t first_token(GpuId home, std::size_t channel) const;
     Chunk chunk_of(std::uint32_t token, std::size_t channel) const;
     std::vector<Rows> cut_by_chunk(Rows rows, std::size_t channel) const;
+    static void sort_by_token(Rows& rows);
     Rows rows_for_node(const std::vector<Rows>& by_peer, std::uint32_t of_node) const;
     int sms_of(GpuId gpu) const;  ///< that its kernels hold
 
@@ -78,10 +121,9 @@ class ForwardedExchange {
     Process gather(GpuId gpu, std::size_t channel);
     std::int64_t take_pieces(GpuId gpu, std::size_t channel, std::map<Chunk, Rows>& pieces);
     Process forward(GpuId gpu, std::size_t channel, int lane, Bytes bytes);
-    Process receive(GpuId gpu, std::size_t channel);
     Process contribute(GpuId gpu, std::size_t channel, std::vector<Rows> by_collector, Bytes bytes);
     Process collect(GpuId gpu, std::size_t channel, Bytes bytes);
-    Process add(GpuId gpu, std::size_t channel);
+    Process take_in(GpuId gpu, std::size_t channel, Incoming in);
     Ps reserve(const Crossing& way, Bytes bytes);
 
     MoeLayer& layer_;

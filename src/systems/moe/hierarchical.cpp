@@ -4,8 +4,6 @@
 // the sums of all nodes are added up at home (reduce-scatter). Between nodes every GPU sends and
 // receives the same, however uneven the experts are, and NICs carry a token once for each node
 // whether it has experts there or not.
-#include "layers/copies.hpp"
-#include "layers/expert_kernels.hpp"
 #include "layers/rows.hpp"
 #include "systems/systems.hpp"
 

@@ -2,7 +2,6 @@
 // as switches can do (with `switch_copies = false` GPUs do it, as the MoE-Hub paper has its bound).
 // The experts run in each of the ways in which systems run them, and the fastest counts. There is
 // no host to wait for: the first GEMMs were launched while the router ran.
-#include "layers/expert_kernels.hpp"
 #include "layers/rows.hpp"
 #include "sim/gpu/row_gemm.hpp"
 #include "systems/systems.hpp"

@@ -2,10 +2,7 @@
 // pulls the rows of its experts, and a block of rows is multiplied as soon as it is there; its
 // results are stored where their tokens are. After a second barrier each token's results are added.
 // Every (token, expert) pair is pulled and stored by itself: copies are not shared.
-#include "layers/copies.hpp"
-#include "layers/expert_kernels.hpp"
 #include "layers/mail.hpp"
-#include "layers/pulled_rows.hpp"
 #include "layers/rows.hpp"
 #include "sim/gpu/row_gemm.hpp"
 #include "systems/systems.hpp"

@@ -3,10 +3,8 @@
 // The numbers of operators are those of Megatron-Core's MoELayer; each copy of a row travels. Where
 // GPUs share experts, a row goes to one of them, which gathers it for all; the way back is the
 // same.
-#include "layers/copies.hpp"
-#include "layers/expert_kernels.hpp"
+#include "layers/exchange.hpp"
 #include "layers/rows.hpp"
-#include "layers/shards.hpp"
 #include "systems/systems.hpp"
 
 #include <stdexcept>

@@ -2,7 +2,6 @@
 // arrived. As in FlashDMoE there is one flag per producer and expert: the producer waits for the
 // acknowledgements of all its rows to the expert and then raises its flag there; the expert's
 // thread blocks poll until every producer's flag is up.
-#include "layers/expert_kernels.hpp"
 #include "layers/hub_layer.hpp"
 #include "layers/rows.hpp"
 #include "systems/systems.hpp"

@@ -1,9 +1,9 @@
 // MoE-Hub and DySHARP together: the switch copies tokens and adds up results, the hub finds their
 // rows and starts what can run, and nobody counts. Tiles start by the DAM, the last of them by
 // AllReady; loads of sums start when the hub has heard of all of a token's results.
-#include "layers/expert_kernels.hpp"
+#include "layers/rows.hpp"
 #include "layers/token_fusion.hpp"
-#include "sim/hub/all_ready.hpp"
+#include "sim/hub/isa.hpp"
 #include "systems/systems.hpp"
 
 namespace moehub::systems {

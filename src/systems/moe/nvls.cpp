@@ -3,7 +3,6 @@
 // loads the sums of its own tokens, which the switch adds over all GPUs. No counts, no host: every
 // GPU receives every token, wanted or not, and behind it whom it chose and with which weight.
 // Barriers of flags stand between the steps.
-#include "layers/expert_kernels.hpp"
 #include "layers/rows.hpp"
 #include "systems/systems.hpp"
 

@@ -5,8 +5,7 @@
 // With `once_per_node` a token crosses to each node once, and SMs there pass it on.
 #include "systems/moe/one_sided.hpp"
 
-#include "layers/copies.hpp"
-#include "layers/expert_kernels.hpp"
+#include "layers/rows.hpp"
 
 #include <algorithm>
 

@@ -1,7 +1,6 @@
 // The one-sided all-to-all between nodes: the GPUs in between.
-#include "layers/copies.hpp"
-#include "layers/expert_kernels.hpp"
-#include "sim/gpu/row_copy.hpp"
+#include "layers/rows.hpp"
+#include "sim/gpu/memory_ops.hpp"
 #include "systems/moe/one_sided.hpp"
 
 #include <algorithm>

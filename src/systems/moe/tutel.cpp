@@ -2,8 +2,6 @@
 // and all of it travels, filled or not. The capacity is cut into `chunks`; while one chunk is
 // computed, the next is on its way, on a second stream with its own SMs. No row is dropped: the
 // capacity is the largest count of all GPUs, which the host must know to allocate.
-#include "layers/copies.hpp"
-#include "layers/expert_kernels.hpp"
 #include "layers/mail.hpp"
 #include "layers/rows.hpp"
 #include "systems/systems.hpp"

@@ -3,17 +3,14 @@
 // what the dataflow optimizer says (layers/tp/dataflow.hpp).
 #include "layers/tp/cais_kernels.hpp"
 #include "layers/tp/dataflow.hpp"
-#include "layers/tp/run_tp.hpp"
 #include "layers/tp/tp_pieces.hpp"
 #include "sim/collective/communicator.hpp"
-#include "systems/tp/tp.hpp"
+#include "systems/systems.hpp"
 
 #include <deque>
 
 namespace moehub::systems {
 namespace {
-
-using namespace layers;
 
 struct Shared {
     explicit Shared(TpLayer& of)

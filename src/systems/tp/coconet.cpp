@@ -7,18 +7,14 @@
 // copies (collective.channel_copy), hand over at NCCL's latency of a hop, its flags included, and
 // stay until the last row is gathered.
 #include "layers/exchange.hpp"
-#include "layers/tp/moving_sms.hpp"
-#include "layers/tp/run_tp.hpp"
+#include "layers/tp/tp_moves.hpp"
 #include "layers/tp/tp_pieces.hpp"
-#include "layers/tp/tp_ring.hpp"
-#include "systems/tp/tp.hpp"
+#include "systems/systems.hpp"
 
 #include <deque>
 
 namespace moehub::systems {
 namespace {
-
-using namespace layers;
 
 struct Shared {
     explicit Shared(TpLayer& of)
@@ -80,8 +76,7 @@ Process program(Shared& shared, GpuId gpu) {
 }  // namespace
 
 LayerResult run_coconet(const TpJob& job) {
-    if (job.input.machine.gpus() == 1) return run_tp_alone(job);
-    return run_tp(job, Homes::blockwise, program);
+    return run_tp_of_several(job, Homes::blockwise, program);
 }
 
 }  // namespace moehub::systems

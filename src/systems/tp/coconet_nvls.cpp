@@ -3,15 +3,12 @@
 // extended; read here: the second kernel loads the sum of its GPU's share of every chunk that all
 // GPUs have made, normalises it, and stores it to all. All GPUs make pieces in the same order, and
 // homes take turns, as NCCL's chunks do, so that all of them have work from the start.
-#include "layers/tp/run_tp.hpp"
-#include "layers/tp/switched_kernel.hpp"
+#include "layers/tp/tp_moves.hpp"
 #include "layers/tp/tp_pieces.hpp"
-#include "systems/tp/tp.hpp"
+#include "systems/systems.hpp"
 
 namespace moehub::systems {
 namespace {
-
-using namespace layers;
 
 struct Shared {
     explicit Shared(TpLayer& of) : layer(of), kernel(of, SwitchedKernel::Norm::own_sms) {}
@@ -19,18 +16,11 @@ struct Shared {
     SwitchedKernel kernel;
 };
 
-Process first_gemm(Shared& shared, GpuId gpu) {
-    co_await run_first_by_pieces(
-        shared.layer, gpu, {shared.kernel.other_sms(gpu), 0},
-        [&shared, gpu](std::uint32_t piece) { shared.kernel.made(gpu, piece); });
-    shared.layer.gpus.combine_began(gpu);
-}
-
 Process program(Shared& shared, GpuId gpu) {
     TpLayer& layer = shared.layer;
     shared.kernel.hold(gpu);
     Several gemm(layer.gpus.endpoint(gpu));
-    gemm.spawn("first GEMM", first_gemm(shared, gpu));
+    gemm.spawn("first GEMM", shared.kernel.run_first(gpu));
     co_await layer.gpus.endpoint(gpu).delay(layer.input.machine.collective.switch_launch);
     co_await shared.kernel.run(gpu);
     co_await gemm.all();
@@ -42,8 +32,7 @@ Process program(Shared& shared, GpuId gpu) {
 }  // namespace
 
 LayerResult run_coconet_nvls(const TpJob& job) {
-    if (job.input.machine.gpus() == 1) return run_tp_alone(job);
-    return run_tp(job, Homes::in_turn, program);
+    return run_tp_of_several(job, Homes::in_turn, program);
 }
 
 }  // namespace moehub::systems

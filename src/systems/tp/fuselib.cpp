@@ -9,18 +9,14 @@
 // fence has it. Memory adds up what arrives and is charged for it, where FuseLib writes it to a
 // place of its own; homes read all of it in any case.
 #include "layers/exchange.hpp"
-#include "layers/tp/moving_sms.hpp"
-#include "layers/tp/run_tp.hpp"
-#include "layers/tp/tp_flags.hpp"
+#include "layers/tp/tp_moves.hpp"
 #include "layers/tp/tp_pieces.hpp"
-#include "systems/tp/tp.hpp"
+#include "systems/systems.hpp"
 
 #include <deque>
 
 namespace moehub::systems {
 namespace {
-
-using namespace layers;
 
 struct Shared {
     explicit Shared(TpLayer& of)
@@ -126,8 +122,7 @@ Process program(Shared& shared, GpuId gpu) {
 }  // namespace
 
 LayerResult run_fuselib(const TpJob& job) {
-    if (job.input.machine.gpus() == 1) return run_tp_alone(job);
-    return run_tp(job, Homes::blockwise, program);
+    return run_tp_of_several(job, Homes::blockwise, program);
 }
 
 }  // namespace moehub::systems

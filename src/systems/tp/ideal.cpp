@@ -2,18 +2,15 @@
 // themselves. Which tiles of the two GEMMs run first decides how well they fill the last wave: the
 // fastest of several ways.
 #include "layers/tp/dataflow.hpp"
-#include "layers/tp/run_tp.hpp"
 #include "layers/tp/tp_gemms.hpp"
 #include "layers/tp/tp_pieces.hpp"
-#include "systems/tp/tp.hpp"
+#include "systems/systems.hpp"
 
 #include <algorithm>
 #include <optional>
 
 namespace moehub::systems {
 namespace {
-
-using namespace layers;
 
 enum class Way { first_first, second_first, divided, together };
 

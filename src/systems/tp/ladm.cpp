@@ -10,19 +10,15 @@
 // that not all GPUs load from one. A tile's loads fill memory's bandwidth at both ends as others
 // do, though the home's L2 would answer most.
 #include "layers/exchange.hpp"
-#include "layers/tp/piece_loads.hpp"
-#include "layers/tp/run_tp.hpp"
-#include "layers/tp/tp_flags.hpp"
 #include "layers/tp/tp_gemms.hpp"
+#include "layers/tp/tp_moves.hpp"
 #include "layers/tp/tp_pieces.hpp"
-#include "systems/tp/tp.hpp"
+#include "systems/systems.hpp"
 
 #include <deque>
 
 namespace moehub::systems {
 namespace {
-
-using namespace layers;
 
 struct Shared {
     explicit Shared(TpLayer& of)
@@ -138,8 +134,7 @@ Process program(Shared& shared, GpuId gpu) {
 }  // namespace
 
 LayerResult run_ladm(const TpJob& job) {
-    if (job.input.machine.gpus() == 1) return run_tp_alone(job);
-    return run_tp(job, Homes::blockwise, program);
+    return run_tp_of_several(job, Homes::blockwise, program);
 }
 
 }  // namespace moehub::systems

@@ -1,14 +1,10 @@
 // Megatron's sequence parallelism through the switch: a GEMM, a reduce-scatter by in-switch loads,
 // a norm of one's own rows, an all-gather by multicast, a GEMM, one after the other.
-#include "layers/tp/run_tp.hpp"
 #include "layers/tp/tp_pieces.hpp"
-#include "layers/tp/tp_slices.hpp"
-#include "systems/tp/tp.hpp"
+#include "systems/systems.hpp"
 
 namespace moehub::systems {
 namespace {
-
-using namespace layers;
 
 struct Shared {
     explicit Shared(TpLayer& of) : layer(of), all(of.gpus.fabric, "an in-switch collective") {}
@@ -43,8 +39,7 @@ Process program(Shared& shared, GpuId gpu) {
 }  // namespace
 
 LayerResult run_sp_nvls(const TpJob& job) {
-    if (job.input.machine.gpus() == 1) return run_tp_alone(job);
-    return run_tp(job, Homes::blockwise, program);
+    return run_tp_of_several(job, Homes::blockwise, program);
 }
 
 }  // namespace moehub::systems

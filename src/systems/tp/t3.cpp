@@ -8,16 +8,13 @@
 // top; the first piece is a DMA, too, where T3 stores it remotely tile by tile; communication comes
 // before kernels in HBM, as everywhere here, and T3's arbitration (MCA) is not modelled.
 #include "layers/exchange.hpp"
-#include "layers/tp/run_tp.hpp"
 #include "layers/tp/tp_gemms.hpp"
+#include "layers/tp/tp_moves.hpp"
 #include "layers/tp/tp_pieces.hpp"
-#include "layers/tp/tp_ring.hpp"
-#include "systems/tp/tp.hpp"
+#include "systems/systems.hpp"
 
 namespace moehub::systems {
 namespace {
-
-using namespace layers;
 
 constexpr Ps kStart = 200 * kNs;  ///< from the tracker to the DMA's first read
 
@@ -87,8 +84,7 @@ Process program(Shared& shared, GpuId gpu) {
 }  // namespace
 
 LayerResult run_t3(const TpJob& job) {
-    if (job.input.machine.gpus() == 1) return run_tp_alone(job);
-    return run_tp(job, Homes::blockwise, program);
+    return run_tp_of_several(job, Homes::blockwise, program);
 }
 
 }  // namespace moehub::systems

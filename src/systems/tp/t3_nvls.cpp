@@ -8,18 +8,15 @@
 // them to a home in flight (Klenk), which is less than a port's merge units hold: a GPU that is
 // ahead waits for the others. What waits longer than an entry may goes home as a partial sum.
 #include "layers/exchange.hpp"
-#include "layers/tp/piece_loads.hpp"
-#include "layers/tp/run_tp.hpp"
 #include "layers/tp/tp_gemms.hpp"
+#include "layers/tp/tp_moves.hpp"
 #include "layers/tp/tp_pieces.hpp"
-#include "systems/tp/tp.hpp"
+#include "systems/systems.hpp"
 
 #include <numeric>
 
 namespace moehub::systems {
 namespace {
-
-using namespace layers;
 
 constexpr Ps kStart = 200 * kNs;  ///< from the tracker to the DMA's first read
 constexpr Bytes kWave = 8192;
@@ -134,8 +131,7 @@ Process program(Shared& shared, GpuId gpu) {
 }  // namespace
 
 LayerResult run_t3_nvls(const TpJob& job) {
-    if (job.input.machine.gpus() == 1) return run_tp_alone(job);
-    return run_tp(job, Homes::in_turn, program);
+    return run_tp_of_several(job, Homes::in_turn, program);
 }
 
 }  // namespace moehub::systems

@@ -1,15 +1,11 @@
 // Megatron's tensor parallelism through the switch: a GEMM, an in-switch all-reduce, a norm that
 // every GPU repeats on all rows, a GEMM, one after the other. Beside experts, where rows are on one
 // GPU at the other end, Megatron asks for sequence parallelism: so does this.
-#include "layers/tp/run_tp.hpp"
 #include "layers/tp/tp_pieces.hpp"
-#include "layers/tp/tp_slices.hpp"
-#include "systems/tp/tp.hpp"
+#include "systems/systems.hpp"
 
 namespace moehub::systems {
 namespace {
-
-using namespace layers;
 
 struct Shared {
     explicit Shared(TpLayer& of) : layer(of), all(of.gpus.fabric, "an in-switch all-reduce") {}

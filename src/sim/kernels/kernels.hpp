@@ -1,0 +1,101 @@
+/// Kernels of serving engines: what each costs, in a file of its name, and what they share.
+#pragma once
+#include <moehub/gpu.hpp>
+#include <moehub/predict.hpp>
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+namespace moehub {
+
+/// How many rows each expert of the measured rank gets: the routing of the published measurements.
+
+inline constexpr int kMostExperts = 1024;
+inline constexpr int kMostChoices = 64;
+
+/// Tokens of an expert-parallel group choose among all its experts; this rank holds experts / ep.
+struct RowDraw {
+    std::int64_t tokens = 1;  ///< of the whole group
+    int top_k = 1;            ///< at most kMostChoices
+    int experts = 1;          ///< of the whole group, at most kMostExperts
+    int ep = 1;
+    double alpha = 0;  ///< 0: balanced; otherwise the exponent of the power law
+    /// DeepSeek's group-limited choice: a token may only choose within `kept_groups` of `groups`
+    /// equal groups of experts (1: no limit; at most 64).
+    int groups = 1;
+    int kept_groups = 1;
+};
+
+/// The heights of the row tiles that kernels cut an expert's rows into.
+inline constexpr std::array<int, 6> kTileRows = {8, 16, 32, 64, 128, 256};
+
+/// All that the cost of grouped products needs to know of the rows of a rank's experts. Means over
+/// draws where the routing is random, so not whole numbers.
+struct ExpertRows {
+    double rows = 0;                               ///< (token, expert) pairs on this rank
+    double experts = 0;                            ///< with at least one row
+    double fullest = 0;                            ///< rows of the fullest
+    std::array<double, kTileRows.size()> tiles{};  ///< Σ ⌈rows / tile rows⌉, per tile height
+};
+
+/// Rows as the published measurements drew them.
+ExpertRows expert_rows(const RowDraw& draw);
+
+/// Rows given expert by expert, for a routing of one's own.
+ExpertRows expert_rows(const std::int32_t* rows, int experts);
+
+/// What number formats cost, and the widths of DeepSeek's latent attention.
+
+inline constexpr std::int64_t kMlaRank = 512;  ///< of the latent that keys and values are made of
+inline constexpr std::int64_t kMlaRope = 64;   ///< of a key that carries the position
+inline constexpr std::int64_t kMlaNope = 128;  ///< of a head's key that does not, and of its value
+
+/// In which the call multiplies.
+NumberFormat format_of(const KernelCall& call);
+
+/// All that the call needs: that, and its cache's.
+std::array<NumberFormat, 2> formats_of(const KernelCall& call);
+
+double bytes_of(NumberFormat format);                  ///< of a number, nvfp4's scales included
+double weight_bytes_of(NumberFormat format);           ///< the same of a weight
+double flops_of(const Gpu& gpu, NumberFormat format);  ///< dense, of the whole card
+
+/// A library by name. Throws InputError, naming those there are.
+const KernelLibrary& library_of(const Gpu& gpu, const std::string& name);
+
+/// A linear layer, activations quantised before it where its format asks for that.
+
+/// The constants of the format.
+const GemmFormat& gemm_of(const KernelLibrary& library, NumberFormat format);
+
+KernelCost linear(const Gpu& gpu, const KernelLibrary& library, const GemmCall& call);
+
+/// Attention over a paged cache of whole prompts.
+
+KernelCost prefill_attention(const Gpu& gpu, const PrefillKernel& kernel, const PrefillCall& call);
+
+/// Attention over a paged cache of one new token per sequence.
+
+KernelCost decode_attention(const Gpu& gpu, const DecodeKernel& kernel, const DecodeCall& call);
+
+/// Latent attention of whole prompts.
+
+KernelCost mla_prefill(const Gpu& gpu, const MlaPrefillKernel& kernel, const MlaPrefillCall& call);
+
+/// Latent attention of one new token per sequence.
+
+KernelCost mla_decode(const Gpu& gpu, const MlaDecodeKernel& kernel, const MlaDecodeCall& call);
+
+/// The experts of one card, from permutation to weighted sum, as fused kernels run them.
+
+/// The kernel for the format.
+const MoeKernel& moe_of(const KernelLibrary& library, NumberFormat format);
+
+/// The rows that the published measurements' routing leaves on the card.
+ExpertRows rows_of(const MoeCall& call);
+
+KernelCost fused_moe(const Gpu& gpu, const MoeKernel& kernel, const MoeCall& call,
+                     const ExpertRows& rows);
+
+}  // namespace moehub
