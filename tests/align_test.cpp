@@ -1,5 +1,4 @@
 // Is the assignment the best there is, and do tokens stay on their GPU after aligning?
-#include "place/align.hpp"
 
 #include "base/rng.hpp"
 #include "place/assignment.hpp"

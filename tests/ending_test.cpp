@@ -1,5 +1,4 @@
 // Does work end soon after its asker wants that, and only then?
-#include "base/ending.hpp"
 
 #include "base/parallel.hpp"
 

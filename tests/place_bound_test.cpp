@@ -1,6 +1,6 @@
 // Is no layout below the lower bounds? Against all layouts there are, where those can be counted.
 #include "place/bound.hpp"
-#include "place/partners.hpp"
+#include "place/layer_bounds.hpp"
 #include "place/profile/profile_summary_loads.hpp"
 #include "place_cases.hpp"
 

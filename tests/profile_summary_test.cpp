@@ -1,7 +1,7 @@
 // Is recorded routing summed up rightly? Closed forms, brute force, and what is known of real
 // routing.
 #include "place/counts.hpp"
-#include "place/load_bound.hpp"
+#include "place/layer_bounds.hpp"
 #include "place/profile/profile_summary_loads.hpp"
 
 #include <moehub/error.hpp>

@@ -2,7 +2,7 @@
 /// sweeps know questions by their table (questions.hpp) and nothing else.
 #pragma once
 #include "answers/option.hpp"
-#include "base/ending.hpp"
+#include "base/parallel.hpp"
 #include "report/answer.hpp"
 #include "report/progress.hpp"
 #include "study/sweep/study.hpp"

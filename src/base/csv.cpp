@@ -1,23 +1,23 @@
 #include "base/csv.hpp"
 
+#include "base/input_error.hpp"
 #include "base/quantity.hpp"
 #include "base/utf8.hpp"
 
-#include <moehub/error.hpp>
-
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <memory>
-
-#include <fmt/format.h>
+#include <stdexcept>
 
 namespace moehub {
 namespace {
 
 [[noreturn]] void fail_at(const std::string& file, int line, std::string_view what) {
-    throw InputError(fmt::format("{}:{}: {}", printable(file), line, what));
+    throw input_error("{}:{}: {}", printable(file), line, what);
 }
 
 std::string_view without_blanks(std::string_view text) {
@@ -135,7 +135,7 @@ void check_is_text(std::string_view text, const std::string& file) {
 
 std::string contents(const std::string& path) {
     const auto fail = [&path](std::string_view why) {
-        throw InputError(fmt::format("{}: cannot be read: {}", printable(path), why));
+        throw input_error("{}: cannot be read: {}", printable(path), why);
     };
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
                                                                &std::fclose);
@@ -189,6 +189,69 @@ void CsvTable::add(Row row) {
     if (rows_.size() == kMostRows)
         fail_at(file_, row.line, fmt::format("more than {} rows", kMostRows));
     rows_.push_back(std::move(row));
+}
+
+int CsvRow::line() const {
+    return table_->rows_[index_].line;
+}
+
+const std::string& CsvRow::field(std::string_view column) const {
+    const auto& columns = table_->columns_;
+    const auto found = std::find(columns.begin(), columns.end(), column);
+    if (found == columns.end())  // the caller checks the header first: a defect, not bad input
+        throw std::logic_error(fmt::format("no column {} in {}", column, table_->file_));
+    return table_->rows_[index_].fields[static_cast<std::size_t>(found - columns.begin())];
+}
+
+bool CsvRow::has(std::string_view column) const {
+    return !field(column).empty();
+}
+
+const std::string& CsvRow::text(std::string_view column) const {
+    const auto& value = field(column);
+    if (value.empty()) reject(column, "any text");
+    return value;
+}
+
+std::int64_t CsvRow::integer(std::string_view column, std::int64_t least, std::int64_t most) const {
+    const auto& value = field(column);
+    std::int64_t result = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), result);
+    const bool whole = error == std::errc() && end == value.data() + value.size();
+    if (!whole || result < least || result > most)
+        reject(column, fmt::format("a whole number from {} to {}", least, most));
+    return result;
+}
+
+double CsvRow::number(std::string_view column) const {
+    const auto& value = field(column);
+    double result = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), result);
+    const bool whole = error == std::errc() && end == value.data() + value.size();
+    if (!whole || !std::isfinite(result)) reject(column, "a finite number");
+    return result;
+}
+
+double CsvRow::non_negative(std::string_view column) const {
+    const double result = number(column);
+    if (result < 0) reject(column, "a number of at least 0");
+    return result;
+}
+
+double CsvRow::positive(std::string_view column) const {
+    const double result = number(column);
+    if (result <= 0) reject(column, "a number above 0");
+    return result;
+}
+
+void CsvRow::reject(std::string_view column, std::string_view allowed) const {
+    const auto& value = field(column);
+    fail(fmt::format("{}: found {}, allowed: {}", column, value.empty() ? "nothing" : quoted(value),
+                     allowed));
+}
+
+void CsvRow::fail(std::string_view what) const {
+    throw input_error("{}:{}: {}", printable(table_->file_), line(), what);
 }
 
 }  // namespace moehub

@@ -1,16 +1,14 @@
 #include "base/fields.hpp"
 
+#include "base/input_error.hpp"
+#include "base/json.hpp"
 #include "base/nearest.hpp"
 #include "base/quantity.hpp"
 #include "base/utf8.hpp"
 
-#include <moehub/error.hpp>
-
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-
-#include <fmt/format.h>
 
 namespace moehub {
 namespace {
@@ -50,8 +48,7 @@ std::string allowed(const Field& field) {
 
 double parse_within(const Field& field, std::string_view text) {
     const double value = parse_value(field.kind, text);
-    if (!within(field, value))
-        throw InputError(fmt::format("found {}, {}", quoted(text), allowed(field)));
+    if (!within(field, value)) throw input_error("found {}, {}", quoted(text), allowed(field));
     return value;
 }
 
@@ -59,22 +56,21 @@ std::string parse_text(std::string_view text) {
     const auto control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
     if (text.empty() || text.size() > 200 || first_bad_utf8(text) != text.size() ||
         std::any_of(text.begin(), text.end(), control))
-        throw InputError(
-            fmt::format("expected 1 to 200 bytes of text on one line, found {}", quoted(text)));
+        throw input_error("expected 1 to 200 bytes of text on one line, found {}", quoted(text));
     return std::string(text);
 }
 
 bool parse_flag(std::string_view text) {
     if (text != "true" && text != "false")
-        throw InputError(fmt::format("expected true or false, found {}", quoted(text)));
+        throw input_error("expected true or false, found {}", quoted(text));
     return text == "true";
 }
 
 std::size_t parse_choice(const Choice& choice, std::string_view text) {
     const auto found = std::find(choice.names.begin(), choice.names.end(), text);
     if (found == choice.names.end())
-        throw InputError(fmt::format("expected one of {}, found {}", fmt::join(choice.names, ", "),
-                                     quoted(text)));
+        throw input_error("expected one of {}, found {}", fmt::join(choice.names, ", "),
+                          quoted(text));
     return static_cast<std::size_t>(found - choice.names.begin());
 }
 
@@ -82,8 +78,8 @@ std::size_t parse_choice(const Choice& choice, std::string_view text) {
 void check_type(const Field& field, const Entry& entry) {
     const auto fail = [&entry](std::string_view expected) {
         const bool string = entry.type == Type::string;
-        throw InputError(fmt::format("expected {}, found {}{}", expected, string ? "the text " : "",
-                                     string ? quoted(entry.text) : entry.text));
+        throw input_error("expected {}, found {}{}", expected, string ? "the text " : "",
+                          string ? quoted(entry.text) : entry.text);
     };
     const Type type = entry.type;
     if (type == Type::word) return;
@@ -121,8 +117,8 @@ void reject_unknown(const Fields& fields, const Entry& entry, const Origin& orig
         keys.push_back(field.key);
         if (!field.key.starts_with(entry.key + ".")) continue;
         if (entry.type == Type::table) return;
-        throw InputError(fmt::format("{}expected a table such as [{}], found {}", at(origin, entry),
-                                     entry.key, quoted(entry.text)));
+        throw input_error("{}expected a table such as [{}], found {}", at(origin, entry), entry.key,
+                          quoted(entry.text));
     }
     const auto same_end = [&entry](const std::string& key) {
         return key.ends_with("." + entry.key);  // [link] was forgotten
@@ -187,36 +183,98 @@ void apply(const Fields& fields, const Entry& entry, const Origin& origin, Given
 void require_all(const Fields& fields, const Given& given) {
     for (const Field& field : fields)
         if (field.need == Need::required && !given.where.contains(field.key))
-            throw InputError(
-                fmt::format("{}: missing key \"{}\" ({})", given.origin, field.key, field.doc));
+            throw input_error("{}: missing key \"{}\" ({})", given.origin, field.key, field.doc);
 }
 
 void require_limits(const Fields& fields, const Given& given) {
     for (const Field& field : fields) {
         if (const auto* choice = std::get_if<Choice>(&field.pointer)) {
             if (choice->get() >= choice->names.size())
-                refuse(given, field.key,
-                       fmt::format("found number {}, allowed 0 to {}", choice->get(),
-                                   choice->names.size() - 1));
+                refuse(given, field.key, "found number {}, allowed 0 to {}", choice->get(),
+                       choice->names.size() - 1);
             continue;
         }
         const auto value = number_in(field.pointer);
         if (value && !within(field, *value))
-            refuse(given, field.key,
-                   fmt::format("found {}, {}", print_value(field.kind, *value), allowed(field)));
+            refuse(given, field.key, "found {}, {}", print_value(field.kind, *value),
+                   allowed(field));
     }
 }
 
 void refuse(const Given& given, const std::string& key, std::string_view what) {
     const auto found = given.where.find(key);
     const std::string& where = found == given.where.end() ? given.origin : found->second;
-    throw InputError(fmt::format("{}: {}: {}", where, key, what));
+    throw input_error("{}: {}: {}", where, key, what);
 }
 
 std::string named(const Given& given, const std::string& key, std::string_view value) {
     const auto found = given.where.find(key);
     const std::string where = found == given.where.end() ? "" : fmt::format(" ({})", found->second);
     return fmt::format("{} = {}{}", key, value, where);
+}
+
+namespace {
+
+/// As TOML writes it; empty when the field is an empty text.
+std::string toml_value(const Field& field) {
+    if (const auto* text = std::get_if<std::string*>(&field.pointer))
+        return (*text)->empty() ? "" : toml_string(**text);
+    if (const auto* flag = std::get_if<bool*>(&field.pointer)) return **flag ? "true" : "false";
+    if (const auto* choice = std::get_if<Choice>(&field.pointer))
+        return toml_string(choice->names.at(choice->get()));
+    const std::string text = print_value(field.kind, number_in(field.pointer).value());
+    return field.kind == Kind::count || field.kind == Kind::number ? text : toml_string(text);
+}
+
+Json json_value(const Field& field) {
+    if (const auto* choice = std::get_if<Choice>(&field.pointer))
+        return choice->names.at(choice->get());
+    if (const auto* text = std::get_if<std::string*>(&field.pointer)) return **text;
+    if (const auto* flag = std::get_if<bool*>(&field.pointer)) return **flag;
+    if (const auto* small = std::get_if<int*>(&field.pointer)) return **small;
+    if (const auto* whole = std::get_if<std::int64_t*>(&field.pointer)) return **whole;
+    return *std::get<double*>(field.pointer);
+}
+
+/// "link." of "link.bandwidth"; empty at the top.
+std::string table_of(const std::string& key) {
+    const std::size_t dot = key.rfind('.');
+    return dot == std::string::npos ? "" : key.substr(0, dot);
+}
+
+}  // namespace
+
+std::string print_toml(const Fields& fields) {
+    std::string text, table;
+    for (const Field& field : fields) {
+        const std::string value = toml_value(field);
+        if (value.empty()) continue;
+        if (const std::string next = table_of(field.key); next != table) {
+            table = next;
+            text += fmt::format("\n[{}]\n", table);
+        }
+        const std::string key = table.empty() ? field.key : field.key.substr(table.size() + 1);
+        text += fmt::format("{:<40}# {}\n", fmt::format("{} = {} ", key, value), field.doc);
+    }
+    return text;
+}
+
+Json json_of(const Fields& fields) {
+    Json root = Json::object();
+    for (const Field& field : fields) {
+        Json* table = &root;
+        std::string_view key = field.key;
+        for (auto dot = key.find('.'); dot != std::string_view::npos; dot = key.find('.')) {
+            table = &(*table)[key.substr(0, dot)];
+            key.remove_prefix(dot + 1);
+        }
+        (*table)[key] = json_value(field);
+    }
+    return root;
+}
+
+std::string print_json(const Fields& fields) {
+    return json_of(fields).dump(2) + "\n";
 }
 
 }  // namespace moehub

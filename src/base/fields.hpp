@@ -17,6 +17,8 @@
 #include <variant>
 #include <vector>
 
+#include <fmt/format.h>
+
 namespace moehub {
 
 /// What a field's text means; units as in base/quantity.hpp.
@@ -51,11 +53,13 @@ struct Field {
 };
 using Fields = std::vector<Field>;
 
-/// A pointer to an enum whose values are 0, 1, … in the order of `names`.
+/// The field of an enum whose values are 0, 1, … in the order of `names`.
 template <class Enum>
-Choice choice(Enum& value, std::vector<std::string> names) {
-    return {std::move(names), [&value] { return static_cast<std::size_t>(value); },
-            [&value](std::size_t index) { value = static_cast<Enum>(index); }};
+Field one_of(std::string key, Enum& value, std::vector<std::string> names, std::string doc,
+             Need need = Need::required) {
+    Choice choice{std::move(names), [&value] { return static_cast<std::size_t>(value); },
+                  [&value](std::size_t index) { value = static_cast<Enum>(index); }};
+    return {std::move(key), std::move(choice), Kind::choice, {}, std::move(doc), need};
 }
 
 /// Appends `inner` with `prefix` before every key.
@@ -82,6 +86,13 @@ void require_limits(const Fields& fields, const Given& given);
 
 /// Throws InputError: "my.toml:12: top_k: found 9, …".
 [[noreturn]] void refuse(const Given& given, const std::string& key, std::string_view what);
+template <class Value, class... Values>
+[[noreturn]] void refuse(const Given& given, const std::string& key,
+                         fmt::format_string<Value, Values...> what, Value&& value,
+                         Values&&... values) {
+    refuse(given, key,
+           fmt::format(what, std::forward<Value>(value), std::forward<Values>(values)...));
+}
 
 /// Another field that `refuse` speaks of: "experts = 8 (my.toml:4)".
 std::string named(const Given& given, const std::string& key, std::string_view value);

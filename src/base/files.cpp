@@ -1,16 +1,15 @@
 #include "base/files.hpp"
 
+#include "base/input_error.hpp"
 #include "base/utf8.hpp"
-
-#include <moehub/error.hpp>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 
-#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,8 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 [[noreturn]] void fail(const std::string& path, int error) {
-    throw InputError(
-        fmt::format("{}: cannot be written: {}", printable(path), std::strerror(error)));
+    throw input_error("{}: cannot be written: {}", printable(path), std::strerror(error));
 }
 
 int write_directly(std::string_view text, const std::string& path) {
@@ -83,6 +81,32 @@ void write_file(const std::string& path, std::string_view text) {
 bool same_file(const std::string& a, const std::string& b) {
     std::error_code absent;
     return fs::equivalent(a, b, absent) || target_of(a) == target_of(b);
+}
+
+void fail_in(const std::string& file, std::string_view what) {
+    throw input_error("{}: {}", printable(file), what);
+}
+
+std::string read_bytes(const std::string& path, std::uint64_t most) {
+    const auto fail = [&path](std::string_view what) { fail_in(path, what); };
+    std::error_code error;
+    if (!std::filesystem::exists(path, error)) fail("no such file");
+    if (!std::filesystem::is_regular_file(path, error)) fail("not a regular file");
+    const std::uint64_t size = std::filesystem::file_size(path, error);
+    if (error) fail("cannot be read: " + error.message());
+    if (size > most) fail(fmt::format("found {} bytes, allowed: at most {}", size, most));
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
+                                                               &std::fclose);
+    if (!file) fail(fmt::format("cannot be read: {}", std::strerror(errno)));
+    try {
+        std::string bytes(static_cast<std::size_t>(size), '\0');
+        if (std::fread(bytes.data(), 1, bytes.size(), file.get()) != bytes.size())
+            fail("cannot be read to its end");
+        return bytes;
+    } catch (const std::bad_alloc&) {
+        fail("does not fit in memory");
+    }
+    return {};
 }
 
 }  // namespace moehub

@@ -49,33 +49,17 @@ class NpyArray {
     /// Calls `visitor` with the NpyValues of the file's own type, last dimension fastest.
     template <class Visitor>
     auto visit(Visitor&& visitor) const {
-        switch (type_) {
-            case Type::u1:
-                return visitor(values<std::uint8_t>());
-            case Type::u2:
-                return visitor(values<std::uint16_t>());
-            case Type::u4:
-                return visitor(values<std::uint32_t>());
-            case Type::u8:
-                return visitor(values<std::uint64_t>());
-            case Type::i1:
-                return visitor(values<std::int8_t>());
-            case Type::i2:
-                return visitor(values<std::int16_t>());
-            case Type::i4:
-                return visitor(values<std::int32_t>());
-            case Type::i8:
-                break;
-        }
-        return visitor(values<std::int64_t>());
+        return visit_type<std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, std::int8_t,
+                          std::int16_t, std::int32_t, std::int64_t>(visitor, type_);
     }
 
   private:
-    enum class Type { u1, u2, u4, u8, i1, i2, i4, i8 };
-
-    template <class Value>
-    NpyValues<Value> values() const {
-        return {bytes_.get(), size_};
+    /// The type of that number among those listed.
+    template <class Value, class... Others, class Visitor>
+    auto visit_type(Visitor& visitor, std::size_t type) const {
+        if constexpr (sizeof...(Others) > 0)
+            if (type > 0) return visit_type<Others...>(visitor, type - 1);
+        return visitor(NpyValues<Value>(bytes_.get(), size_));
     }
     template <class Source>
     static NpyArray take(Source& source, const std::string& file);
@@ -83,7 +67,7 @@ class NpyArray {
 
     std::vector<std::int64_t> shape_;
     std::size_t size_ = 0;
-    Type type_ = Type::i8;
+    std::size_t type_ = 0;  ///< u1, u2, u4, u8, i1, i2, i4, i8
     std::string dtype_;
     std::unique_ptr<std::byte[]> bytes_;
 };

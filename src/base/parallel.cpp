@@ -1,7 +1,5 @@
 #include "base/parallel.hpp"
 
-#include "base/ending.hpp"
-
 #include <algorithm>
 #include <atomic>
 #include <exception>
@@ -80,6 +78,28 @@ void run_parallel(std::size_t count, const std::function<void(std::size_t)>& wor
         queue.run();
     }
     queue.rethrow_first();
+}
+
+namespace {
+
+thread_local const std::stop_token* current = nullptr;
+
+}  // namespace
+
+EndsOn::EndsOn(const std::stop_token& stop) {
+    current = &stop;
+}
+
+EndsOn::~EndsOn() {
+    current = nullptr;
+}
+
+std::stop_token current_end() {
+    return current == nullptr ? std::stop_token() : *current;
+}
+
+void end_if_asked() {
+    if (current != nullptr && current->stop_requested()) throw Ended();
 }
 
 }  // namespace moehub

@@ -3,15 +3,12 @@
 #include "base/quantity.hpp"
 
 #include "base/decimal.hpp"
+#include "base/input_error.hpp"
 #include "base/utf8.hpp"
-
-#include <moehub/error.hpp>
 
 #include <cmath>
 #include <optional>
 #include <span>
-
-#include <fmt/format.h>
 
 namespace moehub {
 namespace {
@@ -73,7 +70,7 @@ constexpr Dimension kFrequency{"a frequency such as \"1980 MHz\" (Hz, kHz, MHz, 
                                kFrequencyUnits};
 
 [[noreturn]] void fail(std::string_view expected, std::string_view found) {
-    throw InputError(fmt::format("expected {}, found {}", expected, quoted(found)));
+    throw input_error("expected {}, found {}", expected, quoted(found));
 }
 
 std::string_view trimmed(std::string_view text) {

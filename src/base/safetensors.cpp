@@ -2,23 +2,16 @@
 // JSON, the values.
 #include "base/safetensors.hpp"
 
+#include "base/files.hpp"
 #include "base/npy.hpp"
 #include "base/quantity.hpp"
-#include "base/utf8.hpp"
 
-#include <moehub/error.hpp>
-
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace moehub {
 namespace {
 
 using Json = nlohmann::json;
-
-[[noreturn]] void fail(const std::string& file, std::string_view what) {
-    throw InputError(fmt::format("{}: {}", printable(file), what));
-}
 
 struct Width {
     std::string_view type;
@@ -54,7 +47,7 @@ std::vector<std::int64_t> sizes_in(const Json& entry, const char* key) {
 SafeTensor tensor_of(const std::string& name, const Json& entry, std::string_view data,
                      const std::string& file) {
     const auto broken = [&](std::string_view what) {
-        fail(file, fmt::format("header: {}: {}", moehub::quoted(name), what));
+        fail_in(file, "header: {}: {}", moehub::quoted(name), what);
     };
     if (!entry.is_object() || !entry.contains("dtype") || !entry["dtype"].is_string())
         broken("has no dtype");
@@ -91,26 +84,27 @@ std::vector<std::int64_t> copied(std::string_view bytes) {
 std::vector<SafeTensor> parse_safetensors(std::string_view bytes, const std::string& file) {
     constexpr std::uint64_t kLongestHeader = 100'000'000;  // of the format itself
     std::uint64_t length = 0;
-    if (bytes.size() < sizeof length) fail(file, "ends within its header");
+    if (bytes.size() < sizeof length) fail_in(file, "ends within its header");
     std::memcpy(&length, bytes.data(), sizeof length);
     bytes.remove_prefix(sizeof length);
     if (length > kLongestHeader || length > bytes.size())
-        fail(file, fmt::format("found a header of {} bytes, allowed: at most {} and within the "
-                               "file (is it a .safetensors?)",
-                               length, kLongestHeader));
+        fail_in(file,
+                "found a header of {} bytes, allowed: at most {} and within the "
+                "file (is it a .safetensors?)",
+                length, kLongestHeader);
     const Json header = Json::parse(bytes.substr(0, length), nullptr, false);
-    if (!header.is_object()) fail(file, "header: found something else, allowed: a JSON object");
+    if (!header.is_object()) fail_in(file, "header: found something else, allowed: a JSON object");
     bytes.remove_prefix(length);
     std::vector<SafeTensor> tensors;
     std::uint64_t left = bytes.size();
     for (const auto& [name, entry] : header.items()) {
         if (name == "__metadata__") continue;
         tensors.push_back(tensor_of(name, entry, bytes, file));
-        if (tensors.back().bytes.size() > left) fail(file, "header: tensors overlap");
+        if (tensors.back().bytes.size() > left) fail_in(file, "header: tensors overlap");
         left -= tensors.back().bytes.size();
     }
     // Also finds a name that stands twice, of which JSON keeps the last.
-    if (left > 0) fail(file, fmt::format("header: {} bytes of values belong to no tensor", left));
+    if (left > 0) fail_in(file, "header: {} bytes of values belong to no tensor", left);
     return tensors;
 }
 
@@ -122,8 +116,8 @@ std::vector<std::int64_t> integers_of(const SafeTensor& tensor, const std::strin
     if (tensor.type == "U16") return copied<std::uint16_t>(tensor.bytes);
     if (tensor.type == "I16") return copied<std::int16_t>(tensor.bytes);
     if (tensor.type == "U32") return copied<std::uint32_t>(tensor.bytes);
-    fail(file, fmt::format("{}: found values of type {}, allowed: integers of up to 32 bits, I64",
-                           moehub::quoted(tensor.name), tensor.type));
+    fail_in(file, "{}: found values of type {}, allowed: integers of up to 32 bits, I64",
+            moehub::quoted(tensor.name), tensor.type);
 }
 
 }  // namespace moehub

@@ -1,12 +1,10 @@
 #include "base/sqlite.hpp"
 
+#include "base/input_error.hpp"
 #include "base/utf8.hpp"
-
-#include <moehub/error.hpp>
 
 #include <cstring>
 
-#include <fmt/format.h>
 #include <sqlite3.h>
 
 namespace moehub {
@@ -57,8 +55,7 @@ void Database::fail(int code) const {
     std::string reason = sqlite3_errstr(base);
     if (by_system && system != 0) reason = std::strerror(system);
     const bool opening = base == SQLITE_CANTOPEN;
-    throw InputError(
-        fmt::format("{}: cannot be {}: {}", shown, opening ? "opened" : "written", reason));
+    throw input_error("{}: cannot be {}: {}", shown, opening ? "opened" : "written", reason);
 }
 
 void Database::run(const std::string& sql) {

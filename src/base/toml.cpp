@@ -1,15 +1,12 @@
 #include "base/toml.hpp"
 
+#include "base/input_error.hpp"
 #include "base/quantity.hpp"
-#include "base/toml_values.hpp"
 #include "base/utf8.hpp"
-
-#include <moehub/error.hpp>
 
 #include <algorithm>
 #include <cmath>
 
-#include <fmt/format.h>
 #include <toml++/toml.h>
 
 namespace moehub {
@@ -20,7 +17,7 @@ namespace {
 constexpr int kMostNesting = 4000;
 
 [[noreturn]] void fail_at(const Origin& origin, std::ptrdiff_t line, std::string_view what) {
-    throw InputError(fmt::format("{}:{}: not TOML: {}", origin, line, what));
+    throw input_error("{}:{}: not TOML: {}", origin, line, what);
 }
 
 /// Counts dots and brackets outside quotes and comments of one line. Refuses what toml++ 3.3 has
@@ -51,8 +48,7 @@ int nesting_of(std::string_view text, const Origin& origin, std::ptrdiff_t line)
 
 void check(std::string_view text, const Origin& origin) {
     if (text.size() > kLongestToml)
-        throw InputError(
-            fmt::format("{}: {} bytes, at most {} allowed", origin, text.size(), kLongestToml));
+        throw input_error("{}: {} bytes, at most {} allowed", origin, text.size(), kLongestToml);
     const std::size_t bad = first_bad_utf8(text);
     if (bad != text.size())
         fail_at(origin, 1 + std::count(text.begin(), text.begin() + std::ptrdiff_t(bad), '\n'),
@@ -65,8 +61,8 @@ void check(std::string_view text, const Origin& origin) {
         rest.remove_prefix(std::min(one.size() + 1, rest.size()));
     }
     if (nesting > kMostNesting)
-        throw InputError(fmt::format("{}: {} dots and opening brackets, at most {} allowed", origin,
-                                     nesting, kMostNesting));
+        throw input_error("{}: {} dots and opening brackets, at most {} allowed", origin, nesting,
+                          kMostNesting);
 }
 
 Entry to_entry(std::string key, const toml::node& node) {
@@ -143,9 +139,9 @@ std::vector<ValuesEntry> read_toml_values(std::string_view text, const Origin& o
             made.values.push_back(to_entry(path, value));
             const Entry& entry = made.values.back();
             if (entry.type == Entry::Type::other || entry.type == Entry::Type::table)
-                throw InputError(fmt::format(
+                throw input_error(
                     "{}expected text, a number, true or false, or a list of them, found {}",
-                    at(origin, entry), entry.text));
+                    at(origin, entry), entry.text);
         };
         if (const toml::array* array = node.as_array())
             for (const toml::node& value : *array) take(value);
@@ -160,8 +156,8 @@ std::vector<ValuesEntry> read_toml_values(std::string_view text, const Origin& o
 Entry read_override(std::string_view text) {
     const std::size_t equals = text.find('=');
     if (equals == std::string_view::npos || equals == 0)
-        throw InputError(fmt::format(
-            "--set: expected KEY=VALUE such as link.latency=\"250 ns\", found {}", quoted(text)));
+        throw input_error("--set: expected KEY=VALUE such as link.latency=\"250 ns\", found {}",
+                          quoted(text));
     return {std::string(text.substr(0, equals)), std::string(text.substr(equals + 1)),
             Entry::Type::word, 0};
 }

@@ -45,4 +45,16 @@ std::string line_of(const Origin& origin, const Entry& entry);
 /// The front of an error message: "my.toml:12: link.bandwidth: ".
 std::string at(const Origin& origin, const Entry& entry);
 
+/// Of text in which a key may have several values: what sweeps are written in.
+struct ValuesEntry {
+    std::string key;  ///< dotted path
+    std::vector<Entry> values;
+    bool list = false;  ///< an array; else one value
+    int line = 0;       ///< from 1
+};
+
+/// As read_toml, but arrays of plain values (texts, numbers, true and false) are lists. Arrays in
+/// arrays and tables in arrays throw InputError. An empty table has no values.
+std::vector<ValuesEntry> read_toml_values(std::string_view text, const Origin& origin);
+
 }  // namespace moehub

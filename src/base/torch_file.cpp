@@ -4,15 +4,12 @@
 // torch/serialization.py and torch/_utils.py of PyTorch describe it.
 #include "base/torch_file.hpp"
 
+#include "base/input_error.hpp"
 #include "base/npy.hpp"
 #include "base/quantity.hpp"
 #include "base/utf8.hpp"
 
-#include <moehub/error.hpp>
-
 #include <algorithm>
-
-#include <fmt/format.h>
 
 namespace moehub {
 namespace {
@@ -118,7 +115,7 @@ TorchFile::TorchFile(ZipArchive archive, std::string prefix, Pickle contents, st
 TorchFile TorchFile::parse(std::string_view bytes, const std::string& file) {
     ZipArchive archive = ZipArchive::parse(bytes, file);
     const auto refuse = [&file](std::string_view what) {
-        throw InputError(fmt::format("{}: {}", printable(file), what));
+        throw input_error("{}: {}", printable(file), what);
     };
     const ZipArchive::Entry* pickle = nullptr;
     for (const auto& entry : archive.entries())
@@ -139,7 +136,7 @@ TorchFile TorchFile::parse(std::string_view bytes, const std::string& file) {
 }
 
 void TorchFile::fail(std::string_view what, std::string_view why) const {
-    throw InputError(fmt::format("{}: {}: {}", printable(file_), what, why));
+    throw input_error("{}: {}: {}", printable(file_), what, why);
 }
 
 bool TorchFile::is_tensor(Ref value) const {

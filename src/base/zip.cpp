@@ -3,14 +3,11 @@
 #include "base/zip.hpp"
 
 #include "base/crc32.hpp"
+#include "base/input_error.hpp"
 #include "base/quantity.hpp"
 #include "base/utf8.hpp"
 
-#include <moehub/error.hpp>
-
 #include <algorithm>
-
-#include <fmt/format.h>
 
 namespace moehub {
 namespace {
@@ -31,7 +28,7 @@ std::uint64_t little_endian(std::string_view bytes) {
 }  // namespace
 
 void ZipArchive::fail(std::string_view what) const {
-    throw InputError(fmt::format("{}: {}", printable(file_), what));
+    throw input_error("{}: {}", printable(file_), what);
 }
 
 void ZipArchive::fail(const Entry& entry, std::string_view what) const {

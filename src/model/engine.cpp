@@ -38,11 +38,8 @@ Fields fields_of(EngineSpec& e) {
         {"dispatched", &e.dispatched, text, {}, "of experts whose rows a system brings"},
         {"mixed_steps", &e.mixed_steps, flag, {}, "prompts share steps with decoding"},
         {"step_tokens", &e.step_tokens, count, {1, 1 << 24}, "new ones of a step, at most"},
-        {"exchange",
-         moehub::choice(e.exchange, {"gather", "all-to-all"}),
-         Kind::choice,
-         {},
-         "of tokens, behind data-parallel attention"},
+        one_of("exchange", e.exchange, {"gather", "all-to-all"},
+               "of tokens, behind data-parallel attention"),
         {"one_shot", &e.one_shot, flag, {}, "small all-reduces in one kernel"},
         {"shared_beside", &e.shared_beside, flag, {}, "shared experts beside routed ones"},
         {"memory", &e.memory, number, {0.05, 1}, "of HBM beside weights, for the cache"},
@@ -54,28 +51,17 @@ Fields fields_of(EngineSpec& e) {
     return fields;
 }
 
-namespace {
-
-EngineSpec from_chain(const std::vector<Document>& chain, const Overrides& overrides) {
-    EngineSpec engine;
-    engine.name = chain.back().name;
-    fill(fields_of(engine), chain, overrides);
-    return engine;
-}
-
-}  // namespace
-
 void check(const EngineSpec& engine) {
     EngineSpec copy = engine;
     require_limits(fields_of(copy), Given{"engine " + engine.name});
 }
 
 EngineSpec load_engine(const std::string& name_or_path, const Overrides& overrides) {
-    return from_chain(load_chain("engines", name_or_path), overrides);
+    return spec_from<EngineSpec>(load_chain("engines", name_or_path), overrides);
 }
 
 EngineSpec parse_engine(std::string_view text, const std::string& origin) {
-    return from_chain(parse_chain("engines", text, origin), {});
+    return spec_from<EngineSpec>(parse_chain("engines", text, origin), {});
 }
 
 std::string to_toml(const EngineSpec& engine) {

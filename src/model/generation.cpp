@@ -1,15 +1,12 @@
 #include "model/generation.hpp"
 
+#include "base/input_error.hpp"
 #include "base/nearest.hpp"
-#include "base/quantity.hpp"
 #include "model/records.hpp"
 
-#include <moehub/error.hpp>
 #include <moehub/presets.hpp>
 
 #include <algorithm>
-
-#include <fmt/format.h>
 
 namespace moehub {
 namespace {
@@ -135,10 +132,10 @@ void require_whole_kernels(Gpu gpu, const Given& given,
             const bool begun = one != given.where.end() && one->first.starts_with(front);
             const std::string key = field.key.substr(kernel.size() + 1);
             if (begun && !given.where.contains(front + key))
-                throw InputError(
-                    fmt::format("{}: kernels.{}.{}: {} is missing, and a library that "
-                                "no generation has gives all of a kernel{}",
-                                one->second, name, kernel, key, did_you_mean(name, known)));
+                throw input_error(
+                    "{}: kernels.{}.{}: {} is missing, and a library that "
+                    "no generation has gives all of a kernel{}",
+                    one->second, name, kernel, key, did_you_mean(name, known));
         }
     }
 }

@@ -6,7 +6,6 @@
 #include <fmt/ranges.h>
 
 namespace moehub {
-
 namespace {
 
 constexpr Limits kShare = {1e-3, 1};
@@ -14,6 +13,7 @@ constexpr Limits kSmRate = {1e6, 1e15};
 constexpr Limits kLatency = {0, 1e12};
 constexpr Limits kScores = {1e6, 1e18};
 constexpr Limits kPasses = {0, 1e6};
+constexpr Limits kHostBytes = {0, 1e15};
 constexpr Limits kLaunches = {0, 1e3};
 
 /// Optional: what a file leaves out is as fitted on the measured H200.
@@ -131,43 +131,22 @@ Fields fields_of(Exchange& e) {
 }  // namespace
 
 Fields fields_of(Gpu& gpu) {
+    using enum Kind;
+    constexpr Need optional = Need::optional;
     Fields fields = {
-        {"generation",
-         &gpu.generation,
-         Kind::text,
-         {},
-         "whose constants it inherits",
-         Need::optional},
-        {"sms", &gpu.sms, Kind::count, {2, 4096}, "streaming multiprocessors"},
-        {"clock", &gpu.clock, Kind::frequency, {1e6, 1e11}, "largest of the SMs"},
-        {"bf16_flops", &gpu.bf16_flops, Kind::flops, {1e9, 1e18}, "dense, of the whole card"},
-        {"fp8_flops",
-         &gpu.fp8_flops,
-         Kind::flops,
-         {0, 1e18},
-         "dense; 0: no FP8 units",
-         Need::optional},
-        {"nvfp4_flops",
-         &gpu.nvfp4_flops,
-         Kind::flops,
-         {0, 1e18},
-         "dense; 0: no FP4 units",
-         Need::optional},
-        {"hbm_bandwidth", &gpu.hbm_bandwidth, Kind::rate, {1e6, 1e15}, "datasheet"},
-        {"hbm_capacity", &gpu.hbm_capacity, Kind::bytes, {1, 1e15}, "memory of the card"},
-        {"host_capacity",
-         &gpu.host_capacity,
-         Kind::bytes,
-         {0, 1e15},
-         "of the host's memory, a GPU's share; 0: not known",
-         Need::optional},
-        {"host_bandwidth",
-         &gpu.host_bandwidth,
-         Kind::rate,
-         {1e6, 1e15},
-         "to the host's memory, one way",
-         Need::optional},
-        {"l2_capacity", &gpu.l2_capacity, Kind::bytes, {1, 1e15}, "last-level cache"},
+        {"generation", &gpu.generation, text, {}, "whose constants it inherits", optional},
+        {"sms", &gpu.sms, count, {2, 4096}, "streaming multiprocessors"},
+        {"clock", &gpu.clock, frequency, {1e6, 1e11}, "largest of the SMs"},
+        {"bf16_flops", &gpu.bf16_flops, flops, {1e9, 1e18}, "dense, of the whole card"},
+        {"fp8_flops", &gpu.fp8_flops, flops, {0, 1e18}, "dense; 0: no FP8 units", optional},
+        {"nvfp4_flops", &gpu.nvfp4_flops, flops, {0, 1e18}, "dense; 0: no FP4 units", optional},
+        {"hbm_bandwidth", &gpu.hbm_bandwidth, rate, {1e6, 1e15}, "datasheet"},
+        {"hbm_capacity", &gpu.hbm_capacity, bytes, {1, 1e15}, "memory of the card"},
+        {"host_capacity", &gpu.host_capacity, bytes, kHostBytes,
+         "of the host's memory, a GPU's share; 0: not known", optional},
+        {"host_bandwidth", &gpu.host_bandwidth, rate, kSmRate, "to the host's memory, one way",
+         optional},
+        {"l2_capacity", &gpu.l2_capacity, bytes, {1, 1e15}, "last-level cache"},
     };
     nest(fields, "kernels.torch.", fields_of(gpu.kernels));
     nest(fields, "kernels.torch.", layer_fields_of(gpu.kernels));

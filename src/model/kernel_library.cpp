@@ -4,8 +4,6 @@
 
 #include <set>
 
-#include <fmt/format.h>
-
 namespace moehub {
 namespace {
 
@@ -18,7 +16,7 @@ constexpr Limits kCost = {0, 1e9};
 Fields fields_of(GemmKernel& k) {
     using enum Kind;
     return {
-        {"tiles", moehub::choice(k.tiles, {"hopper", "blackwell"}), choice, {}, "shapes"},
+        one_of("tiles", k.tiles, {"hopper", "blackwell"}, "shapes"),
         {"hbm", &k.hbm, number, kShare, "of hbm_bandwidth"},
         {"load", &k.load, number, kRate, "bytes per cycle into one SM"},
         {"store", &k.store, number, kRate, "bytes per cycle of output from one SM"},
@@ -40,11 +38,8 @@ Fields fields_of(GemmFormat& k) {
 Fields fields_of(MoeKernel& k) {
     using enum Kind;
     return {
-        {"style",
-         moehub::choice(k.style, {"cutlass", "trtllm-gen", "triton"}),
-         choice,
-         {},
-         "how the work is cut into kernels"},
+        one_of("style", k.style, {"cutlass", "trtllm-gen", "triton"},
+               "how the work is cut into kernels"),
         {"start", &k.start, time, kTime, "launches"},
         {"choice", &k.choice, time, kTime, "for each of the top k"},
         {"expert", &k.expert, time, kTime, "for each local expert"},

@@ -1,9 +1,8 @@
-#include <moehub/error.hpp>
+#include "base/input_error.hpp"
+
 #include <moehub/placement.hpp>
 
 #include <algorithm>
-
-#include <fmt/format.h>
 
 namespace moehub {
 namespace {
@@ -82,21 +81,19 @@ bool add_copy(Placement& placement, const Rows& rows, std::size_t slots) {
 
 void check_rows(const Placement& placement, const Rows& rows) {
     if (rows.size() != placement.hosts.size())
-        throw InputError(fmt::format("placement: found rows of {} experts, allowed: of all {}",
-                                     rows.size(), placement.hosts.size()));
+        throw input_error("placement: found rows of {} experts, allowed: of all {}", rows.size(),
+                          placement.hosts.size());
     const auto negative = std::find_if(rows.begin(), rows.end(), [](long long n) { return n < 0; });
     if (negative != rows.end())
-        throw InputError(fmt::format("placement: expert {}: found {} rows, allowed: 0 or more",
-                                     negative - rows.begin(), *negative));
+        throw input_error("placement: expert {}: found {} rows, allowed: 0 or more",
+                          negative - rows.begin(), *negative);
 }
 
 }  // namespace
 
 Placement contiguous_placement(int experts, int ranks) {
-    if (experts < 1)
-        throw InputError(fmt::format("placement: found {} experts, allowed: 1 or more", experts));
-    if (ranks < 1)
-        throw InputError(fmt::format("placement: found {} ranks, allowed: 1 or more", ranks));
+    if (experts < 1) throw input_error("placement: found {} experts, allowed: 1 or more", experts);
+    if (ranks < 1) throw input_error("placement: found {} ranks, allowed: 1 or more", ranks);
     Placement placement{ranks, {}};
     for (int rank = 0; rank < ranks; ++rank) {
         const int count = experts / ranks + (rank < experts % ranks ? 1 : 0);
@@ -113,10 +110,10 @@ Placement with_replicas(const Placement& placement, const std::vector<long long>
     for (const auto& hosts : placement.hosts)
         room += placement.ranks - static_cast<long long>(hosts.size());
     if (redundant < 0 || redundant > room)
-        throw InputError(
-            fmt::format("placement: found {} redundant copies, allowed: 0 to {} ({} experts on {} "
-                        "ranks, a copy each at most)",
-                        redundant, room, placement.hosts.size(), placement.ranks));
+        throw input_error(
+            "placement: found {} redundant copies, allowed: 0 to {} ({} experts on {} "
+            "ranks, a copy each at most)",
+            redundant, room, placement.hosts.size(), placement.ranks);
     Placement result = placement;
     const long long copies =
         placement.ranks * static_cast<long long>(placement.hosts.size()) - room;
@@ -136,15 +133,14 @@ std::vector<std::vector<int>> experts_by_rank(const Placement& placement) {
 
 void check(const Placement& placement, int experts) {
     if (placement.ranks < 1)
-        throw InputError(
-            fmt::format("placement: found {} ranks, allowed: 1 or more", placement.ranks));
+        throw input_error("placement: found {} ranks, allowed: 1 or more", placement.ranks);
     if (experts < 0 || placement.hosts.size() != static_cast<std::size_t>(experts))
-        throw InputError(fmt::format("placement: found {} experts, allowed: the model's {}",
-                                     placement.hosts.size(), experts));
+        throw input_error("placement: found {} experts, allowed: the model's {}",
+                          placement.hosts.size(), experts);
     for (std::size_t expert = 0; expert < placement.hosts.size(); ++expert) {
         const auto& hosts = placement.hosts[expert];
         const auto fail = [expert](const std::string& what) {
-            throw InputError(fmt::format("placement: expert {}: {}", expert, what));
+            throw input_error("placement: expert {}: {}", expert, what);
         };
         if (hosts.empty()) fail("found on no rank, allowed: at least one");
         for (std::size_t i = 0; i < hosts.size(); ++i) {

@@ -40,4 +40,13 @@ void check(const Model& model, const Given& given);
 /// it gives one. Returns where each was given.
 Given fill(const Fields& fields, const std::vector<Document>& chain, const Overrides& overrides);
 
+/// A record whose fields agree with each other whatever they are.
+template <class Spec>
+Spec spec_from(const std::vector<Document>& chain, const Overrides& overrides) {
+    Spec spec;
+    spec.name = chain.back().name;
+    fill(fields_of(spec), chain, overrides);
+    return spec;
+}
+
 }  // namespace moehub

@@ -1,14 +1,12 @@
+#include "base/input_error.hpp"
 #include "base/nearest.hpp"
 #include "base/quantity.hpp"
 #include "model/routing_limits.hpp"
 
-#include <moehub/error.hpp>
 #include <moehub/routing.hpp>
 
 #include <algorithm>
 #include <array>
-
-#include <fmt/format.h>
 
 namespace moehub {
 namespace {
@@ -17,10 +15,10 @@ namespace {
 const std::array<std::string, 5> kNames = {"uniform", "normal", "zipf", "lognormal", "balanced"};
 
 [[noreturn]] void fail(std::string_view text, std::string_view why) {
-    throw InputError(fmt::format(
+    throw input_error(
         "routing {}: {}, allowed: uniform, normal:STD, zipf:EXPONENT, lognormal:SIGMA, each with "
         ",transition:PROBABILITY or without; balanced",
-        quoted(text), why));
+        quoted(text), why);
 }
 
 /// "name:value" or "name"; `value` is empty without one.
@@ -98,11 +96,9 @@ std::string to_string(const RoutingSpec& spec) {
 
 Routing one_layer(const Routing& routing, int layer, std::int64_t tokens) {
     if (layer < 0 || layer >= routing.layers)
-        throw InputError(
-            fmt::format("routing: layer: found {}, allowed: 0 to {}", layer, routing.layers - 1));
+        throw input_error("routing: layer: found {}, allowed: 0 to {}", layer, routing.layers - 1);
     if (tokens < 1 || tokens > kMostTokens)
-        throw InputError(
-            fmt::format("routing: tokens: found {}, allowed: 1 to {}", tokens, kMostTokens));
+        throw input_error("routing: tokens: found {}, allowed: 1 to {}", tokens, kMostTokens);
     if (routing.tokens < 1) throw InputError("routing: tokens: found 0, allowed: 1 or more");
     check_rows("routing", tokens, 1, routing.top_k);
 

@@ -1,18 +1,16 @@
+#include "base/input_error.hpp"
 #include "base/portable_math.hpp"
 #include "base/rng.hpp"
 #include "model/expert_draw.hpp"
 #include "model/routing_limits.hpp"
 #include "model/routing_shares.hpp"
 
-#include <moehub/error.hpp>
 #include <moehub/routing.hpp>
 
 #include <algorithm>
 #include <functional>
 #include <numeric>
 #include <tuple>
-
-#include <fmt/format.h>
 
 namespace moehub {
 namespace {
@@ -194,16 +192,15 @@ Routing make_routing(const RoutingSpec& spec, const Model& model, std::int64_t t
     check_spec(spec);
     check_sizes(model, tokens, layers);
     if (spec.shares == RoutingSpec::Shares::balanced && model.top_groups < model.expert_groups)
-        throw InputError(fmt::format(
+        throw input_error(
             "routing: balanced spreads a token over all experts, found a model that allows {} of "
             "{} groups",
-            model.top_groups, model.expert_groups));
+            model.top_groups, model.expert_groups);
     try {
         return RoutingMaker(spec, model, tokens, layers).make();
     } catch (const std::bad_alloc&) {
-        throw InputError(
-            fmt::format("routing: {} tokens, {} layers and top_k {} do not fit in memory", tokens,
-                        layers, model.top_k));
+        throw input_error("routing: {} tokens, {} layers and top_k {} do not fit in memory", tokens,
+                          layers, model.top_k);
     }
 }
 

@@ -1,34 +1,28 @@
 #include "model/routing_trace.hpp"
 
+#include "base/files.hpp"
 #include "base/utf8.hpp"
 #include "model/routing_limits.hpp"
-
-#include <moehub/error.hpp>
 
 #include <limits>
 #include <utility>
 
-#include <fmt/format.h>
-
 namespace moehub {
 namespace {
-
-[[noreturn]] void fail(const std::string& file, std::string_view what) {
-    throw InputError(fmt::format("{}: {}", printable(file), what));
-}
 
 /// Sizes of the routing; its rows are still missing.
 Routing sizes_of(const NpyArray& array, int experts, const std::string& file) {
     if (experts < 1 || experts > kMostExperts)
-        fail(file, fmt::format("experts: found {}, allowed: 1 to {}", experts, kMostExperts));
+        fail_in(file, "experts: found {}, allowed: 1 to {}", experts, kMostExperts);
     const auto& shape = array.shape();
     const bool fits = shape.size() == 3 && shape[0] >= 1 && shape[0] <= kMostTokens &&
                       shape[1] >= 1 && shape[1] <= std::numeric_limits<int>::max() &&
                       shape[2] >= 1 && shape[2] <= experts;
     if (!fits)
-        fail(file, fmt::format("found shape ({}), allowed: (tokens, layers, top_k), tokens 1 to "
-                               "{}, layers 1 or more, top_k 1 to the {} experts",
-                               fmt::join(shape, ", "), kMostTokens, experts));
+        fail_in(file,
+                "found shape ({}), allowed: (tokens, layers, top_k), tokens 1 to "
+                "{}, layers 1 or more, top_k 1 to the {} experts",
+                fmt::join(shape, ", "), kMostTokens, experts);
     check_rows(printable(file), shape[0], shape[1], shape[2]);
     Routing routing;
     routing.experts = experts;
@@ -46,7 +40,7 @@ std::vector<std::uint16_t> rows_of(const NpyValues<Value>& values, const Routing
     const auto tokens = static_cast<std::size_t>(routing.tokens);
     const auto top_k = static_cast<std::size_t>(routing.top_k);
     const auto fail_at = [&](std::size_t token, std::size_t layer, std::string_view what) {
-        fail(file, fmt::format("token {}, layer {}: {}", token, layer, what));
+        fail_in(file, "token {}, layer {}: {}", token, layer, what);
     };
     std::vector<std::uint16_t> rows(layers * tokens * top_k);
     // [expert] the (token, layer) that named it last, from 1: finds repeats without a search.
@@ -82,7 +76,7 @@ Routing routing_of(const NpyArray& array, int experts, const std::string& file) 
         routing.weights =
             std::vector<float>(array.size(), 1.0f / static_cast<float>(routing.top_k));
     } catch (const std::bad_alloc&) {
-        fail(file, "does not fit in memory");
+        fail_in(file, "does not fit in memory");
     }
     return routing;
 }

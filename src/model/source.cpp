@@ -1,17 +1,16 @@
 #include "model/source.hpp"
 
-#include "base/file_bytes.hpp"
+#include "base/files.hpp"
+#include "base/input_error.hpp"
 #include "base/nearest.hpp"
 #include "base/quantity.hpp"
 #include "model/presets.hpp"
+#include "model/records.hpp"
 
-#include <moehub/error.hpp>
 #include <moehub/presets.hpp>
 
 #include <algorithm>
 #include <filesystem>
-
-#include <fmt/format.h>
 
 namespace moehub {
 namespace {
@@ -39,8 +38,8 @@ Document open(std::string_view kind, const std::string& name) {
         return {origin, name, "", read_toml(preset.text, origin), std::string(preset.text)};
     }
     const std::vector<std::string> names = preset_names(kind);
-    throw InputError(fmt::format("unknown {} {}{} ({})", singular(kind), moehub::quoted(name),
-                                 did_you_mean(name, names), fmt::join(names, ", ")));
+    throw input_error("unknown {} {}{} ({})", singular(kind), moehub::quoted(name),
+                      did_you_mean(name, names), fmt::join(names, ", "));
 }
 
 struct Base {
@@ -83,8 +82,7 @@ std::vector<Document> follow(std::string_view kind, Document last) {
     chain.push_back(std::move(last));
     while (!base.name.empty()) {
         if (chain.size() == kLongest)
-            throw InputError(
-                fmt::format("{}more than {} files deep, or in a circle", first, kLongest));
+            throw input_error("{}more than {} files deep, or in a circle", first, kLongest);
         Document document = opened_by(base, [&] { return open(kind, base.name); });
         base = take_base(document);
         forget_name(document);
@@ -109,6 +107,15 @@ std::vector<Document> parse_chain(std::string_view kind, std::string_view text,
                                   const Origin& origin) {
     return follow(kind, {origin, fs::path(origin).stem().string(), "", read_toml(text, origin),
                          std::string(text)});
+}
+
+Given fill(const Fields& fields, const std::vector<Document>& chain, const Overrides& overrides) {
+    Given given{chain.back().origin};
+    for (const Document& document : chain)
+        for (const Entry& entry : document.entries) apply(fields, entry, document.origin, given);
+    for (const std::string& text : overrides) apply(fields, read_override(text), "--set", given);
+    require_all(fields, given);
+    return given;
 }
 
 std::vector<std::string> preset_names(std::string_view kind) {
@@ -164,8 +171,8 @@ std::string kind_of(const std::string& name_or_path) {
         names.emplace_back(preset.name);
     }
     const std::string hint = did_you_mean(name_or_path, names);
-    throw InputError(fmt::format("unknown preset {}{}", moehub::quoted(name_or_path),
-                                 hint.empty() ? "; moehub list shows all" : hint));
+    throw input_error("unknown preset {}{}", moehub::quoted(name_or_path),
+                      hint.empty() ? "; moehub list shows all" : hint);
 }
 
 }  // namespace moehub

@@ -16,14 +16,10 @@ Fields fields_of(SystemSpec& s) {
         {"name", &s.name, text, {}, "of the system"},
         {"title", &s.title, text, {}, "one line"},
         {"program", &s.program, text, {}, "that its GPUs run"},
-        {"host", moehub::choice(s.host, {"graph", "eager"}), Kind::choice, {}, "issues kernels"},
+        one_of("host", s.host, {"graph", "eager"}, "issues kernels"),
         {"fused_activation", &s.fused_activation, flag, {}, "at the end of the first GEMM"},
-        {"stores",
-         moehub::choice(s.stores, {"per_peer", "fifo", "rpm"}),
-         Kind::choice,
-         {},
-         "how they wait"},
-        {"hub", moehub::choice(s.hub, {"moe-hub", "dysharp"}), Kind::choice, {}, "its units"},
+        one_of("stores", s.stores, {"per_peer", "fifo", "rpm"}, "how they wait"),
+        one_of("hub", s.hub, {"moe-hub", "dysharp"}, "its units"),
         {"switch_copies", &s.switch_copies, flag, {}, "rows, and add results; false: one by one"},
         {"communication_sms", &s.communication_sms, count, {0, 4096}, "held by communication"},
         {"sending_sms", &s.sending_sms, count, {0, 4096}, "that read rows and store them"},
@@ -41,11 +37,8 @@ Fields fields_of(SystemSpec& s) {
         {"chunks", &s.chunks, count, {1, 1024}, "pieces in which rows travel"},
         {"host_waits", &s.host_waits, flag, {}, "for the counts, before it goes on"},
         {"tensor_share", &s.tensor_share, number, {0.01, 1}, "of a plain GEMM's rate"},
-        {"expert_format",
-         moehub::choice(s.expert_format, {"bf16", "fp8", "fp8-block", "nvfp4", "w4a16"}),
-         Kind::choice,
-         {},
-         "matrices of the experts"},
+        one_of("expert_format", s.expert_format, {"bf16", "fp8", "fp8-block", "nvfp4", "w4a16"},
+               "matrices of the experts"),
         {"dispatch_element", &s.dispatch_element, number, kElement, "bytes on the way out"},
         {"combine_element", &s.combine_element, number, kElement, "bytes on the way back"},
         {"dispatch_start", &s.dispatch_start, time, kTime, "launch to first packet"},
@@ -53,10 +46,7 @@ Fields fields_of(SystemSpec& s) {
         {"overlap_passes", &s.overlap_passes, flag, {}, "forward beside backward, training"},
         {"coordinate", &s.coordinate, flag, {}, "thread blocks of all GPUs, by switches"},
         {"fuse_blocks", &s.fuse_blocks, flag, {}, "kernels that depend on each other by blocks"},
-        {"separate_channels",
-         &s.separate_channels,
-         flag,
-         {},
+        {"separate_channels", &s.separate_channels, flag, Limits(),
          "loads do not wait behind reductions"},
         {"barrier", &s.barrier, time, kTime, "of all GPUs, beyond its packets"},
     };
@@ -65,28 +55,17 @@ Fields fields_of(SystemSpec& s) {
     return fields;
 }
 
-namespace {
-
-SystemSpec from_chain(const std::vector<Document>& chain, const Overrides& overrides) {
-    SystemSpec system;
-    system.name = chain.back().name;
-    fill(fields_of(system), chain, overrides);
-    return system;
-}
-
-}  // namespace
-
 void check(const SystemSpec& system) {
     SystemSpec copy = system;
     require_limits(fields_of(copy), Given{"system " + system.name});
 }
 
 SystemSpec load_system(const std::string& name_or_path, const Overrides& overrides) {
-    return from_chain(load_chain("systems", name_or_path), overrides);
+    return spec_from<SystemSpec>(load_chain("systems", name_or_path), overrides);
 }
 
 SystemSpec parse_system(std::string_view text, const std::string& origin) {
-    return from_chain(parse_chain("systems", text, origin), {});
+    return spec_from<SystemSpec>(parse_chain("systems", text, origin), {});
 }
 
 std::string to_toml(const SystemSpec& system) {

@@ -13,11 +13,8 @@ Fields cost_fields(TrainerCosts& c) {
         {"dispatcher", &c.dispatcher, text, {}, "system where a layout names none"},
         {"overlaps", &c.overlaps, text, {}, "of passes, where a layout names none; by ';'"},
         {"launch", &c.launch, time, {0, 1e12}, "of the host, for each operator"},
-        {"fp8",
-         moehub::choice(c.fp8, {"bf16", "fp8", "fp8-block"}),
-         Kind::choice,
-         {},
-         "recipe of FP8: fp8 (a scale a tensor), fp8-block"},
+        one_of("fp8", c.fp8, {"bf16", "fp8", "fp8-block"},
+               "recipe of FP8: fp8 (a scale a tensor), fp8-block"),
         {"graphs", &c.graphs, number, {0, 1}, "of a layer's operators, replayed by CUDA graphs"},
         {"tensor", &c.tensor, number, {0.01, 2}, "of kernels' rate alone, in a long run"},
         {"fp8_tensor", &c.fp8_tensor, number, {0, 2}, "the same in FP8; 0: as tensor"},
@@ -37,10 +34,7 @@ Fields fields_of(TrainerSpec& t) {
         {"library", &t.library, text, {}, "of linear layers"},
         {"causal_flops", &t.causal_flops, flag, {}, "attention counts half in FLOPs"},
         {"gradients_overlap", &t.gradients_overlap, flag, {}, "sums beside the last backward"},
-        {"parameters_overlap",
-         &t.parameters_overlap,
-         flag,
-         {},
+        {"parameters_overlap", &t.parameters_overlap, flag, Limits(),
          "gathered beside the first forward"},
         {"fsdp_overlap", &t.fsdp_overlap, number, {0, 1}, "of a layer, hides gathered weights"},
         {"fp8_rows", &t.fp8_rows, flag, {}, "on their way to experts of FP8"},
@@ -60,28 +54,17 @@ Fields fields_of(TrainerSpec& t) {
     return fields;
 }
 
-namespace {
-
-TrainerSpec from_chain(const std::vector<Document>& chain, const Overrides& overrides) {
-    TrainerSpec trainer;
-    trainer.name = chain.back().name;
-    fill(fields_of(trainer), chain, overrides);
-    return trainer;
-}
-
-}  // namespace
-
 void check(const TrainerSpec& trainer) {
     TrainerSpec copy = trainer;
     require_limits(fields_of(copy), Given{"trainer " + trainer.name});
 }
 
 TrainerSpec load_trainer(const std::string& name_or_path, const Overrides& overrides) {
-    return from_chain(load_chain("trainers", name_or_path), overrides);
+    return spec_from<TrainerSpec>(load_chain("trainers", name_or_path), overrides);
 }
 
 TrainerSpec parse_trainer(std::string_view text, const std::string& origin) {
-    return from_chain(parse_chain("trainers", text, origin), {});
+    return spec_from<TrainerSpec>(parse_chain("trainers", text, origin), {});
 }
 
 std::string to_toml(const TrainerSpec& trainer) {

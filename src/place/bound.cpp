@@ -1,4 +1,4 @@
-// Load: as in load_bound.cpp; with copies the heaviest item, lightest by those of copies_of().
+// Load: as in layer_bounds.cpp; with copies the heaviest item, lightest by those of copies_of().
 //
 // Distinct domains: a token with n of its experts on a domain counts 1/n for each of them, so
 //     D = Σ over experts e, tokens t of e:  1/(1 + x),  x = the token's other experts beside e,
@@ -14,8 +14,7 @@
 #include "base/parallel.hpp"
 #include "place/eplb.hpp"
 #include "place/evaluate.hpp"
-#include "place/load_bound.hpp"
-#include "place/partners.hpp"
+#include "place/layer_bounds.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -24,10 +23,6 @@
 
 namespace moehub {
 namespace {
-
-std::size_t at(int index) {
-    return static_cast<std::size_t>(index);
-}
 
 /// Parts of a domain of GPUs: one GPU, or a node.
 struct Domain {
@@ -108,10 +103,6 @@ Matrix shared_with_next(const Profile& profile, const ExpertLayout& layout, int 
     return both;
 }
 
-std::span<const double> row(const Matrix& matrix, int index) {
-    return {matrix.at_.data() + at(index) * at(matrix.columns), at(matrix.columns)};
-}
-
 Matrix transposed(const Matrix& matrix) {
     Matrix other(matrix.columns, matrix.rows);
     for (int i = 0; i < matrix.rows; ++i)
@@ -126,7 +117,7 @@ double distinct_bound(const Matrix& both, const LayerLoads& loads, const Domain&
         const double tokens = loads.tokens[at(item)];
         if (tokens <= 0) continue;
         const double shared =
-            most_gain(row(both, item), loads.items,
+            most_gain(both.row(item), loads.items,
                       {domain.slots - 1, loads.cap * domain.share - loads.items[at(item)]});
         double best = 0;
         for (int m = 0; m < domain.slots; ++m)
@@ -140,7 +131,7 @@ double distinct_bound(const Matrix& both, const LayerLoads& loads, const Domain&
 double staying_bound(const Matrix& moves, const LayerLoads& next, const Domain& domain) {
     double sum = 0;
     for (int item = 0; item < moves.rows; ++item)
-        sum += most_gain(row(moves, item), next.items, {domain.slots, next.cap * domain.share});
+        sum += most_gain(moves.row(item), next.items, {domain.slots, next.cap * domain.share});
     return sum;
 }
 

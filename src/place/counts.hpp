@@ -3,9 +3,15 @@
 #include <moehub/expert_layout.hpp>
 #include <moehub/profile.hpp>
 
+#include <span>
 #include <vector>
 
 namespace moehub {
+
+/// An index, which is never negative.
+inline std::size_t at(int index) {
+    return static_cast<std::size_t>(index);
+}
 
 /// A matrix [row][column], flat.
 struct Matrix {
@@ -14,16 +20,15 @@ struct Matrix {
     std::vector<double> at_;
 
     Matrix() = default;
-    Matrix(int r, int c)
-        : rows(r), columns(c), at_(static_cast<std::size_t>(r) * static_cast<std::size_t>(c)) {}
+    Matrix(int r, int c) : rows(r), columns(c), at_(at(r) * at(c)) {}
     double& operator()(int row, int column) { return at_[index(row, column)]; }
     double operator()(int row, int column) const { return at_[index(row, column)]; }
+    std::span<const double> row(int number) const {
+        return std::span(at_).subspan(index(number, 0), at(columns));
+    }
 
   private:
-    std::size_t index(int row, int column) const {
-        return static_cast<std::size_t>(row) * static_cast<std::size_t>(columns) +
-               static_cast<std::size_t>(column);
-    }
+    std::size_t index(int row, int column) const { return at(row) * at(columns) + at(column); }
 };
 
 /// [layer × expert]. Of one profile its counts as they are; of several the shares of each layer's

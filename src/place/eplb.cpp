@@ -8,15 +8,12 @@
 // equal there but not in double precision it takes the first: so does this one.
 #include "place/eplb.hpp"
 
+#include "base/input_error.hpp"
 #include "place/methods.hpp"
-
-#include <moehub/error.hpp>
 
 #include <algorithm>
 #include <numeric>
 #include <queue>
-
-#include <fmt/format.h>
 
 namespace moehub {
 namespace {
@@ -146,11 +143,9 @@ EplbResult eplb(const Matrix& weights, const EplbSizes& sizes) {
     if (sizes.groups % sizes.nodes != 0) used.groups = used.nodes = 1;
     EplbResult result;
     for (int layer = 0; layer < weights.rows; ++layer) {
-        const auto columns = static_cast<std::size_t>(weights.columns);
-        const std::span<const double> row(
-            weights.at_.data() + static_cast<std::size_t>(layer) * columns, columns);
+        const std::span<const double> row = weights.row(layer);
         result.expert_of.push_back(slots_of_layer(row, used));
-        auto& copies = result.copies.emplace_back(columns, 0);
+        auto& copies = result.copies.emplace_back(row.size(), 0);
         for (const int expert : result.expert_of.back()) ++copies[static_cast<std::size_t>(expert)];
     }
     return result;
@@ -160,11 +155,11 @@ Solution solve_eplb(const PlaceInput& input, const PlaceOptions&) {
     const Matrix weights = together(input.profiles);
     const int slots = weights.columns + input.redundant;
     if (input.groups < 1 || weights.columns % input.groups != 0)
-        throw InputError(fmt::format("eplb: found {} groups, allowed: a divisor of the {} experts",
-                                     input.groups, weights.columns));
+        throw input_error("eplb: found {} groups, allowed: a divisor of the {} experts",
+                          input.groups, weights.columns);
     if (slots % input.gpus != 0)
-        throw InputError(fmt::format("eplb: found {} slots, allowed: a multiple of the {} GPUs",
-                                     slots, input.gpus));
+        throw input_error("eplb: found {} slots, allowed: a multiple of the {} GPUs", slots,
+                          input.gpus);
     const EplbResult result = eplb(weights, {slots, input.groups, input.nodes, input.gpus});
     Solution solution{empty_layout(shape_of(input.profiles.front()), input.gpus), {}, false, {}};
     for (std::size_t layer = 0; layer < result.expert_of.size(); ++layer)

@@ -1,22 +1,15 @@
 // What a layout costs, recomputed from the tokens; see Evaluation. No search shares this code.
 #include "place/evaluate.hpp"
 
+#include "base/input_error.hpp"
 #include "base/parallel.hpp"
-
-#include <moehub/error.hpp>
 
 #include <algorithm>
 #include <mutex>
 #include <utility>
 
-#include <fmt/format.h>
-
 namespace moehub {
 namespace {
-
-std::size_t at(int index) {
-    return static_cast<std::size_t>(index);
-}
 
 struct Mean {
     double sum = 0;
@@ -238,15 +231,14 @@ std::vector<double> gpu_loads(const Profile& profile, const ExpertLayout& layout
 Evaluation evaluate(const Profile& profile, const ExpertLayout& layout,
                     const EvaluateOptions& options) {
     if (layout.layers() != profile.layers || layout.experts != profile.experts)
-        throw InputError(fmt::format(
+        throw input_error(
             "{}: found {} layers of {} experts, allowed: the layout's {} "
             "of {}",
-            profile.name, profile.layers, profile.experts, layout.layers(), layout.experts));
+            profile.name, profile.layers, profile.experts, layout.layers(), layout.experts);
     if (options.nodes < 1 || layout.gpus % options.nodes != 0)
-        throw InputError(fmt::format("nodes: found {}, allowed: a divisor of {} GPUs",
-                                     options.nodes, layout.gpus));
-    if (options.batch < 1)
-        throw InputError(fmt::format("batch: found {}, allowed: 1 or more", options.batch));
+        throw input_error("nodes: found {}, allowed: a divisor of {} GPUs", options.nodes,
+                          layout.gpus);
+    if (options.batch < 1) throw input_error("batch: found {}, allowed: 1 or more", options.batch);
     check(layout, "layout");
     return Evaluator(profile, layout, options).run();
 }

@@ -2,14 +2,13 @@
 // chose both, cut into one part per GPU by METIS (Karypis, Kumar 1998; with two balance
 // constraints, the number of experts and their load). A token that finds its experts in one part
 // goes to one GPU. METIS keeps sizes only nearly equal; what is left is mended (partition.hpp).
-// Then GPUs are relabelled along the layers (align.hpp).
+// Then GPUs are relabelled along the layers (assignment.hpp).
+#include "base/input_error.hpp"
 #include "base/utf8.hpp"
-#include "place/align.hpp"
+#include "place/assignment.hpp"
 #include "place/eplb.hpp"
 #include "place/methods.hpp"
 #include "place/partition.hpp"
-
-#include <moehub/error.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -19,7 +18,6 @@
 #include <numeric>
 #include <utility>
 
-#include <fmt/format.h>
 #include <metis.h>
 
 namespace moehub {
@@ -117,8 +115,7 @@ Partition packed(std::span<const double> load, int parts) {
     Partition partition{parts, std::vector<int>(load.size(), 0)};
     const auto packs = pack_evenly(load, parts);
     for (std::size_t part = 0; part < packs.size(); ++part)
-        for (const int expert : packs[part])
-            partition.part_of[static_cast<std::size_t>(expert)] = static_cast<int>(part);
+        for (const int expert : packs[part]) partition.part_of[at(expert)] = static_cast<int>(part);
     return partition;
 }
 
@@ -152,13 +149,12 @@ void check(const PlaceInput& input) {
     if (input.redundant > 0) throw InputError("metis: found --replicas, allowed: none");
     for (const Profile& profile : input.profiles) {
         if (!profile.has_tokens())
-            throw InputError(fmt::format(
+            throw input_error(
                 "metis: {}: found counts alone, allowed: profiles with every token's experts",
-                printable(profile.name)));
+                printable(profile.name));
         if (profile.experts % input.gpus != 0)
-            throw InputError(
-                fmt::format("metis: found {} experts, allowed: a multiple of the {} GPUs",
-                            profile.experts, input.gpus));
+            throw input_error("metis: found {} experts, allowed: a multiple of the {} GPUs",
+                              profile.experts, input.gpus);
     }
 }
 
@@ -167,7 +163,7 @@ void check(const PlaceInput& input) {
 Solution solve_metis(const PlaceInput& input, const PlaceOptions& options) {
     check(input);
     const Matrix counts = together(input.profiles);
-    const auto experts = static_cast<std::size_t>(counts.columns);
+    const auto experts = at(counts.columns);
     Solution solution{empty_layout(shape_of(input.profiles.front()), input.gpus), {}, false, {}};
     const auto start = std::chrono::steady_clock::now();
     const auto out_of_time = [&] {
@@ -175,17 +171,15 @@ Solution solve_metis(const PlaceInput& input, const PlaceOptions& options) {
         return options.stop.stop_requested() || spent.count() > options.time_limit;
     };
     for (int layer = 0; layer < counts.rows; ++layer) {
-        const std::span<const double> load(
-            counts.at_.data() + static_cast<std::size_t>(layer) * experts, experts);
+        const std::span<const double> load = counts.row(layer);
         solution.cut_short = solution.cut_short || out_of_time();
         const Partition partition =
             solution.cut_short
                 ? packed(load, input.gpus)
                 : partition_of(ties_of(input.profiles, layer), load, input.gpus, options);
-        auto& on = solution.layout.on[static_cast<std::size_t>(layer)];
+        auto& on = solution.layout.on[at(layer)];
         for (std::size_t expert = 0; expert < experts; ++expert)
-            on[static_cast<std::size_t>(partition.part_of[expert])].push_back(
-                static_cast<int>(expert));
+            on[at(partition.part_of[expert])].push_back(static_cast<int>(expert));
     }
     if (solution.cut_short)
         solution.notes.emplace_back("metis: out of time; the last layers are packed by load alone");

@@ -1,7 +1,7 @@
+#include "base/input_error.hpp"
 #include "base/nearest.hpp"
 #include "base/quantity.hpp"
 
-#include <moehub/error.hpp>
 #include <moehub/place.hpp>
 
 #include <cmath>
@@ -42,10 +42,10 @@ double weight_of(std::string_view text) {
     }
     constexpr double kMost = 1e6;
     if (!(weight > 0 && weight <= kMost))
-        throw InputError(
-            fmt::format("--objective: found the weight {}, allowed: a number above 0, "
-                        "at most 1e6, as in 4*transitions",
-                        quoted(text)));
+        throw input_error(
+            "--objective: found the weight {}, allowed: a number above 0, "
+            "at most 1e6, as in 4*transitions",
+            quoted(text));
     return weight;
 }
 
@@ -55,10 +55,10 @@ const Term& term_of(std::string_view name) {
         if (name == term.name) return term;
         known.emplace_back(term.name);
     }
-    throw InputError(
-        fmt::format("--objective: found {}, allowed: {}, with + between and a weight "
-                    "before, as in gpus+4*transitions{}",
-                    quoted(name), fmt::join(known, ", "), did_you_mean(name, known)));
+    throw input_error(
+        "--objective: found {}, allowed: {}, with + between and a weight "
+        "before, as in gpus+4*transitions{}",
+        quoted(name), fmt::join(known, ", "), did_you_mean(name, known));
 }
 
 void add_term(Objective& objective, std::string_view text) {
@@ -69,7 +69,7 @@ void add_term(Objective& objective, std::string_view text) {
     }
     const Term& term = term_of(trimmed(text));
     if (objective.*term.weight > 0)
-        throw InputError(fmt::format("--objective: found {} twice, allowed: once", term.name));
+        throw input_error("--objective: found {} twice, allowed: once", term.name);
     objective.*term.weight = weight;
 }
 

@@ -11,10 +11,6 @@
 namespace moehub {
 namespace {
 
-std::size_t at(int index) {
-    return static_cast<std::size_t>(index);
-}
-
 /// [expert × part] tie(e, p), kept as experts move.
 class PartTies {
   public:

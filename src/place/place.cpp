@@ -1,9 +1,8 @@
+#include "base/input_error.hpp"
 #include "base/nearest.hpp"
 #include "base/quantity.hpp"
 #include "place/bound.hpp"
 #include "place/methods.hpp"
-
-#include <moehub/error.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -37,8 +36,8 @@ const Method& method_of(const std::string& name) {
         if (name == method.name) return method;
         known.emplace_back(method.name);
     }
-    throw InputError(fmt::format("--method: found {}, allowed: {}{}", quoted(name),
-                                 fmt::join(known, ", "), did_you_mean(name, known)));
+    throw input_error("--method: found {}, allowed: {}{}", quoted(name), fmt::join(known, ", "),
+                      did_you_mean(name, known));
 }
 
 void check_sizes(const PlaceInput& input) {

@@ -1,6 +1,6 @@
 #include "sim/engine.hpp"
 
-#include "base/ending.hpp"
+#include "base/parallel.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -2,7 +2,7 @@
 
 #include "base/nearest.hpp"
 #include "base/quantity.hpp"
-#include "base/toml_values.hpp"
+#include "base/toml.hpp"
 #include "model/presets.hpp"
 
 #include <moehub/error.hpp>

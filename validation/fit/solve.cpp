@@ -1,4 +1,4 @@
-#include "base/file_bytes.hpp"
+#include "base/files.hpp"
 #include "base/toml.hpp"
 #include "model/records.hpp"
 #include "nelder_mead.hpp"

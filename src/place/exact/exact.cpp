@@ -1,15 +1,14 @@
 // The best layout there is, where the placements of a layer can be counted: a layer pays by itself
-// (exact_costs.cpp) and with its neighbours (here), and the best chain of layers is found by
+// (exact_placements.cpp) and with its neighbours (here), and the best chain of layers is found by
 // dynamic programming (exact_chain.cpp).
 //
 // With W[e,f] the share of transitions from expert e to f, times its weight, an expert f on GPU h
 // pays Σ W[e,f] over all e that are not on h; the same for nodes.
+#include "base/input_error.hpp"
 #include "place/counts.hpp"
 #include "place/exact/exact_chain.hpp"
-#include "place/exact/exact_costs.hpp"
+#include "place/exact/exact_placements.hpp"
 #include "place/methods.hpp"
-
-#include <moehub/error.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -24,10 +23,6 @@ namespace {
 /// Placements of a layer. 8 experts on 8 GPUs have 40,320.
 constexpr double kMostPlacements = 40'320;
 
-std::size_t at(int index) {
-    return static_cast<std::size_t>(index);
-}
-
 void refuse_what_is_not_possible(const PlaceInput& input, const PlaceOptions& options,
                                  const Objective& objective) {
     const int experts = input.profiles.front().experts;
@@ -40,10 +35,10 @@ void refuse_what_is_not_possible(const PlaceInput& input, const PlaceOptions& op
             "exact: objective: found pair, allowed: load, gpus, nodes, transitions, "
             "node-transitions, activated, moved");
     if (count_placements(experts, input.gpus) > kMostPlacements)
-        throw InputError(
-            fmt::format("exact: found {} experts on {} GPUs, allowed: at most 40,320 placements a "
-                        "layer (8 experts on 4 GPUs have 2,520)",
-                        experts, input.gpus));
+        throw input_error(
+            "exact: found {} experts on {} GPUs, allowed: at most 40,320 placements a "
+            "layer (8 experts on 4 GPUs have 2,520)",
+            experts, input.gpus);
 }
 
 /// Transitions of each boundary, all profiles together, as shares times the objective's weight.

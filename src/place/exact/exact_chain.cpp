@@ -16,10 +16,6 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-std::size_t at(int index) {
-    return static_cast<std::size_t>(index);
-}
-
 /// How an orbit of a layer is best reached.
 struct Arrival {
     double value = kNever;

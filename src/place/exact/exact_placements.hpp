@@ -1,5 +1,8 @@
-/// All placements of a layer: experts on GPUs, as many on each, no copies.
+/// All placements of a layer: experts on GPUs, as many on each, no copies; and what each
+/// costs by itself.
 #pragma once
+#include <moehub/place.hpp>
+
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -52,5 +55,27 @@ class LayerPlacements {
     std::vector<int> orbit_;
     std::vector<int> first_;
 };
+
+struct CostTask {
+    const PlaceInput* input = nullptr;
+    const PlaceOptions* options = nullptr;
+    Objective objective;
+    const LayerPlacements* placements = nullptr;
+};
+
+/// Choices that a profile has recorded.
+struct ChoiceTotals {
+    double visits = 0;       ///< (token, layer) pairs with an expert
+    double transitions = 0;  ///< (expert, expert of the next layer) pairs of a token
+};
+ChoiceTotals choice_totals(const Profile& profile);
+
+struct LayerCosts {
+    std::vector<std::vector<double>> cost;  ///< [layer][orbit]; infinite: above the load cap
+    /// Where no placement keeps the cap: the least that one reaches, which is then the cap. Else 0.
+    std::vector<double> raised_cap;  ///< [layer]
+};
+/// All parts of the objective that a layer pays by itself.
+LayerCosts layer_costs(const CostTask& task, const std::vector<ChoiceTotals>& totals);
 
 }  // namespace moehub

@@ -1,7 +1,7 @@
-#include "base/utf8.hpp"
+#include "base/files.hpp"
+#include "base/input_error.hpp"
 #include "place/layout/layout_formats.hpp"
 
-#include <moehub/error.hpp>
 #include <moehub/expert_layout.hpp>
 
 #include <algorithm>
@@ -9,21 +9,15 @@
 #include <limits>
 #include <numeric>
 
-#include <fmt/format.h>
-
 namespace moehub {
 namespace {
 
 /// Lists of all layers and GPUs together; a list takes 24 bytes even when it is empty.
 constexpr std::int64_t kMostLists = std::int64_t{1} << 22;
 
-[[noreturn]] void fail(const std::string& name, std::string_view what) {
-    throw InputError(fmt::format("{}: {}", printable(name), what));
-}
-
 void check_range(const std::string& name, const char* what, std::int64_t found, std::int64_t most) {
     if (found < 1 || found > most)
-        fail(name, fmt::format("{}: found {}, allowed: 1 to {}", what, found, most));
+        fail_in(name, "{}: found {}, allowed: 1 to {}", what, found, most);
 }
 
 void check_sizes(const std::string& name, const LayoutShape& shape, int gpus) {
@@ -31,21 +25,22 @@ void check_sizes(const std::string& name, const LayoutShape& shape, int gpus) {
     check_range(name, "experts", shape.experts, kMostLayoutExperts);
     check_range(name, "gpus", gpus, kMostLayoutGpus);
     if (std::int64_t{shape.layers} * gpus > kMostLists)
-        fail(name, fmt::format("layers: found {} on {} GPUs, allowed: {} lists of experts in all",
-                               shape.layers, gpus, kMostLists));
+        fail_in(name, "layers: found {} on {} GPUs, allowed: {} lists of experts in all",
+                shape.layers, gpus, kMostLists);
 }
 
 void check_layer_numbers(const std::string& name, const LayoutShape& shape) {
     const auto& numbers = shape.layer_numbers;
     if (numbers.size() != static_cast<std::size_t>(shape.layers))
-        fail(name, fmt::format("layer numbers: found {}, allowed: as many as the {} layers",
-                               numbers.size(), shape.layers));
+        fail_in(name, "layer numbers: found {}, allowed: as many as the {} layers", numbers.size(),
+                shape.layers);
     const bool ascending =
         std::adjacent_find(numbers.begin(), numbers.end(), std::greater_equal<>()) == numbers.end();
     if (!ascending || numbers.front() < 0 || numbers.back() >= shape.model_layers)
-        fail(name, fmt::format("layer numbers: found {} to {}, allowed: ascending, below the "
-                               "model's {} layers",
-                               numbers.front(), numbers.back(), shape.model_layers));
+        fail_in(name,
+                "layer numbers: found {} to {}, allowed: ascending, below the "
+                "model's {} layers",
+                numbers.front(), numbers.back(), shape.model_layers);
     check_range(name, "layers of the model", shape.model_layers, kMostLayoutLayers);
 }
 
@@ -55,14 +50,14 @@ void check_layer(const std::vector<std::vector<int>>& on, const LayoutShape& sha
     for (std::size_t gpu = 0; gpu < on.size(); ++gpu)
         for (const int expert : on[gpu]) {
             if (expert < 0 || expert >= shape.experts)
-                fail(where, fmt::format("GPU {}: found expert {}, allowed: 0 to {}", gpu, expert,
-                                        shape.experts - 1));
+                fail_in(where, "GPU {}: found expert {}, allowed: 0 to {}", gpu, expert,
+                        shape.experts - 1);
             held[static_cast<std::size_t>(expert)] = 1;
         }
     const auto missing = std::find(held.begin(), held.end(), 0);
     if (missing != held.end())
-        fail(where, fmt::format("found expert {} on no GPU, allowed: each on at least one",
-                                missing - held.begin()));
+        fail_in(where, "found expert {} on no GPU, allowed: each on at least one",
+                missing - held.begin());
 }
 
 }  // namespace
@@ -131,8 +126,7 @@ void check(const ExpertLayout& layout, const std::string& name) {
     for (std::size_t layer = 0; layer < layout.on.size(); ++layer) {
         const std::string where = fmt::format("{}: layer {}", name, layout.layer_numbers[layer]);
         if (layout.on[layer].size() != static_cast<std::size_t>(layout.gpus))
-            fail(where,
-                 fmt::format("found {} GPUs, allowed: {}", layout.on[layer].size(), layout.gpus));
+            fail_in(where, "found {} GPUs, allowed: {}", layout.on[layer].size(), layout.gpus);
         check_layer(layout.on[layer], shape, where);
     }
 }
@@ -152,10 +146,10 @@ Placement placement_of(const ExpertLayout& layout, int layer) {
 
 std::int64_t moved_experts(const ExpertLayout& from, const ExpertLayout& to) {
     if (from.gpus != to.gpus || from.experts != to.experts || from.layers() != to.layers())
-        throw InputError(fmt::format(
+        throw input_error(
             "layouts: found {} layers, {} experts, {} GPUs before and {}, {}, {} after, allowed: "
             "the same",
-            from.layers(), from.experts, from.gpus, to.layers(), to.experts, to.gpus));
+            from.layers(), from.experts, from.gpus, to.layers(), to.experts, to.gpus);
     std::int64_t moved = 0;
     std::vector<char> held(static_cast<std::size_t>(to.experts), 0);
     for (std::size_t layer = 0; layer < to.on.size(); ++layer)

@@ -1,13 +1,10 @@
 // vllm-ascend, expert_map_path: {"moe_layer_count": n, "layer_list": [{"layer_id": 0,
 // "device_count": d, "device_list": [{"device_id": 0, "device_expert": [0, 5, …]}, …]}, …]}; layers
 // are the MoE layers alone, counted from 0.
+#include "base/input_error.hpp"
 #include "place/layout/layout_json.hpp"
 
-#include <moehub/error.hpp>
-
 #include <algorithm>
-
-#include <fmt/format.h>
 
 namespace moehub {
 namespace {
@@ -33,9 +30,9 @@ void check_no_twins(const ExpertLayout& layout, std::size_t layer) {
         std::sort(experts.begin(), experts.end());
         const auto twin = std::adjacent_find(experts.begin(), experts.end());
         if (twin != experts.end())
-            throw InputError(
-                fmt::format("vllm-ascend: layer {}: found expert {} twice on GPU {}, allowed: once",
-                            layout.layer_numbers[layer], *twin, gpu));
+            throw input_error(
+                "vllm-ascend: layer {}: found expert {} twice on GPU {}, allowed: once",
+                layout.layer_numbers[layer], *twin, gpu);
     }
 }
 

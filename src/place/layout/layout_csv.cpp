@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <tuple>
 
-#include <fmt/format.h>
-
 namespace moehub {
 namespace {
 
@@ -56,7 +54,7 @@ std::vector<Slot> slots_in(const CsvTable& table, const LayoutFile& file, int gp
 ExpertLayout read_csv_layout(const LayoutFile& file) {
     const CsvTable table = CsvTable::parse(file.text, file.name);
     if (table.columns() != columns())
-        file.fail("", fmt::format("found another header, allowed: {}", fmt::join(columns(), ",")));
+        file.fail("", "found another header, allowed: {}", fmt::join(columns(), ","));
     const int gpus = gpus_in(table, file);
     check(file.shape, gpus, file.name);
     std::vector<std::vector<std::vector<int>>> on(file.shape.layer_numbers.size());

@@ -1,15 +1,12 @@
 #include "place/layout/layout_formats.hpp"
 
-#include "base/file_bytes.hpp"
+#include "base/files.hpp"
+#include "base/input_error.hpp"
 #include "base/nearest.hpp"
 #include "base/quantity.hpp"
 #include "base/utf8.hpp"
 
-#include <moehub/error.hpp>
-
 #include <algorithm>
-
-#include <fmt/format.h>
 
 namespace moehub {
 namespace {
@@ -50,17 +47,15 @@ void check_equal_slots(const ExpertLayout& layout, const std::string& format) {
             least = std::min(least, experts.size());
             most = std::max(most, experts.size());
         }
-    throw InputError(
-        fmt::format("{}: found GPUs with {} and with {} experts, allowed: as many on every GPU",
-                    format, least, most));
+    throw input_error("{}: found GPUs with {} and with {} experts, allowed: as many on every GPU",
+                      format, least, most);
 }
 
 /// JSON begins with a bracket; a CSV file's first line has commas and no colon; the rest is YAML.
 ExpertLayout read_any(const LayoutFile& file) {
     const auto start = file.text.find_first_not_of(" \t\r\n");
     if (start == std::string_view::npos)
-        file.fail("",
-                  fmt::format("the file is empty, allowed: {}", fmt::join(layout_formats(), ", ")));
+        file.fail("", "the file is empty, allowed: {}", fmt::join(layout_formats(), ", "));
     const std::string_view text = file.text.substr(start);
     if (text.starts_with('{') || text.starts_with('[')) return read_json_layout(file);
     const std::string_view line = text.substr(0, text.find('\n'));
@@ -74,8 +69,8 @@ LayoutFormat parse_layout_format(const std::string& name) {
     for (const Format& entry : kFormats)
         if (name == entry.name) return entry.format;
     const std::vector<std::string> known = layout_formats();
-    throw InputError(fmt::format("format: found {}, allowed: {}{}", quoted(name),
-                                 fmt::join(known, ", "), did_you_mean(name, known)));
+    throw input_error("format: found {}, allowed: {}{}", quoted(name), fmt::join(known, ", "),
+                      did_you_mean(name, known));
 }
 
 std::string to_string(LayoutFormat format) {
@@ -109,12 +104,83 @@ ExpertLayout parse_layout(const std::string& text, const std::string& file, int 
     LayoutFile source{text, file, gpus, complete(shape)};
     // What is expected must itself be possible; otherwise every file would be at fault.
     check(source.shape, gpus == 0 ? 1 : gpus, "layout");
-    if (text.size() > kMostBytes)
-        source.fail("", fmt::format("larger than {} MiB", kMostBytes >> 20));
+    if (text.size() > kMostBytes) source.fail("", "larger than {} MiB", kMostBytes >> 20);
     if (const auto bad = first_bad_utf8(text); bad != text.size() || text.find('\0') != text.npos)
         source.fail("", "found bytes that are not text, allowed: UTF-8");
     if (source.text.starts_with("\xEF\xBB\xBF")) source.text.remove_prefix(3);
     return read_any(source);
+}
+
+namespace {
+
+template <class Layers>
+void check_all_there(const LayoutFile& file, const Layers& layers) {
+    for (std::size_t layer = 0; layer < layers.size(); ++layer)
+        if (layers[layer].empty())
+            file.fail(fmt::format("layer {}", file.shape.layer_numbers[layer]),
+                      "not found, allowed: all {} layers", file.shape.layers);
+}
+
+}  // namespace
+
+void LayoutFile::fail(std::string_view where, std::string_view what) const {
+    throw InputError(where.empty() ? fmt::format("{}: {}", printable(name), what)
+                                   : fmt::format("{}: {}: {}", printable(name), where, what));
+}
+
+std::optional<std::size_t> LayoutFile::index_of(std::int64_t layer_number) const {
+    const auto& numbers = shape.layer_numbers;
+    const auto found = std::lower_bound(numbers.begin(), numbers.end(), layer_number);
+    if (found == numbers.end() || *found != layer_number) return std::nullopt;
+    return static_cast<std::size_t>(found - numbers.begin());
+}
+
+int LayoutFile::gpus_of(std::int64_t said, std::string_view where) const {
+    if (said == 0 && gpus == 0)
+        fail(where, "does not say on how many GPUs; the number of GPUs is needed");
+    if (said < 0 || said > kMostLayoutGpus)
+        fail(where, "found {} GPUs, allowed: 1 to {}", said, kMostLayoutGpus);
+    if (said > 0 && gpus > 0 && said != gpus) fail(where, "found {} GPUs, allowed: {}", said, gpus);
+    return said > 0 ? static_cast<int>(said) : gpus;
+}
+
+ExpertLayout layout_of_gpus(const LayoutFile& file, std::vector<std::vector<std::vector<int>>> on) {
+    check_all_there(file, on);
+    ExpertLayout layout;
+    layout.gpus = file.gpus_of(static_cast<std::int64_t>(on.front().size()), "");
+    layout.experts = file.shape.experts;
+    layout.on = std::move(on);
+    layout.layer_numbers = file.shape.layer_numbers;
+    layout.model_layers = file.shape.model_layers;
+    check(layout, file.name);
+    return layout;
+}
+
+ExpertLayout layout_of_slots(const LayoutFile& file, const std::vector<std::vector<int>>& slots) {
+    check_all_there(file, slots);
+    const auto gpus = static_cast<std::size_t>(file.gpus_of(0, ""));
+    std::vector<std::vector<std::vector<int>>> on(slots.size());
+    for (std::size_t layer = 0; layer < slots.size(); ++layer) {
+        const auto& row = slots[layer];
+        const std::string where = fmt::format("layer {}", file.shape.layer_numbers[layer]);
+        if (row.size() % gpus != 0)
+            file.fail(where, "found {} slots, allowed: a multiple of the {} GPUs", row.size(),
+                      gpus);
+        if (row.size() != slots.front().size())
+            file.fail(where, "found {} slots, allowed: {}, as in the first layer", row.size(),
+                      slots.front().size());
+        const auto each = static_cast<std::ptrdiff_t>(row.size() / gpus);
+        for (auto at = row.begin(); at != row.end(); at += each)
+            on[layer].emplace_back(at, at + each);
+    }
+    return layout_of_gpus(file, std::move(on));
+}
+
+std::vector<int> slots_of(const ExpertLayout& layout, std::size_t layer) {
+    std::vector<int> slots;
+    for (const auto& experts : layout.on[layer])
+        slots.insert(slots.end(), experts.begin(), experts.end());
+    return slots;
 }
 
 }  // namespace moehub

@@ -6,7 +6,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 namespace moehub {
 
@@ -31,6 +34,11 @@ struct LayoutFile {
 
     /// Throws "name: where: what"; without `where` "name: what".
     [[noreturn]] void fail(std::string_view where, std::string_view what) const;
+    template <class Value, class... Values>
+    [[noreturn]] void fail(std::string_view where, fmt::format_string<Value, Values...> what,
+                           Value&& value, Values&&... values) const {
+        fail(where, fmt::format(what, std::forward<Value>(value), std::forward<Values>(values)...));
+    }
     /// The index of the model's layer among those expected; none where it is not one of them.
     std::optional<std::size_t> index_of(std::int64_t layer_number) const;
     /// How many GPUs: as expected, and what the file says where it says it (else 0).

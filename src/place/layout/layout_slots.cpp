@@ -8,8 +8,6 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
 namespace moehub {
 namespace {
 
@@ -43,8 +41,8 @@ std::string row_text(const std::vector<int>& row, bool last) {
 ExpertLayout read_sglang(const JsonValue& document, const LayoutFile& file) {
     for (const std::string& key : document.keys())
         if (key != "physical_to_logical_map")
-            file.fail("", fmt::format("found key {}, allowed: physical_to_logical_map alone",
-                                      moehub::quoted(key)));
+            file.fail("", "found key {}, allowed: physical_to_logical_map alone",
+                      moehub::quoted(key));
     const JsonValue rows = document.member("physical_to_logical_map");
     if (rows.size() != static_cast<std::size_t>(file.shape.model_layers))
         rows.reject(fmt::format("a list for each of the model's {} layers, dense ones included",
@@ -78,8 +76,8 @@ ExpertLayout read_ranks(const JsonValue& document, const LayoutFile& file) {
     for (std::size_t layer = 0; layer < rows.size(); ++layer) {
         if (rows[layer].size() != static_cast<std::size_t>(file.shape.experts))
             file.fail(fmt::format("layer {}", file.shape.layer_numbers[layer]),
-                      fmt::format("found the GPUs of {} experts, allowed: of all {}",
-                                  rows[layer].size(), file.shape.experts));
+                      "found the GPUs of {} experts, allowed: of all {}", rows[layer].size(),
+                      file.shape.experts);
         on[layer].resize(static_cast<std::size_t>(gpus));
         for (std::size_t expert = 0; expert < rows[layer].size(); ++expert)
             on[layer][static_cast<std::size_t>(rows[layer][expert])].push_back(

@@ -6,7 +6,6 @@
 
 #include <charconv>
 
-#include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
 namespace moehub {
@@ -24,17 +23,16 @@ std::int64_t integer(const YAML::Node& node, std::int64_t least, std::int64_t mo
     const auto [end, error] = std::from_chars(found.data(), found.data() + found.size(), number);
     if (error != std::errc() || end != found.data() + found.size() || number < least ||
         number > most)
-        file.fail(where,
-                  fmt::format("found {}, allowed: a whole number from {} to {}",
-                              node.IsScalar() ? moehub::quoted(found) : "no number", least, most));
+        file.fail(where, "found {}, allowed: a whole number from {} to {}",
+                  node.IsScalar() ? moehub::quoted(found) : "no number", least, most);
     return number;
 }
 
 std::vector<int> experts_in(const YAML::Node& list, std::int64_t slots, const LayoutFile& file,
                             const std::string& where) {
     if (!list.IsSequence() || static_cast<std::int64_t>(list.size()) != slots)
-        file.fail(where, fmt::format("found {} experts, allowed: a list of {}, as num_slots says",
-                                     list.IsSequence() ? list.size() : 0, slots));
+        file.fail(where, "found {} experts, allowed: a list of {}, as num_slots says",
+                  list.IsSequence() ? list.size() : 0, slots);
     std::vector<int> experts;
     for (const auto& expert : list)
         experts.push_back(
@@ -81,7 +79,7 @@ Parts parts_of(const YAML::Node& document, const LayoutFile& file) {
         else if (key == "layer_updates_per_iter" && !std::exchange(updates, true))
             integer(item.second, 0, kMostLayoutLayers, file, key);
         else
-            file.fail("", fmt::format("found key {}, allowed: {}", moehub::quoted(key), allowed));
+            file.fail("", "found key {}, allowed: {}", moehub::quoted(key), allowed);
     }
     if (!slots || !assignments)
         file.fail(slots ? "initial_global_assignments" : "num_slots", "not found, it is needed");
@@ -92,7 +90,7 @@ Parts parts_of(const YAML::Node& document, const LayoutFile& file) {
 
 ExpertLayout read_trtllm_layout(const LayoutFile& file) {
     if (file.text.size() > kMostYamlBytes)
-        file.fail("", fmt::format("larger than {} MiB of YAML", kMostYamlBytes >> 20));
+        file.fail("", "larger than {} MiB of YAML", kMostYamlBytes >> 20);
     try {
         const Parts parts = parts_of(YAML::Load(std::string(file.text)), file);
         // One list can stand for many layers (*alias): small files, many slots.

@@ -2,6 +2,8 @@
 // interrupt signal and lets the clock choose its methods.
 #include "place/moetuner/ilp.hpp"
 
+#include "place/counts.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <stdexcept>
@@ -18,10 +20,6 @@ namespace moehub {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-std::size_t at(int index) {
-    return static_cast<std::size_t>(index);
-}
 
 /// Says when a search has to end. CBC and CLP ask copies of it.
 class Watch {

@@ -1,17 +1,14 @@
 // MoETuner (arXiv 2502.06643): first clusters of even load in every layer, then a GPU for every
 // cluster so that the heaviest pair of GPUs between two layers is light.
+#include "base/input_error.hpp"
 #include "place/counts.hpp"
 #include "place/methods.hpp"
 #include "place/moetuner/moetuner_clusters.hpp"
 #include "place/moetuner/moetuner_labels.hpp"
 
-#include <moehub/error.hpp>
-
 #include <algorithm>
 #include <chrono>
 #include <utility>
-
-#include <fmt/format.h>
 
 namespace moehub {
 namespace {
@@ -28,17 +25,12 @@ constexpr double kSimplexStepsPerSecond = 1'000;
 /// layers have 3,840 products and take 5 s.
 constexpr std::int64_t kMostProducts = 2'000;
 
-std::size_t at(int index) {
-    return static_cast<std::size_t>(index);
-}
-
 void refuse_what_is_not_possible(const PlaceInput& input, const PlaceOptions& options) {
     const int experts = input.profiles.front().experts;
     if (input.redundant > 0) throw InputError("moetuner: found --replicas, allowed: none");
     if (experts < input.gpus || (!options.unequal && experts % input.gpus != 0))
-        throw InputError(
-            fmt::format("moetuner: found {} experts on {} GPUs, allowed: {}", experts, input.gpus,
-                        options.unequal ? "at least one for each GPU" : "as many on every GPU"));
+        throw input_error("moetuner: found {} experts on {} GPUs, allowed: {}", experts, input.gpus,
+                          options.unequal ? "at least one for each GPU" : "as many on every GPU");
 }
 
 class MoeTuner {

@@ -19,10 +19,6 @@ using Terms = std::vector<IntegerProgram::Term>;
 constexpr double kTolerance = 0.025;  // the paper's
 constexpr double kAny = std::numeric_limits<double>::infinity();
 
-std::size_t at(int index) {
-    return static_cast<std::size_t>(index);
-}
-
 class LabelProgram {
   public:
     explicit LabelProgram(const LabelTask& task)

@@ -12,10 +12,6 @@
 namespace moehub {
 namespace {
 
-std::size_t at(int index) {
-    return static_cast<std::size_t>(index);
-}
-
 constexpr std::int64_t kMostSteps = 400'000;
 /// Each from the best so far, cooling down from kHottest to kColdest of a boundary's mean value.
 constexpr std::int64_t kMostRounds = 4;

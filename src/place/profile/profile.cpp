@@ -1,15 +1,18 @@
-#include "base/file_bytes.hpp"
+#include "base/decimal.hpp"
+#include "base/files.hpp"
+#include "base/input_error.hpp"
 #include "base/quantity.hpp"
 #include "base/utf8.hpp"
 #include "place/profile/profile_readers.hpp"
 
-#include <moehub/error.hpp>
+#include <moehub/profile.hpp>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <numeric>
-
-#include <fmt/format.h>
+#include <optional>
 
 namespace moehub {
 namespace {
@@ -20,8 +23,7 @@ constexpr std::uint64_t kMostBinary = NpyArray::kMostBytes;
 void check_options(const ProfileOptions& options) {
     const auto check = [](std::string_view what, int value, int most) {
         if (value < 0 || value > most)
-            throw InputError(
-                fmt::format("{}: found {}, allowed: 0 (not said) to {}", what, value, most));
+            throw input_error("{}: found {}, allowed: 0 (not said) to {}", what, value, most);
     };
     check("experts", options.experts, kMostProfileExperts);
     check("dense layers", options.dense_layers, kMostProfileLayers);
@@ -42,13 +44,10 @@ Recording read_recording(const std::string& path, const ProfileOptions& options)
     if (ending == ".pt") return parse_sglang_dump(read_bytes(path, kMostBinary), options, path);
     if (ending == ".safetensors")
         return parse_trtllm_statistics(read_bytes(path, kMostBinary), path);
-    fail_in(path, fmt::format("found ending {}, allowed: .npy, .csv, .jsonl, .json, .pt, "
-                              ".safetensors, or a folder of dumps",
-                              moehub::quoted(ending)));
-}
-
-void fail_in(const std::string& file, std::string_view what) {
-    throw InputError(fmt::format("{}: {}", printable(file), what));
+    fail_in(path,
+            "found ending {}, allowed: .npy, .csv, .jsonl, .json, .pt, "
+            ".safetensors, or a folder of dumps",
+            moehub::quoted(ending));
 }
 
 Cut cut_of(const ProfileSource& source, std::int64_t all, std::string_view what) {
@@ -57,8 +56,8 @@ Cut cut_of(const ProfileSource& source, std::int64_t all, std::string_view what)
     };
     const Cut cut{at(source.from), at(source.to)};
     if (cut.from >= cut.to)
-        fail_in(source.path, fmt::format("part {}-{} of {} {} has none", print_number(source.from),
-                                         print_number(source.to), all, what));
+        fail_in(source.path, "part {}-{} of {} {} has none", print_number(source.from),
+                print_number(source.to), all, what);
     return cut;
 }
 
@@ -77,9 +76,10 @@ void number_layers(Profile& profile, const KeptLayers& layers, const ProfileSour
     profile.layers_said = said || options.dense_layers > 0;
     const int first = profile.layer_numbers.front();
     if (said && options.dense_layers > 0 && options.dense_layers != first)
-        fail_in(source.path, fmt::format("found {} layers before the first with experts, allowed: "
-                                         "{}, as asked for",
-                                         first, options.dense_layers));
+        fail_in(source.path,
+                "found {} layers before the first with experts, allowed: "
+                "{}, as asked for",
+                first, options.dense_layers);
 }
 
 Profile read_profile(const ProfileSource& source, const ProfileOptions& options) {
@@ -95,9 +95,10 @@ Profile read_profile(const std::vector<ProfileSource>& ranks, const ProfileOptio
     try {
         for (const ProfileSource& rank : ranks) {
             if (rank.from != whole.from || rank.to != whole.to || rank.weight != whole.weight)
-                fail_in(rank.text, fmt::format("found another part or weight, allowed: the same as "
-                                               "of {} (dumps of one recording)",
-                                               printable(ranks.front().text)));
+                fail_in(rank.text,
+                        "found another part or weight, allowed: the same as "
+                        "of {} (dumps of one recording)",
+                        printable(ranks.front().text));
             dumps.push_back({rank.path, read_recording(rank.path, options)});
         }
         return std::visit(
@@ -116,8 +117,8 @@ void check_together(const std::vector<Profile>& profiles) {
     for (const Profile& other : profiles) {
         const auto compare = [&](std::string_view what, std::int64_t found, std::int64_t wanted) {
             if (found != wanted)
-                fail_in(other.name, fmt::format("found {} {}, allowed: {}, as in {}", found, what,
-                                                wanted, printable(first.name)));
+                fail_in(other.name, "found {} {}, allowed: {}, as in {}", found, what, wanted,
+                        printable(first.name));
         };
         compare("layers", other.layers, first.layers);
         compare("experts", other.experts, first.experts);
@@ -125,12 +126,72 @@ void check_together(const std::vector<Profile>& profiles) {
         if (first.layer_numbers.empty() || other.layer_numbers.empty()) continue;
         if (first.layer_numbers != other.layer_numbers)
             fail_in(other.name,
-                    fmt::format("found layers {} to {} of the model, allowed: {} to {}, as in {} "
-                                "(does one leave out dense layers?)",
-                                other.layer_numbers.front(), other.layer_numbers.back(),
-                                first.layer_numbers.front(), first.layer_numbers.back(),
-                                printable(first.name)));
+                    "found layers {} to {} of the model, allowed: {} to {}, as in {} "
+                    "(does one leave out dense layers?)",
+                    other.layer_numbers.front(), other.layer_numbers.back(),
+                    first.layer_numbers.front(), first.layer_numbers.back(), printable(first.name));
     }
+}
+
+namespace {
+
+constexpr double kLargestWeight = 1e9;
+
+/// A path may hold ":" and "@" itself: what goes on as one does is no suffix.
+bool is_path(std::string_view text) {
+    constexpr std::array<std::string_view, 6> kEndings = {".npy",  ".csv", ".jsonl",
+                                                          ".json", ".pt",  ".safetensors"};
+    return text.find('/') != std::string_view::npos ||
+           std::any_of(kEndings.begin(), kEndings.end(),
+                       [text](std::string_view ending) { return text.ends_with(ending); });
+}
+
+/// What follows the last `mark`, removed from `text` with it.
+std::optional<std::string> take_suffix(std::string& text, char mark) {
+    const auto at = text.rfind(mark);
+    if (at == std::string::npos || is_path(std::string_view(text).substr(at + 1)))
+        return std::nullopt;
+    std::string suffix = text.substr(at + 1);
+    text.resize(at);
+    return suffix;
+}
+
+std::optional<double> take_number(std::string_view& text) {
+    const auto decimal = take_decimal(text);
+    return decimal ? to_double(*decimal) : std::nullopt;
+}
+
+}  // namespace
+
+ProfileSource parse_profile_source(const std::string& text) {
+    const auto fail = [&text](std::string_view what, std::string_view found,
+                              std::string_view allowed) {
+        throw input_error("profile {}: {}: found {}, allowed: {}", moehub::quoted(text), what,
+                          moehub::quoted(found), allowed);
+    };
+    ProfileSource source;
+    source.text = text;
+    source.path = text;
+    if (const auto weight = take_suffix(source.path, '@')) {
+        std::string_view rest = *weight;
+        const auto value = take_number(rest);
+        if (!value || !rest.empty() || *value <= 0 || *value > kLargestWeight)
+            fail("weight", *weight, "a number above 0, at most 1e9");
+        source.weight = *value;
+    }
+    if (const auto part = take_suffix(source.path, ':')) {
+        std::string_view rest = *part;
+        const auto from = take_number(rest);
+        const bool dash = rest.starts_with('-');
+        if (dash) rest.remove_prefix(1);
+        const auto to = take_number(rest);
+        if (!from || !dash || !to || !rest.empty() || *from < 0 || *to > 1 || *from >= *to)
+            fail("part", *part, "FROM-TO, 0 to 1, FROM below TO (e.g. 0-0.5)");
+        source.from = *from;
+        source.to = *to;
+    }
+    if (source.path.empty()) fail("file", "", "FILE[:from-to][@weight]");
+    return source;
 }
 
 }  // namespace moehub

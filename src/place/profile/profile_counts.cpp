@@ -1,12 +1,14 @@
-// Counts: from recorded ones to a profile, and from a profile's ids.
-#include "place/profile/profile_recording.hpp"
+// Counts: from recorded ones to a profile, from a profile's ids, and tokens drawn by them.
+#include "base/input_error.hpp"
+#include "base/rng.hpp"
+#include "model/expert_draw.hpp"
+#include "model/routing_shares.hpp"
+#include "place/profile/profile_readers.hpp"
 
-#include <moehub/error.hpp>
+#include <moehub/profile.hpp>
 
 #include <algorithm>
 #include <array>
-
-#include <fmt/format.h>
 
 namespace moehub {
 namespace {
@@ -103,8 +105,8 @@ void copy_counts(const RecordedCounts& from, const Kept& kept, const Cut& cut,
 Profile profile_of(RecordedCounts recording, const ProfileSource& source,
                    const ProfileOptions& options) {
     if (options.experts > 0 && options.experts != recording.experts)
-        fail_in(source.path, fmt::format("found counts of {} experts, allowed: {}, as asked for",
-                                         recording.experts, options.experts));
+        fail_in(source.path, "found counts of {} experts, allowed: {}, as asked for",
+                recording.experts, options.experts);
     const Kept kept = counted_parts(recording);
     if (kept.layers.empty()) fail_in(source.path, "found no count above 0");
     if (recording.steps == 0 && (source.from > 0 || source.to < 1))
@@ -143,6 +145,37 @@ std::vector<std::vector<double>> block_counts(const Profile& profile, int blocks
         all.push_back(profile.has_tokens() ? count_tokens(profile, cut) : add_steps(profile, cut));
     }
     return all;
+}
+
+// Counts say how often an expert was chosen and not which were chosen together. Tokens are drawn so
+// that every expert is expected as often as it was counted; choices of a token, and of its layers,
+// are otherwise independent: what experts have in common is lost, their load is not.
+Profile with_drawn_tokens(const Profile& profile, const Model& model, const DrawOptions& options) {
+    if (profile.experts != model.experts)
+        throw input_error("{}: found {} experts, allowed: {}, as the model has", profile.name,
+                          profile.experts, model.experts);
+    Profile drawn = profile;
+    drawn.top_k = model.top_k;
+    drawn.tokens = options.tokens;
+    drawn.steps = 0;
+    drawn.step_counts.clear();
+    drawn.chosen.resize(static_cast<std::size_t>(drawn.layers * drawn.tokens * drawn.top_k));
+    GroupLimit limit;
+    if (model.top_groups < model.expert_groups) limit = {model.expert_groups, model.top_groups};
+    auto* next = drawn.chosen.data();
+    for (int layer = 0; layer < drawn.layers; ++layer) {
+        const auto counts = profile.counts_of(layer);
+        ExpertDraw draw(capped({counts.begin(), counts.end()}, 1.0 / drawn.top_k), drawn.top_k,
+                        limit);
+        Rng rng(options.seed, static_cast<std::uint64_t>(layer));
+        for (std::int64_t token = 0; token < drawn.tokens; ++token) {
+            draw.next_token();
+            draw.allow_groups(rng);
+            for (int choice = 0; choice < drawn.top_k; ++choice) *next++ = draw.draw(rng);
+        }
+    }
+    count_choices(drawn);
+    return drawn;
 }
 
 }  // namespace moehub

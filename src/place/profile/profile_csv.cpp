@@ -1,14 +1,11 @@
 #include "base/decimal.hpp"
+#include "base/input_error.hpp"
 #include "base/quantity.hpp"
 #include "base/utf8.hpp"
 #include "place/profile/profile_readers.hpp"
 
-#include <moehub/error.hpp>
-
 #include <algorithm>
 #include <optional>
-
-#include <fmt/format.h>
 
 namespace moehub {
 namespace {
@@ -55,7 +52,7 @@ class Rows {
     }
 
     [[noreturn]] void fail(std::string_view what) const {
-        throw InputError(fmt::format("{}:{}: {}", printable(file_), line_, what));
+        throw input_error("{}:{}: {}", printable(file_), line_, what);
     }
 
   private:

@@ -1,9 +1,7 @@
-#include "base/utf8.hpp"
+// An array: ids of tokens, or counts.
 #include "place/profile/profile_readers.hpp"
 
-#include <moehub/error.hpp>
-
-#include <fmt/format.h>
+#include <algorithm>
 
 namespace moehub {
 namespace {
@@ -21,10 +19,9 @@ std::vector<double> counts_in(const NpyValues<Value>& values, int layers, int ex
         // A negative number becomes one far too large.
         if (static_cast<std::uint64_t>(value) > static_cast<std::uint64_t>(kMostCount)) {
             const std::size_t row = at / static_cast<std::size_t>(experts);
-            fail_in(file, fmt::format("step {}, layer {}, expert {}: found {}, allowed: 0 to 2^53",
-                                      row / static_cast<std::size_t>(layers),
-                                      row % static_cast<std::size_t>(layers),
-                                      at % static_cast<std::size_t>(experts), +value));
+            fail_in(file, "step {}, layer {}, expert {}: found {}, allowed: 0 to 2^53",
+                    row / static_cast<std::size_t>(layers), row % static_cast<std::size_t>(layers),
+                    at % static_cast<std::size_t>(experts), +value);
         }
         counts[at] = static_cast<double>(value);
     }
@@ -38,11 +35,11 @@ void check_shape(const NpyArray& array, bool tokens, const std::string& file) {
                       shape[columns - 1] <= kMostProfileLayers &&
                       (columns == 1 || shape[0] < (std::int64_t{1} << 31));
     if (fits) return;
-    fail_in(file, fmt::format("found shape ({}), allowed: {}, layers 1 to {}, {} 1 to {}, {}",
-                              fmt::join(shape, ", "),
-                              tokens ? "(tokens, layers, top_k)" : "([steps,] layers, experts)",
-                              kMostProfileLayers, tokens ? "top_k" : "experts", kMostProfileExperts,
-                              tokens ? "tokens 1 to 2^31 - 1" : "steps 1 to 2^31 - 1"));
+    fail_in(file, "found shape ({}), allowed: {}, layers 1 to {}, {} 1 to {}, {}",
+            fmt::join(shape, ", "),
+            tokens ? "(tokens, layers, top_k)" : "([steps,] layers, experts)", kMostProfileLayers,
+            tokens ? "top_k" : "experts", kMostProfileExperts,
+            tokens ? "tokens 1 to 2^31 - 1" : "steps 1 to 2^31 - 1");
 }
 
 RecordedCounts counts_of(const NpyArray& array, const std::string& file) {
@@ -66,9 +63,10 @@ RecordedTokens tokens_of(const NpyArray& array, int experts, bool guessed,
     tokens.top_k = static_cast<int>(array.shape()[2]);
     tokens.experts = experts;
     if (experts > 0 && tokens.top_k > experts)
-        fail_in(file, fmt::format("found shape ({}), allowed: (tokens, layers, top_k), top_k at "
-                                  "most the {} experts",
-                                  fmt::join(array.shape(), ", "), experts));
+        fail_in(file,
+                "found shape ({}), allowed: (tokens, layers, top_k), top_k at "
+                "most the {} experts",
+                fmt::join(array.shape(), ", "), experts);
     array.visit([&](const auto& values) { append(tokens, values, file); });
     return tokens;
 }
@@ -76,15 +74,113 @@ RecordedTokens tokens_of(const NpyArray& array, int experts, bool guessed,
 /// Ids that were found out to be such must also look like them.
 RecordedTokens tokens_by_itself(const NpyArray& array, int experts, const std::string& file) {
     if (experts == 0 && array.shape()[2] > kUsualTopK)
-        fail_in(file, fmt::format("found shape ({}), which may be (tokens, layers, top_k) or "
-                                  "(steps, layers, experts): say --profile-kind tokens|counts",
-                                  fmt::join(array.shape(), ", ")));
+        fail_in(file,
+                "found shape ({}), which may be (tokens, layers, top_k) or "
+                "(steps, layers, experts): say --profile-kind tokens|counts",
+                fmt::join(array.shape(), ", "));
     RecordedTokens tokens = tokens_of(array, experts, experts == 0, file);
     if (experts == 0 && tokens.largest >= kUsualExperts)
-        fail_in(file, fmt::format("found {}, which may be an expert or a count: say "
-                                  "--profile-kind tokens|counts",
-                                  tokens.largest));
+        fail_in(file,
+                "found {}, which may be an expert or a count: say "
+                "--profile-kind tokens|counts",
+                tokens.largest);
     return tokens;
+}
+
+/// Rows of equal sums but different numbers that make counts certain: ids of tokens agree by
+/// chance in a quarter of rows at most, (1/4)^8.
+constexpr int kConvincing = 8;
+
+struct Shape {
+    std::size_t steps, layers, columns;
+};
+
+/// A row's numbers, ascending; empty where one is negative or too large for a count.
+template <class Value>
+std::vector<std::uint64_t> sorted_row(const NpyValues<Value>& values, std::size_t from,
+                                      std::size_t columns) {
+    constexpr std::uint64_t kMost = std::uint64_t{1} << 47;  // sums of a row cannot overflow
+    std::vector<std::uint64_t> row(columns);
+    for (std::size_t i = 0; i < columns; ++i) {
+        row[i] = static_cast<std::uint64_t>(values[from + i]);
+        if (row[i] > kMost) return {};
+    }
+    std::sort(row.begin(), row.end());
+    return row;
+}
+
+/// Whether the array can be counts, and how many rows say so.
+struct CountsSign {
+    bool fits = false;
+    int convincing = 0;
+};
+
+template <class Value>
+CountsSign sign_of_counts(const NpyValues<Value>& values, const Shape& shape) {
+    CountsSign sign;
+    std::vector<char> dense;  // [layer] in the steps so far: nothing counted
+    for (std::size_t step = 0; step < shape.steps; ++step) {
+        std::vector<char> empty(shape.layers, 0);
+        std::vector<std::uint64_t> first;
+        std::uint64_t sum = 0;
+        for (std::size_t layer = 0; layer < shape.layers; ++layer) {
+            const auto row =
+                sorted_row(values, (step * shape.layers + layer) * shape.columns, shape.columns);
+            if (row.empty()) return {};
+            std::uint64_t own = 0;
+            for (const std::uint64_t count : row) own += count;
+            empty[layer] = own == 0;
+            if (own == 0) continue;
+            if (sum != 0 && own != sum) return {};
+            if (sum == 0) first = row;
+            if (row != first) ++sign.convincing;
+            sum = own;
+        }
+        if (sum == 0) continue;
+        if (dense.empty()) dense = empty;
+        if (dense != empty) return {};
+        sign.fits = true;
+    }
+    return sign;
+}
+
+/// Whether every row could be the experts of a token: distinct, or all zero (a dense layer).
+template <class Value>
+bool can_be_tokens(const NpyValues<Value>& values, const Shape& shape) {
+    for (std::size_t row = 0; row < shape.steps * shape.layers; ++row) {
+        const auto ids = sorted_row(values, row * shape.columns, shape.columns);
+        if (ids.back() > kMostProfileExperts) return false;
+        if (ids.back() != 0 && std::adjacent_find(ids.begin(), ids.end()) != ids.end())
+            return false;
+    }
+    return true;
+}
+
+/// What an array of three dimensions holds. Told by `experts` where given: counts have as many
+/// columns. Otherwise counts add up, in every step, to the same sum in all layers (each token
+/// chooses as often in each), which ids do not; and ids are distinct within a token, which counts
+/// seldom are. Where both hold, counts need sums that agree in at least eight rows of different
+/// numbers; anything less is refused with a line that names --profile-kind.
+/// It fails safely: ids of real tokens have different sums in different layers, so that an array
+/// with equal sums everywhere is hardly ever ids.
+ArrayKind kind_of(const NpyArray& array, const ProfileOptions& options, const std::string& file) {
+    const Shape shape{static_cast<std::size_t>(array.shape()[0]),
+                      static_cast<std::size_t>(array.shape()[1]),
+                      static_cast<std::size_t>(array.shape()[2])};
+    if (options.experts > 0)
+        return shape.columns == static_cast<std::size_t>(options.experts) ? ArrayKind::counts
+                                                                          : ArrayKind::tokens;
+    if (shape.columns == 1) return ArrayKind::tokens;
+    return array.visit([&](const auto& values) {
+        const CountsSign counts = sign_of_counts(values, shape);
+        if (!counts.fits) return ArrayKind::tokens;
+        if (counts.convincing >= kConvincing || !can_be_tokens(values, shape))
+            return ArrayKind::counts;
+        fail_in(file,
+                "found shape ({}), which may be (tokens, layers, top_k) or "
+                "(steps, layers, experts): say --profile-kind tokens|counts",
+                fmt::join(array.shape(), ", "));
+    });
 }
 
 }  // namespace
@@ -93,11 +189,11 @@ Recording recording_of(const NpyArray& array, const ProfileOptions& options,
                        const std::string& file) {
     const std::size_t dimensions = array.shape().size();
     if (dimensions != 3 && (dimensions != 2 || options.kind == ArrayKind::tokens))
-        fail_in(file, fmt::format("found shape ({}), allowed: (tokens, layers, top_k){}",
-                                  fmt::join(array.shape(), ", "),
-                                  options.kind == ArrayKind::tokens
-                                      ? ""
-                                      : ", (layers, experts) or (steps, layers, experts)"));
+        fail_in(file, "found shape ({}), allowed: (tokens, layers, top_k){}",
+                fmt::join(array.shape(), ", "),
+                options.kind == ArrayKind::tokens
+                    ? ""
+                    : ", (layers, experts) or (steps, layers, experts)");
     if (dimensions == 2) return counts_of(array, file);
     switch (options.kind) {
         case ArrayKind::tokens:

@@ -5,15 +5,11 @@
 //   Others: an object of data (base64), shape and dtype; or nested lists.
 #include "base/base64.hpp"
 #include "base/quantity.hpp"
-#include "base/utf8.hpp"
 #include "place/profile/profile_readers.hpp"
-
-#include <moehub/error.hpp>
 
 #include <algorithm>
 #include <array>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace moehub {
@@ -61,10 +57,10 @@ void Answers::add(const Json& answer) {
         for (const Json& choice : *choices)
             if (choice.is_object()) found = add_from(choice) || found;
     if (!found)
-        fail(
-            fmt::format("found no \"{}\", allowed: at the top, in meta_info, in sgl_ext or in "
-                        "choices",
-                        kKey));
+        fail_in(where_,
+                "found no \"{}\", allowed: at the top, in meta_info, in sgl_ext or in "
+                "choices",
+                kKey);
 }
 
 bool Answers::add_from(const Json& object) {
@@ -89,8 +85,8 @@ Shape Answers::shape_in(const Json& object) const {
     const auto size = [this](const Json& value, const char* what) {
         if (!value.is_number_unsigned() || value.get<std::uint64_t>() > kMost)
             // Not printed: a list may be nested deeper than the stack.
-            fail(fmt::format("{}: found {}, allowed: a size", what,
-                             moehub::quoted(value.is_number() ? value.dump() : "something else")));
+            fail_in(where_, "{}: found {}, allowed: a size", what,
+                    moehub::quoted(value.is_number() ? value.dump() : "something else"));
         return value.get<std::int64_t>();
     };
     if (const auto shape = object.find("shape"); shape != object.end()) {
@@ -109,23 +105,23 @@ Shape Answers::shape_in(const Json& object) const {
 void Answers::set_shape(const Shape& shape) {
     if (shape.layers < 1 || shape.layers > kMostProfileLayers || shape.top_k < 1 ||
         shape.top_k > (options_.experts > 0 ? options_.experts : kMostProfileExperts))
-        fail(fmt::format("found {} layers and top_k {}, allowed: 1 to {} and 1 to {}", shape.layers,
-                         shape.top_k, kMostProfileLayers,
-                         options_.experts > 0 ? options_.experts : kMostProfileExperts));
+        fail_in(where_, "found {} layers and top_k {}, allowed: 1 to {} and 1 to {}", shape.layers,
+                shape.top_k, kMostProfileLayers,
+                options_.experts > 0 ? options_.experts : kMostProfileExperts);
     if (recording_.layers == 0) {
         recording_.layers = static_cast<int>(shape.layers);
         recording_.top_k = static_cast<int>(shape.top_k);
     }
     if (recording_.layers != shape.layers || recording_.top_k != shape.top_k)
-        fail(fmt::format("found {} layers and top_k {}, answers before have {} and {}",
-                         shape.layers, shape.top_k, recording_.layers, recording_.top_k));
+        fail_in(where_, "found {} layers and top_k {}, answers before have {} and {}", shape.layers,
+                shape.top_k, recording_.layers, recording_.top_k);
 }
 
 void Answers::add_routed(const Json& routed, Shape shape) {
     if (routed.is_array()) return add_lists(routed);
     if (routed.is_string()) return add_base64(routed.get_ref<const std::string&>(), shape, "int32");
     if (!routed.is_object() || !routed.contains("data") || !routed["data"].is_string())
-        fail(fmt::format("{}: found something else, allowed: base64 or lists", kKey));
+        fail_in(where_, "{}: found something else, allowed: base64 or lists", kKey);
     if (const Shape own = shape_in(routed); own.layers > 0) shape = own;
     const auto dtype = routed.find("dtype");
     add_base64(routed["data"].get_ref<const std::string&>(), shape,
@@ -137,9 +133,9 @@ void Answers::add_bytes(const std::string& bytes, const Shape& shape) {
     const auto token = static_cast<std::uint64_t>(shape.layers * shape.top_k) * sizeof(Value);
     if (bytes.size() % token != 0 ||
         (shape.tokens > 0 && bytes.size() / token != static_cast<std::uint64_t>(shape.tokens)))
-        fail(fmt::format("{}: found {} bytes, allowed: a multiple of {} layers x {} x {} bytes{}",
-                         kKey, bytes.size(), shape.layers, shape.top_k, sizeof(Value),
-                         shape.tokens > 0 ? ", as the shape says" : ""));
+        fail_in(where_, "{}: found {} bytes, allowed: a multiple of {} layers x {} x {} bytes{}",
+                kKey, bytes.size(), shape.layers, shape.top_k, sizeof(Value),
+                shape.tokens > 0 ? ", as the shape says" : "");
     append(recording_,
            NpyValues<Value>(reinterpret_cast<const std::byte*>(bytes.data()),
                             bytes.size() / sizeof(Value)),
@@ -148,13 +144,13 @@ void Answers::add_bytes(const std::string& bytes, const Shape& shape) {
 
 void Answers::add_base64(const std::string& text, const Shape& said, const std::string& dtype) {
     const auto bytes = base64_decoded(text);
-    if (!bytes) fail(fmt::format("{}: found {}, allowed: base64", kKey, moehub::quoted(text)));
+    if (!bytes) fail_in(where_, "{}: found {}, allowed: base64", kKey, moehub::quoted(text));
     if (bytes->starts_with("\x93NUMPY")) {
         const NpyArray array = NpyArray::parse(*bytes, where_);
         const auto& sizes = array.shape();
         if (sizes.size() != 3)
-            fail(fmt::format("{}: found shape ({}), allowed: (tokens, layers, top_k)", kKey,
-                             fmt::join(sizes, ", ")));
+            fail_in(where_, "{}: found shape ({}), allowed: (tokens, layers, top_k)", kKey,
+                    fmt::join(sizes, ", "));
         set_shape({sizes[0], sizes[1], sizes[2]});
         return array.visit([&](const auto& values) { append(recording_, values, where_); });
     }
@@ -162,24 +158,22 @@ void Answers::add_base64(const std::string& text, const Shape& said, const std::
     if (shape.layers == 0) shape.layers = options_.layers;
     if (shape.top_k == 0) shape.top_k = options_.top_k;
     if (shape.layers == 0 || shape.top_k == 0)
-        fail(fmt::format("{} does not say its {}: say {}", kKey,
-                         shape.layers == 0 ? "layers" : "top_k",
-                         shape.layers == 0 ? "--layers" : "--top-k"));
+        fail_in(where_, "{} does not say its {}: say {}", kKey,
+                shape.layers == 0 ? "layers" : "top_k", shape.layers == 0 ? "--layers" : "--top-k");
     set_shape(shape);
     if (dtype == "int32") return add_bytes<std::int32_t>(*bytes, shape);
     if (dtype == "int64") return add_bytes<std::int64_t>(*bytes, shape);
     if (dtype == "int16") return add_bytes<std::int16_t>(*bytes, shape);
     if (dtype == "uint16") return add_bytes<std::uint16_t>(*bytes, shape);
     if (dtype == "uint8") return add_bytes<std::uint8_t>(*bytes, shape);
-    fail(fmt::format("dtype: found {}, allowed: uint8, uint16, int16, int32, int64",
-                     moehub::quoted(dtype)));
+    fail_in(where_, "dtype: found {}, allowed: uint8, uint16, int16, int32, int64",
+            moehub::quoted(dtype));
 }
 
 void Answers::add_lists(const Json& tokens) {
     if (tokens.empty()) return;
     const auto ragged = [this] {
-        fail(
-            fmt::format("{}: found lists that differ, allowed: [tokens][layers][top_k] ids", kKey));
+        fail_in(where_, "{}: found lists that differ, allowed: [tokens][layers][top_k] ids", kKey);
     };
     if (!tokens[0].is_array() || tokens[0].empty() || !tokens[0][0].is_array()) ragged();
     const std::size_t layers = tokens[0].size(), top_k = tokens[0][0].size();
@@ -192,8 +186,8 @@ void Answers::add_lists(const Json& tokens) {
             for (const Json& id : row) {
                 if (!id.is_number_integer()) ragged();
                 if (id.is_number_unsigned() && id.get<std::uint64_t>() > kMostProfileExperts)
-                    fail(fmt::format("found the id {}, allowed: below {}", id.dump(),
-                                     kMostProfileExperts));
+                    fail_in(where_, "found the id {}, allowed: below {}", id.dump(),
+                            kMostProfileExperts);
                 ids.push_back(id.get<std::int64_t>());
             }
         }

@@ -3,16 +3,10 @@
 //   per_token: records, each with topk_ids_of_layer [layers, tokens, 8], ids of slots, −1 padded;
 //   per_pass: records, each with global_physical_count [layers, slots];
 // records come with last_physical_to_logical_map [layers, slots]. Layers are all of the model's.
-#include "base/quantity.hpp"
 #include "base/torch_file.hpp"
-#include "base/utf8.hpp"
 #include "place/profile/profile_readers.hpp"
 
-#include <moehub/error.hpp>
-
 #include <algorithm>
-
-#include <fmt/format.h>
 
 namespace moehub {
 namespace {
@@ -30,7 +24,7 @@ constexpr std::size_t kMostKeys = 1000;
 
 int size_in(std::int64_t size, int most, const std::string& what, const std::string& file) {
     if (size < 1 || size > most)
-        fail_in(file, fmt::format("{}: found a size of {}, allowed: 1 to {}", what, size, most));
+        fail_in(file, "{}: found a size of {}, allowed: 1 to {}", what, size, most);
     return static_cast<int>(size);
 }
 
@@ -46,16 +40,16 @@ struct SlotMap {
 SlotMap slot_map_of(TorchFile& torch, Ref value, const std::string& file) {
     IntegerTensor tensor = torch.tensor(value, kMap);
     if (tensor.shape.size() != 2)
-        fail_in(file, fmt::format("{}: found shape ({}), allowed: (layers, slots)", kMap,
-                                  fmt::join(tensor.shape, ", ")));
+        fail_in(file, "{}: found shape ({}), allowed: (layers, slots)", kMap,
+                fmt::join(tensor.shape, ", "));
     SlotMap map;
     map.layers = size_in(tensor.shape[0], kMostProfileLayers, kMap, file);
     map.slots = size_in(tensor.shape[1], kMostProfileExperts, kMap, file);
     map.expert = std::move(tensor.values);
     for (const std::int64_t expert : map.expert) {
         if (expert < 0 || expert >= kMostProfileExperts)
-            fail_in(file, fmt::format("{}: found expert {}, allowed: 0 to {}", kMap, expert,
-                                      kMostProfileExperts - 1));
+            fail_in(file, "{}: found expert {}, allowed: 0 to {}", kMap, expert,
+                    kMostProfileExperts - 1);
         map.experts = std::max(map.experts, static_cast<int>(expert) + 1);
     }
     return map;
@@ -64,8 +58,8 @@ SlotMap slot_map_of(TorchFile& torch, Ref value, const std::string& file) {
 RecordedCounts counts_of(IntegerTensor tensor, const std::string& file) {
     const auto& shape = tensor.shape;
     if (shape.size() != 3 && shape.size() != 2)
-        fail_in(file, fmt::format("{}: found shape ({}), allowed: (steps, layers, experts)",
-                                  kCounts, fmt::join(shape, ", ")));
+        fail_in(file, "{}: found shape ({}), allowed: (steps, layers, experts)", kCounts,
+                fmt::join(shape, ", "));
     RecordedCounts counts;
     counts.which.all = true;
     counts.steps = shape.size() == 2 ? 0 : size_in(shape[0], 1 << 30, kCounts, file);
@@ -74,7 +68,7 @@ RecordedCounts counts_of(IntegerTensor tensor, const std::string& file) {
     counts.counts.reserve(tensor.values.size());
     for (const std::int64_t count : tensor.values) {
         if (count < 0 || count > kMostCount)
-            fail_in(file, fmt::format("{}: found {}, allowed: 0 to 2^53", kCounts, count));
+            fail_in(file, "{}: found {}, allowed: 0 to 2^53", kCounts, count);
         counts.counts.push_back(static_cast<double>(count));
     }
     return counts;
@@ -85,9 +79,10 @@ void add_tokens(const IntegerTensor& tensor, const SlotMap& map, const std::stri
                 RecordedTokens& to) {
     const auto& shape = tensor.shape;
     if (shape.size() != 3 || shape[0] != map.layers || (to.top_k > 0 && shape[2] != to.top_k))
-        fail_in(where, fmt::format("{}: found shape ({}), allowed: ({}, tokens, top_k), top_k the "
-                                   "same in all records",
-                                   kTokens, fmt::join(shape, ", "), map.layers));
+        fail_in(where,
+                "{}: found shape ({}), allowed: ({}, tokens, top_k), top_k the "
+                "same in all records",
+                kTokens, fmt::join(shape, ", "), map.layers);
     if (tensor.values.empty()) return;
     to.top_k = size_in(shape[2], kMostProfileExperts, kTokens, where);
     const auto layers = static_cast<std::size_t>(shape[0]);
@@ -98,8 +93,8 @@ void add_tokens(const IntegerTensor& tensor, const SlotMap& map, const std::stri
         const std::size_t layer = from / (tokens * top_k), token = from / top_k % tokens;
         const std::int64_t slot = tensor.values[from];
         if (slot < -1 || slot >= map.slots)
-            fail_in(where, fmt::format("token {}, layer {}: found slot {}, allowed: -1 to {}",
-                                       token, layer, slot, map.slots - 1));
+            fail_in(where, "token {}, layer {}: found slot {}, allowed: -1 to {}", token, layer,
+                    slot, map.slots - 1);
         ids[(token * layers + layer) * top_k + from % top_k] =
             slot < 0 ? -1 : static_cast<std::int32_t>(map.at(layer, slot));
     }
@@ -110,15 +105,15 @@ void add_tokens(const IntegerTensor& tensor, const SlotMap& map, const std::stri
 void add_pass(const IntegerTensor& tensor, const SlotMap& map, const std::string& where,
               RecordedCounts& to) {
     if (tensor.shape != std::vector<std::int64_t>{map.layers, map.slots})
-        fail_in(where, fmt::format("{}: found shape ({}), allowed: ({}, {})", kPass,
-                                   fmt::join(tensor.shape, ", "), map.layers, map.slots));
+        fail_in(where, "{}: found shape ({}), allowed: ({}, {})", kPass,
+                fmt::join(tensor.shape, ", "), map.layers, map.slots);
     const std::size_t from = to.counts.size();
     const auto experts = static_cast<std::size_t>(to.experts);
     to.counts.resize(from + static_cast<std::size_t>(map.layers) * experts, 0);
     for (std::size_t at = 0; at < tensor.values.size(); ++at) {
         const std::int64_t count = tensor.values[at];
         if (count < 0 || count > kMostCount)
-            fail_in(where, fmt::format("{}: found {}, allowed: 0 to 2^53", kPass, count));
+            fail_in(where, "{}: found {}, allowed: 0 to 2^53", kPass, count);
         const std::size_t layer = at / static_cast<std::size_t>(map.slots);
         to.counts[from + layer * experts + static_cast<std::size_t>(map.expert[at])] +=
             static_cast<double>(count);
@@ -139,7 +134,7 @@ Recording records_of(TorchFile& torch, std::span<const Ref> records, const SlotM
             contents.items(records[index]).size() > 2 * kMostKeys)
             fail_in(where, "found something else, allowed: a dictionary");
         const auto value = contents.find(records[index], key);
-        if (!value) fail_in(where, fmt::format("found no {}", key));
+        if (!value) fail_in(where, "found no {}", key);
         const IntegerTensor tensor = torch.tensor(*value, key);
         if (by_token)
             add_tokens(tensor, map, where, tokens);
@@ -162,13 +157,14 @@ Recording parse_sglang_dump(std::string_view bytes, const ProfileOptions& option
     const auto records = contents.find(contents.root(), kRecords);
     const auto map = contents.find(contents.root(), kMap);
     if (!records || contents.kind(*records) != Kind::list || !map)
-        fail_in(file, fmt::format("found something else, allowed: a dictionary with {}, or with {} "
-                                  "and {}, as SGLang's recorder writes",
-                                  kCounts, kRecords, kMap));
+        fail_in(file,
+                "found something else, allowed: a dictionary with {}, or with {} "
+                "and {}, as SGLang's recorder writes",
+                kCounts, kRecords, kMap);
     const SlotMap slots = slot_map_of(torch, *map, file);
     if (options.experts > 0 && options.experts != slots.experts)
-        fail_in(file, fmt::format("{}: found {} experts, allowed: {}, as asked for", kMap,
-                                  slots.experts, options.experts));
+        fail_in(file, "{}: found {} experts, allowed: {}, as asked for", kMap, slots.experts,
+                options.experts);
     return records_of(torch, contents.items(*records), slots, file);
 }
 

@@ -1,21 +1,18 @@
+#include "base/input_error.hpp"
 #include "place/profile/profile_summary_loads.hpp"
 #include "place/profile/profile_summary_pairs.hpp"
 
-#include <moehub/error.hpp>
 #include <moehub/profile_summary.hpp>
 
 #include <algorithm>
 #include <numeric>
-
-#include <fmt/format.h>
 
 namespace moehub {
 namespace {
 
 void check_gpus(const Profile& profile, int gpus) {
     if (gpus < 1 || gpus > profile.experts)
-        throw InputError(
-            fmt::format("gpus: found {}, allowed: 1 to the {} experts", gpus, profile.experts));
+        throw input_error("gpus: found {}, allowed: 1 to the {} experts", gpus, profile.experts);
 }
 
 int number_of(const Profile& profile, int layer) {
@@ -146,8 +143,7 @@ PairMatrices pair_matrices(const Profile& profile, int layer, const SummaryOptio
     PairMatrices matrices;
     matrices.experts = profile.experts;
     if (layer < 0 || layer >= profile.layers)
-        throw InputError(
-            fmt::format("layer: found {}, allowed: 0 to {}", layer, profile.layers - 1));
+        throw input_error("layer: found {}, allowed: 0 to {}", layer, profile.layers - 1);
     if (!profile.has_tokens() || !pairs_fit(profile)) return matrices;
     PairCounter counter(profile, options.most_pairs);
     if (profile.top_k > 1) matrices.lift = coactivation_lift(counter, layer);

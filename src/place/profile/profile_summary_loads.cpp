@@ -7,7 +7,7 @@
 #include "place/profile/profile_summary_loads.hpp"
 
 #include "base/portable_math.hpp"
-#include "place/load_bound.hpp"
+#include "place/layer_bounds.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,17 +1,96 @@
 // A co-activation of a < b counted n times has the lift n / (s x_a x_b), x the loads, s such that
-// all pairs a < b sum to what was counted; a transition n N / (r c), see pair_statistics.cpp.
+// all pairs a < b sum to what was counted; a transition n N / (r c), N in all.
 // What chance gives is measured: the same count with each token's second choice taken from a token
 // half the sample away. That has the loads and the noise of the first, and nothing else. (Within a
 // layer, where no expert goes with itself, it is right within a few percent.)
 #include "place/profile/profile_summary_pairs.hpp"
 
-#include "place/profile/pair_statistics.hpp"
+#include "base/portable_math.hpp"
+#include "place/profile/pair_counter.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
+#include <numeric>
+#include <vector>
 
 namespace moehub {
 namespace {
+
+/// How many cells hold 0, 1, 2, … pairs: sums over cells become sums over the few values they have.
+using Histogram = std::vector<std::int64_t>;
+
+struct Margins {
+    std::vector<std::int64_t> rows;
+    std::vector<std::int64_t> columns;
+    std::int64_t all = 0;
+};
+
+constexpr double kLn2 = 0.69314718055994530942;
+
+double n_log_n(std::int64_t count) {
+    const auto n = static_cast<double>(count);
+    return count > 1 ? n * portable_log(n) : 0;
+}
+
+double sum_n_log_n(const std::vector<std::int64_t>& counts) {
+    double sum = 0;
+    for (const std::int64_t count : counts) sum += n_log_n(count);
+    return sum;
+}
+
+std::int64_t total_of(const PairCounts& counts) {
+    return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+}
+
+Histogram histogram_of(const PairCounts& counts) {
+    Histogram cells(*std::max_element(counts.begin(), counts.end()) + std::size_t{1}, 0);
+    for (const std::uint32_t count : counts) ++cells[count];
+    return cells;
+}
+
+/// Share of the pairs in the heaviest tenth of `cells`; what the histogram has beyond that many
+/// holds nothing. 0 without pairs.
+double heaviest_tenth(const Histogram& histogram, std::size_t cells) {
+    double left = static_cast<double>(cells) / 10;
+    double heaviest = 0, all = 0;
+    for (std::size_t value = histogram.size() - 1; value > 0; --value) {
+        const auto here = static_cast<double>(histogram[value]);
+        const double taken = std::min(left, here);
+        left -= taken;
+        heaviest += taken * static_cast<double>(value);
+        all += here * static_cast<double>(value);
+    }
+    return all > 0 ? heaviest / all : 0;
+}
+
+Margins margins_of(const PairCounts& counts, std::size_t experts) {
+    Margins margins{std::vector<std::int64_t>(experts, 0), std::vector<std::int64_t>(experts, 0)};
+    for (std::size_t a = 0; a < experts; ++a)
+        for (std::size_t b = 0; b < experts; ++b) {
+            margins.rows[a] += counts[a * experts + b];
+            margins.columns[b] += counts[a * experts + b];
+        }
+    margins.all = std::accumulate(margins.rows.begin(), margins.rows.end(), std::int64_t{0});
+    return margins;
+}
+
+/// Mutual information of row and column, in bits: of pairs (a, b) counted n times, N in all, r and
+/// c the sums of rows and columns,
+///     Σ n/N · log2(n N / (r c)) = (Σ n ln n − Σ r ln r − Σ c ln c) / (N ln 2) + log2 N.
+double information_bits(const Margins& margins, const Histogram& histogram) {
+    if (margins.all == 0) return 0;
+    double cells = 0;
+    for (std::size_t value = 2; value < histogram.size(); ++value)
+        if (histogram[value] > 0)
+            cells +=
+                static_cast<double>(histogram[value]) * n_log_n(static_cast<std::int64_t>(value));
+    const double nats = (cells - sum_n_log_n(margins.rows) - sum_n_log_n(margins.columns)) /
+                            static_cast<double>(margins.all) +
+                        portable_log(static_cast<double>(margins.all));
+    return std::max(0.0, nats / kLn2);
+}
 
 /// How often a < b are chosen together if loads alone decide.
 class CoactiveChance {

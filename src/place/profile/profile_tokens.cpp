@@ -1,16 +1,13 @@
 // From ids as they were recorded, [token][layer][choice], to a profile's, [layer][token][choice].
+#include "base/input_error.hpp"
 #include "base/utf8.hpp"
 #include "model/routing_limits.hpp"
-#include "place/profile/profile_recording.hpp"
-
-#include <moehub/error.hpp>
+#include "place/profile/profile_readers.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
 #include <utility>
-
-#include <fmt/format.h>
 
 namespace moehub {
 namespace {
@@ -40,9 +37,8 @@ struct TokenSource {
     std::size_t token, layer;
     bool guessed;
     [[noreturn]] void fail(std::string_view what) const {
-        throw InputError(
-            fmt::format("{}: token {}, layer {}: {}{}", printable(where), token, layer, what,
-                        guessed ? " (if these are counts: --profile-kind counts)" : ""));
+        throw input_error("{}: token {}, layer {}: {}{}", printable(where), token, layer, what,
+                          guessed ? " (if these are counts: --profile-kind counts)" : "");
     }
 };
 

@@ -4,26 +4,34 @@
 //     rank<N>.safetensors                         how often each expert was chosen
 //     rank<N>_raw.safetensors, or
 //     token_selected_experts_rank<N>.safetensors  every token's experts, (tokens, k)
-#include "place/profile/profile_trtllm.hpp"
-
-#include "base/file_bytes.hpp"
+#include "base/files.hpp"
 #include "base/quantity.hpp"
+#include "base/safetensors.hpp"
 #include "place/profile/profile_readers.hpp"
 
 #include <moehub/error.hpp>
 
 #include <algorithm>
 #include <charconv>
+#include <compare>
 #include <map>
 #include <optional>
+#include <string>
+#include <vector>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace moehub {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// What a tensor is of: "<iteration>_<layer>".
+struct StatisticsKey {
+    int iteration = 0;
+    int layer = 0;
+    auto operator<=>(const StatisticsKey&) const = default;
+};
 
 /// A number without sign at the front of `text`, removed from it.
 std::optional<int> take_index(std::string_view& text) {
@@ -73,8 +81,6 @@ int experts_in_meta(const fs::path& path) {
     return found->get<int>();
 }
 
-}  // namespace
-
 StatisticsKey statistics_key(const std::string& name, const std::string& file) {
     std::string_view rest = name;
     const auto iteration = take_index(rest);
@@ -82,11 +88,12 @@ StatisticsKey statistics_key(const std::string& name, const std::string& file) {
     if (dash) rest.remove_prefix(1);
     const auto layer = take_index(rest);
     if (!iteration || !dash || !layer || !rest.empty() || *layer >= kMostProfileLayers)
-        fail_in(file, fmt::format("found tensor {}, allowed: names as \"<iteration>_<layer>\"",
-                                  moehub::quoted(name)));
+        fail_in(file, "found tensor {}, allowed: names as \"<iteration>_<layer>\"",
+                moehub::quoted(name));
     return {*iteration, *layer};
 }
 
+/// Throws InputError unless every iteration has all layers; keys ascending.
 void check_no_holes(const std::vector<StatisticsKey>& keys, const std::string& file) {
     const auto distinct = [&keys](auto member) {
         std::vector<int> values;
@@ -101,9 +108,99 @@ void check_no_holes(const std::vector<StatisticsKey>& keys, const std::string& f
     for (const int iteration : iterations)
         for (const int layer : layers)
             if (!std::binary_search(keys.begin(), keys.end(), StatisticsKey{iteration, layer}))
-                fail_in(file,
-                        fmt::format("iteration {} has no layer {}, others have", iteration, layer));
+                fail_in(file, "iteration {} has no layer {}, others have", iteration, layer);
 }
+
+using Ordered = std::map<StatisticsKey, const SafeTensor*>;
+
+/// All of `dimensions`, by iteration and layer.
+Ordered ordered(const std::vector<SafeTensor>& tensors, std::size_t dimensions,
+                std::string_view allowed, const std::string& file) {
+    Ordered all;
+    for (const SafeTensor& tensor : tensors) {
+        const StatisticsKey key = statistics_key(tensor.name, file);
+        if (tensor.shape.size() != dimensions || tensor.shape.back() < 1 ||
+            tensor.shape.back() > kMostProfileExperts)
+            fail_in(file, "{}: found shape ({}), allowed: {}, 1 to {}", moehub::quoted(tensor.name),
+                    fmt::join(tensor.shape, ", "), allowed, kMostProfileExperts);
+        all[key] = &tensor;
+    }
+    std::vector<StatisticsKey> keys;
+    for (const auto& [key, tensor] : all) keys.push_back(key);
+    check_no_holes(keys, file);
+    return all;
+}
+
+/// Of the first iteration, and so of all.
+std::vector<int> layers_of(const Ordered& all) {
+    std::vector<int> layers;
+    for (const auto& [key, tensor] : all)
+        if (key.iteration == all.begin()->first.iteration) layers.push_back(key.layer);
+    return layers;
+}
+
+/// `found` says what the tensor has, as "counts of 4 experts".
+void check_same_size(const SafeTensor& tensor, const SafeTensor& first, const std::string& found,
+                     const std::string& file) {
+    if (tensor.shape.back() != first.shape.back())
+        fail_in(file, "{}: found {}, others have {}", moehub::quoted(tensor.name), found,
+                first.shape.back());
+}
+
+RecordedCounts trtllm_counts(const std::vector<SafeTensor>& tensors, const std::string& file) {
+    const Ordered all = ordered(tensors, 1, "(experts)", file);
+    RecordedCounts counts;
+    counts.which.numbers = layers_of(all);
+    counts.layers = static_cast<int>(counts.which.numbers.size());
+    counts.steps = static_cast<int>(all.size()) / counts.layers;
+    counts.experts = static_cast<int>(all.begin()->second->shape.back());
+    for (const auto& [key, tensor] : all) {
+        check_same_size(*tensor, *all.begin()->second,
+                        fmt::format("counts of {} experts", tensor->shape.back()), file);
+        for (const std::int64_t count : integers_of(*tensor, file)) {
+            if (count < 0 || count > kMostCount)
+                fail_in(file, "{}: found count {}, allowed: 0 to 2^53",
+                        moehub::quoted(tensor->name), count);
+            counts.counts.push_back(static_cast<double>(count));
+        }
+    }
+    return counts;
+}
+
+RecordedTokens trtllm_tokens(const std::vector<SafeTensor>& tensors, const std::string& file) {
+    const Ordered all = ordered(tensors, 2, "(tokens, top_k)", file);
+    RecordedTokens to;
+    to.which.numbers = layers_of(all);
+    to.layers = static_cast<int>(to.which.numbers.size());
+    to.top_k = static_cast<int>(all.begin()->second->shape.back());
+    const auto layers = to.which.numbers.size();
+    const auto top_k = static_cast<std::size_t>(to.top_k);
+    std::vector<std::int64_t> ids;  // of an iteration, [token][layer][choice]
+    std::size_t layer = 0;
+    const SafeTensor* first = nullptr;  // of the iteration
+    for (const auto& [key, tensor] : all) {
+        check_same_size(*tensor, *all.begin()->second,
+                        fmt::format("{} experts a token", tensor->shape.back()), file);
+        if (layer == 0) first = tensor;
+        if (tensor->shape.front() != first->shape.front())
+            fail_in(file, "{}: found {} tokens, allowed: {}, as in {}",
+                    moehub::quoted(tensor->name), tensor->shape.front(), first->shape.front(),
+                    moehub::quoted(first->name));
+        const std::vector<std::int64_t> values = integers_of(*tensor, file);
+        ids.resize(values.size() * layers);
+        for (std::size_t at = 0; at < values.size(); ++at)
+            ids[(at / top_k * layers + layer) * top_k + at % top_k] = values[at];
+        if (++layer < layers) continue;
+        layer = 0;
+        append(to,
+               NpyValues<std::int64_t>(reinterpret_cast<const std::byte*>(ids.data()), ids.size()),
+               fmt::format("{}: iteration {}", file, key.iteration));
+    }
+    if (to.tokens == 0) fail_in(file, "found no token");
+    return to;
+}
+
+}  // namespace
 
 Recording parse_trtllm_statistics(std::string_view bytes, const std::string& file) {
     const std::vector<SafeTensor> tensors = parse_safetensors(bytes, file);
@@ -127,15 +224,13 @@ Recording read_trtllm_folder(const std::string& path, const std::vector<fs::path
     const int experts = experts_in_meta(fs::path(path) / "meta_info.json");
     if (auto* tokens = std::get_if<RecordedTokens>(&recording)) {
         if (experts > 0 && tokens->largest >= experts)
-            fail_in(path, fmt::format("found expert {}, meta_info.json speaks of {}",
-                                      tokens->largest, experts));
+            fail_in(path, "found expert {}, meta_info.json speaks of {}", tokens->largest, experts);
         tokens->experts = experts;
         return recording;
     }
     const int counted = std::get<RecordedCounts>(recording).experts;
     if (experts > 0 && experts != counted)
-        fail_in(path, fmt::format("found counts of {} experts, meta_info.json speaks of {}",
-                                  counted, experts));
+        fail_in(path, "found counts of {} experts, meta_info.json speaks of {}", counted, experts);
     return recording;
 }
 

@@ -17,7 +17,6 @@ class Activated {
     void swap(int a, int b);
 
   private:
-    static std::size_t at(int index) { return static_cast<std::size_t>(index); }
     bool awake(int item, std::size_t batch) const { return awake_[at(item) * batches_ + batch]; }
     int most_but(std::size_t batch, std::size_t g, std::size_t h) const;
 

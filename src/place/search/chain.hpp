@@ -40,7 +40,6 @@ class Chain {
 
   private:
     using Counts = std::vector<std::int32_t>;
-    static std::size_t at(int index) { return static_cast<std::size_t>(index); }
     const std::int32_t* pull(int layer, int item) const {
         return pull_[at(layer)].data() + at(item) * domains_;
     }

@@ -1,6 +1,8 @@
 /// What a search moves: the slots of a layer, each a copy of an expert, and the tokens that choose
 /// them.
 #pragma once
+#include "place/counts.hpp"
+
 #include <moehub/place.hpp>
 
 #include <cstdint>

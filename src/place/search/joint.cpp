@@ -2,11 +2,11 @@
 // through, the exact method; otherwise copies by weight, a start by longest processing time under
 // the caps, and the search of stages.cpp.
 #include "base/portable_math.hpp"
-#include "place/align.hpp"
+#include "place/assignment.hpp"
 #include "place/counts.hpp"
 #include "place/exact/exact_placements.hpp"
 #include "place/methods.hpp"
-#include "place/search/stages.hpp"
+#include "place/search/joint_problem.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -11,10 +11,6 @@
 namespace moehub {
 namespace {
 
-std::size_t at(int index) {
-    return static_cast<std::size_t>(index);
-}
-
 /// Tokens that a search looks at. On traces of 100,000 tokens 2,000 overfit and 8,000 do not.
 constexpr std::int64_t kMostTokens = 16384;
 
@@ -73,11 +69,10 @@ JointProblem::JointProblem(const PlaceInput& input, const PlaceOptions& options,
 void JointProblem::choose_copies() {
     const Matrix weights = together(input_->profiles);
     for (int layer = 0; layer < weights.rows; ++layer) {
-        const std::span<const double> row(weights.at_.data() + at(layer) * at(weights.columns),
-                                          at(weights.columns));
-        items_.push_back(items_of(options_->max_moves
-                                      ? copies_in(*options_->current, layer)
-                                      : copies_of(row, weights.columns + input_->redundant)));
+        items_.push_back(
+            items_of(options_->max_moves
+                         ? copies_in(*options_->current, layer)
+                         : copies_of(weights.row(layer), weights.columns + input_->redundant)));
     }
 }
 
@@ -89,8 +84,8 @@ void JointProblem::place_first(int layer) {
         return;
     }
     const Matrix weights = together(input_->profiles);
-    const auto begin = weights.at_.begin() + std::ptrdiff_t{layer} * weights.columns;
-    loads.place(longest_first({begin, begin + weights.columns}, items_[at(layer)], gpus()));
+    const auto row = weights.row(layer);
+    loads.place(longest_first({row.begin(), row.end()}, items_[at(layer)], gpus()));
     Rng rng(options_->seed, at(layer));
     const auto over = [this] { return budget_->over(); };
     if (spec_.objective.load > 0) loads.lower(rng, over);

@@ -64,7 +64,6 @@ class Loads {
     double excess() const;
 
   private:
-    static std::size_t at(int index) { return static_cast<std::size_t>(index); }
     double load(int item, std::size_t view) const { return loads_[at(item) * views_ + view]; }
     double gpu(int index, std::size_t view) const { return sums_[at(index) * views_ + view]; }
     bool meets_copy(int item, int gpu) const;

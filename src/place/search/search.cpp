@@ -1,6 +1,6 @@
 #include "place/search/search.hpp"
 
-#include "place/search/relabel.hpp"
+#include "place/assignment.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -8,13 +8,11 @@
 namespace moehub {
 
 Held held_by(const ExpertLayout& layout, int layer) {
-    const auto gpus = static_cast<std::size_t>(layout.gpus);
-    Held held{layout.gpus,
-              std::vector<std::uint8_t>(static_cast<std::size_t>(layout.experts) * gpus)};
-    const auto& on = layout.on[static_cast<std::size_t>(layer)];
+    const auto gpus = at(layout.gpus);
+    Held held{layout.gpus, std::vector<std::uint8_t>(at(layout.experts) * gpus)};
+    const auto& on = layout.on[at(layer)];
     for (std::size_t gpu = 0; gpu < gpus; ++gpu)
-        for (const int expert : on[gpu])
-            held.held[static_cast<std::size_t>(expert) * gpus + gpu] = 1;
+        for (const int expert : on[gpu]) held.held[at(expert) * gpus + gpu] = 1;
     return held;
 }
 

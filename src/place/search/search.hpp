@@ -88,7 +88,6 @@ class Search {
     void align();
 
   private:
-    static std::size_t at(int index) { return static_cast<std::size_t>(index); }
     struct Layer {
         const LayerItems* items;
         const LayerTokens* tokens;

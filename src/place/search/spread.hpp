@@ -32,7 +32,6 @@ class Spread {
     void swap(int a, int b);
 
   private:
-    static std::size_t at(int index) { return static_cast<std::size_t>(index); }
     std::int32_t none(int item, int domain) const {
         return none_[at(domain) * (domain_of_.size() + 1) + at(item)];
     }

@@ -4,11 +4,10 @@
 //
 // Several short runs find better layouts than one long run: on 64 experts and 8 GPUs runs of 150
 // sweeps differ by 0.7 % (standard deviation), and one of ten times the length gains 0.3 %.
-#include "place/search/stages.hpp"
-
 #include "base/parallel.hpp"
+#include "place/assignment.hpp"
 #include "place/search/anneal.hpp"
-#include "place/search/relabel.hpp"
+#include "place/search/joint_problem.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -18,10 +17,6 @@
 
 namespace moehub {
 namespace {
-
-std::size_t at(int index) {
-    return static_cast<std::size_t>(index);
-}
 
 /// Of layers by themselves, of all together, and of all together when each has been searched
 /// before.

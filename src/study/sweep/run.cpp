@@ -1,6 +1,5 @@
 #include "study/sweep/run.hpp"
 
-#include "base/ending.hpp"
 #include "base/parallel.hpp"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // A study's file. Its tables are flattened, so [grid] link.latency and "link.latency" are the same.
-#include "base/file_bytes.hpp"
+#include "base/files.hpp"
 #include "base/nearest.hpp"
 #include "base/quantity.hpp"
-#include "base/toml_values.hpp"
+#include "base/toml.hpp"
 #include "study/sweep/study.hpp"
 
 #include <moehub/error.hpp>

@@ -1,10 +1,21 @@
-/// How much an expert can share a GPU with: an upper bound, for lower bounds of what it cannot.
+/// Bounds of one layer: how even its GPUs' loads can be at best, and what an expert can have beside
+/// it.
 #pragma once
 #include <span>
 #include <vector>
 
 namespace moehub {
 
+enum class SlotCounts {
+    equal,  ///< as many slots on every GPU as it goes
+    any,
+};
+
+/// A lower bound of the busiest GPU's rows over the mean. 0 without rows.
+double load_bound(std::span<const double> rows_of_expert, int gpus,
+                  SlotCounts slots = SlotCounts::equal);
+
+/// How much an expert can share a GPU with, for bounds of what it cannot.
 struct PartnerLimits {
     int count = 0;      ///< of partners
     double budget = 0;  ///< of their loads; infinite: none
