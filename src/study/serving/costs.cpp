@@ -3,7 +3,6 @@
 #include "sim/kernels/fused_moe.hpp"
 #include "sim/kernels/kernel_memory.hpp"
 #include "sim/kernels/linear.hpp"
-#include "study/serving/random_rows.hpp"
 
 #include <moehub/error.hpp>
 #include <moehub/presets.hpp>
