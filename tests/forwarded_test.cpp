@@ -1,7 +1,7 @@
 // Does a token cross once to every node that needs it, and its sum once back: are the bytes on
 // every GPU's NIC and NVLink the closed form, to the flit? Three nodes of four GPUs.
 #include "small_layer.hpp"
-#include "study/validate_cluster_comm.hpp"
+#include "study/validate_cases.hpp"
 
 #include <moehub/validate.hpp>
 
@@ -265,7 +265,7 @@ TEST(Forwarded, nics_are_needed_where_nothing_else_is_used) {
 
 /// Nodes that a token of top-8 reaches on average when groups of experts are nodes.
 double nodes_reached(int experts, int nodes, int top_groups) {
-    ClusterCommCase what;
+    MovedRows what;
     what.experts = experts;
     what.top_k = 8;
     what.groups = nodes;

@@ -4,7 +4,7 @@
 #include "sim/gpu/gemm.hpp"
 #include "sim/gpu/memory_ops.hpp"
 #include "sim/gpu/transformer.hpp"
-#include "study/validate_layers.hpp"
+#include "study/validate_cases.hpp"
 
 #include <moehub/operators.hpp>
 #include <moehub/presets.hpp>
@@ -35,8 +35,7 @@ AttentionShape causal(std::int64_t tokens, std::int64_t heads = 64) {
 std::vector<LayerRowCase> read(const std::string& file) {
     const CsvTable table = CsvTable::read(kData + file);
     std::vector<LayerRowCase> rows;
-    for (std::size_t i = 0; i < table.size(); ++i)
-        for (LayerRowCase& row : parse_layer(table[i])) rows.push_back(std::move(row));
+    for (std::size_t i = 0; i < table.size(); ++i) rows.push_back(parse_layer(table[i]));
     return rows;
 }
 

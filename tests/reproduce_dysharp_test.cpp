@@ -5,7 +5,6 @@
 #include "answers/reproduction.hpp"
 #include "paper_cells.hpp"
 #include "report/answer_forms.hpp"
-#include "study/busier_way.hpp"
 
 #include <moehub/error.hpp>
 #include <moehub/layer.hpp>

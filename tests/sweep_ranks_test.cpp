@@ -1,5 +1,5 @@
 // Do several ranks simulate every point once, whoever is lost on the way?
-#include "study/sweep/ranks.hpp"
+#include "study/sweep/run.hpp"
 
 #include <moehub/error.hpp>
 

@@ -3,7 +3,7 @@
 #include "cli_fixture.hpp"
 #include "error_of.hpp"
 #include "sim/gpu/transformer.hpp"
-#include "study/model_slice.hpp"
+#include "study/model_rest.hpp"
 
 #include <moehub/model_time.hpp>
 #include <moehub/presets.hpp>

@@ -1,11 +1,12 @@
 // Systems on one layer: side by side, or one with what its units counted.
+#include "study/compare.hpp"
+
 #include "answers/layer_answer.hpp"
 #include "answers/questions.hpp"
 #include "answers/sweep_request.hpp"
 #include "answers/usual_systems.hpp"
 #include "layers/tp/dataflow.hpp"
 #include "report/perfetto.hpp"
-#include "study/compare_checked.hpp"
 
 #include <moehub/tp_compare.hpp>
 

@@ -1,6 +1,6 @@
 // From what was asked to what is simulated.
 #include "answers/layer_request.hpp"
-#include "study/system_names.hpp"
+#include "study/compare.hpp"
 
 #include <moehub/predict.hpp>
 

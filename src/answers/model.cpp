@@ -4,7 +4,7 @@
 #include "answers/served.hpp"
 #include "report/number.hpp"
 #include "sim/gpu/transformer.hpp"
-#include "study/tp_rows.hpp"
+#include "study/compare.hpp"
 
 #include <moehub/model_time.hpp>
 #include <moehub/tp_compare.hpp>

@@ -4,8 +4,8 @@
 #include "base/crc32.hpp"
 #include "base/parallel.hpp"
 #include "base/source_checksum.hpp"
-#include "study/sweep/merge.hpp"
-#include "study/sweep/ranks.hpp"
+#include "study/sweep/run.hpp"
+#include "study/sweep/store.hpp"
 #include "study/sweep/transport.hpp"
 
 #include <moehub/presets.hpp>

@@ -72,9 +72,6 @@ std::optional<Algorithm> algorithm_named(std::string_view name) {
 std::optional<Element> element_named(std::string_view name) {
     return value_in(kElements, name);
 }
-std::optional<Grain> grain_named(std::string_view name) {
-    return value_in(kGrains, name);
-}
 
 std::vector<std::string_view> op_names() {
     return all_of(kOps);
@@ -84,9 +81,6 @@ std::vector<std::string_view> algorithm_names() {
 }
 std::vector<std::string_view> element_names() {
     return all_of(kElements);
-}
-std::vector<std::string_view> grain_names() {
-    return all_of(kGrains);
 }
 
 }  // namespace moehub

@@ -17,12 +17,10 @@ std::string_view name_of(Grain grain);
 std::optional<Collective::Op> op_named(std::string_view name);
 std::optional<Collective::Algorithm> algorithm_named(std::string_view name);
 std::optional<Collective::Element> element_named(std::string_view name);
-std::optional<Grain> grain_named(std::string_view name);
 
 /// All names, for messages.
 std::vector<std::string_view> op_names();
 std::vector<std::string_view> algorithm_names();
 std::vector<std::string_view> element_names();
-std::vector<std::string_view> grain_names();
 
 }  // namespace moehub

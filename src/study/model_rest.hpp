@@ -1,8 +1,11 @@
-/// Everything of a model but what is simulated: blocks of operators, timed by the GPU's model.
+/// What whole models consist of beside what is simulated: blocks of operators, timed by the GPU's
+/// model; attention that groups of GPUs share; parts that are added up.
 #pragma once
 #include "sim/gpu/transformer.hpp"
 
+#include <moehub/model.hpp>
 #include <moehub/model_time.hpp>
+#include <moehub/units.hpp>
 
 #include <string>
 
@@ -40,5 +43,27 @@ Rest rest_of_slice(const Model& slice, const Gpu& gpu, const Sequences& sequence
 
 /// What all of it waits for its eager host.
 LayerTypeTime host_of(const Rest& rest);
+
+/// Its heads; of FFN and vocabulary the largest share. Key-value heads fewer than GPUs are kept by
+/// several. Throws InputError when heads cannot be shared so.
+Model slice_of(const Model& model, int gpus);
+
+/// Its two halves as one group runs them; the other groups do the same on links of their own.
+struct SharedAttention {
+    Model slice;                         ///< of one GPU
+    Sequences sequences;                 ///< of a group
+    std::vector<SubLayerResult> halves;  ///< in, out
+};
+
+/// Throws InputError when GPUs cannot share it so, or in training.
+SharedAttention shared_attention(const LayerInput& input, const ModelOptions& options);
+
+/// Attention's parts, windowed layers by themselves.
+void add_attention(std::vector<LayerTypeTime>& parts, const Model& model, const Rest& rest);
+
+void add(Breakdown& sum, const Breakdown& one);
+
+/// What follows from a model's parts and operations.
+void sum_up(ModelTime& time, const Machine& machine, std::int64_t tokens);
 
 }  // namespace moehub

@@ -4,20 +4,21 @@
 //         + head,
 //
 // each block from its start, when its host starts to issue, to its last kernel. Where a system
-// overlaps passes, attention and MoE layers are one part, forward beside backward. Dense models:
-// model_dense.cpp.
+// overlaps passes, attention and MoE layers are one part, forward beside backward.
 #include "base/quantity.hpp"
-#include "study/model_attention.hpp"
-#include "study/model_sum.hpp"
-#include "study/overlapped_layer.hpp"
-#include "study/system_names.hpp"
+#include "layers/tp/tp_shape.hpp"
+#include "study/compare.hpp"
+#include "study/model_rest.hpp"
+#include "study/overlapped_passes.hpp"
 #include "systems/systems.hpp"
 
 #include <moehub/compare.hpp>
 #include <moehub/error.hpp>
 #include <moehub/model_time.hpp>
+#include <moehub/tp_compare.hpp>
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -150,6 +151,119 @@ const ModelTime& baseline_of(const std::vector<ModelTime>& times, std::string_vi
     if (usual != times.end()) return *usual;
     return *std::max_element(times.begin(), times.end(),
                              [](const auto& a, const auto& b) { return a.total < b.total; });
+}
+
+// A dense model's time under tensor parallelism is the sum of its parts:
+//
+//     layers · (L1 + L2 + attention on heads / N + activation on FFN / N) + head on vocabulary / N,
+//
+// in training also layers · (L3 + L4 + the weights' gradients) and the rest's way back. Sub-layers
+// are simulated. The first layer's L2 has no FFN before it and the last one's no attention behind
+// it: the two halves are one L2, so that there are as many as layers.
+
+namespace {
+
+void check_dense(const Model& model) {
+    const auto refuse = [&](std::string_view what) {
+        throw InputError(fmt::format("model {}: found {}, allowed: a whole dense model",
+                                     quoted(model.name), what));
+    };
+    if (model.experts > 0) refuse("experts");
+    if (model.layers <= 0) refuse("no layers");
+    if (model.attention.heads <= 0) refuse("no attention heads");
+    if (model.vocab <= 0) refuse("no vocabulary");
+}
+
+/// Of the gradients of a sub-layer's two matrices on one GPU's share of them, after its own pass
+/// backward; `first` is the one whose rows the sub-layer adds up.
+struct WeightGradients {
+    Ps first = 0;
+    Ps second = 0;
+};
+
+WeightGradients weight_gradients(const DenseInput& in, SubLayer backward) {
+    const layers::TpShape shape = layers::tp_shape(in.model, backward);
+    const auto gpus = static_cast<std::uint32_t>(in.machine.gpus());
+    const auto share = [&](std::int64_t width) { return layers::share_of(width, gpus - 1, gpus); };
+    const auto time = [&](const GemmShape& gemm) {
+        return Ps{std::llround(kernel_seconds(in.machine.gpu, gemm) * 1e12)};
+    };
+    return {time({share(shape.before), in.tokens, shape.hidden, true}),
+            time({shape.hidden, in.tokens, share(shape.after), true})};
+}
+
+/// One kind of sub-layer, both ways.
+LayerTypeTime part_of(const DenseInput& in, const ModelOptions& options, const LayerResult& forward,
+                      const SubLayerResult* backward) {
+    LayerTypeTime part{"", in.model.layers, forward.time, 0, 0, forward.breakdown};
+    if (backward == nullptr) return part;
+    const WeightGradients gradients = weight_gradients(in, backward->part);
+    Breakdown spent = backward->result.breakdown;
+    if (options.overlap_gradients)
+        spent.communication -= std::min(spent.communication, gradients.first);
+    spent.compute += gradients.first + gradients.second;
+    part.backward = spent.compute + spent.communication + spent.host;
+    add(part.simulated, spent);
+    return part;
+}
+
+std::vector<LayerTypeTime> parts_of(const DenseInput& in, const ModelOptions& options,
+                                    const Rest& rest, const std::vector<SubLayerResult>& made) {
+    const auto backward = [&](std::size_t i) { return options.training ? &made[i] : nullptr; };
+    std::vector<LayerTypeTime> parts;
+    parts.push_back(part_of(in, options, made[0].result, backward(2)));
+    parts.back().name = "sub-layers L1";
+    parts.push_back(part_of(in, options, made[1].result, backward(3)));
+    parts.back().name = "sub-layers L2";
+    add_attention(parts, in.model, rest);
+    parts.push_back(rest.dense.part("activation", Part::dense));
+    parts.push_back(rest.head.part("LM head", Part::head));
+    if (LayerTypeTime host = host_of(rest); host.total() > 0) parts.push_back(std::move(host));
+    return parts;
+}
+
+std::vector<Comparison> simulate_parts(const DenseInput& in, const std::vector<SubLayer>& parts,
+                                       const std::vector<SystemSpec>& systems,
+                                       const ModelOptions& options) {
+    TpCompareOptions how;
+    how.layer = {options.layer.grain, options.layer.verify, true, options.layer.timeline};
+    how.threads = options.threads;
+    how.progress = options.progress;
+    return compare_tp_parts({in.machine, in.model, in.tokens, parts.front()}, parts, systems, how);
+}
+
+}  // namespace
+
+std::vector<ModelTime> simulate_dense_models(const DenseInput& in,
+                                             const std::vector<SystemSpec>& systems,
+                                             const ModelOptions& options) {
+    check_baseline(options.baseline, systems);
+    check_dense(in.model);
+    if (in.machine.nodes > 1)
+        throw InputError(fmt::format(
+            "a dense model is under tensor parallelism: found {} nodes, allowed: one node",
+            in.machine.nodes));
+    const Model slice = slice_of(in.model, in.machine.gpus());
+    std::vector<SubLayer> kinds{SubLayer::l1, SubLayer::l2};
+    if (options.training) kinds.insert(kinds.end(), {SubLayer::l3, SubLayer::l4});
+    const std::vector<Comparison> simulated = simulate_parts(in, kinds, systems, options);
+
+    const Sequences sequences = sequences_of(in.model, in.tokens, 1, options.sequence);
+    const Rest rest = rest_of_slice(slice, in.machine.gpu, sequences, options);
+    std::vector<ModelTime> times;
+    for (std::size_t i = 0; i < systems.size(); ++i) {
+        ModelTime time;
+        time.system = systems[i].name;
+        time.spec = systems[i];
+        for (std::size_t kind = 0; kind < kinds.size(); ++kind)
+            time.sub_layers.push_back({kinds[kind], simulated[kind].rows[i].result});
+        time.parts = parts_of(in, options, rest, time.sub_layers);
+        time.flops = (options.training ? 3 : 1) * static_cast<double>(in.tokens) *
+                     flops_per_token(in.model, sequences);
+        sum_up(time, in.machine, in.tokens);
+        times.push_back(std::move(time));
+    }
+    return times;
 }
 
 }  // namespace moehub

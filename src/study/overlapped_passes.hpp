@@ -14,6 +14,9 @@
 /// then first come, or forward, or backward first. What a pair of layers takes, once layers follow
 /// one another steadily, is what comes out.
 #pragma once
+#include "study/model_rest.hpp"
+
+#include <moehub/model_time.hpp>
 #include <moehub/units.hpp>
 
 namespace moehub {
@@ -47,5 +50,20 @@ struct OverlappedPair {
     Ps busy = 0;    ///< of that, kernels run
 };
 OverlappedPair overlap(const OverlappedSteps& steps);
+
+// A transformer layer with experts, forward beside another's backward (overlapped_passes.hpp): how
+// long its steps take, and what comes out.
+
+/// The same system, one pass after the other: a layer of it can be simulated.
+SystemSpec without_overlap(SystemSpec system);
+
+/// What attention outside MoE layers there is: that of dense layers.
+Rest apart_from_moe(const Model& model, Rest rest);
+
+/// Rows are simulated alone, on the SMs that communication holds; the dispatch counts from the
+/// start on, with counts of rows and what the host must know of them. Experts and attention are
+/// timed on all SMs and on those that are left. Throws as simulate_layer() does.
+OverlappedTime overlapped_time(const LayerInput& input, const SystemSpec& system,
+                               const Sequences& sequences, const ModelOptions& options);
 
 }  // namespace moehub

@@ -4,7 +4,6 @@
 //
 // The host's lead and everything else starts anew with each layer, as in model_time.cpp.
 #include "base/parallel.hpp"
-#include "study/placement_effect_checks.hpp"
 #include "study/placement_effect_steps.hpp"
 
 #include <moehub/layer.hpp>

@@ -1,5 +1,7 @@
-/// Recorded tokens as routings of single layers, step by step.
+/// Recorded tokens as routings of single layers, step by step; and what placement_effect() cannot
+/// do.
 #pragma once
+#include <moehub/placement_effect.hpp>
 #include <moehub/profile.hpp>
 #include <moehub/routing.hpp>
 
@@ -30,5 +32,12 @@ class ProfileSteps {
     std::int64_t tokens_ = 0;
     int steps_ = 0;
 };
+
+/// Throws InputError unless the sizes of everything fit together.
+void check_sizes(const EffectInput& input, const EffectOptions& options);
+
+/// Throws InputError where a system cannot run a layer of a layout, naming both.
+void check_layers(const EffectInput& input, const EffectOptions& options,
+                  const ProfileSteps& steps);
 
 }  // namespace moehub

@@ -2,6 +2,7 @@
 #pragma once
 #include "base/parallel.hpp"
 
+#include <moehub/layer.hpp>
 #include <moehub/reproduce.hpp>
 #include <moehub/system.hpp>
 
@@ -43,5 +44,9 @@ std::vector<ReproducedCell> simulate_cells(const PaperSetup& setup,
 /// Among these, found by key and reading, a layer also in training; one that is not there is a
 /// defect (std::logic_error). Refers to the cells.
 Lookup lookup_in(const std::vector<ReproducedCell>& cells, const std::string& reading);
+
+/// How long the wires of one GPU were at work, the busiest's: at any time those of the direction
+/// that carried more count. No execution of the same steps, one after the other, takes less.
+Ps busier_way(const std::vector<LinkUse>& links);
 
 }  // namespace moehub

@@ -10,6 +10,7 @@
 #include "study/reproduce_dysharp.hpp"
 
 #include <algorithm>
+#include <string>
 
 #include <fmt/format.h>
 

@@ -1,7 +1,6 @@
-#include "study/system_names.hpp"
-
 #include "base/nearest.hpp"
 #include "base/quantity.hpp"
+#include "study/compare.hpp"
 
 #include <moehub/error.hpp>
 #include <moehub/presets.hpp>

@@ -1,10 +1,10 @@
 #include "base/quantity.hpp"
 #include "study/validate_kinds.hpp"
-#include "study/validate_served.hpp"
 #include "study/validate_serving.hpp"
 
 #include <moehub/error.hpp>
 #include <moehub/presets.hpp>
+#include <moehub/served_model.hpp>
 #include <moehub/training_runs.hpp>
 #include <moehub/validate.hpp>
 
@@ -60,6 +60,16 @@ void count_skipped(std::vector<ValidationSkipped>& skipped, const std::string& n
         ++known->rows;
 }
 
+Prediction prediction_of(const MeasuredCase& one, const PredictContext& context) {
+    try {
+        return one.predict(context);
+    } catch (const RowSkipped& skipped) {
+        return skip(skipped.what(), skipped.who);
+    } catch (const InputError& error) {
+        return skip(error.what());
+    }
+}
+
 void add_prediction(Validation& validation, const MeasuredCase& one, Prediction prediction) {
     const auto& [name, shape, measured, unit, card] = one.measurement;
     const bool usable =
@@ -92,8 +102,7 @@ Overrides card_settings(const Overrides& settings) {
 }
 
 /// Every card that a row names.
-std::map<std::string, NamedCard> cards_of(const std::vector<MeasuredCase>& cases,
-                                          const Overrides& settings) {
+std::map<std::string, NamedCard> cards_of(const Cases& cases, const Overrides& settings) {
     std::map<std::string, NamedCard> cards;
     for (const auto& one : cases) {
         const std::string& name = one.measurement.card;
@@ -107,8 +116,7 @@ std::map<std::string, NamedCard> cards_of(const std::vector<MeasuredCase>& cases
     return cards;
 }
 
-PredictContext context_of(const std::vector<MeasuredCase>& cases, MeasuredOn on,
-                          const ValidateOptions& options) {
+PredictContext context_of(const Cases& cases, MeasuredOn on, const ValidateOptions& options) {
     const bool machines = on == MeasuredOn::machine;
     const Overrides of_card = machines ? Overrides{} : card_settings(options.settings);
     load_machine("dgx-h100",
@@ -124,7 +132,7 @@ PredictContext context_of(const std::vector<MeasuredCase>& cases, MeasuredOn on,
 }
 
 /// Without those that are shorter than asked for.
-std::vector<MeasuredCase> long_enough(std::vector<MeasuredCase> cases, Ps above) {
+Cases long_enough(Cases cases, Ps above) {
     std::erase_if(cases, [above](const MeasuredCase& one) {
         const auto& [name, shape, value, unit, card] = one.measurement;
         return unit == "us" && value > 0 && value < to_us(above);
@@ -149,7 +157,7 @@ Validation validate(const std::string& path, const ValidateOptions& options) {
     std::size_t done = 0;
     for (const auto& one : cases) {
         if (one.measurement.value > 0)
-            add_prediction(validation, one, one.predict(context));
+            add_prediction(validation, one, prediction_of(one, context));
         else
             count_skipped(validation.skipped, one.measurement.name,
                           "the row has no measured value");

@@ -1,12 +1,11 @@
 // Rows copied by the thread blocks of a persistent kernel, one on each of so many SMs, and a GEMM
 // repeated beside such a copy: simulated on one card, where the copy holds its SMs and draws on the
 // memory. A GEMM that is repeated for long runs at the clock that the power limit leaves.
-#include "study/validate_copies.hpp"
-
 #include "sim/fabric.hpp"
 #include "sim/gpu/execute.hpp"
 #include "sim/gpu/gemm.hpp"
 #include "sim/gpu/memory_ops.hpp"
+#include "study/validate_cases.hpp"
 
 #include <moehub/presets.hpp>
 
@@ -48,31 +47,18 @@ constexpr std::int64_t kMost = 1'000'000;  ///< of any extent
 constexpr std::int64_t kAllWarps = 32;     ///< of a block: what the rates of an SM were found with
 constexpr double kElement = 2;             ///< bytes
 
-}  // namespace
-
-std::vector<CopyCase> parse_copy(const CsvRow& row) {
-    std::vector<CopyCase> cases;
-    for (const bool fill : {false, true}) {
-        CopyCase one;
-        one.fill = fill;
-        one.warps = static_cast<int>(row.integer("warps", 1, 64));
-        one.blocks = static_cast<int>(row.integer("blocks", 1, kMost));
-        one.rows = row.integer("rows", 1, kMost);
-        one.width = kElement * static_cast<double>(row.integer("width", 1, kMost));
-        one.measurement.name = fill ? "fill" : "copy";
-        one.measurement.shape = shape_of(row, {"warps", "blocks", "rows", "width"});
-        one.measurement.shape.emplace_back("way", one.measurement.name);
-        one.measurement.value = value_in(row, fill ? "fill_us" : "copy_us");
-        one.measurement.unit = "us";
-        cases.push_back(std::move(one));
-    }
-    return cases;
-}
+/// Rows gathered by index, by thread blocks.
+struct CopiedRows {
+    bool fill = false;  ///< stores alone
+    int warps = 0;      ///< of a block
+    int blocks = 0;
+    std::int64_t rows = 0;
+    double width = 0;  ///< bytes of a row
+};
 
 /// Some of a small table stays in L2 from one pass to the next.
-Prediction predict_copy(const CopyCase& what, const PredictContext& context) {
-    if (what.warps != kAllWarps) return {std::nullopt, "blocks of fewer than 32 warps"};
-    const Gpu& gpu = context.gpu;
+Prediction predict_copy(const CopiedRows& what, const Gpu& gpu) {
+    if (what.warps != kAllWarps) return skip("blocks of fewer than 32 warps");
     const double bytes = static_cast<double>(what.rows) * what.width;
     const double sms = std::min(what.blocks, gpu.sms);
     const double read = what.fill ? 0 : bytes;
@@ -80,36 +66,54 @@ Prediction predict_copy(const CopyCase& what, const PredictContext& context) {
     const double memory =
         (read / gpu.kernels.hbm_efficiency + bytes / gpu.kernels.hbm_write) / gpu.hbm_bandwidth;
     const double alone = row_copy_seconds(gpu.kernels, {read, far, bytes}) / sms;
-    return {std::max(alone, far * memory) * 1e6, {}};
+    return {std::max(alone, far * memory) * 1e6};
 }
 
-std::vector<BesideCopyCase> parse_beside_copy(const CsvRow& row) {
-    BesideCopyCase one;
-    one.rows = row.integer("rows", 1, kMost);
-    one.k = row.integer("k", 1, kMost);
-    one.n = row.integer("n", 1, kMost);
-    one.blocks = static_cast<int>(row.integer("copy_blocks", 0, kMost));
-    one.measurement.name = one.blocks == 0 ? "GEMM alone" : "GEMM beside a copy";
-    one.measurement.shape = shape_of(row, {"rows", "k", "n", "copy_blocks"});
-    one.measurement.value = value_in(row, "gemm_us");
-    one.measurement.unit = "us";
-    return {one};
-}
-
-Prediction predict_beside_copy(const BesideCopyCase& what, const PredictContext& context) {
-    if (what.blocks >= context.gpu.sms) return {std::nullopt, "no SM is left for the GEMM"};
-    Gpu gpu = context.gpu;
+/// Of a GEMM beside a copy by so many blocks.
+Prediction predict_beside_copy(const GemmShape& gemm, int blocks, Gpu gpu) {
+    if (blocks >= gpu.sms) return skip("no SM is left for the GEMM");
     gpu.bf16_flops *= gpu.kernels.throttled_clock;
-    const GemmPlan plan = plan_gemm(gpu, {what.rows, what.k, what.n});
+    const GemmPlan plan = plan_gemm(gpu, gemm);
     OneCard one(gpu);
-    one.card.blocks.hold(what.blocks, sim::KernelName::other);
+    one.card.blocks.hold(blocks, sim::KernelName::other);
     constexpr std::int64_t kEndless = 1'000'000'000;
-    for (int i = 0; i < what.blocks; ++i) {
-        one.fabric.gpu(0).spawn("copy", copy_rows(one, kEndless));
-    }
+    for (int i = 0; i < blocks; ++i) one.fabric.gpu(0).spawn("copy", copy_rows(one, kEndless));
     one.fabric.gpu(0).spawn("GEMM", repeat_gemm(one, plan));
     one.fabric.run();
-    return {to_us(one.fabric.gpu(0).now()) / kRepeats, {}};
+    return {to_us(one.fabric.gpu(0).now()) / kRepeats};
+}
+
+}  // namespace
+
+Cases copy_cases(const CsvRow& row) {
+    Cases cases;
+    for (const bool fill : {false, true}) {
+        const std::string way = fill ? "fill" : "copy";
+        CopiedRows what{fill};
+        what.warps = static_cast<int>(row.integer("warps", 1, 64));
+        what.blocks = static_cast<int>(row.integer("blocks", 1, kMost));
+        what.rows = row.integer("rows", 1, kMost);
+        what.width = kElement * static_cast<double>(row.integer("width", 1, kMost));
+        const Shape shape = shape_of(row, {"warps", "blocks", "rows", "width"}, {{"way", way}});
+        cases.push_back(
+            {row.line(), timed(row, way, shape, way + "_us"),
+             [what](const PredictContext& context) { return predict_copy(what, context.gpu); }});
+    }
+    return cases;
+}
+
+Cases beside_copy_cases(const CsvRow& row) {
+    GemmShape gemm;
+    gemm.rows = row.integer("rows", 1, kMost);
+    gemm.k = row.integer("k", 1, kMost);
+    gemm.n = row.integer("n", 1, kMost);
+    const int blocks = static_cast<int>(row.integer("copy_blocks", 0, kMost));
+    return {{row.line(),
+             timed(row, blocks == 0 ? "GEMM alone" : "GEMM beside a copy",
+                   shape_of(row, {"rows", "k", "n", "copy_blocks"}), "gemm_us"),
+             [=](const PredictContext& context) {
+                 return predict_beside_copy(gemm, blocks, context.gpu);
+             }}};
 }
 
 }  // namespace moehub

@@ -1,12 +1,8 @@
-#include "study/validate_kernels.hpp"
-
+// Kernels of serving engines: what their files call them, and the library whose constants they are.
 #include "study/kernel_keys.hpp"
+#include "study/validate_cases.hpp"
 
-#include <moehub/error.hpp>
 #include <moehub/predict.hpp>
-
-#include <array>
-#include <initializer_list>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -20,7 +16,7 @@ struct MoeKernelName {
     std::string_view library;
     bool gated = true;
 };
-constexpr std::array<MoeKernelName, 7> kMoeKernels = {{
+constexpr MoeKernelName kMoeKernels[] = {
     {"trtllm_cutlass", "trtllm"},
     {"trtllm_nongated", "trtllm", false},
     {"trtllm_min_latency", "trtllm-min-latency"},
@@ -28,7 +24,7 @@ constexpr std::array<MoeKernelName, 7> kMoeKernels = {{
     {"deepgemm", "trtllm"},  // its kernel for scales by blocks
     {"flashinfer_cutlass_moe", "flashinfer-cutlass"},
     {"flashinfer_trtllm_moe", "flashinfer-trtllm"},
-}};
+};
 
 NumberFormat format_in(const CsvRow& row, std::string_view column) {
     const auto format = format_named(row.text(column));
@@ -73,41 +69,41 @@ void read_unsaid(const CsvRow& row, MoeCall& moe) {
 
 }  // namespace
 
-std::vector<KernelCase> parse_gemm(const CsvRow& row) {
+KernelCase parse_gemm(const CsvRow& row) {
     KernelCall call = GemmCall{};
     read_extents(row, call);
     const NumberFormat format = format_in(row, "dtype");
     set_formats(call, format, format);
-    return {{measured(row, summary_name(row, "gemm", name_of(format)),
-                      shape_of(row, {"gpu", "dtype", "m", "n", "k"})),
-             "trtllm", call}};
+    return {measured(row, summary_name(row, "gemm", name_of(format)),
+                     shape_of(row, {"gpu", "dtype", "m", "n", "k"})),
+            "trtllm", call};
 }
 
-std::vector<KernelCase> parse_attention(const CsvRow& row) {
+KernelCase parse_attention(const CsvRow& row) {
     KernelCall call = phase_of(row, PrefillCall{}, DecodeCall{});
     read_extents(row, call);
     if (row.integer("heads", 1) % row.integer("kv_heads", 1) != 0)
         row.reject("kv_heads", "a divisor of the row's heads");
     set_formats(call, format_in(row, "dtype"), format_in(row, "kv_dtype"));
-    return {{measured(row, summary_name(row, kernel_name(call), ""),
-                      shape_of(row, {"gpu", "dtype", "kv_dtype", "batch", "tokens", "context",
-                                     "heads", "kv_heads", "head_dim", "window"})),
-             "trtllm", call}};
+    return {measured(row, summary_name(row, kernel_name(call), ""),
+                     shape_of(row, {"gpu", "dtype", "kv_dtype", "batch", "tokens", "context",
+                                    "heads", "kv_heads", "head_dim", "window"})),
+            "trtllm", call};
 }
 
-std::vector<KernelCase> parse_mla(const CsvRow& row) {
+KernelCase parse_mla(const CsvRow& row) {
     KernelCall call = phase_of(row, MlaPrefillCall{}, MlaDecodeCall{});
     read_extents(row, call);
     if (std::holds_alternative<MlaPrefillCall>(call) && row.field("context") != row.field("tokens"))
         row.reject("context", "the row's tokens, or one token behind any context");
     set_formats(call, format_in(row, "dtype"), format_in(row, "kv_dtype"));
-    return {{measured(row, summary_name(row, kernel_name(call), row.text("engine")),
-                      shape_of(row, {"gpu", "engine", "dtype", "kv_dtype", "batch", "tokens",
-                                     "context", "heads"})),
-             row.text("engine"), call}};
+    return {measured(row, summary_name(row, kernel_name(call), row.text("engine")),
+                     shape_of(row, {"gpu", "engine", "dtype", "kv_dtype", "batch", "tokens",
+                                    "context", "heads"})),
+            row.text("engine"), call};
 }
 
-std::vector<KernelCase> parse_moe(const CsvRow& row) {
+KernelCase parse_moe(const CsvRow& row) {
     MoeCall moe;
     const auto skew = skew_named(row.text("distribution"));
     if (!skew) row.reject("distribution", "balanced, or power-law- and an exponent up to 10");
@@ -123,20 +119,16 @@ std::vector<KernelCase> parse_moe(const CsvRow& row) {
     const NumberFormat format = format_in(row, "dtype");
     set_formats(call, format, format);
     read_unsaid(row, std::get<MoeCall>(call));
-    return {{measured(row, summary_name(row, row.text("kernel"), name_of(format)),
-                      shape_of(row, {"gpu", "kernel", "dtype", "tokens", "hidden", "expert_ffn",
-                                     "top_k", "experts", "tp", "ep", "distribution"})),
-             library, call}};
+    return {measured(row, summary_name(row, row.text("kernel"), name_of(format)),
+                     shape_of(row, {"gpu", "kernel", "dtype", "tokens", "hidden", "expert_ffn",
+                                    "top_k", "experts", "tp", "ep", "distribution"})),
+            library, call};
 }
 
 Prediction predict_kernel_case(const KernelCase& what, const PredictContext& context) {
     const NamedCard& card = context.cards.at(what.measurement.card);
-    if (!card.gpu) return {std::nullopt, card.why, what.measurement.card};
-    try {
-        return {predict_kernel(*card.gpu, what.library, what.call).seconds * 1e6, {}};
-    } catch (const InputError& error) {
-        return {std::nullopt, error.what()};
-    }
+    if (!card.gpu) return skip(card.why, what.measurement.card);
+    return {predict_kernel(*card.gpu, what.library, what.call).seconds * 1e6};
 }
 
 }  // namespace moehub

@@ -1,11 +1,13 @@
-/// The kinds of measurement files that validate() knows: header, parse, predict.
-/// Adding one is a parse function, a predict function and a row in file_kinds().
+/// The kinds of measurement files that validate() knows: header, and the cases of a row.
+/// Adding one is a function in validate_cases.hpp and a row in file_kinds().
 #pragma once
 #include "base/csv.hpp"
 
+#include <moehub/error.hpp>
 #include <moehub/gpu.hpp>
 #include <moehub/machine.hpp>
 #include <moehub/presets.hpp>
+#include <moehub/units.hpp>
 
 #include <functional>
 #include <initializer_list>
@@ -24,7 +26,8 @@ struct ServedStep;
 class ServingBench;
 
 using Shape = std::vector<std::pair<std::string, std::string>>;  ///< columns and their fields
-Shape shape_of(const CsvRow& row, std::initializer_list<std::string_view> columns);
+/// Columns of the row, then those that are not in it.
+Shape shape_of(const CsvRow& row, std::initializer_list<std::string_view> columns, Shape more = {});
 /// What was measured, above 0; 0: the field is empty. Throws InputError.
 double value_in(const CsvRow& row, std::string_view column);
 
@@ -36,11 +39,13 @@ struct Measurement {
     std::string unit;       ///< "us" or "GB/s"
     std::string card = {};  ///< GPU preset that the row names; empty: it names none
 };
+/// One in microseconds.
+Measurement timed(const CsvRow& row, std::string name, Shape shape, std::string_view column = "us");
 
 /// A value in the unit of the measurement, or the reason why there is none.
 struct Prediction {
     std::optional<double> value;
-    std::string why;
+    std::string why = {};
     std::string who = {};  ///< whom the reason is about; empty: the measurement's name
     /// Further columns of the row, known by then; the same ones of every row of a file.
     Shape shape = {};
@@ -48,6 +53,18 @@ struct Prediction {
 inline Prediction skip(std::string why, std::string who = {}) {
     return {std::nullopt, std::move(why), std::move(who)};
 }
+/// A time of the card's model, in microseconds.
+inline Prediction modelled(std::optional<Ps> time, std::string_view what = "operator") {
+    if (!time) return skip("no model of this " + std::string(what) + ", or not of this size");
+    return {to_us(*time)};
+}
+
+/// Thrown by a prediction whose row is skipped for a name in it.
+class RowSkipped : public InputError {
+  public:
+    RowSkipped(const std::string& why, std::string whom) : InputError(why), who(std::move(whom)) {}
+    std::string who;  ///< as of Prediction
+};
 
 /// A card that rows name, or why there is none.
 struct NamedCard {
@@ -69,6 +86,8 @@ struct PredictContext {
     Machine machine(const std::string& name, int gpus) const {
         return with_gpus(machine(name), gpus);
     }
+    /// The same; throws RowSkipped where there is none.
+    Machine machine_or_skip(const std::string& name, int gpus) const;
 
     Gpu gpu;                                 ///< of rows that name none
     std::map<std::string, NamedCard> cards;  ///< all that rows name
@@ -85,8 +104,10 @@ struct PredictContext {
 struct MeasuredCase {
     int line = 0;
     Measurement measurement;
+    /// An InputError says why the row is skipped.
     std::function<Prediction(const PredictContext&)> predict;
 };
+using Cases = std::vector<MeasuredCase>;
 
 /// What the rows of a file were measured on.
 enum class MeasuredOn {
@@ -98,7 +119,7 @@ enum class MeasuredOn {
 struct FileKind {
     std::string_view name;
     std::string_view header;  ///< column names, comma-separated
-    std::function<std::vector<MeasuredCase>(const CsvRow&)> parse;
+    Cases (*parse)(const CsvRow&);
     MeasuredOn on = MeasuredOn::machine;
 };
 
@@ -109,6 +130,6 @@ std::vector<FileKind> file_kinds();
 FileKind file_kind_of(const CsvTable& table);
 
 /// Every row of the table. Throws InputError at the first that does not parse.
-std::vector<MeasuredCase> parse_cases(const CsvTable& table, const FileKind& kind);
+Cases parse_cases(const CsvTable& table, const FileKind& kind);
 
 }  // namespace moehub

@@ -1,11 +1,14 @@
-#include "study/validate_layers.hpp"
+// Operators are predicted as one card's kernels.
+//
+// A whole layer is one of `torch`, simulated on one GPU that waits for nothing else: called on an
+// idle card, so the host has no lead; replayed as a graph; or forward and backward, where the host
+// is ahead on the way back by what it gained on the way out. Repeated without a pause, long layers
+// run at the clock that the card's power allows, as long operators do (tile.hpp).
+#include "sim/gpu/tile.hpp"
+#include "study/validate_cases.hpp"
+#include "systems/systems.hpp"
 
-#include "study/model_share.hpp"
-
-#include <moehub/error.hpp>
-
-#include <array>
-#include <initializer_list>
+#include <charconv>
 
 #include <fmt/format.h>
 
@@ -13,76 +16,240 @@ namespace moehub {
 namespace {
 
 constexpr std::int64_t kMostExtent = 1'000'000'000;
-constexpr std::array<std::string_view, 7> kPhases = {"route",      "plan",  "permute", "gemm1",
-                                                     "activation", "gemm2", "combine"};
+constexpr std::int64_t kMostOfOperators = 2'000'000'000;  ///< the product of two fits an int64
+constexpr std::int64_t kMostElements = 1'000'000'000'000;
+constexpr std::int64_t kMostTokens = 10'000'000;
+constexpr std::string_view kPhases[] = {"route",      "plan",  "permute", "gemm1",
+                                        "activation", "gemm2", "combine"};
+constexpr std::string_view kPasses[] = {"fwd", "fwd_bwd"};
+constexpr std::string_view kWays[] = {"eager", "graph", "eager_forward_backward"};
+
+/// Columns that an operator does not have may be empty.
+using Extents = std::initializer_list<std::pair<std::string_view, std::int64_t*>>;
+void read_extents(const CsvRow& row, std::int64_t least, std::int64_t most,
+                  const Extents& extents) {
+    for (const auto& [column, value] : extents)
+        if (row.has(column)) *value = row.integer(column, least, most);
+}
+
+Prediction predict_layer_case(const LayerRowCase& what, const PredictContext& context) {
+    const std::string_view dtype = what.op.op.find("fp8") == std::string::npos ? "bf16" : "fp8";
+    if (what.dtype != dtype)
+        return skip(fmt::format("modelled for dtype {}, found {}", dtype, what.dtype));
+    return modelled(predict_layer(context.gpu, what.op));
+}
+
+MeasuredCase case_of(const CsvRow& row, LayerRowCase what) {
+    return {row.line(), what.measurement,
+            [what](const PredictContext& context) { return predict_layer_case(what, context); }};
+}
+
+/// attention_cudnn forward is attention_fwd_cudnn; what is no attention stays as it is.
+std::string operator_of(const std::string& op, std::string_view pass) {
+    constexpr std::string_view kAttention = "attention_";
+    if (!op.starts_with(kAttention)) return op;
+    return fmt::format("{}{}_{}", kAttention, pass, op.substr(kAttention.size()));
+}
+
+/// A preset; or with -epN at its end, with the experts that one of N ranks holds. Throws InputError
+/// when there is no such preset, or its experts cannot be shared so.
+Model load_model_share(const std::string& name) {
+    std::string preset = name;
+    int ranks = 1;
+    if (const auto at = name.rfind("-ep"); at != std::string::npos) {
+        int number = 0;
+        const char* const end = name.data() + name.size();
+        const auto read = std::from_chars(name.data() + at + 3, end, number);
+        if (read.ec == std::errc() && read.ptr == end) {
+            preset.resize(at);
+            ranks = number;
+        }
+    }
+    Model model = load_model(preset);
+    if (ranks < 1 || model.experts < ranks || model.experts % ranks != 0)
+        throw InputError(fmt::format("{} experts cannot be shared by these ranks", model.experts));
+    model.experts /= ranks;
+    return model;
+}
+
+/// What is predicted of a model; reasons are about it.
+template <class Predict>
+Prediction of_model(const std::string& name, const Predict& predict) {
+    try {
+        return predict(load_model_share(name));
+    } catch (const InputError& error) {
+        return skip(error.what(), name);
+    }
+}
+
+/// The layer as it was measured: no shared experts, no groups of experts.
+LayerInput input_of(const Model& whole, std::int64_t tokens, const Gpu& gpu) {
+    Model model = whole;
+    model.shared_experts = 0;
+    model.expert_groups = model.top_groups = 1;
+    Machine machine = with_gpus(load_machine("dgx-h200"), 1);
+    machine.gpu = gpu;
+    return {machine, model, make_routing(parse_routing("uniform"), model, tokens),
+            contiguous_placement(model.experts, 1)};
+}
+
+struct Run {
+    Ps time = 0;
+    double tensor = 0;  ///< share of it in which tensor cores are busy
+};
+
+Run run(const LayerInput& input, std::string_view way) {
+    SystemSpec system = load_system("torch");
+    if (way == "graph") system.host = HostMode::graph;
+    LayerOptions options;
+    options.recorded = way == "eager_forward_backward";
+    check_layer(input, system, options);
+    const LayerResult forward = systems::run_job({input, system, options, Ps{0}});
+    if (way == "graph")
+        return {forward.time + input.machine.gpu.kernels.graph_replay, forward.tensor_busy};
+    if (way == "eager") return {forward.time, forward.tensor_busy};
+    options.pass = Pass::backward;
+    const LayerResult backward = systems::run_job({input, system, options, forward.host_lead});
+    const Ps time = forward.time + backward.time;
+    const double busy = to_seconds(forward.time) * forward.tensor_busy +
+                        to_seconds(backward.time) * backward.tensor_busy;
+    return {time, busy / to_seconds(time)};
+}
+
+double whole_layer_us(const Model& model, std::int64_t tokens, std::string_view way,
+                      const Gpu& gpu) {
+    LayerInput input = input_of(model, tokens, gpu);
+    const Run full = run(input, way);
+    const double clock = repeated_clock(gpu, to_seconds(full.time), full.tensor);
+    if (clock == 1) return to_us(full.time);
+    input.machine.gpu = at_clock(gpu, clock);
+    return to_us(run(input, way).time);
+}
 
 }  // namespace
 
-std::vector<LayerRowCase> parse_layer(const CsvRow& row) {
+Cases operator_cases(const CsvRow& row) {
+    Operator op;
+    op.op = row.text("op");
+    read_extents(row, 0, kMostOfOperators, {{"groups", &op.groups}});
+    op.rows = row.integer("rows", 1, kMostOfOperators);
+    read_extents(row, 0, kMostOfOperators,
+                 {{"max_rows", &op.max_rows}, {"k", &op.k}, {"n", &op.n}});
+    if (row.has("skew")) op.skew = row.non_negative("skew");
+    if (op.max_rows > op.rows)
+        row.reject("max_rows", fmt::format("at most the row's rows, {}", op.rows));
+    const Shape shape = shape_of(row, {"op", "groups", "rows", "max_rows", "k", "n", "skew"});
+    return {{row.line(), timed(row, op.op, shape),
+             [op](const PredictContext& context) { return modelled(predict(context.gpu, op)); }}};
+}
+
+LayerRowCase parse_layer(const CsvRow& row) {
     LayerRowCase parsed;
     LayerOperator& op = parsed.op;
     op.op = row.text("op");
     parsed.dtype = row.text("dtype");
-    const auto extent = [&row](std::string_view column, std::int64_t otherwise) {
-        return row.has(column) ? row.integer(column, 1, kMostExtent) : otherwise;
-    };
-    op.batch = extent("batch", 0);
-    op.heads = extent("heads", 0);
-    op.kv_heads = extent("kv_heads", 0);
-    op.seq = extent("seq", 0);
-    op.head_dim = extent("head_dim", 0);
-    op.groups = extent("groups", 1);
-    op.rows = extent("rows", 0);
-    op.k = extent("k", 0);
-    op.n = extent("n", 0);
+    read_extents(row, 1, kMostExtent,
+                 {{"batch", &op.batch},
+                  {"heads", &op.heads},
+                  {"kv_heads", &op.kv_heads},
+                  {"seq", &op.seq},
+                  {"head_dim", &op.head_dim},
+                  {"groups", &op.groups},
+                  {"rows", &op.rows},
+                  {"k", &op.k},
+                  {"n", &op.n}});
     if (op.seq == 0 && op.rows == 0)
         row.fail("seq and rows: found nothing in both, allowed: one of them");
     if (op.heads > 0 && op.kv_heads > 0 && op.heads % op.kv_heads != 0)
         row.reject("kv_heads", fmt::format("a divisor of the row's heads, {}", op.heads));
-    parsed.measurement = {op.op,
-                          shape_of(row, {"op", "dtype", "batch", "heads", "kv_heads", "seq",
-                                         "head_dim", "groups", "rows", "k", "n"}),
-                          value_in(row, "us"), "us"};
-    return {parsed};
+    parsed.measurement = timed(row, op.op,
+                               shape_of(row, {"op", "dtype", "batch", "heads", "kv_heads", "seq",
+                                              "head_dim", "groups", "rows", "k", "n"}));
+    return parsed;
 }
 
-Prediction predict_layer_case(const LayerRowCase& what, const PredictContext& context) {
-    const std::string_view modelled = what.op.op.find("fp8") == std::string::npos ? "bf16" : "fp8";
-    if (what.dtype != modelled)
-        return skip(fmt::format("modelled for dtype {}, found {}", modelled, what.dtype));
-    const auto time = predict_layer(context.gpu, what.op);
-    if (!time) return skip("no model of this operator, or not of this size");
-    return {to_us(*time), {}};
+Cases layer_cases(const CsvRow& row) {
+    return {case_of(row, parse_layer(row))};
 }
 
-std::vector<EagerCase> parse_eager(const CsvRow& row) {
-    std::vector<EagerCase> cases;
+Cases eager_cases(const CsvRow& row) {
+    Cases cases;
     for (const auto phase : kPhases) {
-        EagerCase parsed;
-        parsed.model = row.text("model");
-        parsed.phase = phase;
-        parsed.tokens = row.integer("tokens", 1, kMostExtent);
-        parsed.rows = row.integer("rows", 1, kMostExtent);
-        Shape shape = shape_of(row, {"model", "tokens", "rows"});
-        shape.emplace_back("phase", phase);
-        parsed.measurement = {parsed.phase, std::move(shape),
-                              value_in(row, fmt::format("{}_us", phase)), "us"};
-        cases.push_back(std::move(parsed));
+        const std::string name = row.text("model");
+        const std::int64_t tokens = row.integer("tokens", 1, kMostExtent);
+        const std::int64_t rows = row.integer("rows", 1, kMostExtent);
+        const Shape shape =
+            shape_of(row, {"model", "tokens", "rows"}, {{"phase", std::string(phase)}});
+        const auto predict = [=](const PredictContext& context) {
+            return of_model(name, [&](const Model& model) {
+                return modelled(
+                    predict_eager(context.gpu, {std::string(phase), tokens, rows, model.experts,
+                                                model.hidden, model.expert_ffn}),
+                    "phase");
+            });
+        };
+        cases.push_back({row.line(),
+                         timed(row, std::string(phase), shape, fmt::format("{}_us", phase)),
+                         predict});
     }
     return cases;
 }
 
-Prediction predict_eager_case(const EagerCase& what, const PredictContext& context) {
-    Model model;
-    try {
-        model = load_model_share(what.model);
-    } catch (const InputError& error) {
-        return skip(error.what(), what.model);
+Cases training_op_cases(const CsvRow& row) {
+    TrainingOperator op;
+    op.op = row.text("op");
+    op.elements = row.integer("elements", 1, kMostElements);
+    read_extents(row, 1, kMostExtent, {{"rows", &op.rows}});
+    if (op.rows > 0 && op.elements % op.rows != 0)
+        row.reject("rows", fmt::format("a divisor of the row's elements, {}", op.elements));
+    return {{row.line(), timed(row, op.op, shape_of(row, {"op", "elements", "rows"})),
+             [op](const PredictContext& context) {
+                 return modelled(predict_training(context.gpu, op));
+             }}};
+}
+
+Cases long_attention_cases(const CsvRow& row) {
+    Cases cases;
+    for (const std::string_view pass : kPasses) {
+        LayerRowCase parsed;
+        LayerOperator& op = parsed.op;
+        op.op = operator_of(row.text("op"), pass);
+        for (const auto& [column, value] : Extents{{"batch", &op.batch},
+                                                   {"heads", &op.heads},
+                                                   {"kv_heads", &op.kv_heads},
+                                                   {"seq", &op.seq},
+                                                   {"head_dim", &op.head_dim}})
+            *value = row.integer(column, 1, kMostExtent);
+        if (op.heads % op.kv_heads != 0)
+            row.reject("kv_heads", fmt::format("a divisor of the row's heads, {}", op.heads));
+        parsed.dtype = "bf16";
+        parsed.measurement =
+            timed(row, op.op,
+                  shape_of(row, {"op", "batch", "heads", "kv_heads", "seq", "head_dim"},
+                           {{"way", std::string(pass)}}),
+                  fmt::format("{}_us", pass));
+        cases.push_back(case_of(row, parsed));
     }
-    const auto time = predict_eager(context.gpu, {what.phase, what.tokens, what.rows, model.experts,
-                                                  model.hidden, model.expert_ffn});
-    if (!time) return skip("no model of this phase, or not of this size");
-    return {to_us(*time), {}};
+    return cases;
+}
+
+Cases whole_layer_cases(const CsvRow& row) {
+    Cases cases;
+    for (const std::string_view way : kWays) {
+        const std::string name = row.text("model");
+        const std::int64_t tokens = row.integer("tokens", 1, kMostTokens);
+        row.integer("max_rows", 1, kMostTokens);
+        const Shape shape =
+            shape_of(row, {"model", "tokens", "max_rows"}, {{"way", std::string(way)}});
+        const auto predict = [=](const PredictContext& context) {
+            return of_model(name, [&](const Model& model) -> Prediction {
+                return {whole_layer_us(model, tokens, way, context.gpu)};
+            });
+        };
+        cases.push_back(
+            {row.line(), timed(row, std::string(way), shape, fmt::format("{}_us", way)), predict});
+    }
+    return cases;
 }
 
 }  // namespace moehub

@@ -1,8 +1,16 @@
-#include "study/validate_served.hpp"
+// Published large-scale serving: tokens/s of a GPU, and times of a
+// layer's operators, of a model whose MoE layers run under a system between nodes.
+//
+// How their columns are read:
+//   - `batch_per_gpu`, `tokens_per_gpu`: requests, or in prefill tokens of whole prompts.
+//   - `dispatcher`: "DeepEP normal" is deepep, any other DeepEP deepep-ll.
+//   - experts and their copies lie as EPLB puts them for routing without favourites; tokens choose
+//     so where the note says that balance was simulated, otherwise by what EPLB leaves.
+//   - times of operators are of one layer.
+#include "study/validate_cases.hpp"
 
 #include <moehub/compare.hpp>
-#include <moehub/error.hpp>
-#include <moehub/presets.hpp>
+#include <moehub/served_model.hpp>
 
 #include <algorithm>
 
@@ -18,6 +26,18 @@ constexpr const char* kEngine = "sglang-0.4";  ///< of the versions that were pu
 constexpr int kMostGpus = 65536;
 constexpr std::int64_t kMostTokens = 1 << 24;
 
+struct ServedRow {
+    std::string model;
+    std::string accel;
+    int gpus = 0;
+    bool prefill = false;
+    std::int64_t batch_per_gpu = 0;
+    std::int64_t context = 0;
+    BatchOverlap overlap = BatchOverlap::none;
+    bool balanced = false;
+    int copies = 32;   ///< of experts; breakdowns do not say it, their sources do
+    std::string part;  ///< an operator of a layer; empty: tokens/s
+};
 std::string machine_of(const ServedRow& row) {
     if (row.accel == "H100") return "h100-cluster";
     if (row.accel == "H200") return "h200-cluster";
@@ -36,14 +56,6 @@ std::string preset_of(std::string model) {
     std::transform(model.begin(), model.end(), model.begin(),
                    [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     return model;
-}
-
-void read_phase(ServedRow& parsed, const CsvRow& row) {
-    const std::string phase = row.text("phase");
-    if (phase != "prefill" && phase != "decode") row.reject("phase", "prefill, decode");
-    parsed.prefill = phase == "prefill";
-    parsed.context = row.integer("context_tokens", 1, kMostTokens);
-    if (parsed.prefill) parsed.batch_per_gpu /= parsed.context;
 }
 
 Serving serving_of(const ServedRow& row, const PredictContext& context) {
@@ -108,62 +120,65 @@ std::optional<double> part_of_layer(const ServedRow& row, const Serving& serving
     return std::nullopt;
 }
 
+Prediction predict_served(const ServedRow& row, const PredictContext& context) {
+    const Serving serving = serving_of(row, context);
+    const ServedStep& step = step_of(row, serving, context);
+    if (row.part.empty()) return {step.tokens_per_second};
+    if (const std::optional<double> seconds = part_of_layer(row, serving, step))
+        return {1e6 * *seconds};
+    return skip("no operator of this name is timed by itself");
+}
+
+Cases case_of(const CsvRow& row, Measurement measurement, const ServedRow& what) {
+    return {{row.line(), std::move(measurement),
+             [what](const PredictContext& context) { return predict_served(what, context); }}};
+}
+
+/// What both kinds of rows say, in columns of different names.
+ServedRow read_served(const CsvRow& row, std::string_view gpus, std::string_view batch) {
+    ServedRow read;
+    read.model = row.text("model");
+    read.accel = row.text("accel");
+    read.gpus = static_cast<int>(row.integer(gpus, 1, kMostGpus));
+    read.batch_per_gpu = row.integer(batch, 1, kMostTokens);
+    const std::string phase = row.text("phase");
+    if (phase != "prefill" && phase != "decode") row.reject("phase", "prefill, decode");
+    read.prefill = phase == "prefill";
+    read.context = row.integer("context_tokens", 1, kMostTokens);
+    if (read.prefill) read.batch_per_gpu /= read.context;
+    return read;
+}
+
 }  // namespace
 
-std::vector<ServedRow> parse_served(const CsvRow& row) {
-    ServedRow parsed;
-    parsed.model = row.text("model");
-    parsed.accel = row.text("accel");
-    parsed.gpus = static_cast<int>(row.integer("gpus", 1, kMostGpus));
-    parsed.batch_per_gpu = row.integer("batch_per_gpu", 1, kMostTokens);
-    read_phase(parsed, row);
+Cases served_cases(const CsvRow& row) {
+    ServedRow parsed = read_served(row, "gpus", "batch_per_gpu");
     const std::string overlap = row.text("overlap");
     if (overlap != "none" && overlap != "two-batch") row.reject("overlap", "none, two-batch");
     if (overlap == "two-batch") parsed.overlap = BatchOverlap::two_batch;
     parsed.balanced = has(row.field("note"), "simulated perfect EPLB");
     if (!row.field("redundant_experts").empty())
         parsed.copies = static_cast<int>(row.integer("redundant_experts", 0, kMostGpus));
-    Measurement& measurement = parsed.measurement;
-    measurement.name = fmt::format("{} {} {}", parsed.model, parsed.accel, row.text("phase"));
-    measurement.shape = shape_of(row, {"gpus", "batch_per_gpu", "context_tokens", "overlap"});
-    measurement.value = value_in(row, "tokens_per_s_per_gpu");
-    measurement.unit = "tokens/s";
-    return {parsed};
+    return case_of(row,
+                   {fmt::format("{} {} {}", parsed.model, parsed.accel, row.text("phase")),
+                    shape_of(row, {"gpus", "batch_per_gpu", "context_tokens", "overlap"}),
+                    value_in(row, "tokens_per_s_per_gpu"), "tokens/s"},
+                   parsed);
 }
 
-std::vector<ServedRow> parse_served_parts(const CsvRow& row) {
-    ServedRow parsed;
-    parsed.model = row.text("model");
-    parsed.accel = row.text("accel");
-    parsed.gpus = static_cast<int>(row.integer("ep", 1, kMostGpus));
-    parsed.batch_per_gpu = row.integer("tokens_per_gpu", 1, kMostTokens);
-    read_phase(parsed, row);
+Cases served_part_cases(const CsvRow& row) {
+    ServedRow parsed = read_served(row, "ep", "tokens_per_gpu");
     const std::string note = row.field("note");
     parsed.part = row.text("operator");
     // In prefill all traces have two micro-batches.
     if (parsed.prefill || has(note, "two-batch")) parsed.overlap = BatchOverlap::two_batch;
     parsed.balanced =
         has(note, "perfect EPLB") || has(note, "balanced routing") || has(note, "unit test");
-    Measurement& measurement = parsed.measurement;
-    measurement.name = fmt::format("{} {} {}", parsed.accel, row.text("phase"), parsed.part);
-    measurement.shape = {{"tokens_per_gpu", row.field("tokens_per_gpu")},
-                         {"overlap", std::string(name_of(parsed.overlap))}};
-    measurement.value = value_in(row, "us");
-    measurement.unit = "us";
-    return {parsed};
-}
-
-Prediction predict_served(const ServedRow& row, const PredictContext& context) {
-    try {
-        const Serving serving = serving_of(row, context);
-        const ServedStep& step = step_of(row, serving, context);
-        if (row.part.empty()) return {step.tokens_per_second, {}};
-        if (const std::optional<double> seconds = part_of_layer(row, serving, step))
-            return {1e6 * *seconds, {}};
-        return {std::nullopt, "no operator of this name is timed by itself"};
-    } catch (const InputError& error) {
-        return {std::nullopt, error.what()};
-    }
+    return case_of(row,
+                   timed(row, fmt::format("{} {} {}", parsed.accel, row.text("phase"), parsed.part),
+                         shape_of(row, {"tokens_per_gpu"},
+                                  {{"overlap", std::string(name_of(parsed.overlap))}})),
+                   parsed);
 }
 
 }  // namespace moehub

@@ -1,9 +1,6 @@
 #include "study/validate_serving.hpp"
 
-#include <moehub/error.hpp>
-#include <moehub/presets.hpp>
-
-#include <array>
+#include "study/validate_cases.hpp"
 
 #include <fmt/format.h>
 
@@ -17,12 +14,12 @@ struct CardMachines {
     int gpus = 8;  ///< in it
     std::string_view cluster;
 };
-constexpr std::array<CardMachines, 4> kMachines = {{
+constexpr CardMachines kMachines[] = {
     {"h100-sxm", "dgx-h100", 8, "h100-cluster"},
     {"h200-sxm", "dgx-h200", 8, "h200-cluster"},
     {"b200", "dgx-b200", 8, "dgx-b200"},
     {"gb200", "gb200-nvl72", 72, "gb200-nvl72"},
-}};
+};
 
 std::string machine_name(const std::string& gpu, int gpus) {
     for (const CardMachines& one : kMachines)
@@ -108,7 +105,7 @@ double least_seconds(const ServingClock& clock, const ServingRow& row) {
 
 }  // namespace
 
-std::vector<ServingRow> parse_serving(const CsvRow& row) {
+ServingRow parse_serving(const CsvRow& row) {
     constexpr std::int64_t kMost = 1'000'000;
     const auto count = [&](std::string_view column) {
         return row.field(column).empty()
@@ -137,7 +134,7 @@ std::vector<ServingRow> parse_serving(const CsvRow& row) {
     measurement.value = value_in(row, "tpot_ms") * 1000;
     measurement.unit = "us";
     measurement.card = parsed.gpu;
-    return {parsed};
+    return parsed;
 }
 
 EngineSpec& ServingBench::engine(const std::string& name) {
@@ -185,16 +182,16 @@ ServingTpot predicted_tpot(const ServingClock& clock, const ServingRow& row) {
     return {request_times(clock, load).tpot, true};
 }
 
-Prediction predict_serving(const ServingRow& row, const PredictContext& context) {
-    try {
-        ServingBench& bench = *context.serving;
-        const ServingTpot tpot = predicted_tpot(bench.clock(bench.serving_case(row)), row);
-        if (tpot.seconds == 0)
-            return {std::nullopt, "measured faster than HBM gives its weights and cache"};
-        return {tpot.seconds * 1e6, {}};
-    } catch (const InputError& error) {
-        return {std::nullopt, error.what()};
-    }
+Cases serving_cases(const CsvRow& row) {
+    const ServingRow what = parse_serving(row);
+    return {{row.line(), what.measurement, [what](const PredictContext& context) -> Prediction {
+                 ServingBench& bench = *context.serving;
+                 const ServingTpot tpot =
+                     predicted_tpot(bench.clock(bench.serving_case(what)), what);
+                 if (tpot.seconds == 0)
+                     return skip("measured faster than HBM gives its weights and cache");
+                 return {tpot.seconds * 1e6};
+             }}};
 }
 
 }  // namespace moehub

@@ -1,4 +1,4 @@
-/// Parse and predict functions of published end-to-end serving measurements.
+/// Published end-to-end serving measurements.
 ///
 /// How their columns are read (docs/serving.md says from what that was found):
 ///   - requests_per_worker counts the requests of one attention group: a worker has attention_dp
@@ -28,7 +28,7 @@ struct ServingRow {
     ServingLayout layout;
     RequestLoad load;
 };
-std::vector<ServingRow> parse_serving(const CsvRow& row);
+ServingRow parse_serving(const CsvRow& row);
 
 /// Presets, predictions and simulations that rows share, each once.
 class ServingBench {
@@ -63,7 +63,5 @@ struct ServingTpot {
     bool speculative = false;
 };
 ServingTpot predicted_tpot(const ServingClock& clock, const ServingRow& row);
-
-Prediction predict_serving(const ServingRow& row, const PredictContext& context);
 
 }  // namespace moehub

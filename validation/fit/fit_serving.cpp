@@ -81,11 +81,11 @@ bool in_first_half(const ServingRow& row) {
 std::vector<Row> read_rows(const std::string& path) {
     const CsvTable table = CsvTable::read(path);
     std::vector<Row> rows;
-    for (std::size_t i = 0; i < table.size(); ++i)
-        for (ServingRow& one : parse_serving(table[i])) {
-            const bool fitted = in_first_half(one);
-            rows.push_back({std::move(one), fitted});
-        }
+    for (std::size_t i = 0; i < table.size(); ++i) {
+        ServingRow one = parse_serving(table[i]);
+        const bool fitted = in_first_half(one);
+        rows.push_back({std::move(one), fitted});
+    }
     return rows;
 }
 

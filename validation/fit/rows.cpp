@@ -31,7 +31,7 @@ bool hashed_out(const Measurement& measurement) {
     return hash % 4 == 0;
 }
 
-std::vector<KernelCase> cases_of(const CsvRow& row, const CsvTable& table) {
+KernelCase case_of(const CsvRow& row, const CsvTable& table) {
     const auto has = [&](std::string_view column) {
         const auto& columns = table.columns();
         return std::find(columns.begin(), columns.end(), column) != columns.end();
@@ -81,15 +81,15 @@ std::vector<MeasuredCall> read_calls(const std::string& path) {
     const CsvTable table = CsvTable::read(path);
     std::vector<MeasuredCall> calls;
     TunerFiles files;
-    for (std::size_t i = 0; i < table.size(); ++i)
-        for (const KernelCase& one : cases_of(table[i], table)) {
-            const auto* moe = std::get_if<MoeCall>(&one.call);
-            if (moe != nullptr && one.library.starts_with("trtllm")) files.add(*moe);
-            if (one.measurement.value < kShortest) continue;
-            calls.push_back({one.measurement.card, one.library, group_of(one), one.call,
-                             moe != nullptr ? rows_of(*moe) : ExpertRows{}, one.measurement.value,
-                             hashed_out(one.measurement)});
-        }
+    for (std::size_t i = 0; i < table.size(); ++i) {
+        const KernelCase one = case_of(table[i], table);
+        const auto* moe = std::get_if<MoeCall>(&one.call);
+        if (moe != nullptr && one.library.starts_with("trtllm")) files.add(*moe);
+        if (one.measurement.value < kShortest) continue;
+        calls.push_back({one.measurement.card, one.library, group_of(one), one.call,
+                         moe != nullptr ? rows_of(*moe) : ExpertRows{}, one.measurement.value,
+                         hashed_out(one.measurement)});
+    }
     for (MeasuredCall& one : calls)
         if (const auto* moe = std::get_if<MoeCall>(&one.call))
             one.untuned = one.library.starts_with("trtllm") && files.collide(*moe);

@@ -1,7 +1,6 @@
 #include "study/serving/costs.hpp"
 
 #include "sim/kernels/kernels.hpp"
-#include "study/serving/random_rows.hpp"
 
 #include <moehub/error.hpp>
 #include <moehub/presets.hpp>

@@ -1,5 +1,7 @@
 /// Times of single kernels and collectives on one machine, each asked once.
 #pragma once
+#include "sim/kernels/kernels.hpp"
+
 #include <moehub/collective.hpp>
 #include <moehub/predict.hpp>
 
@@ -40,5 +42,9 @@ class ServingCosts {
     std::map<std::pair<std::string, MoeKey>, KernelCost> random_moe_;
     std::map<std::tuple<Collective::Op, int, int, bool>, double> collectives_;
 };
+
+/// Expected of the rank with most. `draw` as of published measurements: experts' shares follow a
+/// power law of its alpha. Its groups are not read.
+ExpertRows random_rows(const RowDraw& draw);
 
 }  // namespace moehub

@@ -5,9 +5,8 @@
 ///
 /// Of `ep` ranks the fullest decides: its counts lie z standard deviations above the mean, with z
 /// the expected largest of ep normal numbers.
-#include "study/serving/random_rows.hpp"
-
 #include "base/portable_math.hpp"
+#include "study/serving/costs.hpp"
 
 #include <algorithm>
 #include <cmath>

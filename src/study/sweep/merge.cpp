@@ -1,5 +1,3 @@
-#include "study/sweep/merge.hpp"
-
 #include "base/utf8.hpp"
 #include "study/sweep/store.hpp"
 

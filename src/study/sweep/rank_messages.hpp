@@ -1,7 +1,7 @@
 /// What ranks of a sweep tell one another, as bytes. All run the same program on the same kind of
 /// machine, so numbers travel as they are in memory.
 #pragma once
-#include "study/sweep/outcome.hpp"
+#include "study/sweep/study.hpp"
 
 #include <cstdint>
 #include <string>

@@ -2,8 +2,7 @@
 /// `results`, what was asked in `study`. docs/sweeps.md has the schema.
 #pragma once
 #include "base/sqlite.hpp"
-#include "study/sweep/outcome.hpp"
-#include "study/sweep/writer_lock.hpp"
+#include "study/sweep/study.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -11,6 +10,20 @@
 #include <vector>
 
 namespace moehub {
+
+/// Holds FILE-lock, which a process that dies leaves behind unlocked, from construction on.
+class WriterLock {
+  public:
+    /// Throws InputError when another process holds it, or it cannot be made.
+    explicit WriterLock(const std::string& file);
+    ~WriterLock();
+    WriterLock(const WriterLock&) = delete;
+    WriterLock& operator=(const WriterLock&) = delete;
+
+  private:
+    std::string path_;
+    int descriptor_ = -1;
+};
 
 /// A share of a study's points: those whose number modulo `of` is `index`.
 struct SweepShard {
@@ -40,7 +53,7 @@ class SweepStore {
     ~SweepStore();
 
     /// By number; nothing where a point has not run.
-    const std::vector<std::optional<SweepOutcome>>& outcomes() const { return outcomes_; }
+    const SweepOutcomes& outcomes() const { return outcomes_; }
     std::size_t saved() const { return saved_; }
     /// Of the shard.
     std::size_t points() const;
@@ -54,7 +67,7 @@ class SweepStore {
     void save(const SweepPoint& point, const SweepOutcome& outcome);
 
     /// All that are there, in one step. Throws InputError.
-    void save_all(const std::vector<std::optional<SweepOutcome>>& outcomes);
+    void save_all(const SweepOutcomes& outcomes);
 
     /// Leaves one plain file. Throws InputError.
     void close();
@@ -70,15 +83,15 @@ class SweepStore {
     std::optional<WriterLock> lock_;
     std::optional<Database> database_;
     std::optional<Statement> insert_;
-    std::vector<std::optional<SweepOutcome>> outcomes_;
+    SweepOutcomes outcomes_;
     std::size_t saved_ = 0;
 };
 
 /// The outcomes of a file that has all points of the shard, which is only read: it may lie on a
 /// disk that cannot be written. Nothing where points are missing or there is no such file. Throws
 /// InputError as a SweepStore does.
-std::optional<std::vector<std::optional<SweepOutcome>>> finished_outcomes(
-    const std::string& path, const Study& study, const SweepIdentity& identity);
+std::optional<SweepOutcomes> finished_outcomes(const std::string& path, const Study& study,
+                                               const SweepIdentity& identity);
 
 /// What a file says of itself.
 struct SweepFile {
@@ -89,6 +102,18 @@ struct SweepFile {
 /// Throws InputError when the database is no sweep's, or of another schema.
 SweepFile read_sweep_file(Database& database);
 /// By number; nothing where a point has not run. Throws InputError for what no sweep has written.
-std::vector<std::optional<SweepOutcome>> read_outcomes(Database& database, const Study& study);
+SweepOutcomes read_outcomes(Database& database, const Study& study);
+
+struct MergedSweep {
+    Study study;
+    SweepOutcomes outcomes;
+    std::size_t missing = 0;  ///< points that no file has
+};
+
+/// Writes the rows of all files to `target`, as one that was never cut: into a neighbour first,
+/// then renamed. Throws InputError, with `target` as it was, when it exists, when a file is of
+/// another schema, program or study than the first or being written, or when two have different
+/// results for a point.
+MergedSweep merge_sweeps(const std::string& target, const std::vector<std::string>& sources);
 
 }  // namespace moehub

@@ -36,14 +36,14 @@ struct StudySetting {
 struct Study {
     std::string name;
     std::string title;
-    std::string origin;  ///< its file, or how it was asked for
-    std::string kind = "layer";  ///< what is asked at each point
-    std::string kind_where = {};  ///< where the file says so
+    std::string origin;                  ///< its file, or how it was asked for
+    std::string kind = "layer";          ///< what is asked at each point
+    std::string kind_where = {};         ///< where the file says so
     std::vector<std::string> systems;    ///< a single empty one where points have none
     std::vector<std::string> own_names;  ///< that keys call them by, "system.NAME.KEY"
     std::vector<SweepMeasure> measures;  ///< that are kept; the first is compared
-    std::vector<std::string> seeds;  ///< none: as usual
-    std::string baseline;            ///< one of the systems; empty: as usual
+    std::vector<std::string> seeds;      ///< none: as usual
+    std::string baseline;                ///< one of the systems; empty: as usual
     std::vector<StudySetting> fixed;
     std::vector<SweepAxis> axes;  ///< all combinations, the last changes fastest
 };
@@ -85,5 +85,16 @@ SweepPoint point_of(const Study& study, std::size_t number);
 std::vector<std::size_t> same_points(const Study& study, std::size_t number);
 /// "link.latency=100 ns, seed 2, moe-hub".
 std::string words_of(const Study& study, const SweepPoint& point);
+
+struct SweepOutcome {
+    std::string refused;         ///< the reason; empty: it ran
+    std::vector<double> values;  ///< of the study's measures; none when refused
+
+    bool ran() const { return refused.empty(); }
+    bool operator==(const SweepOutcome&) const = default;
+};
+
+/// By number; nothing where a point has not run.
+using SweepOutcomes = std::vector<std::optional<SweepOutcome>>;
 
 }  // namespace moehub

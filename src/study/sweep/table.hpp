@@ -1,16 +1,13 @@
 /// The finished table of a sweep, and what it says in short: pure functions of the study and its
 /// outcomes, the same whatever the order in which points ran.
 #pragma once
-#include "study/sweep/outcome.hpp"
+#include "study/sweep/study.hpp"
 
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace moehub {
-
-/// By number; nothing where a point has not run.
-using SweepOutcomes = std::vector<std::optional<SweepOutcome>>;
 
 /// Whose times others are measured by: the one asked for, else megatron-te or tp-nvls, else the
 /// first that is not the bound.

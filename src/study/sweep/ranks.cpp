@@ -1,11 +1,111 @@
-#include "study/sweep/rank_workers.hpp"
-#include "study/sweep/ranks.hpp"
+#include "study/sweep/rank_messages.hpp"
+#include "study/sweep/run.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <deque>
+#include <mutex>
+#include <optional>
 #include <set>
+#include <stdexcept>
+#include <thread>
+#include <vector>
 
 namespace moehub {
+
+// The threads of one rank that simulate: points go in, what became of them comes out. The thread
+// that owns this object speaks with other ranks meanwhile.
+
+namespace {
+
+/// The threads of one rank that simulate: points go in, what became of them comes out. The thread
+/// that owns this object speaks with other ranks meanwhile.
+class RankWorkers {
+  public:
+    RankWorkers(const Study& study, const SimulatePoint& simulate, int threads);
+    /// Ends the threads, after the points that they are at.
+    ~RankWorkers();
+
+    std::size_t threads() const { return threads_.size(); }
+    void add(std::size_t point);
+    /// Points that were added and have not come out.
+    std::size_t underway() const;
+    /// Waits for at most `limit`; a result or a failure.
+    std::optional<SweepMessage> next(std::chrono::milliseconds limit);
+
+  private:
+    void work();
+
+    const Study& study_;
+    const SimulatePoint& simulate_;
+    mutable std::mutex mutex_;
+    std::condition_variable added_;
+    std::condition_variable done_;
+    std::deque<std::size_t> points_;
+    std::deque<SweepMessage> messages_;
+    std::size_t underway_ = 0;
+    bool ending_ = false;
+    std::vector<std::jthread> threads_;
+};
+
+}  // namespace
+
+RankWorkers::RankWorkers(const Study& study, const SimulatePoint& simulate, int threads)
+    : study_(study), simulate_(simulate) {
+    const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+    const unsigned count = threads > 0 ? static_cast<unsigned>(threads) : cores;
+    for (unsigned i = 0; i < count; ++i) threads_.emplace_back([this] { work(); });
+}
+
+RankWorkers::~RankWorkers() {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+    added_.notify_all();
+}
+
+void RankWorkers::add(std::size_t point) {
+    const std::lock_guard lock(mutex_);
+    points_.push_back(point);
+    ++underway_;
+    added_.notify_one();
+}
+
+std::size_t RankWorkers::underway() const {
+    const std::lock_guard lock(mutex_);
+    return underway_;
+}
+
+std::optional<SweepMessage> RankWorkers::next(std::chrono::milliseconds limit) {
+    std::unique_lock lock(mutex_);
+    done_.wait_for(lock, limit, [this] { return !messages_.empty(); });
+    if (messages_.empty()) return std::nullopt;
+    SweepMessage message = std::move(messages_.front());
+    messages_.pop_front();
+    --underway_;
+    return message;
+}
+
+void RankWorkers::work() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+        added_.wait(lock, [this] { return ending_ || !points_.empty(); });
+        if (ending_) return;
+        SweepMessage message{SweepMessage::Kind::result, points_.front()};
+        points_.pop_front();
+        lock.unlock();
+        try {
+            message.outcome = simulate_(point_of(study_, message.number));
+        } catch (const std::exception& error) {
+            message.kind = SweepMessage::Kind::failure;
+            message.text = error.what();
+        }
+        lock.lock();
+        messages_.push_back(std::move(message));
+        done_.notify_one();
+    }
+}
+
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -154,6 +254,33 @@ RankReport lead_ranks(Transport& transport, const Study& study, const SimulatePo
     std::sort(report.failures.begin(), report.failures.end(),
               [](const auto& a, const auto& b) { return a.point < b.point; });
     return report;
+}
+
+bool follow_rank(Transport& transport, const Study& study, const SimulatePoint& simulate,
+                 const RankOptions& options) {
+    using Clock = std::chrono::steady_clock;
+    using Kind = SweepMessage::Kind;
+    constexpr auto kLook = std::chrono::milliseconds(1);
+    RankWorkers workers(study, simulate, options.run.threads);
+    // One more than are simulated at a time: nobody waits for rank 0.
+    transport.send(0, to_bytes({Kind::ready, workers.threads() + 1, options.signature}));
+    auto heard = Clock::now();
+    auto next_sign = heard + options.alive;
+    while (true) {
+        while (auto message = workers.next(kLook)) transport.send(0, to_bytes(*message));
+        while (const auto received = transport.receive()) {
+            heard = Clock::now();
+            const SweepMessage message = from_bytes(received->bytes);
+            if (message.kind == Kind::end) return message.number == 0;
+            for (const std::uint64_t point : message.points) workers.add(point);
+        }
+        if (Clock::now() >= next_sign) {
+            transport.send(0, to_bytes({}));
+            next_sign = Clock::now() + options.alive;
+        }
+        if (Clock::now() - heard > options.patience)
+            throw std::runtime_error("rank 0 does not answer any more; what it has saved stays");
+    }
 }
 
 }  // namespace moehub

@@ -1,7 +1,9 @@
-/// Lists of systems that someone typed.
+/// Lists of systems that someone typed, and comparisons of systems that are known to run.
 #pragma once
-#include <moehub/layer.hpp>
+#include <moehub/compare.hpp>
+#include <moehub/tp_compare.hpp>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,5 +29,14 @@ void check_baseline(const std::string& baseline, const std::vector<SystemSpec>& 
 
 /// Throws InputError when two have the same name.
 void check_unlike(const std::vector<SystemSpec>& systems);
+
+/// As compare_systems(), which checks them first (check_layer).
+Comparison compare_checked(const LayerInput& input, const std::vector<SystemSpec>& systems,
+                           const CompareOptions& options);
+
+/// Results of tensor-parallel sub-layers, at least one, of the systems in their order, as a
+/// comparison. `baseline` is one of them; empty: as compare_tp() says.
+Comparison tp_rows(const std::vector<SystemSpec>& systems, const std::vector<LayerResult>& results,
+                   std::string_view baseline = {});
 
 }  // namespace moehub
