@@ -1,7 +1,6 @@
-#include "report/bar.hpp"
-
 #include "base/utf8.hpp"
 #include "report/number.hpp"
+#include "report/text_style.hpp"
 
 #include <limits>
 #include <vector>

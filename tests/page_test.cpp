@@ -1,7 +1,7 @@
 // Report pages: whole, harmless, small, and one file.
 #include "cli_fixture.hpp"
 #include "report/answer_forms.hpp"
-#include "report/escape.hpp"
+#include "report/page_parts.hpp"
 
 #include <nlohmann/json.hpp>
 

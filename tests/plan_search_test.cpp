@@ -3,7 +3,6 @@
 #include "asking.hpp"
 #include "error_of.hpp"
 #include "plan/search/families.hpp"
-#include "plan/search/least_memory.hpp"
 
 #include <moehub/plan.hpp>
 #include <moehub/presets.hpp>

@@ -2,7 +2,7 @@
 // of shapes always the same, and does the search see what made Pangu Ultra MoE 61 layers deep?
 #include "answers/plan_answers.hpp"
 #include "error_of.hpp"
-#include "plan/shapes/rank_shapes.hpp"
+#include "plan/shapes/shape_fields.hpp"
 #include "report/answer_forms.hpp"
 
 #include <moehub/presets.hpp>

@@ -1,7 +1,7 @@
 #include "base/utf8.hpp"
-#include "report/bar.hpp"
 #include "report/number.hpp"
 #include "report/progress.hpp"
+#include "report/text_style.hpp"
 #include "report/text_table.hpp"
 
 #include <cmath>

@@ -2,7 +2,6 @@
 #include "base/utf8.hpp"
 #include "cli_fixture.hpp"
 #include "hidden_topics.hpp"
-#include "report/bar.hpp"
 #include "report/text_style.hpp"
 #include "report/text_table.hpp"
 

@@ -1,5 +1,5 @@
 // Questions as functions: what is asked, by whom it is answered, and how Ctrl-C ends it.
-#include "answers/output_files.hpp"
+#include "answers/question.hpp"
 #include "base/files.hpp"
 #include "bindings.hpp"
 #include "report/answer_forms.hpp"

@@ -27,7 +27,7 @@ const char* name_of(AreaSide side) {
 }
 
 Json published(const AreaTotal& total) {
-    return total.published_mm2 > 0 ? Json(total.published_mm2) : Json(nullptr);
+    return value_if(total.published_mm2 > 0, total.published_mm2);
 }
 
 Json published_words(const AreaTotal& total) {
@@ -45,19 +45,19 @@ Table tables_table(const std::vector<AreaTable>& tables) {
     using One = AreaTable;
     return table_of<One>(
         "tables", "",
-        {{{"proposal", "proposal"}, [](const One& one) { return one.proposal; }},
+        {{{"proposal", "proposal"}, &One::proposal},
          {{"in", "in"}, [](const One& one) { return name_of(one.side); }},
-         {{"table", "table"}, [](const One& one) { return one.name; }},
+         {{"table", "table"}, &One::name},
          {{"cells", "cells", kText, 1},
           [](const One& one) { return one.kind == CellKind::sram ? "SRAM" : "CAM"; }},
-         {{"copies", "copies", kWhole, 2}, [](const One& one) { return one.copies; }},
-         {{"entries", "entries", kWhole, 2}, [](const One& one) { return one.entries; }},
-         {{"bits each", "entry_bits", kWhole, 2}, [](const One& one) { return one.entry_bits; }},
-         {{"banks", "banks", kHidden}, [](const One& one) { return one.banks; }},
-         {{"KiB", "bits", scaled(kTenths, 1.0 / 8192)}, [](const One& one) { return one.bits(); }},
-         {{"added", "added", kHidden}, [](const One& one) { return one.added; }},
-         {{"process", "process_nm", kHidden}, [](const One& one) { return one.node_nm; }},
-         {{"mm²", "area_mm2", fixed(4)}, [](const One& one) { return one.mm2; }},
+         {{"copies", "copies", kWhole, 2}, &One::copies},
+         {{"entries", "entries", kWhole, 2}, &One::entries},
+         {{"bits each", "entry_bits", kWhole, 2}, &One::entry_bits},
+         {{"banks", "banks", kHidden}, &One::banks},
+         {{"KiB", "bits", scaled(kTenths, 1.0 / 8192)}, &One::bits},
+         {{"added", "added", kHidden}, &One::added},
+         {{"process", "process_nm", kHidden}, &One::node_nm},
+         {{"mm²", "area_mm2", fixed(4)}, &One::mm2},
          {{"", "", kText, 3}, [](const One& one) { return one.added ? "" : "there already"; }}},
         tables);
 }
@@ -66,24 +66,19 @@ Table totals_table(const std::vector<AreaTotal>& totals) {
     using One = AreaTotal;
     return table_of<One>(
         "totals", "",
-        {{{"proposal", "proposal"}, [](const One& one) { return one.proposal; }},
+        {{{"proposal", "proposal"}, &One::proposal},
          {{"in", "in"}, [](const One& one) { return name_of(one.side); }},
-         {{"process nm", "process_nm", kWhole}, [](const One& one) { return one.node_nm; }},
-         {{"KiB", "bits", scaled(kTenths, 1.0 / 8192)}, [](const One& one) { return one.bits; }},
-         {{"mm²", "area_mm2", fixed(4)}, [](const One& one) { return one.mm2; }},
+         {{"process nm", "process_nm", kWhole}, &One::node_nm},
+         {{"KiB", "bits", scaled(kTenths, 1.0 / 8192)}, &One::bits},
+         {{"mm²", "area_mm2", fixed(4)}, &One::mm2},
          {{"published", "", kSignificant}, published_words},
          {{"published", "published_mm2", kHidden}, published},
          {{"under it", "published_below", kHidden},
-          [](const One& one) {
-              return one.published_mm2 > 0 ? Json(one.published_below) : Json(nullptr);
-          }},
+          [](const One& one) { return value_if(one.published_mm2 > 0, one.published_below); }},
          {{"difference", "", kChange}, difference},
          {{"of a GH100", "share_of_gh100", {Show::Form::percent, 3}},
-          [](const One& one) {
-              return one.side == AreaSide::gpu ? Json(one.mm2 / kGh100Die) : Json(nullptr);
-          }},
-         {{"there already", "there_already_mm2", fixed(4)},
-          [](const One& one) { return one.there_mm2; }}},
+          [](const One& one) { return value_if(one.side == AreaSide::gpu, one.mm2 / kGh100Die); }},
+         {{"there already", "there_already_mm2", fixed(4)}, &One::there_mm2}},
         totals);
 }
 

@@ -68,10 +68,6 @@ Collective collective_of(const Request& request, int gpus) {
     return what;
 }
 
-Json or_null(const std::string& text) {
-    return text.empty() ? Json(nullptr) : Json(text);
-}
-
 std::string traffic(Bytes bytes, int gpus) {
     const auto total = static_cast<double>(bytes);
     return fmt::format("{} ({} per GPU)", byte_size(total), byte_size(total / gpus));

@@ -2,9 +2,9 @@
 #include "study/compare.hpp"
 
 #include "answers/layer_answer.hpp"
+#include "answers/layer_request.hpp"
 #include "answers/questions.hpp"
 #include "answers/sweep_request.hpp"
-#include "answers/usual_systems.hpp"
 #include "layers/tp/dataflow.hpp"
 #include "report/perfetto.hpp"
 
@@ -96,11 +96,8 @@ Simulated simulate_moe(const Request& request, const Asker& asker) {
     layer.options.timeline.record = is_recorded(asker);
     ChosenSystems chosen = choose_systems(layer, request.systems, request.layer.settings);
     asker.loaded([&] { return inputs_of(layer) + inputs_of(chosen.systems); });
-    CompareOptions options;
-    options.layer = layer.options;
-    options.baseline = request.layer.baseline;
-    options.threads = request.threads;
-    options.progress = asker.pieces("simulating");
+    const CompareOptions options{layer.options, request.layer.baseline, request.threads,
+                                 asker.pieces("simulating")};
     Simulated made{lead_of(layer), facts_of(layer), "(token, expert) pairs"};
     made.parts = {{"", compare_checked(layer.input, chosen.systems, options)}};
     made.whole = made.parts.front().comparison;
@@ -125,11 +122,8 @@ Simulated simulate_tp_parts(const Request& request, const Asker& asker) {
     layer.options.timeline.record = is_recorded(asker);
     ChosenSystems chosen = choose_systems(layer, request.systems, request.layer.settings);
     asker.loaded([&] { return inputs_of(layer) + inputs_of(chosen.systems); });
-    TpCompareOptions options;
-    options.layer = layer.options;
-    options.baseline = request.layer.baseline;
-    options.threads = request.threads;
-    options.progress = asker.pieces("simulating");
+    const TpCompareOptions options{layer.options, request.layer.baseline, request.threads,
+                                   asker.pieces("simulating")};
     const TpInput input = layer.input(layer.parts.front());
     const auto parts = compare_tp_parts(input, layer.parts, chosen.systems, options);
     Simulated made{lead_of(layer), facts_of(layer), "tokens"};
@@ -221,15 +215,8 @@ Answer compare_answer(const Request& request, const Asker& asker) {
     return answer;
 }
 
-Asked compare_asked() {
-    const auto request = std::make_shared<Request>();
-    Asked asked{compare_options(*request),
-                [request](const Asker& asker) { return compare_answer(*request, asker); }};
-    asked.outputs = [request] {
-        return request->output.empty() ? std::vector<OutputFile>{}
-                                       : std::vector<OutputFile>{{"-o", request->output}};
-    };
-    return asked;
+std::vector<OutputFile> outputs_of(const Request& request) {
+    return output_to("-o", request.output);
 }
 
 Answer run_answer(const Request& asked, const Asker& asker) {
@@ -273,7 +260,7 @@ Question compare_question() {
                         .usual_systems = {"ideal", "tp-nvls", "cais"},
                         .check = check_tp_systems,
                         .measures = kMeasures}},
-            .ask = compare_asked};
+            .ask = [] { return asked(compare_options, compare_answer, {}, outputs_of); }};
 }
 
 Question run_question() {

@@ -144,7 +144,7 @@ Table steps_table(const std::vector<Case>& cases) {
         for (const GainStep& step : one.gain.steps) steps.push_back({one.layer.model_name, step});
     return table_of<StepOf>(
         "steps", "",
-        {{{"model", "model", kOnce}, [](const StepOf& one) { return one.model; }},
+        {{{"model", "model", kOnce}, &StepOf::model},
          {{"step", "name"}, [](const StepOf& one) { return one.step.name; }},
          {{"system", "system"}, [](const StepOf& one) { return one.step.system; }},
          {{"software", "software"},

@@ -1,6 +1,5 @@
 #include "answers/layer_answer.hpp"
 
-#include "answers/timeline_chart.hpp"
 #include "report/number.hpp"
 #include "study/collective_names.hpp"
 
@@ -97,11 +96,6 @@ void add_changes(std::vector<std::string>& lead, const std::vector<std::string>&
     if (!changes.empty()) lead.push_back(fmt::format("with {}", fmt::join(changes, ", ")));
 }
 
-template <class Value>
-Json or_null(const std::optional<Value>& value) {
-    return value ? Json(*value) : Json(nullptr);
-}
-
 std::string verified_words(const Comparison& comparison) {
     double error = 0;
     for (const ComparisonRow& row : comparison.rows)
@@ -115,20 +109,19 @@ std::string verified_words(const Comparison& comparison) {
 std::vector<std::string> lead_of(const LayerCase& layer) {
     const auto& [machine, model, routing, placement] = layer.input;
     std::vector<std::string> lead{fmt::format(
-        "{} on {}: {} GPU{}, {} tokens, top-{} of {} experts{} ({}), {}, {} grain",
-        layer.model_name, layer.machine_name, machine.gpus(), machine.gpus() == 1 ? "" : "s",
-        grouped(routing.tokens), model.top_k, model.experts, shared_experts(model),
-        model.gated ? "gated" : "not gated", routing_words(layer), name_of(layer.options.grain))};
+        "{} on {}: {}, {} tokens, top-{} of {} experts{} ({}), {}, {} grain", layer.model_name,
+        layer.machine_name, several(machine.gpus(), "GPU"), grouped(routing.tokens), model.top_k,
+        model.experts, shared_experts(model), model.gated ? "gated" : "not gated",
+        routing_words(layer), name_of(layer.options.grain))};
     add_changes(lead, changes(layer));
     if (!layer.idle.empty()) lead.push_back(layer.idle);
     return lead;
 }
 
 std::vector<std::string> lead_of(const TpCase& layer) {
-    const int gpus = layer.machine.gpus();
     std::vector<std::string> lead{
-        fmt::format("{} on {}: {} GPU{}, {} tokens, {}, {} grain", layer.model_name,
-                    layer.machine_name, gpus, gpus == 1 ? "" : "s", grouped(layer.tokens),
+        fmt::format("{} on {}: {}, {} tokens, {}, {} grain", layer.model_name, layer.machine_name,
+                    several(layer.machine.gpus(), "GPU"), grouped(layer.tokens),
                     parts_words(layer.parts), name_of(layer.options.grain))};
     add_changes(lead, layer.settings);
     return lead;
@@ -220,35 +213,38 @@ Table results_table(const std::string& key, const Comparison& whole,
                      const auto at = &row - whole.rows.data();
                      return to_us(part.comparison.rows[static_cast<std::size_t>(at)].result.time);
                  }});
-    const std::vector<ColumnOf<Row>> rest{
-        {{sums ? "sum µs" : "time µs", "time_us", kTenths}, us(&LayerResult::time)},
-        {{"vs " + whole.baseline, "speedup", unless_one},
-         [](const Row& row) { return row.speedup; }},
-        {{"of ideal", "share_of_ideal", ideal ? kPercent : kHidden},
-         [](const Row& row) { return or_null(row.share_of_ideal); }},
-        {{"compute", "compute_us", kHidden}, part_us(&Breakdown::compute)},
-        {{"exposed µs", "communication_us", kTenths, 1}, part_us(&Breakdown::communication)},
-        {{"host µs", "host_us", if_moe, 2}, part_us(&Breakdown::host)},
-        {{"first GEMM", "first_gemm_us", kHidden}, us(&LayerResult::first_gemm)},
-        {{"dispatch", "dispatch_us", kHidden}, us(&LayerResult::dispatch)},
-        {{"combine", "combine_us", kHidden}, us(&LayerResult::combine)},
-        {{"up MB", "up_bytes", kMegabytes, 4}, [](const Row& row) { return row.result.bytes_up; }},
-        {{"down MB", "down_bytes", kMegabytes, 4},
-         [](const Row& row) { return row.result.bytes_down; }},
-        {{"payload", "payload_bytes", kHidden}, [](const Row& row) { return row.result.payload; }},
-        {{"SM busy", "sm_busy", kPercent, 5}, [](const Row& row) { return row.result.sm_busy; }},
-        {{"tensor busy", "tensor_busy", kHidden},
-         [](const Row& row) { return row.result.tensor_busy; }},
-        {{"rows", "rows", kHidden}, [](const Row& row) { return row.result.rows; }},
-        {{"packets", "packets", kHidden}, [](const Row& row) { return row.result.packets; }},
-        {{"events", "events", kHidden}, [](const Row& row) { return row.result.events; }},
-        {{"verified", "verified", kHidden}, [](const Row& row) { return row.result.verified; }},
-        {{"largest error", "largest_error", kHidden},
-         [](const Row& row) {
-             return row.result.verified ? Json(row.result.largest_error) : Json(nullptr);
-         }},
-    };
-    columns.insert(columns.end(), rest.begin(), rest.end());
+    append(
+        columns,
+        {
+            {{sums ? "sum µs" : "time µs", "time_us", kTenths}, us(&LayerResult::time)},
+            {{"vs " + whole.baseline, "speedup", unless_one}, &Row::speedup},
+            {{"of ideal", "share_of_ideal", ideal ? kPercent : kHidden},
+             [](const Row& row) { return or_null(row.share_of_ideal); }},
+            {{"compute", "compute_us", kHidden}, part_us(&Breakdown::compute)},
+            {{"exposed µs", "communication_us", kTenths, 1}, part_us(&Breakdown::communication)},
+            {{"host µs", "host_us", if_moe, 2}, part_us(&Breakdown::host)},
+            {{"first GEMM", "first_gemm_us", kHidden}, us(&LayerResult::first_gemm)},
+            {{"dispatch", "dispatch_us", kHidden}, us(&LayerResult::dispatch)},
+            {{"combine", "combine_us", kHidden}, us(&LayerResult::combine)},
+            {{"up MB", "up_bytes", kMegabytes, 4},
+             [](const Row& row) { return row.result.bytes_up; }},
+            {{"down MB", "down_bytes", kMegabytes, 4},
+             [](const Row& row) { return row.result.bytes_down; }},
+            {{"payload", "payload_bytes", kHidden},
+             [](const Row& row) { return row.result.payload; }},
+            {{"SM busy", "sm_busy", kPercent, 5},
+             [](const Row& row) { return row.result.sm_busy; }},
+            {{"tensor busy", "tensor_busy", kHidden},
+             [](const Row& row) { return row.result.tensor_busy; }},
+            {{"rows", "rows", kHidden}, [](const Row& row) { return row.result.rows; }},
+            {{"packets", "packets", kHidden}, [](const Row& row) { return row.result.packets; }},
+            {{"events", "events", kHidden}, [](const Row& row) { return row.result.events; }},
+            {{"verified", "verified", kHidden}, [](const Row& row) { return row.result.verified; }},
+            {{"largest error", "largest_error", kHidden},
+             [](const Row& row) {
+                 return value_if(row.result.verified, row.result.largest_error);
+             }},
+        });
     return table_of<Row>(key, "", columns, whole.rows);
 }
 
@@ -268,8 +264,7 @@ Table sub_layers_table(const std::string& key, const std::vector<NamedComparison
 
 Section systems_section(const std::string& heading, Table table, const Comparison& comparison) {
     BarChart times = bars_of(table, "Where the time goes", "system",
-                             {"compute_us", "communication_us", "host_us"});
-    times.unit = "µs";
+                             {"compute_us", "communication_us", "host_us"}, "µs");
     times.stacked = true;
     times.series[0].name = "compute";
     times.series[1].name = "exposed communication";
@@ -281,13 +276,9 @@ Section systems_section(const std::string& heading, Table table, const Compariso
         {"Compute: some kernel ran on the GPU that computes longest. Exposed communication: none "
          "ran, and rows were underway. Host: neither.",
          Reader::page}};
-    if (comparison.rows.size() > 1) {
-        BarChart speed =
-            bars_of(table, "Speed-up over " + comparison.baseline, "system", {"speedup"});
-        speed.unit = "×";
-        speed.systems = true;
-        section.blocks.push_back(std::move(speed));
-    }
+    if (comparison.rows.size() > 1)
+        section.blocks.push_back(
+            system_bars(table, "Speed-up over " + comparison.baseline, "speedup", "×"));
     return section;
 }
 
@@ -443,8 +434,8 @@ Table statistics_table(const std::vector<CountedBy>& list, const std::string& ke
     using Row = CountedBy;
     return table_of<Row>(
         key, "",
-        {{{"", parts ? "sub_layer" : "", kHidden}, [](const Row& row) { return row.part; }},
-         {{"system", "system", kHidden}, [](const Row& row) { return row.system; }},
+        {{{"", parts ? "sub_layer" : "", kHidden}, &Row::part},
+         {{"system", "system", kHidden}, &Row::system},
          {{"unit", "unit", kHidden}, [](const Row& row) { return row.statistic.unit; }},
          {{"name", "name", kHidden}, [](const Row& row) { return row.statistic.name; }},
          {{"value", "value", kHidden}, [](const Row& row) { return row.statistic.value; }},
@@ -471,10 +462,10 @@ Section units_section(const std::string& key, const std::vector<NamedComparison>
     const Table people = table_of<Row>(
         "", "",
         {{{parts.size() > 1 ? "sub-layer" : "", "", parts.size() > 1 ? kOnce : kHidden},
-          [](const Row& row) { return row.part; }},
+          &Row::part},
          {{"unit", "", kOnce}, [](const Row& row) { return row.statistic.unit; }},
          {{"counted", ""}, [](const Row& row) { return in_words(row.statistic).name; }},
-         {{"system", ""}, [](const Row& row) { return row.system; }},
+         {{"system", ""}, &Row::system},
          {{"value", "", kSignificant},
           [](const Row& row) { return in_words(row.statistic).value; }},
          {{"meaning", "", kProse}, [](const Row& row) { return row.statistic.doc; }}},
@@ -509,11 +500,10 @@ std::string software_words(const Comparison& comparison) {
 }
 
 Table left_out_table(const std::vector<LeftOut>& systems) {
-    return table_of<LeftOut>(
-        "left_out", "",
-        {{{"system", "system", kHidden}, [](const LeftOut& one) { return one.system; }},
-         {{"reason", "reason", kHidden}, [](const LeftOut& one) { return one.reason; }}},
-        systems);
+    return table_of<LeftOut>("left_out", "",
+                             {{{"system", "system", kHidden}, &LeftOut::system},
+                              {{"reason", "reason", kHidden}, &LeftOut::reason}},
+                             systems);
 }
 
 std::vector<std::string> left_out_sentences(const std::vector<LeftOut>& systems) {

@@ -3,6 +3,7 @@
 #pragma once
 #include "answers/layer_request.hpp"
 #include "report/answer.hpp"
+#include "report/chart.hpp"
 
 #include <moehub/compare.hpp>
 
@@ -53,5 +54,9 @@ std::vector<SystemSpec> specs_of(const Comparison& comparison);
 /// The machine, the model and the systems as TOML.
 Configuration configuration_of(const Machine& machine, const Model& model,
                                const std::vector<SystemSpec>& systems);
+
+/// Of systems whose links were recorded; without systems where none were. `notes` gets what was
+/// joined or left out so that the page stays small, and how to move about.
+TimelineChart timeline_chart(const Comparison& comparison, std::vector<std::string>& notes);
 
 }  // namespace moehub

@@ -1,6 +1,7 @@
 // Which experts the tokens of a layer choose, generated or recorded, and where those stand.
 #include "answers/layer_request.hpp"
 #include "base/utf8.hpp"
+#include "report/number.hpp"
 #include "study/placement_effect_steps.hpp"
 
 #include <moehub/profile.hpp>
@@ -171,10 +172,10 @@ ExpertLayout fitting_layout(const Loaded<ExpertLayout>& layout, const Model& mod
     const int layers = model.moe_layers() + model.mtp_layers;
     if (value.experts == model.experts && value.gpus == ranks && value.layers() <= layers)
         return value;
-    throw InputError(fmt::format(
-        "{}: found {} layer{} of {} experts on {} GPU{}, allowed: 1 to {} of {} on {}",
-        printable(layout.name), value.layers(), value.layers() == 1 ? "" : "s", value.experts,
-        value.gpus, value.gpus == 1 ? "" : "s", layers, model.experts, ranks));
+    throw InputError(fmt::format("{}: found {} of {} experts on {}, allowed: 1 to {} of {} on {}",
+                                 printable(layout.name), several(value.layers(), "layer"),
+                                 value.experts, several(value.gpus, "GPU"), layers, model.experts,
+                                 ranks));
 }
 
 }  // namespace
@@ -195,10 +196,10 @@ ExpertLayout load_layout(const Wanted<ExpertLayout>& wanted, const Model& model,
                 // The first error is of the model as it is simulated.
             }
         throw InputError(
-            fmt::format("--layout: {} (wanted: {} MoE layer{} of {} experts, as {} has, on {} "
-                        "expert-parallel rank{})",
-                        error.what(), model.moe_layers(), model.moe_layers() == 1 ? "" : "s",
-                        model.experts, printable(model.name), ranks, ranks == 1 ? "" : "s"));
+            fmt::format("--layout: {} (wanted: {} of {} experts, as {} has, on "
+                        "{})",
+                        error.what(), several(model.moe_layers(), "MoE layer"), model.experts,
+                        printable(model.name), several(ranks, "expert-parallel rank")));
     }
 }
 

@@ -192,9 +192,8 @@ Timed time_moe(const Request& request, const Asker& asker) {
     made.checks = checks_of(layers);
     if (made.options.attention_gpus == 0) return made;
     const LayerResult& attention = made.times.front().sub_layers.front().result;
-    made.lead.push_back(fmt::format("attention under tensor parallelism in groups of {} GPU{}: {}",
-                                    made.options.attention_gpus,
-                                    made.options.attention_gpus == 1 ? "" : "s", attention.system));
+    made.lead.push_back(fmt::format("attention under tensor parallelism in groups of {}: {}",
+                                    several(made.options.attention_gpus, "GPU"), attention.system));
     made.checks.push_back(fmt::format(
         "Attention: each GPU of a group read each of its {} rows once, and each came back as the "
         "sum of all their partial sums, each once.",
@@ -289,7 +288,7 @@ Table results_table(const Timed& made) {
     };
     return table_of<Time>(
         "results", "",
-        {{{"system", "system"}, [](const Time& time) { return time.system; }},
+        {{{"system", "system"}, &Time::system},
          {{"time ms", "time_us", scaled(fixed(2), 1e-3)},
           [](const Time& time) { return to_us(time.total); }},
          {{"vs " + baseline.system, "speedup", several ? kTimes : kHidden},
@@ -298,9 +297,8 @@ Table results_table(const Timed& made) {
           [&](const Time& time) {
               return has_ideal ? Json(ratio(ideal->total, time.total)) : Json(nullptr);
           }},
-         {{"tokens/s", "tokens_per_second", kWhole},
-          [](const Time& time) { return time.tokens_per_second; }},
-         {{"MFU", "mfu", kPercent}, [](const Time& time) { return time.mfu; }},
+         {{"tokens/s", "tokens_per_second", kWhole}, &Time::tokens_per_second},
+         {{"MFU", "mfu", kPercent}, &Time::mfu},
          {{"compute", "compute_us", kHidden}, of(breakdown_of, &Breakdown::compute)},
          {{"communication", "communication_us", kHidden},
           of(breakdown_of, &Breakdown::communication)},
@@ -365,8 +363,8 @@ Table parts_table(const Timed& made) {
           [](const PartOf& one) { return to_us(one.part.beside); }},
          {{"ms in all", "total_us", scaled(fixed(2), 1e-3)},
           [](const PartOf& one) { return to_us(one.part.total()); }},
-         {{"share", "", kPercent}, [](const PartOf& one) { return one.share(); }},
-         {{"", "", bar_of(32)}, [](const PartOf& one) { return one.share(); }}},
+         {{"share", "", kPercent}, &PartOf::share},
+         {{"", "", bar_of(32)}, &PartOf::share}},
         parts);
 }
 
@@ -393,13 +391,9 @@ BarChart parts_chart(const std::vector<ModelTime>& times) {
     for (const ModelTime& time : times) chart.categories.push_back(time.system);
     for (std::size_t i = 0; i < times.size(); ++i)
         for (const LayerTypeTime& part : times[i].parts) {
-            auto series = std::find_if(chart.series.begin(), chart.series.end(),
-                                       [&](const auto& one) { return one.name == part.name; });
-            if (series == chart.series.end()) {
-                series = chart.series.insert(series, {part.name, {}});
-                series->values.resize(times.size(), 0.0);
-            }
-            *series->values[i] += to_us(part.total()) / 1e3;
+            auto& values = series_named(chart.series, part.name).values;
+            values.resize(times.size(), 0.0);
+            *values[i] += to_us(part.total()) / 1e3;
         }
     return chart;
 }
@@ -487,12 +481,9 @@ Answer answer_with(Timed made, const Asker& asker) {
     Section whole = systems_section("The whole model", results, {});
     whole.blocks.insert(whole.blocks.begin() + 1, parts_table(made));
     whole.blocks.push_back({parts_chart(made.times), Reader::page});
-    if (made.times.size() > 1) {
-        BarChart speed = bars_of(results, "Tokens per second", "system", {"tokens_per_second"});
-        speed.unit = "tokens/s";
-        speed.systems = true;
-        whole.blocks.push_back(std::move(speed));
-    }
+    if (made.times.size() > 1)
+        whole.blocks.push_back(
+            system_bars(results, "Tokens per second", "tokens_per_second", "tokens/s"));
     whole.notes = overlap_notes(made.times);
     for (std::string& one : made.checks) whole.notes.push_back(std::move(one));
     answer.sections.push_back(std::move(whole));

@@ -17,94 +17,6 @@ namespace {
         fmt::format("{}: found {}, allowed: {}", option, moehub::quoted(found), allowed));
 }
 
-double number_of(std::string_view option, const std::string& text, double most,
-                 std::string_view allowed) {
-    try {
-        if (const double number = parse_number(text); number >= 0 && number <= most) return number;
-    } catch (const InputError&) {
-        // Said better below.
-    }
-    refuse(option, text, allowed);
-}
-
-Bytes size_of(std::string_view option, const std::string& text) {
-    constexpr Bytes kMost = Bytes{1} << 40;
-    std::string with_unit = text;
-    const auto last = text.find_last_not_of(' ');
-    const char end = last == std::string::npos ? '\0' : text[last];
-    if (end >= '0' && end <= '9') with_unit += " B";
-    if (end != '\0' && std::string_view("kKmMgGtT").find(end) != std::string_view::npos) {
-        with_unit = text.substr(0, last);
-        with_unit += static_cast<char>(end & ~0x20);  // upper case
-        with_unit += "iB";
-    }
-    try {
-        if (const Bytes bytes = parse_bytes(with_unit); bytes >= 1 && bytes <= kMost) return bytes;
-    } catch (const InputError&) {
-        // Said better below.
-    }
-    refuse(option, text, "a size from 1 B to 1 TiB such as 8589934592, 8G, 64MiB or \"64 MB\"");
-}
-
-Ps time_of(std::string_view option, const std::string& text) {
-    try {
-        const Ps time = parse_time(text);
-        if (time < 0) throw InputError(fmt::format("found {}, allowed: 0 or more", quoted(text)));
-        return time;
-    } catch (const InputError& error) {
-        throw InputError(fmt::format("{}: {}", option, error.what()));
-    }
-}
-
-/// What stands in a field before anything is read, as help shows it; nothing of an empty one.
-template <class Value>
-std::string usual_of(const Value& value) {
-    if constexpr (requires { value.has_value(); })
-        return value ? usual_of(*value) : "";
-    else if constexpr (std::is_same_v<Value, std::string>)
-        return value;
-    else
-        return fmt::format("{}", value);
-}
-
-/// A field that one text is read into.
-template <class Field, class Read>
-Target single(ValueKind kind, Field& field, Read read) {
-    Target target;
-    target.kind = kind;
-    target.usual = usual_of(field);
-    target.read = [&field, read](std::string_view option, const std::string& text) {
-        field = read(option, text);
-    };
-    return target;
-}
-
-template <class Field>
-Target count_target(Field& field, Range allowed) {
-    return single(ValueKind::count, field,
-                  [allowed](std::string_view option, const std::string& text) {
-                      return static_cast<int>(count_of(option, text, allowed));
-                  });
-}
-
-template <class Field>
-Target long_count_target(Field& field, Range allowed) {
-    return single(ValueKind::count, field,
-                  [allowed](std::string_view option, const std::string& text) {
-                      return count_of(option, text, allowed);
-                  });
-}
-
-constexpr Range kAnyCount{0, std::numeric_limits<std::int64_t>::max()};
-
-std::uint64_t seed_of(std::string_view option, const std::string& text) {
-    return static_cast<std::uint64_t>(count_of(option, text, kAnyCount));
-}
-
-std::string text_of(std::string_view, const std::string& text) {
-    return text;
-}
-
 template <class Noun>
 Target noun(ValueKind kind, Wanted<Noun>& wanted) {
     Target target;
@@ -186,45 +98,48 @@ std::vector<std::string> listed(const std::string& text) {
     return parts;
 }
 
-namespace {
-
-template <class Flag>
-Target flag_target(Flag& flag) {
-    Target target;
-    target.kind = ValueKind::flag;
-    target.read = [&flag](std::string_view option, const std::string& text) {
-        if (text != "true" && text != "false") refuse(option, text, "true, false");
-        flag = text == "true";
-    };
-    return target;
+double number_of(std::string_view option, const std::string& text, double most,
+                 std::string_view allowed) {
+    try {
+        if (const double number = parse_number(text); number >= 0 && number <= most) return number;
+    } catch (const InputError&) {
+        // Said better below.
+    }
+    refuse(option, text, allowed);
 }
 
-}  // namespace
+Bytes size_of(std::string_view option, const std::string& text) {
+    constexpr Bytes kMost = Bytes{1} << 40;
+    std::string with_unit = text;
+    const auto last = text.find_last_not_of(' ');
+    const char end = last == std::string::npos ? '\0' : text[last];
+    if (end >= '0' && end <= '9') with_unit += " B";
+    if (end != '\0' && std::string_view("kKmMgGtT").find(end) != std::string_view::npos) {
+        with_unit = text.substr(0, last);
+        with_unit += static_cast<char>(end & ~0x20);  // upper case
+        with_unit += "iB";
+    }
+    try {
+        if (const Bytes bytes = parse_bytes(with_unit); bytes >= 1 && bytes <= kMost) return bytes;
+    } catch (const InputError&) {
+        // Said better below.
+    }
+    refuse(option, text, "a size from 1 B to 1 TiB such as 8589934592, 8G, 64MiB or \"64 MB\"");
+}
 
-Target to(bool& flag) {
-    return flag_target(flag);
-}
-Target to(std::optional<bool>& flag) {
-    return flag_target(flag);
+Ps time_of(std::string_view option, const std::string& text) {
+    try {
+        const Ps time = parse_time(text);
+        if (time < 0) throw InputError(fmt::format("found {}, allowed: 0 or more", quoted(text)));
+        return time;
+    } catch (const InputError& error) {
+        throw InputError(fmt::format("{}: {}", option, error.what()));
+    }
 }
 
-Target to(int& count, Range allowed) {
-    return count_target(count, allowed);
-}
-Target to(std::int64_t& count, Range allowed) {
-    return long_count_target(count, allowed);
-}
-Target to(std::optional<int>& count, Range allowed) {
-    return count_target(count, allowed);
-}
-Target to(std::optional<std::int64_t>& count, Range allowed) {
-    return long_count_target(count, allowed);
-}
-Target to(std::uint64_t& count) {
-    return single(ValueKind::count, count, seed_of);
-}
-Target to(std::optional<std::uint64_t>& count) {
-    return single(ValueKind::count, count, seed_of);
+bool flag_of(std::string_view option, const std::string& text) {
+    if (text != "true" && text != "false") refuse(option, text, "true, false");
+    return text == "true";
 }
 
 Target to(std::vector<std::int64_t>& counts, Range allowed) {
@@ -240,25 +155,6 @@ Target to(std::vector<std::int64_t>& counts, Range allowed) {
     return target;
 }
 
-Target to(double& number, double most, std::string allowed) {
-    return single(ValueKind::number, number,
-                  [most, allowed](std::string_view option, const std::string& text) {
-                      return number_of(option, text, most, allowed);
-                  });
-}
-Target to(std::optional<double>& number, double most, std::string allowed) {
-    return single(ValueKind::number, number,
-                  [most, allowed](std::string_view option, const std::string& text) {
-                      return number_of(option, text, most, allowed);
-                  });
-}
-
-Target to_size(Bytes& size) {
-    return single(ValueKind::size, size, size_of);
-}
-Target to_size(std::optional<Bytes>& size) {
-    return single(ValueKind::size, size, size_of);
-}
 Target to_time(Ps& time) {
     Target target = single(ValueKind::time, time, time_of);
     target.usual = print_time(time);
@@ -268,17 +164,6 @@ Target to_time(std::optional<Ps>& time) {
     return single(ValueKind::time, time, time_of);
 }
 
-Target to_text(std::string& text, std::string type) {
-    Target target = single(ValueKind::text, text, text_of);
-    target.type = std::move(type);
-    return target;
-}
-Target to_text(std::optional<std::string>& text, std::string type) {
-    Target target = single(ValueKind::text, text, text_of);
-    target.type = std::move(type);
-    return target;
-}
-
 Target to_texts(std::vector<std::string>& texts, ValueKind kind) {
     Target target;
     target.kind = kind;
@@ -286,13 +171,6 @@ Target to_texts(std::vector<std::string>& texts, ValueKind kind) {
     target.clear = [&texts] { texts.clear(); };
     target.read = [&texts](std::string_view, const std::string& text) { texts.push_back(text); };
     return target;
-}
-
-Target to_file(std::optional<std::string>& path) {
-    return single(ValueKind::file, path, text_of);
-}
-Target to_file(std::string& path) {
-    return single(ValueKind::file, path, text_of);
 }
 
 Target to(Wanted<Machine>& machine) {
@@ -335,13 +213,6 @@ Target to_profiles(std::vector<Wanted<NamedRouting>>& profiles) {
         profiles.push_back({text, nullptr});
     };
     return target;
-}
-
-Target to_engine(std::string& name) {
-    return single(ValueKind::engine, name, text_of);
-}
-Target to_trainer(std::optional<std::string>& name) {
-    return single(ValueKind::trainer, name, text_of);
 }
 
 namespace {

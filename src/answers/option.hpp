@@ -9,6 +9,7 @@
 #include <moehub/error.hpp>
 #include <moehub/units.hpp>
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -84,31 +85,95 @@ constexpr Range at_least(std::int64_t least) {
     return {least, std::numeric_limits<int>::max()};
 }
 
-Target to(bool& flag);
-Target to(std::optional<bool>& flag);
-Target to(int& count, Range allowed);
-Target to(std::int64_t& count, Range allowed);
-Target to(std::optional<int>& count, Range allowed);
-Target to(std::optional<std::int64_t>& count, Range allowed);
-Target to(std::uint64_t& count);
-Target to(std::optional<std::uint64_t>& count);
+/// Texts read at the door. Throw InputError, which begins with the option's name: whole numbers
+/// within the range, numbers from 0 to `most`, sizes, times.
+std::int64_t count_of(std::string_view option, const std::string& text, Range allowed);
+double number_of(std::string_view option, const std::string& text, double most,
+                 std::string_view allowed);
+Bytes size_of(std::string_view option, const std::string& text);
+Ps time_of(std::string_view option, const std::string& text);
+/// Only "true" and "false" are allowed.
+bool flag_of(std::string_view option, const std::string& text);
+
+/// What stands in a field before anything is read, as help shows it; nothing of an empty one.
+template <class Value>
+std::string usual_of(const Value& value) {
+    if constexpr (requires { value.has_value(); })
+        return value ? usual_of(*value) : "";
+    else
+        return fmt::format("{}", value);
+}
+
+/// Fields that hold a value, or may.
+template <class Field, class... Values>
+concept FieldOf = ((std::same_as<Field, Values> || std::same_as<Field, std::optional<Values>>) ||
+                   ...);
+
+/// A field that one text is read into.
+template <class Field, class Read>
+Target single(ValueKind kind, Field& field, Read read) {
+    Target target;
+    target.kind = kind;
+    target.usual = usual_of(field);
+    target.read = [&field, read](std::string_view option, const std::string& text) {
+        field = read(option, text);
+    };
+    return target;
+}
+
+template <FieldOf<bool> Field>
+Target to(Field& flag) {
+    Target target = single(ValueKind::flag, flag, flag_of);
+    target.usual.clear();
+    return target;
+}
+template <FieldOf<int, std::int64_t> Field>
+Target to(Field& count, Range allowed) {
+    return single(ValueKind::count, count, [=](std::string_view option, const std::string& text) {
+        const std::int64_t read = count_of(option, text, allowed);
+        if constexpr (FieldOf<Field, int>)
+            return static_cast<int>(read);
+        else
+            return read;
+    });
+}
+template <FieldOf<std::uint64_t> Field>
+Target to(Field& count) {
+    return single(ValueKind::count, count, [](std::string_view option, const std::string& text) {
+        constexpr Range kAny{0, std::numeric_limits<std::int64_t>::max()};
+        return static_cast<std::uint64_t>(count_of(option, text, kAny));
+    });
+}
 /// "1,2,4".
 Target to(std::vector<std::int64_t>& counts, Range allowed);
 /// A number from 0 to `most`; `allowed` says so in words.
-Target to(double& number, double most, std::string allowed);
-Target to(std::optional<double>& number, double most, std::string allowed);
+template <FieldOf<double> Field>
+Target to(Field& number, double most, std::string allowed) {
+    return single(ValueKind::number, number, [=](std::string_view option, const std::string& text) {
+        return number_of(option, text, most, allowed);
+    });
+}
 /// Bytes, at least one, as nccl-tests takes them, too: no unit means bytes; K, M, G and T alone
 /// mean KiB … TiB.
-Target to_size(Bytes& size);
-Target to_size(std::optional<Bytes>& size);
+template <FieldOf<Bytes> Field>
+Target to_size(Field& size) {
+    return single(ValueKind::size, size, size_of);
+}
 /// "10 us".
 Target to_time(Ps& time);
 Target to_time(std::optional<Ps>& time);
-Target to_text(std::string& text, std::string type = "TEXT");
-Target to_text(std::optional<std::string>& text, std::string type = "TEXT");
+template <FieldOf<std::string> Field>
+Target to_text(Field& text, std::string type = "TEXT", ValueKind kind = ValueKind::text) {
+    Target target =
+        single(kind, text, [](std::string_view, const std::string& read) { return read; });
+    target.type = std::move(type);
+    return target;
+}
 Target to_texts(std::vector<std::string>& texts, ValueKind kind = ValueKind::text);
-Target to_file(std::optional<std::string>& path);
-Target to_file(std::string& path);
+template <FieldOf<std::string> Field>
+Target to_file(Field& path) {
+    return to_text(path, "", ValueKind::file);
+}
 /// Names of presets or files.
 Target to(Wanted<Machine>& machine);
 Target to(Wanted<Model>& model);
@@ -121,8 +186,6 @@ Target to(Wanted<ExpertLayout>& layout);
 Target to(Wanted<NamedRouting>& routing);
 /// Recorded routing, FILE[:from-to][@weight]; a list.
 Target to_profiles(std::vector<Wanted<NamedRouting>>& profiles);
-Target to_engine(std::string& name);
-Target to_trainer(std::optional<std::string>& name);
 /// "KEY=VALUE": keys of the first noun as they are, of others as "model.KEY", "system.NAME.KEY".
 /// Nouns are machine, gpu, model, system, trainer.
 Target to(Settings& settings, std::vector<std::string> nouns);
@@ -223,7 +286,5 @@ bool is_on(const Options& options, const Said& said, std::string_view key);
 
 /// "a, b" as {"a", "b"}; nothing between two commas is a name, an empty one.
 std::vector<std::string> listed(const std::string& text);
-/// A whole number within the range.
-std::int64_t count_of(std::string_view option, const std::string& text, Range allowed);
 
 }  // namespace moehub

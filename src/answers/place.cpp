@@ -212,10 +212,10 @@ void check_memory(const Request& request, const PlaceTask& task) {
     const double all = expert * slots * model.moe_layers();
     if (limit <= 0 || all <= limit) return;
     throw InputError(
-        fmt::format("--memory: found {} slot{} of {} a GPU in {} layer{}, {}, allowed: {}; fewer "
+        fmt::format("--memory: found {} of {} a GPU in {}, {}, allowed: {}; fewer "
                     "--replicas or more --gpus{}",
-                    slots, slots == 1 ? "" : "s", byte_size(expert), model.moe_layers(),
-                    model.moe_layers() == 1 ? "" : "s", byte_size(all), byte_size(limit),
+                    several(slots, "slot"), byte_size(expert), several(model.moe_layers(), "layer"),
+                    byte_size(all), byte_size(limit),
                     request.weight_bits == 16 ? ", or --weight-bits 8 where weights are FP8" : ""));
 }
 
@@ -381,16 +381,12 @@ Answer answer_of(const Request& request, const Asker& asker) {
     return answer;
 }
 
-Asked place_asked() {
-    const auto request = std::make_shared<Request>();
-    Asked asked{options_of(*request),
-                [request](const Asker& asker) { return answer_of(*request, asker); }};
-    asked.inputs = [request] { return files_of(request->profiles); };
-    asked.outputs = [request] {
-        return request->output.empty() ? std::vector<OutputFile>{}
-                                       : std::vector<OutputFile>{{"-o", request->output}};
-    };
-    return asked;
+std::vector<std::string> inputs_of(const Request& request) {
+    return files_of(request.profiles);
+}
+
+std::vector<OutputFile> outputs_of(const Request& request) {
+    return output_to("-o", request.output);
 }
 
 }  // namespace
@@ -415,7 +411,7 @@ Question place_question() {
         .first = "profile",
         .forms = {.output = false},
         .ends_softly = true,
-        .ask = place_asked};
+        .ask = [] { return asked(options_of, answer_of, inputs_of, outputs_of); }};
 }
 
 }  // namespace moehub

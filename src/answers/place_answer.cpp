@@ -12,11 +12,6 @@
 namespace moehub {
 namespace {
 
-template <class Value>
-Json unless(bool absent, const Value& value) {
-    return absent ? Json(nullptr) : Json(value);
-}
-
 /// Which parts of an Evaluation mean something.
 struct Known {
     bool tokens = false;       ///< what needs every token's experts
@@ -84,12 +79,12 @@ void add_figures(std::vector<ColumnOf<Row>>& columns, const PlacementReport& rep
             {{one.words, prefix + one.key, is_shown(one, told, report) ? one.show : kHidden},
              [&one, judged](const Row& row) {
                  const Judged& of = judged(row);
-                 return is_known(one, of.known) ? Json(of.evaluation.*one.value) : Json(nullptr);
+                 return value_if(is_known(one, of.known), of.evaluation.*one.value);
              }});
     columns.push_back({{"moved", prefix + "moved_experts", told.moved ? kWhole : kHidden},
                        [judged](const Row& row) {
                            const Judged& of = judged(row);
-                           return unless(!of.known.moved, of.evaluation.moved_experts);
+                           return value_if(of.known.moved, of.evaluation.moved_experts);
                        }});
 }
 
@@ -141,14 +136,14 @@ Table layouts_table(const PlacementReport& report, const std::string& key,
     using Row = LayoutRow;
     std::vector<ColumnOf<Row>> columns{
         {{"profile", "profile", kHidden}, [](const Row& row) { return row.table->profile->name; }},
-        {{"held out", "held_out", kHidden}, [](const Row& row) { return row.held_out; }},
+        {{"held out", "held_out", kHidden}, &Row::held_out},
         {{"weight", "weight", kHidden}, [](const Row& row) { return row.table->profile->weight; }},
         {{"tokens", "tokens", kHidden},
          [](const Row& row) {
-             return unless(!row.table->has_tokens(), row.table->profile->tokens);
+             return value_if(row.table->has_tokens(), row.table->profile->tokens);
          }},
         {{"layout", "layout"}, [](const Row& row) { return row.table->layouts[row.at]; }}};
-    for (auto& column : layout_columns(report, told)) columns.push_back(std::move(column));
+    append(columns, layout_columns(report, told));
     return table_of(key, caption, columns, rows);
 }
 
@@ -175,7 +170,7 @@ Facts bound_facts(const PlacementReport& report) {
             const double least = report.placed.result.bounds.*one.value;
             const double value = what[0] == 'b' ? least : found.*one.value / least - 1;
             facts.list.push_back({{one.words, fmt::format("{}.{}", what, one.key), kHidden},
-                                  least > 0 ? Json(value) : Json(nullptr)});
+                                  value_if(least > 0, value)});
         }
     return facts;
 }
@@ -254,15 +249,13 @@ Section front_section(const PlacementReport& report) {
                        });
     for (std::size_t i = 0; i < std::size(kFigures); ++i)
         if (!kFigures[i].traded) columns[i].column.show = kHidden;
-    const std::vector<ColumnOf<Point>> how{
-        {{"options", "options", kProse}, [](const Point& point) { return flags_of(point); }},
-        {{"method", "method", kHidden}, [](const Point& point) { return point.method; }},
-        {{"objective", "objective", kHidden},
-         [](const Point& point) { return to_string(point.objective); }},
-        {{"load cap", "load_cap", kHidden}, [](const Point& point) { return point.load_cap; }},
-        {{"time limit", "time_limit_seconds", kHidden},
-         [](const Point& point) { return point.time_limit; }}};
-    columns.insert(columns.end(), how.begin(), how.end());
+    append(columns,
+           {{{"options", "options", kProse}, [](const Point& point) { return flags_of(point); }},
+            {{"method", "method", kHidden}, &Point::method},
+            {{"objective", "objective", kHidden},
+             [](const Point& point) { return to_string(point.objective); }},
+            {{"load cap", "load_cap", kHidden}, &Point::load_cap},
+            {{"time limit", "time_limit_seconds", kHidden}, &Point::time_limit}});
     LineChart chart{"Load against GPUs per token",
                     {"GPUs per token", false, false},
                     {"load, busiest GPU over mean", false, false},
@@ -297,27 +290,25 @@ void add_spread(EffectColumns& columns, const char* words, const std::string& ke
 Table effects_table(const PlacementEffect& effect) {
     using One = LayoutEffect;
     constexpr Show kFactor{Show::Form::times, 3};
-    EffectColumns columns{{{"system", "system"}, [](const One& one) { return one.system; }},
-                          {{"layout", "layout"}, [](const One& one) { return one.layout; }}};
+    EffectColumns columns{{{"system", "system"}, &One::system},
+                          {{"layout", "layout"}, &One::layout}};
     add_spread(columns, "layer µs", "layer_us", &One::layer, false);
     add_spread(columns, "all-to-all", "all_to_all_us", &One::all_to_all, true);
-    columns.push_back({{"fused", "fused", kHidden}, [](const One& one) { return one.fused; }});
+    columns.push_back({{"fused", "fused", kHidden}, &One::fused});
     add_spread(columns, "experts", "processing_us", &One::processing, true);
-    const EffectColumns whole{
-        {{"MoE layers", "moe_layers_us", kHidden},
-         [](const One& one) { return to_us(one.moe_layers); }},
-        {{"model ms", "model_us", scaled(kSignificant, 1e-3)},
-         [](const One& one) { return one.model > 0 ? Json(to_us(one.model)) : Json(nullptr); }},
-        {{"vs order", "speedup", kFactor}, [](const One& one) { return one.speedup; }},
-        {{"vs eplb", "speedup_over_eplb", kFactor}, [&effect](const One& one) {
-             const LayoutEffect* const eplb = eplb_of(effect, one.system);
-             return eplb != nullptr ? Json(faster(one, *eplb)) : Json(nullptr);
-         }}};
-    columns.insert(columns.end(), whole.begin(), whole.end());
+    append(columns, {{{"MoE layers", "moe_layers_us", kHidden},
+                      [](const One& one) { return to_us(one.moe_layers); }},
+                     {{"model ms", "model_us", scaled(kSignificant, 1e-3)},
+                      [](const One& one) { return value_if(one.model > 0, to_us(one.model)); }},
+                     {{"vs order", "speedup", kFactor}, &One::speedup},
+                     {{"vs eplb", "speedup_over_eplb", kFactor}, [&effect](const One& one) {
+                          const LayoutEffect* const eplb = effect_of(effect, kEplb, one.system);
+                          return eplb != nullptr ? Json(faster(one, *eplb)) : Json(nullptr);
+                      }}});
     return table_of("effects.layouts",
-                    fmt::format("Simulated: {} step{} of {} token{} through the MoE layers",
-                                effect.steps, effect.steps == 1 ? "" : "s",
-                                grouped(effect.step_tokens), effect.step_tokens == 1 ? "" : "s"),
+                    fmt::format("Simulated: {} of {} token{} through the MoE layers",
+                                several(effect.steps, "step"), grouped(effect.step_tokens),
+                                effect.step_tokens == 1 ? "" : "s"),
                     columns, effect.layouts);
 }
 
@@ -327,11 +318,9 @@ BarChart effects_chart(const PlacementEffect& effect) {
     for (const LayoutEffect& one : effect.layouts) {
         if (chart.categories.empty() || chart.categories.back() != one.system)
             chart.categories.push_back(one.system);
-        auto series = std::find_if(chart.series.begin(), chart.series.end(),
-                                   [&](const auto& other) { return other.name == one.layout; });
-        if (series == chart.series.end()) series = chart.series.insert(series, {one.layout, {}});
-        series->values.resize(chart.categories.size());
-        series->values.back() = to_us(one.layer.mean);
+        auto& values = series_named(chart.series, one.layout).values;
+        values.resize(chart.categories.size());
+        values.back() = to_us(one.layer.mean);
     }
     for (ChartSeries& one : chart.series) one.values.resize(chart.categories.size());
     return chart;
@@ -407,7 +396,7 @@ std::string slots_words(const PlacementReport& report) {
     const int slots = slots_per_gpu(report.placed.result.layout);
     if (slots == 0) return "slots that differ";
     const int copies = report.task.input.redundant;
-    return fmt::format("{} slot{} a GPU{}", slots, slots == 1 ? "" : "s",
+    return fmt::format("{} a GPU{}", several(slots, "slot"),
                        copies > 0 ? fmt::format(", {} of a layer for copies", copies) : "");
 }
 
@@ -423,20 +412,19 @@ std::vector<std::string> lead_of(const PlacementReport& report) {
     const Profile& first = task.input.profiles.front();
     const int top_k = top_k_of(report), gpus = task.input.gpus, nodes = task.input.nodes;
     std::vector<std::string> lead{
-        fmt::format("{}{} layer{} of {} experts{}, on {} GPU{}{} of {}, {}",
-                    task.model ? task.model_name + ": " : "", first.layers,
-                    first.layers == 1 ? "" : "s", first.experts,
-                    top_k > 0 ? fmt::format(", top-{}", top_k) : "", gpus, gpus == 1 ? "" : "s",
-                    nodes > 1 ? fmt::format(" in {} nodes", nodes) : "", task.machine_name,
-                    slots_words(report)) +
+        fmt::format("{}{} of {} experts{}, on {}{} of {}, {}",
+                    task.model ? task.model_name + ": " : "", several(first.layers, "layer"),
+                    first.experts, top_k > 0 ? fmt::format(", top-{}", top_k) : "",
+                    several(gpus, "GPU"), nodes > 1 ? fmt::format(" in {} nodes", nodes) : "",
+                    task.machine_name, slots_words(report)) +
             with_settings(task.settings),
         fmt::format("By {}, seed {}", method_words(report), task.options.seed)};
     for (const PlacementTable& table : report.training) {
         const int asked = task.options.load_blocks, blocks = blocks_of(table, asked);
         if (!searches(report) || blocks == asked) continue;
-        lead.push_back(fmt::format("The profile{} has only {} block{}, {} asked for.",
+        lead.push_back(fmt::format("The profile{} has only {}, {} asked for.",
                                    report.training.size() > 1 ? " " + table.profile->name : "",
-                                   blocks, blocks == 1 ? "" : "s", asked));
+                                   several(blocks, "block"), asked));
     }
     return lead;
 }
@@ -447,37 +435,37 @@ Json facts_of(const PlacementReport& report) {
     const PlaceResult& result = report.placed.result;
     const bool bound = result.bound > 0 || result.value == 0;  // nothing is below 0
     const int slots = slots_per_gpu(result.layout);
-    return {
-        {"method", options.method},
-        {"objective", to_string(result.objective)},
-        {"load_cap", options.load_cap},
-        {"load_blocks", options.load_blocks},
-        {"worst_profile", options.worst_profile},
-        {"seed", options.seed},
-        {"machine", machine_name},
-        {"model", unless(!model, model_name)},
-        {"set", settings},
-        {"layers", input.profiles.front().layers},
-        {"experts", input.profiles.front().experts},
-        {"top_k", unless(top_k_of(report) == 0, top_k_of(report))},
-        {"gpus", input.gpus},
-        {"nodes", input.nodes},
-        {"replicas", input.redundant},
-        {"slots_per_gpu", unless(slots == 0, slots)},
-        {"held_out", !held_out.empty()},
-        {"value", result.value},
-        {"bound", unless(!bound, result.bound)},
-        {"gap", unless(!bound, result.gap)},
-        {"search_seconds", result.seconds},
-        {"cut_short", result.cut_short},
-        {"notes", result.notes},
-        {"idle", report.idle},
-        {"traffic_model", traffic_model()},
-        {"pareto", nullptr},
-        {"effects", nullptr},
-        {"file", unless(file.empty(), file)},
-        {"format", to_string(format)},
-        {"server", unless(file.empty(), server_command(result.layout, format, file, input.nodes))}};
+    return {{"method", options.method},
+            {"objective", to_string(result.objective)},
+            {"load_cap", options.load_cap},
+            {"load_blocks", options.load_blocks},
+            {"worst_profile", options.worst_profile},
+            {"seed", options.seed},
+            {"machine", machine_name},
+            {"model", value_if(model.has_value(), model_name)},
+            {"set", settings},
+            {"layers", input.profiles.front().layers},
+            {"experts", input.profiles.front().experts},
+            {"top_k", value_if(top_k_of(report) != 0, top_k_of(report))},
+            {"gpus", input.gpus},
+            {"nodes", input.nodes},
+            {"replicas", input.redundant},
+            {"slots_per_gpu", value_if(slots != 0, slots)},
+            {"held_out", !held_out.empty()},
+            {"value", result.value},
+            {"bound", value_if(bound, result.bound)},
+            {"gap", value_if(bound, result.gap)},
+            {"search_seconds", result.seconds},
+            {"cut_short", result.cut_short},
+            {"notes", result.notes},
+            {"idle", report.idle},
+            {"traffic_model", traffic_model()},
+            {"pareto", nullptr},
+            {"effects", nullptr},
+            {"file", or_null(file)},
+            {"format", to_string(format)},
+            {"server",
+             value_if(!file.empty(), server_command(result.layout, format, file, input.nodes))}};
 }
 
 Json effect_facts(const Placed& placed) {
@@ -491,9 +479,10 @@ Json effect_facts(const Placed& placed) {
 
 }  // namespace
 
-const LayoutEffect* eplb_of(const PlacementEffect& effect, const std::string& system) {
+const LayoutEffect* effect_of(const PlacementEffect& effect, const std::string& layout,
+                              const std::string& system) {
     for (const LayoutEffect& one : effect.layouts)
-        if (one.layout == "eplb" && one.system == system) return &one;
+        if (one.layout == layout && one.system == system) return &one;
     return nullptr;
 }
 
@@ -509,7 +498,7 @@ Answer placement_answer(const PlacementReport& report) {
         .facts = facts_of(report),
         .main = "layouts"};
     const auto pairs = pair_traffic(task.judges(), report.placed.result.layout);
-    answer.facts["pair_traffic"] = unless(pairs.empty(), pairs);
+    answer.facts["pair_traffic"] = value_if(!pairs.empty(), pairs);
     answer.sections = {{"What it means", placement_sentences(report)}, layouts_section(report)};
     if (!pairs.empty()) answer.sections.push_back(pairs_section(pairs));
     if (report.placed.tries) answer.sections.push_back(front_section(report));

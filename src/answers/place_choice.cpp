@@ -12,8 +12,6 @@
 namespace moehub {
 namespace {
 
-constexpr const char* kEplb = "eplb";
-
 /// A layout that may be taken, and how it was found.
 struct Candidate {
     std::string name;
@@ -180,10 +178,7 @@ bool can_be_written(const PlaceTask& task, const Candidate& one, std::vector<std
 /// Under the first system; null where that was not simulated.
 const LayoutEffect* effect_of(const PlaceTask& task, const Simulated& made,
                               const std::string& layout) {
-    if (!made.effect) return nullptr;
-    for (const LayoutEffect& one : made.effect->layouts)
-        if (one.layout == layout && one.system == task.systems.front().name) return &one;
-    return nullptr;
+    return made.effect ? effect_of(*made.effect, layout, task.systems.front().name) : nullptr;
 }
 
 std::string taken_sentence(const LayoutEffect& own, const LayoutEffect& best) {

@@ -156,7 +156,7 @@ void add_effects(const PlacementReport& report, std::vector<std::string>& out) {
     for (const LayoutEffect& one : effect.layouts) {
         if (first == nullptr || one.system != first->system) first = &one;
         if (&one != first && one.layout == report.placed.taken)
-            out.push_back(effect_sentence(*first, one, eplb_of(effect, one.system)));
+            out.push_back(effect_sentence(*first, one, effect_of(effect, kEplb, one.system)));
     }
     out.insert(out.end(), effect.notes.begin(), effect.notes.end());
 }

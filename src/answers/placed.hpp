@@ -88,8 +88,10 @@ std::vector<std::vector<double>> pair_traffic(const std::vector<Profile>& profil
 /// All tables in one, each row the mean over them; of the profile that knows least.
 PlacementTable mean_table(const std::vector<PlacementTable>& tables);
 
-/// EPLB's layout under that system; null where it was not simulated.
-const LayoutEffect* eplb_of(const PlacementEffect& effect, const std::string& system);
+inline constexpr const char* kEplb = "eplb";
+/// That layout under that system; null where it was not simulated.
+const LayoutEffect* effect_of(const PlacementEffect& effect, const std::string& layout,
+                              const std::string& system);
 
 /// Only these methods know load caps.
 bool searches(const PlacementReport& report);

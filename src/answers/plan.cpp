@@ -99,12 +99,6 @@ Target to_window(std::optional<ParameterWindow>& window) {
         "N±W");
 }
 
-Target to_shapes(std::string& name) {
-    Target target = to_text(name, "");
-    target.kind = ValueKind::shapes;
-    return target;
-}
-
 Options run_options(Request& request) {
     return {
         {"--model", to(request.model),
@@ -118,7 +112,7 @@ Options run_options(Request& request) {
          usually("sequences of a step", &Usual::global_batch), kOfRuns},
         {"--precision", to(request.precision, named({NumberFormat::bf16, NumberFormat::fp8})),
          "of linear layers and experts", kOfRuns},
-        {"--trainer", to_trainer(request.trainer),
+        {"--trainer", to_text(request.trainer, "", ValueKind::trainer),
          usually("preset or TOML file (moehub list trainers)", &Usual::trainer), kOfRuns},
         {"--system", to_names(request.systems),
          "systems of MoE layers, names or TOML files with commas between; the best layout of each "
@@ -168,7 +162,7 @@ Options options_of(Request& request) {
           kOfShapes},
          {"--active", to_window(request.active),
           "likewise those that multiply a token (no input embedding), such as 39e9±5%", kOfShapes},
-         {"--shapes", to_shapes(request.shapes),
+         {"--shapes", to_text(request.shapes, "", ValueKind::shapes),
           "with --search-model: what each axis may be, a preset or a TOML file", kOfShapes}});
     return options;
 }

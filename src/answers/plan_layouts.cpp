@@ -1,7 +1,6 @@
 // Parallel layouts of a training run: the fastest, or one of them in full.
 #include "answers/machine_options.hpp"
 #include "answers/plan_answers.hpp"
-#include "answers/plan_steps.hpp"
 #include "plan/units.hpp"
 #include "report/number.hpp"
 
@@ -83,11 +82,9 @@ Table stages_table(const std::vector<StageTime>& stages) {
     for (const StageTime& one : stages) longest = std::max(longest, one.forward + one.backward);
     Table table = table_of<StageTime>(
         "", "",
-        {{{"stage", "", kWhole}, [](const StageTime& one) { return one.stage; }},
-         {{"forward ms", "", scaled(fixed(2), 1e3)},
-          [](const StageTime& one) { return one.forward; }},
-         {{"backward ms", "", scaled(fixed(2), 1e3)},
-          [](const StageTime& one) { return one.backward; }},
+        {{{"stage", "", kWhole}, &StageTime::stage},
+         {{"forward ms", "", scaled(fixed(2), 1e3)}, &StageTime::forward},
+         {{"backward ms", "", scaled(fixed(2), 1e3)}, &StageTime::backward},
          {{"", "", bar_of(32)},
           [&](const StageTime& one) { return (one.forward + one.backward) / longest; }}},
         stages);
@@ -198,7 +195,7 @@ Answer searched_answer(const PlanCase& what, const Plan& plan) {
     answer.facts["timed"] = plan.timed;
     answer.facts["too_large"] = plan.too_large;
     answer.facts["refused"] = plan.refused;
-    answer.facts["refusal"] = plan.refusal.empty() ? Json(nullptr) : Json(plan.refusal);
+    answer.facts["refusal"] = or_null(plan.refusal);
     if (plan.systems.empty())
         answer.facts["systems"] = Json::array();
     else

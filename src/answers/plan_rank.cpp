@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kMostPairs = 10;  ///< that people see of a group
 
 Json source_of(const RankGroup& group) {
-    return group.source.empty() ? Json(nullptr) : Json(group.source);
+    return or_null(group.source);
 }
 std::string source_words(const RankGroup& group) {
     return group.source.empty() ? "all sources" : group.source;
@@ -22,13 +22,12 @@ Table groups_table(const std::vector<RankGroup>& groups) {
     using Group = RankGroup;
     return table_of<Group>(
         "groups", "",
-        {{{"model", "model"}, [](const Group& one) { return one.model; }},
+        {{{"model", "model"}, &Group::model},
          {{"source"}, source_words},
          {{"source", "source", kHidden}, source_of},
          {{"runs", "runs", kWhole}, [](const Group& one) { return one.runs.size(); }},
-         {{"rank correlation", "correlation", fixed(3)},
-          [](const Group& one) { return one.correlation; }},
-         {{"pairs", "pairs", kHidden}, [](const Group& one) { return one.pairs; }},
+         {{"rank correlation", "correlation", fixed(3)}, &Group::correlation},
+         {{"pairs", "pairs", kHidden}, &Group::pairs},
          {{"pairs in order", "in_order", kHidden},
           [](const Group& one) { return one.pairs - one.swapped.size(); }},
          {{"pairs in order"},
@@ -55,12 +54,12 @@ Table runs_table(const std::vector<RankedRun>& runs) {
         {{{"model", "model", kOnce}, [](const Run& one) { return one.run.model; }},
          {{"source", "source", kOnce, 2}, [](const Run& one) { return one.run.source; }},
          {{"line", "line", kWhole}, [](const Run& one) { return one.run.line; }},
-         {{"published", "published_mfu", kPercent}, [](const Run& one) { return one.published; }},
-         {{"predicted", "predicted_mfu", kPercent}, [](const Run& one) { return one.predicted; }},
+         {{"published", "published_mfu", kPercent}, &Run::published},
+         {{"predicted", "predicted_mfu", kPercent}, &Run::predicted},
          {{"GPUs", "gpus", kWhole, 1}, [](const Run& one) { return one.run.gpus; }},
          {{"machine", "machine", kText, 3}, [](const Run& one) { return one.run.machine; }},
-         {{"parallel layout", "layout", kProse}, [](const Run& one) { return one.layout; }},
-         {{"fits", "fits", kHidden}, [](const Run& one) { return one.fits; }},
+         {{"parallel layout", "layout", kProse}, &Run::layout},
+         {{"fits", "fits", kHidden}, &Run::fits},
          {{"note", "note", kHidden}, [](const Run& one) { return one.run.note; }}},
         runs);
 }
@@ -134,24 +133,20 @@ LineChart mfu_chart(const std::vector<RankedRun>& runs) {
                     false};
     for (const RankedRun& one : runs) {
         const std::string name = fmt::format("{}, {}", one.run.model, one.run.source);
-        auto series = std::find_if(chart.series.begin(), chart.series.end(),
-                                   [&](const LineSeries& known) { return known.name == name; });
-        if (series == chart.series.end())
-            series = chart.series.insert(series, LineSeries{name, {}});
-        series->points.push_back({100 * one.published, 100 * one.predicted,
-                                  fmt::format("line {}: {} × {}, {}", one.run.line, one.run.gpus,
-                                              one.run.machine, one.layout)});
+        series_named(chart.series, name)
+            .points.push_back({100 * one.published, 100 * one.predicted,
+                               fmt::format("line {}: {} × {}, {}", one.run.line, one.run.gpus,
+                                           one.run.machine, one.layout)});
     }
     add_guides(chart);
     return chart;
 }
 
 Table left_out_table(const std::vector<RunNotRanked>& left_out) {
-    return table_of<RunNotRanked>(
-        "left_out", "",
-        {{{"left out, line", "line", kWhole}, [](const RunNotRanked& one) { return one.line; }},
-         {{"why", "reason", kProse}, [](const RunNotRanked& one) { return one.why; }}},
-        left_out);
+    return table_of<RunNotRanked>("left_out", "",
+                                  {{{"left out, line", "line", kWhole}, &RunNotRanked::line},
+                                   {{"why", "reason", kProse}, &RunNotRanked::why}},
+                                  left_out);
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ std::vector<ShapeColumn> columns_of(double fastest) {
     };
     constexpr Show kBillions = kGigabytes;
     return {
-        {{"rank", "", kWhole}, [](const RankedShape& one) { return one.rank; }},
+        {{"rank", "", kWhole}, &RankedShape::rank},
         {{"layers", "layers", kWhole}, of_model(&Model::layers)},
         {{"dense", "dense_layers", kWhole, 2}, of_model(&Model::dense_layers)},
         {{"hidden", "hidden", kWhole}, of_model(&Model::hidden)},
@@ -120,9 +120,9 @@ std::vector<std::string> lead_of(const PlanCase& what, const ShapeSearchOptions&
                     name_of(run.precision), grouped(run.global_batch), grouped(run.sequence),
                     fixed.empty() ? "" : "; fixed: " + fixed),
         fmt::format("{} of {} shapes of the axes are in the windows; {} of them run and fit "
-                    "under {} parallel layout{}",
+                    "under {}",
                     count(found.within), count(found.points), count(found.timed),
-                    found.layouts.size(), found.layouts.size() == 1 ? "" : "s")};
+                    several(std::ssize(found.layouts), "parallel layout"))};
 }
 
 Json window_json(const ParameterWindow& window) {

@@ -1,6 +1,5 @@
 // What steps of training are like: their columns, where time and memory go.
-#include "answers/plan_steps.hpp"
-
+#include "answers/plan_answers.hpp"
 #include "report/number.hpp"
 
 #include <algorithm>
@@ -69,11 +68,10 @@ StepColumn layout_column(const char* words) {
     return {{words, "layout.text", kProse},
             [](const TrainingStep& step) { return to_text(step.layout); }};
 }
-const StepColumn kMfu{{"MFU", "mfu", kPercent}, [](const TrainingStep& step) { return step.mfu; }};
+const StepColumn kMfu{{"MFU", "mfu", kPercent}, &TrainingStep::mfu};
 const StepColumn kTokens{{"tok/s/GPU", "tokens_per_second_per_gpu", kWhole},
-                         [](const TrainingStep& step) { return step.tokens_per_second; }};
-const StepColumn kSeconds{{"step s", "step_seconds", kSignificant},
-                          [](const TrainingStep& step) { return step.seconds; }};
+                         &TrainingStep::tokens_per_second};
+const StepColumn kSeconds{{"step s", "step_seconds", kSignificant}, &TrainingStep::seconds};
 const StepColumn kSum{{"GB", "memory_bytes.sum", kGigabytes},
                       [](const TrainingStep& step) { return step.memory.sum(); }};
 
@@ -143,17 +141,17 @@ std::vector<StepColumn> other_columns() {
 }
 
 Table steps_table(std::string key, std::vector<StepColumn> columns, const Steps& steps) {
-    for (StepColumn& column : other_columns()) columns.push_back(std::move(column));
+    append(columns, other_columns());
     return table_of<TrainingStep>(std::move(key), "", columns, steps);
 }
 
 /// A table's columns whose keys begin so, stacked; those that are nothing in all are left out.
 BarChart parts_chart(const Table& table, const std::string& title, const std::string& category,
-                     std::string_view front) {
+                     std::string_view front, const std::string& unit) {
     std::vector<std::string> keys;
     for (const Column& column : table.columns)
         if (column.key.starts_with(front) && !column.is_shown()) keys.push_back(column.key);
-    BarChart chart = bars_of(table, title, category, keys);
+    BarChart chart = bars_of(table, title, category, keys, unit);
     chart.stacked = true;
     std::erase_if(chart.series, [](const ChartSeries& one) {
         return std::all_of(one.values.begin(), one.values.end(),
@@ -178,8 +176,7 @@ Table shares_table(const char* words, Column value, const Shares& shares, double
     Table table{
         "", "", {{words}, std::move(value), {"share", "", kPercent}, {"", "", bar_of(32)}}, {}};
     for (const auto& [name, part] : shares)
-        table.rows.push_back(
-            {name, part, part / whole, part == whole ? Json(nullptr) : Json(part / whole)});
+        table.rows.push_back({name, part, part / whole, value_if(part != whole, part / whole)});
     return table;
 }
 
@@ -225,9 +222,7 @@ Table breakdown_table(const Steps& steps) {
 }
 
 BarChart time_chart(const Table& table, const std::string& title, const std::string& category) {
-    BarChart chart = parts_chart(table, title, category, "parts_seconds.");
-    chart.unit = "s";
-    return chart;
+    return parts_chart(table, title, category, "parts_seconds.", "s");
 }
 
 BarChart kinds_chart(const Steps& steps) {
@@ -252,8 +247,7 @@ Section memory_section(const TrainingStep& step, const Table& all, const std::st
                        Reader table) {
     BarChart chart = parts_chart(
         all, fmt::format("Memory of the fullest GPU, which has {}", byte_size(step.capacity)),
-        category, "memory_bytes.");
-    chart.unit = "GB";
+        category, "memory_bytes.", "GB");
     Section section{"Memory", {}, {{memory_table(step), table}, {std::move(chart), Reader::page}}};
     if (step.memory.host > 0)
         section.notes.push_back(

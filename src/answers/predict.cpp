@@ -243,10 +243,9 @@ Answer answer_of(const Request& request, const Asker& asker) {
             {"What the time is made of",
              {},
              {table_of<Part>("", "",
-                             {{{"part"}, [](const Part& part) { return part.name; }},
-                              {{"µs", "", scaled(kSignificant, 1e6)},
-                               [](const Part& part) { return part.seconds; }},
-                              {{"", "", kProse}, [](const Part& part) { return part.what; }}},
+                             {{{"part"}, &Part::name},
+                              {{"µs", "", scaled(kSignificant, 1e6)}, &Part::seconds},
+                              {{"", "", kProse}, &Part::what}},
                              parts_of(cost))},
              explanation_of(made, request.library)});
     return answer;

@@ -161,13 +161,12 @@ Table programs_table(const std::string& key, const std::string& caption,
         return first->name == one.name ? one.title
                                        : fmt::format("{} (program of {})", one.title, first->name);
     };
-    return table_of<SystemInfo>(
-        key, caption,
-        {{{"system", "system"}, [](const SystemInfo& one) { return one.name; }},
-         {{"lines", "lines", kWhole}, [](const SystemInfo& one) { return one.lines; }},
-         {{"", "", kProse}, title},
-         {{"", "title", kHidden}, [](const SystemInfo& one) { return one.title; }}},
-        systems);
+    return table_of<SystemInfo>(key, caption,
+                                {{{"system", "system"}, &SystemInfo::name},
+                                 {{"lines", "lines", kWhole}, &SystemInfo::lines},
+                                 {{"", "", kProse}, title},
+                                 {{"", "title", kHidden}, &SystemInfo::title}},
+                                systems);
 }
 
 Table counted_table() {
@@ -178,7 +177,7 @@ Table counted_table() {
         "counted_by_paper",
         "What the MoE-Hub paper (arXiv 2605.05888) counted in real code bases. Another measure: "
         "compare systems within one table, not lines across the two.",
-        {{{"published system", "system"}, [](const Counted& one) { return one.system; }},
+        {{{"published system", "system"}, &Counted::system},
          {{"scheduling: host", "scheduling.host", kWhole}, count(&Counted::scheduling_host)},
          {{"device", "scheduling.device", kWhole}, count(&Counted::scheduling_device)},
          {{"communication: host", "communication.host", kWhole},

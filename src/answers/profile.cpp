@@ -63,12 +63,8 @@ Answer answer_of(const Request& request, const Asker& asker) {
     return profile_answer(report);
 }
 
-Asked profile_asked() {
-    const auto request = std::make_shared<Request>();
-    Asked asked{options_of(*request),
-                [request](const Asker& asker) { return answer_of(*request, asker); }};
-    asked.inputs = [request] { return files_of(request->files); };
-    return asked;
+std::vector<std::string> inputs_of(const Request& request) {
+    return files_of(request.files);
 }
 
 }  // namespace
@@ -80,7 +76,7 @@ Question profile_question() {
             .overview = "what recorded routing is like",
             .example = "moehub profile law.npy intent.npy --gpus 8 --layer 3 --html routing.html",
             .first = "files",
-            .ask = profile_asked};
+            .ask = [] { return asked(options_of, answer_of, inputs_of); }};
 }
 
 }  // namespace moehub

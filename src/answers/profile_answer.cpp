@@ -28,7 +28,7 @@ struct Figure {
 };
 
 Json json_of(const std::optional<double>& value) {
-    return value ? Json(*value) : Json(nullptr);
+    return or_null(value);
 }
 Json json_of(const std::vector<CoactivePair>& pairs) {
     Json list = Json::array();
@@ -169,8 +169,8 @@ std::string size_text(const ProfileSummary& summary) {
                              : summary.steps > 0
                                  ? fmt::format("counts of {} steps", grouped(summary.steps))
                                  : "counts";
-    return fmt::format("{}, {} layer{} of {} experts{}", what, summary.layers.size(),
-                       summary.layers.size() == 1 ? "" : "s", summary.experts,
+    return fmt::format("{}, {} of {} experts{}", what, several(std::ssize(summary.layers), "layer"),
+                       summary.experts,
                        summary.top_k > 0 ? fmt::format(", top-{}", summary.top_k) : "");
 }
 
@@ -204,21 +204,20 @@ ColumnOf<LayerRow> concentration_column(const char* words, const ProfileSummary&
 Table layers_table(const std::string& key, const std::vector<LayerRow>& rows) {
     const ProfileSummary& summary = rows.front().summary;
     std::vector<ColumnOf<LayerRow>> columns{
-        {{"profile", "profile", kHidden}, [](const LayerRow& row) { return row.profile; }},
+        {{"profile", "profile", kHidden}, &LayerRow::profile},
         {{"layer", "layer", kWhole}, [](const LayerRow& row) { return row.layer.number; }}};
     for (const Figure& one : figures_of(summary.gpus))
         columns.push_back({{one.column, one.key, one.column.empty() ? kHidden : one.show},
                            [value = one.value](const LayerRow& row) { return value(row.layer); }});
-    const std::vector<ColumnOf<LayerRow>> rest{
-        concentration_column("together %", summary, &Layer::coactivation),
-        concentration_column("next %", summary, &Layer::next),
-        {{"moved %", "", any_has(summary, &Layer::halves) ? kAsNumber : kHidden},
-         [](const LayerRow& row) {
-             const auto& one = row.layer.halves;
-             return one ? Json(beside_chance(one->total_variation, one->by_chance)) : Json(nullptr);
-         }},
-        {{"counts", "counts", kHidden}, [](const LayerRow& row) { return row.counts(); }}};
-    columns.insert(columns.end(), rest.begin(), rest.end());
+    append(columns, {concentration_column("together %", summary, &Layer::coactivation),
+                     concentration_column("next %", summary, &Layer::next),
+                     {{"moved %", "", any_has(summary, &Layer::halves) ? kAsNumber : kHidden},
+                      [](const LayerRow& row) {
+                          const auto& one = row.layer.halves;
+                          return one ? Json(beside_chance(one->total_variation, one->by_chance))
+                                     : Json(nullptr);
+                      }},
+                     {{"counts", "counts", kHidden}, &LayerRow::counts}});
     return table_of(key, "By layer", columns, rows);
 }
 
@@ -335,12 +334,12 @@ Table pairs_table(const Layer& layer) {
                     layer.number, percent(pairs.top_share), percent(pairs.top_share_by_chance)),
         {{{"experts", "", kAsNumber},
           [](const Pair& pair) { return fmt::format("{} + {}", pair.first, pair.second); }},
-         {{"together", "", kWhole}, [](const Pair& pair) { return pair.together; }},
+         {{"together", "", kWhole}, &Pair::together},
          {{"share of pairs", "", kPercent},
           [&pairs](const Pair& pair) {
               return static_cast<double>(pair.together) / static_cast<double>(pairs.pairs);
           }},
-         {{"over chance", "", fixed(2)}, [](const Pair& pair) { return pair.lift; }}},
+         {{"over chance", "", fixed(2)}, &Pair::lift}},
         pairs.top);
 }
 
@@ -371,8 +370,7 @@ void add_layer(const ProfileSummary& summary, int layer, Reader reader, Section&
         bars_of(busiest,
                 "Rows of the busiest experts of layer " +
                     std::to_string(summary.layers[static_cast<std::size_t>(layer)].number),
-                "expert", {"rows"});
-    bars.unit = "rows";
+                "expert", {"rows"}, "rows");
     section.blocks.push_back({std::move(busiest), reader});
     if (!bars.categories.empty()) section.blocks.push_back({std::move(bars), Reader::page});
     section.blocks.push_back(

@@ -108,12 +108,28 @@ struct Question {
     std::function<Asked()> ask;
 };
 
-/// A question whose request is a struct.
-template <class Request>
-Asked asked(Options (*options)(Request&), Answer (*answer)(const Request&, const Asker&)) {
-    const auto request = std::make_shared<Request>();
-    return {options(*request),
-            [request, answer](const Asker& asker) { return answer(*request, asker); }};
+/// None where no path was said.
+inline std::vector<OutputFile> output_to(const char* option, const std::string& path) {
+    return path.empty() ? std::vector<OutputFile>{} : std::vector<OutputFile>{{option, path}};
 }
+
+/// A question whose request is a struct; with files that it reads and writes.
+template <class Request>
+Asked asked(Options (*options)(Request&), Answer (*answer)(const Request&, const Asker&),
+            std::vector<std::string> (*inputs)(const Request&) = nullptr,
+            std::vector<OutputFile> (*outputs)(const Request&) = nullptr) {
+    const auto request = std::make_shared<Request>();
+    Asked asked{options(*request),
+                [request, answer](const Asker& asker) { return answer(*request, asker); }};
+    if (inputs != nullptr) asked.inputs = [request, inputs] { return inputs(*request); };
+    if (outputs != nullptr) asked.outputs = [request, outputs] { return outputs(*request); };
+    return asked;
+}
+
+/// Before long work. Throws InputError when a file could not be written now, has no name or that of
+/// standard output, or would replace another output or one of `inputs`, or lie in a folder among
+/// these; devices may come twice.
+void require_writable(const std::vector<OutputFile>& files,
+                      const std::vector<std::string>& inputs = {});
 
 }  // namespace moehub

@@ -115,14 +115,6 @@ std::string_view within(const PublishedNumber& one) {
     return one.as_published() ? "yes" : one.explained ? "no" : "no, unexplained";
 }
 
-Json text_or_null(const std::string& text) {
-    return text.empty() ? Json(nullptr) : Json(text);
-}
-
-Json value_if(bool known, Json value) {
-    return known ? std::move(value) : nullptr;
-}
-
 /// At least one: a paper that leaves nothing open names none.
 std::size_t readings_of(const Reproduction& all) {
     return std::max<std::size_t>(1, all.readings.size());
@@ -155,26 +147,26 @@ Table numbers_table(const Reproduction& all) {
                            }});
         if (i == 0) columns.push_back({{"within 10 %", "", kText, 1}, within});
     }
-    const std::vector<ColumnOf<One>> rest{
-        {{"█ here  │ paper", "", bar_of(32), 2},
-         [&](const One& one) {
-             return bar_against(one.ours, one.paper, full_scale(one, all.numbers));
-         }},
-        {value("paper"), &One::paper},
-        {value("ours"), &One::ours},
-        {value("ratio"), &One::ratio},
-        {value("geometric_mean"),
-         [&](const One& one) { return value_if(all.means != Means::none, one.geometric); }},
-        {value("as_published"), [](const One& one) { return one.as_published(); }},
-        {value("otherwise"), [&](const One& one) { return otherwise(one, all.readings); }},
-        {value("where"), &One::where},
-        {value("holds"),
-         [](const One& one) {
-             return one.holds ? Json{one.holds->least, one.holds->most} : Json(nullptr);
-         }},
-        {value("explained"), [&](const One& one) { return value_if(!all.quick, one.explained); }},
-        {value("reason"), [](const One& one) { return text_or_null(one.reason); }}};
-    columns.insert(columns.end(), rest.begin(), rest.end());
+    append(
+        columns,
+        {{{"█ here  │ paper", "", bar_of(32), 2},
+          [&](const One& one) {
+              return bar_against(one.ours, one.paper, full_scale(one, all.numbers));
+          }},
+         {value("paper"), &One::paper},
+         {value("ours"), &One::ours},
+         {value("ratio"), &One::ratio},
+         {value("geometric_mean"),
+          [&](const One& one) { return value_if(all.means != Means::none, one.geometric); }},
+         {value("as_published"), [](const One& one) { return one.as_published(); }},
+         {value("otherwise"), [&](const One& one) { return otherwise(one, all.readings); }},
+         {value("where"), &One::where},
+         {value("holds"),
+          [](const One& one) {
+              return one.holds ? Json{one.holds->least, one.holds->most} : Json(nullptr);
+          }},
+         {value("explained"), [&](const One& one) { return value_if(!all.quick, one.explained); }},
+         {value("reason"), [](const One& one) { return or_null(one.reason); }}});
     return table_of("numbers", "", columns, all.numbers);
 }
 
@@ -298,19 +290,19 @@ Section claims_section(const Reproduction& all) {
                                return one.otherwise.empty() ? "–"
                                                             : holds_text(one.otherwise[i - 1]);
                            }});
-    const std::vector<ColumnOf<One>> rest{
-        {value("holds"), &One::holds},
-        {value("otherwise"),
-         [&](const One& one) {
-             Json json = Json::object();
-             for (std::size_t i = 0; i < one.otherwise.size(); ++i)
-                 json[all.readings[i + 1].name] = {{"holds", Json(bool{one.otherwise[i]})}};
-             return json;
-         }},
-        {value("where"), &One::where},
-        {value("explained"), [&](const One& one) { return value_if(!all.quick, one.explained); }},
-        {value("reason"), [](const One& one) { return text_or_null(one.reason); }}};
-    columns.insert(columns.end(), rest.begin(), rest.end());
+    append(
+        columns,
+        {{value("holds"), &One::holds},
+         {value("otherwise"),
+          [&](const One& one) {
+              Json json = Json::object();
+              for (std::size_t i = 0; i < one.otherwise.size(); ++i)
+                  json[all.readings[i + 1].name] = {{"holds", Json(bool{one.otherwise[i]})}};
+              return json;
+          }},
+         {value("where"), &One::where},
+         {value("explained"), [&](const One& one) { return value_if(!all.quick, one.explained); }},
+         {value("reason"), [](const One& one) { return or_null(one.reason); }}});
     return {"Claims",
             {},
             {table_of("claims", "What the paper says without a number", columns, all.claims)}};
@@ -394,7 +386,7 @@ Json rows_json(const FigureTable& table) {
         Json json;
         for (std::size_t i = 0; i < row.labels.size(); ++i) json[table.labels[i]] = row.labels[i];
         for (std::size_t i = 0; i < row.values.size(); ++i)
-            json[table.columns[i].title] = row.values[i] ? Json(*row.values[i]) : Json(nullptr);
+            json[table.columns[i].title] = or_null(row.values[i]);
         rows.push_back(std::move(json));
     }
     return rows;
@@ -411,7 +403,7 @@ std::string_view name_of(CellWork work) {
 Table cells_table(const std::vector<ReproducedCell>& cells) {
     using One = ReproducedCell;
     const auto name = [](const char* key, std::string CellKey::*member) -> ColumnOf<One> {
-        return {value(key), [member](const One& one) { return text_or_null(one.*member); }};
+        return {value(key), [member](const One& one) { return or_null(one.*member); }};
     };
     const auto time = [](const char* key, Ps One::*member) -> ColumnOf<One> {
         return {value(key), [member](const One& one) {
@@ -454,7 +446,7 @@ Table cells_table(const std::vector<ReproducedCell>& cells) {
          of_sub_layers("merge.deepest", [](const One& one) { return one.merge.deepest; }),
          of_sub_layers("merge.spread_us", [](const One& one) { return one.merge.spread_us; }),
          of_sub_layers("merge.longest_us", [](const One& one) { return one.merge.longest_us; }),
-         {value("refusal"), [](const One& one) { return text_or_null(one.refusal); }}},
+         {value("refusal"), [](const One& one) { return or_null(one.refusal); }}},
         cells);
 }
 
@@ -499,15 +491,8 @@ Answer asked_answer(const Request& request, const Asker& asker) {
     return answer;
 }
 
-Asked ask() {
-    const auto request = std::make_shared<Request>();
-    Asked asked{options_of(*request),
-                [request](const Asker& asker) { return asked_answer(*request, asker); }};
-    asked.outputs = [request] {
-        return request->page.empty() ? std::vector<OutputFile>{}
-                                     : std::vector<OutputFile>{{"--page", request->page}};
-    };
-    return asked;
+std::vector<OutputFile> outputs_of(const Request& request) {
+    return output_to("--page", request.page);
 }
 
 }  // namespace
@@ -522,7 +507,7 @@ Answer answer_of(const Reproduction& all) {
             "Quick: a few cells of each figure. Means over other cells than the paper's are not "
             "comparable with it.");
     answer.facts = {{"paper", all.paper},
-                    {"figure", text_or_null(all.figure)},
+                    {"figure", or_null(all.figure)},
                     {"quick", all.quick},
                     {"setup", all.setup}};
     answer.sections = {{"What all cells have in common", setup_sentences(all)},
@@ -543,7 +528,7 @@ Question reproduce_question() {
             .overview = "a paper's published numbers beside the simulator's",
             .example = "moehub reproduce moe-hub --figure ablation",
             .first = "paper",
-            .ask = ask};
+            .ask = [] { return asked(options_of, asked_answer, {}, outputs_of); }};
 }
 
 }  // namespace moehub

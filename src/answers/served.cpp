@@ -268,7 +268,7 @@ Json facts_of(const ServedQuestion& question, const Serving& serving) {
             {"weights", name_of(weights_of(question, serving.what.machine))},
             {"overlap", name_of(serving.overlap)},
             {"routing", routing_words(question.layer)},
-            {"layout_file", file.said() ? Json(file.name_or("")) : Json(nullptr)},
+            {"layout_file", value_if(file.said(), file.name_or(""))},
             {"layout",
              {{"attention_tp", layout.attention_tp},
               {"attention_dp", layout.attention_dp},
@@ -296,10 +296,6 @@ std::string limit_of(const ServedStep& step) {
     return text;
 }
 
-Json or_null(const std::string& text) {
-    return text.empty() ? Json(nullptr) : Json(text);
-}
-
 constexpr Show kMilliseconds = scaled(fixed(3), 1e-3);  ///< of µs
 
 Table steps_table(const Serving& serving, const std::vector<ServedStep>& steps) {
@@ -311,13 +307,12 @@ Table steps_table(const Serving& serving, const std::vector<ServedStep>& steps) 
         std::any_of(steps.begin(), steps.end(), [](const Step& step) { return step.hidden > 0; });
     return table_of<Step>(
         "results", "",
-        {{{"system", "system"}, [](const Step& step) { return step.system; }},
-         {{"tokens/s a GPU", "tokens_per_second_per_gpu", kTenths},
-          [](const Step& step) { return step.tokens_per_second; }},
+        {{{"system", "system"}, &Step::system},
+         {{"tokens/s a GPU", "tokens_per_second_per_gpu", kTenths}, &Step::tokens_per_second},
          {{"a node", "tokens_per_second_per_node", nodes ? kTenths : kHidden, 3},
           [per_node](const Step& step) { return step.tokens_per_second * per_node; }},
          {{"ms a token", "tpot_us", prefill ? kHidden : scaled(fixed(2), 1e-3)},
-          [](const Step& step) { return step.tpot > 0 ? Json(1e6 * step.tpot) : Json(nullptr); }},
+          [](const Step& step) { return value_if(step.tpot > 0, 1e6 * step.tpot); }},
          {{"step ms", "step_us", prefill ? scaled(fixed(2), 1e-3) : kMilliseconds, 2},
           [](const Step& step) { return 1e6 * step.seconds; }},
          {{"hidden by overlap ms", "hidden_us", hides ? kMilliseconds : kHidden, 4},
@@ -325,9 +320,7 @@ Table steps_table(const Serving& serving, const std::vector<ServedStep>& steps) 
          {{"busiest link", "busiest_link.name", kHidden},
           [](const Step& step) { return or_null(step.busiest_link); }},
          {{"busy", "busiest_link.busy", kHidden},
-          [](const Step& step) {
-              return step.busiest_link.empty() ? Json(nullptr) : Json(step.network_busy);
-          }},
+          [](const Step& step) { return value_if(!step.busiest_link.empty(), step.network_busy); }},
          {{"largest part", "", kProse}, limit_of}},
         steps);
 }
@@ -347,7 +340,7 @@ Table parts_table(const std::vector<ServedStep>& steps) {
     return table_of<PartOf>(
         "parts", "",
         {{{"ms of a step", "name"}, [](const PartOf& one) { return one.part.name; }},
-         {{"system", "system"}, [](const PartOf& one) { return one.system; }},
+         {{"system", "system"}, &PartOf::system},
          {{"ms", "time_us", kMilliseconds},
           [](const PartOf& one) { return 1e6 * one.part.seconds; }}},
         parts);
@@ -365,7 +358,7 @@ Table operators_table(const std::vector<ServedStep>& steps) {
     using Row = OperatorOf;
     return table_of<Row>(
         "operators", "",
-        {{{"system", "system", kOnce}, [](const Row& row) { return row.system; }},
+        {{{"system", "system", kOnce}, &Row::system},
          {{"operator", "name"}, [](const Row& row) { return row.one.name; }},
          {{"kind", "kind"}, [](const Row& row) { return name_of(row.one.kind); }},
          {{"count", "count", kSignificant}, [](const Row& row) { return row.one.count; }},
@@ -398,10 +391,6 @@ Answer step_answer(const ServedQuestion& question, const Serving& serving, const
     const Steps made = simulate(question, serving, asker);
     const Table steps = steps_table(serving, made.steps);
     const Table parts = parts_table(made.steps);
-    BarChart speed =
-        bars_of(steps, "Tokens per second and GPU", "system", {"tokens_per_second_per_gpu"});
-    speed.unit = "tokens/s";
-    speed.systems = true;
     Answer answer{.title = title_of(question, serving),
                   .lead = lead_of(question, serving),
                   .facts = facts_of(question, serving)};
@@ -412,7 +401,7 @@ Answer step_answer(const ServedQuestion& question, const Serving& serving, const
          {pivoted(parts, 1, 1, 2),
           {parts, Reader::program},
           parts_chart(made.steps),
-          std::move(speed),
+          system_bars(steps, "Tokens per second and GPU", "tokens_per_second_per_gpu", "tokens/s"),
           steps},
          {{"Parts that overlap are shown in full: their sum may exceed the step.", Reader::page}}},
         {"Operators", {}, {{operators_table(made.steps), Reader::page}}}};
@@ -436,9 +425,9 @@ Table sizes_table(const std::vector<ServedPoint>& points, bool prefill) {
     };
     return table_of<Point>(
         "points", "",
-        {{{"GPUs", "gpus", kWhole}, [](const Point& point) { return point.gpus; }},
+        {{{"GPUs", "gpus", kWhole}, &Point::gpus},
          {{prefill ? "prompts a GPU" : "requests a GPU", "batch_per_gpu", kWhole},
-          [](const Point& point) { return point.batch_per_gpu; }},
+          &Point::batch_per_gpu},
          {{"step ms", "step_us", prefill ? scaled(fixed(2), 1e-3) : kHidden},
           of_step(&ServedStep::seconds, 1e6)},
          {{"ms a token", "tpot_us", prefill ? kHidden : scaled(fixed(2), 1e-3)},
@@ -451,9 +440,9 @@ Table sizes_table(const std::vector<ServedPoint>& points, bool prefill) {
               return point.step ? or_null(point.step->busiest_link) : Json(nullptr);
           }},
          {{"busy", "busiest_link.busy", kHidden}, of_step(&ServedStep::network_busy, 1)},
-         {{"best", "best", kHidden}, [](const Point& point) { return point.best; }},
+         {{"best", "best", kHidden}, &Point::best},
          {{"reason", "reason", kHidden},
-          [](const Point& point) { return point.step ? Json(nullptr) : Json(point.why_not); }},
+          [](const Point& point) { return value_if(!point.step, point.why_not); }},
          {{"", "", kProse},
           [](const Point& point) {
               return !point.step ? point.why_not : point.best ? "best" : "";
@@ -470,14 +459,12 @@ LineChart sizes_chart(const std::vector<ServedPoint>& points, bool prefill) {
     for (const ServedPoint& point : points) {
         if (!point.step) continue;
         const std::string name = fmt::format("{} GPUs", point.gpus);
-        auto found = std::find_if(chart.series.begin(), chart.series.end(),
-                                  [&](const LineSeries& one) { return one.name == name; });
-        if (found == chart.series.end()) found = chart.series.insert(found, {name, {}});
-        found->points.push_back(
-            {1e3 * latency_of(point, prefill), point.step->tokens_per_second,
-             fmt::format("{}, {} {} a GPU{}", name, grouped(point.batch_per_gpu),
-                         prefill ? "prompts" : "requests", point.best ? ", best" : ""),
-             grouped(point.batch_per_gpu)});
+        series_named(chart.series, name)
+            .points.push_back(
+                {1e3 * latency_of(point, prefill), point.step->tokens_per_second,
+                 fmt::format("{}, {} {} a GPU{}", name, grouped(point.batch_per_gpu),
+                             prefill ? "prompts" : "requests", point.best ? ", best" : ""),
+                 grouped(point.batch_per_gpu)});
     }
     return chart;
 }
@@ -568,8 +555,8 @@ Options served_options(ServedRequest& request) {
          "requests, or prompts, of a GPU at a time; several with commas, and several --gpus, make "
          "a table",
          {.excludes = {"--find"}, .forms = kServed}},
-        {"--engine", to_engine(request.engine), "preset or TOML file (moehub list engines)",
-         served},
+        {"--engine", to_text(request.engine, "", ValueKind::engine),
+         "preset or TOML file (moehub list engines)", served},
         {"--weights", to(request.weights, weights), "without it fp8 where the card has it", served},
         {"--cache", to(request.cache, named({NumberFormat::bf16, NumberFormat::fp8})),
          "of keys and values; without it as checkpoints of those weights", served},

@@ -64,27 +64,19 @@ Target to_seeds(std::vector<std::string>& seeds) {
 }
 
 /// "2/4": the second of four.
-Target to_shard(std::optional<SweepShard>& shard) {
+std::optional<SweepShard> shard_of(const std::string& text) {
     constexpr std::int64_t kMostShards = 1000000;
-    Target target;
-    target.type = "I/N";
-    target.read = [&shard](std::string_view option, const std::string& text) {
-        const std::size_t slash = std::min(text.find('/'), text.size());
-        try {
-            const std::int64_t index = parse_count(text.substr(0, slash));
-            const std::int64_t of = parse_count(text.substr(std::min(slash + 1, text.size())));
-            if (index >= 1 && index <= of && of <= kMostShards) {
-                shard =
-                    SweepShard{static_cast<std::size_t>(index - 1), static_cast<std::size_t>(of)};
-                return;
-            }
-        } catch (const InputError&) {
-            // Said better below.
-        }
-        throw InputError(fmt::format("{}: found {}, allowed: I/N with I from 1 to N, as in 2/4",
-                                     option, moehub::quoted(text)));
-    };
-    return target;
+    const std::size_t slash = std::min(text.find('/'), text.size());
+    try {
+        const std::int64_t index = parse_count(text.substr(0, slash));
+        const std::int64_t of = parse_count(text.substr(std::min(slash + 1, text.size())));
+        if (index >= 1 && index <= of && of <= kMostShards)
+            return SweepShard{static_cast<std::size_t>(index - 1), static_cast<std::size_t>(of)};
+    } catch (const InputError&) {
+        // Said better below.
+    }
+    throw InputError(
+        fmt::format("found {}, allowed: I/N with I from 1 to N, as in 2/4", moehub::quoted(text)));
 }
 
 Target to_names(std::optional<std::vector<std::string>>& names) {
@@ -112,7 +104,7 @@ Options own_options(SweepRequest& request) {
     append(options, sweep_axes_options(request.axes));
     append(options,
            {{"--dry-run", to(request.dry_run), "check all, list the points, run none"},
-            {"--shard", to_shard(request.shard),
+            {"--shard", to_parsed(request.shard, shard_of, "I/N"),
              "only the I-th of N parts, I from 1 to N; moehub merge joins them"},
             {"--threads", to(request.threads, kThreads),
              "points simulated at a time, same results; without it as many as cores"},
@@ -638,13 +630,12 @@ Answer merge_answer(const MergeRequest& request, const Asker&) {
     return answer;
 }
 
-Asked merge_asked() {
-    const auto request = std::make_shared<MergeRequest>();
-    Asked asked{merge_options(*request),
-                [request](const Asker& asker) { return merge_answer(*request, asker); }};
-    asked.outputs = [request] { return std::vector<OutputFile>{{"target", request->target}}; };
-    asked.inputs = [request] { return request->sources; };
-    return asked;
+std::vector<std::string> inputs_of(const MergeRequest& request) {
+    return request.sources;
+}
+
+std::vector<OutputFile> outputs_of(const MergeRequest& request) {
+    return {{"target", request.target}};
 }
 
 }  // namespace
@@ -659,7 +650,7 @@ Question merge_question() {
                 "\\\n      latency-3-of-4.sqlite latency-4-of-4.sqlite",
             .first = "target",
             .forms = {.output = false},
-            .ask = merge_asked};
+            .ask = [] { return asked(merge_options, merge_answer, inputs_of, outputs_of); }};
 }
 
 }  // namespace moehub

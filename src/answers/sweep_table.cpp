@@ -61,10 +61,6 @@ std::vector<KeyColumn> key_columns(const Study& study) {
     return columns;
 }
 
-Json or_null(const std::optional<double>& number) {
-    return number ? Json(*number) : Json(nullptr);
-}
-
 /// One row a point that has run.
 Table points_table(const Study& study, const std::vector<SweepRow>& rows) {
     Table table{"results", "", {}, {}};
@@ -81,9 +77,9 @@ Table points_table(const Study& study, const std::vector<SweepRow>& rows) {
         for (std::size_t i = 0; i < keys.size(); ++i)
             cells.push_back(keys[i].value(row.point.values[i]));
         const bool ran = row.outcome->ran();
-        cells.push_back(row.point.system.empty() ? Json(nullptr) : Json(row.point.system));
+        cells.push_back(or_null(row.point.system));
         cells.push_back(row.point.seed.empty() ? Json(nullptr) : Json(std::stoll(row.point.seed)));
-        cells.push_back(ran ? Json(nullptr) : Json(row.outcome->refused));
+        cells.push_back(value_if(!ran, row.outcome->refused));
         cells.push_back(or_null(row.speedup));
         cells.push_back(or_null(row.share_of_ideal));
         for (std::size_t i = 0; i < study.measures.size(); ++i)
@@ -317,7 +313,7 @@ Json facts_of(const Study& study, const std::string& database) {
         for (const auto& row : axis.rows) one["values"].push_back(Json(row));
     }
     json["points"] = points_in(study);
-    json["database"] = database.empty() ? Json(nullptr) : Json(database);
+    json["database"] = or_null(database);
     return json;
 }
 

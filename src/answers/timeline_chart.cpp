@@ -1,6 +1,6 @@
 // A layer over time, from what the simulator recorded: bins that are joined and spans that are left
 // out where there would be too many, which the page says.
-#include "answers/timeline_chart.hpp"
+#include "answers/layer_answer.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,4 @@
-#include "answers/usual_systems.hpp"
-
+#include "answers/layer_request.hpp"
 #include "systems/needs.hpp"
 
 #include <moehub/tp_compare.hpp>

@@ -26,15 +26,14 @@ struct Request {
 Options options_of(Request& request) {
     Target file = to_file(request.file);
     file.type = "CSV";
-    Target gpu = to_text(request.options.gpu, "GPU");
-    gpu.kind = ValueKind::gpu;
     return {
         {"FILE",
          std::move(file),
          "timings of kernels, operators, layers, eager phases, collectives or MoE communication; "
          "known by header",
          {.required = true}},
-        {"--gpu", std::move(gpu), "preset or TOML file of the card, where rows name none"},
+        {"--gpu", to_text(request.options.gpu, "GPU", ValueKind::gpu),
+         "preset or TOML file of the card, where rows name none"},
         {"--above", to_time(request.options.above), "leave out times shorter than this"},
         {"--set", to(request.settings, {"machine"}),
          "change a value of every machine that rows name, repeatable; of cards as gpu.KEY"},
@@ -46,17 +45,16 @@ Table summary_table(const Validation& validation) {
     using One = ValidationSummary;
     double worst = 0;
     for (const One& one : validation.summary) worst = std::max(worst, one.mean);
-    return table_of<One>(
-        "summary", "Absolute error, |predicted / measured − 1|",
-        {{{"", "name"}, [](const One& one) { return one.name; }},
-         {{"rows", "rows", kWhole}, [](const One& one) { return one.rows; }},
-         {{"median", "median", kPercent}, [](const One& one) { return one.median; }},
-         {{"mean", "mean", kPercent}, [](const One& one) { return one.mean; }},
-         {{"p90", "p90", kPercent}, [](const One& one) { return one.p90; }},
-         {{"max", "max", kPercent}, [](const One& one) { return one.max; }},
-         {{"mean |error|", "", bar_of(20)},
-          [worst](const One& one) { return worst > 0 ? one.mean / worst : 0.0; }}},
-        validation.summary);
+    return table_of<One>("summary", "Absolute error, |predicted / measured − 1|",
+                         {{{"", "name"}, &One::name},
+                          {{"rows", "rows", kWhole}, &One::rows},
+                          {{"median", "median", kPercent}, &One::median},
+                          {{"mean", "mean", kPercent}, &One::mean},
+                          {{"p90", "p90", kPercent}, &One::p90},
+                          {{"max", "max", kPercent}, &One::max},
+                          {{"mean |error|", "", bar_of(20)},
+                           [worst](const One& one) { return worst > 0 ? one.mean / worst : 0.0; }}},
+                         validation.summary);
 }
 
 /// A field of the file: a number where it is one.
@@ -88,7 +86,7 @@ Table rows_table(const std::string& key, const std::string& caption,
     using Row = ValidationRow;
     const auto shown_as = [for_people](Show show) { return for_people ? show : kHidden; };
     std::vector<ColumnOf<Row>> columns{
-        {{"line", "line", shown_as({Show::Form::fixed})}, [](const Row& row) { return row.line; }}};
+        {{"line", "line", shown_as({Show::Form::fixed})}, &Row::line}};
     for (std::size_t i = 0; !rows.empty() && i < rows.front().shape.size(); ++i)
         columns.push_back({{rows.front().shape[i].first,
                             key.empty() ? "" : "columns." + rows.front().shape[i].first,
@@ -97,16 +95,12 @@ Table rows_table(const std::string& key, const std::string& caption,
                                return for_people ? Json(row.shape[i].second)
                                                  : field_json(row.shape[i].second);
                            }});
-    const std::vector<ColumnOf<Row>> rest{
-        {{"measured", "measured", shown_as(kSignificant)},
-         [](const Row& row) { return row.measured; }},
-        {{"predicted", "predicted", shown_as(kSignificant)},
-         [](const Row& row) { return row.predicted; }},
-        {{"unit", "", shown_as(kText)},
-         [](const Row& row) { return row.unit == "us" ? "µs" : row.unit; }},
-        {{"unit", "unit", kHidden}, [](const Row& row) { return row.unit; }},
-        {{"error", "error", shown_as(kChange)}, [](const Row& row) { return row.error; }}};
-    columns.insert(columns.end(), rest.begin(), rest.end());
+    append(columns, {{{"measured", "measured", shown_as(kSignificant)}, &Row::measured},
+                     {{"predicted", "predicted", shown_as(kSignificant)}, &Row::predicted},
+                     {{"unit", "", shown_as(kText)},
+                      [](const Row& row) { return row.unit == "us" ? "µs" : row.unit; }},
+                     {{"unit", "unit", kHidden}, &Row::unit},
+                     {{"error", "error", shown_as(kChange)}, &Row::error}});
     return table_of<Row>(key, caption, columns, rows);
 }
 
@@ -121,9 +115,9 @@ std::vector<ValidationRow> worst_rows(std::vector<ValidationRow> rows) {
 Table skipped_table(const Validation& validation) {
     using One = ValidationSkipped;
     return table_of<One>("skipped", "Skipped",
-                         {{{"", "name"}, [](const One& one) { return one.name; }},
-                          {{"rows", "rows", kWhole}, [](const One& one) { return one.rows; }},
-                          {{"why", "reason", kProse}, [](const One& one) { return one.why; }}},
+                         {{{"", "name"}, &One::name},
+                          {{"rows", "rows", kWhole}, &One::rows},
+                          {{"why", "reason", kProse}, &One::why}},
                          validation.skipped);
 }
 

@@ -2,9 +2,8 @@
 // (one line on stderr), 3 a defect of moehub, 130 ended by Ctrl-C.
 #include "answers/questions.hpp"
 #include "base/utf8.hpp"
-#include "cli/command_line.hpp"
+#include "cli/command.hpp"
 #include "cli/interrupt.hpp"
-#include "cli/output.hpp"
 
 #include <moehub/error.hpp>
 #include <moehub/version.hpp>

@@ -1,7 +1,5 @@
 // The manual page, in roff, from the same data that command lines are parsed by.
 #include "cli/command.hpp"
-#include "cli/completion_values.hpp"
-#include "cli/output.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,5 @@
-#include "cli/output.hpp"
-
 #include "base/files.hpp"
+#include "cli/command.hpp"
 #include "cli/interrupt.hpp"
 
 #include <moehub/error.hpp>

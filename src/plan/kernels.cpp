@@ -1,5 +1,4 @@
-#include "plan/kernels.hpp"
-
+#include "plan/layer_work.hpp"
 #include "sim/gpu/gemm.hpp"
 #include "sim/gpu/memory_ops.hpp"
 #include "sim/kernels/kernels.hpp"

@@ -136,36 +136,33 @@ void set(PartialLayout& layout, const std::string& key, const std::string& value
                                      fmt::join(parallel_keys(), ", ")));
 }
 
-/// In the order of parallel_keys().
-std::vector<std::string> texts_of(const PartialLayout& layout) {
-    std::vector<std::string> parts;
-    const auto add = [&parts](std::string_view key, const auto& value) {
-        parts.push_back(fmt::format("{}={}", key, value));
-    };
-    for (const NamedDegree& degree : kDegrees)
-        if (const auto& value = layout.*degree.chosen) add(degree.name, *value);
-    if (layout.sharding) add("sharding", name_of(*layout.sharding));
-    if (layout.recompute) add("recompute", name_of(*layout.recompute));
-    if (layout.offload) add("offload", name_of(*layout.offload));
-    if (layout.overlap) add("overlap", name_of(*layout.overlap));
-    if (layout.system) add("system", *layout.system);
-    return parts;
+/// Calls visit(key, member, chosen member) for each, in the order of parallel_keys().
+template <class Visit>
+void each_key(Visit visit) {
+    using All = ParallelLayout;
+    using Part = PartialLayout;
+    for (const NamedDegree& one : kDegrees) visit(one.name, one.member, one.chosen);
+    visit("sharding", &All::sharding, &Part::sharding);
+    visit("recompute", &All::recompute, &Part::recompute);
+    visit("offload", &All::offload, &Part::offload);
+    visit("overlap", &All::overlap, &Part::overlap);
+    visit("system", &All::system, &Part::system);
+}
+
+int name_of(int degree) {
+    return degree;
+}
+const std::string& name_of(const std::string& system) {
+    return system;
 }
 
 /// What differs from the default.
 PartialLayout told_of(const ParallelLayout& layout) {
     const ParallelLayout usual;
     PartialLayout told;
-    const auto tell = [](auto& member, const auto& value, const auto& otherwise) {
-        if (value != otherwise) member = value;
-    };
-    for (const NamedDegree& degree : kDegrees)
-        tell(told.*degree.chosen, layout.*degree.member, usual.*degree.member);
-    tell(told.sharding, layout.sharding, usual.sharding);
-    tell(told.recompute, layout.recompute, usual.recompute);
-    tell(told.offload, layout.offload, usual.offload);
-    tell(told.overlap, layout.overlap, usual.overlap);
-    tell(told.system, layout.system, usual.system);
+    each_key([&](const char*, auto member, auto chosen) {
+        if (layout.*member != usual.*member) told.*chosen = layout.*member;
+    });
     return told;
 }
 
@@ -207,18 +204,19 @@ std::string to_text(const ParallelLayout& layout) {
     return text.empty() ? "tp=1" : text;
 }
 
-std::string to_text(const PartialLayout& chosen) {
-    return fmt::format("{}", fmt::join(texts_of(chosen), ","));
+std::string to_text(const PartialLayout& layout) {
+    std::vector<std::string> parts;
+    each_key([&](const char* key, auto, auto chosen) {
+        if (const auto& value = layout.*chosen)
+            parts.push_back(fmt::format("{}={}", key, name_of(*value)));
+    });
+    return fmt::format("{}", fmt::join(parts, ","));
 }
 
-ParallelLayout completed(const PartialLayout& chosen, ParallelLayout start) {
-    for (const NamedDegree& degree : kDegrees)
-        start.*degree.member = (chosen.*degree.chosen).value_or(start.*degree.member);
-    start.sharding = chosen.sharding.value_or(start.sharding);
-    start.recompute = chosen.recompute.value_or(start.recompute);
-    start.offload = chosen.offload.value_or(start.offload);
-    start.overlap = chosen.overlap.value_or(start.overlap);
-    start.system = chosen.system.value_or(start.system);
+ParallelLayout completed(const PartialLayout& layout, ParallelLayout start) {
+    each_key([&](const char*, auto member, auto chosen) {
+        start.*member = (layout.*chosen).value_or(start.*member);
+    });
     return start;
 }
 
@@ -239,9 +237,7 @@ ParallelLayout parse_parallel_layout(std::string_view text, ParallelLayout start
 
 std::vector<std::string> parallel_keys() {
     std::vector<std::string> all;
-    for (const NamedDegree& degree : kDegrees) all.emplace_back(degree.name);
-    for (const char* name : {"sharding", "recompute", "offload", "overlap", "system"})
-        all.emplace_back(name);
+    each_key([&all](const char* key, auto, auto) { all.emplace_back(key); });
     return all;
 }
 

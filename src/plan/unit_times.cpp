@@ -56,6 +56,13 @@ void repeat(UnitTime& time, const ComputeWork& again) {
     time.backward.work.operators += again.operators;
 }
 
+/// The key's value, made where it is not there yet.
+template <class Map, class Make>
+const auto& once(Map& map, const typename Map::key_type& key, const Make& make) {
+    const auto found = map.find(key);
+    return found != map.end() ? found->second : map.emplace(key, make()).first->second;
+}
+
 }  // namespace
 
 std::string exchange_of(const TrainingRun& run, const ParallelLayout& layout) {
@@ -65,48 +72,42 @@ std::string exchange_of(const TrainingRun& run, const ParallelLayout& layout) {
 }
 
 const LayerWork& StepModel::attention(const TokenShare& t) {
-    const ShareKey key{t.sequences, t.tp, t.cp};
-    const auto found = attention_.find(key);
-    if (found != attention_.end()) return found->second;
-    return attention_.emplace(key, attention_work({run_, kernels_}, t)).first->second;
+    return once(attention_, ShareKey{t.sequences, t.tp, t.cp}, [&] {
+        return attention_work({run_, kernels_}, t);
+    });
 }
 
 const LayerWork& StepModel::ffn(const TokenShare& t, std::int64_t width) {
-    const std::tuple key{ShareKey{t.sequences, t.tp, t.cp}, width};
-    const auto found = ffn_.find(key);
-    if (found != ffn_.end()) return found->second;
-    return ffn_.emplace(key, ffn_work({run_, kernels_}, t, width)).first->second;
+    return once(ffn_, std::tuple{ShareKey{t.sequences, t.tp, t.cp}, width}, [&] {
+        return ffn_work({run_, kernels_}, t, width);
+    });
 }
 
 const LayerWork& StepModel::experts(const TokenShare& t, const ExpertShare& share) {
-    const std::tuple key{t.own(), share.ep, share.etp};
-    const auto found = experts_.find(key);
-    if (found != experts_.end()) return found->second;
-    return experts_.emplace(key, experts_work({run_, kernels_}, t, share)).first->second;
+    return once(experts_, std::tuple{t.own(), share.ep, share.etp}, [&] {
+        return experts_work({run_, kernels_}, t, share);
+    });
 }
 
 const LayerWork& StepModel::end(const TokenShare& t, Unit unit) {
-    const std::tuple key{ShareKey{t.sequences, t.tp, t.cp}, static_cast<int>(unit)};
-    const auto found = ends_.find(key);
-    if (found != ends_.end()) return found->second;
-    const WorkContext context{run_, kernels_};
-    const LayerWork work = unit == Unit::embedding ? embedding_work(context, t)
-                           : unit == Unit::head    ? head_work(context, t)
-                                                   : joining_work(context, t);
-    return ends_.emplace(key, work).first->second;
+    return once(ends_, std::tuple{ShareKey{t.sequences, t.tp, t.cp}, static_cast<int>(unit)}, [&] {
+        const WorkContext context{run_, kernels_};
+        return unit == Unit::embedding ? embedding_work(context, t)
+               : unit == Unit::head    ? head_work(context, t)
+                                       : joining_work(context, t);
+    });
 }
 
 double StepModel::imbalance(int ranks) {
     if (run_.routing.shares == RoutingSpec::Shares::balanced || ranks == 1) return 0;
-    const auto found = imbalance_.find(ranks);
-    if (found != imbalance_.end()) return found->second;
-    const Routing routing = make_routing(run_.routing, run_.model, kDrawnTokens);
-    std::vector<double> rows(static_cast<std::size_t>(ranks));
-    const int each = run_.model.experts / ranks;
-    for (const auto expert : routing.chosen) rows[static_cast<std::size_t>(expert / each)] += 1;
-    const double mean = static_cast<double>(routing.chosen.size()) / ranks;
-    const double beyond = *std::max_element(rows.begin(), rows.end()) / mean - 1;
-    return imbalance_[ranks] = beyond;
+    return once(imbalance_, ranks, [&] {
+        const Routing routing = make_routing(run_.routing, run_.model, kDrawnTokens);
+        std::vector<double> rows(static_cast<std::size_t>(ranks));
+        const int each = run_.model.experts / ranks;
+        for (const auto expert : routing.chosen) rows[static_cast<std::size_t>(expert / each)] += 1;
+        const double mean = static_cast<double>(routing.chosen.size()) / ranks;
+        return *std::max_element(rows.begin(), rows.end()) / mean - 1;
+    });
 }
 
 UnitTimes StepModel::unit_times(const ParallelLayout& layout, bool exact) {

@@ -1,8 +1,8 @@
 #include "report/answer.hpp"
 
 #include "report/answer_forms.hpp"
-#include "report/bar.hpp"
 #include "report/number.hpp"
+#include "report/text_style.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -63,11 +63,6 @@ std::string number_text(double number, const Show& show) {
         default:
             return fmt::format("{}", number);
     }
-}
-
-bool is_text(Show::Form form) {
-    using enum Show::Form;
-    return form == nothing || form == text || form == prose || form == once;
 }
 
 /// "a.b" of an object as b of its member a.
@@ -158,7 +153,7 @@ std::size_t column_of(const Table& table, const std::string& key) {
 }  // namespace
 
 std::string shown(const Json& value, const Show& show) {
-    if (is_text(show.form)) return text_in(value);
+    if (show.is_text() || show.form == Show::Form::nothing) return text_in(value);
     const std::optional<double> number = number_in(value);
     if (number) return number_text(*number * show.scale, show);
     const std::string text = text_in(value);
@@ -268,8 +263,8 @@ Table pivoted(const Table& table, std::size_t fixed_columns, std::size_t across,
 }
 
 BarChart bars_of(const Table& table, const std::string& title, const std::string& category,
-                 const std::vector<std::string>& series) {
-    BarChart chart{title, "", {}, {}};
+                 const std::vector<std::string>& series, const std::string& unit) {
+    BarChart chart{title, unit, {}, {}};
     const std::size_t named = column_of(table, category);
     for (const auto& row : table.rows) chart.categories.push_back(text_in(row[named]));
     for (const std::string& key : series) {
@@ -282,6 +277,13 @@ BarChart bars_of(const Table& table, const std::string& title, const std::string
                                         : std::nullopt);
         }
     }
+    return chart;
+}
+
+BarChart system_bars(const Table& table, const std::string& title, const std::string& key,
+                     const std::string& unit) {
+    BarChart chart = bars_of(table, title, "system", {key}, unit);
+    chart.systems = true;
     return chart;
 }
 

@@ -40,6 +40,8 @@ struct Show {
     Form form = Form::text;
     int digits = 0;
     double scale = 1;  ///< what is shown over the value: 1e-6 shows bytes as MB
+
+    bool is_text() const { return form == Form::text || form == Form::prose || form == Form::once; }
 };
 
 inline constexpr Show kHidden{Show::Form::nothing};
@@ -71,6 +73,18 @@ inline constexpr Show kGigabytes = scaled(kTenths, 1e-9);
 /// The value as people see it; nothing is "–" among numbers.
 std::string shown(const Json& value, const Show& show);
 
+template <class Value>
+Json value_if(bool known, const Value& value) {
+    return known ? Json(value) : Json(nullptr);
+}
+template <class Value>
+Json or_null(const std::optional<Value>& value) {
+    return value ? Json(*value) : Json(nullptr);
+}
+inline Json or_null(const std::string& text) {
+    return value_if(!text.empty(), text);
+}
+
 /// A column is described here and nowhere else.
 struct Column {
     std::string words;     ///< its title for people
@@ -81,6 +95,8 @@ struct Column {
     bool plain_key = false;  ///< dots in the key are of its name
 
     bool is_shown() const { return show.form != Show::Form::nothing; }
+    /// Where bars are left to charts.
+    bool is_read() const { return is_shown() && show.form != Show::Form::bar; }
 };
 
 struct Table {
@@ -96,6 +112,11 @@ struct ColumnOf {
     Column column;
     std::function<Json(const Row&)> value;
 };
+template <class Row>
+void append(std::vector<ColumnOf<Row>>& columns,
+            const std::vector<ColumnOf<std::type_identity_t<Row>>>& more) {
+    columns.insert(columns.end(), more.begin(), more.end());
+}
 
 template <class Row>
 Table table_of(std::string key, std::string caption, const std::vector<ColumnOf<Row>>& columns,
@@ -211,6 +232,9 @@ Table pivoted(const Table& table, std::size_t fixed_columns, std::size_t across,
 
 /// Bars of a table's rows: `category` names a column, as do `series`, by their keys.
 BarChart bars_of(const Table& table, const std::string& title, const std::string& category,
-                 const std::vector<std::string>& series);
+                 const std::vector<std::string>& series, const std::string& unit = "");
+/// The same of one column by systems, each with its colour.
+BarChart system_bars(const Table& table, const std::string& title, const std::string& key,
+                     const std::string& unit);
 
 }  // namespace moehub

@@ -9,15 +9,6 @@
 namespace moehub {
 namespace {
 
-bool has_column(const Column& column) {
-    return column.is_shown() && column.show.form != Show::Form::bar;
-}
-
-bool is_left(const Show& show) {
-    using enum Show::Form;
-    return show.form == text || show.form == prose || show.form == once;
-}
-
 /// In one line, and no end of a cell.
 std::string cell_text(std::string text) {
     std::replace(text.begin(), text.end(), '\n', ' ');
@@ -30,21 +21,22 @@ std::string table_line(const std::vector<std::string>& cells) {
 }
 
 std::string table_markdown(const Table& table) {
-    if (table.rows.empty() || std::none_of(table.columns.begin(), table.columns.end(), has_column))
+    if (table.rows.empty() || std::none_of(table.columns.begin(), table.columns.end(),
+                                           [](const Column& column) { return column.is_read(); }))
         return "";
     std::vector<std::string> titles;
     std::string rule = "|";
     for (const Column& column : table.columns) {
-        if (!has_column(column)) continue;
+        if (!column.is_read()) continue;
         titles.push_back(cell_text(column.words));
-        rule += is_left(column.show) ? "---|" : "---:|";
+        rule += column.show.is_text() ? "---|" : "---:|";
     }
     std::string out = table.caption.empty() ? "" : table.caption + "\n\n";
     out += table_line(titles) + rule + "\n";
     for (const auto& row : table.rows) {
         std::vector<std::string> cells;
         for (std::size_t i = 0; i < row.size(); ++i)
-            if (has_column(table.columns[i]))
+            if (table.columns[i].is_read())
                 cells.push_back(cell_text(shown(row[i], table.columns[i].show)));
         out += table_line(cells);
     }

@@ -1,8 +1,7 @@
 // An answer for the terminal: its lead, then block by block.
 #include "base/utf8.hpp"
 #include "report/answer_forms.hpp"
-#include "report/bar.hpp"
-#include "report/heat_text.hpp"
+#include "report/text_style.hpp"
 #include "report/text_table.hpp"
 
 #include <algorithm>

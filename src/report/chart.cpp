@@ -18,104 +18,94 @@ Json values_json(const std::vector<std::optional<double>>& values) {
     return list;
 }
 
-Json json_of(const BarChart& chart) {
-    Json json{{"kind", "bars"}, {"title", chart.title}, {"unit", chart.unit}};
-    json["stacked"] = chart.stacked;
-    json["systems"] = chart.systems;
-    json["categories"] = chart.categories;
-    json["series"] = Json::array();
-    for (const ChartSeries& one : chart.series) {
-        Json& series = json["series"].emplace_back();
-        series["name"] = one.name;
-        series["values"] = values_json(one.values);
-    }
+Json json_of(const ChartSeries& one) {
+    return {{"name", one.name}, {"values", values_json(one.values)}};
+}
+Json json_of(const ChartAxis& axis) {
+    return {{"title", axis.title},
+            {"logarithmic", axis.logarithmic},
+            {"from_zero", axis.from_zero},
+            {"labels", axis.labels}};
+}
+Json json_of(const ChartPoint& point) {
+    Json json{point.x, point.y, point.label};
+    if (!point.mark.empty()) json.push_back(point.mark);
+    return json;
+}
+Json json_of(const HeatLayer& one) {
+    return {{"name", one.name}, {"values", one.values}};
+}
+Json json_of(const TimelineSeries& one) {
+    return {{"name", one.name}, {"bin", one.bin}, {"values", one.values}};
+}
+Json json_of(const TimelineLane& one) {
+    return {{"name", one.name}, {"spans", one.spans}};
+}
+Json json_of(const LineSeries& one);
+Json json_of(const TimelineGpu& gpu);
+Json json_of(const TimelineSystem& one);
+
+template <class One>
+Json list_of(const std::vector<One>& all) {
+    Json list = Json::array();
+    for (const One& one : all) list.push_back(json_of(one));
+    return list;
+}
+
+Json json_of(const LineSeries& one) {
+    return {{"name", one.name}, {"guide", one.guide}, {"points", list_of(one.points)}};
+}
+
+Json json_of(const TimelineGpu& gpu) {
+    Json json{{"name", gpu.name}};
+    json["lanes"] = list_of(gpu.lanes);
+    json["sms"] = list_of(gpu.sms);
+    json["links"] = list_of(gpu.links);
+    json["units"] = list_of(gpu.units);
     return json;
 }
 
-Json json_of(const ChartAxis& axis) {
-    Json json;
-    json["title"] = axis.title;
-    json["logarithmic"] = axis.logarithmic;
-    json["from_zero"] = axis.from_zero;
-    json["labels"] = axis.labels;
+Json json_of(const TimelineSystem& one) {
+    Json json{{"name", one.name}, {"end", one.end}};
+    json["gpus"] = list_of(one.gpus);
+    json["switches"] = list_of(one.switches);
+    return json;
+}
+
+Json json_of(const BarChart& chart) {
+    Json json{{"kind", "bars"},           {"title", chart.title},
+              {"unit", chart.unit},       {"stacked", chart.stacked},
+              {"systems", chart.systems}, {"categories", chart.categories}};
+    json["series"] = list_of(chart.series);
     return json;
 }
 
 Json json_of(const LineChart& chart) {
-    Json json{{"kind", "lines"}, {"title", chart.title}};
-    json["joined"] = chart.joined;
-    json["x"] = json_of(chart.x);
-    json["y"] = json_of(chart.y);
-    json["series"] = Json::array();
-    for (const LineSeries& one : chart.series) {
-        Json& series = json["series"].emplace_back();
-        series["name"] = one.name;
-        series["guide"] = one.guide;
-        series["points"] = Json::array();
-        for (const ChartPoint& point : one.points) {
-            Json& json_point = series["points"].emplace_back();
-            json_point.push_back(point.x);
-            json_point.push_back(point.y);
-            json_point.push_back(point.label);
-            if (!point.mark.empty()) json_point.push_back(point.mark);
-        }
-    }
+    Json json{{"kind", "lines"},
+              {"title", chart.title},
+              {"joined", chart.joined},
+              {"x", json_of(chart.x)},
+              {"y", json_of(chart.y)}};
+    json["series"] = list_of(chart.series);
     return json;
 }
 
 Json json_of(const HeatChart& chart) {
-    Json json{{"kind", "heat"}, {"title", chart.title}, {"unit", chart.unit}};
-    json["row_title"] = chart.row_title;
-    json["column_title"] = chart.column_title;
-    json["rows"] = chart.rows;
-    json["columns"] = chart.columns;
-    json["cap"] = chart.cap;
-    json["layers"] = Json::array();
-    for (const HeatLayer& one : chart.layers) {
-        Json& layer = json["layers"].emplace_back();
-        layer["name"] = one.name;
-        layer["values"] = one.values;
-    }
-    return json;
-}
-
-Json json_of(const std::vector<TimelineSeries>& list) {
-    Json json = Json::array();
-    for (const TimelineSeries& one : list) {
-        Json& series = json.emplace_back();
-        series["name"] = one.name;
-        series["bin"] = one.bin;
-        series["values"] = one.values;
-    }
-    return json;
-}
-
-Json json_of(const TimelineGpu& gpu) {
-    Json json;
-    json["name"] = gpu.name;
-    json["lanes"] = Json::array();
-    for (const TimelineLane& one : gpu.lanes) {
-        Json& lane = json["lanes"].emplace_back();
-        lane["name"] = one.name;
-        lane["spans"] = one.spans;
-    }
-    json["sms"] = json_of(gpu.sms);
-    json["links"] = json_of(gpu.links);
-    json["units"] = json_of(gpu.units);
+    Json json{{"kind", "heat"},
+              {"title", chart.title},
+              {"unit", chart.unit},
+              {"row_title", chart.row_title},
+              {"column_title", chart.column_title},
+              {"rows", chart.rows},
+              {"columns", chart.columns},
+              {"cap", chart.cap}};
+    json["layers"] = list_of(chart.layers);
     return json;
 }
 
 Json json_of(const TimelineChart& chart) {
     Json json{{"kind", "timeline"}, {"title", chart.title}};
-    json["systems"] = Json::array();
-    for (const TimelineSystem& one : chart.systems) {
-        Json& system = json["systems"].emplace_back();
-        system["name"] = one.name;
-        system["end"] = one.end;
-        system["gpus"] = Json::array();
-        for (const TimelineGpu& gpu : one.gpus) system["gpus"].push_back(json_of(gpu));
-        system["switches"] = json_of(one.switches);
-    }
+    json["systems"] = list_of(chart.systems);
     return json;
 }
 

@@ -42,6 +42,13 @@ struct LineSeries {
     std::vector<ChartPoint> points;
     bool guide = false;  ///< what others are measured by: a thin line
 };
+/// The one of that name, which is added at the end where there is none.
+template <class Series>
+Series& series_named(std::vector<Series>& all, const std::string& name) {
+    for (Series& one : all)
+        if (one.name == name) return one;
+    return all.emplace_back(Series{name, {}});
+}
 struct ChartAxis {
     std::string title;
     bool logarithmic = false;

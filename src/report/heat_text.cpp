@@ -1,6 +1,5 @@
-#include "report/heat_text.hpp"
-
 #include "base/utf8.hpp"
+#include "report/text_table.hpp"
 
 #include <algorithm>
 #include <array>

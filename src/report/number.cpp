@@ -52,6 +52,10 @@ std::string grouped(std::int64_t value) {
     return with_commas(fmt::format("{}", value));
 }
 
+std::string several(std::int64_t count, std::string_view what) {
+    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 std::string fixed_point(double value, int digits) {
     return with_commas(fmt::format("{:.{}f}", value, digits));
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace moehub {
 
@@ -10,6 +11,9 @@ std::string significant(double value);
 
 /// With thousands separated: 1,234,567.
 std::string grouped(std::int64_t value);
+
+/// "1 GPU", "8 GPUs".
+std::string several(std::int64_t count, std::string_view what);
 
 /// So many digits after the point and thousands separated: 1,234.5.
 std::string fixed_point(double value, int digits);

@@ -1,8 +1,9 @@
+#include "base/utf8.hpp"
 #include "report/answer_forms.hpp"
-#include "report/escape.hpp"
 #include "report/page_parts.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,19 +18,9 @@ std::string breakable(std::string html) {
     return html;
 }
 
-bool is_left(const Show& show) {
-    using enum Show::Form;
-    return show.form == text || show.form == prose || show.form == once;
-}
-
-/// Bars are drawn by charts here.
-bool has_column(const Column& column) {
-    return column.is_shown() && column.show.form != Show::Form::bar;
-}
-
 std::string cell(std::string_view tag, const Column& column, const std::string& text) {
     constexpr std::size_t kLong = 32;  ///< is text to be wrapped, and no name
-    const bool left = is_left(column.show);
+    const bool left = column.show.is_text();
     const bool list = text.find(", ") != std::string::npos;
     const char* const kind = !left                 ? ""
                              : text.size() > kLong ? " class=\"left text\""
@@ -41,7 +32,8 @@ std::string cell(std::string_view tag, const Column& column, const std::string& 
 
 /// `name` is what it is called for those who do not see it, where it has no caption.
 std::string table_html(const Table& table, const std::string& name) {
-    if (table.rows.empty() || std::none_of(table.columns.begin(), table.columns.end(), has_column))
+    if (table.rows.empty() || std::none_of(table.columns.begin(), table.columns.end(),
+                                           [](const Column& column) { return column.is_read(); }))
         return "";
     const std::string label = escaped(table.caption.empty() ? name : table.caption);
     // Reachable by keyboard, as it may have to be scrolled.
@@ -50,12 +42,12 @@ std::string table_html(const Table& table, const std::string& name) {
     if (!table.caption.empty()) out += fmt::format("<caption><span>{}</span></caption>\n", label);
     out += "<thead><tr>";
     for (const Column& column : table.columns)
-        if (has_column(column)) out += cell("th", column, column.words);
+        if (column.is_read()) out += cell("th", column, column.words);
     out += "</tr></thead>\n<tbody>\n";
     for (const auto& row : table.rows) {
         out += "<tr>";
         for (std::size_t i = 0; i < row.size(); ++i)
-            if (has_column(table.columns[i]))
+            if (table.columns[i].is_read())
                 out += cell("td", table.columns[i], shown(row[i], table.columns[i].show));
         out += "</tr>\n";
     }
@@ -65,7 +57,7 @@ std::string table_html(const Table& table, const std::string& name) {
 std::string facts_html(const Facts& facts, const std::string& name) {
     Table table{"", "", {{""}, {""}}, {}};
     for (const auto& [column, value] : facts.list)
-        if (has_column(column) && !shown(value, column.show).empty())
+        if (column.is_read() && !shown(value, column.show).empty())
             table.rows.push_back({column.words, shown(value, column.show)});
     return table.rows.empty() ? "" : table_html(table, name);
 }
@@ -202,6 +194,27 @@ std::string notebook_html(const Answer& answer) {
     body.with_charts = false;
     for (const Section& section : answer.sections) add_section(body, section);
     return paragraphs(answer.lead, "lead") + body.html;
+}
+
+std::string escaped(std::string_view text) {
+    const std::string safe = printable(text);
+    std::string out;
+    for (std::size_t at = 0; at < safe.size(); ++at) {
+        constexpr std::string_view kMarkup = "&<>\"'";
+        constexpr std::array<std::string_view, 5> kEntities{"&amp;", "&lt;", "&gt;", "&quot;",
+                                                            "&#39;"};
+        const std::size_t found = kMarkup.find(safe[at]);
+        // U+FFFE and U+FFFF are UTF-8, but not XML.
+        const bool no_xml = safe.compare(at, 2, "\xEF\xBF") == 0 && at + 2 < safe.size() &&
+                            static_cast<unsigned char>(safe[at + 2]) >= 0xBE;
+        if (found != std::string_view::npos)
+            out += kEntities[found];
+        else if (no_xml)
+            out += "\xEF\xBF\xBD", at += 2;
+        else
+            out += safe[at];
+    }
+    return out;
 }
 
 }  // namespace moehub

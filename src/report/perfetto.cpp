@@ -2,8 +2,7 @@
 
 #include "base/json.hpp"
 #include "report/number.hpp"
-#include "report/perfetto_counters.hpp"
-#include "report/perfetto_writer.hpp"
+#include "report/perfetto_events.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,7 +1,7 @@
 #include "report/text_table.hpp"
 
 #include "base/utf8.hpp"
-#include "report/bar.hpp"
+#include "report/text_style.hpp"
 
 #include <algorithm>
 #include <stdexcept>

@@ -1,5 +1,6 @@
-/// Aligned tables for the terminal.
+/// Aligned tables and maps of numbers for the terminal.
 #pragma once
+#include "report/chart.hpp"
 #include "report/text_style.hpp"
 
 #include <string>
@@ -32,5 +33,10 @@ class TextTable {
     std::vector<Column> columns_;
     std::vector<std::vector<std::string>> rows_;
 };
+
+/// Title, lines of shaded blocks or of coloured cells with labels in front of rows, and what the
+/// shades mean; of a map that is larger than people see neighbours are merged. Empty where
+/// terminals do not show the map.
+std::string heat_text(const HeatChart& chart, const TextStyle& style);
 
 }  // namespace moehub

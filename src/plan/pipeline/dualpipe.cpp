@@ -5,7 +5,6 @@
 // So all stages can be halted after repetition j, and there rounds are left out.
 #include "plan/pipeline/dualpipe_order.hpp"
 #include "plan/pipeline/schedules.hpp"
-#include "plan/pipeline/steady.hpp"
 
 #include <array>
 #include <stdexcept>

@@ -1,16 +1,64 @@
 // 1F1B, run. Iteration t runs F(w+i) B(i) of every stage s of p with i = t - skew. In waves (see
-// one_f_one_b_order.cpp) skew = p - 1 - s: whatever a stage needs its neighbour made in iteration
+// OneFOneBOrder) skew = p - 1 - s: whatever a stage needs its neighbour made in iteration
 // t - 1, the way from the last stage to the first one's next piece included. Plain, skew = 0:
 // backwards come down the stages in the same iteration. So one time a stage and direction is all
 // that is under way, and no task is ever looked for.
-#include "plan/pipeline/one_f_one_b_order.hpp"
+#include "plan/pipeline/pipeline.hpp"
 #include "plan/pipeline/schedules.hpp"
-#include "plan/pipeline/steady.hpp"
 
 #include <cstddef>
 
 namespace moehub {
 namespace {
+
+/// 1F1B as Megatron-LM issues it. Forwards go through p micro-batches of piece 0, the same p of
+/// piece 1, … of v pieces, then through the next p; backwards likewise, with the pieces the other
+/// way round. The order of stage s of p is
+///     F(0) … F(w-1), then F(w+i) B(i) for i = 0, 1, …, and the last w backwards alone,
+/// with the warm-up w = p - 1 - s, plain; 2(p - 1 - s) + (v - 1)p, interleaved; and
+/// 2(p - 1 - s) + (v - 1)p + 1 where F(w+i) and B(i) run as one task. Only with one more neither
+/// needs the other, and only with two for each stage behind do the stages' pairs not wait for each
+/// other by turns; so plain 1F1B in pairs (which Megatron-LM does not offer) warms up like this
+/// too.
+///
+/// Forwards and backwards of a stage are counted 0, 1, … over all its pieces.
+class OneFOneBOrder {
+  public:
+    explicit OneFOneBOrder(const PipelineInput& input)
+        : times_(input.times),
+          stages_(input.stages),
+          pieces_(input.pieces),
+          pairs_(std::any_of(times_.begin(), times_.end(),
+                             [](const PieceTime& time) { return pair_saving(time) > 0; })),
+          in_waves_(pieces_ > 1 || pairs_) {}
+
+    std::int64_t stages() const { return stages_; }
+    std::int64_t pieces() const { return pieces_; }
+    bool pairs() const { return pairs_; }        ///< a forward and a backward run as one task
+    bool in_waves() const { return in_waves_; }  ///< interleaved, or pairs
+
+    std::int64_t warm_up(std::int64_t stage) const {
+        const std::int64_t behind = stages_ - 1 - stage;
+        return in_waves_ ? 2 * behind + (pieces_ - 1) * stages_ + (pairs_ ? 1 : 0) : behind;
+    }
+    std::int64_t piece_forward(std::int64_t number) const { return number / stages_ % pieces_; }
+    std::int64_t piece_backward(std::int64_t number) const {
+        return pieces_ - 1 - piece_forward(number);
+    }
+    std::int64_t micro_batch(std::int64_t number) const {
+        return pieces_ == 1 ? number : number / (stages_ * pieces_) * stages_ + number % stages_;
+    }
+    const PieceTime& time(std::int64_t stage, std::int64_t piece) const {
+        return times_[static_cast<std::size_t>(piece * stages_ + stage)];
+    }
+
+  private:
+    const std::vector<PieceTime>& times_;
+    std::int64_t stages_;
+    std::int64_t pieces_;
+    bool pairs_;
+    bool in_waves_;
+};
 
 /// Rounds (p micro-batches of all pieces) that are watched before the rest is extrapolated although
 /// it does not repeat yet; most do after three. And rounds that are run afterwards, so that stages

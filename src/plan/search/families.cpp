@@ -1,11 +1,102 @@
+// What values the keys of a parallel layout may take, and layouts by families.
 #include "plan/search/families.hpp"
-
-#include "plan/search/axes.hpp"
 
 #include <algorithm>
 
 namespace moehub {
 namespace {
+
+/// Of `whole`, up to `most`, ascending.
+std::vector<int> divisors(int whole, int most) {
+    std::vector<int> found;
+    for (int one = 1; one <= std::min(whole, most); ++one)
+        if (whole % one == 0) found.push_back(one);
+    return found;
+}
+
+/// GPUs of each of so many parts.
+int part_of(const TrainingRun& run, std::int64_t parts) {
+    return static_cast<int>(run.gpus() / parts);
+}
+
+/// Layers that stages share out.
+int layers_of(const TrainingRun& run) {
+    return run.model.layers + (run.mtp ? run.model.mtp_layers : 0);
+}
+
+std::int64_t sequence_of(const TrainingRun& run) {
+    return run.sequence > 0 ? run.sequence : run.model.sequence;
+}
+
+std::vector<int> pp_values(const TrainingRun& run, const ParallelLayout&) {
+    return divisors(run.gpus(), layers_of(run));
+}
+
+/// Pieces of a stage: for each number of layers that the longest piece may have, the fewest.
+std::vector<int> vpp_values(const TrainingRun& run, const ParallelLayout& chosen) {
+    const int layers = layers_of(run);
+    const auto longest = [&](int pieces) { return (layers - 1) / (chosen.pp * pieces) + 1; };
+    std::vector<int> found{1};
+    if (chosen.pp == 1) return found;
+    for (int pieces = 2; pieces * chosen.pp <= layers; ++pieces)
+        if (longest(pieces) < longest(pieces - 1)) found.push_back(pieces);
+    return found;
+}
+
+bool divides_heads(const Model& model, int tp) {
+    return model.attention.heads % tp == 0;
+}
+
+std::vector<int> tp_values(const TrainingRun& run, const ParallelLayout& chosen) {
+    std::vector<int> found = divisors(part_of(run, chosen.pp), run.machine.gpus_per_node);
+    std::erase_if(found, [&](int tp) {
+        return run.machine.gpus_per_node % tp != 0 || !divides_heads(run.model, tp);
+    });
+    return found;
+}
+
+/// A GPU keeps a thousand tokens of a sequence at least: with fewer, rings of keys and values take
+/// longer than what they share out.
+std::vector<int> cp_values(const TrainingRun& run, const ParallelLayout& chosen) {
+    constexpr std::int64_t kFewestTokens = 1024;
+    const std::int64_t sequence = sequence_of(run);
+    const int most = static_cast<int>(std::clamp<std::int64_t>(sequence / kFewestTokens, 1, 4096));
+    std::vector<int> found = divisors(part_of(run, std::int64_t{chosen.pp} * chosen.tp), most);
+    std::erase_if(found, [&](int cp) { return cp > 1 && sequence % (2 * cp * chosen.tp) != 0; });
+    return found;
+}
+
+/// An expert's part keeps a width that fills tiles: narrow experts are spread, not shared.
+std::vector<int> etp_values(const TrainingRun& run, const ParallelLayout& chosen) {
+    constexpr int kFewestColumns = 2048;
+    if (run.model.experts == 0) return {1};
+    std::vector<int> found = divisors(part_of(run, chosen.pp), run.machine.gpus_per_node);
+    const int ffn = run.model.expert_ffn;
+    std::erase_if(found, [&](int etp) {
+        return run.machine.gpus_per_node % etp != 0 || ffn % etp != 0 ||
+               (etp > 1 && ffn / etp < kFewestColumns);
+    });
+    return found;
+}
+
+std::vector<int> ep_values(const TrainingRun& run, const ParallelLayout& chosen) {
+    if (run.model.experts == 0) return {1};
+    const int left = part_of(run, std::int64_t{chosen.pp} * chosen.etp);
+    std::vector<int> found = divisors(run.model.experts, left);
+    std::erase_if(found, [&](int ep) { return left % ep != 0; });
+    return found;
+}
+
+std::vector<int> micro_batch_values(const TrainingRun& run, const ParallelLayout& chosen) {
+    std::vector<int> found{1, 2, 4, 8};
+    std::erase_if(found, [&](int size) {
+        ParallelLayout layout = chosen;
+        layout.micro_batch = size;
+        const std::int64_t count = micro_batches_of(run, layout);
+        return count == 0 || (layout.vpp > 1 && count % layout.pp != 0);
+    });
+    return found;
+}
 
 /// Every layout with each value that the key may take beside it.
 template <class Values>
@@ -66,6 +157,45 @@ std::vector<Recompute> recompute_values(const Model& model) {
 }
 
 }  // namespace
+
+std::int64_t micro_batches_of(const TrainingRun& run, const ParallelLayout& layout) {
+    const std::int64_t group = std::int64_t{layout.tp} * layout.cp * layout.pp;
+    if (run.gpus() % group != 0) return 0;
+    const std::int64_t at_a_time = run.gpus() / group * layout.micro_batch;
+    return run.global_batch % at_a_time == 0 ? run.global_batch / at_a_time : 0;
+}
+
+const std::vector<Axis>& layout_axes() {
+    static const std::vector<Axis> axes{
+        {&ParallelLayout::pp, &PartialLayout::pp, pp_values},
+        {&ParallelLayout::tp, &PartialLayout::tp, tp_values},
+        {&ParallelLayout::cp, &PartialLayout::cp, cp_values},
+        {&ParallelLayout::vpp, &PartialLayout::vpp, vpp_values},
+        {&ParallelLayout::micro_batch, &PartialLayout::micro_batch, micro_batch_values},
+        {&ParallelLayout::etp, &PartialLayout::etp, etp_values},
+        {&ParallelLayout::ep, &PartialLayout::ep, ep_values},
+    };
+    return axes;
+}
+
+std::vector<Sharding> sharding_values(const TrainingRun& run, const ParallelLayout& chosen) {
+    using enum Sharding;
+    // Context parallelism shares weights.
+    const int copies = part_of(run, std::int64_t{chosen.tp} * chosen.pp);
+    const int expert_copies = part_of(run, std::int64_t{chosen.etp} * chosen.ep * chosen.pp);
+    if (copies <= 1 && expert_copies <= 1) return {zero1};
+    if (chosen.pp == 1) return {none, zero1, zero2, fsdp};
+    return {none, zero1, zero2};
+}
+
+std::vector<PassOverlap> overlap_values(const TrainingRun& run, const ParallelLayout& chosen) {
+    using enum PassOverlap;
+    std::vector<PassOverlap> found{none};
+    if (chosen.ep > 1) found.push_back(one_f_one_b);
+    const bool both_ends = chosen.pp >= 2 && chosen.pp % 2 == 0 && chosen.vpp == 1;
+    if (both_ends && micro_batches_of(run, chosen) >= 2 * chosen.pp) found.push_back(dualpipe);
+    return found;
+}
 
 std::vector<ParallelLayout> layout_families(const TrainingRun& run, const PlanOptions& options) {
     const PartialLayout& fixed = options.fixed;

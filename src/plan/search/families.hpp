@@ -2,7 +2,9 @@
 /// recomputed and what waits on the host alone, so that what cuts the work is looked at once.
 #pragma once
 #include <moehub/plan.hpp>
+#include <moehub/training.hpp>
 
+#include <optional>
 #include <vector>
 
 namespace moehub {
@@ -20,5 +22,27 @@ struct Saving {
 
 /// Those that are searched; the first saves least.
 std::vector<Saving> savings(const TrainingRun& run, const PartialLayout& fixed);
+
+// Values that each key of a parallel layout may take.
+
+/// A whole number of a parallel layout, and its values where those before it are chosen.
+struct Axis {
+    int ParallelLayout::*member;
+    std::optional<int> PartialLayout::*fixed;
+    std::vector<int> (*values)(const TrainingRun& run, const ParallelLayout& chosen);
+};
+
+/// In the order in which they are to be chosen.
+const std::vector<Axis>& layout_axes();
+
+/// Where nothing is left to share, sharding changes nothing: zero1 alone.
+std::vector<Sharding> sharding_values(const TrainingRun& run, const ParallelLayout& chosen);
+std::vector<PassOverlap> overlap_values(const TrainingRun& run, const ParallelLayout& chosen);
+
+/// 0 where the batch does not divide.
+std::int64_t micro_batches_of(const TrainingRun& run, const ParallelLayout& layout);
+
+/// Bytes that some stage's GPUs take at least, however the model is cut.
+double least_memory(const TrainingRun& run, const ParallelLayout& layout);
 
 }  // namespace moehub

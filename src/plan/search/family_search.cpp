@@ -1,9 +1,9 @@
 // A member is not timed when it can neither be among the fastest so far nor on the front: by what
 // it takes at least of time, and of memory. The one that saves nothing takes no longer at least
 // than any other, so that it speaks for the family.
-#include "plan/search/family_search.hpp"
-
-#include "plan/search/least_memory.hpp"
+#include "plan/search/families.hpp"
+#include "plan/search/search.hpp"
+#include "plan/step_model.hpp"
 
 #include <moehub/error.hpp>
 
@@ -99,10 +99,36 @@ class Members {
     std::vector<Member> members_;
 };
 
+// The stage that has most has at least the mean of all:
+//
+//     least = (weights + gradients + states + activations of the model) / stages + what every
+//             stage has
+//
+// with activations of as many passes as the last stage holds, which holds fewest: one, or of an
+// interleaved pipeline (pieces − 1) · stages + 1 of a piece.
+
+/// Micro-batches whose activations a stage holds at least.
+double fewest_held(const TrainingRun& run, const ParallelLayout& layout) {
+    if (layout.vpp == 1) return 1;
+    const double passes = (layout.vpp - 1.0) * layout.pp + 1;
+    const auto all = static_cast<double>(micro_batches_of(run, layout) * layout.vpp);
+    const double held = std::min(passes, all) / layout.vpp;
+    return layout.offload.activations ? std::min(held, 2.0) : held;
+}
+
 }  // namespace
 
 FamilyResult FamilySearch::look_at(const ParallelLayout& family, TrainingClock& clock) const {
     return Members(*this, family, clock).look();
+}
+
+double least_memory(const TrainingRun& run, const ParallelLayout& layout) {
+    const StepMemory model = memory_of(run, layout, {units_of(run)}, {1});
+    const StepMemory empty = memory_of(run, layout, {UnitCounts{}}, {1});
+    const double shared_out = model.weights + model.gradients + model.optimizer +
+                              model.activations * fewest_held(run, layout);
+    const double share_of_margin = empty.margin / (empty.sum() - empty.margin);
+    return (shared_out / layout.pp + empty.buffers + empty.workspace) * (1 + share_of_margin);
 }
 
 }  // namespace moehub

@@ -1,11 +1,13 @@
-/// Trace events, one after the other, as text. Times are picoseconds of the layer; the format has
-/// microseconds, and viewers whole nanoseconds.
+/// What a trace is made of: events, written one after the other as text, and counters. Times are
+/// picoseconds of the layer; the format has microseconds, and viewers whole nanoseconds.
 #pragma once
+#include <moehub/layer.hpp>
 #include <moehub/units.hpp>
 
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace moehub {
 
@@ -35,5 +37,24 @@ class TraceWriter {
     std::string text_ = "{\"traceEvents\":[\n";
     std::int64_t events_ = 0;
 };
+
+// Counters: what a GPU or a switch did over time, in bins.
+
+struct TraceCounter {
+    std::string where;  ///< "gpu 3"
+    std::string name;
+    Ps bin = 0;
+    std::vector<double> values;
+};
+
+/// SMs by kernel; packets a µs of each unit; busy share of a GPU's links in each direction, the
+/// mean of those to all switches of its node and of its NIC, and of the links between switches.
+std::vector<TraceCounter> counters_of(const LayerResult& result);
+
+/// So many bins made one, by their mean.
+TraceCounter joined(const TraceCounter& counter, int bins);
+
+/// Events that it takes: one for each change of the value before `end`.
+std::int64_t changes(const TraceCounter& counter, Ps end);
 
 }  // namespace moehub
