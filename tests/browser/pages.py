@@ -92,8 +92,8 @@ class Pages(unittest.TestCase):
             self.assertEqual(figure.get_attribute("role"), "img")
             self.assertGreater(len(figure.get_attribute("aria-label")), 20)
             self.assertGreater(len(figure.find_elements(By.TAG_NAME, "canvas")), 0)
-        for table in self.browser.find_elements(By.TAG_NAME, "table"):
-            self.assertNotEqual(table.find_element(By.TAG_NAME, "caption").text, "")
+        for table in self.browser.find_elements(By.CLASS_NAME, "wide"):
+            self.assertNotEqual(table.accessible_name, "")
         for select in self.browser.find_elements(By.TAG_NAME, "select"):
             self.assertNotEqual(select.accessible_name, "")
         wide = self.run_script("return [document.documentElement.scrollWidth, innerWidth]")
@@ -104,13 +104,14 @@ class Pages(unittest.TestCase):
             "return document.getElementById('document').textContent"))
         self.assertEqual(found, document)
 
-    def cells(self, caption):
-        """A table's texts, by its caption's beginning."""
+    def cells(self, name):
+        """A table's texts, by the beginning of what it is called."""
         return self.run_script("""
-            for (const table of document.querySelectorAll('table'))
-              if (table.caption.textContent.startsWith(arguments[0]))
-                return [...table.rows].map(row => [...row.cells].map(cell => cell.textContent));
-            return null""", caption)
+            for (const wide of document.querySelectorAll('.wide'))
+              if (wide.ariaLabel.startsWith(arguments[0]))
+                return [...wide.querySelector('table').rows]
+                    .map(row => [...row.cells].map(cell => cell.textContent));
+            return null""", name)
 
     def compared(self):
         return self.page("compare", "compare", *LAYER, "--systems",
@@ -123,15 +124,17 @@ class Pages(unittest.TestCase):
         results = document["results"]
         drawn = self.option(0)["series"]
         for series, key in zip(drawn, ["compute_us", "communication_us", "host_us"]):
-            self.assertEqual(series["data"], [one["breakdown"][key] for one in results])
+            self.assertEqual(series["data"], [one[key] for one in results])
         self.assertEqual(self.option(1)["series"][0]["data"], [one["speedup"] for one in results])
-        for series, key in zip(self.option(2)["series"], ["up", "down", "payload"]):
-            self.assertEqual(series["data"],
-                             [one["traffic_bytes"][key] / 1e6 for one in results])
-        table = self.cells("Systems side by side")
+        for series, key in zip(self.option(2)["series"],
+                               ["up_bytes", "down_bytes", "payload_bytes"]):
+            for drawn, one in zip(series["data"], results):
+                self.assertTrue(math.isclose(drawn, one[key] / 1e6), (drawn, one))
+        table = self.cells("Time")
+        time = table[0].index("time µs")
         for row, one in zip(table[1:], results):
             self.assertEqual(row[0], one["system"])
-            self.assertEqual(float(row[1].replace(",", "")), round(one["time_us"], 1))
+            self.assertEqual(float(row[time].replace(",", "")), round(one["time_us"], 1))
 
     def test_is_traffic_from_gpu_to_gpu_a_map(self):
         document = self.compared()
@@ -140,10 +143,10 @@ class Pages(unittest.TestCase):
         self.assertEqual(len(chart["rows"]), document["gpus"])
         self.assertEqual([one["name"] for one in chart["layers"]],
                          [one["system"] for one in document["results"]
-                          if one["traffic_bytes"]["payload"] > 0])
+                          if one["payload_bytes"] > 0])
         # What crossed between GPUs is what they sent one another.
         sent = {one["name"]: sum(one["values"]) for one in chart["layers"]}
-        payload = {one["system"]: one["traffic_bytes"]["payload"] / 1e6
+        payload = {one["system"]: one["payload_bytes"] / 1e6
                    for one in document["results"]}
         self.assertTrue(math.isclose(sent["megatron-te"], payload["megatron-te"], rel_tol=0.02),
                         (sent, payload))
@@ -250,11 +253,14 @@ class Pages(unittest.TestCase):
                 document = self.page(name, *arguments)
                 self.expect_sound()
                 self.expect_document(document)
-        parts = self.made["model"]["results"]
+        document = self.made["model"]
         self.page("model")
-        for series in self.option(0)["series"]:
-            for value, one in zip(series["data"], parts):
-                part = [p for p in one["parts"] if p["name"] == series["name"]]
+        parts = next(i for i, one in enumerate(self.charts())
+                     if one["title"] == "The whole model by its parts")
+        for series in self.option(parts)["series"]:
+            for value, one in zip(series["data"], document["results"]):
+                part = [p for p in document["parts"]
+                        if p["system"] == one["system"] and p["name"] == series["name"]]
                 self.assertTrue(math.isclose(value, sum(p["total_us"] for p in part) / 1e3))
 
     def test_are_recordings_and_placements_sound(self):
