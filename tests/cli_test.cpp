@@ -78,6 +78,26 @@ TEST_F(Cli, IsAMalformedCommandLineRefused) {
                    "collective: unexpected argument \"dgx-h100\"; see moehub collective --help");
 }
 
+TEST_F(Cli, IsAFileWrittenBesideATableOnStandardOutput) {
+    const auto outcome =
+        moehub("compare --gpus 2 --tokens 64 --systems ideal --csv - -o '" + file("text") + "'");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_TRUE(outcome.out.starts_with("system,")) << outcome.out;
+    EXPECT_NE(text_of(file("text")).find("time µs"), std::string::npos);
+}
+
+TEST_F(Cli, IsNothingThatWouldBeRefusedShownAsUsual) {
+    for (const char* command : {"compare", "model", "plan", "reproduce", "sweep", "validate"})
+        EXPECT_EQ(moehub(std::string(command) + " --help").out.find("N=0"), std::string::npos)
+            << command;
+}
+
+TEST_F(Cli, IsAFileWithoutANameRefused) {
+    expect_refused("validate ''", "FILE: found \"\", allowed: a file");
+    expect_refused("plan --rank ''", "--rank: found \"\", allowed: a file");
+    expect_refused("compare -o ''", "--output: found \"\", allowed: a file");
+}
+
 TEST_F(Cli, IsAWrongSizeRefused) {
     for (const std::string bad : {"0", "-5", "8X", "1.5", "nan", "1e30", "9000000000000000000", ""})
         expect_refused("collective --bytes '" + bad + "'",

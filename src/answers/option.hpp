@@ -129,13 +129,17 @@ Target to(Field& flag) {
 }
 template <FieldOf<int, std::int64_t> Field>
 Target to(Field& count, Range allowed) {
-    return single(ValueKind::count, count, [=](std::string_view option, const std::string& text) {
-        const std::int64_t read = count_of(option, text, allowed);
-        if constexpr (FieldOf<Field, int>)
-            return static_cast<int>(read);
-        else
-            return read;
-    });
+    Target target =
+        single(ValueKind::count, count, [=](std::string_view option, const std::string& text) {
+            const std::int64_t read = count_of(option, text, allowed);
+            if constexpr (FieldOf<Field, int>)
+                return static_cast<int>(read);
+            else
+                return read;
+        });
+    // What may not be said stands for "as usual", which the option's sentence explains.
+    if (!target.usual.empty() && std::stoll(target.usual) < allowed.least) target.usual.clear();
+    return target;
 }
 template <FieldOf<std::uint64_t> Field>
 Target to(Field& count) {
@@ -172,7 +176,12 @@ Target to_text(Field& text, std::string type = "TEXT", ValueKind kind = ValueKin
 Target to_texts(std::vector<std::string>& texts, ValueKind kind = ValueKind::text);
 template <FieldOf<std::string> Field>
 Target to_file(Field& path) {
-    return to_text(path, "", ValueKind::file);
+    Target target = to_text(path, "", ValueKind::file);
+    target.read = [&path](std::string_view option, const std::string& text) {
+        if (text.empty()) throw InputError(fmt::format("{}: found \"\", allowed: a file", option));
+        path = text;
+    };
+    return target;
 }
 /// Names of presets or files.
 Target to(Wanted<Machine>& machine);
@@ -187,7 +196,7 @@ Target to(Wanted<NamedRouting>& routing);
 /// Recorded routing, FILE[:from-to][@weight]; a list.
 Target to_profiles(std::vector<Wanted<NamedRouting>>& profiles);
 /// "KEY=VALUE": keys of the first noun as they are, of others as "model.KEY", "system.NAME.KEY".
-/// Nouns are machine, gpu, model, system, trainer.
+/// Nouns are machine, gpu, model, system, trainer, engine.
 Target to(Settings& settings, std::vector<std::string> nouns);
 /// What a function makes of the text; the function throws InputError without the option's name.
 template <class Value>

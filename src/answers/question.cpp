@@ -1,6 +1,5 @@
 #include "answers/question.hpp"
 
-#include "answers/questions.hpp"
 #include "base/files.hpp"
 #include "base/utf8.hpp"
 
@@ -92,16 +91,6 @@ void require_writable(const std::vector<OutputFile>& files,
                             option, printable(path)));
         replaced.push_back(path);
     }
-}
-
-std::vector<Question> questions() {
-    return {
-        compare_question(), run_question(),      gain_question(),      model_question(),
-        sweep_question(),   merge_question(),    plan_question(),      area_question(),
-        lines_question(),   list_question(),     show_question(),      collective_question(),
-        predict_question(), validate_question(), reproduce_question(), profile_question(),
-        place_question(),
-    };
 }
 
 }  // namespace moehub

@@ -305,7 +305,6 @@ Answer ask_at(const Study& study, const SweepPoint& point, const StudyQuestion& 
     asker.said = said_at(study, point, what);
     asker.options = asked.options;
     asker.form_words = what.question.form_words;
-    asker.wants_values = false;
     fill(asked.options, asker.said);
     return asked.answer(asker);
 }

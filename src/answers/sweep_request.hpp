@@ -29,7 +29,6 @@ struct SweepRequest {
     std::optional<SweepShard> shard;
     bool dry_run = false;
     std::string database;  ///< empty: by the study's name
-    bool json = false;
 };
 
 /// Runs it; all else that was said holds for all points. Throws InputError.

@@ -100,8 +100,8 @@ void give(const Answer& answer, const Outputs& outputs, const std::string& line)
         put(answer.trace, *outputs.trace);
         fmt::print(stderr, "moehub: {}\n", answer.trace_words);
     }
-    if (outputs.only_csv()) return;
     const std::string& file = answer.output.empty() ? outputs.text : answer.output;
+    if (outputs.only_csv() && file.empty()) return;
     put(outputs.json ? json_text(answer) : text_of(answer, style_for(file)), file);
 }
 
@@ -181,7 +181,6 @@ Command command_of(const Question& question) {
         asker.form_words = question.form_words;
         asker.wants_page = outputs->page.has_value();
         asker.wants_trace = outputs->trace.has_value();
-        asker.wants_values = outputs->json || outputs->page;
         if (interrupt) asker.stop = interrupt->token();
         Answer answer = answer_to(*asked, asker);
         answer.question = question.name;
