@@ -89,10 +89,10 @@ RowTimes simulate(const MovedRows& what, const Machine& machine) {
 
 /// Of the phase, in microseconds.
 double time_of(const MovedRows& what, const Machine& machine, const PredictContext& context) {
-    const std::string key =
-        fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", what.system, what.machine, what.routing,
-                    what.gpus, what.sms, what.tokens_per_gpu, what.hidden, what.experts, what.top_k,
-                    what.top_groups, what.dispatch_element, what.combine_element);
+    const std::string key = fmt::format(
+        "{} {} {} {} {} {} {} {} {} {} {} {} {}", what.system, what.machine, what.routing,
+        what.gpus, what.sms, what.tokens_per_gpu, what.hidden, what.experts, what.top_k,
+        what.groups, what.top_groups, what.dispatch_element, what.combine_element);
     auto known = context.simulated->find(key);
     if (known == context.simulated->end())
         known = context.simulated->emplace(key, simulate(what, machine)).first;
