@@ -16,7 +16,6 @@ lock: threads work side by side, and Ctrl-C ends any call.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as _numpy
@@ -36,25 +35,6 @@ __all__ = [
 ]
 
 
-def _flat(prefix: str, changes: Mapping[str, Any]) -> list[str]:
-    settings: list[str] = []
-    for key, value in changes.items():
-        if isinstance(value, Mapping):
-            settings += _flat(f"{prefix}{key}.", value)
-        else:
-            text = str(value).lower() if isinstance(value, bool) else str(value)
-            settings.append(f"{prefix}{key}={text}")
-    return settings
-
-
-def _settings(set: Settings, changes: Mapping[str, Any]) -> list[str]:
-    if isinstance(set, Mapping):
-        said = _flat("", set)
-    else:
-        said = [set] if isinstance(set, str) else list(set)
-    return said + _flat("", changes)
-
-
 def machine(name: PathLike, *, gpus: int | None = None, set: Settings = (),
             **changes: Any) -> Machine:
     """A machine by preset or TOML file, of so many GPUs.
@@ -62,22 +42,22 @@ def machine(name: PathLike, *, gpus: int | None = None, set: Settings = (),
     Values are changed as set={"link.latency": "250 ns"}, set=["link.latency=250 ns"] or
     link={"latency": "250 ns"}; keys and units are those of `moehub show`.
     """
-    return Machine.load(os.fspath(name), _settings(set, changes), gpus)
+    return Machine.load(os.fspath(name), set, changes, gpus)
 
 
 def model(name: PathLike, *, set: Settings = (), **changes: Any) -> Model:
     """A model's shape by preset or TOML file; values are changed as machine() does."""
-    return Model.load(os.fspath(name), _settings(set, changes))
+    return Model.load(os.fspath(name), set, changes)
 
 
 def gpu(name: PathLike, *, set: Settings = (), **changes: Any) -> Gpu:
     """A card by preset or TOML file; values are changed as machine() does."""
-    return Gpu.load(os.fspath(name), _settings(set, changes))
+    return Gpu.load(os.fspath(name), set, changes)
 
 
 def system(name: PathLike, *, set: Settings = (), **changes: Any) -> System:
     """A system by preset or TOML file; values are changed as machine() does."""
-    return System.load(os.fspath(name), _settings(set, changes))
+    return System.load(os.fspath(name), set, changes)
 
 
 def presets(kind: str) -> list[str]:
@@ -107,7 +87,7 @@ def routing(source: PathLike | _npt.ArrayLike, *, model: ModelLike | None = None
     An array of uint16 in C order is used where it lies and made read-only, and so are weights of
     float32; others are copied once. Ids are checked: 0 to experts - 1, none twice for a token.
     """
-    shape = model if model is None or isinstance(model, Model) else Model.load(os.fspath(model), [])
+    shape = model if model is None or isinstance(model, Model) else Model.load(os.fspath(model), (), {})
     drawn = isinstance(source, str) and not (source.endswith(".npy") or "/" in source)
     if drawn:
         if shape is None:

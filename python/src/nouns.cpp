@@ -67,10 +67,11 @@ void bind_loaded(py::module_& module, const char* name, const char* doc, Load<No
     }));
     bound.def_static(
         "load",
-        [load](const std::string& source, const Overrides& settings) {
+        [load](const std::string& source, const py::object& set, const py::dict& changes) {
+            const Overrides settings = settings_in(set, changes);
             return std::make_shared<One>(One{load(source, settings), source, settings});
         },
-        "By preset or file, with settings KEY=VALUE.");
+        "By preset or file, with settings as set= and further keywords say them.");
 }
 
 SizedMachine sized(Held<Machine> whole, const py::object& gpus) {
@@ -105,12 +106,14 @@ void bind_machine(py::module_& module) {
         }));
     machine.def_static(
         "load",
-        [](const std::string& name, const Overrides& settings, const py::object& gpus) {
+        [](const std::string& name, const py::object& set, const py::dict& changes,
+           const py::object& gpus) {
+            const Overrides settings = settings_in(set, changes);
             return sized(std::make_shared<Loaded<Machine>>(
                              Loaded<Machine>{load_machine(name, settings), name, settings}),
                          gpus);
         },
-        "By preset or file, with settings KEY=VALUE and of so many GPUs.");
+        "By preset or file, with settings as Model.load() has them, of so many GPUs.");
 }
 
 }  // namespace

@@ -59,6 +59,25 @@ def test_values_that_are_no_values(keywords: Any, line: str) -> None:
     assert line_of(lambda: moehub.run(**keywords)) == line
 
 
+class ItsOwnItem:
+    def item(self) -> Any:
+        return self
+
+    def __repr__(self) -> str:
+        return "itself"
+
+
+def test_what_holds_itself_is_refused() -> None:
+    endless: dict[str, Any] = {}
+    endless["a"] = endless
+    for call in (lambda: moehub.run("ideal", set=endless),
+                 lambda: moehub.machine("dgx-h800", set=endless),
+                 lambda: moehub.machine("dgx-h800", a=endless)):
+        assert line_of(call).startswith("set: found dicts in dicts at a.a.a.")
+    assert line_of(lambda: moehub.run("ideal", tokens=ItsOwnItem())).startswith(
+        "tokens: found itself, allowed: ")
+
+
 def test_a_sweep_loads_by_name() -> None:
     for call in (lambda: moehub.sweep(sweep={"tokens": [64]}, machine=moehub.machine("dgx-h800")),
                  lambda: moehub.compare([moehub.system("ideal")], sweep={"tokens": [64]})):

@@ -2,6 +2,7 @@
 import copy
 import pickle
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,17 @@ def test_nouns_are_readable() -> None:
     assert "dgx-h800" in moehub.presets("machines")
     assert {"moe-hub", "deepep"} <= {one.name for one in moehub.systems()}
     assert {"cais"} <= {one.name for one in moehub.systems("tp")}
+
+
+def test_settings_mean_the_same_everywhere() -> None:
+    changes = MappingProxyType({"link": MappingProxyType({"latency": np.str_("250 ns")}),
+                                "gpu.sms": np.int64(100)})
+    settings = ["link.latency=250 ns", "gpu.sms=100"]
+    machine = moehub.machine("dgx-h800", set=changes)
+    assert machine.settings == moehub.machine("dgx-h800", **changes).settings == settings
+    assert moehub.run("ideal", gpus=2, tokens=64, set=changes).set == settings
+    assert moehub.system("moe-hub", fused_activation=np.bool_(True)).settings == [
+        "fused_activation=true"]
 
 
 def copies(one: Any) -> Any:
