@@ -22,24 +22,24 @@ class _Noun:
 class Machine(_Noun):
     """GPUs, links, switches, nodes and NICs."""
     @staticmethod
-    def load(source: str, set: Settings, changes: dict[str, Any],
+    def load(source: PathLike, set: Settings, changes: dict[str, Any],
              gpus: int | None) -> Machine: ...
     gpus: int
 
 class Model(_Noun):
     """Shape of a transformer."""
     @staticmethod
-    def load(source: str, set: Settings, changes: dict[str, Any]) -> Model: ...
+    def load(source: PathLike, set: Settings, changes: dict[str, Any]) -> Model: ...
 
 class Gpu(_Noun):
     """A card and its constants."""
     @staticmethod
-    def load(source: str, set: Settings, changes: dict[str, Any]) -> Gpu: ...
+    def load(source: PathLike, set: Settings, changes: dict[str, Any]) -> Gpu: ...
 
 class System(_Noun):
     """How a layer is executed."""
     @staticmethod
-    def load(source: str, set: Settings, changes: dict[str, Any]) -> System: ...
+    def load(source: PathLike, set: Settings, changes: dict[str, Any]) -> System: ...
 
 class Routing:
     """For every layer and token its experts and their weights."""

@@ -14,8 +14,21 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& keyword, const py::handle& found,
                          const char* allowed) {
-    throw InputError(fmt::format("{}: found {}, allowed: {}", keyword,
-                                 std::string(py::repr(found)), allowed));
+    constexpr std::size_t kLongest = 200;
+    std::string shown = py::repr(found);
+    if (shown.size() > kLongest || shown.find('\n') != std::string::npos)
+        shown = "a value of type " + std::string(py::str(py::type::handle_of(found)));
+    throw InputError(fmt::format("{}: found {}, allowed: {}", keyword, shown, allowed));
+}
+
+/// Arrays say what they mean before they stand for routings and layouts.
+void refuse_array(const Option& option, const py::handle& value) {
+    if (!py::isinstance<py::array>(value) || value.cast<py::array>().ndim() == 0) return;
+    const ValueKind kind = option.target.kind;
+    const bool routing = kind == ValueKind::routing || kind == ValueKind::profile;
+    if (!routing && kind != ValueKind::layout) return;
+    throw InputError(fmt::format("{}: found an array, allowed: moehub.{}(array, experts=…)",
+                                 keyword_of(option), routing ? "routing" : "layout"));
 }
 
 template <class Noun>
@@ -162,9 +175,11 @@ SaidOption flag_said_as(const Option& option, const py::handle& value) {
 SaidOption said_as(const Option& option, const py::handle& value) {
     if (option.target.kind == ValueKind::flag) return flag_said_as(option, value);
     if (auto noun = held_noun(value)) return {key_of(option), {}, {std::move(*noun)}};
+    refuse_array(option, value);
     if (!is_list(value))
         return {key_of(option), texts_of(option, value)};
     const py::list all(py::reinterpret_borrow<py::object>(value));
+    for (const py::handle& one : all) refuse_array(option, one);
     if (std::none_of(all.begin(), all.end(),
                      [](const py::handle& one) { return held_noun(one).has_value(); }))
         return {key_of(option), texts_of(option, all)};
@@ -213,6 +228,17 @@ std::vector<std::string> settings_in(const py::object& set, const py::dict& chan
         texts = {text_of("set", set)};
     add_settings("set", "", changes, EndMark::never, texts);
     return texts;
+}
+
+std::int64_t count_in(const std::string& keyword, const py::handle& value, Range allowed) {
+    return count_of(keyword, text_of(keyword, value), allowed);
+}
+
+std::string name_in(const std::string& keyword, const py::handle& value) {
+    const bool name = py::isinstance<py::str>(value) || py::hasattr(value, "__fspath__");
+    const auto text = name ? plain_text_of(value) : std::nullopt;
+    if (!text) refuse(keyword, value, "a text or a path");
+    return *text;
 }
 
 Said said_in(const Options& options, const py::dict& keywords) {
