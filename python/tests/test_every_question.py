@@ -116,6 +116,13 @@ def test_progress_is_told() -> None:
     assert {what for what, _ in told} <= {"checking", "simulating"}
 
 
+def test_a_single_simulation_is_one_piece() -> None:
+    told: list[str] = []
+    moehub.run("ideal", tokens=4096, grain="packet", progress=lambda what, _: told.append(what))
+    said = " ".join((moehub.run.__doc__ or "").split())
+    assert not told and "progress: called after pieces of the work" in said
+
+
 def test_what_progress_raises_ends_the_call() -> None:
     def enough(what: str, share: float) -> None:
         raise StopIteration("enough")
