@@ -45,15 +45,6 @@ std::optional<HeldNoun> held_noun(const py::handle& value) {
     return std::nullopt;
 }
 
-/// A name beside objects is loaded, so that a comparison keeps its order.
-std::optional<HeldNoun> loaded(const Option& option, const std::string& name) {
-    if (option.target.kind == ValueKind::system)
-        return std::make_shared<Loaded<SystemSpec>>(Loaded<SystemSpec>{load_system(name), name});
-    if (option.target.kind == ValueKind::model)
-        return std::make_shared<Loaded<Model>>(Loaded<Model>{load_model(name), name});
-    return std::nullopt;
-}
-
 bool is_mapping(const py::handle& value) {
     return PyMapping_Check(value.ptr()) != 0 && py::hasattr(value, "keys");
 }
@@ -171,28 +162,24 @@ SaidOption flag_said_as(const Option& option, const py::handle& value) {
     return {key_of(option), {value.attr("__bool__")().cast<bool>() ? "true" : "false"}};
 }
 
-/// Objects stay what they are.
-SaidOption said_as(const Option& option, const py::handle& value) {
-    if (option.target.kind == ValueKind::flag) return flag_said_as(option, value);
-    if (auto noun = held_noun(value)) return {key_of(option), {}, {std::move(*noun)}};
+/// Objects stay what they are, and names beside them names.
+void say(const Option& option, const py::handle& value, Said& said) {
+    if (option.target.kind == ValueKind::flag) return said.push_back(flag_said_as(option, value));
+    if (auto noun = held_noun(value))
+        return said.push_back({key_of(option), {}, {std::move(*noun)}});
     refuse_array(option, value);
-    if (!is_list(value))
-        return {key_of(option), texts_of(option, value)};
+    if (!is_list(value)) return said.push_back({key_of(option), texts_of(option, value)});
     const py::list all(py::reinterpret_borrow<py::object>(value));
     for (const py::handle& one : all) refuse_array(option, one);
     if (std::none_of(all.begin(), all.end(),
                      [](const py::handle& one) { return held_noun(one).has_value(); }))
-        return {key_of(option), texts_of(option, all)};
-    SaidOption said{key_of(option), {}};
+        return said.push_back({key_of(option), texts_of(option, all)});
     for (const py::handle& one : all) {
-        auto noun = held_noun(one);
-        if (!noun) noun = loaded(option, text_of(keyword_of(option), one));
-        if (noun)
-            said.given.push_back(std::move(*noun));
+        if (auto noun = held_noun(one))
+            said.push_back({key_of(option), {}, {std::move(*noun)}});
         else
-            said.texts.push_back(text_of(keyword_of(option), one));
+            said.push_back({key_of(option), {text_of(keyword_of(option), one)}});
     }
-    return said;
 }
 
 /// Its size is the call's where that does not say another.
@@ -251,7 +238,7 @@ Said said_in(const Options& options, const py::dict& keywords) {
         if (py::isinstance<SizedMachine>(value))
             say_machine(options, option, value.cast<const SizedMachine&>(), keywords, said);
         else
-            said.push_back(said_as(option, value));
+            say(option, value, said);
     }
     return said;
 }

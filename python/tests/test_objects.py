@@ -23,6 +23,15 @@ def test_objects_say_what_they_are(command: Any) -> None:
         "model.expert_ffn=2048")
 
 
+def test_names_beside_objects_stay_names(command: Any) -> None:
+    changes = {"system.moe-hub.fused_activation": True}
+    answer = moehub.compare(["megatron-te", moehub.system("ideal"), "moe-hub"], gpus=2, tokens=64,
+                            set=changes)
+    assert answer == command(
+        "compare", "--systems", "megatron-te,ideal,moe-hub", "--gpus", "2", "--tokens", "64",
+        "--set", "system.moe-hub.fused_activation=true")
+
+
 def test_a_recorded_layer(command: Any, tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     chosen = np.argsort(rng.random((96, 3, 8)), axis=2)[:, :, :2].astype(np.uint8)
