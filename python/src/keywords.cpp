@@ -12,8 +12,7 @@
 namespace moehub::python {
 namespace {
 
-[[noreturn]] void refuse(const std::string& keyword, const py::handle& found,
-                         const char* allowed) {
+[[noreturn]] void refuse(const std::string& keyword, const py::handle& found, const char* allowed) {
     constexpr std::size_t kLongest = 200;
     std::string shown = py::repr(found);
     if (shown.size() > kLongest || shown.find('\n') != std::string::npos)
@@ -118,9 +117,8 @@ std::string joined(const std::string& keyword, const py::handle& value, EndMark 
     if (!is_list(value)) return text_of(keyword, value);
     const std::vector<std::string> texts = texts_in(keyword, value);
     const std::string separator = separator_of(texts);
-    const bool marked =
-        texts.size() == 1 &&
-        (mark == EndMark::always || (mark == EndMark::after_commas && separator == ";"));
+    const bool marked = texts.size() == 1 && (mark == EndMark::always ||
+                                              (mark == EndMark::after_commas && separator == ";"));
     return fmt::format("{}{}", fmt::join(texts, separator), marked ? separator : "");
 }
 
@@ -158,7 +156,8 @@ std::vector<std::string> texts_of(const Option& option, const py::handle& value)
 
 SaidOption flag_said_as(const Option& option, const py::handle& value) {
     const std::string type = py::str(py::type::handle_of(value).attr("__name__"));
-    if (!type.starts_with("bool")) refuse(keyword_of(option), value, "True, False");  // NumPy's, too
+    if (!type.starts_with("bool"))
+        refuse(keyword_of(option), value, "True, False");  // NumPy's, too
     return {key_of(option), {value.attr("__bool__")().cast<bool>() ? "true" : "false"}};
 }
 

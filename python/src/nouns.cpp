@@ -80,8 +80,7 @@ void bind_loaded(py::module_& module, const char* name, const char* doc, Load<No
 
 SizedMachine sized(Held<Machine> whole, const py::object& gpus) {
     SizedMachine machine{std::move(whole), {}};
-    if (!gpus.is_none())
-        machine.gpus = static_cast<int>(count_in("gpus", gpus, at_least(1)));
+    if (!gpus.is_none()) machine.gpus = static_cast<int>(count_in("gpus", gpus, at_least(1)));
     machine.value();  // refuses sizes that cannot be
     return machine;
 }
