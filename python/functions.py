@@ -18,9 +18,10 @@ from ._moehub import ask as _ask
 from ._results import (GpuLike, LayoutLike, MachineLike, ModelLike, PathLike, Progress, Result,
                        RoutingLike, Settings, SystemLike)
 '''
-PROGRESS = {"keyword": "progress", "type": "Progress", "doc": "called some times a second with what "
-            "goes on and the share of it that is done", "settings": False, "list": False,
-            "argument": False, "required": False, "usual": "", "choices": []}
+PROGRESS = {"keyword": "progress", "type": "Progress", "doc": "called after pieces of the work with "
+            "what goes on and the share of it that is done; not of a single simulation",
+            "settings": False, "list": False, "argument": False, "required": False, "usual": "",
+            "choices": []}
 WIDTH = 88
 
 

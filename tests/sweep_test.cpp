@@ -77,6 +77,7 @@ TEST(Sweep, values_on_the_command_line) {
     EXPECT_EQ(parse_axis_values("zipf:1,transition:0.5;uniform"),
               (Texts{"zipf:1,transition:0.5", "uniform"}));
     EXPECT_EQ(parse_axis_values("../my.toml"), Texts{"../my.toml"});
+    EXPECT_EQ(parse_axis_values("zipf:1,transition:0.5;"), Texts{"zipf:1,transition:0.5"});
 }
 
 TEST(Sweep, a_grid_is_all_combinations_and_a_zip_goes_together) {

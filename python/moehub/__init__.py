@@ -16,7 +16,6 @@ lock: threads work side by side, and Ctrl-C ends any call.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as _numpy
@@ -36,25 +35,6 @@ __all__ = [
 ]
 
 
-def _flat(prefix: str, changes: Mapping[str, Any]) -> list[str]:
-    settings: list[str] = []
-    for key, value in changes.items():
-        if isinstance(value, Mapping):
-            settings += _flat(f"{prefix}{key}.", value)
-        else:
-            text = str(value).lower() if isinstance(value, bool) else str(value)
-            settings.append(f"{prefix}{key}={text}")
-    return settings
-
-
-def _settings(set: Settings, changes: Mapping[str, Any]) -> list[str]:
-    if isinstance(set, Mapping):
-        said = _flat("", set)
-    else:
-        said = [set] if isinstance(set, str) else list(set)
-    return said + _flat("", changes)
-
-
 def machine(name: PathLike, *, gpus: int | None = None, set: Settings = (),
             **changes: Any) -> Machine:
     """A machine by preset or TOML file, of so many GPUs.
@@ -62,22 +42,22 @@ def machine(name: PathLike, *, gpus: int | None = None, set: Settings = (),
     Values are changed as set={"link.latency": "250 ns"}, set=["link.latency=250 ns"] or
     link={"latency": "250 ns"}; keys and units are those of `moehub show`.
     """
-    return Machine.load(os.fspath(name), _settings(set, changes), gpus)
+    return Machine.load(name, set, changes, gpus)
 
 
 def model(name: PathLike, *, set: Settings = (), **changes: Any) -> Model:
     """A model's shape by preset or TOML file; values are changed as machine() does."""
-    return Model.load(os.fspath(name), _settings(set, changes))
+    return Model.load(name, set, changes)
 
 
 def gpu(name: PathLike, *, set: Settings = (), **changes: Any) -> Gpu:
     """A card by preset or TOML file; values are changed as machine() does."""
-    return Gpu.load(os.fspath(name), _settings(set, changes))
+    return Gpu.load(name, set, changes)
 
 
 def system(name: PathLike, *, set: Settings = (), **changes: Any) -> System:
     """A system by preset or TOML file; values are changed as machine() does."""
-    return System.load(os.fspath(name), _settings(set, changes))
+    return System.load(name, set, changes)
 
 
 def presets(kind: str) -> list[str]:
@@ -94,6 +74,14 @@ def systems(layer_type: str = "moe") -> list[Record]:
     return _moehub.systems(layer_type == "tp")
 
 
+def _array(what: str, values: _npt.ArrayLike) -> _npt.NDArray[Any]:
+    try:
+        return _numpy.asarray(values)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what}: found no array: {error}, allowed: lists of equal lengths, or "
+                         "an array") from None
+
+
 def routing(source: PathLike | _npt.ArrayLike, *, model: ModelLike | None = None,
             experts: int | None = None, weights: _npt.ArrayLike | None = None,
             tokens: int = 8192, layers: int = 1, seed: int = 1, name: str = "array") -> Routing:
@@ -107,7 +95,7 @@ def routing(source: PathLike | _npt.ArrayLike, *, model: ModelLike | None = None
     An array of uint16 in C order is used where it lies and made read-only, and so are weights of
     float32; others are copied once. Ids are checked: 0 to experts - 1, none twice for a token.
     """
-    shape = model if model is None or isinstance(model, Model) else Model.load(os.fspath(model), [])
+    shape = model if model is None or isinstance(model, Model) else Model.load(model, (), {})
     drawn = isinstance(source, str) and not (source.endswith(".npy") or "/" in source)
     if drawn:
         if shape is None:
@@ -118,13 +106,13 @@ def routing(source: PathLike | _npt.ArrayLike, *, model: ModelLike | None = None
         raise InputError("routing: found neither experts nor model, allowed: with one of them")
     if isinstance(source, (str, os.PathLike)):
         return _moehub.read_routing(os.fspath(source), count)
-    return _moehub.routing_from_array(_numpy.asarray(source), count, weights, name)
+    return _moehub.routing_from_array(_array("routing", source), count, weights, name)
 
 
 def layout(experts_on: _npt.ArrayLike, *, experts: int, name: str = "array") -> Layout:
     """Which GPU holds which experts: whole numbers [layers, gpus, slots], or [gpus, slots] for
     one layer; -1 is an empty slot."""
-    return _moehub.layout_from_array(_numpy.asarray(experts_on), experts, name)
+    return _moehub.layout_from_array(_array("layout", experts_on), experts, name)
 
 
 def simulate(system: SystemLike | None = None, **keywords: Any) -> LayerResult:

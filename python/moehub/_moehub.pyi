@@ -1,11 +1,10 @@
 """What moehub's Python package calls; use that."""
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ._results import PathLike, Record
+from ._results import PathLike, Record, Settings
 
 __version__: str
 
@@ -23,23 +22,24 @@ class _Noun:
 class Machine(_Noun):
     """GPUs, links, switches, nodes and NICs."""
     @staticmethod
-    def load(source: str, settings: Sequence[str], gpus: int | None) -> Machine: ...
+    def load(source: PathLike, set: Settings, changes: dict[str, Any],
+             gpus: int | None) -> Machine: ...
     gpus: int
 
 class Model(_Noun):
     """Shape of a transformer."""
     @staticmethod
-    def load(source: str, settings: Sequence[str]) -> Model: ...
+    def load(source: PathLike, set: Settings, changes: dict[str, Any]) -> Model: ...
 
 class Gpu(_Noun):
     """A card and its constants."""
     @staticmethod
-    def load(source: str, settings: Sequence[str]) -> Gpu: ...
+    def load(source: PathLike, set: Settings, changes: dict[str, Any]) -> Gpu: ...
 
 class System(_Noun):
     """How a layer is executed."""
     @staticmethod
-    def load(source: str, settings: Sequence[str]) -> System: ...
+    def load(source: PathLike, set: Settings, changes: dict[str, Any]) -> System: ...
 
 class Routing:
     """For every layer and token its experts and their weights."""

@@ -51,6 +51,11 @@ py::object to_result(Answer answer, const Question& question, const py::object& 
 /// What Python's keywords say: `page_rows` is --page-rows, None is nothing. Throws InputError for
 /// values that no text stands for.
 Said said_in(const Options& options, const py::dict& keywords);
+/// What set= and further keywords of a function that loads a noun say, as KEY=VALUE.
+std::vector<std::string> settings_in(const py::object& set, const py::dict& changes);
+/// A whole number, and a name or path. Throw InputError for values of other types.
+std::int64_t count_in(const std::string& keyword, const py::handle& value, Range allowed);
+std::string name_in(const std::string& keyword, const py::handle& value);
 /// "page_rows", "kernel": the keyword of an option.
 std::string keyword_of(const Option& option);
 

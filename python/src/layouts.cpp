@@ -1,5 +1,6 @@
 // Where experts stand, as arrays and as servers' files.
 #include "bindings.hpp"
+#include "model/routing_limits.hpp"
 
 #include <moehub/error.hpp>
 
@@ -12,33 +13,42 @@ namespace {
 
 using Experts = py::array_t<std::int64_t, py::array::c_style | py::array::forcecast>;
 
+[[noreturn]] void refuse_expert(std::int64_t found, char kind, int experts) {
+    throw InputError(fmt::format(
+        "layout: found expert {}, allowed: 0 to {}, or -1 for an empty slot",
+        kind == 'u' ? std::to_string(static_cast<std::uint64_t>(found)) : std::to_string(found),
+        experts - 1));
+}
+
 /// From [layers, gpus, slots] or [gpus, slots]; −1 is an empty slot.
-std::shared_ptr<Loaded<ExpertLayout>> from_array(const py::array& array, int experts,
-                                                 const std::string& name) {
+std::shared_ptr<Loaded<ExpertLayout>> from_array(const py::array& array, const py::object& count,
+                                                 const py::object& title) {
+    const auto experts = static_cast<int>(count_in("experts", count, {1, kMostExperts}));
+    const std::string name = name_in("name", title);
     const char kind = array.dtype().kind();
     if ((kind != 'i' && kind != 'u') || (array.ndim() != 2 && array.ndim() != 3))
         throw InputError(fmt::format(
             "layout: found {} of {} dimensions, allowed: whole numbers, [layers, gpus, slots] or "
             "[gpus, slots]",
             std::string(py::str(array.dtype())), array.ndim()));
-    const Experts values = Experts::ensure(array);
     const bool one = array.ndim() == 2;
     const auto layers = one ? 1 : array.shape(0);
     const auto gpus = array.shape(one ? 0 : 1);
     const auto slots = array.shape(one ? 1 : 2);
-    constexpr py::ssize_t kMost = 1 << 20;
-    if (std::max({layers, gpus, slots}) > kMost)
-        throw InputError("layout: found an array too large, allowed: up to 2^20 of each");
+    constexpr std::int64_t kMost = 1 << 24;
+    if (array.size() < 1 || array.size() > kMost)
+        throw InputError(
+            fmt::format("layout: found {} layers of {} GPUs with {} slots, allowed: 1 to {} slots "
+                        "in all",
+                        layers, gpus, slots, kMost));
+    const Experts values = Experts::ensure(array);
+    const std::int64_t least = kind == 'u' ? 0 : -1;  // large unsigned ones wrap around
     ExpertLayout layout = empty_layout({static_cast<int>(layers), experts}, static_cast<int>(gpus));
     const std::int64_t* next = values.data();
     for (auto& layer : layout.on)
         for (auto& gpu : layer)
             for (py::ssize_t slot = 0; slot < slots; ++slot, ++next) {
-                if (*next < -1 || *next >= experts)
-                    throw InputError(
-                        fmt::format("layout: found expert {}, allowed: 0 to {}, or -1 for an empty "
-                                    "slot",
-                                    *next, experts - 1));
+                if (*next < least || *next >= experts) refuse_expert(*next, kind, experts);
                 if (*next >= 0) gpu.push_back(static_cast<int>(*next));
             }
     check(layout, name);

@@ -1,8 +1,11 @@
 // Machines, models, GPUs and systems: loaded by name, printed, their values by key.
+#include "answers/question.hpp"
 #include "bindings.hpp"
 
 #include <moehub/presets.hpp>
 #include <moehub/tp.hpp>
+
+#include <algorithm>
 
 #include <fmt/format.h>
 
@@ -67,16 +70,17 @@ void bind_loaded(py::module_& module, const char* name, const char* doc, Load<No
     }));
     bound.def_static(
         "load",
-        [load](const std::string& source, const Overrides& settings) {
+        [load](const py::object& wanted, const py::object& set, const py::dict& changes) {
+            const std::string source = name_in("name", wanted);
+            const Overrides settings = settings_in(set, changes);
             return std::make_shared<One>(One{load(source, settings), source, settings});
         },
-        "By preset or file, with settings KEY=VALUE.");
+        "By preset or file, with settings as set= and further keywords say them.");
 }
 
 SizedMachine sized(Held<Machine> whole, const py::object& gpus) {
     SizedMachine machine{std::move(whole), {}};
-    if (!gpus.is_none())
-        machine.gpus = static_cast<int>(count_of("gpus", py::str(gpus), at_least(1)));
+    if (!gpus.is_none()) machine.gpus = static_cast<int>(count_in("gpus", gpus, at_least(1)));
     machine.value();  // refuses sizes that cannot be
     return machine;
 }
@@ -105,12 +109,28 @@ void bind_machine(py::module_& module) {
         }));
     machine.def_static(
         "load",
-        [](const std::string& name, const Overrides& settings, const py::object& gpus) {
+        [](const py::object& source, const py::object& set, const py::dict& changes,
+           const py::object& gpus) {
+            const std::string name = name_in("name", source);
+            const Overrides settings = settings_in(set, changes);
             return sized(std::make_shared<Loaded<Machine>>(
                              Loaded<Machine>{load_machine(name, settings), name, settings}),
                          gpus);
         },
-        "By preset or file, with settings KEY=VALUE and of so many GPUs.");
+        "By preset or file, with settings as Model.load() has them, of so many GPUs.");
+}
+
+/// Of the kinds that `moehub list` knows.
+std::vector<std::string> presets_of(const py::object& kind) {
+    const std::string name = name_in("kind", kind);
+    for (const Question& question : questions()) {
+        if (question.name != "list") continue;
+        const Asked asked = question.ask();
+        const std::vector<std::string>& known = find_option(asked.options, "kind")->target.choices;
+        if (std::find(known.begin(), known.end(), name) == known.end())
+            refuse_name("kind", name, known);
+    }
+    return preset_names(name);
 }
 
 }  // namespace
@@ -127,9 +147,7 @@ void bind_nouns(py::module_& module) {
                      parse_gpu);
     bind_loaded<SystemSpec>(module, "System", "How a layer is executed; made by moehub.system().",
                             load_system, parse_system);
-    module.def(
-        "presets", [](const std::string& kind) { return preset_names(kind); },
-        "Names of a kind's presets.");
+    module.def("presets", &presets_of, "Names of a kind's presets.");
     module.def(
         "systems",
         [](bool tp) {

@@ -212,7 +212,7 @@ Options extra_options(const Question& question, bool& time_line) {
     return options;
 }
 
-/// Called by the functions of moehub._questions with all their keywords.
+/// Called by the functions of moehub._functions with all their keywords.
 py::object ask(const std::string& function, const py::dict& keywords) {
     const Question& question = question_named(function);
     Asked asked = question.ask();

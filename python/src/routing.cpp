@@ -4,11 +4,16 @@
 
 #include <moehub/error.hpp>
 
+#include <limits>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 namespace moehub::python {
 namespace {
+
+/// Models have no more.
+constexpr int kMostLayers = 1000;
 
 using Ids = py::array_t<std::uint16_t, py::array::c_style>;
 using AnyIds = py::array_t<std::uint16_t, py::array::c_style | py::array::forcecast>;
@@ -52,8 +57,6 @@ Ids ids_of(const py::array& array, int experts) {
 
 /// [layers, tokens, top_k] or [tokens, top_k].
 Routing sized(const py::array& array, int experts) {
-    if (experts < 1 || experts > kMostExperts)
-        throw InputError(fmt::format("experts: found {}, allowed: 1 to {}", experts, kMostExperts));
     const auto dimensions = array.ndim();
     const bool one = dimensions == 2;
     if (dimensions != 2 && dimensions != 3)
@@ -71,6 +74,7 @@ Routing sized(const py::array& array, int experts) {
     routing.layers = one ? 1 : static_cast<int>(array.shape(0));
     routing.tokens = array.shape(one ? 0 : 1);
     routing.top_k = static_cast<int>(array.shape(one ? 1 : 2));
+    check_rows("routing", routing.tokens, routing.layers, routing.top_k);
     return routing;
 }
 
@@ -118,11 +122,21 @@ std::shared_ptr<Made> from_array(const py::array& array, int experts, const py::
     return made_of(std::move(routing), name, {});
 }
 
+int experts_in(const py::object& experts) {
+    return static_cast<int>(count_in("experts", experts, {1, kMostExperts}));
+}
+
 std::shared_ptr<Made> generated(const std::string& text, const Loaded<Model>& model,
-                                std::int64_t tokens, int layers, std::uint64_t seed) {
+                                const py::object& wanted_tokens, const py::object& wanted_layers,
+                                const py::object& wanted_seed) {
+    const std::int64_t tokens = count_in("tokens", wanted_tokens, {1, kMostTokens});
+    const auto layers = static_cast<int>(count_in("layers", wanted_layers, {1, kMostLayers}));
+    constexpr auto kMostSeed = std::numeric_limits<std::int64_t>::max();
+    const std::int64_t seed = count_in("seed", wanted_seed, {0, kMostSeed});
+    const py::gil_scoped_release unlocked;
     RoutingSpec spec = parse_routing(text);
-    spec.seed = seed;
-    return made_of(make_routing(spec, model.value, tokens, layers), to_string(spec), seed);
+    spec.seed = static_cast<std::uint64_t>(seed);
+    return made_of(make_routing(spec, model.value, tokens, layers), to_string(spec), spec.seed);
 }
 
 /// Read-only, in the routing's own memory.
@@ -181,16 +195,22 @@ void bind_routing(py::module_& module) {
             made->value.seed = state[4].cast<std::optional<std::uint64_t>>();
             return made;
         }));
-    module.def("routing_from_array", &from_array,
-               "A routing in the array's own memory where it is uint16 and in C order.");
-    module.def("generate_routing", &generated, py::call_guard<py::gil_scoped_release>(),
-               "Drawn as the text says.");
+    module.def(
+        "routing_from_array",
+        [](const py::array& chosen, const py::object& experts, const py::object& weights,
+           const py::object& name) {
+            return from_array(chosen, experts_in(experts), weights, name_in("name", name));
+        },
+        "A routing in the array's own memory where it is uint16 and in C order.");
+    module.def("generate_routing", &generated, "Drawn as the text says.");
     module.def(
         "read_routing",
-        [](const std::string& file, int experts) {
+        [](const std::string& file, const py::object& count) {
+            const int experts = experts_in(count);
+            const py::gil_scoped_release unlocked;
             return made_of(read_routing(file, experts), file, {});
         },
-        py::call_guard<py::gil_scoped_release>(), "From an .npy file, [tokens, layers, top_k].");
+        "From an .npy file, [tokens, layers, top_k].");
 }
 
 }  // namespace moehub::python

@@ -59,6 +59,64 @@ def test_values_that_are_no_values(keywords: Any, line: str) -> None:
     assert line_of(lambda: moehub.run(**keywords)) == line
 
 
+class ItsOwnItem:
+    def item(self) -> Any:
+        return self
+
+    def __repr__(self) -> str:
+        return "itself"
+
+
+def test_what_holds_itself_is_refused() -> None:
+    endless: dict[str, Any] = {}
+    endless["a"] = endless
+    for call in (lambda: moehub.run("ideal", set=endless),
+                 lambda: moehub.machine("dgx-h800", set=endless),
+                 lambda: moehub.machine("dgx-h800", a=endless)):
+        assert line_of(call).startswith("set: found dicts in dicts at a.a.a.")
+    assert line_of(lambda: moehub.run("ideal", tokens=ItsOwnItem())).startswith(
+        "tokens: found itself, allowed: ")
+
+
+WHOLE = "allowed: a whole number"
+PLAIN = "allowed: texts, numbers, paths, lists and dicts of them"
+MIXTRAL = "mixtral-8x7b"
+
+
+@pytest.mark.parametrize("call, line", [
+    (lambda: moehub.run(routing=np.zeros((8, 2), int)),
+     "routing: found an array, allowed: moehub.routing(array, experts=…)"),
+    (lambda: moehub.place([np.zeros((8, 2), int)]),
+     "profile: found an array, allowed: moehub.routing(array, experts=…)"),
+    (lambda: moehub.run(layout=np.zeros((8, 2), int)),
+     "layout: found an array, allowed: moehub.layout(array, experts=…)"),
+    (lambda: moehub.run(gpus=np.zeros((8, 2), int)), f"gpus: found array([0, 0]), {PLAIN}"),
+    (lambda: moehub.run(gpus=bytearray(b"4")), f"gpus: found bytearray(b'4'), {PLAIN}"),
+    (lambda: moehub.layout([[0]], experts=2**31),
+     f'experts: found "2147483648", {WHOLE} from 1 to 65535'),
+    (lambda: moehub.layout([[0]], experts=4, name=3),  # type: ignore[arg-type]
+     "name: found 3, allowed: a text or a path"),
+    (lambda: moehub.layout([[0, 1], [2]], experts=4), "layout: found no array: "),
+    (lambda: moehub.layout(np.array([[2**64 - 1]], np.uint64), experts=4),
+     "layout: found expert 18446744073709551615, allowed: 0 to 3, or -1 for an empty slot"),
+    (lambda: moehub.layout(np.zeros((1 << 20, 1 << 20, 0), int), experts=4),
+     "layout: found 1048576 layers of 1048576 GPUs with 0 slots, allowed: 1 to 16777216 slots"),
+    (lambda: moehub.routing("uniform", model=MIXTRAL, seed=-1),
+     f'seed: found "-1", {WHOLE}, 0 or more'),
+    (lambda: moehub.routing("uniform", model=MIXTRAL, tokens=float("nan")),  # type: ignore
+     f'tokens: found "nan", {WHOLE}, 1 or more'),
+    (lambda: moehub.routing("uniform", model=MIXTRAL, tokens=1, layers=2**30),
+     f'layers: found "1073741824", {WHOLE} from 1 to 1000'),
+    (lambda: moehub.machine("dgx-h800", set=[1]), "--set: expected KEY=VALUE"),  # type: ignore
+    (lambda: moehub.machine(3), "name: found 3, allowed: a text or a path"),  # type: ignore
+    (lambda: moehub.presets("model"), 'kind: found "model", allowed: machines, models, '),
+    (lambda: moehub.presets(None),  # type: ignore[arg-type]
+     "kind: found None, allowed: a text or a path"),
+])
+def test_values_of_wrong_types_and_sizes(call: Callable[[], Any], line: str) -> None:
+    assert line_of(call).startswith(line)
+
+
 def test_a_sweep_loads_by_name() -> None:
     for call in (lambda: moehub.sweep(sweep={"tokens": [64]}, machine=moehub.machine("dgx-h800")),
                  lambda: moehub.compare([moehub.system("ideal")], sweep={"tokens": [64]})):
@@ -80,7 +138,7 @@ def test_files_that_cannot_be_written_are_refused_before_the_work(tmp_path: Any)
 def test_expert_ids_do_not_wrap() -> None:
     many = np.array([[70_000, 6_000]], np.int64)
     assert line_of(lambda: moehub.routing(many, experts=100_000)) == (
-        "experts: found 100000, allowed: 1 to 65535")
+        'experts: found "100000", allowed: a whole number from 1 to 65535')
     assert line_of(lambda: moehub.routing(many, experts=65_535)) == (
         "routing: found expert 70000, allowed: 0 to 65534")
     assert moehub.routing(many - 5_000, experts=65_535).chosen[0, 0, 0] == 65_000

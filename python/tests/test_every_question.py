@@ -90,6 +90,18 @@ def test_values_with_commas_are_swept() -> None:
     assert [row.routing for row in result.results] == routings
 
 
+def test_one_value_with_a_comma_is_one() -> None:
+    routings = ["zipf:1,transition:0.5"]
+    result = moehub.sweep(sweep={"routing": routings}, systems="ideal", gpus=2, tokens=64)
+    assert [row.routing for row in result.results] == routings
+
+
+@pytest.mark.parametrize("seeds, drawn", [([5], [5]), ((3,), [3]), ([5, 7], [5, 7]), (2, [1, 2])])
+def test_a_list_of_one_seed_is_no_count(seeds: Any, drawn: list[int]) -> None:
+    result = moehub.sweep(sweep={"tokens": [64]}, systems="ideal", gpus=2, seeds=seeds)
+    assert [row.seed for row in result.results] == drawn
+
+
 def test_a_sweep_of_a_comparison(tmp_path: Path) -> None:
     result = moehub.compare("ideal", gpus=2, sweep={"tokens": [64, 128]},
                             output=tmp_path / "a.sqlite")
@@ -102,6 +114,13 @@ def test_progress_is_told() -> None:
                  progress=lambda what, share: told.append((what, share)))
     assert told and all(0 <= share <= 1 for _, share in told)
     assert {what for what, _ in told} <= {"checking", "simulating"}
+
+
+def test_a_single_simulation_is_one_piece() -> None:
+    told: list[str] = []
+    moehub.run("ideal", tokens=4096, grain="packet", progress=lambda what, _: told.append(what))
+    said = " ".join((moehub.run.__doc__ or "").split())
+    assert not told and "progress: called after pieces of the work" in said
 
 
 def test_what_progress_raises_ends_the_call() -> None:

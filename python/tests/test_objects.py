@@ -2,6 +2,7 @@
 import copy
 import pickle
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,15 @@ def test_objects_say_what_they_are(command: Any) -> None:
         "compare", "--systems", "moe-hub,ideal", "--gpus", "4", "--tokens", "128", "--routing",
         "normal:0.032", "--seed", "3", "--set", "link.latency=300 ns", "--set",
         "model.expert_ffn=2048")
+
+
+def test_names_beside_objects_stay_names(command: Any) -> None:
+    changes = {"system.moe-hub.fused_activation": True}
+    answer = moehub.compare(["megatron-te", moehub.system("ideal"), "moe-hub"], gpus=2, tokens=64,
+                            set=changes)
+    assert answer == command(
+        "compare", "--systems", "megatron-te,ideal,moe-hub", "--gpus", "2", "--tokens", "64",
+        "--set", "system.moe-hub.fused_activation=true")
 
 
 def test_a_recorded_layer(command: Any, tmp_path: Path) -> None:
@@ -79,6 +89,17 @@ def test_nouns_are_readable() -> None:
     assert "dgx-h800" in moehub.presets("machines")
     assert {"moe-hub", "deepep"} <= {one.name for one in moehub.systems()}
     assert {"cais"} <= {one.name for one in moehub.systems("tp")}
+
+
+def test_settings_mean_the_same_everywhere() -> None:
+    changes = MappingProxyType({"link": MappingProxyType({"latency": np.str_("250 ns")}),
+                                "gpu.sms": np.int64(100)})
+    settings = ["link.latency=250 ns", "gpu.sms=100"]
+    machine = moehub.machine("dgx-h800", set=changes)
+    assert machine.settings == moehub.machine("dgx-h800", **changes).settings == settings
+    assert moehub.run("ideal", gpus=2, tokens=64, set=changes).set == settings
+    assert moehub.system("moe-hub", fused_activation=np.bool_(True)).settings == [
+        "fused_activation=true"]
 
 
 def copies(one: Any) -> Any:

@@ -3,6 +3,7 @@
 #include "model/records.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include <fmt/format.h>
@@ -376,7 +377,8 @@ void fill(const Options& options, const Said& said) {
         const std::string key = key_of_name(name);
         for (const SaidOption& one : said) {
             if (one.key != key) continue;
-            if (target.clear) target.clear();
+            const bool goes_on = &one != said.data() && std::prev(&one)->key == key;
+            if (target.clear && !goes_on) target.clear();
             for (const std::string& text : one.texts) target.read(name, text);
             for (const HeldNoun& noun : one.given) {
                 if (!target.give)

@@ -277,7 +277,8 @@ std::string type_of(const Option& option);
 const Option* find_option(const Options& options, std::string_view key);
 void append(Options& options, Options more);
 
-/// One option as somebody said it: texts, or objects.
+/// One option as somebody said it: texts, or objects. A list of both is said in several parts, one
+/// behind another, so that it keeps its order.
 struct SaidOption {
     std::string key;
     std::vector<std::string> texts;  ///< of a flag "true" or "false"

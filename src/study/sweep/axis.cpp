@@ -127,7 +127,10 @@ std::vector<std::string> parse_axis_values(std::string_view text) {
         (text[sign] == '*' ? range.factor : range.step) = trimmed(text.substr(sign + 1));
         return values_of(range);
     }
-    return split(text, text.find(';') == std::string_view::npos ? ',' : ';');
+    const char separator = text.find(';') == std::string_view::npos ? ',' : ';';
+    // "zipf:1,transition:0.5;" is one value, which holds a comma.
+    if (separator == ';' && text.ends_with(separator)) text.remove_suffix(1);
+    return split(text, separator);
 }
 
 std::optional<AxisNumbers> numbers_of(const std::vector<std::string>& values) {
