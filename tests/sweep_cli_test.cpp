@@ -1,10 +1,12 @@
 // Does `moehub sweep` keep what it has, go on where it was stopped, and refuse what is not its own?
+#include "answers/questions.hpp"
 #include "base/sqlite.hpp"
 #include "cli_fixture.hpp"
 
 #include <moehub/error.hpp>
 
 #include <chrono>
+#include <map>
 #include <random>
 
 #include <nlohmann/json.hpp>
@@ -369,6 +371,48 @@ TEST_F(SweepCli, models_and_sub_layers_too) {
     EXPECT_EQ(std::count(part.out.begin(), part.out.end(), '\n'), 5) << part.err;
     expect_refused_about("sweep --kind tp --sweep routing=uniform -o '" + file("n.sqlite") + "'",
                          "routing: found with --layer-type tp");
+}
+
+/// What each kind needs besides, as small as it can be.
+const std::map<std::string, std::string>& minimal_sweeps() {
+    static const std::map<std::string, std::string> kMinimal = {
+        {"layer", "--sweep tokens=64,128"},
+        {"tp", "--sweep tokens=1024,2048"},
+        {"model", "--model llama-7b --sweep tokens=1024,2048"},
+        {"decode", "--set context=10 --sweep batch_per_gpu=1,2"},
+        {"prefill", "--set prompt=64 --sweep batch_per_gpu=1,2"},
+        {"gain", "--sweep tokens=64,128"},
+        {"collective", "--set op=all_reduce --sweep bytes=64KiB,1MiB"},
+        {"predict",
+         "--set kernel=gemm --set gpu=h100-sxm --set shape.n=64 --set shape.k=64 --sweep "
+         "shape.m=1,2"},
+        {"plan", "--sweep gpus=8,16"},
+    };
+    return kMinimal;
+}
+
+/// Nothing is simulated: whatever is asked says what it loaded.
+TEST_F(SweepCli, every_kind_runs_dry) {
+    for (const moehub::Question& question : moehub::questions())
+        for (const moehub::SweepKind& kind : question.sweeps) {
+            ASSERT_TRUE(minimal_sweeps().contains(kind.name)) << kind.name;
+            const auto dry = moehub("sweep --dry-run --kind " + kind.name + " " +
+                                    minimal_sweeps().at(kind.name));
+            EXPECT_EQ(dry.code, 0) << kind.name << ": " << dry.err;
+            EXPECT_NE(dry.out.find("none was run"), std::string::npos) << kind.name;
+        }
+}
+
+TEST_F(SweepCli, a_dense_model_runs_again_on_a_changed_machine) {
+    const std::string machine = file("m.toml");
+    const std::string line = "sweep --kind model --model llama-7b --systems ideal --machine '" +
+                             machine + "' --sweep tokens=1024 -o '" + file("d.sqlite") + "'";
+    ASSERT_EQ(shell("moehub show dgx-h100 > '" + machine + "'").code, 0);
+    ASSERT_EQ(moehub(line).code, 0);
+    ASSERT_EQ(shell("moehub show dgx-h100 --set link.latency=9us > '" + machine + "'").code, 0);
+    const auto again = moehub(line);
+    EXPECT_EQ(again.code, 2) << again.out;
+    EXPECT_NE(again.err.find("d.sqlite"), std::string::npos) << again.err;
 }
 
 /// Whatever is answered with a number is a kind of study, and the number is the command's.

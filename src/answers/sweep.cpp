@@ -335,6 +335,7 @@ CheckedStudy check_points(const Study& study, const StudyQuestion& what,
         if (same_points(study, point.number).front() != point.number) return;
         try {
             ask_at(study, point, what, asker);
+            throw std::logic_error(fmt::format("{} never says what it loaded", study.kind));
         } catch (const OnlyLoaded& loaded) {
             sums[i] = crc32(loaded.inputs);
         } catch (const CannotRun& error) {
