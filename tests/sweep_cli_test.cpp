@@ -2,8 +2,10 @@
 #include "answers/questions.hpp"
 #include "base/sqlite.hpp"
 #include "cli_fixture.hpp"
+#include "recorded_files.hpp"
 
 #include <moehub/error.hpp>
+#include <moehub/expert_layout.hpp>
 
 #include <chrono>
 #include <map>
@@ -413,6 +415,43 @@ TEST_F(SweepCli, a_dense_model_runs_again_on_a_changed_machine) {
     const auto again = moehub(line);
     EXPECT_EQ(again.code, 2) << again.out;
     EXPECT_NE(again.err.find("d.sqlite"), std::string::npos) << again.err;
+}
+
+/// Tokens of one layer that all choose these two experts.
+std::string routing_to(int first, int second) {
+    const std::vector<std::int32_t> pair{first, second};
+    std::string bytes;
+    for (int token = 0; token < 64; ++token) bytes += moehub::bytes_of(pair);
+    return moehub::npy("<i4", "(64, 1, 2)", bytes);
+}
+
+TEST_F(SweepCli, served_models_run_again_with_changed_routing_and_layout) {
+    moehub::ExpertLayout layout = moehub::contiguous_layout({32, 8}, 8);
+    const auto save_layout = [&] {
+        saved("l.json", moehub::layout_text(layout, moehub::LayoutFormat::json));
+    };
+    for (const std::string phase : {"decode --set context=10", "prefill --set prompt=64"}) {
+        const std::string name = phase.substr(0, phase.find(' '));
+        const auto line = [&](const std::string& option, const std::string& input) {
+            return "sweep --kind " + phase +
+                   " --machine dgx-h100 --model mixtral-8x7b --systems deepep --" + option + " '" +
+                   file(input) + "' --sweep batch_per_gpu=1 -o '" + file(name + option) + "'";
+        };
+        const auto routed = line("routing", "r.npy");
+        const auto placed = line("layout", "l.json");
+        saved("r.npy", routing_to(0, 1));
+        save_layout();
+        for (const std::string& one : {routed, placed}) {
+            const auto first = moehub(one);
+            ASSERT_EQ(first.code, 0) << one << first.err;
+            EXPECT_EQ(moehub(one).code, 0);
+        }
+        saved("r.npy", routing_to(2, 5));
+        std::swap(layout.on[0][0], layout.on[0][7]);
+        save_layout();
+        expect_refused_about(routed, "was changed");
+        expect_refused_about(placed, "was changed");
+    }
 }
 
 /// Whatever is answered with a number is a kind of study, and the number is the command's.

@@ -154,8 +154,10 @@ struct Steps {
 /// Of a step under these systems.
 std::string inputs_of(const ServedQuestion& question, const Serving& serving,
                       const std::vector<Wanted<SystemSpec>>& systems) {
-    std::string inputs =
-        to_toml(serving.what.machine) + to_toml(serving.what.model) + to_toml(serving.what.engine);
+    const ServingCase& what = serving.what;
+    std::string inputs = to_toml(what.machine) + to_toml(what.model) + to_toml(what.engine) +
+                         inputs_of(serving.placement);
+    if (serving.recorded) inputs += inputs_of(*serving.recorded);
     for (const auto& one : systems)
         if (!is_engine(one)) inputs += to_toml(load(question, one));
     return inputs;
