@@ -417,6 +417,40 @@ TEST_F(SweepCli, a_dense_model_runs_again_on_a_changed_machine) {
     EXPECT_NE(again.err.find("d.sqlite"), std::string::npos) << again.err;
 }
 
+/// None of several is kept in silence.
+TEST_F(SweepCli, a_point_has_one_row) {
+    const std::string end = " -o '" + file("one.sqlite") + "'";
+    const std::string one = "found 2 values, allowed: one a point";
+    for (const std::string before : {"sweep ", "sweep --dry-run "}) {
+        expect_refused_about(before +
+                                 "--kind gain --sweep 'models=deepseek-v3,mixtral-8x7b;"
+                                 "mixtral-8x7b'" +
+                                 end,
+                             "--sweep: models: " + one);
+        expect_refused_about(before +
+                                 "--kind decode --set context=10 --sweep "
+                                 "'batch_per_gpu=32,64;64,32;64'" +
+                                 end,
+                             "--sweep: batch_per_gpu: " + one);
+        expect_refused_about(before +
+                                 "--kind decode --set context=10 --set gpus=8,16 --sweep "
+                                 "batch_per_gpu=1,2" +
+                                 end,
+                             "--set: gpus: " + one);
+    }
+    const auto gain =
+        moehub("sweep --kind gain --sweep tokens=64 --json -o '" + file("gain.sqlite") + "'");
+    ASSERT_EQ(gain.code, 0) << gain.err;
+    const auto alone = moehub("gain --tokens 64 --models mixtral-8x7b --json");
+    EXPECT_EQ(nlohmann::json::parse(gain.out)["results"][0]["time_us"],
+              nlohmann::json::parse(alone.out)["cases"][0]["time_us"]);
+    const auto found = moehub(
+        "sweep --kind decode --set find=batch --set tpot=50ms --machine dgx-h100 --model "
+        "mixtral-8x7b --systems deepep-ll --sweep context=10 -o '" +
+        file("found.sqlite") + "'");
+    EXPECT_EQ(found.code, 0) << "the largest batch is one row: " << found.err;
+}
+
 /// Tokens of one layer that all choose these two experts.
 std::string routing_to(int first, int second) {
     const std::vector<std::int32_t> pair{first, second};

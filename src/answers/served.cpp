@@ -592,6 +592,8 @@ Options served_options(ServedRequest& request) {
 
 Answer served_answer(const ServedQuestion& question, const Asker& asker) {
     const ServedRequest& asked = question.served;
+    asker.require_one_point("--gpus", asked.gpus.size());
+    asker.require_one_point("--batch-per-gpu", asked.batches.size());
     if (question.systems) {
         std::vector<Wanted<SystemSpec>> simulated = *question.systems;
         std::erase_if(simulated, is_engine);

@@ -358,10 +358,18 @@ CheckedStudy check_points(const Study& study, const StudyQuestion& what,
     return checked;
 }
 
+/// Of several rows none is the point's.
+void require_one_row(const Answer& answer, const SweepKind& kind) {
+    const Table* const table = main_table(answer);
+    if (table == nullptr || kind.first_row || table->rows.size() == 1) return;
+    throw InputError(fmt::format("found {} rows, allowed: one a point", table->rows.size()));
+}
+
 SimulatePoint point_simulator(const Study& study, const StudyQuestion& what) {
     return [&study, &what](const SweepPoint& point) -> SweepOutcome {
         try {
             const Answer answer = ask_at(study, point, what, {});
+            require_one_row(answer, what.kind);
             SweepOutcome outcome;
             for (const SweepMeasure& measure : study.measures)
                 outcome.values.push_back(number_at(answer, measure.name));
