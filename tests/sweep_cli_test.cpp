@@ -375,6 +375,22 @@ TEST_F(SweepCli, models_and_sub_layers_too) {
                          "routing: found with --layer-type tp");
 }
 
+TEST_F(SweepCli, a_dry_run_is_said_in_every_form) {
+    const std::string line =
+        "sweep --kind tp --sweep in_switch=true,false --tokens 1024 --systems tp-nvls --dry-run";
+    const auto points = nlohmann::json::parse(moehub(line + " --json").out)["points"];
+    ASSERT_EQ(points.size(), 2u);
+    EXPECT_EQ(points[1]["words"], "in_switch=false, tp-nvls");
+    EXPECT_TRUE(points[0]["refused"].is_null());
+    EXPECT_TRUE(points[1]["refused"].is_string());
+    EXPECT_TRUE(moehub(line + " --csv -").out.starts_with("words,refused\n"));
+    ASSERT_EQ(moehub(line + " --html '" + file("dry.html") + "'").code, 0);
+    EXPECT_NE(cli_test::text_of(file("dry.html")).find("in_switch=false, tp-nvls"),
+              std::string::npos);
+    EXPECT_NE(moehub(line).out.find("2 points, 1 of them will be refused; none was run\n"),
+              std::string::npos);
+}
+
 /// What each kind needs besides, as small as it can be.
 const std::map<std::string, std::string>& minimal_sweeps() {
     static const std::map<std::string, std::string> kMinimal = {

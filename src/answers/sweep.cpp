@@ -445,17 +445,21 @@ class Sweep {
     }
 
     Answer points_answer(const CheckedStudy& checked) const {
+        Table points{"points", "Points", {{"point", "words"}, {"refused", "refused"}}, {}};
         std::string text;
         for (std::size_t i = 0; i < points_in(study_); ++i) {
             const SweepPoint point = point_of(study_, i);
+            const std::string words = words_of(study_, point);
             const std::string& reason =
                 checked.refusals[point.setting * study_.systems.size() + i % study_.systems.size()];
-            text += words_of(study_, point);
+            text += words;
             text += reason.empty() ? "\n" : fmt::format(": will be refused: {}\n", reason);
+            points.rows.push_back({words, or_null(reason)});
         }
         Answer answer{.title = study_.name};
         answer.file = text + fmt::format("{} points, {} of them will be refused; none was run\n",
                                          points_in(study_), checked.refused);
+        answer.sections = {{"", {}, {std::move(points)}}};
         return answer;
     }
 
