@@ -433,6 +433,20 @@ TEST_F(SweepCli, a_dense_model_runs_again_on_a_changed_machine) {
     EXPECT_NE(again.err.find("d.sqlite"), std::string::npos) << again.err;
 }
 
+TEST_F(SweepCli, sizes_are_said_as_the_question_takes_them) {
+    const auto sweep = [&](const std::string& values) {
+        const auto outcome =
+            moehub("sweep --kind collective --set op=all_reduce --sweep bytes=" + values +
+                   " --csv - -o '" + file(values + ".sqlite") + "'");
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        return outcome.out;
+    };
+    const std::string range = sweep("64K..1M*4");
+    EXPECT_TRUE(range.starts_with("bytes,system,")) << range;
+    EXPECT_EQ(range, sweep("64KiB,256k,1M"));
+    EXPECT_NE(range.find("\n262144,"), std::string::npos) << range;
+}
+
 /// None of several is kept in silence.
 TEST_F(SweepCli, a_point_has_one_row) {
     const std::string end = " -o '" + file("one.sqlite") + "'";

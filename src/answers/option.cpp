@@ -1,5 +1,6 @@
 #include "answers/option.hpp"
 
+#include "base/byte_unit.hpp"
 #include "model/records.hpp"
 
 #include <algorithm>
@@ -110,15 +111,10 @@ double number_of(std::string_view option, const std::string& text, double most,
 
 Bytes size_of(std::string_view option, const std::string& text) {
     constexpr Bytes kMost = Bytes{1} << 40;
-    std::string with_unit = text;
+    std::string with_unit = with_byte_unit(text);
     const auto last = text.find_last_not_of(' ');
     const char end = last == std::string::npos ? '\0' : text[last];
     if (end >= '0' && end <= '9') with_unit += " B";
-    if (end != '\0' && std::string_view("kKmMgGtT").find(end) != std::string_view::npos) {
-        with_unit = text.substr(0, last);
-        with_unit += static_cast<char>(end & ~0x20);  // upper case
-        with_unit += "iB";
-    }
     try {
         if (const Bytes bytes = parse_bytes(with_unit); bytes >= 1 && bytes <= kMost) return bytes;
     } catch (const InputError&) {

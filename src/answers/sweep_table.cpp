@@ -31,12 +31,19 @@ struct KeyColumn {
     }
 };
 
-/// "_us" of "µs", "_GB_per_s" of "GB/s": what the name of a column of numbers ends in.
+/// "_us" of "µs", "_bytes" of "B", "_GB_per_s" of "GB/s": what the name of a column of numbers ends
+/// in.
 std::string ending_of(std::string unit) {
+    if (unit == "B") return "_bytes";
     for (const auto& [sign, letters] : {std::pair("µ", "u"), std::pair("/", "_per_")})
         if (const auto at = unit.find(sign); at != std::string::npos)
             unit.replace(at, std::string_view(sign).size(), letters);
     return unit.empty() ? "" : "_" + unit;
+}
+
+/// "page_pool_bytes" of page_pool; "bytes" says its unit already.
+std::string with_ending(const std::string& key, const std::string& ending) {
+    return ("_" + key).ends_with(ending) ? key : key + ending;
 }
 
 std::vector<KeyColumn> key_columns(const Study& study) {
@@ -48,7 +55,7 @@ std::vector<KeyColumn> key_columns(const Study& study) {
             const auto numbers = numbers_of(texts);
             const std::string unit = numbers ? numbers->unit : "";
             KeyColumn& made = columns.emplace_back();
-            made.column = {axis.keys[key], axis.keys[key] + ending_of(unit)};
+            made.column = {axis.keys[key], with_ending(axis.keys[key], ending_of(unit))};
             made.column.plain_key = true;
             for (std::size_t i = 0; numbers && i < texts.size(); ++i) {
                 const double number = numbers->values[i];
