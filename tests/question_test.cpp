@@ -1,5 +1,6 @@
 // What holds of every question, and the one that ARCHITECTURE.md shows: compiled from the page.
 #include "asking.hpp"
+#include "error_of.hpp"
 
 #include <moehub/error.hpp>
 
@@ -41,6 +42,29 @@ TEST(Question, HasEveryOneWordsAndOptionsOfItsOwn) {
             for (const std::string& other : option.rules.excludes)
                 EXPECT_TRUE(other == "--json" || find_option(options, other.substr(2)))
                     << question.name << other;
+        }
+    }
+}
+
+/// Nothing is not the usual: who says a list says what is in it.
+TEST(Question, HasNoListsOfNothing) {
+    const auto refusal = [](const Option& option, const std::vector<std::string>& texts) {
+        return error_of([&] {
+            Option alone = option;
+            alone.rules = {};
+            fill({alone}, {{key_of(option), texts}});
+        });
+    };
+    for (const Question& question : questions()) {
+        const Asked asked = question.ask();
+        for (const Option& option : asked.options) {
+            const Target& target = option.target;
+            if (!(target.list || target.commas) || target.kind == ValueKind::settings) continue;
+            const std::string name = name_of(option);
+            EXPECT_TRUE(refusal(option, {}).starts_with(name + ": found nothing, allowed: "))
+                << question.name << refusal(option, {});
+            EXPECT_TRUE(refusal(option, {""}).starts_with(name + ": found \"\", allowed: "))
+                << question.name << name << refusal(option, {""});
         }
     }
 }

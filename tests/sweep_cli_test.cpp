@@ -447,6 +447,15 @@ TEST_F(SweepCli, sizes_are_said_as_the_question_takes_them) {
     EXPECT_NE(range.find("\n262144,"), std::string::npos) << range;
 }
 
+TEST_F(SweepCli, systems_without_a_name_are_refused) {
+    for (const std::string line :
+         {"sweep --sweep tokens=64 --systems", "plan --system", "gain --models",
+          "compare --systems", "model --decode --context 10 --batch-per-gpu 1 --systems"}) {
+        const std::string option = line.substr(line.rfind("--"));
+        expect_refused(line + " ''", option + ": found \"\", allowed: a name or a file");
+    }
+}
+
 /// None of several is kept in silence.
 TEST_F(SweepCli, a_point_has_one_row) {
     const std::string end = " -o '" + file("one.sqlite") + "'";

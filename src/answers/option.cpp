@@ -165,7 +165,10 @@ Target to_texts(std::vector<std::string>& texts, ValueKind kind) {
     target.kind = kind;
     target.list = true;
     target.clear = [&texts] { texts.clear(); };
-    target.read = [&texts](std::string_view, const std::string& text) { texts.push_back(text); };
+    target.read = [&texts](std::string_view option, const std::string& text) {
+        if (text.empty()) refuse(option, text, "a value");
+        texts.push_back(text);
+    };
     return target;
 }
 
@@ -327,6 +330,18 @@ void check_rules(const Options& options, const Said& said) {
     }
 }
 
+/// A list that is said has something in it, and every text a name. No settings change nothing.
+void check_list(const Option& option, const SaidOption& said) {
+    const Target& target = option.target;
+    if (!(target.list || target.commas) || target.kind == ValueKind::settings) return;
+    if (said.texts.empty() && said.given.empty())
+        throw InputError(
+            fmt::format("{}: found nothing, allowed: {}", name_of(option), type_of(option)));
+    if (words_of(target.kind).presets.empty() && !words_of(target.kind).files) return;
+    for (const std::string& text : said.texts)
+        if (listed(text).empty()) refuse(name_of(option), text, "a name or a file");
+}
+
 }  // namespace
 
 std::string key_of(const Option& option) {
@@ -372,6 +387,7 @@ void fill(const Options& options, const Said& said) {
         const std::string key = key_of_name(name);
         for (const SaidOption& one : said) {
             if (one.key != key) continue;
+            check_list(option, one);
             if (target.clear) target.clear();
             for (const std::string& text : one.texts) target.read(name, text);
             for (const HeldNoun& noun : one.given) {
