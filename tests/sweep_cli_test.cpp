@@ -456,6 +456,30 @@ TEST_F(SweepCli, systems_without_a_name_are_refused) {
     }
 }
 
+TEST_F(SweepCli, points_without_systems_are_no_faster_than_others) {
+    const auto outcome =
+        moehub("sweep --kind collective --set op=all_reduce --sweep bytes=64K,1M --json -o '" +
+               file("c.sqlite") + "'");
+    for (const auto& row : nlohmann::json::parse(outcome.out)["results"])
+        EXPECT_TRUE(row["speedup"].is_null()) << row;
+    EXPECT_NE(
+        moehub("sweep --sweep tokens=64 --systems ideal --dry-run").out.find("\n1 point, 0 of"),
+        std::string::npos);
+}
+
+/// What docs/sweeps.md lists of each kind.
+TEST_F(SweepCli, the_page_lists_the_numbers_of_every_kind) {
+    const std::string page = cli_test::text_of(MOEHUB_SOURCE_DIR "/docs/sweeps.md");
+    for (const moehub::Question& question : moehub::questions())
+        for (const moehub::SweepKind& kind : question.sweeps) {
+            std::string names;
+            for (const moehub::SweepMeasure& measure : kind.measures)
+                names += (names.empty() ? "`" : ", `") + measure.name + "`";
+            EXPECT_NE(page.find("| `" + kind.name + "` | " + names + " |"), std::string::npos)
+                << "| `" << kind.name << "` | " << names << " |";
+        }
+}
+
 /// None of several is kept in silence.
 TEST_F(SweepCli, a_point_has_one_row) {
     const std::string end = " -o '" + file("one.sqlite") + "'";

@@ -4,6 +4,7 @@
 #include "base/crc32.hpp"
 #include "base/parallel.hpp"
 #include "base/source_checksum.hpp"
+#include "report/number.hpp"
 #include "study/sweep/run.hpp"
 #include "study/sweep/store.hpp"
 #include "study/sweep/transport.hpp"
@@ -457,8 +458,10 @@ class Sweep {
             points.rows.push_back({words, or_null(reason)});
         }
         Answer answer{.title = study_.name};
-        answer.file = text + fmt::format("{} points, {} of them will be refused; none was run\n",
-                                         points_in(study_), checked.refused);
+        answer.file =
+            text + fmt::format("{}, {} of them will be refused; none was run\n",
+                               several(static_cast<std::int64_t>(points_in(study_)), "point"),
+                               checked.refused);
         answer.sections = {{"", {}, {std::move(points)}}};
         return answer;
     }

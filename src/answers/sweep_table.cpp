@@ -68,6 +68,10 @@ std::vector<KeyColumn> key_columns(const Study& study) {
     return columns;
 }
 
+bool has_systems(const Study& study) {
+    return !study.systems.front().empty();
+}
+
 /// One row a point that has run.
 Table points_table(const Study& study, const std::vector<SweepRow>& rows) {
     Table table{"results", "", {}, {}};
@@ -87,7 +91,7 @@ Table points_table(const Study& study, const std::vector<SweepRow>& rows) {
         cells.push_back(or_null(row.point.system));
         cells.push_back(row.point.seed.empty() ? Json(nullptr) : Json(std::stoll(row.point.seed)));
         cells.push_back(value_if(!ran, row.outcome->refused));
-        cells.push_back(or_null(row.speedup));
+        cells.push_back(has_systems(study) ? or_null(row.speedup) : Json(nullptr));
         cells.push_back(or_null(row.share_of_ideal));
         for (std::size_t i = 0; i < study.measures.size(); ++i)
             cells.push_back(!ran                      ? Json(nullptr)
@@ -106,10 +110,6 @@ std::string measure_words(const Study& study) {
             name.replace(name.size() - std::string(ending).size(), std::string::npos, unit);
     std::replace(name.begin(), name.end(), '_', ' ');
     return name;
-}
-
-bool has_systems(const Study& study) {
-    return !study.systems.front().empty();
 }
 
 /// A row for each setting and system.
