@@ -247,7 +247,7 @@ TEST_F(CompareCli, AreSystemsThatDoNotFitRefused) {
     expect_refused("compare --systems ideal,moehub",
                    "unknown system \"moehub\", " + allowed + "; did you mean \"moe-hub\"?");
     expect_refused("compare --systems ideal,,moe-hub", "unknown system \"\", " + allowed);
-    expect_refused("compare --systems ''", "no system is named, " + allowed);
+    expect_refused("compare --systems ''", "--systems: found \"\", allowed: a name or a file");
     expect_refused("compare --systems ideal,moe-hub,ideal",
                    "system \"ideal\" is named twice, allowed: once");
     expect_refused("run --system mh-bse",

@@ -106,7 +106,7 @@ TEST_F(ModelCli, threads_change_nothing) {
 
 TEST_F(ModelCli, IsWhatDoesNotFitRefused) {
     expect_refused_about("model --systems ideal,moehub", "did you mean \"moe-hub\"?");
-    expect_refused_about("model --systems ''", "no system is named");
+    expect_refused_about("model --systems ''", "--systems: found \"\", allowed: a name or a file");
     expect_refused_about("model --systems ideal,,moe-hub", "unknown system \"\"");
     expect_refused("model --systems ideal,ideal", "system \"ideal\" is named twice, allowed: once");
     for (const std::string bad : {"0", "-5", "long", "99999999"})

@@ -1,10 +1,14 @@
 // Does `moehub sweep` keep what it has, go on where it was stopped, and refuse what is not its own?
+#include "answers/questions.hpp"
 #include "base/sqlite.hpp"
 #include "cli_fixture.hpp"
+#include "recorded_files.hpp"
 
 #include <moehub/error.hpp>
+#include <moehub/expert_layout.hpp>
 
 #include <chrono>
+#include <map>
 #include <random>
 
 #include <nlohmann/json.hpp>
@@ -369,6 +373,182 @@ TEST_F(SweepCli, models_and_sub_layers_too) {
     EXPECT_EQ(std::count(part.out.begin(), part.out.end(), '\n'), 5) << part.err;
     expect_refused_about("sweep --kind tp --sweep routing=uniform -o '" + file("n.sqlite") + "'",
                          "routing: found with --layer-type tp");
+}
+
+TEST_F(SweepCli, a_dry_run_is_said_in_every_form) {
+    const std::string line =
+        "sweep --kind tp --sweep in_switch=true,false --tokens 1024 --systems tp-nvls --dry-run";
+    const auto points = nlohmann::json::parse(moehub(line + " --json").out)["points"];
+    ASSERT_EQ(points.size(), 2u);
+    EXPECT_EQ(points[1]["words"], "in_switch=false, tp-nvls");
+    EXPECT_TRUE(points[0]["refused"].is_null());
+    EXPECT_TRUE(points[1]["refused"].is_string());
+    EXPECT_TRUE(moehub(line + " --csv -").out.starts_with("words,refused\n"));
+    ASSERT_EQ(moehub(line + " --html '" + file("dry.html") + "'").code, 0);
+    EXPECT_NE(cli_test::text_of(file("dry.html")).find("in_switch=false, tp-nvls"),
+              std::string::npos);
+    EXPECT_NE(moehub(line).out.find("2 points, 1 of them will be refused; none was run\n"),
+              std::string::npos);
+}
+
+/// What each kind needs besides, as small as it can be.
+const std::map<std::string, std::string>& minimal_sweeps() {
+    static const std::map<std::string, std::string> kMinimal = {
+        {"layer", "--sweep tokens=64,128"},
+        {"tp", "--sweep tokens=1024,2048"},
+        {"model", "--model llama-7b --sweep tokens=1024,2048"},
+        {"decode", "--set context=10 --sweep batch_per_gpu=1,2"},
+        {"prefill", "--set prompt=64 --sweep batch_per_gpu=1,2"},
+        {"gain", "--sweep tokens=64,128"},
+        {"collective", "--set op=all_reduce --sweep bytes=64KiB,1MiB"},
+        {"predict",
+         "--set kernel=gemm --set gpu=h100-sxm --set shape.n=64 --set shape.k=64 --sweep "
+         "shape.m=1,2"},
+        {"plan", "--sweep gpus=8,16"},
+    };
+    return kMinimal;
+}
+
+/// Nothing is simulated: whatever is asked says what it loaded.
+TEST_F(SweepCli, every_kind_runs_dry) {
+    for (const moehub::Question& question : moehub::questions())
+        for (const moehub::SweepKind& kind : question.sweeps) {
+            ASSERT_TRUE(minimal_sweeps().contains(kind.name)) << kind.name;
+            const auto dry = moehub("sweep --dry-run --kind " + kind.name + " " +
+                                    minimal_sweeps().at(kind.name));
+            EXPECT_EQ(dry.code, 0) << kind.name << ": " << dry.err;
+            EXPECT_NE(dry.out.find("none was run"), std::string::npos) << kind.name;
+        }
+}
+
+TEST_F(SweepCli, a_dense_model_runs_again_on_a_changed_machine) {
+    const std::string machine = file("m.toml");
+    const std::string line = "sweep --kind model --model llama-7b --systems ideal --machine '" +
+                             machine + "' --sweep tokens=1024 -o '" + file("d.sqlite") + "'";
+    ASSERT_EQ(shell("moehub show dgx-h100 > '" + machine + "'").code, 0);
+    ASSERT_EQ(moehub(line).code, 0);
+    ASSERT_EQ(shell("moehub show dgx-h100 --set link.latency=9us > '" + machine + "'").code, 0);
+    const auto again = moehub(line);
+    EXPECT_EQ(again.code, 2) << again.out;
+    EXPECT_NE(again.err.find("d.sqlite"), std::string::npos) << again.err;
+}
+
+TEST_F(SweepCli, sizes_are_said_as_the_question_takes_them) {
+    const auto sweep = [&](const std::string& values) {
+        const auto outcome =
+            moehub("sweep --kind collective --set op=all_reduce --sweep bytes=" + values +
+                   " --csv - -o '" + file(values + ".sqlite") + "'");
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        return outcome.out;
+    };
+    const std::string range = sweep("64K..1M*4");
+    EXPECT_TRUE(range.starts_with("bytes,system,")) << range;
+    EXPECT_EQ(range, sweep("64KiB,256k,1M"));
+    EXPECT_NE(range.find("\n262144,"), std::string::npos) << range;
+}
+
+TEST_F(SweepCli, systems_without_a_name_are_refused) {
+    for (const std::string line :
+         {"sweep --sweep tokens=64 --systems", "plan --system", "gain --models",
+          "compare --systems", "model --decode --context 10 --batch-per-gpu 1 --systems"}) {
+        const std::string option = line.substr(line.rfind("--"));
+        expect_refused(line + " ''", option + ": found \"\", allowed: a name or a file");
+    }
+}
+
+TEST_F(SweepCli, points_without_systems_are_no_faster_than_others) {
+    const auto outcome =
+        moehub("sweep --kind collective --set op=all_reduce --sweep bytes=64K,1M --json -o '" +
+               file("c.sqlite") + "'");
+    for (const auto& row : nlohmann::json::parse(outcome.out)["results"])
+        EXPECT_TRUE(row["speedup"].is_null()) << row;
+    EXPECT_NE(
+        moehub("sweep --sweep tokens=64 --systems ideal --dry-run").out.find("\n1 point, 0 of"),
+        std::string::npos);
+}
+
+/// What docs/sweeps.md lists of each kind.
+TEST_F(SweepCli, the_page_lists_the_numbers_of_every_kind) {
+    const std::string page = cli_test::text_of(MOEHUB_SOURCE_DIR "/docs/sweeps.md");
+    for (const moehub::Question& question : moehub::questions())
+        for (const moehub::SweepKind& kind : question.sweeps) {
+            std::string names;
+            for (const moehub::SweepMeasure& measure : kind.measures)
+                names += (names.empty() ? "`" : ", `") + measure.name + "`";
+            EXPECT_NE(page.find("| `" + kind.name + "` | " + names + " |"), std::string::npos)
+                << "| `" << kind.name << "` | " << names << " |";
+        }
+}
+
+/// None of several is kept in silence.
+TEST_F(SweepCli, a_point_has_one_row) {
+    const std::string end = " -o '" + file("one.sqlite") + "'";
+    const std::string one = "found 2 values, allowed: one a point";
+    for (const std::string before : {"sweep ", "sweep --dry-run "}) {
+        expect_refused_about(before +
+                                 "--kind gain --sweep 'models=deepseek-v3,mixtral-8x7b;"
+                                 "mixtral-8x7b'" +
+                                 end,
+                             "--sweep: models: " + one);
+        expect_refused_about(before +
+                                 "--kind decode --set context=10 --sweep "
+                                 "'batch_per_gpu=32,64;64,32;64'" +
+                                 end,
+                             "--sweep: batch_per_gpu: " + one);
+        expect_refused_about(before +
+                                 "--kind decode --set context=10 --set gpus=8,16 --sweep "
+                                 "batch_per_gpu=1,2" +
+                                 end,
+                             "--set: gpus: " + one);
+    }
+    const auto gain =
+        moehub("sweep --kind gain --sweep tokens=64 --json -o '" + file("gain.sqlite") + "'");
+    ASSERT_EQ(gain.code, 0) << gain.err;
+    const auto alone = moehub("gain --tokens 64 --models mixtral-8x7b --json");
+    EXPECT_EQ(nlohmann::json::parse(gain.out)["results"][0]["time_us"],
+              nlohmann::json::parse(alone.out)["cases"][0]["time_us"]);
+    const auto found = moehub(
+        "sweep --kind decode --set find=batch --set tpot=50ms --machine dgx-h100 --model "
+        "mixtral-8x7b --systems deepep-ll --sweep context=10 -o '" +
+        file("found.sqlite") + "'");
+    EXPECT_EQ(found.code, 0) << "the largest batch is one row: " << found.err;
+}
+
+/// Tokens of one layer that all choose these two experts.
+std::string routing_to(int first, int second) {
+    const std::vector<std::int32_t> pair{first, second};
+    std::string bytes;
+    for (int token = 0; token < 64; ++token) bytes += moehub::bytes_of(pair);
+    return moehub::npy("<i4", "(64, 1, 2)", bytes);
+}
+
+TEST_F(SweepCli, served_models_run_again_with_changed_routing_and_layout) {
+    moehub::ExpertLayout layout = moehub::contiguous_layout({32, 8}, 8);
+    const auto save_layout = [&] {
+        saved("l.json", moehub::layout_text(layout, moehub::LayoutFormat::json));
+    };
+    for (const std::string phase : {"decode --set context=10", "prefill --set prompt=64"}) {
+        const std::string name = phase.substr(0, phase.find(' '));
+        const auto line = [&](const std::string& option, const std::string& input) {
+            return "sweep --kind " + phase +
+                   " --machine dgx-h100 --model mixtral-8x7b --systems deepep --" + option + " '" +
+                   file(input) + "' --sweep batch_per_gpu=1 -o '" + file(name + option) + "'";
+        };
+        const auto routed = line("routing", "r.npy");
+        const auto placed = line("layout", "l.json");
+        saved("r.npy", routing_to(0, 1));
+        save_layout();
+        for (const std::string& one : {routed, placed}) {
+            const auto first = moehub(one);
+            ASSERT_EQ(first.code, 0) << one << first.err;
+            EXPECT_EQ(moehub(one).code, 0);
+        }
+        saved("r.npy", routing_to(2, 5));
+        std::swap(layout.on[0][0], layout.on[0][7]);
+        save_layout();
+        expect_refused_about(routed, "was changed");
+        expect_refused_about(placed, "was changed");
+    }
 }
 
 /// Whatever is answered with a number is a kind of study, and the number is the command's.

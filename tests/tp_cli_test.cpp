@@ -196,7 +196,7 @@ TEST_F(TpCli, AreWordsThatDoNotFitRefused) {
                          "ideal, torch");
     expect_refused_about("compare --systems tp-nvsl" + kTp, "did you mean \"tp-nvls\"?");
     expect_refused_about("compare --systems cais,cais" + kTp, "named twice");
-    expect_refused_about("compare --systems ''" + kTp, "no system is named");
+    expect_refused_about("compare --systems ''" + kTp, "--systems: found \"\"");
     expect_refused_about("run --system cais --set system.cais.chunks=2" + kTp,
                          "chunks is not a parameter of the program cais");
     expect_refused("compare --tokens 0" + kTp,

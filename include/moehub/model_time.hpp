@@ -100,7 +100,11 @@ struct DenseInput {
 };
 
 /// Throws InputError for a model with experts, or one that its GPUs cannot share, and as check_tp
-/// does; then as simulate_tp does.
+/// does.
+void check_dense_models(const DenseInput& input, const std::vector<SystemSpec>& systems,
+                        const ModelOptions& options = {});
+
+/// Throws as check_dense_models does, then as simulate_tp does.
 std::vector<ModelTime> simulate_dense_models(const DenseInput& input,
                                              const std::vector<SystemSpec>& systems,
                                              const ModelOptions& options = {});

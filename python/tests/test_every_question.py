@@ -84,6 +84,12 @@ def test_sweeps_without_a_file_leave_none(tmp_path: Path, monkeypatch: Any) -> N
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_dry_run_has_its_points() -> None:
+    result = moehub.sweep(sweep={"tokens": [64, 128]}, systems="ideal", gpus=2, dry_run=True)
+    assert [point.words for point in result.points] == ["tokens=64, ideal", "tokens=128, ideal"]
+    assert all(point.refused is None for point in result.points)
+
+
 def test_values_with_commas_are_swept() -> None:
     routings = ["zipf:1,transition:0.5", "uniform"]
     result = moehub.sweep(sweep={"routing": routings}, systems="ideal", gpus=2, tokens=64)

@@ -53,6 +53,7 @@ std::vector<Wanted<SystemSpec>> systems_of(const Request& request) {
 }
 
 std::vector<Case> explain(const Request& request, const Asker& asker) {
+    asker.require_one_point("--models", request.models.size());
     check_wanted({request.system, request.baseline}, check_systems);
     const std::vector<SystemSpec> systems =
         load_systems(systems_of(request), request.layer.settings, {});
@@ -200,6 +201,7 @@ Question gain_question() {
                 "32768",
             .first = "models",
             .sweeps = {{.name = "gain",
+                        .said = {{"models", Request().models.front().name}},
                         .measures = {{"time_us"},
                                      {"baseline_us"},
                                      {"host_us"},

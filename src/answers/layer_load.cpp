@@ -199,13 +199,20 @@ TpCase load_tp(const LayerRequest& request) {
     return made;
 }
 
-std::string inputs_of(const LayerCase& layer) {
-    const auto& [machine, model, routing, placement] = layer.input;
-    std::string bytes = to_toml(machine) + to_toml(model);
-    bytes.append(reinterpret_cast<const char*>(routing.chosen.data()),
-                 routing.chosen.size() * sizeof(std::uint16_t));
+std::string inputs_of(const Routing& routing) {
+    return {reinterpret_cast<const char*>(routing.chosen.data()),
+            routing.chosen.size() * sizeof(std::uint16_t)};
+}
+
+std::string inputs_of(const Placement& placement) {
+    std::string bytes;
     for (const auto& hosts : placement.hosts) bytes += fmt::format("{};", fmt::join(hosts, ","));
     return bytes;
+}
+
+std::string inputs_of(const LayerCase& layer) {
+    const auto& [machine, model, routing, placement] = layer.input;
+    return to_toml(machine) + to_toml(model) + inputs_of(routing) + inputs_of(placement);
 }
 
 std::string inputs_of(const TpCase& layer) {

@@ -129,6 +129,8 @@ void check_wanted(const std::vector<Wanted<SystemSpec>>& systems,
                   void (*check)(const std::vector<std::string>&));
 
 /// All that numbers depend on, as bytes to compare.
+std::string inputs_of(const Routing& routing);
+std::string inputs_of(const Placement& placement);
 std::string inputs_of(const LayerCase& layer);
 std::string inputs_of(const TpCase& layer);
 std::string inputs_of(const std::vector<SystemSpec>& systems);

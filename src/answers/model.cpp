@@ -217,9 +217,11 @@ Timed time_dense(const Request& request, const Asker& asker) {
                facts_of(layer)};
     made.options.layer.grain = layer.options.grain;
     made.options.layer.verify = layer.options.verify;
-    made.times =
-        simulate_dense_models({layer.machine, layer.model, layer.tokens},
-                              load_systems(wanted, request.layer.settings, {}), made.options);
+    const DenseInput input{layer.machine, layer.model, layer.tokens};
+    const std::vector<SystemSpec> systems = load_systems(wanted, request.layer.settings, {});
+    check_dense_models(input, systems, made.options);
+    asker.loaded([&] { return inputs_of(layer) + inputs_of(systems); });
+    made.times = simulate_dense_models(input, systems, made.options);
     made.lead.push_back(outside_words(made, "sub-layers") +
                         (request.training && request.overlap_gradients
                              ? "; weights' gradients while rows travel"

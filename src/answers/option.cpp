@@ -1,5 +1,6 @@
 #include "answers/option.hpp"
 
+#include "base/byte_unit.hpp"
 #include "model/records.hpp"
 
 #include <algorithm>
@@ -111,15 +112,10 @@ double number_of(std::string_view option, const std::string& text, double most,
 
 Bytes size_of(std::string_view option, const std::string& text) {
     constexpr Bytes kMost = Bytes{1} << 40;
-    std::string with_unit = text;
+    std::string with_unit = with_byte_unit(text);
     const auto last = text.find_last_not_of(' ');
     const char end = last == std::string::npos ? '\0' : text[last];
     if (end >= '0' && end <= '9') with_unit += " B";
-    if (end != '\0' && std::string_view("kKmMgGtT").find(end) != std::string_view::npos) {
-        with_unit = text.substr(0, last);
-        with_unit += static_cast<char>(end & ~0x20);  // upper case
-        with_unit += "iB";
-    }
     try {
         if (const Bytes bytes = parse_bytes(with_unit); bytes >= 1 && bytes <= kMost) return bytes;
     } catch (const InputError&) {
@@ -170,7 +166,10 @@ Target to_texts(std::vector<std::string>& texts, ValueKind kind) {
     target.kind = kind;
     target.list = true;
     target.clear = [&texts] { texts.clear(); };
-    target.read = [&texts](std::string_view, const std::string& text) { texts.push_back(text); };
+    target.read = [&texts](std::string_view option, const std::string& text) {
+        if (text.empty()) refuse(option, text, "a value");
+        texts.push_back(text);
+    };
     return target;
 }
 
@@ -332,6 +331,18 @@ void check_rules(const Options& options, const Said& said) {
     }
 }
 
+/// A list that is said has something in it, and every text a name. No settings change nothing.
+void check_list(const Option& option, const SaidOption& said) {
+    const Target& target = option.target;
+    if (!(target.list || target.commas) || target.kind == ValueKind::settings) return;
+    if (said.texts.empty() && said.given.empty())
+        throw InputError(
+            fmt::format("{}: found nothing, allowed: {}", name_of(option), type_of(option)));
+    if (words_of(target.kind).presets.empty() && !words_of(target.kind).files) return;
+    for (const std::string& text : said.texts)
+        if (listed(text).empty()) refuse(name_of(option), text, "a name or a file");
+}
+
 }  // namespace
 
 std::string key_of(const Option& option) {
@@ -377,6 +388,7 @@ void fill(const Options& options, const Said& said) {
         const std::string key = key_of_name(name);
         for (const SaidOption& one : said) {
             if (one.key != key) continue;
+            check_list(option, one);
             const bool goes_on = &one != said.data() && std::prev(&one)->key == key;
             if (target.clear && !goes_on) target.clear();
             for (const std::string& text : one.texts) target.read(name, text);

@@ -334,7 +334,8 @@ Question plan_question() {
                                      {"mfu"},
                                      {"memory_bytes.sum"},
                                      {"host_bytes"}},
-                        .forms = kSearch | kExplain}},
+                        .forms = kSearch | kExplain,
+                        .first_row = true}},
             .ask = [] { return asked(options_of, answer_of); }};
 }
 

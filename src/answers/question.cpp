@@ -58,6 +58,11 @@ std::function<void(std::size_t, std::size_t)> Asker::pieces(std::string what) co
     };
 }
 
+void Asker::require_one_point(std::string_view option, std::size_t values) const {
+    if (ready && values > 1)
+        throw InputError(fmt::format("{}: found {} values, allowed: one a point", option, values));
+}
+
 void Asker::require_form(unsigned form) const {
     const auto words = [this](unsigned forms) {
         std::vector<std::string> list;

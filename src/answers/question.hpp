@@ -48,6 +48,8 @@ struct Asker {
     void loaded(const std::function<std::string()>& inputs) const {
         if (ready) ready(inputs());
     }
+    /// Of an option with several values, which make a table: sweeps want one row a point.
+    void require_one_point(std::string_view option, std::size_t values) const;
     bool was_said(std::string_view key) const { return has(said, key); }
     /// Throws InputError when something was said that this form of the question does not have.
     void require_form(unsigned form) const;
@@ -89,7 +91,8 @@ struct SweepKind {
     void (*check)(const std::vector<std::string>&) = nullptr;  ///< of systems; may be null
     /// Numbers that are kept of a point: keys of the answer's main table, or of its facts.
     std::vector<SweepMeasure> measures;
-    unsigned forms = ~0u;  ///< of the question that are asked: only their options are keys
+    unsigned forms = ~0u;    ///< of the question that are asked: only their options are keys
+    bool first_row = false;  ///< answers have several rows, the best first; else they have one
 };
 
 struct Question {

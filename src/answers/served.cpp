@@ -151,15 +151,21 @@ struct Steps {
     std::vector<SystemSpec> systems;
 };
 
+/// Of a step under these systems.
+std::string inputs_of(const ServedQuestion& question, const Serving& serving,
+                      const std::vector<Wanted<SystemSpec>>& systems) {
+    const ServingCase& what = serving.what;
+    std::string inputs = to_toml(what.machine) + to_toml(what.model) + to_toml(what.engine) +
+                         inputs_of(serving.placement);
+    if (serving.recorded) inputs += inputs_of(*serving.recorded);
+    for (const auto& one : systems)
+        if (!is_engine(one)) inputs += to_toml(load(question, one));
+    return inputs;
+}
+
 Steps simulate(const ServedQuestion& question, const Serving& serving, const Asker& asker) {
     const auto wanted = question.systems.value_or(wanted_systems(usual_systems(serving)));
-    asker.loaded([&] {
-        std::string inputs = to_toml(serving.what.machine) + to_toml(serving.what.model) +
-                             to_toml(serving.what.engine);
-        for (const auto& one : wanted)
-            if (!is_engine(one)) inputs += to_toml(load(question, one));
-        return inputs;
-    });
+    asker.loaded([&] { return inputs_of(question, serving, wanted); });
     ServeOptions options{question.threads, ServingClock(serving.what).costs(), {}};
     check(serving);
     const auto progress = asker.pieces("simulating");
@@ -492,6 +498,11 @@ Answer sizes_answer(const ServedQuestion& question, const std::vector<Serving>& 
     const Wanted<SystemSpec> wanted = system_of_sizes(question, first);
     std::optional<SystemSpec> system;
     if (!is_engine(wanted)) system = load(question, wanted);
+    asker.loaded([&] {
+        std::string inputs;
+        for (const Serving& one : servings) inputs += inputs_of(question, one, {wanted});
+        return inputs;
+    });
     const std::string name = system ? wanted.name_or("") : first.what.engine.name;
     const auto points = question.served.find
                             ? find_batches(servings, system, question, asker)
@@ -581,6 +592,8 @@ Options served_options(ServedRequest& request) {
 
 Answer served_answer(const ServedQuestion& question, const Asker& asker) {
     const ServedRequest& asked = question.served;
+    asker.require_one_point("--gpus", asked.gpus.size());
+    asker.require_one_point("--batch-per-gpu", asked.batches.size());
     if (question.systems) {
         std::vector<Wanted<SystemSpec>> simulated = *question.systems;
         std::erase_if(simulated, is_engine);

@@ -4,6 +4,7 @@
 #include "base/crc32.hpp"
 #include "base/parallel.hpp"
 #include "base/source_checksum.hpp"
+#include "report/number.hpp"
 #include "study/sweep/run.hpp"
 #include "study/sweep/store.hpp"
 #include "study/sweep/transport.hpp"
@@ -334,6 +335,7 @@ CheckedStudy check_points(const Study& study, const StudyQuestion& what,
         if (same_points(study, point.number).front() != point.number) return;
         try {
             ask_at(study, point, what, asker);
+            throw std::logic_error(fmt::format("{} never says what it loaded", study.kind));
         } catch (const OnlyLoaded& loaded) {
             sums[i] = crc32(loaded.inputs);
         } catch (const CannotRun& error) {
@@ -356,10 +358,18 @@ CheckedStudy check_points(const Study& study, const StudyQuestion& what,
     return checked;
 }
 
+/// Of several rows none is the point's.
+void require_one_row(const Answer& answer, const SweepKind& kind) {
+    const Table* const table = main_table(answer);
+    if (table == nullptr || kind.first_row || table->rows.size() == 1) return;
+    throw InputError(fmt::format("found {} rows, allowed: one a point", table->rows.size()));
+}
+
 SimulatePoint point_simulator(const Study& study, const StudyQuestion& what) {
     return [&study, &what](const SweepPoint& point) -> SweepOutcome {
         try {
             const Answer answer = ask_at(study, point, what, {});
+            require_one_row(answer, what.kind);
             SweepOutcome outcome;
             for (const SweepMeasure& measure : study.measures)
                 outcome.values.push_back(number_at(answer, measure.name));
@@ -435,17 +445,23 @@ class Sweep {
     }
 
     Answer points_answer(const CheckedStudy& checked) const {
+        Table points{"points", "Points", {{"point", "words"}, {"refused", "refused"}}, {}};
         std::string text;
         for (std::size_t i = 0; i < points_in(study_); ++i) {
             const SweepPoint point = point_of(study_, i);
+            const std::string words = words_of(study_, point);
             const std::string& reason =
                 checked.refusals[point.setting * study_.systems.size() + i % study_.systems.size()];
-            text += words_of(study_, point);
+            text += words;
             text += reason.empty() ? "\n" : fmt::format(": will be refused: {}\n", reason);
+            points.rows.push_back({words, or_null(reason)});
         }
         Answer answer{.title = study_.name};
-        answer.file = text + fmt::format("{} points, {} of them will be refused; none was run\n",
-                                         points_in(study_), checked.refused);
+        answer.file =
+            text + fmt::format("{}, {} of them will be refused; none was run\n",
+                               several(static_cast<std::int64_t>(points_in(study_)), "point"),
+                               checked.refused);
+        answer.sections = {{"", {}, {std::move(points)}}};
         return answer;
     }
 

@@ -31,12 +31,19 @@ struct KeyColumn {
     }
 };
 
-/// "_us" of "µs", "_GB_per_s" of "GB/s": what the name of a column of numbers ends in.
+/// "_us" of "µs", "_bytes" of "B", "_GB_per_s" of "GB/s": what the name of a column of numbers ends
+/// in.
 std::string ending_of(std::string unit) {
+    if (unit == "B") return "_bytes";
     for (const auto& [sign, letters] : {std::pair("µ", "u"), std::pair("/", "_per_")})
         if (const auto at = unit.find(sign); at != std::string::npos)
             unit.replace(at, std::string_view(sign).size(), letters);
     return unit.empty() ? "" : "_" + unit;
+}
+
+/// "page_pool_bytes" of page_pool; "bytes" says its unit already.
+std::string with_ending(const std::string& key, const std::string& ending) {
+    return ("_" + key).ends_with(ending) ? key : key + ending;
 }
 
 std::vector<KeyColumn> key_columns(const Study& study) {
@@ -48,7 +55,7 @@ std::vector<KeyColumn> key_columns(const Study& study) {
             const auto numbers = numbers_of(texts);
             const std::string unit = numbers ? numbers->unit : "";
             KeyColumn& made = columns.emplace_back();
-            made.column = {axis.keys[key], axis.keys[key] + ending_of(unit)};
+            made.column = {axis.keys[key], with_ending(axis.keys[key], ending_of(unit))};
             made.column.plain_key = true;
             for (std::size_t i = 0; numbers && i < texts.size(); ++i) {
                 const double number = numbers->values[i];
@@ -59,6 +66,10 @@ std::vector<KeyColumn> key_columns(const Study& study) {
             }
         }
     return columns;
+}
+
+bool has_systems(const Study& study) {
+    return !study.systems.front().empty();
 }
 
 /// One row a point that has run.
@@ -80,7 +91,7 @@ Table points_table(const Study& study, const std::vector<SweepRow>& rows) {
         cells.push_back(or_null(row.point.system));
         cells.push_back(row.point.seed.empty() ? Json(nullptr) : Json(std::stoll(row.point.seed)));
         cells.push_back(value_if(!ran, row.outcome->refused));
-        cells.push_back(or_null(row.speedup));
+        cells.push_back(has_systems(study) ? or_null(row.speedup) : Json(nullptr));
         cells.push_back(or_null(row.share_of_ideal));
         for (std::size_t i = 0; i < study.measures.size(); ++i)
             cells.push_back(!ran                      ? Json(nullptr)
@@ -99,10 +110,6 @@ std::string measure_words(const Study& study) {
             name.replace(name.size() - std::string(ending).size(), std::string::npos, unit);
     std::replace(name.begin(), name.end(), '_', ' ');
     return name;
-}
-
-bool has_systems(const Study& study) {
-    return !study.systems.front().empty();
 }
 
 /// A row for each setting and system.

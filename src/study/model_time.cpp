@@ -222,11 +222,20 @@ std::vector<LayerTypeTime> parts_of(const DenseInput& in, const ModelOptions& op
     return parts;
 }
 
+std::vector<SubLayer> kinds_of(const ModelOptions& options) {
+    if (!options.training) return {SubLayer::l1, SubLayer::l2};
+    return {SubLayer::l1, SubLayer::l2, SubLayer::l3, SubLayer::l4};
+}
+
+TpOptions layer_of(const ModelOptions& options) {
+    return {options.layer.grain, options.layer.verify, true, options.layer.timeline};
+}
+
 std::vector<Comparison> simulate_parts(const DenseInput& in, const std::vector<SubLayer>& parts,
                                        const std::vector<SystemSpec>& systems,
                                        const ModelOptions& options) {
     TpCompareOptions how;
-    how.layer = {options.layer.grain, options.layer.verify, true, options.layer.timeline};
+    how.layer = layer_of(options);
     how.threads = options.threads;
     how.progress = options.progress;
     return compare_tp_parts({in.machine, in.model, in.tokens, parts.front()}, parts, systems, how);
@@ -234,18 +243,26 @@ std::vector<Comparison> simulate_parts(const DenseInput& in, const std::vector<S
 
 }  // namespace
 
-std::vector<ModelTime> simulate_dense_models(const DenseInput& in,
-                                             const std::vector<SystemSpec>& systems,
-                                             const ModelOptions& options) {
+void check_dense_models(const DenseInput& in, const std::vector<SystemSpec>& systems,
+                        const ModelOptions& options) {
     check_baseline(options.baseline, systems);
     check_dense(in.model);
     if (in.machine.nodes > 1)
         throw InputError(fmt::format(
             "a dense model is under tensor parallelism: found {} nodes, allowed: one node",
             in.machine.nodes));
+    slice_of(in.model, in.machine.gpus());
+    for (const SystemSpec& system : systems)
+        for (const SubLayer kind : kinds_of(options))
+            check_tp({in.machine, in.model, in.tokens, kind}, system, layer_of(options));
+}
+
+std::vector<ModelTime> simulate_dense_models(const DenseInput& in,
+                                             const std::vector<SystemSpec>& systems,
+                                             const ModelOptions& options) {
+    check_dense_models(in, systems, options);
     const Model slice = slice_of(in.model, in.machine.gpus());
-    std::vector<SubLayer> kinds{SubLayer::l1, SubLayer::l2};
-    if (options.training) kinds.insert(kinds.end(), {SubLayer::l3, SubLayer::l4});
+    const std::vector<SubLayer> kinds = kinds_of(options);
     const std::vector<Comparison> simulated = simulate_parts(in, kinds, systems, options);
 
     const Sequences sequences = sequences_of(in.model, in.tokens, 1, options.sequence);

@@ -1,5 +1,6 @@
 #include "study/sweep/axis.hpp"
 
+#include "base/byte_unit.hpp"
 #include "base/quantity.hpp"
 
 #include <moehub/error.hpp>
@@ -25,7 +26,7 @@ const Scale kScales[] = {
     {parse_number, print_number, "", 1},
     {[](std::string_view text) { return static_cast<double>(parse_time(text)); },
      [](double value) { return print_time(std::llround(value)); }, "µs", 1e6},
-    {[](std::string_view text) { return static_cast<double>(parse_bytes(text)); },
+    {[](std::string_view text) { return static_cast<double>(parse_bytes(with_byte_unit(text))); },
      [](double value) { return print_bytes(std::llround(value)); }, "B", 1},
     {parse_rate, print_rate, "GB/s", 1e9},
     {parse_flops, print_flops, "TFLOP/s", 1e12},

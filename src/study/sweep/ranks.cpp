@@ -258,8 +258,6 @@ RankReport lead_ranks(Transport& transport, const Study& study, const SimulatePo
 
 bool follow_rank(Transport& transport, const Study& study, const SimulatePoint& simulate,
                  const RankOptions& options) {
-    using Clock = std::chrono::steady_clock;
-    using Kind = SweepMessage::Kind;
     constexpr auto kLook = std::chrono::milliseconds(1);
     RankWorkers workers(study, simulate, options.run.threads);
     // One more than are simulated at a time: nobody waits for rank 0.
