@@ -24,7 +24,7 @@ struct Asker {
     std::vector<std::string> form_words = {};  ///< of the question
     bool wants_page = false;                   ///< also what pages alone show: time lines, maps
     bool wants_trace = false;
-    std::stop_token stop;      ///< ends work early
+    std::stop_token stop;  ///< ends work early
     /// Called with what goes on and how far it is, by one thread at a time. May be empty.
     std::function<void(std::string_view what, const Work&)> progress;
     /// Writes a file whole, or throws InputError; what was written stays when the work is ended.

@@ -1,7 +1,8 @@
+#include "sim/kernels/kernels.hpp"
+
 #include "plan/layer_work.hpp"
 #include "sim/gpu/gemm.hpp"
 #include "sim/gpu/memory_ops.hpp"
-#include "sim/kernels/kernels.hpp"
 
 #include <algorithm>
 

@@ -55,12 +55,12 @@ class ReplicaTable {
 /// arrive, with no word from the producers:
 ///     address = base + local row · row size + offset            (MoE-Hub, arXiv 2605.05888)
 ///
-/// RAT (aau_tables.hpp) remembers (region, RowID) → local row; APT counts each region's rows. The RAT is
-/// finite: what falls out is written to device memory and read back by a late packet. Whether a
-/// row was ever allocated is told by one bit per row in device memory, which is read on a miss of
-/// a region that has ever lost an entry. The bit lies with the entry: one read gives both, takes
-/// AauSpec::restore, and moves AauSpec::entry bytes. It does not hold up the bank, but packets of
-/// the row that come meanwhile wait for it.
+/// RAT (aau_tables.hpp) remembers (region, RowID) → local row; APT counts each region's rows. The
+/// RAT is finite: what falls out is written to device memory and read back by a late packet.
+/// Whether a row was ever allocated is told by one bit per row in device memory, which is read on a
+/// miss of a region that has ever lost an entry. The bit lies with the entry: one read gives both,
+/// takes AauSpec::restore, and moves AauSpec::entry bytes. It does not hold up the bank, but
+/// packets of the row that come meanwhile wait for it.
 
 /// A train counts as its packets: the first of a row that is not in the RAT is a miss, all others
 /// are hits.
