@@ -383,7 +383,7 @@ TEST_F(PlaceCli, IsNothingWrittenWhenTheInputIsBad) {
 }
 
 TEST_F(PlaceCli, HasEveryMistakeALine) {
-    expect_refused("place", "--profile: found none, allowed: at least one");
+    expect_refused("place", "--profile: found nothing, allowed: FILE");
     expect_refused("place --profile", "place: --profile: found nothing, allowed: a value");
     expect_refused_about("place --profile none.npy", "none.npy");
     expect_refused_about("place --profile " + trace_ + ":0.5-0.2", "part: found \"0.5-0.2\"");

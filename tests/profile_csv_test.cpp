@@ -135,7 +135,7 @@ TEST_F(ProfileCsv, profiles_of_different_models_do_not_fit_together) {
     EXPECT_EQ(check("1,2\n3,4\n", "5,6\n7,8\n", 1),
               "b.csv: found layers 1 to 2 of the model, allowed: 0 to 1, as in a.csv (does one "
               "leave out dense layers?)");
-    EXPECT_EQ(error_of([] { check_together({}); }), "profiles: found none, allowed: at least one");
+    EXPECT_EQ(error_of([] { check_together({}); }), "profiles: found nothing, allowed: FILE");
 }
 
 }  // namespace

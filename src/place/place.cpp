@@ -41,7 +41,7 @@ const Method& method_of(const std::string& name) {
 }
 
 void check_sizes(const PlaceInput& input) {
-    if (input.profiles.empty()) throw InputError("--profile: found none, allowed: at least one");
+    if (input.profiles.empty()) throw InputError("--profile: found nothing, allowed: FILE");
     check_together(input.profiles);
     const Profile& first = input.profiles.front();
     const auto refuse = [](const std::string& line) { throw InputError(line); };

@@ -88,7 +88,7 @@ Profile read_profile(const ProfileSource& source, const ProfileOptions& options)
 
 Profile read_profile(const std::vector<ProfileSource>& ranks, const ProfileOptions& options) {
     check_options(options);
-    if (ranks.empty()) throw InputError("profiles: found none, allowed: at least one");
+    if (ranks.empty()) throw InputError("profiles: found nothing, allowed: FILE");
     ProfileSource whole = ranks.front();
     if (ranks.size() > 1) whole.text += fmt::format(" and {} more", ranks.size() - 1);
     std::vector<NamedRecording> dumps;
@@ -112,7 +112,7 @@ Profile read_profile(const std::vector<ProfileSource>& ranks, const ProfileOptio
 }
 
 void check_together(const std::vector<Profile>& profiles) {
-    if (profiles.empty()) throw InputError("profiles: found none, allowed: at least one");
+    if (profiles.empty()) throw InputError("profiles: found nothing, allowed: FILE");
     const Profile& first = profiles.front();
     for (const Profile& other : profiles) {
         const auto compare = [&](std::string_view what, std::int64_t found, std::int64_t wanted) {
