@@ -460,8 +460,9 @@ TEST_F(SweepCli, points_without_systems_are_no_faster_than_others) {
     const auto outcome =
         moehub("sweep --kind collective --set op=all_reduce --sweep bytes=64K,1M --json -o '" +
                file("c.sqlite") + "'");
-    for (const auto& row : nlohmann::json::parse(outcome.out)["results"])
-        EXPECT_TRUE(row["speedup"].is_null()) << row;
+    const auto document = nlohmann::json::parse(outcome.out);
+    ASSERT_EQ(document["results"].size(), 2u);
+    for (const auto& row : document["results"]) EXPECT_TRUE(row["speedup"].is_null()) << row;
     EXPECT_NE(
         moehub("sweep --sweep tokens=64 --systems ideal --dry-run").out.find("\n1 point, 0 of"),
         std::string::npos);
