@@ -255,8 +255,7 @@ void number_layers(std::vector<Profile>& profiles, const Request& request, const
 
 /// All profiles at once, so that those held out fit the others.
 void read_profiles(const Request& request, PlaceTask& task) {
-    if (request.profiles.count() == 0)
-        throw InputError("--profile: found nothing, allowed: FILE");
+    if (request.profiles.count() == 0) throw InputError("--profile: found nothing, allowed: FILE");
     const Model* const model = task.model ? &*task.model : nullptr;
     std::vector<Profile> all = load_profiles(request.profiles, model);
     number_layers(all, request, model);
