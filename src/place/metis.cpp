@@ -25,8 +25,8 @@ namespace {
 
 /// Without a cap one that no layout reaches.
 double cap_of(const PlaceOptions& options) {
-    constexpr double kNone = 1e6;
-    return options.load_cap > 0 ? options.load_cap : kNone;
+    constexpr double kNoCap = 1e6;
+    return options.load_cap > 0 ? options.load_cap : kNoCap;
 }
 
 constexpr std::size_t kMostForBoth = 64;
@@ -89,10 +89,11 @@ Graph graph_of(const Matrix& ties, std::span<const double> load) {
     return graph;
 }
 
-using Method = decltype(&METIS_PartGraphKway);
+using Partitioner = decltype(&METIS_PartGraphKway);
 
 /// False when METIS gives up.
-bool cut_by_metis(Method method, Partition& partition, Graph graph, const PlaceOptions& options) {
+bool cut_by_metis(Partitioner method, Partition& partition, Graph graph,
+                  const PlaceOptions& options) {
     // METIS draws from rand(), which it seeds at the start: one at a time, or results differ.
     static std::mutex alone;
     const std::lock_guard lock(alone);
@@ -128,11 +129,11 @@ Partition partition_of(const Matrix& ties, std::span<const double> load, int par
     if (parts == 1 || static_cast<int>(load.size()) == parts || graph.neighbour.empty())
         return fallback;
     // k-way takes five times as long as recursive bisection, for cuts that are as good.
-    std::vector<Method> methods = {&METIS_PartGraphRecursive};
+    std::vector<Partitioner> methods = {&METIS_PartGraphRecursive};
     if (load.size() <= kMostForBoth) methods.push_back(&METIS_PartGraphKway);
     Partition best = fallback;
     std::pair<bool, double> least{true, std::numeric_limits<double>::infinity()};
-    for (const Method method : methods) {
+    for (const Partitioner method : methods) {
         Partition found = fallback;
         if (!cut_by_metis(method, found, graph, options)) continue;
         make_equal(found, ties);

@@ -12,25 +12,6 @@
 namespace moehub {
 namespace {
 
-struct CollectiveKey {
-    Collective::Op op;
-    GroupShape shape;
-    double bytes = 0;  ///< of exact ones; 0: of a table
-
-    friend bool operator==(const CollectiveKey&, const CollectiveKey&) = default;
-};
-
-struct CollectiveHash {
-    std::size_t operator()(const CollectiveKey& key) const {
-        auto hash = static_cast<std::uint64_t>(key.shape.nodes) << 32 |
-                    static_cast<std::uint64_t>(key.shape.per_node) << 2 |
-                    static_cast<std::uint64_t>(key.op);
-        hash ^= std::bit_cast<std::uint64_t>(key.bytes);
-        hash *= 0x9e3779b97f4a7c15u;
-        return hash ^ hash >> 32;
-    }
-};
-
 double elements_of(const Model& model) {
     return static_cast<double>(model.hidden) * std::max(1, model.top_k);
 }
@@ -50,6 +31,25 @@ Bytes size_of(int index) {
 }  // namespace
 
 struct Communication::State {
+    struct CollectiveKey {
+        Collective::Op op;
+        GroupShape shape;
+        double bytes = 0;  ///< of exact ones; 0: of a table
+
+        friend bool operator==(const CollectiveKey&, const CollectiveKey&) = default;
+    };
+
+    struct CollectiveHash {
+        std::size_t operator()(const CollectiveKey& key) const {
+            auto hash = static_cast<std::uint64_t>(key.shape.nodes) << 32 |
+                        static_cast<std::uint64_t>(key.shape.per_node) << 2 |
+                        static_cast<std::uint64_t>(key.op);
+            hash ^= std::bit_cast<std::uint64_t>(key.bytes);
+            hash *= 0x9e3779b97f4a7c15u;
+            return hash ^ hash >> 32;
+        }
+    };
+
     Machine machine;
     double elements = 0;  ///< that a token's rows have
     ExchangeTimes layers;

@@ -13,8 +13,6 @@
 namespace moehub {
 namespace {
 
-constexpr double kBf16 = 2;  ///< bytes
-
 /// Of a time, what a pass of so many layers does not hide.
 double beyond(double time, double pass, int layers, bool overlap) {
     return overlap ? std::max(time / std::max(1, layers), time - std::max(0.0, pass)) : time;

@@ -7,12 +7,7 @@
 #include <algorithm>
 
 namespace moehub {
-namespace {
-
-constexpr double kFp32 = 4;  ///< bytes
-constexpr double kBf16 = 2;
-
-}  // namespace
+namespace {}  // namespace
 
 TrainingKernels::TrainingKernels(const TrainingRun& run)
     : gpu_(run.machine.gpu),

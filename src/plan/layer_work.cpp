@@ -10,8 +10,6 @@
 namespace moehub {
 namespace {
 
-constexpr double kBf16 = 2;  ///< bytes
-constexpr double kFp32 = 4;
 /// Operators of a router: scores, groups, choice, map of tokens to experts, losses that balance.
 constexpr double kRouter = 20;
 

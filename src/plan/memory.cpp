@@ -14,7 +14,6 @@
 namespace moehub {
 namespace {
 
-constexpr double kBf16 = 2;       ///< bytes
 constexpr double kOwn = 4e9;      ///< CUDA's context, NCCL's buffers, cuBLAS's workspace
 constexpr double kMargin = 0.05;  ///< of all else: fragmentation
 constexpr double kLogits = 10;    ///< bytes a logit: bf16, fp32, and its gradient

@@ -7,6 +7,8 @@
 // but for a start: time = a + b · tokens, from two simulated counts.
 #include "plan/moe_communication.hpp"
 
+#include "plan/layer_work.hpp"
+
 #include <moehub/error.hpp>
 #include <moehub/layer.hpp>
 #include <moehub/presets.hpp>
@@ -27,7 +29,6 @@ constexpr std::int64_t kLargeRows = 1 << 17;  // of large groups, whose rows cro
 constexpr int kLargeGroup = 64;               // GPUs; of larger ones less is simulated
 constexpr int kSomeExperts = 16;              // of a GPU
 constexpr std::int64_t kLeastTokens = 16;
-constexpr double kBf16 = 2;  // bytes
 constexpr std::int64_t kFewerTimes = 4;
 
 auto tied(const MoeCase& one) {

@@ -9,7 +9,6 @@
 namespace moehub {
 namespace {
 
-constexpr double kBf16 = 2;  ///< bytes
 /// Operators that a host issues for a pass through a piece of a pipeline: messages received and
 /// sent, buffers, the schedule itself.
 constexpr double kPieceOperators = 10;

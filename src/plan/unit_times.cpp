@@ -18,7 +18,6 @@
 namespace moehub {
 namespace {
 
-constexpr double kBf16 = 2;  ///< bytes
 constexpr std::int64_t kDrawnTokens = 65'536;
 /// That a host issues for a dispatch and a combine: counts, offsets, copies of them to the host,
 /// permutations, the exchanges themselves.

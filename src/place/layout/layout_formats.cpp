@@ -69,8 +69,8 @@ LayoutFormat parse_layout_format(const std::string& name) {
     for (const Format& entry : kFormats)
         if (name == entry.name) return entry.format;
     const std::vector<std::string> known = layout_formats();
-    throw input_error("format: found {}, allowed: {}{}", quoted(name), fmt::join(known, ", "),
-                      did_you_mean(name, known));
+    throw input_error("format: found {}, allowed: {}{}", moehub::quoted(name),
+                      fmt::join(known, ", "), did_you_mean(name, known));
 }
 
 std::string to_string(LayoutFormat format) {

@@ -9,6 +9,9 @@ class OsiClpSolverInterface;
 
 namespace moehub {
 
+/// The relative gap at which MoETuner's programs end.
+inline constexpr double kPaperTolerance = 0.025;
+
 class IntegerProgram {
   public:
     struct Term {

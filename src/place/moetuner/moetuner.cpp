@@ -13,8 +13,6 @@
 namespace moehub {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 /// What CBC does in a second at the least, on slow machines too. Searches are limited by this and
 /// not by the clock, so that the same input gives the same layout.
 constexpr double kWorkPerSecond = 60'000;  // of BalanceTask
@@ -53,7 +51,8 @@ class MoeTuner {
 
   private:
     double left(double until) const {
-        return until - std::chrono::duration<double>(Clock::now() - start_).count();
+        return until -
+               std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
     }
     void report(double share) const {
         if (options_.progress) options_.progress(share, 0);
@@ -164,7 +163,7 @@ class MoeTuner {
     const PlaceInput& input_;
     const PlaceOptions& options_;
     double seconds_;
-    Clock::time_point start_ = Clock::now();
+    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
     std::vector<std::vector<std::vector<int>>> clusters_;  ///< [layer][cluster] → experts
     Solution solution_;
 };

@@ -133,8 +133,6 @@ Packing pack_by_swaps(const BalanceTask& task, const ScaledLoads& loads) {
     return packing;
 }
 
-/// The paper's, of the value.
-constexpr double kTolerance = 0.025;
 /// Of the mean, per cluster: nobody measures a difference of a thousandth. Where the best is near
 /// 0, the paper's tolerance alone never ends.
 constexpr double kEvenEnough = 0.001;
@@ -177,7 +175,7 @@ class BalanceProgram {
     Packing solve(Packing start, BalancedClusters& result) const {
         const IntegerProgram::Limits limits{.nodes = nodes(),
                                             .seconds = task_.seconds,
-                                            .relative_gap = kTolerance,
+                                            .relative_gap = kPaperTolerance,
                                             .absolute_gap = kEvenEnough * task_.clusters,
                                             .stop = task_.stop};
         const auto found = program_.solve(limits, columns_of(start));

@@ -16,7 +16,6 @@ namespace {
 
 using Terms = std::vector<IntegerProgram::Term>;
 
-constexpr double kTolerance = 0.025;  // the paper's
 constexpr double kAny = std::numeric_limits<double>::infinity();
 
 class LabelProgram {
@@ -40,7 +39,7 @@ class LabelProgram {
         const auto found = program_.solve({.nodes = limits.nodes,
                                            .simplex_steps = limits.simplex_steps,
                                            .seconds = limits.seconds,
-                                           .relative_gap = kTolerance,
+                                           .relative_gap = kPaperTolerance,
                                            .strong_branching = false,
                                            .stop = limits.stop},
                                           columns_of(named));

@@ -42,7 +42,7 @@ void check_shape(const NpyArray& array, bool tokens, const std::string& file) {
             tokens ? "tokens 1 to 2^31 - 1" : "steps 1 to 2^31 - 1");
 }
 
-RecordedCounts counts_of(const NpyArray& array, const std::string& file) {
+RecordedCounts counts_in(const NpyArray& array, const std::string& file) {
     check_shape(array, false, file);
     const auto& shape = array.shape();
     RecordedCounts counts;
@@ -91,7 +91,7 @@ RecordedTokens tokens_by_itself(const NpyArray& array, int experts, const std::s
 /// chance in a quarter of rows at most, (1/4)^8.
 constexpr int kConvincing = 8;
 
-struct Shape {
+struct IdShape {
     std::size_t steps, layers, columns;
 };
 
@@ -116,7 +116,7 @@ struct CountsSign {
 };
 
 template <class Value>
-CountsSign sign_of_counts(const NpyValues<Value>& values, const Shape& shape) {
+CountsSign sign_of_counts(const NpyValues<Value>& values, const IdShape& shape) {
     CountsSign sign;
     std::vector<char> dense;  // [layer] in the steps so far: nothing counted
     for (std::size_t step = 0; step < shape.steps; ++step) {
@@ -146,7 +146,7 @@ CountsSign sign_of_counts(const NpyValues<Value>& values, const Shape& shape) {
 
 /// Whether every row could be the experts of a token: distinct, or all zero (a dense layer).
 template <class Value>
-bool can_be_tokens(const NpyValues<Value>& values, const Shape& shape) {
+bool can_be_tokens(const NpyValues<Value>& values, const IdShape& shape) {
     for (std::size_t row = 0; row < shape.steps * shape.layers; ++row) {
         const auto ids = sorted_row(values, row * shape.columns, shape.columns);
         if (ids.back() > kMostProfileExperts) return false;
@@ -164,9 +164,9 @@ bool can_be_tokens(const NpyValues<Value>& values, const Shape& shape) {
 /// It fails safely: ids of real tokens have different sums in different layers, so that an array
 /// with equal sums everywhere is hardly ever ids.
 ArrayKind kind_of(const NpyArray& array, const ProfileOptions& options, const std::string& file) {
-    const Shape shape{static_cast<std::size_t>(array.shape()[0]),
-                      static_cast<std::size_t>(array.shape()[1]),
-                      static_cast<std::size_t>(array.shape()[2])};
+    const IdShape shape{static_cast<std::size_t>(array.shape()[0]),
+                        static_cast<std::size_t>(array.shape()[1]),
+                        static_cast<std::size_t>(array.shape()[2])};
     if (options.experts > 0)
         return shape.columns == static_cast<std::size_t>(options.experts) ? ArrayKind::counts
                                                                           : ArrayKind::tokens;
@@ -194,17 +194,17 @@ Recording recording_of(const NpyArray& array, const ProfileOptions& options,
                 options.kind == ArrayKind::tokens
                     ? ""
                     : ", (layers, experts) or (steps, layers, experts)");
-    if (dimensions == 2) return counts_of(array, file);
+    if (dimensions == 2) return counts_in(array, file);
     switch (options.kind) {
         case ArrayKind::tokens:
             return tokens_of(array, options.experts, false, file);
         case ArrayKind::counts:
-            return counts_of(array, file);
+            return counts_in(array, file);
         case ArrayKind::by_itself:
             break;
     }
     check_shape(array, true, file);
-    if (kind_of(array, options, file) == ArrayKind::counts) return counts_of(array, file);
+    if (kind_of(array, options, file) == ArrayKind::counts) return counts_in(array, file);
     return tokens_by_itself(array, options.experts, file);
 }
 

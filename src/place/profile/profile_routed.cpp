@@ -19,7 +19,7 @@ using Json = nlohmann::json;
 constexpr const char* kKey = "routed_experts";
 
 /// Sizes of ids; 0 where unknown.
-struct Shape {
+struct RoutedShape {
     std::int64_t tokens = 0, layers = 0, top_k = 0;
 };
 
@@ -37,13 +37,13 @@ class Answers {
 
   private:
     bool add_from(const Json& object);
-    void add_routed(const Json& routed, Shape shape);
-    void add_base64(const std::string& text, const Shape& shape, const std::string& dtype);
+    void add_routed(const Json& routed, RoutedShape shape);
+    void add_base64(const std::string& text, const RoutedShape& shape, const std::string& dtype);
     void add_lists(const Json& tokens);
-    void set_shape(const Shape& shape);
-    Shape shape_in(const Json& object) const;
+    void set_shape(const RoutedShape& shape);
+    RoutedShape shape_in(const Json& object) const;
     template <class Value>
-    void add_bytes(const std::string& bytes, const Shape& shape);
+    void add_bytes(const std::string& bytes, const RoutedShape& shape);
 
     const ProfileOptions& options_;
     std::string where_;
@@ -68,7 +68,7 @@ bool Answers::add_from(const Json& object) {
     const auto add_of = [&](const Json& holder) {
         const auto routed = holder.find(kKey);
         if (routed == holder.end() || routed->is_null()) return;
-        Shape shape = shape_in(holder);
+        RoutedShape shape = shape_in(holder);
         if (shape.layers == 0 && shape.top_k == 0) shape = shape_in(object);
         add_routed(*routed, shape);
         found = true;
@@ -80,7 +80,7 @@ bool Answers::add_from(const Json& object) {
     return found;
 }
 
-Shape Answers::shape_in(const Json& object) const {
+RoutedShape Answers::shape_in(const Json& object) const {
     constexpr std::int64_t kMost = std::int64_t{1} << 31;
     const auto size = [this](const Json& value, const char* what) {
         if (!value.is_number_unsigned() || value.get<std::uint64_t>() > kMost)
@@ -94,7 +94,7 @@ Shape Answers::shape_in(const Json& object) const {
             fail("shape: found something else, allowed: [tokens, layers, top_k]");
         return {size((*shape)[0], "shape"), size((*shape)[1], "shape"), size((*shape)[2], "shape")};
     }
-    Shape sizes;
+    RoutedShape sizes;
     if (const auto layers = object.find("layers"); layers != object.end())
         sizes.layers = size(*layers, "layers");
     if (const auto top_k = object.find("top_k"); top_k != object.end())
@@ -102,7 +102,7 @@ Shape Answers::shape_in(const Json& object) const {
     return sizes;
 }
 
-void Answers::set_shape(const Shape& shape) {
+void Answers::set_shape(const RoutedShape& shape) {
     if (shape.layers < 1 || shape.layers > kMostProfileLayers || shape.top_k < 1 ||
         shape.top_k > (options_.experts > 0 ? options_.experts : kMostProfileExperts))
         fail_in(where_, "found {} layers and top_k {}, allowed: 1 to {} and 1 to {}", shape.layers,
@@ -117,19 +117,19 @@ void Answers::set_shape(const Shape& shape) {
                 shape.top_k, recording_.layers, recording_.top_k);
 }
 
-void Answers::add_routed(const Json& routed, Shape shape) {
+void Answers::add_routed(const Json& routed, RoutedShape shape) {
     if (routed.is_array()) return add_lists(routed);
     if (routed.is_string()) return add_base64(routed.get_ref<const std::string&>(), shape, "int32");
     if (!routed.is_object() || !routed.contains("data") || !routed["data"].is_string())
         fail_in(where_, "{}: found something else, allowed: base64 or lists", kKey);
-    if (const Shape own = shape_in(routed); own.layers > 0) shape = own;
+    if (const RoutedShape own = shape_in(routed); own.layers > 0) shape = own;
     const auto dtype = routed.find("dtype");
     add_base64(routed["data"].get_ref<const std::string&>(), shape,
                dtype != routed.end() && dtype->is_string() ? dtype->get<std::string>() : "int32");
 }
 
 template <class Value>
-void Answers::add_bytes(const std::string& bytes, const Shape& shape) {
+void Answers::add_bytes(const std::string& bytes, const RoutedShape& shape) {
     const auto token = static_cast<std::uint64_t>(shape.layers * shape.top_k) * sizeof(Value);
     if (bytes.size() % token != 0 ||
         (shape.tokens > 0 && bytes.size() / token != static_cast<std::uint64_t>(shape.tokens)))
@@ -142,7 +142,8 @@ void Answers::add_bytes(const std::string& bytes, const Shape& shape) {
            where_);
 }
 
-void Answers::add_base64(const std::string& text, const Shape& said, const std::string& dtype) {
+void Answers::add_base64(const std::string& text, const RoutedShape& said,
+                         const std::string& dtype) {
     const auto bytes = base64_decoded(text);
     if (!bytes) fail_in(where_, "{}: found {}, allowed: base64", kKey, moehub::quoted(text));
     if (bytes->starts_with("\x93NUMPY")) {
@@ -154,7 +155,7 @@ void Answers::add_base64(const std::string& text, const Shape& said, const std::
         set_shape({sizes[0], sizes[1], sizes[2]});
         return array.visit([&](const auto& values) { append(recording_, values, where_); });
     }
-    Shape shape = said;
+    RoutedShape shape = said;
     if (shape.layers == 0) shape.layers = options_.layers;
     if (shape.top_k == 0) shape.top_k = options_.top_k;
     if (shape.layers == 0 || shape.top_k == 0)

@@ -55,7 +55,7 @@ SlotMap slot_map_of(TorchFile& torch, Ref value, const std::string& file) {
     return map;
 }
 
-RecordedCounts counts_of(IntegerTensor tensor, const std::string& file) {
+RecordedCounts counts_in(IntegerTensor tensor, const std::string& file) {
     const auto& shape = tensor.shape;
     if (shape.size() != 3 && shape.size() != 2)
         fail_in(file, "{}: found shape ({}), allowed: (steps, layers, experts)", kCounts,
@@ -153,7 +153,7 @@ Recording parse_sglang_dump(std::string_view bytes, const ProfileOptions& option
     TorchFile torch = TorchFile::parse(bytes, file);
     const Pickle& contents = torch.contents();
     if (const auto counts = contents.find(contents.root(), kCounts))
-        return counts_of(torch.tensor(*counts, kCounts), file);
+        return counts_in(torch.tensor(*counts, kCounts), file);
     const auto records = contents.find(contents.root(), kRecords);
     const auto map = contents.find(contents.root(), kMap);
     if (!records || contents.kind(*records) != Kind::list || !map)

@@ -12,12 +12,12 @@
 namespace moehub {
 namespace {
 
-using Kind = DualPipeStep::Kind;
+using StepKind = DualPipeStep::Kind;
 
 /// Repetitions, for each stage, that are watched before the rest is extrapolated although it does
 /// not repeat yet, and that are run afterwards, so that stages which went their own way meet again.
-constexpr std::int64_t kWatched = 6;
-constexpr std::int64_t kMixed = 2;
+constexpr std::int64_t kWatchedRepetitions = 6;
+constexpr std::int64_t kMixedRepetitions = 2;
 
 constexpr double kNotYet = -1;
 
@@ -47,8 +47,8 @@ class DualPipe {
           all_(n_),
           send_(input.send),
           keep_tasks_(keep_tasks),
-          watched_(kWatched * input.stages),
-          mixed_(kMixed * input.stages) {
+          watched_(kWatchedRepetitions * input.stages),
+          mixed_(kMixedRepetitions * input.stages) {
         // With a jump no more micro-batches than these are run from each end.
         const std::int64_t most = input.stages + 2 * watched_ + mixed_;
         room_ = static_cast<std::size_t>(keep_tasks ? n_ : std::min(n_, most));
@@ -118,25 +118,25 @@ class DualPipe {
         const DualPipeStep next = stage.order.step(stage.at, n_);
         const std::size_t d = stage.order.direction(next.far);
         switch (next.kind) {
-            case Kind::forward: {
+            case StepKind::forward: {
                 const double input = forward_input(d, s);
                 if (input == kNotYet) return false;
                 work(s, PipelineTask::Kind::forward, d, input, stage.times[d].forward);
                 forward_done(s, d);
                 break;
             }
-            case Kind::backward:
-            case Kind::backward_inputs: {
+            case StepKind::backward:
+            case StepKind::backward_inputs: {
                 const double input = backward_input(d, s);
                 if (input == kNotYet) return false;
-                const bool leave = next.kind == Kind::backward_inputs;
+                const bool leave = next.kind == StepKind::backward_inputs;
                 const PieceTime& time = stage.times[d];
                 work(s, PipelineTask::Kind::backward, d, input,
                      time.backward - (leave ? time.weights : 0));
                 backward_done(s, d, leave);
                 break;
             }
-            case Kind::pair: {
+            case StepKind::pair: {
                 const double forward = forward_input(d, s);
                 const double backward = backward_input(1 - d, s);
                 if (forward == kNotYet || backward == kNotYet) return false;
@@ -146,7 +146,7 @@ class DualPipe {
                 if (next.far == 0) stage.odd = stage.free;
                 break;
             }
-            case Kind::weights: {
+            case StepKind::weights: {
                 const auto direction = static_cast<std::size_t>(stage.waiting[stage.weights][0]);
                 work(s, PipelineTask::Kind::weights, direction, 0, stage.times[direction].weights);
                 ++stage.weights;

@@ -14,7 +14,7 @@
 
 namespace moehub {
 
-using Kind = DualPipeStep::Kind;
+using StepKind = DualPipeStep::Kind;
 
 DualPipeOrder::DualPipeOrder(int stages, int stage)
     : half_(stages / 2),
@@ -29,42 +29,42 @@ DualPipeStep DualPipeOrder::step(std::int64_t at, std::int64_t n) const {
     if (at < opening) return opening_[static_cast<std::size_t>(at)];
     const std::int64_t closing = steps_until(repeated(n) - 1);
     if (at >= closing) return closing_[static_cast<std::size_t>(at - closing)];
-    return {Kind::pair, static_cast<char>((at - opening + middle()) % 2)};
+    return {StepKind::pair, static_cast<char>((at - opening + middle()) % 2)};
 }
 
 void DualPipeOrder::open() {
     const int inside = half_ - from_end_ - 1;
     opening_.reserve(static_cast<std::size_t>(5 * half_ + 2));
-    for (int i = 0; i < 2 * inside; ++i) opening_.push_back({Kind::forward, 0});
+    for (int i = 0; i < 2 * inside; ++i) opening_.push_back({StepKind::forward, 0});
     for (int i = 0; i <= from_end_; ++i) {
-        opening_.push_back({Kind::forward, 0});
-        opening_.push_back({Kind::forward, 1});
+        opening_.push_back({StepKind::forward, 0});
+        opening_.push_back({StepKind::forward, 1});
     }
     for (int i = 0; i < inside; ++i) {
-        opening_.push_back({Kind::backward_inputs, 1});
-        opening_.push_back({Kind::weights, 1});
-        opening_.push_back({Kind::forward, 1});
+        opening_.push_back({StepKind::backward_inputs, 1});
+        opening_.push_back({StepKind::weights, 1});
+        opening_.push_back({StepKind::forward, 1});
     }
     if (middle() == 0) return;
-    opening_.push_back({Kind::forward, 0});
-    opening_.push_back({Kind::backward, 1});
+    opening_.push_back({StepKind::forward, 0});
+    opening_.push_back({StepKind::backward, 1});
 }
 
 void DualPipeOrder::close() {
     const int inside = half_ - from_end_ - 1;
     closing_.reserve(static_cast<std::size_t>(5 * half_));
     for (int i = 0; i < inside; ++i) {
-        closing_.push_back({Kind::backward, 1});
-        closing_.push_back({Kind::pair, 1});
+        closing_.push_back({StepKind::backward, 1});
+        closing_.push_back({StepKind::pair, 1});
     }
     for (int i = 0; i < 2 * (from_end_ + 1); ++i)
-        closing_.push_back({i <= from_end_ ? Kind::backward : Kind::backward_inputs,
+        closing_.push_back({i <= from_end_ ? StepKind::backward : StepKind::backward_inputs,
                             static_cast<char>(i % 2 == 0 ? 1 : 0)});
     for (int i = 0; i < inside; ++i) {
-        closing_.push_back({Kind::weights, 0});
-        closing_.push_back({Kind::backward_inputs, 0});
+        closing_.push_back({StepKind::weights, 0});
+        closing_.push_back({StepKind::backward_inputs, 0});
     }
-    for (int i = 0; i <= from_end_; ++i) closing_.push_back({Kind::weights, 0});
+    for (int i = 0; i <= from_end_; ++i) closing_.push_back({StepKind::weights, 0});
 }
 
 }  // namespace moehub

@@ -63,9 +63,9 @@ class OneFOneBOrder {
 /// Rounds (p micro-batches of all pieces) that are watched before the rest is extrapolated although
 /// it does not repeat yet; most do after three. And rounds that are run afterwards, so that stages
 /// which went their own way meet again.
-constexpr std::int64_t kWatched = 12;
+constexpr std::int64_t kWatchedRounds = 12;
 constexpr std::int64_t kWatchedInterleaved = 24;  // one state a round, and sends settle late
-constexpr std::int64_t kMixed = 2;
+constexpr std::int64_t kMixedRounds = 2;
 
 std::size_t size(std::int64_t value) {
     return static_cast<std::size_t>(value);
@@ -82,7 +82,7 @@ class OneFOneB {
           watching_(!keep_tasks),
           rows_(input.pieces == 1 ? 1 : stages_ * input.pieces),
           state_(3 * size(stages_)),
-          steady_(state_.size(), size(rows_ == 1 ? kWatched * stages_ : kWatchedInterleaved),
+          steady_(state_.size(), size(rows_ == 1 ? kWatchedRounds * stages_ : kWatchedInterleaved),
                   size(rows_ == 1 ? 2 * stages_ : kWatchedInterleaved)) {
         fill_tables();
         for (std::int64_t s = 0; s < stages_; ++s) {
@@ -192,7 +192,7 @@ class OneFOneB {
         if (!repeats && !steady_.full()) return;
         watching_ = false;
         const std::int64_t lag = repeats ? static_cast<std::int64_t>(steady_.lag()) : 1;
-        const std::int64_t mixed = repeats ? 0 : kMixed * stages_ * order_.pieces();
+        const std::int64_t mixed = repeats ? 0 : kMixedRounds * stages_ * order_.pieces();
         const std::int64_t rounds = (left - mixed) / rows_ / lag * lag;
         if (rounds <= 0) return;
         steady_.skip(state_, static_cast<double>(rounds));
