@@ -93,10 +93,6 @@ const LayerResult& baseline_of(const std::vector<LayerResult>& results, std::str
                              [](const auto& a, const auto& b) { return a.time < b.time; });
 }
 
-double ratio(Ps time, Ps of) {
-    return static_cast<double>(time) / static_cast<double>(of);
-}
-
 std::vector<SystemSpec> loaded(const std::vector<std::string>& names) {
     std::vector<SystemSpec> systems;
     for (const std::string& name : names) systems.push_back(load_system(name));

@@ -27,6 +27,11 @@ void check_names(const std::vector<std::string>& systems, const KindOfSystems& k
 /// Throws InputError when the baseline, if one is named, is none of the systems.
 void check_baseline(const std::string& baseline, const std::vector<SystemSpec>& systems);
 
+/// One time as a part of another.
+inline double ratio(Ps time, Ps of) {
+    return static_cast<double>(time) / static_cast<double>(of);
+}
+
 /// Throws InputError when two have the same name.
 void check_unlike(const std::vector<SystemSpec>& systems);
 

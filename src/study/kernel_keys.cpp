@@ -10,32 +10,30 @@
 namespace moehub {
 namespace {
 
-using Keys = std::vector<CallKey>;
-
-Keys keys(GemmCall& c) {
+std::vector<CallKey> keys(GemmCall& c) {
     return {{"m", &c.m}, {"n", &c.n}, {"k", &c.k}};
 }
 
-Keys keys(PrefillCall& c) {
+std::vector<CallKey> keys(PrefillCall& c) {
     return {{"batch", &c.batch},        {"tokens", &c.tokens},     {"context", &c.context, 1, 0},
             {"heads", &c.heads},        {"kv_heads", &c.kv_heads}, {"head_dim", &c.head_dim},
             {"window", &c.window, 0, 0}};
 }
 
-Keys keys(DecodeCall& c) {
+std::vector<CallKey> keys(DecodeCall& c) {
     return {{"batch", &c.batch},       {"context", &c.context},   {"heads", &c.heads},
             {"kv_heads", &c.kv_heads}, {"head_dim", &c.head_dim}, {"window", &c.window, 0, 0}};
 }
 
-Keys keys(MlaPrefillCall& c) {
+std::vector<CallKey> keys(MlaPrefillCall& c) {
     return {{"batch", &c.batch}, {"tokens", &c.tokens}, {"heads", &c.heads}};
 }
 
-Keys keys(MlaDecodeCall& c) {
+std::vector<CallKey> keys(MlaDecodeCall& c) {
     return {{"batch", &c.batch}, {"context", &c.context}, {"heads", &c.heads}};
 }
 
-Keys keys(MoeCall& c) {
+std::vector<CallKey> keys(MoeCall& c) {
     return {{"tokens", &c.tokens}, {"hidden", &c.hidden},   {"expert_ffn", &c.expert_ffn},
             {"top_k", &c.top_k},   {"experts", &c.experts}, {"tp", &c.tp, 1, 1},
             {"ep", &c.ep, 1, 1}};
@@ -52,7 +50,7 @@ constexpr std::array kFormats = {NumberFormat::bf16, NumberFormat::fp8, NumberFo
 
 }  // namespace
 
-Keys keys_of(KernelCall& call) {
+std::vector<CallKey> keys_of(KernelCall& call) {
     return std::visit([](auto& one) { return keys(one); }, call);
 }
 

@@ -4,6 +4,7 @@
 //
 // The host's lead and everything else starts anew with each layer, as in model_time.cpp.
 #include "base/parallel.hpp"
+#include "study/compare.hpp"
 #include "study/placement_effect_steps.hpp"
 
 #include <moehub/layer.hpp>
@@ -45,14 +46,14 @@ LayerTimes times_of(const LayerResult& result, int gpus) {
             result.breakdown.compute, fused, collectives_of(result, gpus)};
 }
 
-Ps mean_of(const Times& times) {
+Ps mean_time(const Times& times) {
     const auto count = static_cast<Ps>(times.size());
     return (std::accumulate(times.begin(), times.end(), Ps{0}) + count / 2) / count;
 }
 
 TimeSpread spread_of(Times times) {
     std::sort(times.begin(), times.end());
-    return {mean_of(times), times[(95 * times.size() + 99) / 100 - 1], times.back()};
+    return {mean_time(times), times[(95 * times.size() + 99) / 100 - 1], times.back()};
 }
 
 /// All simulations: [system][layout][layer][step], flat.
@@ -78,7 +79,7 @@ class Runs {
         made.fused = times_[first].fused;
         for (std::size_t layer = 0; layer < layers(); ++layer)
             made.by_layer.push_back(
-                mean_of(of(first + layer * per_layer(), per_layer(), &LayerTimes::layer)));
+                mean_time(of(first + layer * per_layer(), per_layer(), &LayerTimes::layer)));
         made.moe_layers = std::accumulate(made.by_layer.begin(), made.by_layer.end(), Ps{0});
         return made;
     }
@@ -137,10 +138,6 @@ Ps rest_of_model(const EffectInput& input, const EffectOptions& options,
                                           {input.systems.front()}, model_options)
                               .front();
     return one.total - input.model.moe_layers() * one.moe->time;
-}
-
-double ratio(Ps time, Ps of) {
-    return static_cast<double>(time) / static_cast<double>(of);
 }
 
 std::vector<std::string> notes_of(const EffectInput& input, const EffectOptions& options,

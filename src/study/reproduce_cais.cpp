@@ -17,11 +17,7 @@ namespace {
 
 constexpr int kUnlimited = 100'000;  ///< entries of a port, more than any sub-layer needs
 
-const Publication& paper() {
-    return publication("cais");
-}
-
-Leads all_leads(Ps ReproducedCell::*time) {
+Leads nine_baselines(Ps ReproducedCell::*time) {
     return {"cais",
             {"tp-nvls", "sp-nvls", "coconet", "fuselib", "t3", "coconet-nvls", "fuselib-nvls",
              "t3-nvls", "ladm", "cais-base"},
@@ -45,9 +41,9 @@ PublishedClaim same_order(const FigureTable& table) {
     std::vector<Baseline> order;
     for (std::size_t i = 1; i < table.columns.size(); ++i) {
         const std::string& over = table.columns[i].title;
-        if (paper().find(table.figure, over + ", largest"))
+        if (cais_paper().find(table.figure, over + ", largest"))
             order.push_back({geometric_mean_of(column_of(table, i)).value_or(0),
-                             paper().find(table.figure, over)->value.value_or(0),
+                             cais_paper().find(table.figure, over)->value.value_or(0),
                              over.substr(over.find(' ') + 1)});
     }
     std::stable_sort(order.begin(), order.end(),
@@ -64,16 +60,16 @@ PublishedClaim same_order(const FigureTable& table) {
             if (apart > 0) ++alike;
         }
     }
-    return paper().claim(
+    return cais_paper().claim(
         table.figure, "the baselines' order", pairs > 0 && alike == pairs,
         fmt::format("{} of {} pairs; fastest first: {}", alike, pairs, fmt::join(names, ", ")));
 }
 
 FigureResult leads_figure(FigureTable table) {
-    FigureResult result{
-        published_leads(paper(), table),
-        {always_ahead(paper(), table, "ahead of every baseline in every cell"), same_order(table)}};
-    add_means(paper(), table);
+    FigureResult result{published_leads(cais_paper(), table),
+                        {always_ahead(cais_paper(), table, "ahead of every baseline in every cell"),
+                         same_order(table)}};
+    add_means(cais_paper(), table);
     result.tables.push_back(std::move(table));
     return result;
 }
@@ -88,13 +84,13 @@ PublishedNumber communication_over_compute(const CaisScope& scope, const Lookup&
             static_cast<double>(cell(cais_cell(scope.usual, part, "tp-nvls")).communication);
         compute += static_cast<double>(cell(cais_cell(scope.usual, part, "ideal")).compute);
     }
-    return paper().number("sub-layer",
-                          "tp-nvls's exposed communication over ideal's compute, LLaMA-7B",
-                          compute > 0 ? communication / compute : 0);
+    return cais_paper().number("sub-layer",
+                               "tp-nvls's exposed communication over ideal's compute, LLaMA-7B",
+                               compute > 0 ? communication / compute : 0);
 }
 
 FigureResult sub_layer_figure(const CaisScope& scope, const Lookup& cell) {
-    const Leads leads = all_leads(&ReproducedCell::time);
+    const Leads leads = nine_baselines(&ReproducedCell::time);
     FigureTable table = leads_table(
         leads, "sub-layer", "One sub-layer: time of the baseline / cais's", {"model", "sub-layer"});
     for (const CaisModel& model : scope.models)
@@ -116,7 +112,7 @@ FigureResult models_figure(const Leads& leads, const CaisScope& scope, const Loo
 }
 
 FigureResult inference_figure(const CaisScope& scope, const Lookup& cell) {
-    const Leads leads = all_leads(&ReproducedCell::forward_time);
+    const Leads leads = nine_baselines(&ReproducedCell::forward_time);
     return models_figure(
         leads, scope, cell,
         leads_table(leads, "inference", "The whole model, forward: time of the baseline / cais's",
@@ -124,7 +120,7 @@ FigureResult inference_figure(const CaisScope& scope, const Lookup& cell) {
 }
 
 FigureResult training_figure(const CaisScope& scope, const Lookup& cell) {
-    const Leads leads = all_leads(&ReproducedCell::model_time);
+    const Leads leads = nine_baselines(&ReproducedCell::model_time);
     return models_figure(leads, scope, cell,
                          leads_table(leads, "training",
                                      "The whole model, forward and backward: time of the baseline "
@@ -181,10 +177,11 @@ FigureResult scaling_figure(const CaisScope& scope, const Lookup& cell) {
         holds = holds && own.value_or(0) > kLeast;
         found.push_back(fmt::format("{} {:.3f}", gpus, own.value_or(0)));
     }
-    return {{},
-            {paper().claim("scaling", "throughput of a GPU falls by less than 5 % up to 32 GPUs",
-                           holds, fmt::format("{}", fmt::join(found, ", ")))},
-            {std::move(table)}};
+    return {
+        {},
+        {cais_paper().claim("scaling", "throughput of a GPU falls by less than 5 % up to 32 GPUs",
+                            holds, fmt::format("{}", fmt::join(found, ", ")))},
+        {std::move(table)}};
 }
 
 /// By the first reading, whose SMs it has twice.
@@ -200,8 +197,8 @@ FigureResult full_figure(const CaisScope& scope, const Lookup& cell) {
         const std::optional<double> lead =
             faster(time_of(scope, "tp-nvls", cell, kCaisGpus, changes), own);
         table.rows.push_back({{scale}, {to_us(own), lead}});
-        result.numbers.push_back(
-            paper().number("full", fmt::format("over tp-nvls, {} scale", scale), lead.value_or(0)));
+        result.numbers.push_back(cais_paper().number(
+            "full", fmt::format("over tp-nvls, {} scale", scale), lead.value_or(0)));
     };
     std::vector<std::string> full = wider(2);
     full.insert(full.end(), {"gpu.sms=132", "gpu.bf16_flops=3957.6 TFLOP/s"});
@@ -246,6 +243,10 @@ FigureResult gpus_figure(const CaisScope& scope, const Lookup& cell) {
 
 }  // namespace
 
+const Publication& cais_paper() {
+    return publication("cais");
+}
+
 CaisScope whole_cais() {
     constexpr std::int64_t kGiB = std::int64_t{1} << 30;
     const CaisModel usual{"LLaMA-7B", "llama-7b", 9216};
@@ -277,7 +278,7 @@ CaisScope quick_cais() {
 
 /// One parameter set for every figure; 32 GPUs are still one node.
 PaperSetup cais_setup() {
-    PaperSetup setup = setup_of(paper());
+    PaperSetup setup = setup_of(cais_paper());
     setup.eager = false;
     setup.residual = false;
     return setup;
@@ -304,7 +305,7 @@ std::vector<PaperFigure> cais_figures(const CaisScope& scope) {
 }
 
 Reproduction reproduce_cais(const ReproduceOptions& options) {
-    return reproduce_cells(begun(paper(), options), cais_setup(),
+    return reproduce_cells(begun(cais_paper(), options), cais_setup(),
                            cais_figures(options.quick ? quick_cais() : whole_cais()), options);
 }
 

@@ -36,6 +36,7 @@ struct CaisScope {
 CaisScope whole_cais();
 CaisScope quick_cais();
 
+const Publication& cais_paper();
 PaperSetup cais_setup();
 std::vector<PaperFigure> cais_figures(const CaisScope& scope);
 

@@ -11,10 +11,6 @@
 namespace moehub {
 namespace {
 
-const Publication& paper() {
-    return publication("cais");
-}
-
 double need_kb(const ReproducedCell& cell) {
     constexpr double kEntry = 128;      // bytes
     constexpr double kKilobyte = 1024;  // 320 entries are the paper's 40 KB
@@ -112,14 +108,14 @@ PublishedClaim small_costs(const FigureTable& curve) {
             found += fmt::format("{}{} entries: {:.2f} of the time without, {:.2f} with",
                                  found.empty() ? "" : "; ", row.labels[1], apart, together);
     }
-    return paper().claim("table", "without coordination 40 KB cost time, with it hardly", holds,
-                         std::move(found));
+    return cais_paper().claim("table", "without coordination 40 KB cost time, with it hardly",
+                              holds, std::move(found));
 }
 
 std::vector<PublishedClaim> claims_of(const Needs& needs, const FigureTable& curve) {
     constexpr double kSeveral = 3;  // times
     const auto claim = [](const char* what, bool holds, std::string found) {
-        return paper().claim("table", what, holds, std::move(found));
+        return cais_paper().claim("table", what, holds, std::move(found));
     };
     return {claim("coordination shrinks the table needed several times",
                   needs.apart_kb > kSeveral * needs.together_kb,
@@ -173,11 +169,12 @@ FigureResult cais_table(const CaisScope& scope, const Lookup& cell) {
     const Needs needs = add_needs(scope, cell, table);
     FigureTable curve = curve_of(scope, cell);
     const double saved = needs.apart_kb > 0 ? 1 - needs.together_kb / needs.apart_kb : 0;
-    return {{paper().number("table", "KB a port needs, uncoordinated, largest", needs.apart_kb),
-             paper().number("table", "of that, what coordination saves", saved),
-             paper().number("table", "µs between requests, uncoordinated, mean", needs.apart_us)},
-            claims_of(needs, curve),
-            {std::move(table), curve}};
+    return {
+        {cais_paper().number("table", "KB a port needs, uncoordinated, largest", needs.apart_kb),
+         cais_paper().number("table", "of that, what coordination saves", saved),
+         cais_paper().number("table", "µs between requests, uncoordinated, mean", needs.apart_us)},
+        claims_of(needs, curve),
+        {std::move(table), curve}};
 }
 
 FigureResult cais_utilisation(const CaisScope& scope, const Lookup& cell) {
@@ -205,9 +202,9 @@ FigureResult cais_utilisation(const CaisScope& scope, const Lookup& cell) {
     for (std::size_t i = 0; i < systems.size(); ++i) {
         means.push_back(mean_of(column_of(table, i)).value_or(0));
         result.numbers.push_back(
-            paper().number("utilisation", "links in use, " + systems[i], means[i]));
+            cais_paper().number("utilisation", "links in use, " + systems[i], means[i]));
     }
-    result.claims = {paper().claim(
+    result.claims = {cais_paper().claim(
         "utilisation", "rises from CAIS-Base to CAIS-Partial to CAIS",
         means[0] < means[1] && means[1] < means[2],
         fmt::format("{:.1f}, {:.1f}, {:.1f} %", 100 * means[0], 100 * means[1], 100 * means[2]))};
@@ -237,9 +234,9 @@ FigureResult cais_nvls(const CaisScope& scope, const Lookup& cell) {
     }
     FigureResult result;
     if (rows > 0)
-        result.claims = {
-            paper().claim("nvls", "within 3.87 % of hardware on average", error / rows <= kWithin,
-                          fmt::format("{:.2f} % over {} measurements", 100 * error / rows, rows))};
+        result.claims = {cais_paper().claim(
+            "nvls", "within 3.87 % of hardware on average", error / rows <= kWithin,
+            fmt::format("{:.2f} % over {} measurements", 100 * error / rows, rows))};
     result.tables.push_back(std::move(table));
     return result;
 }

@@ -18,10 +18,6 @@ constexpr int kGpus = 32;
 constexpr int kSwitchesOfMore = 18;  ///< the paper's, of 64 GPUs
 constexpr double kDeviation = 0.032;
 
-const Publication& paper() {
-    return publication("dysharp");
-}
-
 Leads layer_leads() {
     return {"dysharp", {"deepep", "nvls", "fastermoe", "tutel", "ccfuser", "comet"}};
 }
@@ -31,9 +27,9 @@ FigureResult grid_figure(const Leads& leads, CellWork work, const DysharpScope& 
     for (const DysharpConfig& config : scope.configs)
         add_leads(leads, {config.name}, usual_point(config).under("", work), cell, table);
     FigureResult result{
-        published_leads(paper(), table),
-        {always_ahead(paper(), table, "ahead of every baseline in every configuration")}};
-    add_means(paper(), table);
+        published_leads(dysharp_paper(), table),
+        {always_ahead(dysharp_paper(), table, "ahead of every baseline in every configuration")}};
+    add_means(dysharp_paper(), table);
     result.tables.push_back(std::move(table));
     return result;
 }
@@ -72,7 +68,7 @@ FigureResult claimed(PublishedClaim (*claim)(const Publication&, const FigureTab
                                              std::string_view),
                      std::string_view what, FigureTable table) {
     FigureResult result;
-    result.claims = {claim(paper(), table, what)};
+    result.claims = {claim(dysharp_paper(), table, what)};
     result.tables.push_back(std::move(table));
     return result;
 }
@@ -153,6 +149,10 @@ DysharpConfig large(int top_k) {
 
 }  // namespace
 
+const Publication& dysharp_paper() {
+    return publication("dysharp");
+}
+
 DysharpScope whole_dysharp() {
     DysharpScope scope{.configs = {},
                        .large = large(8),
@@ -191,7 +191,7 @@ DysharpScope quick_dysharp() {
 
 /// One parameter set for every figure; 64 GPUs are still one node.
 PaperSetup dysharp_setup() {
-    PaperSetup setup = setup_of(paper());
+    PaperSetup setup = setup_of(dysharp_paper());
     setup.software = {HostMode::graph, true, false};
     setup.eager = false;
     return setup;
@@ -233,7 +233,7 @@ std::vector<PaperFigure> dysharp_figures(const DysharpScope& scope) {
 
 Reproduction reproduce_dysharp(const ReproduceOptions& options) {
     const DysharpScope scope = options.quick ? quick_dysharp() : whole_dysharp();
-    Reproduction all = begun(paper(), options);
+    Reproduction all = begun(dysharp_paper(), options);
     for (std::string& sentence : all.setup)
         sentence =
             fmt::format(fmt::runtime(sentence), fmt::arg("decode", scope.skew_sequences.front()),

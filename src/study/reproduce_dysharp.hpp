@@ -35,6 +35,7 @@ struct DysharpScope {
 DysharpScope whole_dysharp();
 DysharpScope quick_dysharp();
 
+const Publication& dysharp_paper();
 PaperSetup dysharp_setup();
 std::vector<PaperFigure> dysharp_figures(const DysharpScope& scope);
 

@@ -19,10 +19,6 @@ namespace {
 
 constexpr double kGiga = 1e9;
 
-const Publication& paper() {
-    return publication("dysharp");
-}
-
 double bytes_of(const ReproducedCell& cell) {
     return static_cast<double>(cell.bytes_up + cell.bytes_down);
 }
@@ -50,11 +46,11 @@ FigureTable::Row traffic_row(const DysharpConfig& config, const Lookup& cell, Fi
 // Ablation: in-switch primitives with kernels one after the other, fusion without the primitives,
 // and the primitives under Comet's schedule.
 
-struct Part {
+struct AblationPart {
     const char* system;
     const char* what;
 };
-constexpr Part kParts[] = {
+constexpr AblationPart kAblationParts[] = {
     {"dysharp", "primitives and fusion"},
     {"dysharp-basic", "primitives, one kernel after the other"},
     {"fusion-only", "fusion, a copy for each GPU"},
@@ -73,7 +69,7 @@ std::vector<PublishedClaim> ablation_claims(const FigureTable& table) {
         return row->values[column].value_or(0);
     };
     const auto claim = [](const char* what, bool holds, std::string found) {
-        return paper().claim("ablation", what, holds, std::move(found));
+        return dysharp_paper().claim("ablation", what, holds, std::move(found));
     };
     const double traffic = share_of(of("dysharp-basic", 1), of("deepep", 1)).value_or(0);
     const double alone =
@@ -115,7 +111,7 @@ std::vector<PublishedClaim> sweep_claims(const UnitSweep& sweep, const FigureTab
     std::vector<PublishedClaim> claims;
     const auto claim = [&](std::string what, double beyond, const FigureTable::Row& row) {
         const double time = row.values[1].value_or(0);
-        claims.push_back(paper().claim(
+        claims.push_back(dysharp_paper().claim(
             sweep.figure, what, time > beyond,
             fmt::format("with {} {:.3f} of the time with {}", row.labels[0], time, chosen)));
     };
@@ -172,12 +168,13 @@ FigureResult dysharp_traffic(const DysharpScope& scope, const Lookup& cell) {
     const FigureTable::Row of_large = traffic_row(scope.large, cell, large);
     const double share = geometric_mean_of(column_of(table, 1)).value_or(0);
     const double ratio = geometric_mean_of(column_of(table, 2)).value_or(0);
-    return {{paper().number("traffic", "nvls, useless over useful, L top-8",
-                            of_large.values[3].value_or(0))},
-            {paper().claim("traffic", "nearly halves deepep's traffic", share > 0.4 && share < 0.6,
-                           fmt::format("{:.0f} % of it", 100 * share)),
-             paper().claim("traffic", "nvls moves more than deepep", ratio > 1,
-                           fmt::format("{:.2f} times as much", ratio))},
+    return {{dysharp_paper().number("traffic", "nvls, useless over useful, L top-8",
+                                    of_large.values[3].value_or(0))},
+            {dysharp_paper().claim("traffic", "nearly halves deepep's traffic",
+                                   share > 0.4 && share < 0.6,
+                                   fmt::format("{:.0f} % of it", 100 * share)),
+             dysharp_paper().claim("traffic", "nvls moves more than deepep", ratio > 1,
+                                   fmt::format("{:.2f} times as much", ratio))},
             {std::move(table)}};
 }
 
@@ -206,10 +203,12 @@ FigureResult dysharp_wire(const DysharpScope& scope, const Lookup& cell) {
     }
     const double reached = table.rows[1].values[2].value_or(0);
     // The paper's share of DeepEP's layer, of which it says what the others would have to save.
-    return {{paper().number("wire", "communication in deepep's layer", exposed.value_or(0))},
-            {paper().claim("wire", "rows alone reach over 90 % of what the wire allows",
-                           reached > 0.9, fmt::format("dysharp-basic {:.0f} %", 100 * reached))},
-            {std::move(table)}};
+    return {
+        {dysharp_paper().number("wire", "communication in deepep's layer", exposed.value_or(0))},
+        {dysharp_paper().claim("wire", "rows alone reach over 90 % of what the wire allows",
+                               reached > 0.9,
+                               fmt::format("dysharp-basic {:.0f} %", 100 * reached))},
+        {std::move(table)}};
 }
 
 FigureResult dysharp_ablation(const DysharpScope& scope, const Lookup& cell) {
@@ -223,7 +222,7 @@ FigureResult dysharp_ablation(const DysharpScope& scope, const Lookup& cell) {
                        {"GB on all links", NumberKind::size},
                        {"over deepep"},
                        {"over comet"}}};
-    for (const Part& part : kParts) {
+    for (const AblationPart& part : kAblationParts) {
         const ReproducedCell& one = under(part.system);
         const std::vector<std::string> labels{part.system, part.what};
         note_refusal(labels, one, table);

@@ -24,7 +24,7 @@
 namespace moehub {
 namespace {
 
-const Publication& paper() {
+const Publication& moe_hub_paper() {
     return publication("moe-hub");
 }
 
@@ -34,7 +34,7 @@ CellKey usual_cell(std::string_view system = "") {
 }
 
 /// MoE-Hub and those that the paper compares with, in its order.
-Leads all_leads(Ps ReproducedCell::*time = &ReproducedCell::time) {
+Leads five_baselines(Ps ReproducedCell::*time = &ReproducedCell::time) {
     return {"moe-hub", {"megatron-te", "fastermoe", "tutel", "comet", "ccfuser"}, time};
 }
 
@@ -50,31 +50,31 @@ FigureTable grid_table(const MoeHubScope& scope, const Leads& leads, FigureTable
 }
 
 FigureResult layer_figure(const MoeHubScope& scope, const Lookup& cell) {
-    Leads leads = all_leads();
+    Leads leads = five_baselines();
     leads.others.push_back("ideal");
     FigureTable table =
         grid_table(scope, leads,
                    leads_table(leads, "layer", "One MoE layer: time of the baseline / moe-hub's",
                                {"model", "GPUs", "tokens"}),
                    cell);
-    FigureResult result{published_leads(paper(), table)};
-    result.numbers.push_back(published_mean(paper(), "layer", "share of ideal",
+    FigureResult result{published_leads(moe_hub_paper(), table)};
+    result.numbers.push_back(published_mean(moe_hub_paper(), "layer", "share of ideal",
                                             column_of(table, table.columns.size() - 1)));
-    add_means(paper(), table);
+    add_means(moe_hub_paper(), table);
     result.tables.push_back(std::move(table));
     return result;
 }
 
 FigureResult end_to_end_figure(const MoeHubScope& scope, const Lookup& cell) {
-    const Leads leads = all_leads(&ReproducedCell::model_time);
+    const Leads leads = five_baselines(&ReproducedCell::model_time);
     FigureTable table =
         grid_table(scope, leads,
                    leads_table(leads, "end-to-end",
                                "The whole model, forward: time of the baseline / moe-hub's",
                                {"model", "GPUs", "tokens"}),
                    cell);
-    FigureResult result{published_leads(paper(), table)};
-    add_means(paper(), table);
+    FigureResult result{published_leads(moe_hub_paper(), table)};
+    add_means(moe_hub_paper(), table);
     result.tables.push_back(std::move(table));
     return result;
 }
@@ -107,18 +107,18 @@ FigureResult tokens_figure(const MoeHubScope& scope, const Lookup& cell) {
     const Values few = add_counts(scope.few_tokens, cell, table);
     const Values many = add_counts(scope.many_tokens, cell, table);
     const auto number = [](const char* what, const Values& values) {
-        return published_mean(paper(), "tokens", what, values);
+        return published_mean(moe_hub_paper(), "tokens", what, values);
     };
     FigureResult result{{number("over megatron-te, 128 to 2048 tokens", few),
                          number("over megatron-te, 4096 to 32768 tokens", many),
                          number("over megatron-te, all counts", column_of(table, 2))}};
-    add_means(paper(), table);
+    add_means(moe_hub_paper(), table);
     result.tables.push_back(std::move(table));
     return result;
 }
 
 FigureResult imbalance_figure(const MoeHubScope& scope, const Lookup& cell) {
-    Leads leads = all_leads();
+    Leads leads = five_baselines();
     leads.others.push_back("ideal");
     FigureTable table = leads_table(leads, "imbalance",
                                     "One MoE layer of Mixtral, 8 GPUs, 8192 tokens, by the "
@@ -130,12 +130,13 @@ FigureResult imbalance_figure(const MoeHubScope& scope, const Lookup& cell) {
         add_leads(leads, {fmt::format("{}", spread)}, key, cell, table);
     }
     FigureResult result;
-    result.claims = {always_ahead(paper(), table, "the lead stays however uneven experts are")};
+    result.claims = {
+        always_ahead(moe_hub_paper(), table, "the lead stays however uneven experts are")};
     result.tables.push_back(std::move(table));
     return result;
 }
 
-enum class Unit { rpm, dam };
+enum class HubUnit { rpm, dam };
 
 FigureTable ablation_table(const MoeHubScope& scope, const Lookup& cell) {
     FigureTable table{"ablation",
@@ -167,9 +168,9 @@ FigureTable ablation_table(const MoeHubScope& scope, const Lookup& cell) {
 }
 
 /// Both ratios of a unit, of the rows whose label in `column` is this; all rows without a label.
-Values gains_of(const FigureTable& table, Unit unit, std::size_t column = 0,
+Values gains_of(const FigureTable& table, HubUnit unit, std::size_t column = 0,
                 const std::string& label = {}) {
-    const std::size_t first = unit == Unit::rpm ? 1 : 3;
+    const std::size_t first = unit == HubUnit::rpm ? 1 : 3;
     Values gains;
     for (const FigureTable::Row& row : table.rows)
         if (label.empty() || row.labels[column] == label)
@@ -189,8 +190,8 @@ FigureTable means_by(const FigureTable& cells, std::size_t column) {
                                        [&](const auto& one) { return one.labels[0] == label; });
         if (!known)
             table.rows.push_back({{label},
-                                  {mean_of(gains_of(cells, Unit::rpm, column, label)),
-                                   mean_of(gains_of(cells, Unit::dam, column, label))}});
+                                  {mean_of(gains_of(cells, HubUnit::rpm, column, label)),
+                                   mean_of(gains_of(cells, HubUnit::dam, column, label))}});
     }
     return table;
 }
@@ -207,7 +208,7 @@ std::string listed(const FigureTable& means, std::size_t column) {
 std::vector<PublishedClaim> claims_of(const FigureTable& by_model, const FigureTable& by_tokens) {
     std::vector<PublishedClaim> claims;
     const auto claim = [&](const char* what, bool holds, std::string found) {
-        claims.push_back(paper().claim("ablation", what, holds, std::move(found)));
+        claims.push_back(moe_hub_paper().claim("ablation", what, holds, std::move(found)));
     };
     const auto less = [](const auto& a, const auto& b) { return a.values[0] < b.values[0]; };
     if (by_model.rows.size() > 1) {
@@ -286,9 +287,9 @@ PublishedClaim closest_to_linear(const MoeHubScope& scope, const FigureTable& ta
         found = fmt::format("{} on {} GPUs {:.2f}×, {} {:.2f}×", row.labels[0], row.labels[1], hub,
                             table.columns[best].title, *row.values[best]);
     }
-    return paper().claim(table.figure, "throughput grows closer to linear than any baseline's",
-                         ahead == rows,
-                         fmt::format("in {} of {} cells; at worst {}", ahead, rows, found));
+    return moe_hub_paper().claim(
+        table.figure, "throughput grows closer to linear than any baseline's", ahead == rows,
+        fmt::format("in {} of {} cells; at worst {}", ahead, rows, found));
 }
 
 FigureResult ablation_figure(const MoeHubScope& scope, const Lookup& cell) {
@@ -296,10 +297,10 @@ FigureResult ablation_figure(const MoeHubScope& scope, const Lookup& cell) {
     const FigureTable by_model = means_by(cells, 0);
     const FigureTable by_tokens = means_by(cells, 1);
     FigureResult result{
-        {published_mean(paper(), "ablation", "gain of RPM", gains_of(cells, Unit::rpm)),
-         published_mean(paper(), "ablation", "gain of DAM", gains_of(cells, Unit::dam))},
+        {published_mean(moe_hub_paper(), "ablation", "gain of RPM", gains_of(cells, HubUnit::rpm)),
+         published_mean(moe_hub_paper(), "ablation", "gain of DAM", gains_of(cells, HubUnit::dam))},
         claims_of(by_model, by_tokens)};
-    add_means(paper(), cells);
+    add_means(moe_hub_paper(), cells);
     result.tables.push_back(std::move(cells));
     for (const FigureTable& means : {by_model, by_tokens})
         if (means.rows.size() > 1) result.tables.push_back(means);
@@ -307,7 +308,7 @@ FigureResult ablation_figure(const MoeHubScope& scope, const Lookup& cell) {
 }
 
 FigureResult scaling_figure(const MoeHubScope& scope, const Lookup& cell) {
-    const Leads leads = all_leads();
+    const Leads leads = five_baselines();
     FigureTable table =
         leads_table(leads, "scaling", "More GPUs, 8192 tokens: time of the baseline / moe-hub's",
                     {"model", "GPUs"});
@@ -316,7 +317,7 @@ FigureResult scaling_figure(const MoeHubScope& scope, const Lookup& cell) {
             add_leads(leads, {model, fmt::format("{}", gpus)}, on_gpus(model, gpus), cell, table);
     FigureTable throughput = throughput_table(scope, leads, cell);
     return {{},
-            {always_ahead(paper(), table, "ahead of every baseline on any number of GPUs"),
+            {always_ahead(moe_hub_paper(), table, "ahead of every baseline on any number of GPUs"),
              closest_to_linear(scope, throughput)},
             {std::move(table), std::move(throughput)}};
 }
@@ -326,7 +327,7 @@ FigureResult scaling_figure(const MoeHubScope& scope, const Lookup& cell) {
 /// The paper goes on to 16 GPUs: the same links and switches with more ports, still one node.
 /// Experts have two matrices, as it describes them.
 PaperSetup moe_hub_setup() {
-    PaperSetup setup = setup_of(paper());
+    PaperSetup setup = setup_of(moe_hub_paper());
     setup.bound_scales = true;
     return setup;
 }
@@ -366,7 +367,7 @@ std::vector<PaperFigure> moe_hub_figures(const MoeHubScope& scope) {
 }
 
 Reproduction reproduce_moe_hub(const ReproduceOptions& options) {
-    return reproduce_cells(begun(paper(), options), moe_hub_setup(),
+    return reproduce_cells(begun(moe_hub_paper(), options), moe_hub_setup(),
                            moe_hub_figures(options.quick ? quick_moe_hub() : whole_moe_hub()),
                            options);
 }

@@ -32,7 +32,7 @@ constexpr int kMixtralLayers = 32;
 const std::vector<std::string> kRoutings{"uniform", "lognormal:0.4,transition:0.5",
                                          kMoeTunerRouting};  ///< of methods
 
-const Publication& paper() {
+const Publication& moetuner_paper() {
     return publication("moetuner");
 }
 
@@ -101,7 +101,7 @@ std::size_t trials_of(const Reproduction& all) {
 PublishedClaim more_over_two(const MoeTunerTrial& one, const MoeTunerTrial& two) {
     const double gain_one = one.of(kMoeTuner).speedup - 1;
     const double gain_two = two.of(kMoeTuner).speedup - 1;
-    return paper().claim(
+    return moetuner_paper().claim(
         "two-nodes", "gains more over two nodes than over one", gain_two > gain_one,
         fmt::format("{:.1f} % over two, {:.1f} % over one", 100 * gain_two, 100 * gain_one));
 }
@@ -109,9 +109,9 @@ PublishedClaim more_over_two(const MoeTunerTrial& one, const MoeTunerTrial& two)
 /// The paper does not say in which setup; one node is taken.
 PublishedNumber all_to_all_share(const MoeTunerTrial& trial) {
     const LayoutEffect& before = trial.of(kContiguous);
-    return paper().number("one-node", "all-to-all in the whole time, contiguous",
-                          static_cast<double>(kMixtralLayers * before.collectives.mean) /
-                              static_cast<double>(before.model));
+    return moetuner_paper().number("one-node", "all-to-all in the whole time, contiguous",
+                                   static_cast<double>(kMixtralLayers * before.collectives.mean) /
+                                       static_cast<double>(before.model));
 }
 
 FigureTable times_table(const MoeTunerSetup& setup, const MoeTunerTrial& trial) {
@@ -219,7 +219,7 @@ FigureResult setup_figure(const MoeTunerSetup& setup, const MoeTunerTrial& trial
     const LayoutEffect& before = trial.of(kContiguous);
     const LayoutEffect& after = trial.of(kMoeTuner);
     const auto number = [&](const char* what, double ours) {
-        return paper().number(setup.figure, what, ours);
+        return moetuner_paper().number(setup.figure, what, ours);
     };
     return {
         {number("end to end, faster by", after.speedup - 1),
@@ -258,7 +258,7 @@ FigureResult methods_figure(const std::vector<NamedTrial>& trials) {
 
 Reproduction reproduce_moetuner(const ReproduceOptions& options) {
     const MoeTunerScope scope = options.quick ? quick_moetuner() : whole_moetuner();
-    Reproduction all = begun(paper(), options);
+    Reproduction all = begun(moetuner_paper(), options);
     for (std::string& sentence : all.setup)
         sentence = fmt::format(fmt::runtime(sentence), fmt::arg("routing", kMoeTunerRouting),
                                fmt::arg("layers", scope.layers), fmt::arg("tokens", scope.tokens),

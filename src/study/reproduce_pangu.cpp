@@ -26,7 +26,7 @@ constexpr int kAfter = 6144;
 constexpr int kChosenLayers = 61;
 constexpr int kOtherLayers = 66;
 
-const Publication& paper() {
+const Publication& pangu_paper() {
     return publication("pangu");
 }
 
@@ -178,16 +178,16 @@ FigureTable::Row table_row(const PanguCase& one, const TrainingStep& step) {
 FigureResult parameters_figure(PanguRuns&) {
     const Model model = load_model("pangu-ultra-moe");
     const auto billions = [](std::int64_t count) { return static_cast<double>(count) * 1e-9; };
-    return {
-        {paper().number("parameters", "billions", billions(parameters(model))),
-         paper().number("parameters", "billions active", billions(multiplied_parameters(model)))}};
+    return {{pangu_paper().number("parameters", "billions", billions(parameters(model))),
+             pangu_paper().number("parameters", "billions active",
+                                  billions(multiplied_parameters(model)))}};
 }
 
 FigureResult training_figure(PanguRuns& runs) {
     const TrainingStep& before = runs.step({"", {}, kBefore});
     const TrainingStep& after = runs.step({"", kAllTechniques, kAfter});
     const auto number = [](const char* what, double ours) {
-        return paper().number("training", what, ours);
+        return pangu_paper().number("training", what, ours);
     };
     return {{number("MFU, baseline", before.mfu), number("MFU, optimised", after.mfu),
              number("thousand tokens/s, baseline", thousands_a_second(before, kBefore)),
@@ -222,8 +222,9 @@ FigureResult techniques_figure(PanguRuns& runs) {
     }
     for (const PanguCase& one : left_out()) table.rows.push_back(table_row(one, runs.step(one)));
     return {{},
-            {paper().claim("techniques", "each technique raises MFU", slowest_gain >= 1,
-                           fmt::format("the least of them by {:.1f} %", 100 * (slowest_gain - 1)))},
+            {pangu_paper().claim(
+                "techniques", "each technique raises MFU", slowest_gain >= 1,
+                fmt::format("the least of them by {:.1f} %", 100 * (slowest_gain - 1)))},
             {std::move(table)}};
 }
 
@@ -254,14 +255,15 @@ FigureResult layers_figure(PanguRuns& runs) {
         fmt::format("The fastest of {} shapes with 66 layers and as many parameters: {}.",
                     other.timed, to_text_of_shape(fastest.model))};
     return {
-        {paper().number("layers", "tokens/s over the fastest with 66 layers",
-                        other.base->step.tokens_per_second / fastest.step.tokens_per_second)},
-        {paper().claim("layers", "61 layers and multi-token prediction fill the pipeline evenly",
-                       after < 0.95 * chosen,
-                       fmt::format("a layer more costs {:.1f} % of tokens/s, {:.1f} % of it "
-                                   "work",
-                                   100 * (1 - after / chosen),
-                                   100 * (1 - double{kChosenLayers} / (kChosenLayers + 1))))},
+        {pangu_paper().number("layers", "tokens/s over the fastest with 66 layers",
+                              other.base->step.tokens_per_second / fastest.step.tokens_per_second)},
+        {pangu_paper().claim("layers",
+                             "61 layers and multi-token prediction fill the pipeline evenly",
+                             after < 0.95 * chosen,
+                             fmt::format("a layer more costs {:.1f} % of tokens/s, {:.1f} % of it "
+                                         "work",
+                                         100 * (1 - after / chosen),
+                                         100 * (1 - double{kChosenLayers} / (kChosenLayers + 1))))},
         {std::move(table)}};
 }
 
@@ -274,7 +276,7 @@ Reproduction reproduce_pangu(const ReproduceOptions& options) {
         {"training", training_figure},
         {"techniques", techniques_figure},
         {"layers", layers_figure}};
-    Reproduction all = begun(paper(), options);
+    Reproduction all = begun(pangu_paper(), options);
     std::size_t done = 0;
     const auto tick = [&] {
         if (options.progress) options.progress(done, figures.size());

@@ -16,7 +16,7 @@
 namespace moehub {
 namespace {
 
-constexpr std::int64_t kMostGpus = 1'000'000;
+constexpr std::int64_t kMostTrainingGpus = 1'000'000;
 constexpr std::int64_t kMostWays = 65'536;
 constexpr std::int64_t kMostBatch = 1 << 24;
 constexpr std::int64_t kMostSequence = 1 << 24;
@@ -108,7 +108,7 @@ PublishedRun parse_training_run(const CsvRow& row) {
     run.line = row.line();
     run.model = row.text("model");
     run.machine = row.text("machine");
-    run.gpus = static_cast<int>(row.integer("gpus", 1, kMostGpus));
+    run.gpus = static_cast<int>(row.integer("gpus", 1, kMostTrainingGpus));
     run.precision = row.text("precision");
     if (row.has("global_batch")) run.global_batch = row.integer("global_batch", 1, kMostBatch);
     if (row.has("sequence")) run.sequence = row.integer("sequence", 1, kMostSequence);
@@ -196,12 +196,12 @@ std::size_t longest_part(std::string_view list, std::string_view text) {
 }
 
 /// Of all that was searched.
-struct Found {
+struct Searched {
     std::optional<TrainingStep> fastest;   ///< that fits
     std::optional<TrainingStep> smallest;  ///< when none does
 };
 
-void search(const TrainingClock& clock, const PartialLayout& fixed, Found& found) {
+void search(const TrainingClock& clock, const PartialLayout& fixed, Searched& found) {
     PlanOptions options;
     options.fixed = fixed;
     options.top = 1;
@@ -217,7 +217,7 @@ void search(const TrainingClock& clock, const PartialLayout& fixed, Found& found
 
 /// With each of the overlaps that the trainer can do. One that no layout of the row allows does not
 /// count, unless it is the last.
-void search_overlaps(const TrainingClock& clock, const PartialLayout& fixed, Found& found) {
+void search_overlaps(const TrainingClock& clock, const PartialLayout& fixed, Searched& found) {
     if (fixed.overlap) return search(clock, fixed, found);
     const TrainingRun& run = clock.run();
     const TrainerCosts& costs = run.trainer.costs(run.machine.gpu.generation);
@@ -233,12 +233,12 @@ void search_overlaps(const TrainingClock& clock, const PartialLayout& fixed, Fou
 }
 
 TrainingStep best_step(const TrainingClock& clock, const PartialLayout& fixed) {
-    Found found;
+    Searched found;
     PartialLayout kept = fixed;
     kept.offload = Offload{};
     search_overlaps(clock, kept, found);
     if (found.fastest) return *found.fastest;
-    Found offloaded;
+    Searched offloaded;
     search_overlaps(clock, fixed, offloaded);
     return offloaded.fastest ? *offloaded.fastest : *found.smallest;
 }

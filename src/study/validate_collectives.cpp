@@ -21,7 +21,7 @@ namespace moehub {
 namespace {
 
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
-constexpr std::int64_t kMostGpus = 1'000'000;
+constexpr std::int64_t kMostCollectiveGpus = 1'000'000;
 constexpr double kGB = 1e9;
 constexpr std::string_view kOneShot = "all_reduce_one_shot";
 
@@ -35,23 +35,23 @@ struct CollectiveCase {
 };
 
 CollectiveCase sizes_of(const CsvRow& row, CollectiveCase named) {
-    named.gpus = static_cast<int>(row.integer("gpus", 1, kMostGpus));
+    named.gpus = static_cast<int>(row.integer("gpus", 1, kMostCollectiveGpus));
     named.bytes = row.integer("bytes", 1, kMostBytes);
     return named;
 }
 
-using Names = std::pair<std::string_view, std::string_view>;
+using Translation = std::pair<std::string_view, std::string_view>;
 
 /// As a source says it, and as moehub does.
-constexpr Names kAlgorithms[] = {
+constexpr Translation kSaidAlgorithms[] = {
     {"nccl default", "auto"}, {"nvls", "auto"}, {"SHARP manifest", "collnet"}};
-constexpr Names kClusters[] = {{"dgx-h100", "h100-cluster"},
-                               {"dgx-h200", "h200-cluster"},
-                               {"dgx-h800", "h800-cluster"},
-                               {"dgx-b200", "b200-cluster"},
-                               {"gb200-nvl72", "gb200-cluster"}};
+constexpr Translation kClusters[] = {{"dgx-h100", "h100-cluster"},
+                                     {"dgx-h200", "h200-cluster"},
+                                     {"dgx-h800", "h800-cluster"},
+                                     {"dgx-b200", "b200-cluster"},
+                                     {"gb200-nvl72", "gb200-cluster"}};
 
-std::string translated(std::span<const Names> names, const std::string& said) {
+std::string translated(std::span<const Translation> names, const std::string& said) {
     for (const auto& [from, to] : names)
         if (from == said) return std::string(to);
     return said;
@@ -124,7 +124,7 @@ MeasuredCase by_algorithm(const CsvRow& row, bool cluster) {
                 CollectiveCase known = what;
                 if (cluster) {
                     known.machine = cluster_of(what, context);
-                    known.algorithm = translated(kAlgorithms, what.algorithm);
+                    known.algorithm = translated(kSaidAlgorithms, what.algorithm);
                 }
                 return predict_collective(known, timed, context);
             }};

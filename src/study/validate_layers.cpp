@@ -18,7 +18,7 @@ namespace {
 constexpr std::int64_t kMostExtent = 1'000'000'000;
 constexpr std::int64_t kMostOfOperators = 2'000'000'000;  ///< the product of two fits an int64
 constexpr std::int64_t kMostElements = 1'000'000'000'000;
-constexpr std::int64_t kMostTokens = 10'000'000;
+constexpr std::int64_t kMostLayerTokens = 10'000'000;
 constexpr std::string_view kPhases[] = {"route",      "plan",  "permute", "gemm1",
                                         "activation", "gemm2", "combine"};
 constexpr std::string_view kPasses[] = {"fwd", "fwd_bwd"};
@@ -237,8 +237,8 @@ Cases whole_layer_cases(const CsvRow& row) {
     Cases cases;
     for (const std::string_view way : kWays) {
         const std::string name = row.text("model");
-        const std::int64_t tokens = row.integer("tokens", 1, kMostTokens);
-        row.integer("max_rows", 1, kMostTokens);
+        const std::int64_t tokens = row.integer("tokens", 1, kMostLayerTokens);
+        row.integer("max_rows", 1, kMostLayerTokens);
         const Shape shape =
             shape_of(row, {"model", "tokens", "max_rows"}, {{"way", std::string(way)}});
         const auto predict = [=](const PredictContext& context) {

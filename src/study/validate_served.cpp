@@ -23,8 +23,8 @@ namespace {
 constexpr const char* kPromptRouting = "lognormal:0.5";
 constexpr const char* kDecodeRouting = "lognormal:0.2";
 constexpr const char* kEngine = "sglang-0.4";  ///< of the versions that were published
-constexpr int kMostGpus = 65536;
-constexpr std::int64_t kMostTokens = 1 << 24;
+constexpr int kMostServedGpus = 65536;
+constexpr std::int64_t kMostServedTokens = 1 << 24;
 
 struct ServedRow {
     std::string model;
@@ -139,12 +139,12 @@ ServedRow read_served(const CsvRow& row, std::string_view gpus, std::string_view
     ServedRow read;
     read.model = row.text("model");
     read.accel = row.text("accel");
-    read.gpus = static_cast<int>(row.integer(gpus, 1, kMostGpus));
-    read.batch_per_gpu = row.integer(batch, 1, kMostTokens);
+    read.gpus = static_cast<int>(row.integer(gpus, 1, kMostServedGpus));
+    read.batch_per_gpu = row.integer(batch, 1, kMostServedTokens);
     const std::string phase = row.text("phase");
     if (phase != "prefill" && phase != "decode") row.reject("phase", "prefill, decode");
     read.prefill = phase == "prefill";
-    read.context = row.integer("context_tokens", 1, kMostTokens);
+    read.context = row.integer("context_tokens", 1, kMostServedTokens);
     if (read.prefill) read.batch_per_gpu /= read.context;
     return read;
 }
@@ -158,7 +158,7 @@ Cases served_cases(const CsvRow& row) {
     if (overlap == "two-batch") parsed.overlap = BatchOverlap::two_batch;
     parsed.balanced = has(row.field("note"), "simulated perfect EPLB");
     if (!row.field("redundant_experts").empty())
-        parsed.copies = static_cast<int>(row.integer("redundant_experts", 0, kMostGpus));
+        parsed.copies = static_cast<int>(row.integer("redundant_experts", 0, kMostServedGpus));
     return case_of(row,
                    {fmt::format("{} {} {}", parsed.model, parsed.accel, row.text("phase")),
                     shape_of(row, {"gpus", "batch_per_gpu", "context_tokens", "overlap"}),

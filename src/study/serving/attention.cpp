@@ -9,10 +9,8 @@
 namespace moehub {
 namespace {
 
-using Matrix = OperatorWriter::Matrix;
 constexpr auto kLinear = OperatorKind::linear;
 constexpr auto kAttention = OperatorKind::attention;
-constexpr double kHalf = 2;  ///< bytes of a bf16
 
 void write_gqa_core(OperatorWriter& writer, const RankLoad& load, double count,
                     std::int64_t window) {
@@ -114,7 +112,7 @@ void write_attention(OperatorWriter& writer, const RankLoad& load) {
         write_mla(writer, load);
     else
         write_gqa(writer, load);
-    const double row = kHalf * model.hidden;
+    const double row = kBf16Bytes * model.hidden;
     writer.all_reduce("all-reduce after attention", OperatorKind::all_reduce, model.layers,
                       row * static_cast<double>(load.tokens));
 }

@@ -10,7 +10,6 @@ namespace moehub {
 
 namespace {
 
-constexpr double kHalf = 2;   ///< bytes of a bf16
 constexpr double kNorms = 2;  ///< small kernels of a norm of queries and keys
 
 /// Both products of an FFN that `tp` GPUs share.
@@ -31,7 +30,7 @@ void write_dense_ffn(OperatorWriter& writer, const RankLoad& load) {
     write_ffn(writer, "FFN", OperatorKind::linear, layers,
               {writer.what().formats.dense, load.tokens, model.dense_ffn, model.hidden});
     writer.all_reduce("all-reduce after FFN", OperatorKind::all_reduce, layers,
-                      kHalf * model.hidden * static_cast<double>(load.tokens));
+                      kBf16Bytes * model.hidden * static_cast<double>(load.tokens));
 }
 
 void write_router_and_shared(OperatorWriter& writer, const RankLoad& load) {
@@ -50,7 +49,7 @@ void write_ends(OperatorWriter& writer, const RankLoad& load) {
     const Model& model = writer.what().model;
     const EngineSpec& engine = writer.what().engine;
     const int tp = writer.what().layout.attention_tp;
-    const double row = kHalf * model.hidden;
+    const double row = kBf16Bytes * model.hidden;
     const auto tokens = static_cast<double>(load.tokens);
     const bool latent = model.attention.kind == Attention::Kind::mla;
     const double kernels = (engine.small_kernels + (latent ? writer.overheads().mla_kernels : 0) +
@@ -60,7 +59,7 @@ void write_ends(OperatorWriter& writer, const RankLoad& load) {
     writer.small("norms and activations", OperatorKind::small, kernels, 2 * row * tokens);
     const auto outputs = static_cast<double>(load.outputs);
     const std::int64_t vocab = (model.vocab + tp - 1) / tp;
-    const double logits = kHalf * outputs * model.vocab;
+    const double logits = kBf16Bytes * outputs * model.vocab;
     writer.linear("head", OperatorKind::head, 1,
                   {writer.what().formats.head, load.outputs, vocab, model.hidden});
     if (tp > 1)
@@ -88,7 +87,7 @@ double remote_gpus(const ServingCase& what) {
 void write_move(OperatorWriter& writer, const RankLoad& load, bool dispatch) {
     const ServingCase& what = writer.what();
     const int gpus = what.layout.gpus();
-    const double element = dispatch ? bytes_of(what.formats.experts) : kHalf;
+    const double element = dispatch ? bytes_of(what.formats.experts) : kBf16Bytes;
     const double row = element * what.model.hidden;
     const auto tokens = static_cast<double>(load.group_tokens);
     double seconds = 0;
@@ -141,7 +140,7 @@ void write_moe(OperatorWriter& writer, const RankLoad& load) {
         write_move(writer, load, false);
     else
         writer.all_reduce("combine", OperatorKind::combine, layers,
-                          kHalf * what.model.hidden * static_cast<double>(load.tokens));
+                          kBf16Bytes * what.model.hidden * static_cast<double>(load.tokens));
 }
 
 }  // namespace moehub

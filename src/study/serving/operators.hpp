@@ -8,6 +8,8 @@
 
 namespace moehub {
 
+inline constexpr double kBf16Bytes = 2;
+
 /// A load as one attention rank sees it: the fullest one.
 struct RankLoad {
     std::int64_t requests = 0;

@@ -43,16 +43,17 @@ const Scale& scale_of(const std::string& text) {
             // Another kind, then.
         }
     }
-    throw InputError(fmt::format(
-        "expected a number, or one with a unit such as \"100 ns\", found {}", quoted(text)));
+    throw InputError(
+        fmt::format("expected a number, or one with a unit such as \"100 ns\", found {}",
+                    moehub::quoted(text)));
 }
 
 double parse_as(const Scale& scale, const std::string& text, const std::string& like) {
     try {
         return scale.parse(text);
     } catch (const InputError&) {
-        throw InputError(fmt::format("found {} beside {}, allowed: units of one kind", quoted(text),
-                                     quoted(like)));
+        throw InputError(fmt::format("found {} beside {}, allowed: units of one kind",
+                                     moehub::quoted(text), moehub::quoted(like)));
     }
 }
 
@@ -67,7 +68,7 @@ double rounded(double value) {
 double parse_factor(const std::string& text) {
     const double factor = parse_number(text);
     if (!(factor > 1))
-        throw InputError(fmt::format("factor: found {}, allowed: above 1", quoted(text)));
+        throw InputError(fmt::format("factor: found {}, allowed: above 1", moehub::quoted(text)));
     return factor;
 }
 
@@ -97,14 +98,15 @@ std::vector<std::string> values_of(const SweepRange& range) {
     const double to = parse_as(scale, range.to, range.from);
     if (from > to)
         throw InputError(fmt::format("found from {} to {}, allowed: from the smaller on",
-                                     quoted(range.from), quoted(range.to)));
+                                     moehub::quoted(range.from), moehub::quoted(range.to)));
     const double factor = range.factor.empty() ? 0 : parse_factor(range.factor);
     const double step = range.step.empty() ? 0 : parse_as(scale, range.step, range.from);
     if (factor > 0 && from <= 0)
-        throw InputError(
-            fmt::format("from: found {}, allowed: above 0 with a factor", quoted(range.from)));
+        throw InputError(fmt::format("from: found {}, allowed: above 0 with a factor",
+                                     moehub::quoted(range.from)));
     if (factor == 0 && !(step > 0))
-        throw InputError(fmt::format("step: found {}, allowed: above 0", quoted(range.step)));
+        throw InputError(
+            fmt::format("step: found {}, allowed: above 0", moehub::quoted(range.step)));
     std::vector<std::string> values;
     double product = from;
     for (std::size_t i = 0;; ++i) {

@@ -27,7 +27,7 @@ bool is_in_writable_folder(const std::string& path) {
     return fs::exists(path) && access(folder.empty() ? "." : folder.c_str(), W_OK) == 0;
 }
 
-Source open(const std::string& path) {
+Source opened(const std::string& path) {
     std::optional<WriterLock> held;  // where nobody may write, nobody is writing
     if (is_in_writable_folder(path)) held.emplace(path);
     // A writer that was killed has left a log, which only those who may write can fold in.
@@ -78,7 +78,7 @@ MergedSweep merge_sweeps(const std::string& target, const std::vector<std::strin
     SweepIdentity identity;
     std::optional<Source> first;
     for (const std::string& path : sources) {
-        Source source = open(path);
+        Source source = opened(path);
         if (!first) {
             merged.study = source.file.study;
             identity = source.file.identity;

@@ -36,7 +36,7 @@ void check_axis(const SweepAxis& axis) {
     for (const auto& row : axis.rows)
         if (!seen.insert(row).second)
             throw InputError(fmt::format("{}: {}: found {} twice, allowed: once", axis.where, keys,
-                                         quoted(fmt::format("{}", fmt::join(row, ", ")))));
+                                         moehub::quoted(fmt::format("{}", fmt::join(row, ", ")))));
 }
 
 void check_keys(const Study& study) {
@@ -60,7 +60,7 @@ void check(const Study& study) {
     const auto is_there = std::find(study.systems.begin(), study.systems.end(), study.baseline);
     if (!study.baseline.empty() && is_there == study.systems.end())
         throw InputError(fmt::format("{}: baseline: found {}, allowed: one of the systems {}",
-                                     study.origin, quoted(study.baseline),
+                                     study.origin, moehub::quoted(study.baseline),
                                      fmt::join(study.systems, ", ")));
     std::size_t points = seeds_in(study) * study.systems.size();
     for (const SweepAxis& axis : study.axes) {
