@@ -16,7 +16,7 @@
 namespace moehub {
 namespace {
 
-[[noreturn]] void fail_at(const std::string& file, int line, std::string_view what) {
+[[noreturn]] void fail_in_line(const std::string& file, int line, std::string_view what) {
     throw input_error("{}:{}: {}", printable(file), line, what);
 }
 
@@ -27,9 +27,9 @@ std::string_view without_blanks(std::string_view text) {
 }
 
 /// Walks the text once; one call of next() is one row.
-class Scanner {
+class CsvScanner {
   public:
-    Scanner(std::string_view text, const std::string& file) : text_(text), file_(file) {
+    CsvScanner(std::string_view text, const std::string& file) : text_(text), file_(file) {
         if (text_.starts_with("\xEF\xBB\xBF")) at_ = 3;
     }
 
@@ -41,7 +41,8 @@ class Scanner {
         line = line_;
         do {
             if (fields.size() == CsvTable::kMostColumns)
-                fail_at(file_, line, fmt::format("more than {} columns", CsvTable::kMostColumns));
+                fail_in_line(file_, line,
+                             fmt::format("more than {} columns", CsvTable::kMostColumns));
             fields.push_back(field());
         } while (skip(','));
         end_line();
@@ -80,7 +81,8 @@ class Scanner {
         at_ = end;
         if (last && field.ends_with('\r')) field.remove_suffix(1);
         if (field.find('"') != std::string_view::npos)
-            fail_at(file_, line_, fmt::format("quote inside an unquoted field {}", quoted(field)));
+            fail_in_line(file_, line_,
+                         fmt::format("quote inside an unquoted field {}", quoted(field)));
         return bounded(without_blanks(field), line_);
     }
 
@@ -90,7 +92,7 @@ class Scanner {
         for (;;) {
             const auto quote = text_.find('"', at_);
             if (quote == std::string_view::npos)
-                fail_at(file_, line, "a quoted field that never ends");
+                fail_in_line(file_, line, "a quoted field that never ends");
             const auto part = text_.substr(at_, quote - at_);
             line_ += static_cast<int>(std::count(part.begin(), part.end(), '\n'));
             field += part;
@@ -101,16 +103,16 @@ class Scanner {
         const auto end = std::min(text_.find_first_of(",\n", at_), text_.size());
         const auto rest = text_.substr(at_, end - at_);
         if (rest.find_first_not_of(" \t\r") != std::string_view::npos)
-            fail_at(file_, line_, fmt::format("text after a closing quote: {}", quoted(rest)));
+            fail_in_line(file_, line_, fmt::format("text after a closing quote: {}", quoted(rest)));
         at_ = end;
         return bounded(field, line);
     }
 
     std::string bounded(std::string_view field, int line) const {
         if (field.size() > CsvTable::kLongestField)
-            fail_at(file_, line,
-                    fmt::format("a field of {} bytes, allowed: at most {}", field.size(),
-                                CsvTable::kLongestField));
+            fail_in_line(file_, line,
+                         fmt::format("a field of {} bytes, allowed: at most {}", field.size(),
+                                     CsvTable::kLongestField));
         return std::string(field);
     }
 
@@ -126,11 +128,11 @@ void check_is_text(std::string_view text, const std::string& file) {
                        text.begin(), text.begin() + static_cast<std::ptrdiff_t>(offset), '\n'));
     };
     if (const auto nul = text.find('\0'); nul != std::string_view::npos)
-        fail_at(file, line_of(nul), "found a NUL byte, allowed: UTF-8 text");
+        fail_in_line(file, line_of(nul), "found a NUL byte, allowed: UTF-8 text");
     if (const auto bad = first_bad_utf8(text); bad != text.size())
-        fail_at(file, line_of(bad),
-                fmt::format("found byte 0x{:02x}, allowed: UTF-8 text",
-                            static_cast<unsigned char>(text[bad])));
+        fail_in_line(file, line_of(bad),
+                     fmt::format("found byte 0x{:02x}, allowed: UTF-8 text",
+                                 static_cast<unsigned char>(text[bad])));
 }
 
 std::string contents(const std::string& path) {
@@ -161,10 +163,10 @@ CsvTable CsvTable::parse(std::string_view text, const std::string& file) {
     check_is_text(text, file);
     CsvTable table;
     table.file_ = file;
-    Scanner scanner(text, file);
+    CsvScanner scanner(text, file);
     Row row;
     if (!scanner.next(row.fields, row.line))
-        fail_at(file, 1, "the file is empty, allowed: a header row and rows of data");
+        fail_in_line(file, 1, "the file is empty, allowed: a header row and rows of data");
     table.set_header(std::move(row));
     for (row = {}; scanner.next(row.fields, row.line); row = {}) table.add(std::move(row));
     return table;
@@ -174,20 +176,21 @@ void CsvTable::set_header(Row header) {
     header_line_ = header.line;
     for (std::size_t i = 0; i < header.fields.size(); ++i) {
         const auto& name = header.fields[i];
-        if (name.empty()) fail_at(file_, header.line, fmt::format("column {} has no name", i + 1));
+        if (name.empty())
+            fail_in_line(file_, header.line, fmt::format("column {} has no name", i + 1));
         if (std::find(columns_.begin(), columns_.end(), name) != columns_.end())
-            fail_at(file_, header.line, fmt::format("column {} stands twice", quoted(name)));
+            fail_in_line(file_, header.line, fmt::format("column {} stands twice", quoted(name)));
         columns_.push_back(name);
     }
 }
 
 void CsvTable::add(Row row) {
     if (row.fields.size() != columns_.size())
-        fail_at(
+        fail_in_line(
             file_, row.line,
             fmt::format("found {} fields, the header has {}", row.fields.size(), columns_.size()));
     if (rows_.size() == kMostRows)
-        fail_at(file_, row.line, fmt::format("more than {} rows", kMostRows));
+        fail_in_line(file_, row.line, fmt::format("more than {} rows", kMostRows));
     rows_.push_back(std::move(row));
 }
 

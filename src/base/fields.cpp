@@ -18,19 +18,19 @@ using Type = Entry::Type;
 constexpr double kInexact = 0x1p60;  // what is larger, or no number, is never within limits
 
 /// As a double, exact up to 2^53: limits lie below that, so what is rounded is refused.
-double parse_value(Kind kind, std::string_view text) {
+double parse_value(FieldKind kind, std::string_view text) {
     switch (kind) {
-        case Kind::time:
+        case FieldKind::time:
             return static_cast<double>(parse_time(text));
-        case Kind::bytes:
+        case FieldKind::bytes:
             return static_cast<double>(parse_bytes(text));
-        case Kind::rate:
+        case FieldKind::rate:
             return parse_rate(text);
-        case Kind::flops:
+        case FieldKind::flops:
             return parse_flops(text);
-        case Kind::frequency:
+        case FieldKind::frequency:
             return parse_frequency(text);
-        case Kind::count:
+        case FieldKind::count:
             return static_cast<double>(parse_count(text));
         default:
             return parse_number(text);
@@ -84,10 +84,10 @@ void check_type(const Field& field, const Entry& entry) {
     const Type type = entry.type;
     if (type == Type::word) return;
     const bool number = type == Type::integer || type == Type::real;
-    if (field.kind == Kind::count && type != Type::integer) fail("a whole number");
-    if (field.kind == Kind::number && !number) fail("a number");
-    if (field.kind == Kind::flag && type != Type::boolean) fail("true or false");
-    if ((field.kind == Kind::text || field.kind == Kind::choice) && type != Type::string)
+    if (field.kind == FieldKind::count && type != Type::integer) fail("a whole number");
+    if (field.kind == FieldKind::number && !number) fail("a number");
+    if (field.kind == FieldKind::flag && type != Type::boolean) fail("true or false");
+    if ((field.kind == FieldKind::text || field.kind == FieldKind::choice) && type != Type::string)
         fail("text");
     if (type == Type::other || type == Type::table) fail("a quantity in quotes");
 }
@@ -139,18 +139,18 @@ std::optional<double> number_in(const FieldPointer& pointer) {
     return std::nullopt;
 }
 
-std::string print_value(Kind kind, double value) {
+std::string print_value(FieldKind kind, double value) {
     if (!(std::abs(value) < kInexact)) return fmt::format("{}", value);
     switch (kind) {
-        case Kind::time:
+        case FieldKind::time:
             return print_time(static_cast<Ps>(value));
-        case Kind::bytes:
+        case FieldKind::bytes:
             return print_bytes(static_cast<Bytes>(value));
-        case Kind::rate:
+        case FieldKind::rate:
             return print_rate(value);
-        case Kind::flops:
+        case FieldKind::flops:
             return print_flops(value);
-        case Kind::frequency:
+        case FieldKind::frequency:
             return print_frequency(value);
         default:
             return print_number(value);
@@ -223,7 +223,8 @@ std::string toml_value(const Field& field) {
     if (const auto* choice = std::get_if<Choice>(&field.pointer))
         return toml_string(choice->names.at(choice->get()));
     const std::string text = print_value(field.kind, number_in(field.pointer).value());
-    return field.kind == Kind::count || field.kind == Kind::number ? text : toml_string(text);
+    return field.kind == FieldKind::count || field.kind == FieldKind::number ? text
+                                                                             : toml_string(text);
 }
 
 Json json_value(const Field& field) {

@@ -2,7 +2,7 @@
 /// validation, printing TOML and printing JSON all follow from the table.
 ///
 ///     Fields fields_of(Gpu& gpu) {
-///         return {{"sms", &gpu.sms, Kind::count, {1, 4096}, "streaming multiprocessors"}, …};
+///         return {{"sms", &gpu.sms, FieldKind::count, {1, 4096}, "streaming multiprocessors"}, …};
 ///     }
 #pragma once
 #include "base/json.hpp"
@@ -22,7 +22,7 @@
 namespace moehub {
 
 /// What a field's text means; units as in base/quantity.hpp.
-enum class Kind { text, flag, count, number, time, bytes, rate, flops, frequency, choice };
+enum class FieldKind { text, flag, count, number, time, bytes, rate, flops, frequency, choice };
 
 /// Smallest and largest value allowed, both included, in base units (ps, bytes, per second);
 /// at most 2^53, where doubles stop being exact.
@@ -46,7 +46,7 @@ using FieldPointer = std::variant<std::string*, bool*, int*, std::int64_t*, doub
 struct Field {
     std::string key;
     FieldPointer pointer;
-    Kind kind = Kind::text;
+    FieldKind kind = FieldKind::text;
     Limits limits;
     std::string doc;  ///< one line; a unit only where the value does not show it
     Need need = Need::required;
@@ -59,7 +59,7 @@ Field one_of(std::string key, Enum& value, std::vector<std::string> names, std::
              Need need = Need::required) {
     Choice choice{std::move(names), [&value] { return static_cast<std::size_t>(value); },
                   [&value](std::size_t index) { value = static_cast<Enum>(index); }};
-    return {std::move(key), std::move(choice), Kind::choice, {}, std::move(doc), need};
+    return {std::move(key), std::move(choice), FieldKind::choice, {}, std::move(doc), need};
 }
 
 /// Appends `inner` with `prefix` before every key.
@@ -101,7 +101,7 @@ std::string named(const Given& given, const std::string& key, std::string_view v
 std::optional<double> number_in(const FieldPointer& pointer);
 
 /// "450 GB/s": a value of that kind with its unit.
-std::string print_value(Kind kind, double value);
+std::string print_value(FieldKind kind, double value);
 
 /// In table order and complete: read back, it gives the same object. Empty texts are left out.
 std::string print_toml(const Fields& fields);

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void fail(const std::string& path, int error) {
+[[noreturn]] void fail_to_write(const std::string& path, int error) {
     throw input_error("{}: cannot be written: {}", printable(path), std::strerror(error));
 }
 
@@ -33,7 +33,7 @@ int write_directly(std::string_view text, const std::string& path) {
 void replace_file(std::string_view text, const std::string& target, const std::string& shown) {
     std::string temporary = target + ".XXXXXX";
     const int descriptor = mkstemp(temporary.data());
-    if (descriptor < 0) fail(shown, errno);
+    if (descriptor < 0) fail_to_write(shown, errno);
     struct stat old {};
     const mode_t mask = umask(0);
     umask(mask);
@@ -43,7 +43,7 @@ void replace_file(std::string_view text, const std::string& target, const std::s
     if (error == 0 && std::rename(temporary.c_str(), target.c_str()) != 0) error = errno;
     if (error == 0) return;
     std::remove(temporary.c_str());
-    fail(shown, error);
+    fail_to_write(shown, error);
 }
 
 /// As written to: links followed, whether it is there or not.
@@ -73,9 +73,9 @@ void write_file(const std::string& path, std::string_view text) {
     std::error_code ignored;
     const fs::path resolved = fs::canonical(path, ignored);  // follow a link, do not replace it
     const std::string target = resolved.empty() ? path : resolved.string();
-    if (fs::is_directory(fs::status(target, ignored))) fail(path, EISDIR);
+    if (fs::is_directory(fs::status(target, ignored))) fail_to_write(path, EISDIR);
     if (!is_device(target)) return replace_file(text, target, path);
-    if (const int error = write_directly(text, target); error != 0) fail(path, error);
+    if (const int error = write_directly(text, target); error != 0) fail_to_write(path, error);
 }
 
 bool same_file(const std::string& a, const std::string& b) {

@@ -29,9 +29,9 @@ struct NpyHeader {
 };
 
 /// Walks the text once; knows just the literals that NumPy writes.
-class Scanner {
+class HeaderScanner {
   public:
-    Scanner(std::string_view text, const std::string& file) : text_(text), file_(file) {}
+    HeaderScanner(std::string_view text, const std::string& file) : text_(text), file_(file) {}
 
     [[noreturn]] void fail(std::string_view allowed) const {
         const auto rest = text_.substr(at_);
@@ -109,7 +109,7 @@ NpyHeader parse_npy_header(std::string_view text, const std::string& file) {
     NpyHeader header;
     bool dtype = false, order = false, shape = false;
     const auto once = [](bool& seen) { return !std::exchange(seen, true); };
-    Scanner scanner(text, file);
+    HeaderScanner scanner(text, file);
     scanner.expect("{");
     while (!scanner.skip("}")) {
         const std::string key = scanner.string("'descr', 'fortran_order' and 'shape'");

@@ -11,7 +11,7 @@
 namespace moehub {
 namespace {
 
-using Json = nlohmann::json;
+using HeaderJson = nlohmann::json;
 
 struct Width {
     std::string_view type;
@@ -29,22 +29,22 @@ std::uint64_t width_of(std::string_view type) {
 }
 
 /// A whole number of JSON that is at least 0; -1 otherwise.
-std::int64_t size_in(const Json& value) {
+std::int64_t size_in(const HeaderJson& value) {
     if (!value.is_number_integer()) return -1;
     if (value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX) return -1;
     return std::max<std::int64_t>(value.get<std::int64_t>(), -1);
 }
 
-std::vector<std::int64_t> sizes_in(const Json& entry, const char* key) {
+std::vector<std::int64_t> sizes_in(const HeaderJson& entry, const char* key) {
     const auto found = entry.find(key);
     if (found == entry.end() || !found->is_array() || found->size() > NpyArray::kMostDimensions)
         return {-1};
     std::vector<std::int64_t> sizes;
-    for (const Json& value : *found) sizes.push_back(size_in(value));
+    for (const HeaderJson& value : *found) sizes.push_back(size_in(value));
     return sizes;
 }
 
-SafeTensor tensor_of(const std::string& name, const Json& entry, std::string_view data,
+SafeTensor tensor_of(const std::string& name, const HeaderJson& entry, std::string_view data,
                      const std::string& file) {
     const auto broken = [&](std::string_view what) {
         fail_in(file, "header: {}: {}", moehub::quoted(name), what);
@@ -92,7 +92,7 @@ std::vector<SafeTensor> parse_safetensors(std::string_view bytes, const std::str
                 "found a header of {} bytes, allowed: at most {} and within the "
                 "file (is it a .safetensors?)",
                 length, kLongestHeader);
-    const Json header = Json::parse(bytes.substr(0, length), nullptr, false);
+    const HeaderJson header = HeaderJson::parse(bytes.substr(0, length), nullptr, false);
     if (!header.is_object()) fail_in(file, "header: found something else, allowed: a JSON object");
     bytes.remove_prefix(length);
     std::vector<SafeTensor> tensors;

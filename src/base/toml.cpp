@@ -16,7 +16,7 @@ namespace {
 // bound a file of dots overflows the stack.
 constexpr int kMostNesting = 4000;
 
-[[noreturn]] void fail_at(const Origin& origin, std::ptrdiff_t line, std::string_view what) {
+[[noreturn]] void fail_as_toml(const Origin& origin, std::ptrdiff_t line, std::string_view what) {
     throw input_error("{}:{}: not TOML: {}", origin, line, what);
 }
 
@@ -35,10 +35,10 @@ int nesting_of(std::string_view text, const Origin& origin, std::ptrdiff_t line)
             return nesting;
         } else if (c == '"' || c == '\'') {
             if (text.substr(i).starts_with(std::string(3, c)))
-                fail_at(origin, line, "strings over several lines are not supported");
+                fail_as_toml(origin, line, "strings over several lines are not supported");
             quote = c;
         } else if (static_cast<unsigned char>(c) >= 0x80) {
-            fail_at(origin, line, "a character outside ASCII must stand in quotes");
+            fail_as_toml(origin, line, "a character outside ASCII must stand in quotes");
         } else if (c == '.' || c == '[' || c == '{') {
             ++nesting;
         }
@@ -51,8 +51,8 @@ void check(std::string_view text, const Origin& origin) {
         throw input_error("{}: {} bytes, at most {} allowed", origin, text.size(), kLongestToml);
     const std::size_t bad = first_bad_utf8(text);
     if (bad != text.size())
-        fail_at(origin, 1 + std::count(text.begin(), text.begin() + std::ptrdiff_t(bad), '\n'),
-                "text that is not UTF-8");
+        fail_as_toml(origin, 1 + std::count(text.begin(), text.begin() + std::ptrdiff_t(bad), '\n'),
+                     "text that is not UTF-8");
     int nesting = 0;
     std::ptrdiff_t line = 1;
     for (std::string_view rest = text; !rest.empty(); ++line) {
@@ -110,7 +110,7 @@ void parse(std::string_view text, const Origin& origin, const Take& take) {
     try {
         flatten(toml::parse(text), "", take);
     } catch (const toml::parse_error& error) {
-        fail_at(origin, error.source().begin.line, printable(error.description()));
+        fail_as_toml(origin, error.source().begin.line, printable(error.description()));
     }
 }
 

@@ -21,7 +21,7 @@ constexpr std::string_view kRebuild2 = "torch._utils._rebuild_tensor_v2";
 constexpr std::string_view kRebuild3 = "torch._utils._rebuild_tensor_v3";
 constexpr std::string_view kUntyped = "torch.storage.UntypedStorage";
 
-Pickle::Allowed allowed() {
+Pickle::Allowed allowed_calls() {
     Pickle::Names names = {"collections.OrderedDict", std::string(kRebuild2),
                            std::string(kRebuild3), std::string(kUntyped)};
     for (const char* type :
@@ -42,7 +42,7 @@ struct View {
 };
 
 template <class Value>
-std::vector<std::int64_t> copied(const View& view) {
+std::vector<std::int64_t> values_of(const View& view) {
     const NpyValues<Value> from(reinterpret_cast<const std::byte*>(view.bytes.data()),
                                 view.bytes.size() / sizeof(Value));
     std::vector<std::int64_t> to(view.values);
@@ -68,13 +68,13 @@ struct IntegerType {
     Copy copy;
 };
 constexpr IntegerType kTypes[] = {
-    {"torch.ByteStorage", "torch.uint8", 1, copied<std::uint8_t>},
-    {"torch.CharStorage", "torch.int8", 1, copied<std::int8_t>},
-    {"torch.ShortStorage", "torch.int16", 2, copied<std::int16_t>},
-    {"", "torch.uint16", 2, copied<std::uint16_t>},
-    {"torch.IntStorage", "torch.int32", 4, copied<std::int32_t>},
-    {"", "torch.uint32", 4, copied<std::uint32_t>},
-    {"torch.LongStorage", "torch.int64", 8, copied<std::int64_t>},
+    {"torch.ByteStorage", "torch.uint8", 1, values_of<std::uint8_t>},
+    {"torch.CharStorage", "torch.int8", 1, values_of<std::int8_t>},
+    {"torch.ShortStorage", "torch.int16", 2, values_of<std::int16_t>},
+    {"", "torch.uint16", 2, values_of<std::uint16_t>},
+    {"torch.IntStorage", "torch.int32", 4, values_of<std::int32_t>},
+    {"", "torch.uint32", 4, values_of<std::uint32_t>},
+    {"torch.LongStorage", "torch.int64", 8, values_of<std::int64_t>},
 };
 
 /// Null when the values are no integers that fit.
@@ -129,7 +129,7 @@ TorchFile TorchFile::parse(std::string_view bytes, const std::string& file) {
     if (order != nullptr && archive.contents(*order) != "little")
         refuse(fmt::format("byteorder: found {}, allowed: \"little\"",
                            quoted(archive.contents(*order))));
-    Pickle contents = Pickle::parse(archive.contents(*pickle), allowed(), file);
+    Pickle contents = Pickle::parse(archive.contents(*pickle), allowed_calls(), file);
     TorchFile torch(std::move(archive), prefix + "data/", std::move(contents), file);
     torch.values_left_ = bytes.size();
     return torch;

@@ -8,8 +8,7 @@ namespace moehub {
 namespace {
 
 Fields overhead_fields(EngineOverheads& o) {
-    using enum Kind;
-    constexpr Limits kTime = {0, 1e12};
+    using enum FieldKind;
     constexpr Limits kKernels = {0, 100};
     return {
         {"fp8_cache", &o.fp8_cache, flag, {}, "where weights are quantised"},
@@ -27,7 +26,7 @@ Fields overhead_fields(EngineOverheads& o) {
 }  // namespace
 
 Fields fields_of(EngineSpec& e) {
-    using enum Kind;
+    using enum FieldKind;
     Fields fields = {
         {"name", &e.name, text, {}, "of the engine"},
         {"title", &e.title, text, {}, "one line"},

@@ -8,9 +8,7 @@
 namespace moehub {
 namespace {
 
-constexpr Limits kShare = {1e-3, 1};
 constexpr Limits kSmRate = {1e6, 1e15};
-constexpr Limits kLatency = {0, 1e12};
 constexpr Limits kScores = {1e6, 1e18};
 constexpr Limits kPasses = {0, 1e6};
 constexpr Limits kHostBytes = {0, 1e15};
@@ -18,7 +16,7 @@ constexpr Limits kLaunches = {0, 1e3};
 
 /// Optional: what a file leaves out is as fitted on the measured H200.
 Fields fields_of(Kernels& k) {
-    using enum Kind;
+    using enum FieldKind;
     return optional_fields({
         {"tensor_efficiency", &k.tensor_efficiency, number, kShare, "of bf16_flops, all SMs"},
         {"throttled_clock", &k.throttled_clock, number, kShare, "of the clock, at the power limit"},
@@ -36,18 +34,18 @@ Fields fields_of(Kernels& k) {
         {"row_load", &k.row_load, rate, kSmRate, "of rows that one SM sends, from L2"},
         {"row_load_hbm", &k.row_load_hbm, rate, kSmRate, "the same from HBM"},
         {"row_store", &k.row_store, rate, kSmRate, "the same, stored"},
-        {"gemm_start", &k.gemm_start, time, kLatency, "launch to first tile"},
-        {"grouped_start", &k.grouped_start, time, kLatency, "gemm_start of the grouped GEMM"},
-        {"stream_start", &k.stream_start, time, kLatency, "launch of a memory-bound kernel"},
-        {"narrow_start", &k.narrow_start, time, kLatency, "stream_start of a sum of rows"},
-        {"split_k_reduce", &k.split_k_reduce, time, kLatency, "launch of the split-K sum"},
-        {"graph_replay", &k.graph_replay, time, kLatency, "CUDA graph beyond its kernels"},
-        {"graph_replay_floor", &k.graph_replay_floor, time, kLatency, "shortest replay"},
-        {"sort_block", &k.sort_block, time, kLatency, "sort by one thread block"},
+        {"gemm_start", &k.gemm_start, time, kTime, "launch to first tile"},
+        {"grouped_start", &k.grouped_start, time, kTime, "gemm_start of the grouped GEMM"},
+        {"stream_start", &k.stream_start, time, kTime, "launch of a memory-bound kernel"},
+        {"narrow_start", &k.narrow_start, time, kTime, "stream_start of a sum of rows"},
+        {"split_k_reduce", &k.split_k_reduce, time, kTime, "launch of the split-K sum"},
+        {"graph_replay", &k.graph_replay, time, kTime, "CUDA graph beyond its kernels"},
+        {"graph_replay_floor", &k.graph_replay_floor, time, kTime, "shortest replay"},
+        {"sort_block", &k.sort_block, time, kTime, "sort by one thread block"},
         {"sort_block_rate", &k.sort_block_rate, rate, kSmRate, "of keys in that sort"},
-        {"sort_pass", &k.sort_pass, time, kLatency, "one of 8 radix passes"},
-        {"route_start", &k.route_start, time, kLatency, "top-k and softmax of a router"},
-        {"route_row", &k.route_row, time, kLatency, "of that, for each token"},
+        {"sort_pass", &k.sort_pass, time, kTime, "one of 8 radix passes"},
+        {"route_start", &k.route_start, time, kTime, "top-k and softmax of a router"},
+        {"route_row", &k.route_row, time, kTime, "of that, for each token"},
         {"route_logits", &k.route_logits, number, {1, 1e15}, "logits per second of that"},
         {"scatter_add", &k.scatter_add, rate, {1e6, 1e15}, "rows weighted and added at random"},
         {"index_add", &k.index_add, rate, {1e6, 1e15}, "of that, the adding alone"},
@@ -56,7 +54,7 @@ Fields fields_of(Kernels& k) {
 
 /// Of the rest of a transformer layer; in the same table.
 Fields layer_fields_of(Kernels& k) {
-    using enum Kind;
+    using enum FieldKind;
     return optional_fields({
         {"hbm_copy", &k.hbm_copy, number, kShare, "of hbm_bandwidth, tensors in order"},
         {"copy_load", &k.copy_load, rate, kSmRate, "stream_load, element by element"},
@@ -64,20 +62,20 @@ Fields layer_fields_of(Kernels& k) {
          "per second of one SM, plain kernels"},
         {"norm_load", &k.norm_load, rate, kSmRate, "stream_load, reducing each row first"},
         {"norm_l1", &k.norm_l1, bytes, {1, 1e15}, "of an SM's rows near for a second read"},
-        {"norm_row", &k.norm_row, time, kLatency, "mean and variance of a row, one SM"},
+        {"norm_row", &k.norm_row, time, kTime, "mean and variance of a row, one SM"},
         {"quantise_load", &k.quantise_load, rate, kSmRate, "norm_load of a quantisation by rows"},
         {"fp8_efficiency", &k.fp8_efficiency, number, kShare, "of FP8 beside bf16 in a GEMM"},
         {"fp8_load", &k.fp8_load, rate, kSmRate, "gemm_load of FP8"},
         {"fp8_grouped_efficiency", &k.fp8_grouped_efficiency, number, kShare, "when grouped"},
         {"fp8_grouped_load", &k.fp8_grouped_load, rate, kSmRate, "grouped_load of FP8"},
-        {"fp8_grouped_start", &k.fp8_grouped_start, time, kLatency, "grouped_start of FP8"},
-        {"attention_start", &k.attention_start, time, kLatency, "launch of attention"},
-        {"attention_block", &k.attention_block, time, kLatency, "of 128 queries, beyond scores"},
+        {"fp8_grouped_start", &k.fp8_grouped_start, time, kTime, "grouped_start of FP8"},
+        {"attention_start", &k.attention_start, time, kTime, "launch of attention"},
+        {"attention_block", &k.attention_block, time, kTime, "of 128 queries, beyond scores"},
         {"attention_softmax", &k.attention_softmax, number, kScores, "scores per second of one SM"},
         {"attention_back_softmax", &k.attention_back_softmax, number, kScores, "on the way back"},
         {"attention_back_passes", &k.attention_back_passes, number, kPasses, "bytes over Q's"},
         {"flash2_tensor", &k.flash2_tensor, number, kShare, "of bf16_flops, FlashAttention-2"},
-        {"flash2_block", &k.flash2_block, time, kLatency, "attention_block of FlashAttention-2"},
+        {"flash2_block", &k.flash2_block, time, kTime, "attention_block of FlashAttention-2"},
         {"flash2_softmax", &k.flash2_softmax, number, kScores, "scores per second of one SM"},
         {"flash2_back_softmax", &k.flash2_back_softmax, number, kScores, "on the way back"},
         {"flash2_back_passes", &k.flash2_back_passes, number, kPasses, "bytes over Q's"},
@@ -85,53 +83,53 @@ Fields layer_fields_of(Kernels& k) {
         {"hbm_mixed", &k.hbm_mixed, number, kShare, "of hbm_bandwidth, many tensors at once"},
         {"cast_load", &k.cast_load, rate, kSmRate, "copy_load, tensors of two types"},
         {"softmax_load", &k.softmax_load, rate, kSmRate, "norm_load of a vocabulary's softmax"},
-        {"slow_replay", &k.slow_replay, time, kLatency, "graph_replay on a slow host"},
-        {"slow_replay_floor", &k.slow_replay_floor, time, kLatency, "shortest on a slow host"},
+        {"slow_replay", &k.slow_replay, time, kTime, "graph_replay on a slow host"},
+        {"slow_replay_floor", &k.slow_replay_floor, time, kTime, "shortest on a slow host"},
     });
 }
 
 Fields fields_of(Overheads& o) {
-    using enum Kind;
+    using enum FieldKind;
     return optional_fields({
-        {"graph_launch", &o.graph_launch, time, kLatency, "a kernel inside a CUDA graph"},
-        {"eager_launch", &o.eager_launch, time, kLatency, "an operator of an eager framework"},
+        {"graph_launch", &o.graph_launch, time, kTime, "a kernel inside a CUDA graph"},
+        {"eager_launch", &o.eager_launch, time, kTime, "an operator of an eager framework"},
         {"autograd_notes", &o.autograd_notes, number, kLaunches, "for the way back"},
         {"autograd_issues", &o.autograd_issues, number, kLaunches, "on the way back"},
-        {"eager_latency", &o.eager_latency, time, kLatency, "launch to kernel on an idle card"},
-        {"host_sync", &o.host_sync, time, kLatency, "a kernel, 1 KB to the host, its wait"},
-        {"atomic_latency", &o.atomic_latency, time, kLatency, "atomic add to global memory"},
-        {"flag_round_trip", &o.flag_round_trip, time, kLatency, "between two SMs through L2"},
+        {"eager_latency", &o.eager_latency, time, kTime, "launch to kernel on an idle card"},
+        {"host_sync", &o.host_sync, time, kTime, "a kernel, 1 KB to the host, its wait"},
+        {"atomic_latency", &o.atomic_latency, time, kTime, "atomic add to global memory"},
+        {"flag_round_trip", &o.flag_round_trip, time, kTime, "between two SMs through L2"},
     });
 }
 
 Fields fields_of(Exchange& e) {
-    using enum Kind;
+    using enum FieldKind;
     return optional_fields({
         {"push", &e.push, rate, kSmRate, "of an SM into its peers' queues"},
-        {"push_row", &e.push_row, time, kLatency, "of a row in it, beyond its bytes"},
-        {"copy_row", &e.copy_row, time, kLatency, "of a row that the copy engine moves"},
+        {"push_row", &e.push_row, time, kTime, "of a row in it, beyond its bytes"},
+        {"copy_row", &e.copy_row, time, kTime, "of a row that the copy engine moves"},
         {"copy_sum", &e.copy_sum, rate, kSmRate, "of rows that it fetches to be added up"},
-        {"post_row", &e.post_row, time, kLatency, "of a row that the NIC is to send"},
-        {"push_token", &e.push_token, time, kLatency, "of a token that is looked at"},
+        {"post_row", &e.post_row, time, kTime, "of a row that the NIC is to send"},
+        {"push_token", &e.push_token, time, kTime, "of a token that is looked at"},
         {"sum_load", &e.sum_load, rate, kSmRate, "of rows that one SM adds up"},
         {"sum_store", &e.sum_store, rate, kSmRate, "of sums, or of rows that it packs"},
         {"first_load", &e.first_load, rate, kSmRate, "sum_load of one warp alone"},
         {"first_store", &e.first_store, rate, kSmRate, "sum_store of one warp alone"},
-        {"cast_token", &e.cast_token, time, kLatency, "one SM casts and sends a token"},
+        {"cast_token", &e.cast_token, time, kTime, "one SM casts and sends a token"},
         {"cast", &e.cast, rate, kSmRate, "of that, by its bytes"},
         {"scatter", &e.scatter, rate, kSmRate, "of rows that all SMs store away, each by a warp"},
-        {"dispatch_start", &e.dispatch_start, time, kLatency, "of a dispatch on all SMs"},
-        {"combine_start", &e.combine_start, time, kLatency, "of a combine on all SMs"},
-        {"dispatch_expert", &e.dispatch_expert, time, kLatency, "more for each expert of an SM"},
-        {"combine_expert", &e.combine_expert, time, kLatency, "the same of the combine"},
-        {"call", &e.call, time, kLatency, "an eager call, beyond its kernel"},
+        {"dispatch_start", &e.dispatch_start, time, kTime, "of a dispatch on all SMs"},
+        {"combine_start", &e.combine_start, time, kTime, "of a combine on all SMs"},
+        {"dispatch_expert", &e.dispatch_expert, time, kTime, "more for each expert of an SM"},
+        {"combine_expert", &e.combine_expert, time, kTime, "the same of the combine"},
+        {"call", &e.call, time, kTime, "an eager call, beyond its kernel"},
     });
 }
 
 }  // namespace
 
 Fields fields_of(Gpu& gpu) {
-    using enum Kind;
+    using enum FieldKind;
     constexpr Need optional = Need::optional;
     Fields fields = {
         {"generation", &gpu.generation, text, {}, "whose constants it inherits", optional},
@@ -160,7 +158,7 @@ Fields fields_of(Gpu& gpu) {
 namespace {
 
 /// A GPU's title is for `moehub list` only: Gpu has no such field.
-Gpu from_chain(std::vector<Document> chain, const Overrides& overrides) {
+Gpu gpu_from(std::vector<Document> chain, const Overrides& overrides) {
     for (Document& document : chain)
         std::erase_if(document.entries, [](const Entry& e) { return e.key == "title"; });
     Gpu own;  // what the files alone say: the datasheet that inherited rates are scaled to
@@ -188,11 +186,11 @@ std::string inherited_text(const Gpu& gpu) {
 }  // namespace
 
 Gpu load_gpu(const std::string& name_or_path, const Overrides& overrides) {
-    return from_chain(load_chain("gpus", name_or_path), overrides);
+    return gpu_from(load_chain("gpus", name_or_path), overrides);
 }
 
 Gpu parse_gpu(std::string_view text, const std::string& origin) {
-    return from_chain(parse_chain("gpus", text, origin), {});
+    return gpu_from(parse_chain("gpus", text, origin), {});
 }
 
 std::string to_toml(const Gpu& gpu) {

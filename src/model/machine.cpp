@@ -11,10 +11,8 @@
 namespace moehub {
 namespace {
 
-constexpr double kLongest = 1e12;  // ps: one second
 constexpr double kFastest = 1e14;  // bytes/s
-constexpr Limits kTime = {0, kLongest};
-constexpr Limits kStep = {kShortest, kLongest};
+constexpr Limits kStep = {kShortest, kTime.max};
 constexpr Limits kRate = {1e8, 1e15};  // slower ones make 1 TB last longer than an int64 of ps
 constexpr Limits kCopyRate = {2 * kSlowest, 1e15};
 constexpr Limits kLoads = {1, 1 << 30};
@@ -22,7 +20,7 @@ constexpr Limits kChannels = {1, 4096};
 constexpr Limits kPackets = {1, 1 << 20};
 
 Fields fields_of(LinkSpec& link, Limits bandwidth, Need need) {
-    using enum Kind;
+    using enum FieldKind;
     Fields fields = {
         {"bandwidth", &link.bandwidth, rate, bandwidth, "raw flits, one direction", need},
         {"latency", &link.latency, time, kTime, "one way, to the neighbour", need},
@@ -50,7 +48,7 @@ Fields fields_of(LinkSpec& link, Limits bandwidth, Need need) {
 }
 
 Fields fields_of(HubSpec& h) {
-    using enum Kind;
+    using enum FieldKind;
     return {
         {"store_latency", &h.store_latency, time, kStep, "SM to egress queue"},
         {"write_latency", &h.write_latency, time, kStep, "ingress to memory"},
@@ -60,7 +58,7 @@ Fields fields_of(HubSpec& h) {
 }
 
 Fields fields_of(MoeHubSpec& h) {
-    using enum Kind;
+    using enum FieldKind;
     return optional_fields({
         {"store_bytes", &h.store_bytes, bytes, {16, 4096}, "of one store out of an SM"},
         {"rpm_entries", &h.rpm_entries, count, {1, 1 << 20}, "packets per peer"},
@@ -75,7 +73,7 @@ Fields fields_of(MoeHubSpec& h) {
 }
 
 Fields fields_of(DysharpSpec& d) {
-    using enum Kind;
+    using enum FieldKind;
     constexpr Limits kTable = {1, 1 << 28};
     return optional_fields({
         {"multimem_entries", &d.multimem_entries, count, kTable, "wait for their lists"},
@@ -94,7 +92,7 @@ Fields fields_of(DysharpSpec& d) {
 }
 
 Fields fields_of(CaisSpec& cais) {
-    using enum Kind;
+    using enum FieldKind;
     return optional_fields({
         {"merge_entries", &cais.merge_entries, count, {1, 1'000'000}, "packets at a port"},
         {"merge_timeout", &cais.merge_timeout, time, kTime, "an entry goes after"},
@@ -102,13 +100,13 @@ Fields fields_of(CaisSpec& cais) {
 }
 
 Fields fields_of(SwitchSpec& spec) {
-    using enum Kind;
+    using enum FieldKind;
     return optional_fields(
         {{"sum_packets", &spec.sum_packets, count, kPackets, "partial sums that a port holds"}});
 }
 
 Fields fields_of(CollectiveCosts& costs) {
-    using enum Kind;
+    using enum FieldKind;
     constexpr Need optional = Need::optional;
     return {
         {"launch", &costs.launch, time, kTime, "call to first byte"},
@@ -124,7 +122,7 @@ Fields fields_of(CollectiveCosts& costs) {
 }
 
 Fields fields_of(ProtocolCosts& costs) {
-    using enum Kind;
+    using enum FieldKind;
     return {
         {"hop", &costs.hop, time, kTime, "on the way, beyond the fabric's"},
         {"slice", &costs.slice, time, kTime, "a block's, to hand over"},
@@ -139,7 +137,7 @@ bool names_gpu(const Entry& entry) {
 
 void take_gpu(Machine& machine, const Document& document, Entry entry, Given& given) {
     entry.key = "gpu.preset";
-    apply({{entry.key, &machine.gpu_name, Kind::text, {}, ""}}, entry, document.origin, given);
+    apply({{entry.key, &machine.gpu_name, FieldKind::text, {}, ""}}, entry, document.origin, given);
     machine.gpu_name = resolved(document, machine.gpu_name);
     try {
         machine.gpu = load_gpu(machine.gpu_name);
@@ -150,7 +148,7 @@ void take_gpu(Machine& machine, const Document& document, Entry entry, Given& gi
         given.where["gpu." + field.key] = line_of(document.origin, entry);
 }
 
-Machine from_chain(std::vector<Document> chain, const Overrides& overrides) {
+Machine machine_from(std::vector<Document> chain, const Overrides& overrides) {
     Machine machine;
     machine.name = chain.back().name;
     Fields fields;
@@ -178,7 +176,7 @@ Machine from_chain(std::vector<Document> chain, const Overrides& overrides) {
 }  // namespace
 
 Fields fields_of(NcclCosts& nccl) {
-    using enum Kind;
+    using enum FieldKind;
     Fields fields{
         {"start", &nccl.start, time, kTime, "launch to first store, last store to end"},
         {"blocks", &nccl.blocks, time, kTime, "more with several blocks"},
@@ -207,7 +205,7 @@ Fields fields_of(NcclCosts& nccl) {
 }
 
 Fields fields_of(Machine& m) {
-    using enum Kind;
+    using enum FieldKind;
     constexpr Need optional = Need::optional;
     Fields fields{
         {"name", &m.name, text, {}, "preset or file", optional},
@@ -246,11 +244,11 @@ Fields fields_of(Machine& m) {
 }
 
 Machine load_machine(const std::string& name_or_path, const Overrides& overrides) {
-    return from_chain(load_chain("machines", name_or_path), overrides);
+    return machine_from(load_chain("machines", name_or_path), overrides);
 }
 
 Machine parse_machine(std::string_view text, const std::string& origin) {
-    return from_chain(parse_chain("machines", text, origin), {});
+    return machine_from(parse_chain("machines", text, origin), {});
 }
 
 std::string to_toml(const Machine& machine) {

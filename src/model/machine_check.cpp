@@ -7,7 +7,7 @@ namespace moehub {
 namespace {
 
 std::string time_text(Ps time) {
-    return print_value(Kind::time, static_cast<double>(time));
+    return print_value(FieldKind::time, static_cast<double>(time));
 }
 
 std::string size_text(Bytes size) {
@@ -79,15 +79,17 @@ void check_nodes(const Machine& m, const Given& given) {
 void check_nics(const Machine& m, const Given& given) {
     if (m.sharp && m.nic.bandwidth == 0)
         refuse(given, "sharp", "found true, allowed false with {}",
-               named(given, "nic.bandwidth", print_value(Kind::rate, 0)));
+               named(given, "nic.bandwidth", print_value(FieldKind::rate, 0)));
     if (m.spines > 0) check_latency(m.spine_latency, given, "spine_latency");
     if (m.nic.bandwidth > 0 && m.nic.bandwidth < kSlowest)
         refuse(given, "nic.bandwidth", "found {}, allowed 0 B/s or {} and more",
-               print_value(Kind::rate, m.nic.bandwidth), print_value(Kind::rate, kSlowest));
+               print_value(FieldKind::rate, m.nic.bandwidth),
+               print_value(FieldKind::rate, kSlowest));
     if (m.nic.bandwidth > 0) return check_link(m.nic, given, "nic");
     if (m.nodes > 1)
         refuse(given, "nic.bandwidth", "found 0 B/s, allowed {} and more with {}",
-               print_value(Kind::rate, kSlowest), named(given, "nodes", std::to_string(m.nodes)));
+               print_value(FieldKind::rate, kSlowest),
+               named(given, "nodes", std::to_string(m.nodes)));
 }
 
 }  // namespace

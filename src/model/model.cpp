@@ -11,7 +11,7 @@ constexpr Limits kWidth{0, 1 << 20};
 constexpr Limits kHeads{0, 4096};
 
 Fields fields_of(Attention& a) {
-    using enum Kind;
+    using enum FieldKind;
     constexpr Need optional = Need::optional;
     return {
         one_of("kind", a.kind, {"gqa", "mla"}, "grouped query or latent"),
@@ -29,7 +29,7 @@ Fields fields_of(Attention& a) {
     };
 }
 
-Model from_chain(const std::vector<Document>& chain, const Overrides& overrides) {
+Model model_from(const std::vector<Document>& chain, const Overrides& overrides) {
     Model model;
     model.name = chain.back().name;
     check(model, fill(fields_of(model), chain, overrides));
@@ -39,7 +39,7 @@ Model from_chain(const std::vector<Document>& chain, const Overrides& overrides)
 }  // namespace
 
 Fields fields_of(Model& m) {
-    using enum Kind;
+    using enum FieldKind;
     constexpr Need optional = Need::optional;
     Fields fields{
         {"name", &m.name, text, {}, "preset or file", optional},
@@ -67,11 +67,11 @@ Fields fields_of(Model& m) {
 }
 
 Model load_model(const std::string& name_or_path, const Overrides& overrides) {
-    return from_chain(load_chain("models", name_or_path), overrides);
+    return model_from(load_chain("models", name_or_path), overrides);
 }
 
 Model parse_model(std::string_view text, const std::string& origin) {
-    return from_chain(parse_chain("models", text, origin), {});
+    return model_from(parse_chain("models", text, origin), {});
 }
 
 std::string to_toml(const Model& model) {

@@ -79,7 +79,7 @@ bool add_copy(Placement& placement, const Rows& rows, std::size_t slots) {
     return true;
 }
 
-void check_rows(const Placement& placement, const Rows& rows) {
+void check_each_expert(const Placement& placement, const Rows& rows) {
     if (rows.size() != placement.hosts.size())
         throw input_error("placement: found rows of {} experts, allowed: of all {}", rows.size(),
                           placement.hosts.size());
@@ -105,7 +105,7 @@ Placement contiguous_placement(int experts, int ranks) {
 Placement with_replicas(const Placement& placement, const std::vector<long long>& rows_of_expert,
                         int redundant) {
     check(placement, static_cast<int>(placement.hosts.size()));
-    check_rows(placement, rows_of_expert);
+    check_each_expert(placement, rows_of_expert);
     long long room = 0;
     for (const auto& hosts : placement.hosts)
         room += placement.ranks - static_cast<long long>(hosts.size());

@@ -26,6 +26,10 @@ Fields fields_of(SystemSpec& system);
 Fields fields_of(EngineSpec& engine);
 Fields fields_of(TrainerSpec& trainer);
 
+// Limits that several nouns have.
+inline constexpr Limits kTime = {0, 1e12};   ///< ps: a second at most
+inline constexpr Limits kShare = {1e-3, 1};  ///< of a rate
+
 // Limits of machines that their checks need, too.
 inline constexpr double kSlowest = 1e6;   ///< bytes/s: below it, times leave an int64 of ps
 inline constexpr double kShortest = 1e3;  ///< ps: a hop cannot take no time

@@ -47,7 +47,7 @@ double fewer_than_size(const Arrivals& before, const Arrivals& after) {
 /// that -log(1 - p) is near the weight of one with probability p; at least `count` are above 0.
 /// Takes a time proportional to size · count.
 std::vector<double> draw_probabilities(const std::vector<double>& weights, int count) {
-    constexpr double kFirst = -16, kLast = 5, kStep = 0.15;
+    constexpr double kFirst = -16, kLast = 5, kTimeStep = 0.15;
     const std::size_t size = weights.size();
     std::vector<double> drawn(size, 0.0), arrived(size);
     const Arrivals none = [count] {
@@ -56,8 +56,8 @@ std::vector<double> draw_probabilities(const std::vector<double>& weights, int c
         return arrivals;
     }();
     std::vector<Arrivals> before(size, none);
-    for (int i = 0; kFirst + i * kStep <= kLast; ++i) {
-        const double time = portable_exp(kFirst + i * kStep);
+    for (int i = 0; kFirst + i * kTimeStep <= kLast; ++i) {
+        const double time = portable_exp(kFirst + i * kTimeStep);
         for (std::size_t e = 0; e < size; ++e) arrived[e] = 1 - portable_exp(-weights[e] * time);
         for (std::size_t e = 1; e < size; ++e) {
             before[e] = before[e - 1];

@@ -3,15 +3,9 @@
 #include "model/records.hpp"
 
 namespace moehub {
-namespace {
-
-constexpr Limits kTime = {0, 1e12};
-constexpr Limits kElement = {0.5, 8};
-
-}  // namespace
-
 Fields fields_of(SystemSpec& s) {
-    using enum Kind;
+    using enum FieldKind;
+    constexpr Limits kElement = {0.5, 8};
     Fields fields = {
         {"name", &s.name, text, {}, "of the system"},
         {"title", &s.title, text, {}, "one line"},
@@ -102,7 +96,7 @@ std::vector<std::string> changed_keys(const SystemSpec& system) {
     const Fields before = fields_of(unset);
     std::vector<std::string> keys;
     for (std::size_t i = 0; i < now.size(); ++i) {
-        const bool parameter = now[i].kind != Kind::text;
+        const bool parameter = now[i].kind != FieldKind::text;
         if (parameter && print_toml({now[i]}) != print_toml({before[i]}))
             keys.push_back(now[i].key);
     }

@@ -8,11 +8,11 @@ namespace moehub {
 namespace {
 
 Fields cost_fields(TrainerCosts& c) {
-    using enum Kind;
+    using enum FieldKind;
     return {
         {"dispatcher", &c.dispatcher, text, {}, "system where a layout names none"},
         {"overlaps", &c.overlaps, text, {}, "of passes, where a layout names none; by ';'"},
-        {"launch", &c.launch, time, {0, 1e12}, "of the host, for each operator"},
+        {"launch", &c.launch, time, kTime, "of the host, for each operator"},
         one_of("fp8", c.fp8, {"bf16", "fp8", "fp8-block"},
                "recipe of FP8: fp8 (a scale a tensor), fp8-block"),
         {"graphs", &c.graphs, number, {0, 1}, "of a layer's operators, replayed by CUDA graphs"},
@@ -25,7 +25,7 @@ Fields cost_fields(TrainerCosts& c) {
 }  // namespace
 
 Fields fields_of(TrainerSpec& t) {
-    using enum Kind;
+    using enum FieldKind;
     Fields fields = {
         {"name", &t.name, text, {}, "of the trainer"},
         {"title", &t.title, text, {}, "one line"},

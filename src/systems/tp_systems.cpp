@@ -19,7 +19,7 @@ struct TpRunnable : Program {
     LayerResult (*run)(const TpJob&);  ///< in src/systems/tp, in the file of its name
 };
 
-const TpRunnable& program_of(const SystemSpec& system) {
+const TpRunnable& tp_program_of(const SystemSpec& system) {
     using enum Requirement;
     static const std::vector<TpRunnable> kPrograms = {
         {{"ideal", {"switch_copies"}, {}}, run_tp_ideal},
@@ -64,7 +64,7 @@ void check_shape(const TpInput& in) {
 }  // namespace
 
 LayerResult systems::run_tp_job(const TpJob& job) {
-    return program_of(job.system).run(job);
+    return tp_program_of(job.system).run(job);
 }
 
 /// In the order in which they are listed; presets/systems has one of each.
@@ -76,7 +76,7 @@ std::vector<SystemInfo> all_tp_systems() {
 }
 
 void check_tp(const TpInput& in, const SystemSpec& system, const TpOptions&) {
-    const TpRunnable& program = program_of(system);
+    const TpRunnable& program = tp_program_of(system);
     check_keys(system, program, {"host", "fused_activation"});  // of a MoE layer, they say nothing
     check(in.machine);
     check(system);

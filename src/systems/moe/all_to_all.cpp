@@ -8,7 +8,7 @@
 #include <algorithm>
 
 namespace moehub::systems {
-namespace {
+namespace all_to_all {
 
 constexpr Bytes kCount = 4;  ///< bytes of a count of rows
 
@@ -126,10 +126,10 @@ Process run_layer(AllToAllLayer& a, GpuId gpu) {
     co_await finish_with_shared(layer, gpu);
 }
 
-}  // namespace
+}  // namespace all_to_all
 
 LayerResult run_all_to_all(const Job& job) {
-    return run_program<AllToAllLayer>(job, "all-to-all layer", run_layer);
+    return run_program(job, "all-to-all layer", all_to_all::run_layer);
 }
 
 }  // namespace moehub::systems

@@ -12,7 +12,7 @@
 #include <span>
 
 namespace moehub::systems {
-namespace {
+namespace ccfuser {
 
 constexpr Bytes kCount = 4;  ///< bytes of a count of rows
 
@@ -161,10 +161,10 @@ Process run_layer(CcFuser& c, GpuId gpu) {
     co_await finish_with_shared(layer, gpu);
 }
 
-}  // namespace
+}  // namespace ccfuser
 
 LayerResult run_ccfuser(const Job& job) {
-    return run_program<CcFuser>(job, "ccfuser layer", run_layer);
+    return run_program(job, "ccfuser layer", ccfuser::run_layer);
 }
 
 }  // namespace moehub::systems

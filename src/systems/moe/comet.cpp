@@ -12,7 +12,7 @@
 #include <set>
 
 namespace moehub::systems {
-namespace {
+namespace comet {
 
 constexpr Bytes kCount = 4;  ///< bytes of a count of rows
 
@@ -200,13 +200,13 @@ Process run_layer(Comet& c, GpuId gpu) {
     co_await finish_with_shared(layer, gpu);
 }
 
-}  // namespace
+}  // namespace comet
 
 /// Comet is tuned by profiles of its kernels: the faster of two tilings.
 LayerResult run_comet(const Job& job) {
-    const auto for_rest = [](CometForRest& c, GpuId gpu) { return run_layer(c, gpu); };
-    LayerResult all = run_program<Comet>(job, "comet layer", run_layer);
-    LayerResult rest = run_program<CometForRest>(job, "comet layer", for_rest);
+    const auto for_rest = [](auto& c, GpuId gpu) { return comet::run_layer(c, gpu); };
+    LayerResult all = run_program(job, "comet layer", comet::run_layer);
+    LayerResult rest = run_program<comet::CometForRest>(job, "comet layer", for_rest);
     return all.time <= rest.time ? all : rest;
 }
 

@@ -7,7 +7,7 @@
 #include "systems/systems.hpp"
 
 namespace moehub::systems {
-namespace {
+namespace deepep {
 
 /// Inside a node.
 struct ChunkedWays {
@@ -49,14 +49,12 @@ struct ForwardedWays : ForwardedExchange {
     MoeLayer& layer;
 };
 
-}  // namespace
+}  // namespace deepep
 
 LayerResult run_deepep(const Job& job) {
     if (job.input.machine.nodes > 1)
-        return run_program<CopiesLayer<ForwardedWays>>(job, "deepep layer",
-                                                       run_copies_layer<ForwardedWays>);
-    return run_program<CopiesLayer<ChunkedWays>>(job, "deepep layer",
-                                                 run_copies_layer<ChunkedWays>);
+        return run_program(job, "deepep layer", run_copies_layer<deepep::ForwardedWays>);
+    return run_program(job, "deepep layer", run_copies_layer<deepep::ChunkedWays>);
 }
 
 }  // namespace moehub::systems

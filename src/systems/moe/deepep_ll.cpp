@@ -15,7 +15,7 @@
 #include <cmath>
 
 namespace moehub::systems {
-namespace {
+namespace deepep_ll {
 
 constexpr Bytes kSource = 16;  ///< bytes in front of a row: its row number at home
 constexpr Bytes kFlag = 4;     ///< bytes of a count
@@ -246,7 +246,7 @@ Process run_layer(LowLatency& ll, GpuId gpu) {
     co_await layer.finish(gpu);
 }
 
-}  // namespace
+}  // namespace deepep_ll
 
 /// Without NVLink every GPU is a node of its own.
 LayerInput over_nics(LayerInput input) {
@@ -256,10 +256,10 @@ LayerInput over_nics(LayerInput input) {
 }
 
 LayerResult run_deepep_ll(const Job& job) {
-    if (!job.system.nic_only) return run_program<LowLatency>(job, "deepep-ll layer", run_layer);
+    if (!job.system.nic_only) return run_program(job, "deepep-ll layer", deepep_ll::run_layer);
     const LayerInput input = over_nics(job.input);
     Job same{input, job.system, job.options, job.host_lead, job.scheme, job.fault};
-    return run_program<LowLatency>(same, "deepep-ll layer", run_layer);
+    return run_program(same, "deepep-ll layer", deepep_ll::run_layer);
 }
 
 }  // namespace moehub::systems

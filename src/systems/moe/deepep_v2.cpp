@@ -6,7 +6,7 @@
 #include "systems/systems.hpp"
 
 namespace moehub::systems {
-namespace {
+namespace deepep_v2 {
 
 struct CountedWays : ForwardedExchange {
     explicit CountedWays(MoeLayer& of) : ForwardedExchange(of, copy_engines), layer(of) {}
@@ -15,11 +15,10 @@ struct CountedWays : ForwardedExchange {
     MoeLayer& layer;
 };
 
-}  // namespace
+}  // namespace deepep_v2
 
 LayerResult run_deepep_v2(const Job& job) {
-    return run_program<CopiesLayer<CountedWays>>(job, "deepep-v2 layer",
-                                                 run_copies_layer<CountedWays>);
+    return run_program(job, "deepep-v2 layer", run_copies_layer<deepep_v2::CountedWays>);
 }
 
 }  // namespace moehub::systems

@@ -9,7 +9,7 @@
 #include "systems/systems.hpp"
 
 namespace moehub::systems {
-namespace {
+namespace dysharp {
 
 constexpr Bytes kCount = 4;  ///< bytes of a count of rows
 
@@ -67,10 +67,10 @@ Process run_layer(Dysharp& d, GpuId gpu) {
     d.rows.close_books(gpu);
 }
 
-}  // namespace
+}  // namespace dysharp
 
 LayerResult run_dysharp(const Job& job) {
-    return run_program<Dysharp>(job, "dysharp layer", run_layer);
+    return run_program(job, "dysharp layer", dysharp::run_layer);
 }
 
 }  // namespace moehub::systems

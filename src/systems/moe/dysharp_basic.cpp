@@ -9,7 +9,7 @@
 #include "systems/systems.hpp"
 
 namespace moehub::systems {
-namespace {
+namespace dysharp_basic {
 
 constexpr Bytes kCount = 4;  ///< bytes of a count of rows
 constexpr Bytes kFlag = 16;
@@ -101,10 +101,10 @@ Process run_layer(Basic& b, GpuId gpu) {
     b.rows.close_books(gpu);
 }
 
-}  // namespace
+}  // namespace dysharp_basic
 
 LayerResult run_dysharp_basic(const Job& job) {
-    return run_program<Basic>(job, "dysharp-basic layer", run_layer);
+    return run_program(job, "dysharp-basic layer", dysharp_basic::run_layer);
 }
 
 }  // namespace moehub::systems

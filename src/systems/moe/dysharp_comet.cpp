@@ -11,7 +11,7 @@
 #include <memory>
 
 namespace moehub::systems {
-namespace {
+namespace dysharp_comet {
 
 constexpr Bytes kCount = 4;  ///< bytes of a count of rows
 constexpr Bytes kFlag = 16;
@@ -132,10 +132,10 @@ Process run_layer(DysharpComet& d, GpuId gpu) {
     d.rows.close_books(gpu);
 }
 
-}  // namespace
+}  // namespace dysharp_comet
 
 LayerResult run_dysharp_comet(const Job& job) {
-    return run_program<DysharpComet>(job, "dysharp-comet layer", run_layer);
+    return run_program(job, "dysharp-comet layer", dysharp_comet::run_layer);
 }
 
 }  // namespace moehub::systems

@@ -8,7 +8,7 @@
 #include "systems/systems.hpp"
 
 namespace moehub::systems {
-namespace {
+namespace fastermoe {
 
 constexpr Bytes kCount = 8;  ///< bytes of a count of rows: FastMoE keeps int64
 
@@ -177,10 +177,10 @@ Process run_layer(FasterMoe& f, GpuId gpu) {
     co_await finish_with_shared(layer, gpu);
 }
 
-}  // namespace
+}  // namespace fastermoe
 
 LayerResult run_fastermoe(const Job& job) {
-    return run_program<FasterMoe>(job, "fastermoe layer", run_layer);
+    return run_program(job, "fastermoe layer", fastermoe::run_layer);
 }
 
 }  // namespace moehub::systems

@@ -12,7 +12,7 @@
 #include <memory>
 
 namespace moehub::systems {
-namespace {
+namespace flashdmoe {
 
 /// An expert on one GPU: its row blocks in the order in which packets came.
 struct Expert {
@@ -48,7 +48,7 @@ std::size_t most_experts(const MoeLayer& layer) {
 
 FlashDmoe::FlashDmoe(MoeLayer& of)
     : layer(of),
-      most_experts(systems::most_experts(of)),
+      most_experts(flashdmoe::most_experts(of)),
       dispatch(of.gpus, "packets of a source", most_experts * of.gpus.count()),
       combine(of.gpus, "results", 1),
       up_done(of.gpus.add_counter("row blocks of first GEMMs")),
@@ -184,10 +184,10 @@ Process run_layer(FlashDmoe& f, GpuId gpu) {
     co_await layer.finish(gpu);
 }
 
-}  // namespace
+}  // namespace flashdmoe
 
 LayerResult run_flashdmoe(const Job& job) {
-    return run_program<FlashDmoe>(job, "flashdmoe layer", run_layer);
+    return run_program(job, "flashdmoe layer", flashdmoe::run_layer);
 }
 
 }  // namespace moehub::systems

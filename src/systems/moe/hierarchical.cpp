@@ -8,7 +8,7 @@
 #include "systems/systems.hpp"
 
 namespace moehub::systems {
-namespace {
+namespace hierarchical {
 
 constexpr Bytes kCount = 4;    ///< bytes of a count of rows
 constexpr Bytes kChoice = 12;  ///< bytes of an expert's number and gate weight
@@ -154,10 +154,10 @@ Process run_layer(Hierarchical& h, GpuId gpu) {
     co_await finish_with_shared(layer, gpu);
 }
 
-}  // namespace
+}  // namespace hierarchical
 
 LayerResult run_hierarchical(const Job& job) {
-    return run_program<Hierarchical>(job, "hierarchical layer", run_layer);
+    return run_program(job, "hierarchical layer", hierarchical::run_layer);
 }
 
 }  // namespace moehub::systems

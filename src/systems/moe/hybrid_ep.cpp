@@ -9,7 +9,7 @@
 #include "systems/systems.hpp"
 
 namespace moehub::systems {
-namespace {
+namespace hybrid_ep {
 
 struct CopyEngineWays : ForwardedExchange {
     explicit CopyEngineWays(MoeLayer& of) : ForwardedExchange(of, copy_engines), layer(of) {}
@@ -24,11 +24,10 @@ struct CopyEngineWays : ForwardedExchange {
     MoeLayer& layer;
 };
 
-}  // namespace
+}  // namespace hybrid_ep
 
 LayerResult run_hybrid_ep(const Job& job) {
-    return run_program<CopiesLayer<CopyEngineWays>>(job, "hybrid-ep layer",
-                                                    run_copies_layer<CopyEngineWays>);
+    return run_program(job, "hybrid-ep layer", run_copies_layer<hybrid_ep::CopyEngineWays>);
 }
 
 }  // namespace moehub::systems

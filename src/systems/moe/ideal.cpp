@@ -9,7 +9,7 @@
 #include <array>
 
 namespace moehub::systems {
-namespace {
+namespace ideal {
 
 enum class Way {
     own_tiles,       ///< a GEMM for each expert, with the tiles that suit its rows
@@ -146,17 +146,17 @@ LayerResult run(const Job& job, Way way, bool shared_first) {
     return layer.result();
 }
 
-}  // namespace
+}  // namespace ideal
 
 LayerResult run_ideal(const Job& job) {
     const bool shares = job.input.model.shared_experts > 0;
-    LayerResult best = run(job, kWays.front(), false);
-    for (const Way way : kWays) {
-        const bool in_blocks = way == Way::by_blocks || way == Way::small_blocks;
+    LayerResult best = ideal::run(job, ideal::kWays.front(), false);
+    for (const ideal::Way way : ideal::kWays) {
+        const bool in_blocks = way == ideal::Way::by_blocks || way == ideal::Way::small_blocks;
         if (in_blocks && !job.system.fused_activation) continue;
         for (const bool shared_first : {false, true}) {
             if (shared_first && !shares) continue;
-            LayerResult other = run(job, way, shared_first);
+            LayerResult other = ideal::run(job, way, shared_first);
             if (other.time < best.time) best = std::move(other);
         }
     }

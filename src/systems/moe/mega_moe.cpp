@@ -12,7 +12,7 @@
 #include <stdexcept>
 
 namespace moehub::systems {
-namespace {
+namespace mega_moe {
 
 constexpr Bytes kCount = 4;  ///< bytes of a count of rows
 constexpr std::int64_t kBlockRows[] = {16, 32, 64, 128};
@@ -176,10 +176,10 @@ Process run_layer(MegaMoe& m, GpuId gpu) {
     co_await layer.finish(gpu);
 }
 
-}  // namespace
+}  // namespace mega_moe
 
 LayerResult run_mega_moe(const Job& job) {
-    return run_program<MegaMoe>(job, "mega-moe layer", run_layer);
+    return run_program(job, "mega-moe layer", mega_moe::run_layer);
 }
 
 }  // namespace moehub::systems

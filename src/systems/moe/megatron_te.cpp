@@ -10,7 +10,7 @@
 #include <stdexcept>
 
 namespace moehub::systems {
-namespace {
+namespace megatron_te {
 
 constexpr Bytes kCount = 4;        ///< bytes of a count of rows
 constexpr Bytes kProbability = 4;  ///< bytes of a gate weight
@@ -125,10 +125,10 @@ Process run_layer(MegatronTe& m, GpuId gpu) {
     co_await finish_with_shared(layer, gpu);
 }
 
-}  // namespace
+}  // namespace megatron_te
 
 LayerResult run_megatron_te(const Job& job) {
-    return run_program<MegatronTe>(job, "megatron-te layer", run_layer);
+    return run_program(job, "megatron-te layer", megatron_te::run_layer);
 }
 
 }  // namespace moehub::systems

@@ -7,7 +7,7 @@
 #include "systems/systems.hpp"
 
 namespace moehub::systems {
-namespace {
+namespace mh_base {
 
 Process raise_flag(HubLayer& hub, GpuId gpu, std::uint32_t expert, std::int64_t stores) {
     sim::Endpoint& endpoint = hub.layer.endpoint(gpu);
@@ -69,10 +69,10 @@ void spawn(HubLayer& hub, GpuId gpu) {
     endpoint.spawn("collect", collect(hub, gpu));
 }
 
-}  // namespace
+}  // namespace mh_base
 
 LayerResult run_mh_base(const Job& job) {
-    return run_hub(job, spawn);
+    return run_hub(job, mh_base::spawn);
 }
 
 }  // namespace moehub::systems

@@ -5,7 +5,7 @@
 #include "systems/systems.hpp"
 
 namespace moehub::systems {
-namespace {
+namespace moe_hub {
 
 /// Producer: sends every row as soon as it is routed.
 Process produce(HubLayer& hub, GpuId gpu) {
@@ -50,10 +50,10 @@ void spawn(HubLayer& hub, GpuId gpu) {
     endpoint.spawn("collect", collect(hub, gpu));
 }
 
-}  // namespace
+}  // namespace moe_hub
 
 LayerResult run_moe_hub(const Job& job) {
-    return run_hub(job, spawn);
+    return run_hub(job, moe_hub::spawn);
 }
 
 }  // namespace moehub::systems

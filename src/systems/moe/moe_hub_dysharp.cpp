@@ -7,7 +7,7 @@
 #include "systems/systems.hpp"
 
 namespace moehub::systems {
-namespace {
+namespace moe_hub_dysharp {
 
 struct Both {
     explicit Both(MoeLayer& of)
@@ -56,10 +56,10 @@ Process run_layer(Both& b, GpuId gpu) {
     b.rows.close_books(gpu);
 }
 
-}  // namespace
+}  // namespace moe_hub_dysharp
 
 LayerResult run_moe_hub_dysharp(const Job& job) {
-    return run_program<Both>(job, "moe-hub+dysharp layer", run_layer);
+    return run_program(job, "moe-hub+dysharp layer", moe_hub_dysharp::run_layer);
 }
 
 }  // namespace moehub::systems

@@ -7,7 +7,7 @@
 #include "systems/systems.hpp"
 
 namespace moehub::systems {
-namespace {
+namespace nvls {
 
 constexpr Bytes kChoice = 12;  ///< bytes of an expert's number (8) and its weight, of each choice
 
@@ -154,10 +154,10 @@ Process run_layer(Nvls& n, GpuId gpu) {
     co_await layer.finish(gpu);
 }
 
-}  // namespace
+}  // namespace nvls
 
 LayerResult run_nvls(const Job& job) {
-    return run_program<Nvls>(job, "nvls layer", run_layer);
+    return run_program(job, "nvls layer", nvls::run_layer);
 }
 
 }  // namespace moehub::systems

@@ -9,16 +9,13 @@
 
 #include <algorithm>
 
-namespace moehub::systems {
-namespace {
+namespace moehub::systems::one_sided {
 
 constexpr Bytes kPiece = 256 * 16;   ///< bytes of a row that a block moves at once
 constexpr int kBlocks = 2048 / 256;  ///< blocks that an SM holds: its threads by a block's
 constexpr Ps kLoad = 700 * kNs;      ///< of a load that misses L2; unchecked
 constexpr Bytes kFlag = 4;           ///< bytes of a flag
 constexpr Bytes kChoice = 8;         ///< bytes of an expert's number and weight, of each choice
-
-using Group = OneSidedGroup;
 
 /// A GPU's rows by the GPU that its blocks put them into, in the order of tokens.
 std::vector<Rows> rows_by_way(const OneSided& o, GpuId gpu) {
@@ -204,8 +201,6 @@ Process run_layer(OneSided& o, GpuId gpu) {
     co_await layer.finish(gpu);
 }
 
-}  // namespace
-
 OneSided::OneSided(MoeLayer& of)
     : layer(of),
       reach(static_cast<std::uint32_t>(of.input.machine.gpus_per_node)),
@@ -274,8 +269,12 @@ Process get_group(OneSided& o, GpuId gpu, Group& group) {
     }
 }
 
+}  // namespace moehub::systems::one_sided
+
+namespace moehub::systems {
+
 LayerResult run_one_sided(const Job& job) {
-    return run_program<OneSided>(job, "one-sided layer", run_layer);
+    return run_program(job, "one-sided layer", one_sided::run_layer);
 }
 
 }  // namespace moehub::systems

@@ -9,10 +9,10 @@
 #include "layers/rows.hpp"
 #include "systems/systems.hpp"
 
-namespace moehub::systems {
+namespace moehub::systems::one_sided {
 
 /// The tokens that blocks of one SM work on together, and what they send to each peer.
-struct OneSidedGroup {
+struct Group {
     std::uint32_t sm = 0;
     GpuId home = 0;
     std::vector<Rows> rows;           ///< by peer
@@ -47,16 +47,16 @@ struct OneSided {
     Mail sums;                 ///< that come home
     sim::CounterId passed_on;  ///< messages
     sim::CounterId relays;     ///< SMs that have brought all sums home
-    std::vector<std::vector<std::vector<OneSidedGroup>>> passed;  ///< [gpu][relaying SM]
+    std::vector<std::vector<std::vector<Group>>> passed;  ///< [gpu][relaying SM]
 };
 
 /// Blocks put a group's rows where they belong, and get its results.
-Process put_group(OneSided& o, GpuId gpu, OneSidedGroup& group);
-Process get_group(OneSided& o, GpuId gpu, OneSidedGroup& group);
+Process put_group(OneSided& o, GpuId gpu, Group& group);
+Process get_group(OneSided& o, GpuId gpu, Group& group);
 
 // All do nothing in one node.
 /// A home's block has its NIC send a group's copies to the GPU that passes them on.
-Process cross(OneSided& o, GpuId home, GpuId to, const OneSidedGroup& group, Bytes bytes);
+Process cross(OneSided& o, GpuId home, GpuId to, const Group& group, Bytes bytes);
 /// The SMs that pass on what comes to a GPU; they end with the run.
 void spawn_relays(OneSided& o, GpuId gpu);
 /// Behind a home's last copy; until all that came to this GPU is passed on.
@@ -66,4 +66,4 @@ void spawn_bringers(OneSided& o, GpuId gpu);
 /// where those of its own tokens are added up.
 Process add_sums(OneSided& o, GpuId gpu);
 
-}  // namespace moehub::systems
+}  // namespace moehub::systems::one_sided

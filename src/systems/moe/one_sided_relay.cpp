@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace moehub::systems {
-namespace {
+namespace moehub::systems::one_sided {
 
 constexpr Bytes kTotal = 8;  ///< bytes of how many messages crossed
 
@@ -17,15 +16,15 @@ Ps copy_time(const OneSided& o, std::int64_t read, std::int64_t stored, Bytes ro
     return std::llround(row_copy_seconds(o.layer.input.machine.gpu.kernels, copy) * 1e12);
 }
 
-std::int64_t copies_of(const OneSidedGroup& group) {
+std::int64_t copies_of(const Group& group) {
     std::int64_t copies = 0;
     for (const Rows& rows : group.rows) copies += copies_in(rows);
     return copies;
 }
 
 /// A relaying SM's channel of loads lies behind those of the blocks.
-OneSidedGroup group_for_node(const OneSided& o, std::uint32_t sm, const Rows& crossed) {
-    OneSidedGroup group{o.block_sms + sm, o.layer.home_of(crossed.front().token), {}, {}};
+Group group_for_node(const OneSided& o, std::uint32_t sm, const Rows& crossed) {
+    Group group{o.block_sms + sm, o.layer.home_of(crossed.front().token), {}, {}};
     group.rows.resize(o.layer.gpus.count());
     for (const CarriedRow& row : crossed) group.rows[o.targets.of(row)].push_back(row);
     return group;
@@ -38,7 +37,7 @@ Process pass_on(OneSided& o, GpuId gpu, std::uint32_t sm) {
         const std::vector<sim::Received> came = o.crossing.take_messages(gpu, sm);
         for (const sim::Received& one : came) {
             const Rows& rows = one.message.rows;
-            OneSidedGroup group = group_for_node(o, sm, rows);
+            Group group = group_for_node(o, sm, rows);
             co_await endpoint.delay(
                 copy_time(o, copies_in(rows), copies_of(group), o.layer.dispatch_bytes()));
             co_await put_group(o, gpu, group);
@@ -53,7 +52,7 @@ Process bring_home(OneSided& o, GpuId gpu, std::uint32_t sm) {
     MoeLayer& layer = o.layer;
     const Bytes row = layer.combine_bytes();
     const Ps post = layer.input.machine.gpu.exchange.post_row;
-    for (OneSidedGroup& group : o.passed[gpu][sm]) {
+    for (Group& group : o.passed[gpu][sm]) {
         co_await get_group(o, gpu, group);
         Rows rows = o.got.take(gpu, group.sm);
         std::stable_sort(rows.begin(), rows.end(), [](const CarriedRow& a, const CarriedRow& b) {
@@ -67,9 +66,7 @@ Process bring_home(OneSided& o, GpuId gpu, std::uint32_t sm) {
     layer.endpoint(gpu).increase(o.relays);
 }
 
-}  // namespace
-
-Process cross(OneSided& o, GpuId home, GpuId to, const OneSidedGroup& group, Bytes bytes) {
+Process cross(OneSided& o, GpuId home, GpuId to, const Group& group, Bytes bytes) {
     const std::int64_t copies = copies_in(group.rows[to]);
     const Ps post = o.layer.input.machine.gpu.exchange.post_row;
     co_await o.layer.endpoint(home).delay(copies * post);
@@ -120,4 +117,4 @@ Process add_sums(OneSided& o, GpuId gpu) {
                                sim::Priority::normal);
 }
 
-}  // namespace moehub::systems
+}  // namespace moehub::systems::one_sided

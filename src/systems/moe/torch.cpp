@@ -7,7 +7,7 @@
 #include <cmath>
 
 namespace moehub::systems {
-namespace {
+namespace torch {
 
 struct Torch {
     explicit Torch(MoeLayer& of) : layer(of) {}
@@ -66,10 +66,10 @@ Process run_layer(Torch& torch, GpuId gpu) {
     layer.gpus.ended(gpu);
 }
 
-}  // namespace
+}  // namespace torch
 
 LayerResult run_torch(const Job& job) {
-    return run_program<Torch>(job, "torch layer", run_layer);
+    return run_program(job, "torch layer", torch::run_layer);
 }
 
 }  // namespace moehub::systems

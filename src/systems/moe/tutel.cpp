@@ -7,7 +7,7 @@
 #include "systems/systems.hpp"
 
 namespace moehub::systems {
-namespace {
+namespace tutel {
 
 constexpr Bytes kCount = 4;  ///< bytes of a count of rows
 
@@ -175,10 +175,10 @@ Process run_layer(Tutel& t, GpuId gpu) {
     co_await finish_with_shared(layer, gpu);
 }
 
-}  // namespace
+}  // namespace tutel
 
 LayerResult run_tutel(const Job& job) {
-    return run_program<Tutel>(job, "tutel layer", run_layer);
+    return run_program(job, "tutel layer", tutel::run_layer);
 }
 
 }  // namespace moehub::systems

@@ -10,7 +10,7 @@
 #include <deque>
 
 namespace moehub::systems {
-namespace {
+namespace cais {
 
 struct Shared {
     explicit Shared(TpLayer& of)
@@ -109,10 +109,11 @@ Process run_one_by_one(Shared& shared, GpuId gpu) {
     layer.finish(gpu);
 }
 
-}  // namespace
+}  // namespace cais
 
 LayerResult run_cais(const TpJob& job) {
-    return run_tp(job, Homes::in_turn, job.system.fuse_blocks ? run_fused : run_one_by_one);
+    return run_tp(job, Homes::in_turn,
+                  job.system.fuse_blocks ? cais::run_fused : cais::run_one_by_one);
 }
 
 }  // namespace moehub::systems

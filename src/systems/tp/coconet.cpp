@@ -14,7 +14,7 @@
 #include <deque>
 
 namespace moehub::systems {
-namespace {
+namespace coconet {
 
 struct Shared {
     explicit Shared(TpLayer& of)
@@ -73,10 +73,10 @@ Process program(Shared& shared, GpuId gpu) {
     layer.finish(gpu);
 }
 
-}  // namespace
+}  // namespace coconet
 
 LayerResult run_coconet(const TpJob& job) {
-    return run_tp_of_several(job, Homes::blockwise, program);
+    return run_tp_of_several(job, Homes::blockwise, coconet::program);
 }
 
 }  // namespace moehub::systems

@@ -8,7 +8,7 @@
 #include "systems/systems.hpp"
 
 namespace moehub::systems {
-namespace {
+namespace coconet_nvls {
 
 struct Shared {
     explicit Shared(TpLayer& of) : layer(of), kernel(of, SwitchedKernel::Norm::own_sms) {}
@@ -29,10 +29,10 @@ Process program(Shared& shared, GpuId gpu) {
     layer.finish(gpu);
 }
 
-}  // namespace
+}  // namespace coconet_nvls
 
 LayerResult run_coconet_nvls(const TpJob& job) {
-    return run_tp_of_several(job, Homes::in_turn, program);
+    return run_tp_of_several(job, Homes::in_turn, coconet_nvls::program);
 }
 
 }  // namespace moehub::systems

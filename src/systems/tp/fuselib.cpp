@@ -16,7 +16,7 @@
 #include <deque>
 
 namespace moehub::systems {
-namespace {
+namespace fuselib {
 
 struct Shared {
     explicit Shared(TpLayer& of)
@@ -119,10 +119,10 @@ Process program(Shared& shared, GpuId gpu) {
     layer.finish(gpu);
 }
 
-}  // namespace
+}  // namespace fuselib
 
 LayerResult run_fuselib(const TpJob& job) {
-    return run_tp_of_several(job, Homes::blockwise, program);
+    return run_tp_of_several(job, Homes::blockwise, fuselib::program);
 }
 
 }  // namespace moehub::systems

@@ -10,7 +10,7 @@
 #include "systems/systems.hpp"
 
 namespace moehub::systems {
-namespace {
+namespace fuselib_nvls {
 
 struct Shared {
     explicit Shared(TpLayer& of) : layer(of), kernel(of, SwitchedKernel::Norm::between_tiles) {}
@@ -30,10 +30,10 @@ Process program(Shared& shared, GpuId gpu) {
     layer.finish(gpu);
 }
 
-}  // namespace
+}  // namespace fuselib_nvls
 
 LayerResult run_fuselib_nvls(const TpJob& job) {
-    return run_tp_of_several(job, Homes::in_turn, program);
+    return run_tp_of_several(job, Homes::in_turn, fuselib_nvls::program);
 }
 
 }  // namespace moehub::systems

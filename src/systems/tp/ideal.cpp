@@ -10,7 +10,7 @@
 #include <optional>
 
 namespace moehub::systems {
-namespace {
+namespace tp_ideal {
 
 enum class Way { first_first, second_first, divided, together };
 
@@ -77,9 +77,10 @@ LayerResult run_way(const TpJob& job) {
     return run_tp<Shared<way>>(job, Homes::blockwise, program<way>, false);
 }
 
-}  // namespace
+}  // namespace tp_ideal
 
 LayerResult run_tp_ideal(const TpJob& job) {
+    using namespace tp_ideal;
     LayerResult ways[] = {run_way<Way::first_first>(job), run_way<Way::second_first>(job),
                           run_way<Way::divided>(job), run_way<Way::together>(job)};
     return *std::min_element(

@@ -18,7 +18,7 @@
 #include <deque>
 
 namespace moehub::systems {
-namespace {
+namespace ladm {
 
 struct Shared {
     explicit Shared(TpLayer& of)
@@ -131,10 +131,10 @@ Process program(Shared& shared, GpuId gpu) {
     layer.finish(gpu);
 }
 
-}  // namespace
+}  // namespace ladm
 
 LayerResult run_ladm(const TpJob& job) {
-    return run_tp_of_several(job, Homes::blockwise, program);
+    return run_tp_of_several(job, Homes::blockwise, ladm::program);
 }
 
 }  // namespace moehub::systems

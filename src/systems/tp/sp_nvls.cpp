@@ -4,7 +4,7 @@
 #include "systems/systems.hpp"
 
 namespace moehub::systems {
-namespace {
+namespace sp_nvls {
 
 struct Shared {
     explicit Shared(TpLayer& of) : layer(of), all(of.gpus.fabric, "an in-switch collective") {}
@@ -36,10 +36,10 @@ Process program(Shared& shared, GpuId gpu) {
     layer.finish(gpu);
 }
 
-}  // namespace
+}  // namespace sp_nvls
 
 LayerResult run_sp_nvls(const TpJob& job) {
-    return run_tp_of_several(job, Homes::blockwise, program);
+    return run_tp_of_several(job, Homes::blockwise, sp_nvls::program);
 }
 
 }  // namespace moehub::systems

@@ -14,7 +14,7 @@
 #include "systems/systems.hpp"
 
 namespace moehub::systems {
-namespace {
+namespace t3 {
 
 constexpr Ps kStart = 200 * kNs;  ///< from the tracker to the DMA's first read
 
@@ -81,10 +81,10 @@ Process program(Shared& shared, GpuId gpu) {
     shared.layer.finish(gpu);
 }
 
-}  // namespace
+}  // namespace t3
 
 LayerResult run_t3(const TpJob& job) {
-    return run_tp_of_several(job, Homes::blockwise, program);
+    return run_tp_of_several(job, Homes::blockwise, t3::program);
 }
 
 }  // namespace moehub::systems

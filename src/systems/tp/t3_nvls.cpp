@@ -16,7 +16,7 @@
 #include <numeric>
 
 namespace moehub::systems {
-namespace {
+namespace t3_nvls {
 
 constexpr Ps kStart = 200 * kNs;  ///< from the tracker to the DMA's first read
 constexpr Bytes kWave = 8192;
@@ -128,10 +128,10 @@ Process program(Shared& shared, GpuId gpu) {
     shared.layer.finish(gpu);
 }
 
-}  // namespace
+}  // namespace t3_nvls
 
 LayerResult run_t3_nvls(const TpJob& job) {
-    return run_tp_of_several(job, Homes::in_turn, program);
+    return run_tp_of_several(job, Homes::in_turn, t3_nvls::program);
 }
 
 }  // namespace moehub::systems

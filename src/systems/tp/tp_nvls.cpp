@@ -5,7 +5,7 @@
 #include "systems/systems.hpp"
 
 namespace moehub::systems {
-namespace {
+namespace tp_nvls {
 
 struct Shared {
     explicit Shared(TpLayer& of) : layer(of), all(of.gpus.fabric, "an in-switch all-reduce") {}
@@ -30,13 +30,13 @@ Process program(Shared& shared, GpuId gpu) {
     layer.finish(gpu);
 }
 
-}  // namespace
+}  // namespace tp_nvls
 
 LayerResult run_tp_nvls(const TpJob& job) {
     if (job.input.machine.gpus() == 1) return run_tp_alone(job);
     const TpShape shape = tp_shape(job.input.model, job.input.part);
     if (shape.before == 0 || shape.after == 0) return run_sp_nvls(job);
-    return run_tp(job, Homes::blockwise, program);
+    return run_tp(job, Homes::blockwise, tp_nvls::program);
 }
 
 }  // namespace moehub::systems
