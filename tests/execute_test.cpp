@@ -1,6 +1,5 @@
 // Do thread blocks on SM slots take the time that the plans predict?
-#include "sim/gpu/execute.hpp"
-
+#include "sim/gpu/card.hpp"
 #include "sim/gpu/gemm.hpp"
 #include "traffic.hpp"
 

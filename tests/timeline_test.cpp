@@ -1,6 +1,6 @@
 // Does a recorded timeline say what happened, and does recording change nothing?
 #include "sim/fabric.hpp"
-#include "sim/gpu/execute.hpp"
+#include "sim/gpu/card.hpp"
 #include "sim/gpu/gemm.hpp"
 #include "small_tp.hpp"
 

@@ -2,7 +2,7 @@
 /// programs report, and what was measured in the end.
 #pragma once
 #include "sim/fabric.hpp"
-#include "sim/gpu/execute.hpp"
+#include "sim/gpu/card.hpp"
 #include "sim/hub/hub.hpp"
 #include "sim/recorder.hpp"
 

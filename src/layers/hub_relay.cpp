@@ -9,9 +9,7 @@
 namespace moehub::layers {
 namespace {
 
-constexpr Bytes kToken = 4;   ///< bytes of a token's number
-constexpr Bytes kExpert = 2;  ///< bytes of an expert's
-constexpr Bytes kTotal = 8;   ///< bytes of how many tokens crossed
+constexpr Bytes kTotal = 8;  ///< bytes of how many tokens crossed
 
 }  // namespace
 
@@ -49,7 +47,7 @@ std::vector<HubRelay::Crossing> HubRelay::crossings(GpuId home) const {
 }
 
 void HubRelay::cross(GpuId home, const Crossing& crossing) {
-    const Bytes list = kToken + kExpert * static_cast<Bytes>(crossing.rows.size());
+    const Bytes list = kTokenBytes + kExpertBytes * static_cast<Bytes>(crossing.rows.size());
     out_.store_told(home, crossing.to, 0, crossing.rows, layer_.dispatch_bytes() + list);
 }
 
@@ -78,7 +76,7 @@ Process HubRelay::work(GpuId gpu, double read, double stored) {
     const double seconds =
         row_copy_seconds(kernels, {read, 0, stored}) / layer_.system.communication_sms;
     sim::Endpoint& endpoint = layer_.endpoint(gpu);
-    busy_[gpu] = std::max(busy_[gpu], endpoint.now()) + std::llround(seconds * 1e12);
+    busy_[gpu] = std::max(busy_[gpu], endpoint.now()) + to_ps(seconds);
     co_await endpoint.delay(busy_[gpu] - endpoint.now());
 }
 
@@ -151,7 +149,7 @@ Process HubRelay::send_sum(GpuId gpu, Rows rows) {
     layer_.card(gpu).hbm.take(read);
     co_await work(gpu, read, width);
     const GpuId home = layer_.home_of(rows.front().token);
-    home_.store(gpu, home, 0, std::move(rows), layer_.combine_bytes() + kToken);
+    home_.store(gpu, home, 0, std::move(rows), layer_.combine_bytes() + kTokenBytes);
     layer_.endpoint(gpu).increase(sums_);
 }
 

@@ -199,7 +199,7 @@ struct Kernel {
 Ps time_of(const Kernel& kernel, std::int64_t rows) {
     const RowCopy row{kernel.sending.read, kernel.missed, kernel.sending.stored};
     const double seconds = row_copy_seconds(kernel.layer.input.machine.gpu.kernels, row);
-    return std::llround(static_cast<double>(rows) * seconds * 1e12);
+    return to_ps(static_cast<double>(rows) * seconds);
 }
 
 /// One SM: a few rows, and the next when the hub has room for them. Two sets are underway.

@@ -13,6 +13,9 @@
 
 namespace moehub::layers {
 
+inline constexpr Bytes kTokenBytes = 4;   ///< of a token's number in a message
+inline constexpr Bytes kExpertBytes = 2;  ///< of an expert's
+
 /// Part of what a GPU offers; `count` 0: all of it.
 struct RowRange {
     std::uint32_t first = 0;

@@ -8,8 +8,6 @@
 namespace moehub::layers {
 namespace {
 
-constexpr bool kCold = true;  ///< the other experts' weights went through L2 before
-
 /// A serving engine's library has kernels of its own for experts.
 GemmPlan plan(const MoeLayer& layer, const Gpu& gpu, const GemmShape& shape, const GemmPlan* like) {
     if (shape.rows == 0) return {};

@@ -80,7 +80,7 @@ Process CombiningKernel::run_sm(GpuId gpu) {
         const NodeToken& token = rows_.token_on(gpu, item.token);
         const auto bytes = static_cast<double>(item.part.bytes);
         const RowCopy copy{bytes * rows_.own_rows(token), 0, bytes};
-        co_await endpoint.delay(std::llround(1e12 * row_copy_seconds(kernels, copy)));
+        co_await endpoint.delay(to_ps(row_copy_seconds(kernels, copy)));
         const std::int64_t most =
             std::max<Bytes>(1, rows_.layer.system.load_window / item.part.bytes);
         const std::int64_t loads = rows_.loads_of(token);
@@ -104,8 +104,6 @@ void CombiningKernel::take_collected(GpuId gpu) {
 namespace {
 
 constexpr std::uint16_t kWhole = 0xffff;  ///< no choice: a sum of several
-constexpr Bytes kExpert = 2;              ///< bytes of an expert's number
-constexpr Bytes kToken = 4;               ///< bytes of a token's
 
 }  // namespace
 
@@ -141,7 +139,7 @@ int Relay::cross(GpuId home, const std::vector<Rows>& by_node) {
     int stores = 0;
     for (std::uint32_t node = 0; node < by_node.size(); ++node) {
         if (node == here || by_node[node].empty()) continue;
-        const Bytes list = kToken + kExpert * static_cast<Bytes>(by_node[node].size());
+        const Bytes list = kTokenBytes + kExpertBytes * static_cast<Bytes>(by_node[node].size());
         out_.store_told(home, on_rail_of(home, node), 0, by_node[node], rows_.sent_bytes() + list);
         ++stores;
     }
@@ -157,7 +155,7 @@ std::vector<Rows> Relay::take(GpuId gpu) {
 }
 
 void Relay::send_home(GpuId from, std::uint32_t token) {
-    const Bytes bytes = rows_.layer.combine_bytes() + kToken;
+    const Bytes bytes = rows_.layer.combine_bytes() + kTokenBytes;
     home_.store(from, rows_.layer.home_of(token), 0, {{token, kWhole, 0, nullptr}}, bytes);
 }
 

@@ -111,7 +111,7 @@ Process TokenFusion::watch_crossings(GpuId gpu) {
         for (const Rows& rows : relay_.take(gpu)) {
             ++seen;
             if (rows.empty()) continue;
-            co_await layer_.endpoint(gpu).delay(std::llround(seconds * 1e12));
+            co_await layer_.endpoint(gpu).delay(to_ps(seconds));
             const NodeToken& token = rows_.add_token(gpu, rows.front().token, rows);
             expect(gpu, token);
             rows_.store(gpu, token, {sim::kNoCounter, false});

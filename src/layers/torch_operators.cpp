@@ -18,9 +18,6 @@ namespace {
 
 using sim::KernelName;
 
-constexpr bool kCold = true;    ///< the layer's other tensors went through L2 before
-constexpr double kElement = 2;  ///< bytes of a bf16
-
 /// The operators of a shape on a card.
 class Operators {
   public:
@@ -32,7 +29,7 @@ class Operators {
     double tokens_wide() const { return count(shape_.tokens) * count(shape_.hidden); }
     double rows_wide() const { return count(rows_) * count(shape_.hidden); }
     double rows_inner() const { return count(rows_) * count(shape_.inner); }
-    double row_bytes() const { return kElement * count(shape_.hidden); }
+    double row_bytes() const { return kBf16 * count(shape_.hidden); }
     std::int64_t rows() const { return rows_; }
     std::int64_t experts() const { return static_cast<std::int64_t>(shape_.rows.size()); }
     std::int64_t up() const { return (shape_.gated ? 2 : 1) * shape_.inner; }
@@ -91,8 +88,8 @@ void add_activation_gradient(std::vector<TorchOperator>& list, const Operators& 
 }
 
 /// Names operators from the first on: so many of each.
-using Named = std::pair<std::size_t, KernelName>;
-void name(std::vector<TorchOperator>& list, std::initializer_list<Named> names) {
+using NamedRun = std::pair<std::size_t, KernelName>;
+void name(std::vector<TorchOperator>& list, std::initializer_list<NamedRun> names) {
     auto op = list.begin();
     for (const auto& [count, kernel] : names)
         for (std::size_t i = 0; i < count; ++i) (op++)->name = kernel;
@@ -142,11 +139,11 @@ TorchPass torch_backward(const Gpu& gpu, const TorchShape& shape) {
     const Operators o(gpu, shape);
     TorchPass pass;
     pass.first = {
-        o.gather(),                                 // of index_add
-        o.plain(o.rows_wide(), 1),                  // of the rows
-        {1, vectorised_traffic(o.rows_wide(), 2)},  // of the weights
-        {1, Traffic{.read = kElement * o.rows_wide(), .access = Access::in_order}},  // summed
-        o.small(3, 3),  // to their tokens
+        o.gather(),                                                               // of index_add
+        o.plain(o.rows_wide(), 1),                                                // of the rows
+        {1, vectorised_traffic(o.rows_wide(), 2)},                                // of the weights
+        {1, Traffic{.read = kBf16 * o.rows_wide(), .access = Access::in_order}},  // summed
+        o.small(3, 3),                                                            // to their tokens
         o.grouped(shape.hidden, shape.inner),
     };
     pass.rest = {o.gradient(shape.inner, shape.hidden)};

@@ -2,7 +2,7 @@
 // repeated beside such a copy: simulated on one card, where the copy holds its SMs and draws on the
 // memory. A GEMM that is repeated for long runs at the clock that the power limit leaves.
 #include "sim/fabric.hpp"
-#include "sim/gpu/execute.hpp"
+#include "sim/gpu/card.hpp"
 #include "sim/gpu/gemm.hpp"
 #include "sim/gpu/memory_ops.hpp"
 #include "study/validate_cases.hpp"

@@ -2,7 +2,7 @@
 /// flags, and around a ring.
 #pragma once
 #include "layers/tp/tp_layer.hpp"
-#include "sim/gpu/execute.hpp"
+#include "sim/gpu/card.hpp"
 #include "sim/gpu/tile.hpp"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ class MovingSms {
     /// When their turn comes for something of so many seconds.
     Ps take(double seconds) {
         const Ps turn = std::max(free_, card_.endpoint.now());
-        free_ = turn + std::llround(seconds * 1e12);
+        free_ = turn + to_ps(seconds);
         return turn;
     }
     sim::Endpoint::Delay wait(Ps time) const {

@@ -8,8 +8,8 @@
 namespace moehub::layers {
 namespace {
 
-constexpr std::uint32_t kInner = 2;    ///< of the first GEMM's width, on one GPU
-constexpr std::uint32_t kOutputs = 2;  ///< of the second's columns, on one GPU
+constexpr std::uint32_t kFirstInner = 2;  ///< of the first GEMM's width, on one GPU
+constexpr std::uint32_t kOutputs = 2;     ///< of the second's columns, on one GPU
 
 /// Between -1 and 1, from what it belongs to.
 double number(std::uint64_t what, std::uint64_t gpu, std::uint64_t a, std::uint64_t b) {
@@ -30,7 +30,7 @@ TpNumbers::TpNumbers(std::uint32_t gpus, std::int64_t rows, std::size_t width)
 
 std::vector<double> TpNumbers::partial(std::uint32_t gpu, std::uint32_t row) const {
     std::vector<double> made(width_);
-    for (std::uint32_t i = 0; i < kInner; ++i) {
+    for (std::uint32_t i = 0; i < kFirstInner; ++i) {
         const double x = number(input, gpu, row, i);
         for (std::size_t j = 0; j < width_; ++j) made[j] += x * number(first_weight, gpu, j, i);
     }

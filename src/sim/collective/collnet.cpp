@@ -11,8 +11,8 @@
 namespace moehub::sim {
 namespace {
 
-constexpr Bytes kChunk = 262144;    // of a channel (NCCL, src/enqueue.cc)
-constexpr std::int64_t kSteps = 8;  // NCCL_STEPS: chunks that a buffer holds
+constexpr Bytes kChainChunk = 262144;  // of a channel (NCCL, src/enqueue.cc)
+constexpr std::int64_t kSteps = 8;     // NCCL_STEPS: chunks that a buffer holds
 
 /// One GPU's link of one chain.
 struct ChainLink {
@@ -36,7 +36,7 @@ struct ChainLink {
           channels(std::max(1.0, static_cast<double>(all.costs().switch_channels) /
                                      static_cast<double>(gpus_per_node))) {}
 
-    Bytes chunk() const { return static_cast<Bytes>(channels * static_cast<double>(kChunk)); }
+    Bytes chunk() const { return static_cast<Bytes>(channels * static_cast<double>(kChainChunk)); }
     std::int64_t chunks() const { return (bytes + chunk() - 1) / chunk(); }
     bool last() const { return position + 1 == gpus_per_node; }
     GpuId beside(std::uint32_t steps) const {  // so many GPUs further in the node
@@ -64,7 +64,7 @@ GroupId rail_group(Communicator& all, GpuId gpu) {
 }
 
 /// Towards the chain's NIC, and into the network.
-Process up(Communicator& all, ChainLink link, std::int64_t before) {
+Process chain_up(Communicator& all, ChainLink link, std::int64_t before) {
     Endpoint& endpoint = all.endpoint(link.gpu);
     const std::int64_t ahead = kSteps + 2 * std::int64_t{link.gpus_per_node};
     const std::uint32_t back = link.last() ? all.sums_of(link.chain) : all.way_back(link.chain);
@@ -91,7 +91,7 @@ Process up(Communicator& all, ChainLink link, std::int64_t before) {
     }
 }
 
-Process down(Communicator& all, ChainLink link) {
+Process chain_down(Communicator& all, ChainLink link) {
     Endpoint& endpoint = all.endpoint(link.gpu);
     const std::uint32_t back = link.last() ? all.sums_of(link.chain) : all.way_back(link.chain);
     for (std::int64_t i = 0; i < link.chunks(); ++i) {
@@ -103,7 +103,7 @@ Process down(Communicator& all, ChainLink link) {
         transfer.arrived = all.ring_counter(transfer.dst, all.way_back(link.chain));
         endpoint.spawn("hop of a chain", hand_over(endpoint, transfer, all.nccl().simple.hop));
     }
-    endpoint.increase(all.counter(link.gpu, Communicator::gathered, link.gpu));
+    endpoint.increase(all.counter(link.gpu, Count::gathered, link.gpu));
 }
 
 }  // namespace
@@ -116,10 +116,10 @@ Process collnet_chain(Communicator& all, GpuId gpu, Bytes bytes) {
     for (std::uint32_t i = 0; i < chains; ++i) {
         const ChainLink link(all, gpu, bytes, i);
         const std::uint32_t back = link.last() ? all.sums_of(i) : all.way_back(i);
-        endpoint.spawn("chain up", up(all, link, all.ring_parts(gpu, back)));
-        endpoint.spawn("chain down", down(all, link));
+        endpoint.spawn("chain up", chain_up(all, link, all.ring_parts(gpu, back)));
+        endpoint.spawn("chain down", chain_down(all, link));
     }
-    co_await all.until(gpu, Communicator::gathered, chains);
+    co_await all.until(gpu, Count::gathered, chains);
 }
 
 }  // namespace moehub::sim

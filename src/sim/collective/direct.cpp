@@ -8,8 +8,6 @@
 namespace moehub::sim {
 namespace {
 
-using Count = Communicator::Count;
-
 /// Of the whole buffer, where it goes, and what is counted there.
 struct Phase {
     Bytes bytes;
@@ -41,22 +39,22 @@ std::int64_t send_to_peers(Communicator& all, GpuId gpu, const Phase& phase) {
 
 }  // namespace
 
-Process direct(Communicator& all, GpuId gpu, Collective::Op op, Bytes bytes) {
+Process direct(Communicator& all, GpuId gpu, Op op, Bytes bytes) {
     const std::uint32_t n = all.size();
     const std::uint32_t rank = all.rank(gpu);
     if (bytes < n && all.calls(gpu) > 0) {
         throw std::logic_error("members without a part wait for nobody: no second call");
     }
-    const bool gathers = op == Collective::Op::all_gather || op == Collective::Op::all_reduce;
+    const bool gathers = op == Op::all_gather || op == Op::all_reduce;
     all.begin(gpu);
     co_await all.endpoint(gpu).delay(all.costs().launch);
     std::int64_t sent = 0;
-    if (op != Collective::Op::all_gather) {
+    if (op != Op::all_gather) {
         sent += send_to_peers(all, gpu, {bytes, false, Count::reduced});
         co_await all.until(gpu, Count::reduced, part(bytes, rank, n) > 0 ? n - 1 : 0);
     }
     if (gathers) {
-        if (op == Collective::Op::all_reduce) co_await all.endpoint(gpu).delay(all.costs().hop);
+        if (op == Op::all_reduce) co_await all.endpoint(gpu).delay(all.costs().hop);
         sent += send_to_peers(all, gpu, {bytes, true, Count::gathered});
         std::int64_t expected = 0;
         for (std::uint32_t i = 0; i < n; ++i) {

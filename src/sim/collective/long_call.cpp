@@ -16,10 +16,8 @@
 namespace moehub::sim {
 namespace {
 
-using Algorithm = Collective::Algorithm;
-
 constexpr double kMostParts = 2e6;       // of rings, over all GPUs
-constexpr double kMostBytes = 80e9;      // through all GPUs' pipelines
+constexpr double kMostPipelined = 80e9;  // through all GPUs' pipelines
 constexpr Bytes kLongTrain = 1 << 19;    // of a ring's parts, often a megabyte each
 constexpr Bytes kWavesBytes = 1 << 30;   // about, that are enough
 constexpr Bytes kCollnetUnit = 1 << 26;  // whole chunks of every chain
@@ -64,7 +62,7 @@ CollectiveResult ring_by_steps(const LongCall& long_call, Protocol protocol, con
     const Machine& machine = long_call.machine;
     const Collective& what = long_call.what;
     const auto n = static_cast<std::uint32_t>(what.gpus);
-    const std::uint32_t rounds = what.op == Collective::Op::all_reduce ? 2 : 1;
+    const std::uint32_t rounds = what.op == Op::all_reduce ? 2 : 1;
     const std::uint32_t steps = rounds * (n - 1);
     const auto node = static_cast<std::uint32_t>(machine.gpus_per_node);
     const double parts = static_cast<double>(steps) * n * machine.nccl.net_rings;
@@ -93,7 +91,7 @@ CollectiveResult pipeline_by_waves(const LongCall& long_call, Bytes wave, const 
     const Collective& what = long_call.what;
     const Bytes waves = what.bytes / wave;
     const Bytes half = std::clamp<Bytes>(kWavesBytes / 2 / wave, 4, 16);
-    if (static_cast<double>(what.bytes) * what.gpus < long_call.options.whole * kMostBytes ||
+    if (static_cast<double>(what.bytes) * what.gpus < long_call.options.whole * kMostPipelined ||
         waves <= 2 * half)
         return run(machine, whole_call(what));
     const auto run_waves = [&](Bytes many) {
@@ -120,8 +118,8 @@ CollectiveResult run_long_call(const Machine& machine, const Collective& what,
     if (what.algorithm == Algorithm::nvls_tree) return pipeline_by_waves(long_call, wave, run);
     if (what.algorithm == Algorithm::collnet)
         return pipeline_by_waves(long_call, kCollnetUnit, run);
-    const bool chosen = what.algorithm == Algorithm::automatic &&
-                        what.op != Collective::Op::all_to_all && (!several || heads > 1);
+    const bool chosen = what.algorithm == Algorithm::automatic && what.op != Op::all_to_all &&
+                        (!several || heads > 1);
     if (!chosen) return run(machine, whole_call(what));
     const auto gpus = static_cast<std::uint32_t>(what.gpus);
     const NcclChoice choice = choose(machine, gpus, {what.op, what.bytes, what.element});

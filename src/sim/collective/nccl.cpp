@@ -16,8 +16,6 @@
 namespace moehub::sim {
 namespace {
 
-using Op = Collective::Op;
-
 constexpr double kLinkShare = 0.8;
 constexpr double kLlShare = 141.0 / 450.0;
 constexpr double kLl128Share = 0.92;
@@ -182,7 +180,7 @@ bool in_one_node(const Communicator& all) {
 /// Of some GPUs of several nodes NCCL's choice is not modelled: a ring there, hop by hop
 /// (ring.cpp), and sends of everyone to everyone (direct.cpp).
 Process nccl(Communicator& all, GpuId gpu, NcclCall call) {
-    const bool sends = call.op == Collective::Op::all_to_all;
+    const bool sends = call.op == Op::all_to_all;
     const bool near = in_one_node(all);
     if (!near && all.rings() == 1) {
         return sends ? direct(all, gpu, call.op, call.bytes) : ring(all, gpu, call.op, call.bytes);

@@ -10,13 +10,17 @@
 
 namespace moehub::sim {
 
+using Algorithm = Collective::Algorithm;
+using Op = Collective::Op;
+using Count = Communicator::Count;
+
 /// How data and the news that it is there travel. LL: 4 of data with 4 of flag, half of what
 /// travels; LL128: 120 of data in lines of 128 B; Simple: data, a fence, a flag by itself.
 enum class Protocol { ll, ll128, simple };
 
 /// What a call is about, as the choice needs it.
 struct NcclCall {
-    Collective::Op op;
+    Op op;
     Bytes bytes;
     Collective::Element element = Collective::Element::half;
     Protocol protocol = Protocol::simple;  ///< what was chosen, for a ring
@@ -31,7 +35,7 @@ struct NcclChoice {
 
 /// By NCCL's own estimate: latency + bytes / bandwidth of each candidate.
 NcclChoice choose(const Machine& machine, std::uint32_t gpus, const NcclCall& call);
-std::string name_of(const NcclChoice& choice, Collective::Op op, bool between_nodes);
+std::string name_of(const NcclChoice& choice, Op op, bool between_nodes);
 
 /// What of a protocol travels for so many bytes.
 Bytes on_the_wire(Protocol protocol, Bytes bytes);
@@ -113,7 +117,7 @@ struct PartOfCall {
 };
 using RunPart = std::function<CollectiveResult(const Machine&, const PartOfCall&)>;
 
-Process run_call(Communicator& all, GpuId gpu, Collective::Op op, CollectiveCall call);
+Process run_call(Communicator& all, GpuId gpu, Op op, CollectiveCall call);
 
 struct CallOptions {
     double whole = 1;  ///< how long a call may be that is simulated as a whole: of the usual

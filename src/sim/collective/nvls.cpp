@@ -61,8 +61,6 @@ Waves waves_of(const Machine& machine, std::uint32_t heads, Bytes bytes) {
 
 namespace {
 
-using Count = Communicator::Count;
-
 /// `after`: whose chunks must be through before one more may be underway. `copied`: they are copied
 /// in first, while the blocks copy as much out.
 Process load(Communicator& all, GpuId gpu, Slice slice, Count after, bool copied = false,
@@ -136,14 +134,14 @@ Process all_reduce_in_waves(Communicator& all, GpuId gpu, Slice slice, Waves wav
         copy_time(all, all.size(), std::min(waves.bytes, slice.bytes)));
 }
 
-Process in_switch(Communicator& all, GpuId gpu, Collective::Op op, Bytes bytes) {
+Process in_switch(Communicator& all, GpuId gpu, Op op, Bytes bytes) {
     const std::uint32_t rank = all.rank(gpu);
     Slice slice;
     slice.begin = part_begin(bytes, rank, all.size());
     slice.bytes = part(bytes, rank, all.size());
-    if (op == Collective::Op::all_gather) {
+    if (op == Op::all_gather) {
         co_await multicast_slice(all, gpu, slice);
-    } else if (op == Collective::Op::reduce_scatter) {
+    } else if (op == Op::reduce_scatter) {
         co_await reduce_slice(all, gpu, slice);
     } else {
         co_await all_reduce_slice(all, gpu, slice, {});

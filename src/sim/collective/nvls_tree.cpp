@@ -11,8 +11,6 @@
 namespace moehub::sim {
 namespace {
 
-using Count = Communicator::Count;
-
 constexpr Bytes kChunksOfBlock = 4;  // 128 KiB, what a channel of NCCL sends at once
 constexpr Bytes kWavesAhead = 4;     // NCCL_STEPS / 2: of buffers, loaded and not yet stored
 enum Way : std::uint32_t { first_child, second_child, parent, own };  // of each tree
@@ -124,7 +122,7 @@ void send_block(Communicator& all, GpuId gpu, const Head& head, Bytes block, Hop
 }
 
 /// One tree's blocks: those of the other do not wait for it.
-Process up(Communicator& all, GpuId gpu, const Head& head, std::uint32_t number) {
+Process tree_up(Communicator& all, GpuId gpu, const Head& head, std::uint32_t number) {
     Endpoint& endpoint = all.endpoint(gpu);
     const std::int64_t chunks = (head.slice.bytes + head.chunks.size - 1) / head.chunks.size;
     const Tree& tree = head.trees[number];
@@ -152,7 +150,7 @@ void store_block(Communicator& all, GpuId gpu, const Head& head, Bytes block) {
     }
 }
 
-Process down(Communicator& all, GpuId gpu, const Head& head, std::uint32_t number) {
+Process tree_down(Communicator& all, GpuId gpu, const Head& head, std::uint32_t number) {
     Endpoint& endpoint = all.endpoint(gpu);
     const Tree& tree = head.trees[number];
     for (Bytes block = number; block < head.blocks(); block += 2) {
@@ -174,8 +172,8 @@ Process nvls_tree(Communicator& all, GpuId gpu, Bytes bytes, Bytes part_of) {
     if (all.meets()) co_await barrier(all, gpu);
     endpoint.spawn("reduction loads", load_sums(all, gpu, head));
     for (std::uint32_t tree = 0; tree < 2; ++tree) {
-        endpoint.spawn("sums up", up(all, gpu, head, tree));
-        endpoint.spawn("sums down", down(all, gpu, head, tree));
+        endpoint.spawn("sums up", tree_up(all, gpu, head, tree));
+        endpoint.spawn("sums down", tree_down(all, gpu, head, tree));
     }
     co_await all.until(gpu, Count::stored,
                        (head.slice.bytes + head.chunks.size - 1) / head.chunks.size);

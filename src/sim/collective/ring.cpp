@@ -35,7 +35,7 @@ struct RingOrder {
 };
 
 /// Of some GPUs only: around in the order of their ranks, as if all were in one node.
-inline RingOrder ring_order(const Communicator& all, std::uint32_t number) {
+RingOrder ring_order(const Communicator& all, std::uint32_t number) {
     const Topology& topology = all.fabric().topology();
     if (all.rings() > 1) return {number, topology.nodes, topology.gpus_per_node};
     return {0, 1, all.size()};
@@ -73,22 +73,22 @@ Process pass_on(Communicator& all, GpuId gpu, std::uint32_t number, std::uint32_
     }
 }
 
-Process one_of_several(Communicator& all, GpuId gpu, std::uint32_t number, std::uint32_t rounds,
-                       Bytes bytes) {
-    co_await pass_on(all, gpu, number, rounds, bytes);
-    all.endpoint(gpu).increase(all.counter(gpu, Communicator::gathered, gpu));
+/// One of several rings that a GPU is in at once.
+Process count_end(Communicator& all, GpuId gpu, Process ring) {
+    co_await ring;
+    all.endpoint(gpu).increase(all.counter(gpu, Count::gathered, gpu));
 }
 
 }  // namespace
 
-Process ring(Communicator& all, GpuId gpu, Collective::Op op, Bytes bytes) {
-    const std::uint32_t rounds = op == Collective::Op::all_reduce ? 2 : 1;
+Process ring(Communicator& all, GpuId gpu, Op op, Bytes bytes) {
+    const std::uint32_t rounds = op == Op::all_reduce ? 2 : 1;
     all.begin(gpu);
     for (std::uint32_t i = 1; i < all.rings(); ++i) {
-        all.endpoint(gpu).spawn("ring", one_of_several(all, gpu, i, rounds, bytes));
+        all.endpoint(gpu).spawn("ring", count_end(all, gpu, pass_on(all, gpu, i, rounds, bytes)));
     }
     co_await pass_on(all, gpu, 0, rounds, bytes);
-    co_await all.until(gpu, Communicator::gathered, all.rings() - 1);
+    co_await all.until(gpu, Count::gathered, all.rings() - 1);
 }
 
 // A ring of NCCL's. Each of n parts of the buffer goes round; a GPU's blocks go through
@@ -170,7 +170,7 @@ struct Walk {
     std::uint32_t phases() const { return phases_of(call, n); }
     std::uint32_t slices() const { return slices_of(protocol, all.rings() > 1); }
     bool sums(std::uint32_t phase) const {
-        return call.op != Collective::Op::all_gather && phase >= 1 && phase < n;
+        return call.op != Op::all_gather && phase >= 1 && phase < n;
     }
     Step step(std::uint32_t phase, std::uint32_t slice) const {
         Step step;
@@ -226,11 +226,6 @@ Process go_round(Communicator& all, GpuId gpu, NcclCall call, std::uint32_t ring
     }
 }
 
-Process one_of_several(Communicator& all, GpuId gpu, NcclCall call, std::uint32_t ring) {
-    co_await go_round(all, gpu, call, ring);
-    all.endpoint(gpu).increase(all.counter(gpu, Communicator::gathered, gpu));
-}
-
 }  // namespace
 
 Process hand_over(Endpoint& endpoint, Transfer transfer, Ps after) {
@@ -244,7 +239,7 @@ std::uint32_t rings_of(const Communicator& all) {
 }
 
 std::uint32_t phases_of(const NcclCall& call, std::uint32_t n) {
-    const std::uint32_t phases = call.op == Collective::Op::all_reduce ? 2 * n - 1 : n;
+    const std::uint32_t phases = call.op == Op::all_reduce ? 2 * n - 1 : n;
     return call.most_steps > 0 ? std::min(phases, call.most_steps + 1) : phases;
 }
 
@@ -257,10 +252,10 @@ Process protocol_ring(Communicator& all, GpuId gpu, NcclCall call) {
     all.begin(gpu);
     const std::uint32_t rings = rings_of(all);
     for (std::uint32_t i = 1; i < rings; ++i) {
-        all.endpoint(gpu).spawn("ring", one_of_several(all, gpu, call, i));
+        all.endpoint(gpu).spawn("ring", count_end(all, gpu, go_round(all, gpu, call, i)));
     }
     co_await go_round(all, gpu, call, 0);
-    co_await all.until(gpu, Communicator::gathered, rings - 1);
+    co_await all.until(gpu, Count::gathered, rings - 1);
 }
 
 }  // namespace moehub::sim

@@ -9,10 +9,8 @@
 namespace moehub::sim {
 namespace {
 
-using Count = Communicator::Count;
-
-constexpr Bytes kShare = 65536;   // of a channel, at least, to one peer
-constexpr Bytes kChunk = 524288;  // of a channel's buffer: NCCL_P2P_NVL_CHUNKSIZE
+constexpr Bytes kShare = 65536;       // of a channel, at least, to one peer
+constexpr Bytes kSendChunk = 524288;  // of a channel's buffer: NCCL_P2P_NVL_CHUNKSIZE
 constexpr std::uint32_t kPieces = 8;
 
 std::int64_t pieces_of(Bytes bytes) {
@@ -39,7 +37,7 @@ struct Sends {
     Ps last_copy() const {
         if (protocol == Protocol::ll) return 0;
         const double chunk =
-            std::min(static_cast<double>(to(n - 1)) / channels(), static_cast<double>(kChunk));
+            std::min(static_cast<double>(to(n - 1)) / channels(), static_cast<double>(kSendChunk));
         return work_time(chunk, 1, all.nccl().peer_copy);
     }
 };
@@ -168,7 +166,7 @@ std::int64_t Rails::from_outside(GpuId gpu, std::uint32_t piece) const {
     return to(gpu, piece) > 0 ? nodes - 1 : 0;
 }
 
-Process pass_on(Communicator& all, GpuId gpu, Rails rails) {
+Process pass_on_pieces(Communicator& all, GpuId gpu, Rails rails) {
     std::int64_t came = 0;
     for (std::uint32_t piece = 0; piece < kPieces; ++piece) {
         came += rails.from_inside(gpu, piece);
@@ -185,7 +183,7 @@ Process sends_by_rail(Communicator& all, GpuId gpu, Bytes bytes) {
     const Rails rails(all, bytes);
     all.begin(gpu);
     co_await endpoint.delay(all.nccl().start + all.nccl().blocks + all.nccl().net_start);
-    endpoint.spawn("passes on", pass_on(all, gpu, rails));
+    endpoint.spawn("passes on", pass_on_pieces(all, gpu, rails));
     std::int64_t expected = 0;
     for (std::uint32_t piece = 0; piece < kPieces; ++piece) {
         co_await endpoint.delay(rails.work(gpu, piece));

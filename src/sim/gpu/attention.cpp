@@ -25,18 +25,17 @@
 namespace moehub {
 namespace {
 
-constexpr std::int64_t kTile = 128;            ///< queries, and keys, of one step
+constexpr std::int64_t kStep = 128;            ///< queries, and keys, of one step
 constexpr std::int64_t kMostBlocks = 1 << 15;  ///< given out one by one; more: at their mean
-constexpr double kElement = 2;                 ///< bytes of a bf16
 
 /// What one of the libraries reaches.
-struct Reach {
+struct LibraryReach {
     double tensor = 1;   ///< of the SM's peak
     double block = 0;    ///< seconds of a block beyond its scores
     double softmax = 0;  ///< scores/s of one SM
 };
 
-Reach reach_of(const Gpu& gpu, AttentionKernel kernel, bool forward) {
+LibraryReach reach_of(const Gpu& gpu, AttentionKernel kernel, bool forward) {
     const Kernels& k = gpu.kernels;
     if (kernel == AttentionKernel::cudnn)
         return {1, to_seconds(k.attention_block),
@@ -49,12 +48,12 @@ Reach reach_of(const Gpu& gpu, AttentionKernel kernel, bool forward) {
 std::vector<double> steps_of(const AttentionShape& shape) {
     std::vector<double> steps;
     const std::int64_t before = shape.keys - shape.queries;
-    for (std::int64_t first = 0; first < shape.queries; first += kTile) {
-        const std::int64_t end = std::min(first + kTile, shape.queries);
+    for (std::int64_t first = 0; first < shape.queries; first += kStep) {
+        const std::int64_t end = std::min(first + kStep, shape.queries);
         const std::int64_t high = shape.causal ? before + end : shape.keys;
         const std::int64_t low =
             shape.window > 0 ? std::max<std::int64_t>(0, before + first + 1 - shape.window) : 0;
-        steps.push_back(static_cast<double>((high - 1) / kTile + 1 - low / kTile));
+        steps.push_back(static_cast<double>((high - 1) / kStep + 1 - low / kStep));
     }
     return steps;
 }
@@ -79,14 +78,14 @@ double spread(const std::vector<double>& head, std::int64_t heads, int sms) {
 }
 
 /// Seconds of a score at the full clock.
-double score_seconds(const Gpu& gpu, const Reach& reach, double flops) {
+double score_seconds(const Gpu& gpu, const LibraryReach& reach, double flops) {
     return flops / (reach.tensor * gpu.bf16_flops / gpu.sms) + 1 / reach.softmax;
 }
 
 /// Blocks of all heads in the order of `steps`, on all SMs.
 double blocks_seconds(const Gpu& gpu, const AttentionShape& shape, std::vector<double> steps,
                       double block, double score) {
-    for (double& one : steps) one = block + one * kTile * kTile * score;
+    for (double& one : steps) one = block + one * kStep * kStep * score;
     return spread(steps, shape.batch * shape.heads, gpu.sms);
 }
 
@@ -99,10 +98,10 @@ double attention_forward_seconds(const Gpu& gpu, const AttentionShape& shape,
     const double tokens = static_cast<double>(shape.batch) *
                           (static_cast<double>(shape.heads) * static_cast<double>(shape.queries) +
                            static_cast<double>(shape.kv_heads) * static_cast<double>(shape.keys));
-    const double bytes = kElement * tokens * (qk + v);
+    const double bytes = kBf16 * tokens * (qk + v);
     const double memory =
         (1 - l2_hit(gpu, bytes)) * bytes / (gpu.kernels.hbm_efficiency * gpu.hbm_bandwidth);
-    const Reach reach = reach_of(gpu, kernel, true);
+    const LibraryReach reach = reach_of(gpu, kernel, true);
     const double blocks = blocks_seconds(gpu, shape, steps_of(shape), reach.block,
                                          score_seconds(gpu, reach, 2 * (qk + v)) / clock);
     return to_seconds(gpu.kernels.attention_start) + std::max(blocks, memory);
@@ -116,10 +115,10 @@ double attention_backward_seconds(const Gpu& gpu, const AttentionShape& shape,
                           static_cast<double>(shape.queries + shape.keys) / 2;
     const double passes = kernel == AttentionKernel::cudnn ? gpu.kernels.attention_back_passes
                                                            : gpu.kernels.flash2_back_passes;
-    const double memory = passes * kElement * tokens * (qk + v) / 2 /
-                          (gpu.kernels.hbm_efficiency * gpu.hbm_bandwidth);
+    const double memory =
+        passes * kBf16 * tokens * (qk + v) / 2 / (gpu.kernels.hbm_efficiency * gpu.hbm_bandwidth);
     // Scores and the gradients of Q and K have the depth of a query, those of P and V of a value.
-    const Reach reach = reach_of(gpu, kernel, false);
+    const LibraryReach reach = reach_of(gpu, kernel, false);
     std::vector<double> steps = steps_of(shape);
     std::reverse(steps.begin(), steps.end());
     const double blocks = blocks_seconds(gpu, shape, std::move(steps), reach.block,

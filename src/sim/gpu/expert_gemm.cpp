@@ -14,15 +14,10 @@
 namespace moehub {
 namespace {
 
-constexpr std::int64_t kColumns = 128;
-constexpr double kStepBytes = 128;
-
-std::int64_t pieces(std::int64_t whole, std::int64_t piece) {
-    return (whole - 1) / piece + 1;
-}
+constexpr std::int64_t kExpertColumns = 128;
 
 /// What is the same for all tiles of a product.
-struct Product {
+struct ExpertProduct {
     const Gpu& gpu;
     const ExpertShape& shape;
     const MoeKernel& kernel;
@@ -31,12 +26,13 @@ struct Product {
     double out;      ///< bytes that an element of the result leaves behind
 };
 
-TileRun tiles_of(const Product& p, std::size_t expert, std::int64_t height) {
+TileRun tiles_of(const ExpertProduct& p, std::size_t expert, std::int64_t height) {
     const auto k = static_cast<double>(p.shape.k);
     const auto n = static_cast<double>(p.shape.n);
     const auto rows = static_cast<double>(p.shape.rows[expert]);
-    const std::int64_t tiles = pieces(p.shape.rows[expert], height) * pieces(p.shape.n, kColumns);
-    const double products = 2 * static_cast<double>(height * kColumns) * k;
+    const std::int64_t tiles =
+        pieces_of(p.shape.rows[expert], height) * pieces_of(p.shape.n, kExpertColumns);
+    const double products = 2 * static_cast<double>(height * kExpertColumns) * k;
     const double rate = p.kernel.tensor * flops_of(p.gpu, p.shape.format);
     // Tiles are counted in what takes as long in bf16 at the rate that plans reach.
     const double reached = p.gpu.kernels.tensor_efficiency * p.gpu.bf16_flops;
@@ -50,13 +46,13 @@ TileRun tiles_of(const Product& p, std::size_t expert, std::int64_t height) {
              .sms = 1}};
 }
 
-GemmPlan cut(const Product& p, std::int64_t height) {
+GemmPlan cut_rows(const ExpertProduct& p, std::int64_t height) {
     const auto k = static_cast<double>(p.shape.k);
     const auto n = static_cast<double>(p.shape.n);
     GemmPlan plan;
     plan.tile_rows = height;
-    plan.tile_cols = kColumns;
-    plan.tiles_across = pieces(p.shape.n, kColumns);
+    plan.tile_cols = kExpertColumns;
+    plan.tiles_across = pieces_of(p.shape.n, kExpertColumns);
     plan.slots = p.gpu.sms;
     double hbm = p.kernel.hbm * p.gpu.hbm_bandwidth;
     if (p.kernel.stream > 0) hbm = std::min(hbm, p.kernel.stream * p.gpu.sms * p.gpu.clock);
@@ -72,7 +68,7 @@ GemmPlan cut(const Product& p, std::int64_t height) {
     plan.row_bytes = static_cast<double>(rows) * row / static_cast<double>(plan.tiles());
     plan.start = to_seconds(p.gpu.kernels.gemm_start) +
                  static_cast<double>(p.shape.rows.size()) * to_seconds(p.kernel.expert) +
-                 p.element * k / kStepBytes * to_seconds(p.kernel.step);
+                 p.element * k / kMoeStepBytes * to_seconds(p.kernel.step);
     return plan;
 }
 
@@ -80,13 +76,13 @@ GemmPlan cut(const Product& p, std::int64_t height) {
 
 GemmPlan plan_expert_gemm(const Gpu& gpu, const ExpertShape& shape) {
     const MoeKernel& kernel = moe_of(gpu.libraries.at(gpu.library), shape.format);
-    const Product product{gpu,
-                          shape,
-                          kernel,
-                          weight_bytes_of(shape.format),
-                          bytes_of(shape.format),
-                          2 * shape.stored};
-    if (shape.tile_rows > 0) return cut(product, shape.tile_rows);
+    const ExpertProduct product{gpu,
+                                shape,
+                                kernel,
+                                weight_bytes_of(shape.format),
+                                bytes_of(shape.format),
+                                2 * shape.stored};
+    if (shape.tile_rows > 0) return cut_rows(product, shape.tile_rows);
     const std::int64_t rows =
         std::accumulate(shape.rows.begin(), shape.rows.end(), std::int64_t{0});
     const std::int64_t mean = rows / static_cast<std::int64_t>(shape.rows.size());
@@ -95,7 +91,7 @@ GemmPlan plan_expert_gemm(const Gpu& gpu, const ExpertShape& shape) {
     double least = -1;
     for (const int height : kTileRows) {
         if (height > highest || (height < mean && height < highest)) continue;
-        GemmPlan plan = cut(product, height);
+        GemmPlan plan = cut_rows(product, height);
         const double seconds = tiles_seconds(gpu, plan);
         if (least >= 0 && seconds >= least) continue;
         least = seconds;

@@ -8,61 +8,42 @@
 /// share of HBM is 1/tiles of the operator's bytes, less what the previous replay left in L2.
 #include "sim/gpu/gemm.hpp"
 
+#include "base/portable_math.hpp"
+#include "sim/kernels/kernels.hpp"
+
 #include <algorithm>
-#include <array>
+#include <cmath>
 #include <numeric>
+#include <span>
 #include <utility>
 
 namespace moehub {
 namespace {
 
-using Tile = std::pair<std::int64_t, std::int64_t>;
-
-constexpr std::array<Tile, 19> kTiles = {{{16, 64},
-                                          {32, 64},
-                                          {64, 64},
-                                          {96, 64},
-                                          {128, 64},
-                                          {192, 64},
-                                          {16, 128},
-                                          {32, 128},
-                                          {64, 96},
-                                          {64, 128},
-                                          {128, 96},
-                                          {128, 128},
-                                          {64, 192},
-                                          {64, 256},
-                                          {192, 128},
-                                          {128, 192},
-                                          {128, 256},
-                                          {192, 192},
-                                          {128, 320}}};
-constexpr std::array<std::int64_t, 6> kSplits = {1, 2, 3, 4, 6, 8};
+/// The tiles that PyTorch's cuBLAS takes.
+constexpr auto kTiles = std::span(kHopperTiles).first<19>();
 constexpr std::int64_t kLeastRows = 16;
-constexpr std::int64_t kLeastDepth = 512;  ///< of k in one part of a split
+constexpr std::int64_t kLeastPart = 512;  ///< of k in one part of a split
 
-std::int64_t pieces(std::int64_t whole, std::int64_t piece) {
-    return (whole - 1) / piece + 1;
-}
-
-GemmPlan cut(const Gpu& gpu, const GemmShape& shape, const Tile& tile, std::int64_t split) {
+GemmPlan cut_gemm(const Gpu& gpu, const GemmShape& shape, const GemmTile& tile,
+                  std::int64_t split) {
     const auto rows = static_cast<double>(shape.rows);
     const auto n = static_cast<double>(shape.n);
     const auto k = static_cast<double>(shape.k);
-    const auto down = static_cast<double>(pieces(shape.rows, tile.first));
-    const auto across = static_cast<double>(pieces(shape.n, tile.second));
+    const auto down = static_cast<double>(pieces_of(shape.rows, tile.rows));
+    const auto across = static_cast<double>(pieces_of(shape.n, tile.cols));
     const auto parts = static_cast<double>(split);
     const double tiles = down * across * parts;
     const double depth = k / parts;
-    const double area = static_cast<double>(tile.first) * static_cast<double>(tile.second);
+    const double area = static_cast<double>(tile.rows) * static_cast<double>(tile.cols);
     const double in = shape.fp8 ? 1 : 2;  // bytes of an element of weights and inputs
     const double out = 2 * shape.stored;  // bytes that an element of the result leaves behind
     const double footprint = in * k * n + rows * (in * k + out * n + shape.beside);
 
     GemmPlan plan;
-    plan.tile_rows = tile.first;
-    plan.tile_cols = tile.second;
-    plan.tiles_across = pieces(shape.n, tile.second);
+    plan.tile_rows = tile.rows;
+    plan.tile_cols = tile.cols;
+    plan.tiles_across = pieces_of(shape.n, tile.cols);
     plan.split = split;
     plan.slots = gpu.sms;
     plan.rates = {shape.fp8 ? gpu.kernels.fp8_load : gpu.kernels.gemm_load, gpu.kernels.gemm_store,
@@ -92,14 +73,14 @@ double sending(const GemmShape& shape, const GemmPlan& plan) {
     return static_cast<double>(rows) * shape.send_row;
 }
 
-bool sensible(const Gpu& gpu, const GemmShape& shape, const Tile& tile, std::int64_t split) {
-    if (shape.tile_rows > 0 ? tile.first != shape.tile_rows
-                            : tile.first >= 2 * std::max(kLeastRows, shape.rows))
+bool sensible(const Gpu& gpu, const GemmShape& shape, const GemmTile& tile, std::int64_t split) {
+    if (shape.tile_rows > 0 ? tile.rows != shape.tile_rows
+                            : tile.rows >= 2 * std::max(kLeastRows, shape.rows))
         return false;
     if (split == 1) return true;
-    const double tiles = static_cast<double>(pieces(shape.rows, tile.first)) *
-                         static_cast<double>(pieces(shape.n, tile.second));
-    return shape.k >= kLeastDepth * split && tiles * static_cast<double>(split) <= 2.0 * gpu.sms;
+    const double tiles = static_cast<double>(pieces_of(shape.rows, tile.rows)) *
+                         static_cast<double>(pieces_of(shape.n, tile.cols));
+    return shape.k >= kLeastPart * split && tiles * static_cast<double>(split) <= 2.0 * gpu.sms;
 }
 
 }  // namespace
@@ -107,10 +88,10 @@ bool sensible(const Gpu& gpu, const GemmShape& shape, const Tile& tile, std::int
 GemmPlan plan_gemm(const Gpu& gpu, const GemmShape& shape) {
     GemmPlan best;
     double least = -1;
-    for (const Tile& tile : kTiles)
+    for (const GemmTile& tile : kTiles)
         for (const std::int64_t split : kSplits) {
             if (!sensible(gpu, shape, tile, split)) continue;
-            GemmPlan plan = cut(gpu, shape, tile, split);
+            GemmPlan plan = cut_gemm(gpu, shape, tile, split);
             const double seconds = tiles_seconds(gpu, plan) + plan.finish + sending(shape, plan);
             if (least >= 0 && seconds >= least) continue;
             least = seconds;
@@ -120,7 +101,8 @@ GemmPlan plan_gemm(const Gpu& gpu, const GemmShape& shape) {
 }
 
 GemmPlan plan_gemm_like(const Gpu& gpu, const GemmShape& shape, const GemmPlan& like) {
-    return cut(gpu, shape, {like.tile_rows, like.tile_cols}, like.split);
+    const GemmTile tile{static_cast<int>(like.tile_rows), static_cast<int>(like.tile_cols)};
+    return cut_gemm(gpu, shape, tile, like.split);
 }
 
 // torch._grouped_mm on Hopper runs one of two CUTLASS kernels (PyTorch, GroupMM.cu): with at most
@@ -150,8 +132,8 @@ TileRun group_tiles(const GroupedShape& shape, std::size_t group, const GemmPlan
     const auto k = static_cast<double>(shape.k);
     const auto n = static_cast<double>(shape.n);
     const auto rows = static_cast<double>(shape.rows[group]);
-    const std::int64_t down = (shape.rows[group] - 1) / (kCluster * plan.tile_rows) + 1;
-    const std::int64_t across = (shape.n - 1) / plan.tile_cols + 1;
+    const std::int64_t down = pieces_of(shape.rows[group], kCluster * plan.tile_rows);
+    const std::int64_t across = pieces_of(shape.n, plan.tile_cols);
     const auto tile_rows = static_cast<double>(plan.tile_rows);
     const auto tile_cols = static_cast<double>(plan.tile_cols);
     const double valid = std::min(rows / static_cast<double>(down), tile_rows);
@@ -190,7 +172,7 @@ GemmPlan plan_grouped_gemm(const Gpu& gpu, const GroupedShape& shape) {
     GemmPlan plan;
     plan.tile_rows = small ? 64 : 128;
     plan.tile_cols = small ? 128 : 256;
-    plan.tiles_across = (shape.n - 1) / plan.tile_cols + 1;
+    plan.tiles_across = pieces_of(shape.n, plan.tile_cols);
     plan.slots = std::max(1, gpu.sms / kCluster);
     plan.rates = {shape.fp8 ? gpu.kernels.fp8_grouped_load : gpu.kernels.grouped_load,
                   gpu.kernels.grouped_store, gpu.kernels.hbm_narrow * gpu.hbm_bandwidth};
@@ -206,14 +188,13 @@ GemmPlan plan_grouped_gradient(const Gpu& gpu, const GroupedShape& shape) {
     GemmPlan plan;
     plan.tile_rows = 128;
     plan.tile_cols = 256;
-    plan.tiles_across = (shape.n - 1) / plan.tile_cols + 1;
+    plan.tiles_across = pieces_of(shape.n, plan.tile_cols);
     plan.slots = std::max(1, gpu.sms / kCluster);
     const double hbm = gpu.kernels.hbm_narrow * gpu.hbm_bandwidth;
     plan.rates = {gpu.kernels.grouped_load, std::min(gpu.kernels.grouped_store, hbm / gpu.sms),
                   hbm};
     plan.start = to_seconds(gpu.kernels.grouped_start);
-    const std::int64_t pairs =
-        ((shape.k - 1) / (kCluster * plan.tile_rows) + 1) * plan.tiles_across;
+    const std::int64_t pairs = pieces_of(shape.k, kCluster * plan.tile_rows) * plan.tiles_across;
     const auto area = static_cast<double>(plan.tile_rows * plan.tile_cols);
     const auto edges = static_cast<double>(plan.tile_rows + plan.tile_cols);
     const auto sides = static_cast<double>(shape.k + shape.n);
@@ -228,6 +209,93 @@ GemmPlan plan_grouped_gradient(const Gpu& gpu, const GroupedShape& shape) {
                               .sms = kCluster}});
     }
     return plan;
+}
+
+// Rows were drawn one by one, group i with probability ∝ (i+1)^-skew. The fullest group has
+// max_rows; the others share the rest in proportion to their probability, each at one quantile of
+// its Poisson distribution (normal above 40 rows). The quantiles are u_i = frac(i · 0.618…), the
+// golden-ratio sequence: evenly spread for any number of groups, so that the share of empty groups
+// and of groups just above a tile's edge is that of a typical draw. What is then missing or too
+// much is spread by expectation.
+
+namespace {
+
+constexpr double kGolden = 0.6180339887498949;
+constexpr double kNormalFrom = 40;
+constexpr double kLogisticScale = 1.702;  ///< the logistic curve closest to the normal one
+constexpr int kMostPoisson = 500;
+
+std::int64_t count_at(double mean, double u) {
+    if (mean >= kNormalFrom) {
+        const double z = portable_log(u / (1 - u)) / kLogisticScale;
+        return std::max<std::int64_t>(0,
+                                      std::llround(std::floor(mean + std::sqrt(mean) * z + 0.5)));
+    }
+    double term = portable_exp(-mean);
+    double total = term;
+    int count = 0;
+    while (total < u && count < kMostPoisson) {
+        ++count;
+        term *= mean / count;
+        total += term;
+    }
+    return count;
+}
+
+std::int64_t missing(const std::vector<std::int64_t>& counts, std::int64_t rows) {
+    return rows - std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+}
+
+/// In proportion to the means first, then one row at a time.
+void spread_missing(std::vector<std::int64_t>& counts, const std::vector<double>& means,
+                    const GroupSpread& spread) {
+    const auto rest = static_cast<double>(spread.rows - counts[0]);
+    const auto surplus = static_cast<double>(missing(counts, spread.rows));
+    double carry = 0;
+    for (std::size_t i = 1; i < counts.size(); ++i) {
+        if (rest > 0) carry += surplus * means[i] / rest;
+        const auto step = static_cast<std::int64_t>(std::floor(carry + 0.5));
+        const std::int64_t wanted = std::clamp<std::int64_t>(counts[i] + step, 0, counts[0]);
+        carry -= static_cast<double>(wanted - counts[i]);
+        counts[i] = wanted;
+    }
+    std::int64_t left = missing(counts, spread.rows);
+    for (std::size_t i = 1, idle = 0; left != 0 && idle < counts.size();) {
+        const std::int64_t step = left > 0 ? 1 : -1;
+        const std::int64_t wanted = counts[i] + step;
+        const bool fits = wanted >= 0 && wanted <= counts[0];
+        if (fits) {
+            counts[i] = wanted;
+            left -= step;
+        }
+        idle = fits ? 0 : idle + 1;
+        i = i + 1 < counts.size() ? i + 1 : 1;
+    }
+}
+
+}  // namespace
+
+std::vector<std::int64_t> rows_per_group(const GroupSpread& spread) {
+    if (spread.groups <= 1) return {spread.rows};
+    const auto groups = static_cast<std::size_t>(spread.groups);
+    const std::int64_t even = spread.rows / spread.groups + (spread.rows % spread.groups != 0);
+    const std::int64_t most = std::clamp(spread.max_rows, even, spread.rows);
+
+    std::vector<double> means(groups);
+    double sum = 0;
+    for (std::size_t i = 0; i < groups; ++i) {
+        means[i] = portable_exp(-spread.skew * portable_log(static_cast<double>(i) + 1));
+        if (i > 0) sum += means[i];
+    }
+    const double scale = static_cast<double>(spread.rows - most) / sum;
+    std::vector<std::int64_t> counts = {most};
+    for (std::size_t i = 1; i < groups; ++i) {
+        means[i] *= scale;
+        const double u = std::fmod(static_cast<double>(i) * kGolden, 1.0);
+        counts.push_back(std::min(most, count_at(means[i], u)));
+    }
+    spread_missing(counts, means, spread);
+    return counts;
 }
 
 }  // namespace moehub

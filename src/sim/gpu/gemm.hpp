@@ -9,15 +9,18 @@
 
 namespace moehub {
 
+/// Of a GEMM nothing is in L2: it is not replayed, other work went through it before.
+inline constexpr bool kCold = true;
+
 /// One GEMM, bf16 or FP8, as the vendor library executes it: [rows, k] × [k, n], all positive.
 struct GemmShape {
     std::int64_t rows = 0;
     std::int64_t k = 0;
     std::int64_t n = 0;
-    bool cold = false;    ///< nothing of it is in L2: it is not replayed, other work went before
-    double send_row = 0;  ///< seconds to send a row of the result away, from when it is done
-    bool fp8 = false;     ///< weights and inputs of one byte; the result stays bf16
-    double beside = 0;    ///< bytes a row that its end reads further
+    bool cold = false;           ///< kCold, or its matrices may be in L2
+    double send_row = 0;         ///< seconds to send a row of the result away, from when it is done
+    bool fp8 = false;            ///< weights and inputs of one byte; the result stays bf16
+    double beside = 0;           ///< bytes a row that its end reads further
     std::int64_t tile_rows = 0;  ///< of its tiles; 0: whatever is best
     double stored = 1;  ///< of the result's columns: 1/2 where gate and up become one at the end
 };
@@ -28,17 +31,16 @@ GemmPlan plan_gemm(const Gpu& gpu, const GemmShape& shape);
 /// With the tile and the split of another plan: a kernel chosen before the rows are known.
 GemmPlan plan_gemm_like(const Gpu& gpu, const GemmShape& shape, const GemmPlan& like);
 
-/// The plan of one grouped GEMM, bf16 or FP8, as PyTorch executes it.
-
-/// Group g multiplies [rows[g], k] × [k, n]; rows may be 0.
+/// A grouped GEMM, bf16 or FP8, as PyTorch executes it: group g multiplies [rows[g], k] × [k, n].
+/// rows[g] may be 0.
 struct GroupedShape {
     std::vector<std::int64_t> rows;
     std::int64_t k = 0;
     std::int64_t n = 0;
     bool fp8 = false;   ///< weights and inputs of one byte; the result stays bf16
-    double beside = 0;  ///< as of GemmShape
-    double stored = 1;  ///< as of GemmShape
-    bool cold = false;  ///< nothing of it is in L2: it is not replayed, other work went before
+    double beside = 0;  ///< as in GemmShape
+    double stored = 1;  ///< as in GemmShape
+    bool cold = false;  ///< kCold, or its matrices may be in L2
 };
 
 GemmPlan plan_grouped_gemm(const Gpu& gpu, const GroupedShape& shape);
@@ -58,18 +60,16 @@ struct GroupSpread {
 /// The fullest group first, then by falling expectation; the sum is `rows`, none above max_rows.
 std::vector<std::int64_t> rows_per_group(const GroupSpread& spread);
 
-/// The plan of the experts' products as a serving engine's library runs them, from the constants
-/// that were fitted to its fused MoE kernels.
-
-/// [rows of each expert, k] × [k, n], weights from HBM.
+/// The experts' products as a serving engine's library runs them, from the constants that were
+/// fitted to its fused MoE kernels: [rows of each expert, k] × [k, n], weights from HBM.
 struct ExpertShape {
     std::vector<std::int64_t> rows;
     std::int64_t k = 0;
     std::int64_t n = 0;
     NumberFormat format = NumberFormat::bf16;
-    double stored = 1;           ///< of the result's columns, as in GemmShape
-    double beside = 0;           ///< bytes a row that its end reads further
-    std::int64_t tile_rows = 0;  ///< of its tiles; 0: whatever is best
+    double stored = 1;           ///< as in GemmShape
+    double beside = 0;           ///< as in GemmShape
+    std::int64_t tile_rows = 0;  ///< as in GemmShape
 };
 
 /// On a card with a library that has a MoE kernel for the format.

@@ -38,7 +38,6 @@ constexpr double kNotByBytes = 1e18;       ///< bytes/s of an SM whose instructi
 constexpr std::int64_t kBlockSort = 4096;  ///< keys
 constexpr double kSortPasses = 8;
 constexpr double kSortItem = 16;             ///< bytes of a key and its index
-constexpr double kElement = 2;               ///< bytes of a bf16
 constexpr double kNormRows = 16;             ///< underway on an SM: blocks of 128 threads
 constexpr std::int64_t kInRegisters = 2048;  ///< elements of a row that a block keeps
 
@@ -142,9 +141,7 @@ Traffic eager_activation_traffic(const Gpu& gpu, double elements) {
 }
 
 Traffic vectorised_traffic(double elements, int in) {
-    return {.read = in * kElement * elements,
-            .written = kElement * elements,
-            .access = Access::in_order};
+    return {.read = in * kBf16 * elements, .written = kBf16 * elements, .access = Access::in_order};
 }
 
 Traffic plain_traffic(const Gpu& gpu, double elements, int in) {
@@ -155,12 +152,12 @@ Traffic plain_traffic(const Gpu& gpu, double elements, int in) {
 }
 
 Traffic fill_traffic(double elements) {
-    return {.written = kElement * elements};
+    return {.written = kBf16 * elements};
 }
 
 Traffic norm_traffic(const Gpu& gpu, std::int64_t rows, std::int64_t width, Norm norm) {
     const auto lines = static_cast<double>(rows);
-    const double row = kElement * static_cast<double>(width);
+    const double row = kBf16 * static_cast<double>(width);
     const double kept = static_cast<double>(gpu.kernels.norm_l1) / (kNormRows * row);
     return {.read = lines * row,
             .written = lines * row,
@@ -170,18 +167,18 @@ Traffic norm_traffic(const Gpu& gpu, std::int64_t rows, std::int64_t width, Norm
 }
 
 Traffic residual_traffic(double elements, int tensors) {
-    return {.read = (tensors - 1) * kElement * elements,
-            .written = kElement * elements,
+    return {.read = (tensors - 1) * kBf16 * elements,
+            .written = kBf16 * elements,
             .access = Access::in_order};
 }
 
 Traffic quantise_rows_traffic(std::int64_t rows, std::int64_t width) {
     const auto lines = static_cast<double>(rows);
     const double elements = lines * static_cast<double>(width);
-    return {.read = kElement * elements,
+    return {.read = kBf16 * elements,
             .written = elements + 4 * lines,
             .access = Access::quantising,
-            .again = width > kInRegisters ? kElement * elements : 0};
+            .again = width > kInRegisters ? kBf16 * elements : 0};
 }
 
 double route_seconds(const Gpu& gpu, std::int64_t tokens, std::int64_t experts) {

@@ -1,34 +1,42 @@
+/// What the operators of measurements take, from their kernels (gemm.hpp, memory_ops.hpp,
+/// transformer.hpp).
+///
 /// An operator replayed alone in a CUDA graph takes max(floor, replay + kernels): between the two
 /// events the host needs the floor to send off any graph; a graph that outlasts this adds `replay`
 /// to its kernels. Among others in a graph an operator takes its kernels alone.
 #include "base/portable_math.hpp"
 #include "sim/gpu/gemm.hpp"
 #include "sim/gpu/memory_ops.hpp"
+#include "sim/gpu/transformer.hpp"
 
 #include <moehub/operators.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 namespace moehub {
 namespace {
 
-constexpr std::int64_t kMostRows = 1'000'000'000;  ///< of any dimension
+constexpr std::int64_t kMostExtent = 1'000'000'000;  ///< of any dimension
 constexpr std::int64_t kMostGroups = 1'000'000;
-constexpr std::int64_t kFanIn = 8;  ///< experts per token in gather_rows and sum8_rows
-constexpr double kElement = 2;      ///< bytes of a bf16
 constexpr double kLongest = 1e6;    ///< seconds; the clock counts to nine times that
+constexpr std::int64_t kFanIn = 8;  ///< experts per token in gather_rows and sum8_rows
 
-bool within(std::int64_t value) {
-    return value >= 1 && value <= kMostRows;
+bool within(std::int64_t value, std::int64_t most = kMostExtent) {
+    return value >= 1 && value <= most;
 }
 
-std::optional<double> kernel_seconds(const Gpu& gpu, const Operator& op) {
+/// Nothing where there is no prediction, or one beyond the clock.
+std::optional<Ps> time_of(std::optional<double> seconds) {
+    if (!seconds || !(*seconds < kLongest)) return std::nullopt;
+    return static_cast<Ps>(std::llround(*seconds * static_cast<double>(kSecond)));
+}
+
+std::optional<double> seconds(const Gpu& gpu, const Operator& op) {
     if (!within(op.rows)) return std::nullopt;
     if (op.op == "argsort") return sort_seconds(gpu, op.rows);
     if (!within(op.k)) return std::nullopt;
-    const double width = kElement * static_cast<double>(op.k);
+    const double width = kBf16 * static_cast<double>(op.k);
     if (op.op == "gather_rows") {
         const std::int64_t table = std::max<std::int64_t>(1, op.rows / kFanIn);
         return replayed_stream_seconds(gpu, gather_traffic(gpu, {op.rows, table, width}));
@@ -46,99 +54,246 @@ std::optional<double> kernel_seconds(const Gpu& gpu, const Operator& op) {
 }  // namespace
 
 std::optional<Ps> predict(const Gpu& gpu, const Operator& op) {
-    const std::optional<double> seconds = kernel_seconds(gpu, op);
-    if (!seconds) return std::nullopt;
-    const double replay = to_seconds(gpu.kernels.graph_replay) + *seconds;
-    if (!(replay < kLongest)) return std::nullopt;
-    const auto replayed = static_cast<Ps>(std::llround(replay * static_cast<double>(kSecond)));
-    return std::max(gpu.kernels.graph_replay_floor, replayed);
+    const std::optional<double> kernels = seconds(gpu, op);
+    if (!kernels) return std::nullopt;
+    const std::optional<Ps> replayed = time_of(to_seconds(gpu.kernels.graph_replay) + *kernels);
+    if (!replayed) return std::nullopt;
+    return std::max(gpu.kernels.graph_replay_floor, *replayed);
 }
 
-// Rows were drawn one by one, group i with probability ∝ (i+1)^-skew. The fullest group has
-// max_rows; the others share the rest in proportion to their probability, each at one quantile of
-// its Poisson distribution (normal above 40 rows). The quantiles are u_i = frac(i · 0.618…), the
-// golden-ratio sequence: evenly spread for any number of groups, so that the share of empty groups
-// and of groups just above a tile's edge is that of a typical draw. What is then missing or too
-// much is spread by expectation.
+// Operators of a transformer layer as layers.csv measures them: replayed alone on a host in its
+// slow state,
+//
+//     max(slow floor, slow replay + kernels),
+//
+// but attention backward called by autograd without a graph, on an idle card:
+//
+//     host steps · eager_launch + kernels,
+//
+// with further steps when query heads share keys, whose gradients are then summed. Forward with
+// backward, the host is ahead of the card but for its first launch.
 
 namespace {
 
-constexpr double kGolden = 0.6180339887498949;
-constexpr double kNormalFrom = 40;
-constexpr double kLogisticScale = 1.702;  ///< the logistic curve closest to the normal one
-constexpr int kMostPoisson = 500;
+constexpr std::int64_t kMostSequence = 100'000'000;  ///< tokens, of batches and heads together less
+constexpr double kBackwardSteps = 2.8;  ///< of the host before the kernels, in eager launches
+constexpr double kSharedSteps = 1.5;    ///< further, when heads share keys
+constexpr int kAddedToItself = 2;       ///< tensors: the measured sums are too fast for two addends
 
-std::int64_t count_at(double mean, double u) {
-    if (mean >= kNormalFrom) {
-        const double z = portable_log(u / (1 - u)) / kLogisticScale;
-        return std::max<std::int64_t>(0,
-                                      std::llround(std::floor(mean + std::sqrt(mean) * z + 0.5)));
-    }
-    double term = portable_exp(-mean);
-    double total = term;
-    int count = 0;
-    while (total < u && count < kMostPoisson) {
-        ++count;
-        term *= mean / count;
-        total += term;
-    }
-    return count;
+double replayed(const Gpu& gpu, double kernels) {
+    return std::max(to_seconds(gpu.kernels.slow_replay_floor),
+                    to_seconds(gpu.kernels.slow_replay) + kernels);
 }
 
-std::int64_t missing(const std::vector<std::int64_t>& counts, std::int64_t rows) {
-    return rows - std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+/// At the lowered clock once it has run for long.
+double long_run(const Gpu& gpu, decltype(attention_forward_seconds) seconds,
+                const AttentionShape& shape, AttentionKernel kernel) {
+    const double full = seconds(gpu, shape, kernel, 1);
+    const double lowered = lowered_share(gpu, full);
+    if (lowered == 0) return full;
+    return full + lowered * (seconds(gpu, shape, kernel, gpu.kernels.attention_clock) - full);
 }
 
-/// In proportion to the means first, then one row at a time.
-void spread_missing(std::vector<std::int64_t>& counts, const std::vector<double>& means,
-                    const GroupSpread& spread) {
-    const auto rest = static_cast<double>(spread.rows - counts[0]);
-    const auto surplus = static_cast<double>(missing(counts, spread.rows));
-    double carry = 0;
-    for (std::size_t i = 1; i < counts.size(); ++i) {
-        if (rest > 0) carry += surplus * means[i] / rest;
-        const auto step = static_cast<std::int64_t>(std::floor(carry + 0.5));
-        const std::int64_t wanted = std::clamp<std::int64_t>(counts[i] + step, 0, counts[0]);
-        carry -= static_cast<double>(wanted - counts[i]);
-        counts[i] = wanted;
+std::optional<double> attention(const Gpu& gpu, const LayerOperator& op) {
+    const bool flash2 = op.op.ends_with("_flash2");
+    if (!flash2 && !op.op.ends_with("_cudnn")) return std::nullopt;
+    const bool sized = within(op.batch, kMostGroups) && within(op.heads, kMostGroups) &&
+                       within(op.kv_heads, op.heads) && within(op.seq, kMostSequence) &&
+                       within(op.head_dim);
+    if (!sized || op.heads % op.kv_heads != 0) return std::nullopt;
+    AttentionShape shape;
+    shape.batch = op.batch;
+    shape.heads = op.heads;
+    shape.kv_heads = op.kv_heads;
+    shape.queries = shape.keys = op.seq;
+    shape.qk_dim = shape.v_dim = op.head_dim;
+    const auto kernel = flash2 ? AttentionKernel::flash2 : AttentionKernel::cudnn;
+    const double launch = to_seconds(gpu.overheads.eager_launch);
+    if (op.op.starts_with("attention_fwd_bwd_"))
+        return launch + long_run(gpu, attention_forward_seconds, shape, kernel) +
+               long_run(gpu, attention_backward_seconds, shape, kernel);
+    if (op.op.starts_with("attention_fwd_"))
+        return replayed(gpu, long_run(gpu, attention_forward_seconds, shape, kernel));
+    const double steps = kBackwardSteps + (op.kv_heads < op.heads ? kSharedSteps : 0);
+    return steps * launch + long_run(gpu, attention_backward_seconds, shape, kernel);
+}
+
+std::optional<double> matrices(const Gpu& gpu, const LayerOperator& op) {
+    if (!within(op.n) || !within(op.groups, kMostGroups)) return std::nullopt;
+    if (op.op == "router")  // its constants were found with the replay of a fast host
+        return to_seconds(gpu.kernels.graph_replay) +
+               (plan_seconds(gpu, plan_gemm(gpu, {op.rows, op.k, op.groups})) +
+                route_seconds(gpu, op.rows, op.groups));
+    if (op.op == "gemm_fp8") {
+        GemmShape shape{op.rows, op.k, op.n};
+        shape.fp8 = true;
+        return replayed(gpu, plan_seconds(gpu, plan_gemm(gpu, shape)));
     }
-    std::int64_t left = missing(counts, spread.rows);
-    for (std::size_t i = 1, idle = 0; left != 0 && idle < counts.size();) {
-        const std::int64_t step = left > 0 ? 1 : -1;
-        const std::int64_t wanted = counts[i] + step;
-        const bool fits = wanted >= 0 && wanted <= counts[0];
-        if (fits) {
-            counts[i] = wanted;
-            left -= step;
-        }
-        idle = fits ? 0 : idle + 1;
-        i = i + 1 < counts.size() ? i + 1 : 1;
-    }
+    if (op.op != "grouped_gemm_fp8") return std::nullopt;
+    GroupedShape shape{{}, op.k, op.n};
+    shape.fp8 = true;
+    shape.rows.assign(static_cast<std::size_t>(op.groups), op.rows / op.groups);
+    for (std::int64_t i = 0; i < op.rows % op.groups; ++i)
+        ++shape.rows[static_cast<std::size_t>(i)];
+    return replayed(gpu, plan_seconds(gpu, plan_grouped_gemm(gpu, shape)));
+}
+
+std::optional<double> seconds(const Gpu& gpu, const LayerOperator& op) {
+    if (op.op.starts_with("attention_fwd_") || op.op.starts_with("attention_bwd_"))
+        return attention(gpu, op);
+    if (!within(op.rows) || !within(op.k)) return std::nullopt;
+    const double elements = static_cast<double>(op.rows) * static_cast<double>(op.k);
+    const auto streamed = [&gpu](const Traffic& traffic) {
+        return replayed(gpu, replayed_stream_seconds(gpu, traffic));
+    };
+    if (op.op == "rms_norm") return streamed(norm_traffic(gpu, op.rows, op.k, Norm::rms));
+    if (op.op == "layer_norm") return streamed(norm_traffic(gpu, op.rows, op.k, Norm::layer));
+    if (op.op == "residual_add") return streamed(residual_traffic(elements, kAddedToItself));
+    if (op.op == "swiglu") return streamed(fused_activation_traffic(elements));
+    if (op.op == "quantize_fp8_rows") return streamed(quantise_rows_traffic(op.rows, op.k));
+    return matrices(gpu, op);
 }
 
 }  // namespace
 
-std::vector<std::int64_t> rows_per_group(const GroupSpread& spread) {
-    if (spread.groups <= 1) return {spread.rows};
-    const auto groups = static_cast<std::size_t>(spread.groups);
-    const std::int64_t even = spread.rows / spread.groups + (spread.rows % spread.groups != 0);
-    const std::int64_t most = std::clamp(spread.max_rows, even, spread.rows);
+std::optional<Ps> predict_layer(const Gpu& gpu, const LayerOperator& op) {
+    return time_of(seconds(gpu, op));
+}
 
-    std::vector<double> means(groups);
-    double sum = 0;
-    for (std::size_t i = 0; i < groups; ++i) {
-        means[i] = portable_exp(-spread.skew * portable_log(static_cast<double>(i) + 1));
-        if (i > 0) sum += means[i];
+// Phases of a MoE layer in eager PyTorch, called on an idle card: the host issues the operators of
+// a phase, the card begins with the first `eager_latency` later, and the phase ends with the later
+// of the two,
+//
+//     max(steps · eager_launch, eager_latency + kernels).
+//
+// Planning asks the card for the largest expert (bincount), so the host waits for the sort: there
+// its steps and the sort add up. Weights are read from HBM: other work went before.
+
+namespace {
+
+constexpr std::int64_t kMostExperts = 1'000'000;
+// Of the host, in eager launches.
+constexpr double kRouteSteps = 1.5;
+constexpr double kPlanSteps = 3.6;
+constexpr double kCombineSteps = 2;
+
+/// The fullest expert of a typical even draw.
+std::int64_t fullest(const EagerPhase& phase) {
+    const double mean = static_cast<double>(phase.rows) / static_cast<double>(phase.experts);
+    const double above = std::sqrt(2 * portable_log(static_cast<double>(phase.experts)) * mean);
+    return static_cast<std::int64_t>(std::llround(mean + above));
+}
+
+double grouped(const Gpu& gpu, const EagerPhase& phase, std::int64_t k, std::int64_t n) {
+    const auto rows = rows_per_group({phase.experts, phase.rows, fullest(phase), 0});
+    return plan_seconds(gpu, plan_grouped_gemm(gpu, {rows, k, n}));
+}
+
+double called(const Gpu& gpu, double steps, double kernels) {
+    return std::max(steps * to_seconds(gpu.overheads.eager_launch),
+                    to_seconds(gpu.overheads.eager_latency) + kernels);
+}
+
+std::optional<double> seconds(const Gpu& gpu, const EagerPhase& phase) {
+    const std::string& name = phase.phase;
+    const double width = kBf16 * static_cast<double>(phase.hidden);
+    if (name == "route")
+        return called(gpu, kRouteSteps, route_seconds(gpu, phase.tokens, phase.experts));
+    if (name == "plan")
+        return kPlanSteps * to_seconds(gpu.overheads.eager_launch) + sort_seconds(gpu, phase.rows);
+    if (name == "permute")
+        return called(
+            gpu, 1,
+            replayed_stream_seconds(gpu, gather_traffic(gpu, {phase.rows, phase.tokens, width})));
+    if (name == "gemm1") return called(gpu, 1, grouped(gpu, phase, phase.hidden, 2 * phase.inner));
+    if (name == "activation") {
+        const double elements = static_cast<double>(phase.rows) * static_cast<double>(phase.inner);
+        return called(gpu, 1,
+                      replayed_stream_seconds(gpu, eager_activation_traffic(gpu, elements)));
     }
-    const double scale = static_cast<double>(spread.rows - most) / sum;
-    std::vector<std::int64_t> counts = {most};
-    for (std::size_t i = 1; i < groups; ++i) {
-        means[i] *= scale;
-        const double u = std::fmod(static_cast<double>(i) * kGolden, 1.0);
-        counts.push_back(std::min(most, count_at(means[i], u)));
-    }
-    spread_missing(counts, means, spread);
-    return counts;
+    if (name == "gemm2") return called(gpu, 1, grouped(gpu, phase, phase.inner, phase.hidden));
+    if (name == "combine")
+        return called(gpu, kCombineSteps, scatter_add_seconds(gpu, phase.rows, width));
+    return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Ps> predict_eager(const Gpu& gpu, const EagerPhase& phase) {
+    const bool sized = within(phase.tokens) && within(phase.rows) && within(phase.hidden) &&
+                       within(phase.inner, kMostExtent / 2) && within(phase.experts, kMostExperts);
+    if (!sized) return std::nullopt;
+    return time_of(seconds(gpu, phase));
+}
+
+// What training adds to a layer's operators, as eager PyTorch runs it on one card; fp32 but for
+// the gradients that are accumulated.
+//
+// AdamW, fused: reads weight, gradient and both moments, writes all but the gradient, 28 bytes an
+// element. An accumulation reads fp32 and bf16 and writes fp32, 10 bytes.
+//
+// A cross entropy passes over the logits three times forward (largest, sum, result) and writes as
+// many; backward it clears the gradient, sums it, and reads it and the result once more to write
+// its own. Two rows are underway on an SM, and a pass finds what the pass before has read in L2
+// where all of them fit there.
+//
+//     adamw, cross entropy = host steps · eager_launch + kernels
+//     accumulation         = max(slow floor, slow replay + kernel)
+
+namespace {
+
+constexpr std::int64_t kMostElements = 1'000'000'000'000;
+constexpr double kRowsOnSm = 2;   ///< blocks of 1,024 threads, a row each
+constexpr double kAdamSteps = 1;  ///< of the host, in eager launches
+constexpr double kLossSteps = 2;  ///< forward and backward
+
+Traffic adamw_traffic(double elements) {
+    return {.read = 4 * kFp32 * elements, .written = 3 * kFp32 * elements, .access = Access::mixed};
+}
+
+Traffic accumulate_traffic(double elements) {
+    return {
+        .read = (kFp32 + kBf16) * elements, .written = kFp32 * elements, .access = Access::casting};
+}
+
+/// `read` bytes of a row at first, `again` in later passes.
+Traffic pass_over_rows(const Gpu& gpu, const TrainingOperator& op, double read, double again) {
+    const auto rows = static_cast<double>(op.rows);
+    const double underway = std::min(rows, kRowsOnSm * gpu.sms);
+    const double near = l2_hit(gpu, underway * read);
+    const double row = static_cast<double>(op.elements) / rows;
+    return {.read = rows * (read + (1 - near) * again),
+            .written = rows * row * kFp32,
+            .access = Access::softmax,
+            .again = rows * near * again};
+}
+
+double cross_entropy_seconds(const Gpu& gpu, const TrainingOperator& op) {
+    const auto all = static_cast<double>(op.elements);
+    const double row = kFp32 * all / static_cast<double>(op.rows);
+    const Traffic clear{.written = kFp32 * all, .access = Access::softmax};
+    return replayed_stream_seconds(gpu, pass_over_rows(gpu, op, row, 2 * row)) +
+           replayed_stream_seconds(gpu, clear) +
+           replayed_stream_seconds(gpu, pass_over_rows(gpu, op, 2 * row, row));
+}
+
+std::optional<double> seconds(const Gpu& gpu, const TrainingOperator& op) {
+    const auto elements = static_cast<double>(op.elements);
+    const double launch = to_seconds(gpu.overheads.eager_launch);
+    if (!within(op.elements, kMostElements)) return std::nullopt;
+    if (op.op == "adamw_fp32")
+        return kAdamSteps * launch + replayed_stream_seconds(gpu, adamw_traffic(elements));
+    if (op.op == "add_bf16_to_fp32")
+        return replayed(gpu, replayed_stream_seconds(gpu, accumulate_traffic(elements)));
+    if (op.op != "cross_entropy_fp32_fwd_bwd") return std::nullopt;
+    if (op.rows < 1 || op.elements % op.rows != 0) return std::nullopt;
+    return kLossSteps * launch + cross_entropy_seconds(gpu, op);
+}
+
+}  // namespace
+
+std::optional<Ps> predict_training(const Gpu& gpu, const TrainingOperator& op) {
+    return time_of(seconds(gpu, op));
 }
 
 }  // namespace moehub

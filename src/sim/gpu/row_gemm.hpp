@@ -9,7 +9,7 @@
 /// - by rows that come: the same, where row blocks come one by one over a long time: they share
 ///   weights only with those that have started and not ended.
 #pragma once
-#include "sim/gpu/execute.hpp"
+#include "sim/gpu/card.hpp"
 
 #include <functional>
 #include <map>

@@ -3,10 +3,25 @@
 #pragma once
 #include <moehub/gpu.hpp>
 
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
 namespace moehub {
+
+// Bytes of a number.
+inline constexpr double kFp8 = 1;
+inline constexpr double kBf16 = 2;
+inline constexpr double kFp32 = 4;
+
+/// Pieces that a whole is cut into; the last may be smaller.
+constexpr std::int64_t pieces_of(std::int64_t whole, std::int64_t piece) {
+    return (whole - 1) / piece + 1;
+}
+
+inline Ps to_ps(double seconds) {
+    return std::llround(seconds * 1e12);
+}
 
 /// What one tile asks of the card.
 struct TileWork {

@@ -13,11 +13,8 @@
 namespace moehub {
 namespace {
 
-constexpr double kElement = 2;  ///< bytes of a bf16 number
-constexpr bool kCold = true;    ///< a kernel alone: other work went through L2 before
-
 double bytes(std::int64_t rows, std::int64_t width) {
-    return kElement * static_cast<double>(rows) * static_cast<double>(width);
+    return kBf16 * static_cast<double>(rows) * static_cast<double>(width);
 }
 
 struct Matrix {
@@ -51,12 +48,12 @@ Operation activation(const Model& model, std::int64_t tokens) {
     if (!model.gated)
         return {"activation",
                 Part::dense,
-                {Traffic{kElement * out, kElement * out}},
-                {Traffic{2 * kElement * out, kElement * out}}};
+                {Traffic{kBf16 * out, kBf16 * out}},
+                {Traffic{2 * kBf16 * out, kBf16 * out}}};
     return {"activation",
             Part::dense,
             {fused_activation_traffic(out)},
-            {Traffic{3 * kElement * out, 2 * kElement * out}}};
+            {Traffic{3 * kBf16 * out, 2 * kBf16 * out}}};
 }
 
 /// What lies between the matrix of queries, keys and values and attention.

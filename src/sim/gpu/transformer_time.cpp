@@ -2,7 +2,6 @@
 #include "sim/kernels/kernels.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace moehub {
 namespace {
@@ -63,7 +62,7 @@ class Pipeline {
         for (const Kernel& kernel : kernels) {
             issued_ += launch_;
             const Ps wait = std::max<Ps>(0, issued_ - end_);
-            const Ps time = std::llround(kernel_seconds(gpu_, kernel) * 1e12);
+            const Ps time = to_ps(kernel_seconds(gpu_, kernel));
             end_ += wait + time;
             spent_.host += wait;
             spent_.kernels[static_cast<std::size_t>(part)] += time;
@@ -91,7 +90,7 @@ Ps weight_gradients_time(const Gpu& gpu, const Operations& operations) {
     for (const Operation& one : operations) {
         const bool matrix =
             one.backward.size() == 2 && std::holds_alternative<GemmShape>(one.backward[1]);
-        if (matrix) sum += std::llround(kernel_seconds(gpu, one.backward[1]) * 1e12);
+        if (matrix) sum += to_ps(kernel_seconds(gpu, one.backward[1]));
     }
     return sum;
 }

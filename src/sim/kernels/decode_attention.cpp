@@ -44,7 +44,7 @@ bool fp8_cache(const DecodeCall& shape) {
     return shape.cache == NumberFormat::fp8;
 }
 
-double product(std::int64_t a, std::int64_t b) {
+double times(std::int64_t a, std::int64_t b) {
     return static_cast<double>(a) * static_cast<double>(b);
 }
 
@@ -61,19 +61,19 @@ double both(double a, double b) {
     return most * std::sqrt(std::sqrt(1 + less * less * less * less));
 }
 
-struct Work {
+struct DecodeWork {
     double tokens = 0;   ///< seen by the new one
     double context = 0;  ///< of the sequence
     double bytes = 0;    ///< of the cache, read once
     double memory = 0;   ///< s
 };
 
-Work work_of(const Gpu& gpu, const DecodeCall& shape, const DecodeKernel& c) {
-    Work work;
+DecodeWork work_of(const Gpu& gpu, const DecodeCall& shape, const DecodeKernel& c) {
+    DecodeWork work;
     work.context = static_cast<double>(tokens_of(shape));
     work.tokens = shape.window > 0 ? static_cast<double>(std::min(shape.window, tokens_of(shape)))
                                    : work.context;
-    work.bytes = 2 * product(shape.batch, shape.kv_heads) * static_cast<double>(shape.head_dim) *
+    work.bytes = 2 * times(shape.batch, shape.kv_heads) * static_cast<double>(shape.head_dim) *
                  work.tokens * (fp8_cache(shape) ? 1 : 2);
     const double kept = kL2Kept * static_cast<double>(gpu.l2_capacity);
     const double missed = std::clamp(work.bytes / kept - 1, 0.0, 1.0);
@@ -82,8 +82,8 @@ Work work_of(const Gpu& gpu, const DecodeCall& shape, const DecodeKernel& c) {
 }
 
 KernelCost tensor_kernel(const Gpu& gpu, const DecodeCall& shape, const DecodeKernel& c,
-                         const Work& work) {
-    const double pairs = product(shape.batch, shape.kv_heads);
+                         const DecodeWork& work) {
+    const double pairs = times(shape.batch, shape.kv_heads);
     const double group = static_cast<double>(shape.heads) / static_cast<double>(shape.kv_heads);
     const double split = c.old_bf16 && !fp8_cache(shape) ? work.context : work.tokens;
     const double tiles = split / kSplitTokens;
@@ -106,8 +106,8 @@ KernelCost tensor_kernel(const Gpu& gpu, const DecodeCall& shape, const DecodeKe
 }
 
 KernelCost vector_kernel(const Gpu& gpu, const DecodeCall& shape, const DecodeKernel& c,
-                         const Work& work) {
-    const double heads = product(shape.batch, shape.heads);
+                         const DecodeWork& work) {
+    const double heads = times(shape.batch, shape.heads);
     const auto dim = static_cast<double>(shape.head_dim);
     const double parts_by_length = std::max(1.0, work.tokens * dim / kVectorSplit);
     double turns = std::ceil(heads / gpu.sms);  // waves / parts
@@ -127,13 +127,13 @@ KernelCost vector_kernel(const Gpu& gpu, const DecodeCall& shape, const DecodeKe
 }  // namespace
 
 KernelCost decode_attention(const Gpu& gpu, const DecodeKernel& c, const DecodeCall& shape) {
-    const Work work = work_of(gpu, shape, c);
+    const DecodeWork work = work_of(gpu, shape, c);
     const bool vector = c.vector_rate > 0 && shape.heads == shape.kv_heads;
     KernelCost cost =
         vector ? vector_kernel(gpu, shape, c, work) : tensor_kernel(gpu, shape, c, work);
     cost.peak = gpu.bf16_flops;
     cost.flops =
-        4 * product(shape.batch, shape.heads) * static_cast<double>(shape.head_dim) * work.tokens;
+        4 * times(shape.batch, shape.heads) * static_cast<double>(shape.head_dim) * work.tokens;
     cost.bytes = work.memory * c.hbm * gpu.hbm_bandwidth;
     return cost;
 }

@@ -23,20 +23,17 @@
 namespace moehub {
 namespace {
 
-constexpr double kStepBytes = 128;
-constexpr double kActivationBytes = 2;  // results, and rows around the products, are bf16
-
-struct Tile {
+struct MoeTile {
     std::size_t height = 0;  ///< index into kTileRows
     double columns = 128;
-    double step_bytes = kStepBytes;  ///< of the inner dimension, loaded at a time
+    double step_bytes = kMoeStepBytes;  ///< of the inner dimension, loaded at a time
 };
 
-/// The heights a kernel may take and how wide its tiles are.
+/// The heights a kernel may take and how kBf16 its tiles are.
 struct TileList {
-    std::array<Tile, kTileRows.size()> tiles{};
+    std::array<MoeTile, kTileRows.size()> tiles{};
     std::size_t size = 0;
-    void add(const Tile& tile) { tiles[size++] = tile; }
+    void add(const MoeTile& tile) { tiles[size++] = tile; }
 };
 
 struct Product {
@@ -47,7 +44,7 @@ struct Product {
 };
 
 /// A call's extents as numbers, and the rows of the experts on the gpu.
-struct Work {
+struct MoeWork {
     double tokens = 0;  ///< of the whole expert-parallel group: all of them reach the card
     double hidden = 0;
     double ffn = 0;  ///< of an expert on this card
@@ -59,9 +56,9 @@ struct Work {
     ExpertRows rows;
 };
 
-Work work_of(const MoeCall& call, const ExpertRows& rows) {
+MoeWork work_of(const MoeCall& call, const ExpertRows& rows) {
     const auto d = [](std::int64_t value) { return static_cast<double>(value); };
-    Work work;
+    MoeWork work;
     work.tokens = d(call.tokens);
     work.hidden = d(call.hidden);
     work.ffn = d(call.expert_ffn / call.tp);
@@ -75,7 +72,7 @@ Work work_of(const MoeCall& call, const ExpertRows& rows) {
 }
 
 /// SGLang's default blocks for bf16: 16 × 32 × 64 up to one token an expert, then 64 × 64 × 32.
-TileList triton_bf16_tiles(const Work& work) {
+TileList triton_bf16_tiles(const MoeWork& work) {
     constexpr std::size_t k16 = 1;
     constexpr std::size_t k64 = 3;
     TileList list;
@@ -84,7 +81,7 @@ TileList triton_bf16_tiles(const Work& work) {
     return list;
 }
 
-TileList tiles(const Work& work, MoeStyle style) {
+TileList tiles(const MoeWork& work, MoeStyle style) {
     if (style == MoeStyle::triton && work.format == NumberFormat::bf16)
         return triton_bf16_tiles(work);
     // trtllm-gen's rule divides by the experts it holds, though all tokens of the group are
@@ -106,21 +103,21 @@ double bandwidth(const Gpu& gpu, const MoeKernel& kernel) {
     return kernel.stream > 0 ? std::min(hbm, kernel.stream * gpu.sms * gpu.clock) : hbm;
 }
 
-Product product(const Gpu& gpu, const Work& work, const MoeKernel& kernel, const Tile& tile,
+Product product(const Gpu& gpu, const MoeWork& work, const MoeKernel& kernel, const MoeTile& tile,
                 double n, double inner) {
     const double element = bytes_of(work.format);
     const double sm_flops = kernel.tensor * flops_of(gpu, work.format) / gpu.sms;
     const double waves =
         std::max(1.0, work.rows.tiles[tile.height] * std::ceil(n / tile.columns) / gpu.sms);
     const double bytes = work.rows.experts * n * inner * weight_bytes_of(work.format) +
-                         work.rows.rows * (inner * element + n * kActivationBytes);
+                         work.rows.rows * (inner * element + n * kBf16);
     return {waves * 2 * kTileRows[tile.height] * tile.columns * inner / sm_flops,
             bytes / bandwidth(gpu, kernel),
             waves * to_seconds(kernel.tile) +
                 inner * element / tile.step_bytes * to_seconds(kernel.step)};
 }
 
-Product best_product(const Gpu& gpu, const Work& work, const MoeKernel& kernel,
+Product best_product(const Gpu& gpu, const MoeWork& work, const MoeKernel& kernel,
                      const TileList& list, double n, double inner) {
     Product best = product(gpu, work, kernel, list.tiles[0], n, inner);
     for (std::size_t i = 1; i < list.size; ++i) {
@@ -131,29 +128,28 @@ Product best_product(const Gpu& gpu, const Work& work, const MoeKernel& kernel,
 }
 
 /// Bytes that the kernels before, between and after the products read and write.
-double pass_bytes(const Work& work, MoeStyle style) {
-    constexpr double wide = kActivationBytes;
+double pass_bytes(const MoeWork& work, MoeStyle style) {
     const double element = bytes_of(work.format);
     const double rows = work.rows.rows;
-    const double output = work.tokens * work.hidden * wide;
-    const bool quantised = element < kActivationBytes;
+    const double output = work.tokens * work.hidden * kBf16;
+    const bool quantised = element < kBf16;
     // Slots are all choices of all tokens, those that fall to other ranks among them.
     const double slots = work.tokens * work.top_k;
     if (style == MoeStyle::trtllm_gen) {
-        const double input = quantised ? work.tokens * work.hidden * (wide + element) : 0;
+        const double input = quantised ? work.tokens * work.hidden * (kBf16 + element) : 0;
         // With block scales the activation is a kernel of its own, over all slots.
         const double activation = work.format == NumberFormat::fp8_block
-                                      ? slots * (work.up * wide + work.ffn * element)
+                                      ? slots * (work.up * kBf16 + work.ffn * element)
                                       : 0;
-        return input + activation + rows * work.hidden * wide + output;
+        return input + activation + rows * work.hidden * kBf16 + output;
     }
     if (style == MoeStyle::triton) {
         const double quantising =
-            quantised ? (work.tokens * work.hidden + slots * work.ffn) * (wide + element) : 0;
-        return quantising + slots * (work.up + work.ffn + work.hidden) * wide + output;
+            quantised ? (work.tokens * work.hidden + slots * work.ffn) * (kBf16 + element) : 0;
+        return quantising + slots * (work.up + work.ffn + work.hidden) * kBf16 + output;
     }
-    return rows * work.hidden * (wide + element) + rows * (work.up * wide + work.ffn * element) +
-           rows * work.hidden * wide + output;
+    return rows * work.hidden * (kBf16 + element) + rows * (work.up * kBf16 + work.ffn * element) +
+           rows * work.hidden * kBf16 + output;
 }
 
 }  // namespace
@@ -180,7 +176,7 @@ ExpertRows rows_of(const MoeCall& call) {
 
 KernelCost fused_moe(const Gpu& gpu, const MoeKernel& kernel, const MoeCall& call,
                      const ExpertRows& rows) {
-    const Work work = work_of(call, rows);
+    const MoeWork work = work_of(call, rows);
     const TileList list = tiles(work, kernel.style);
     const Product first = best_product(gpu, work, kernel, list, work.up, work.hidden);
     const Product second = best_product(gpu, work, kernel, list, work.hidden, work.ffn);

@@ -23,20 +23,17 @@ std::string_view kernel_name(const KernelCall& call) {
 
 namespace {
 
-constexpr double kHalf = 2;  ///< bytes of a bf16
-constexpr std::int64_t kLatent = kMlaRank + kMlaRope;
-
 double d(std::int64_t value) {
     return static_cast<double>(value);
 }
 
 double memory(const GemmCall& c) {
     return bytes_of(c.format) * d(c.m) * d(c.k) + weight_bytes_of(c.format) * d(c.k) * d(c.n) +
-           kHalf * d(c.m) * d(c.n);
+           kBf16 * d(c.m) * d(c.n);
 }
 
 double memory(const PrefillCall& c) {
-    const double rows = d(c.tokens) * kHalf * (2 * d(c.heads) + 2 * d(c.kv_heads));
+    const double rows = d(c.tokens) * kBf16 * (2 * d(c.heads) + 2 * d(c.kv_heads));
     const double cache = 2 * d(std::max(c.context, c.tokens)) * bytes_of(c.cache) * d(c.kv_heads);
     return d(c.batch) * d(c.head_dim) * (rows + cache);
 }
@@ -44,23 +41,23 @@ double memory(const PrefillCall& c) {
 double memory(const DecodeCall& c) {
     const double sequences = d(c.batch) * d(c.head_dim);
     return sequences *
-           (2 * kHalf * d(c.heads) + 2 * bytes_of(c.cache) * d(c.kv_heads) * d(c.context + 1));
+           (2 * kBf16 * d(c.heads) + 2 * bytes_of(c.cache) * d(c.kv_heads) * d(c.context + 1));
 }
 
 double memory(const MlaPrefillCall& c) {
-    const double head = kHalf * (2 * d(kMlaNope + kMlaRope) + 2 * d(kMlaNope));
-    return d(c.batch) * d(c.tokens) * (d(c.heads) * head + bytes_of(c.cache) * d(kLatent));
+    const double head = kBf16 * (2 * d(kMlaNope + kMlaRope) + 2 * d(kMlaNope));
+    return d(c.batch) * d(c.tokens) * (d(c.heads) * head + bytes_of(c.cache) * d(kMlaKey));
 }
 
 double memory(const MlaDecodeCall& c) {
-    return d(c.batch) * (kHalf * d(c.heads) * d(kLatent + kMlaRank) +
-                         bytes_of(c.cache) * d(kLatent) * d(c.context + 1));
+    return d(c.batch) * (kBf16 * d(c.heads) * d(kMlaKey + kMlaRank) +
+                         bytes_of(c.cache) * d(kMlaKey) * d(c.context + 1));
 }
 
 double memory(const MoeCall& c) {
     const double weights = (c.gated ? 3.0 : 2.0) * d(c.hidden) * d(c.expert_ffn / c.tp) *
                            d(c.experts / c.ep) * weight_bytes_of(c.format);
-    return weights + 2 * kHalf * d(c.tokens) * d(c.hidden);
+    return weights + 2 * kBf16 * d(c.tokens) * d(c.hidden);
 }
 
 template <class Call>
@@ -98,7 +95,7 @@ double weight_bytes_of(NumberFormat format) {
 }
 
 double flops_of(const Gpu& gpu, NumberFormat format) {
-    if (bytes_of(format) == kHalf) return gpu.bf16_flops;
+    if (bytes_of(format) == kBf16) return gpu.bf16_flops;
     return format == NumberFormat::nvfp4 ? gpu.nvfp4_flops : gpu.fp8_flops;
 }
 

@@ -1,5 +1,7 @@
 /// Kernels of serving engines: what each costs, in a file of its name, and what they share.
 #pragma once
+#include "sim/gpu/tile.hpp"
+
 #include <moehub/gpu.hpp>
 #include <moehub/predict.hpp>
 
@@ -9,12 +11,12 @@
 
 namespace moehub {
 
-/// How many rows each expert of the measured rank gets: the routing of the published measurements.
-
 inline constexpr int kMostExperts = 1024;
 inline constexpr int kMostChoices = 64;
 
-/// Tokens of an expert-parallel group choose among all its experts; this rank holds experts / ep.
+/// How many rows each expert of the measured rank gets, by the routing of the published
+/// measurements: tokens of an expert-parallel group choose among all its experts; this rank holds
+/// experts / ep.
 struct RowDraw {
     std::int64_t tokens = 1;  ///< of the whole group
     int top_k = 1;            ///< at most kMostChoices
@@ -45,10 +47,10 @@ ExpertRows expert_rows(const RowDraw& draw);
 /// Rows given expert by expert, for a routing of one's own.
 ExpertRows expert_rows(const std::int32_t* rows, int experts);
 
-/// What number formats cost, and the widths of DeepSeek's latent attention.
-
+// Widths of DeepSeek's latent attention.
 inline constexpr std::int64_t kMlaRank = 512;  ///< of the latent that keys and values are made of
 inline constexpr std::int64_t kMlaRope = 64;   ///< of a key that carries the position
+inline constexpr std::int64_t kMlaKey = kMlaRank + kMlaRope;  ///< as the cache holds it
 inline constexpr std::int64_t kMlaNope = 128;  ///< of a head's key that does not, and of its value
 
 /// In which the call multiplies.
@@ -64,30 +66,40 @@ double flops_of(const Gpu& gpu, NumberFormat format);  ///< dense, of the whole 
 /// A library by name. Throws InputError, naming those there are.
 const KernelLibrary& library_of(const Gpu& gpu, const std::string& name);
 
-/// A linear layer, activations quantised before it where its format asks for that.
+/// A tile of a GEMM, and how many SMs compute it together.
+struct GemmTile {
+    int rows = 0;
+    int cols = 0;
+    int sms = 1;
+};
+
+/// cuBLAS on Hopper (nvjet_sm90): the tiles seen in profiles of an H200, the last in serving alone.
+inline constexpr GemmTile kHopperTiles[] = {
+    {16, 64},   {32, 64},   {64, 64},   {96, 64},   {128, 64},  {192, 64}, {16, 128},
+    {32, 128},  {64, 96},   {64, 128},  {128, 96},  {128, 128}, {64, 192}, {64, 256},
+    {192, 128}, {128, 192}, {128, 256}, {192, 192}, {128, 320}, {256, 128}};
+
+inline constexpr int kSplits[] = {1, 2, 3, 4, 6, 8};  ///< parts that libraries cut a GEMM's k into
 
 /// The constants of the format.
 const GemmFormat& gemm_of(const KernelLibrary& library, NumberFormat format);
 
+/// A linear layer, activations quantised before it where its format asks for that.
 KernelCost linear(const Gpu& gpu, const KernelLibrary& library, const GemmCall& call);
 
 /// Attention over a paged cache of whole prompts.
-
 KernelCost prefill_attention(const Gpu& gpu, const PrefillKernel& kernel, const PrefillCall& call);
 
 /// Attention over a paged cache of one new token per sequence.
-
 KernelCost decode_attention(const Gpu& gpu, const DecodeKernel& kernel, const DecodeCall& call);
 
 /// Latent attention of whole prompts.
-
 KernelCost mla_prefill(const Gpu& gpu, const MlaPrefillKernel& kernel, const MlaPrefillCall& call);
 
 /// Latent attention of one new token per sequence.
-
 KernelCost mla_decode(const Gpu& gpu, const MlaDecodeKernel& kernel, const MlaDecodeCall& call);
 
-/// The experts of one card, from permutation to weighted sum, as fused kernels run them.
+inline constexpr double kMoeStepBytes = 128;  ///< of the inner dimension, loaded at a time
 
 /// The kernel for the format.
 const MoeKernel& moe_of(const KernelLibrary& library, NumberFormat format);
@@ -95,6 +107,7 @@ const MoeKernel& moe_of(const KernelLibrary& library, NumberFormat format);
 /// The rows that the published measurements' routing leaves on the card.
 ExpertRows rows_of(const MoeCall& call);
 
+/// The experts of one card, from permutation to weighted sum, as fused kernels run them.
 KernelCost fused_moe(const Gpu& gpu, const MoeKernel& kernel, const MoeCall& call,
                      const ExpertRows& rows);
 

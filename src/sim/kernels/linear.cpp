@@ -34,62 +34,44 @@
 namespace moehub {
 namespace {
 
-struct Tile {
-    int rows;
-    int cols;
-    int sms;
-};
-
-/// cuBLAS on Hopper (nvjet_sm90): the shapes seen in profiles of an H200.
-constexpr Tile kHopper[] = {{16, 64, 1},   {32, 64, 1},   {64, 64, 1},   {96, 64, 1},
-                            {128, 64, 1},  {192, 64, 1},  {16, 128, 1},  {32, 128, 1},
-                            {64, 96, 1},   {64, 128, 1},  {128, 96, 1},  {128, 128, 1},
-                            {64, 192, 1},  {64, 256, 1},  {192, 128, 1}, {128, 192, 1},
-                            {128, 256, 1}, {192, 192, 1}, {128, 320, 1}, {256, 128, 1}};
-
 /// DeepGEMM on Hopper: 128 rows above 64 rows, few rows with weights and inputs swapped.
-constexpr Tile kHopperFew[] = {{16, 64, 1},  {32, 64, 1},  {16, 128, 1}, {32, 128, 1}, {64, 16, 1},
-                               {64, 32, 1},  {64, 48, 1},  {64, 64, 1},  {64, 80, 1},  {64, 96, 1},
-                               {64, 112, 1}, {64, 128, 1}, {64, 160, 1}};
-constexpr Tile kHopperMany[] = {{128, 16, 1},  {128, 32, 1},  {128, 48, 1},
-                                {128, 64, 1},  {128, 80, 1},  {128, 96, 1},
-                                {128, 112, 1}, {128, 128, 1}, {128, 160, 1}};
+constexpr GemmTile kHopperFew[] = {{16, 64},  {32, 64},  {16, 128}, {32, 128}, {64, 16},
+                                   {64, 32},  {64, 48},  {64, 64},  {64, 80},  {64, 96},
+                                   {64, 112}, {64, 128}, {64, 160}};
+constexpr GemmTile kHopperMany[] = {{128, 16}, {128, 32},  {128, 48},  {128, 64}, {128, 80},
+                                    {128, 96}, {128, 112}, {128, 128}, {128, 160}};
 constexpr std::int64_t kFewRows = 64;
 
 /// Blackwell: 128 rows or columns a tensor core, 256 a pair of SMs.
-constexpr Tile kBlackwell[] = {
-    {16, 64, 1},   {16, 128, 1}, {32, 64, 1},   {32, 128, 1},  {64, 64, 1},   {64, 128, 1},
-    {128, 64, 1},  {128, 96, 1}, {128, 128, 1}, {128, 160, 1}, {128, 192, 1}, {128, 224, 1},
-    {128, 256, 1}, {96, 128, 1}, {160, 128, 1}, {192, 128, 1}, {224, 128, 1}, {256, 128, 1},
+constexpr GemmTile kBlackwell[] = {
+    {16, 64},      {16, 128},    {32, 64},      {32, 128},     {64, 64},      {64, 128},
+    {128, 64},     {128, 96},    {128, 128},    {128, 160},    {128, 192},    {128, 224},
+    {128, 256},    {96, 128},    {160, 128},    {192, 128},    {224, 128},    {256, 128},
     {256, 64, 2},  {256, 96, 2}, {256, 128, 2}, {256, 160, 2}, {256, 192, 2}, {256, 224, 2},
     {256, 256, 2}, {64, 256, 2}, {96, 256, 2},  {128, 256, 2}, {160, 256, 2}, {192, 256, 2},
     {224, 256, 2}};
 
 /// nvfp4: scales are laid out for 128 rows at a time, so no small tiles.
-constexpr Tile kBlackwellFp4[] = {{128, 64, 1}, {128, 128, 1}, {128, 192, 1}, {128, 256, 1},
-                                  {256, 64, 2}, {256, 128, 2}, {256, 192, 2}, {256, 256, 2}};
+constexpr GemmTile kBlackwellFp4[] = {{128, 64},    {128, 128},    {128, 192},    {128, 256},
+                                      {256, 64, 2}, {256, 128, 2}, {256, 192, 2}, {256, 256, 2}};
 
-constexpr int kSplits[] = {1, 2, 3, 4, 6, 8};
 constexpr double kLeastDepth = 128;  ///< of k in one part of a split: a step of the pipeline
 
 /// Absent rows slow a tile fully once this share of the SMs has such a tile: they contend. Fitted
 /// once (0.303), then left.
 constexpr double kContending = 0.3;
 
-constexpr double kOutBytes = 2;
-constexpr double kPartBytes = 4;  ///< of a part of a split k: fp32
-
 /// Bytes to quantise an element: bf16 read (fp8: twice, first for the maximum), the rest written.
 double quantise_bytes(NumberFormat format) {
     return (format == NumberFormat::fp8 ? 2 : 1) * 2 + bytes_of(format);
 }
 
-std::span<const Tile> tiles_of(TileFamily family, const GemmCall& call) {
+std::span<const GemmTile> tiles_of(TileFamily family, const GemmCall& call) {
     if (family == TileFamily::blackwell) {
         if (call.format == NumberFormat::nvfp4) return kBlackwellFp4;
         return kBlackwell;
     }
-    if (call.format != NumberFormat::fp8_block) return kHopper;
+    if (call.format != NumberFormat::fp8_block) return kHopperTiles;
     if (call.m <= kFewRows) return kHopperFew;
     return kHopperMany;
 }
@@ -143,7 +125,7 @@ struct Cut {
     double finish = 0;   ///< adding the parts of a split k
 };
 
-Cut cut(const Gpu& gpu, const GemmCall& call, const Rates& rates, const Tile& tile, int split,
+Cut cut(const Gpu& gpu, const GemmCall& call, const Rates& rates, const GemmTile& tile, int split,
         Ps split_finish) {
     const auto m = static_cast<double>(call.m);
     const auto n = static_cast<double>(call.n);
@@ -166,15 +148,15 @@ Cut cut(const Gpu& gpu, const GemmCall& call, const Rates& rates, const Tile& ti
     const double full = std::floor(tiles / slots);
     const double rest = tiles - full * slots;
     const double store =
-        rates.hidden ? 0 : (split > 1 ? kPartBytes : kOutBytes) * area / tile.sms / rates.store;
+        rates.hidden ? 0 : (split > 1 ? kFp32 : kBf16) * area / tile.sms / rates.store;
     double wave = std::max(alike, slots * flops / rates.card);
     if (rates.beside) wave = std::max(wave, store);
     const double last = rest > 0 ? std::max(alike, rest * flops / rates.card) : 0;
     return {full * wave + last, rates.beside ? store : (full + (rest > 0 ? 1 : 0)) * store,
-            split > 1 ? to_seconds(split_finish) + split * m * n * kPartBytes / rates.hbm : 0};
+            split > 1 ? to_seconds(split_finish) + split * m * n * kFp32 / rates.hbm : 0};
 }
 
-bool can_split(const Gpu& gpu, const GemmCall& call, const Tile& tile, int split) {
+bool can_split(const Gpu& gpu, const GemmCall& call, const GemmTile& tile, int split) {
     if (split == 1) return true;
     const double tiles = std::ceil(static_cast<double>(call.m) / tile.rows) *
                          std::ceil(static_cast<double>(call.n) / tile.cols) * split;
@@ -187,7 +169,7 @@ Cut best_cut(const Gpu& gpu, const KernelLibrary& library, const GemmCall& call,
              double memory) {
     Cut best;
     double least = -1;
-    for (const Tile& tile : tiles_of(library.gemm.tiles, call)) {
+    for (const GemmTile& tile : tiles_of(library.gemm.tiles, call)) {
         if (tile.sms > gpu.sms) continue;
         for (const int split : kSplits) {
             if (!can_split(gpu, call, tile, split)) break;
@@ -232,7 +214,7 @@ KernelCost linear(const Gpu& gpu, const KernelLibrary& library, const GemmCall& 
     KernelCost cost;
     cost.peak = flops_of(gpu, call.format);
     cost.flops = 2 * m * n * k;
-    cost.bytes = in * k * n + m * (in * k + kOutBytes * n);
+    cost.bytes = in * k * n + m * (in * k + kBf16 * n);
     cost.memory = cost.bytes / rates.hbm;
     const Cut best = best_cut(gpu, library, call, rates, cost.memory);
     cost.start = to_seconds(of.start);

@@ -23,13 +23,11 @@
 namespace moehub {
 namespace {
 
-constexpr double kLatent = kMlaRank;
-constexpr double kRope = kMlaRope;
 constexpr double kHeadKey = kMlaNope + kMlaRope;  ///< of one head, expanded
 constexpr double kHeadValue = kMlaNope;
-constexpr double kKeyStep = 128;  ///< keys of one step of a block
-constexpr double kBf16 = 2;       ///< bytes
-constexpr double kFp8 = 1;
+constexpr double kKey = kMlaKey;     ///< of all heads, absorbed
+constexpr double kValue = kMlaRank;  ///< a part of the key
+constexpr double kKeyStep = 128;     ///< keys of one step of a block
 
 /// The blocks of a call: all alike but for the keys they see.
 struct Blocks {
@@ -58,8 +56,8 @@ Blocks blocks_of(const MlaPrefillCall& shape, const MlaPrefillKernel& k) {
 KernelCost mla_prefill(const Gpu& gpu, const MlaPrefillKernel& k, const MlaPrefillCall& shape) {
     const bool fp8_cache = shape.cache == NumberFormat::fp8;
     const bool in_fp8 = fp8_cache && !k.absorbed;
-    const double key = k.absorbed ? kLatent + kRope : kHeadKey;
-    const double value = k.absorbed ? kLatent : kHeadValue;
+    const double key = k.absorbed ? kKey : kHeadKey;
+    const double value = k.absorbed ? kValue : kHeadValue;
     const double sms = gpu.sms;
     const double sm_flops = k.tensor * (in_fp8 ? gpu.fp8_flops : gpu.bf16_flops) / sms;
     const double hbm = k.hbm * gpu.hbm_bandwidth;
@@ -84,7 +82,7 @@ KernelCost mla_prefill(const Gpu& gpu, const MlaPrefillKernel& k, const MlaPrefi
     cost.memory = attended / hbm;
     cost.other = passes / hbm;
     if (k.absorbed && fp8_cache) {
-        const double values = tokens * (kLatent + kRope);
+        const double values = tokens * kKey;
         cost.other += values / (k.conversion * sms * gpu.clock);
         passes += values * (kBf16 + kFp8);
     }
@@ -119,16 +117,8 @@ KernelCost mla_prefill(const Gpu& gpu, const MlaPrefillKernel& k, const MlaPrefi
 
 namespace {
 
-constexpr double kKey = kMlaRank + kMlaRope;
-constexpr double kValue = kMlaRank;  ///< a part of the key
-constexpr double kFp32 = 4;
-
-constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-    return (a + b - 1) / b;
-}
-
 /// What does not depend on the number of splits.
-struct Work {
+struct MlaWork {
     std::int64_t groups = 1;  ///< tiles of heads of all sequences
     std::int64_t steps = 1;   ///< of one sequence
     double step = 0;          ///< s
@@ -143,10 +133,10 @@ struct Split {
 
 /// The best number of splits. Every number up to that of the SMs is a candidate whatever the shape:
 /// the time of each grows with the shape, so that of the best does too.
-Split best_split(const Work& work, std::int64_t sms) {
+Split best_split(const MlaWork& work, std::int64_t sms) {
     const auto with = [&](std::int64_t splits) {
-        const std::int64_t waves = ceil_div(work.groups * splits, sms);
-        const std::int64_t steps = ceil_div(work.steps, splits);
+        const std::int64_t waves = pieces_of(work.groups * splits, sms);
+        const std::int64_t steps = pieces_of(work.steps, splits);
         return Split{static_cast<double>(waves) * static_cast<double>(steps) * work.step,
                      splits > 1 ? static_cast<double>(splits) * work.sum : 0};
     };
@@ -177,9 +167,9 @@ KernelCost mla_decode(const Gpu& gpu, const MlaDecodeKernel& k, const MlaDecodeC
     const double cache = batch * keys * token_bytes;
     const double partial = batch * heads * kValue * kFp32;  // of one split of all sequences
 
-    Work work;
-    work.groups = shape.batch * ceil_div(shape.heads, tile);
-    work.steps = ceil_div(shape.context + 1, k.keys);
+    MlaWork work;
+    work.groups = shape.batch * pieces_of(shape.heads, tile);
+    work.steps = pieces_of(shape.context + 1, k.keys);
     work.step = static_cast<double>(k.keys) *
                 std::max(2 * static_cast<double>(tile) * (kKey + kValue) / sm_flops,
                          token_bytes / (k.sm_bytes * gpu.clock));

@@ -30,9 +30,9 @@
 namespace moehub {
 namespace {
 
-constexpr double kHbmShare = 0.9;           ///< of the datasheet's bandwidth: a plain copy
-constexpr std::int64_t kStepBytes = 32768;  ///< of keys in one step: what the kernels' buffers hold
-constexpr double kElement = 2;              ///< bytes of a bf16
+constexpr double kHbmShare = 0.9;  ///< of the datasheet's bandwidth: a plain copy
+constexpr std::int64_t kBufferBytes =
+    32768;  ///< of keys in one step: what the kernels' buffers hold
 
 bool fp8_cache(const PrefillCall& shape) {
     return shape.cache == NumberFormat::fp8;
@@ -102,7 +102,7 @@ Steps steps_of(const PrefillCall& shape, std::int64_t queries, std::int64_t keys
 
 /// Keys of a step: what fits a buffer, by 64.
 std::int64_t step_keys(const PrefillCall& shape, const PrefillKernel& c) {
-    const std::int64_t fit = kStepBytes / (shape.head_dim * (fp8_cache(shape) ? 1 : 2));
+    const std::int64_t fit = kBufferBytes / (shape.head_dim * (fp8_cache(shape) ? 1 : 2));
     return std::clamp<std::int64_t>(fit / 64 * 64, 64, c.most_keys);
 }
 
@@ -121,7 +121,7 @@ double score_seconds(const Gpu& gpu, const PrefillCall& shape, const PrefillKern
 KernelCost prefill_attention(const Gpu& gpu, const PrefillKernel& c, const PrefillCall& shape) {
     const auto batch = static_cast<double>(shape.batch);
     const auto kv_heads = static_cast<double>(shape.kv_heads);
-    const double cached = fp8_cache(shape) ? 1 : kElement;
+    const double cached = fp8_cache(shape) ? 1 : kBf16;
     const auto dim = static_cast<double>(shape.head_dim);
     const double rows =
         batch * static_cast<double>(shape.tokens) * static_cast<double>(shape.heads);
@@ -129,7 +129,7 @@ KernelCost prefill_attention(const Gpu& gpu, const PrefillKernel& c, const Prefi
     const double kv_seen = 2 * batch * static_cast<double>(context_of(shape)) * kv_heads;
     const double hbm = kHbmShare * gpu.hbm_bandwidth;
 
-    const double pass_bytes = (rows + kv_rows) * dim * (kElement + cached);
+    const double pass_bytes = (rows + kv_rows) * dim * (kBf16 + cached);
     const double pass =
         std::max((rows * c.row_cycles + pass_bytes / c.pass_bytes) / (gpu.sms * gpu.clock),
                  pass_bytes / hbm);
@@ -142,7 +142,7 @@ KernelCost prefill_attention(const Gpu& gpu, const PrefillKernel& c, const Prefi
     const double longest = steps.longest * step;
     const double blocks = std::max(heads * steps.all * step / gpu.sms + c.tail * longest, longest);
 
-    const double bytes = dim * (rows * (cached + kElement) + kv_seen * cached);
+    const double bytes = dim * (rows * (cached + kBf16) + kv_seen * cached);
     KernelCost cost;
     cost.start = to_seconds(c.start);
     cost.other = pass;

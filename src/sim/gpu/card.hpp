@@ -1,7 +1,10 @@
-/// The SMs of one GPU: which thread blocks have them, and what it did at each moment.
+/// One GPU's compute side: thread blocks on SMs that draw on tensor cores and HBM together with
+/// whatever else runs there, and the kernels that consist of them. Alone on the card, a kernel
+/// takes what its plan predicts (tile.hpp, memory_ops.hpp).
 #pragma once
 #include "sim/endpoint.hpp"
 #include "sim/gpu/kernel_log.hpp"
+#include "sim/gpu/memory_ops.hpp"
 #include "sim/gpu/shared_rate.hpp"
 #include "sim/gpu/tile.hpp"
 
@@ -33,10 +36,10 @@ class Activity {
         note(communicating_, change, now, communication_intervals_);
     }
 
-    // Up to the last change.
+    // Picoseconds, up to the last change.
     Ps computed() const { return computed_; }
     Ps exposed() const { return exposed_; }  ///< rows underway, no kernel running
-    // Without breaks; the last one is open while it lasts.
+    // When it did either without a break; the last interval is open while it lasts.
     const std::vector<Interval>& compute_intervals() const { return compute_intervals_; }
     const std::vector<Interval>& communication_intervals() const {
         return communication_intervals_;
@@ -109,7 +112,8 @@ class BlockScheduler {
     void release(int sms, KernelName kernel);
     int free() const { return free_; }           ///< SMs
     double sm_time() const { return sm_time_; }  ///< picoseconds, summed over SMs, of ended blocks
-    /// Likewise, of those that were held, from when blocks had left them until they were released.
+    /// Picoseconds, summed over SMs that were held, from when blocks had left them until they were
+    /// released.
     double held_time() const { return held_time_; }
     /// Who has which SMs from now on; must outlive the run.
     void record(KernelLog& log) { log_ = &log; }
@@ -145,6 +149,49 @@ class BlockScheduler {
     std::deque<Worker> workers_;
     std::vector<Process> processes_;
     std::vector<std::uint32_t> idle_;
+};
+
+struct Card {
+    Card(Endpoint& endpoint, const Gpu& gpu);
+    Card(const Card&) = delete;  // its blocks refer to it
+
+    Endpoint& endpoint;
+    Gpu gpu;
+    SharedRate tensor;  ///< FLOP/s
+    SharedRate hbm;     ///< bytes/s
+    Activity activity;
+    BlockScheduler blocks;
+};
+
+/// Runs all tiles of a GEMM; returns when the last is stored. Tiles are started in the plan's
+/// order. The plan must outlive the process.
+Process run_gemm(Card& card, const GemmPlan& plan, KernelName kernel = KernelName::other,
+                 Priority priority = Priority::normal);
+
+/// Runs a memory-bound kernel on all SMs: its blocks take their time there and draw on HBM.
+Process run_stream(Card& card, Traffic traffic, KernelName kernel = KernelName::other);
+/// Its thread blocks alone, as part of a kernel that runs already.
+Process run_stream_blocks(Card& card, Traffic traffic, KernelName kernel, Priority priority);
+
+/// Has the card busy for so long with something that is not modelled block by block.
+Process run_for(Card& card, double seconds, KernelName kernel = KernelName::other);
+
+/// A kernel on the card as long as this lives, for the timeline alone.
+class Launched {
+  public:
+    Launched(Card& card, KernelName kernel) : card_(card) {
+        if (KernelLog* log = card.blocks.kernel_log())
+            launch_ = log->launched(kernel, card.endpoint.now());
+    }
+    ~Launched() {
+        if (KernelLog* log = card_.blocks.kernel_log())
+            log->ran_until(launch_, card_.endpoint.now());
+    }
+    Launched(const Launched&) = delete;
+
+  private:
+    Card& card_;
+    std::size_t launch_ = 0;
 };
 
 }  // namespace moehub::sim
