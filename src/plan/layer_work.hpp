@@ -13,9 +13,6 @@
 
 namespace moehub {
 
-inline constexpr double kBf16 = 2;  ///< bytes of a number
-inline constexpr double kFp32 = 4;  ///< bytes of a number
-
 /// [rows, k] × [k, n].
 struct Product {
     std::int64_t rows = 0;
