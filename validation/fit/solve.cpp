@@ -87,7 +87,7 @@ void set_constants(Cards& cards, const Problem& problem, const Point& values) {
 
 bool is_time(const Problem& problem, const Knob& knob) {
     KernelLibrary library;
-    return field_of(library, whole_key(problem, knob.key)).kind == Kind::time;
+    return field_of(library, whole_key(problem, knob.key)).kind == FieldKind::time;
 }
 
 double three_digits(double value) {
@@ -146,9 +146,9 @@ void write_constants(const Problem& problem, const Solution& solution, const std
     KernelLibrary library;
     for (std::size_t i = 0; i < problem.knobs.size(); ++i)
         for (const std::string& key : keys_of(problem, problem.knobs[i])) {
-            const Kind kind = field_of(library, key).kind;
+            const FieldKind kind = field_of(library, key).kind;
             const std::string value = print_value(kind, solution.values[i]);
-            values[key] = kind == Kind::time ? toml_string(value) : value;
+            values[key] = kind == FieldKind::time ? toml_string(value) : value;
         }
     const std::string path = fmt::format("{}/{}.toml", presets, problem.generation);
     const std::string front = fmt::format("[kernels.{}.", problem.library);
