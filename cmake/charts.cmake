@@ -1,5 +1,5 @@
 # Embeds what report pages are made of: src/report/web and Apache ECharts, which draws their charts.
-# Generates page_parts.cpp, which defines the functions of src/report/page_parts.hpp.
+# Generates page_parts.cpp, which defines the functions of src/report/answer_forms.hpp.
 #
 # ECharts comes from npm at configure time, in the one version that is named here, and is kept beside
 # the presets' build folders, so that further ones do not fetch it again. Where it cannot be had, or

@@ -30,7 +30,7 @@ if(ECHARTS)
   string(STRIP "${licence}" licence)
 endif()
 
-file(WRITE ${OUT} "#include \"report/page_parts.hpp\"
+file(WRITE ${OUT} "#include \"report/answer_forms.hpp\"
 
 namespace moehub {
 

@@ -1,7 +1,6 @@
 // Report pages: whole, harmless, small, and one file.
 #include "cli_fixture.hpp"
 #include "report/answer_forms.hpp"
-#include "report/page_parts.hpp"
 
 #include <nlohmann/json.hpp>
 

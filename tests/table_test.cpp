@@ -2,7 +2,6 @@
 #include "report/number.hpp"
 #include "report/progress.hpp"
 #include "report/text_style.hpp"
-#include "report/text_table.hpp"
 
 #include <cmath>
 #include <cstdlib>

@@ -3,7 +3,6 @@
 #include "cli_fixture.hpp"
 #include "hidden_topics.hpp"
 #include "report/text_style.hpp"
-#include "report/text_table.hpp"
 
 #include <sstream>
 #include <vector>

@@ -2,7 +2,6 @@
 #include "base/files.hpp"
 #include "bindings.hpp"
 #include "report/answer_forms.hpp"
-#include "report/page_parts.hpp"
 
 #include <moehub/error.hpp>
 

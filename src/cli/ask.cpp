@@ -4,7 +4,6 @@
 #include "cli/command.hpp"
 #include "cli/interrupt.hpp"
 #include "report/answer_forms.hpp"
-#include "report/page_parts.hpp"
 #include "report/progress.hpp"
 
 #include <moehub/error.hpp>

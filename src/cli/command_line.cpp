@@ -2,7 +2,6 @@
 #include "base/nearest.hpp"
 #include "base/quantity.hpp"
 #include "cli/command.hpp"
-#include "cli/mistakes.hpp"
 
 #include <moehub/error.hpp>
 
@@ -60,7 +59,7 @@ Said said_of(const Command& command, const TypedOptions& typed) {
 }
 
 /// The command that was being parsed: the last one named; none when it was the program itself.
-const Command* active(const CLI::App& app, const Program& program) {
+const Command* active(const CLI::App& app, const Application& program) {
     const auto parsed = app.get_subcommands();
     if (parsed.empty()) return nullptr;
     for (const Command& command : program.commands)
@@ -82,7 +81,7 @@ std::string shell_word(std::string_view word) {
     return out + "'";
 }
 
-std::string line_of(const Program& program, int argc, char** argv) {
+std::string line_of(const Application& program, int argc, char** argv) {
     std::string line = program.name;
     for (int i = 1; i < argc; ++i) line += " " + shell_word(argv[i]);
     return line;
@@ -98,21 +97,7 @@ std::string reworded(const CLI::ParseError& error) {
     return what;
 }
 
-std::string explain(const CLI::App& app, const Program& program, const CLI::ParseError& error) {
-    const Command* const command = active(app, program);
-    const auto strays = app.remaining(true);
-    if (!strays.empty()) return explain_strays(program, command, strays);
-    return (command == nullptr ? "" : command->name + ": ") + reworded(error);
-}
-
-/// Text of --help or --version.
-std::string requested_text(const CLI::App& app, const CLI::Success& request) {
-    std::ostringstream text;
-    app.exit(request, text, text);
-    return text.str();
-}
-
-std::vector<std::string> command_names(const Program& program) {
+std::vector<std::string> command_names(const Application& program) {
     std::vector<std::string> names;
     for (const Command& command : program.commands) names.push_back(command.name);
     return names;
@@ -136,9 +121,41 @@ std::string explain_option(const Command* command, const std::string& name) {
                        moehub::quoted(name), hint);
 }
 
+/// For arguments that nobody took, one at least: what is unknown, with the nearest known name.
+/// `command` is the one they stand behind; null: none was named.
+std::string explain_strays(const Application& program, const Command* command,
+                           const std::vector<std::string>& strays) {
+    // The option among them, if any: what follows it is its value.
+    const auto option = std::find_if(strays.begin(), strays.end(), [](const std::string& one) {
+        return one.size() > 1 && one.starts_with('-');
+    });
+    const std::string& stray = option != strays.end() ? *option : strays.front();
+    if (stray.starts_with('-')) return explain_option(command, stray.substr(0, stray.find('=')));
+    if (command != nullptr)
+        return fmt::format("{0}: unexpected argument {1}; see moehub {0} --help", command->name,
+                           moehub::quoted(stray));
+    const auto known = command_names(program);
+    return fmt::format("unknown command {}, allowed: {}{}", moehub::quoted(stray),
+                       fmt::join(known, ", "), did_you_mean(stray, known));
+}
+
+std::string explain(const CLI::App& app, const Application& program, const CLI::ParseError& error) {
+    const Command* const command = active(app, program);
+    const auto strays = app.remaining(true);
+    if (!strays.empty()) return explain_strays(program, command, strays);
+    return (command == nullptr ? "" : command->name + ": ") + reworded(error);
+}
+
+/// Text of --help or --version.
+std::string requested_text(const CLI::App& app, const CLI::Success& request) {
+    std::ostringstream text;
+    app.exit(request, text, text);
+    return text.str();
+}
+
 }  // namespace
 
-Parsed parse_command_line(const Program& program, int argc, char** argv) {
+Parsed parse_command_line(const Application& program, int argc, char** argv) {
     CLI::App app(program.doc, program.name);
     app.set_version_flag("--version", program.version, "print the version");
     app.require_subcommand(0, 1);
@@ -156,22 +173,6 @@ Parsed parse_command_line(const Program& program, int argc, char** argv) {
     if (command == nullptr) return {};
     const auto number = static_cast<std::size_t>(command - program.commands.data());
     return {command, said_of(*command, typed[number]), line_of(program, argc, argv)};
-}
-
-std::string explain_strays(const Program& program, const Command* command,
-                           const std::vector<std::string>& strays) {
-    // The option among them, if any: what follows it is its value.
-    const auto option = std::find_if(strays.begin(), strays.end(), [](const std::string& one) {
-        return one.size() > 1 && one.starts_with('-');
-    });
-    const std::string& stray = option != strays.end() ? *option : strays.front();
-    if (stray.starts_with('-')) return explain_option(command, stray.substr(0, stray.find('=')));
-    if (command != nullptr)
-        return fmt::format("{0}: unexpected argument {1}; see moehub {0} --help", command->name,
-                           moehub::quoted(stray));
-    const auto known = command_names(program);
-    return fmt::format("unknown command {}, allowed: {}{}", moehub::quoted(stray),
-                       fmt::join(known, ", "), did_you_mean(stray, known));
 }
 
 }  // namespace moehub

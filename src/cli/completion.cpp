@@ -96,7 +96,7 @@ std::string bash_case(const Command& command) {
                      fmt::join(names, " "), argument);
 }
 
-std::string bash_completion(const Program& program) {
+std::string bash_completion(const Application& program) {
     std::vector<std::string> names;
     for (const Command& command : program.commands) names.push_back(command.name);
     std::string out =
@@ -146,7 +146,7 @@ std::string zsh_specification(const Option& option) {
     return out;
 }
 
-std::string zsh_completion(const Program& program) {
+std::string zsh_completion(const Application& program) {
     std::string out = fmt::format(
         "#compdef {0}\n# zsh completion of {0}, as `{0} completion zsh` prints it.\n_{0}() {{\n"
         "    local context state line\n    typeset -A opt_args\n"
@@ -195,7 +195,7 @@ std::string fish_candidates(const Option& option) {
     return fmt::format(" -r{} -a '{}'", values.files ? " -F" : " -f", words);
 }
 
-std::string fish_line(const Program& program, const Command& command, const Option& option) {
+std::string fish_line(const Application& program, const Command& command, const Option& option) {
     std::string out = fmt::format("complete -c {} -n '__fish_seen_subcommand_from {}'",
                                   program.name, command.name);
     if (!is_argument(option))
@@ -204,7 +204,7 @@ std::string fish_line(const Program& program, const Command& command, const Opti
     return out + fish_candidates(option) + " -d " + fish_quoted(option.doc) + "\n";
 }
 
-std::string fish_completion(const Program& program) {
+std::string fish_completion(const Application& program) {
     std::string out =
         fmt::format("# fish completion of {0}, as `{0} completion fish` prints it.\n{1}",
                     program.name, kFishFunctions);
@@ -218,8 +218,8 @@ std::string fish_completion(const Program& program) {
 
 }  // namespace
 
-Command completion_command(const Program& program) {
-    using Writer = std::string (*)(const Program&);
+Command completion_command(const Application& program) {
+    using Writer = std::string (*)(const Application&);
     const auto writer = std::make_shared<Writer>(bash_completion);
     Target shell = to(*writer, Named<Writer>{{"bash", bash_completion},
                                              {"zsh", zsh_completion},

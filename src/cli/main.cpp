@@ -30,18 +30,18 @@ int complain(std::string_view what, int code) {
     return code;
 }
 
-Program program() {
-    Program made{"moehub",
-                 "moehub: Mixture-of-Experts on multi-GPU machines, simulated packet by packet",
-                 fmt::format("moehub {}", version()),
-                 "moehub compare --systems ideal,megatron-te,moe-hub",
-                 {}};
+Application program() {
+    Application made{"moehub",
+                     "moehub: Mixture-of-Experts on multi-GPU machines, simulated packet by packet",
+                     fmt::format("moehub {}", version()),
+                     "moehub compare --systems ideal,megatron-te,moe-hub",
+                     {}};
     for (const Question& question : questions()) made.commands.push_back(command_of(question));
     return made;
 }
 
 /// What the program can do, where nothing is asked.
-std::string overview_of(const Program& program) {
+std::string overview_of(const Application& program) {
     std::string out =
         "moehub simulates Mixture-of-Experts layers on multi-GPU machines, packet by packet.\n\n";
     for (const Command& command : program.commands) {
@@ -56,7 +56,7 @@ std::string overview_of(const Program& program) {
 }
 
 int run(int argc, char** argv) {
-    Program moehub = program();
+    Application moehub = program();
     Command about[] = {completion_command(moehub), man_command(moehub)};
     for (Command& command : about) moehub.commands.push_back(std::move(command));
     const Parsed parsed = parse_command_line(moehub, argc, argv);

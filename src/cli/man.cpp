@@ -45,7 +45,7 @@ std::string option_text(const Option& option) {
     return fmt::format(".TP\n{}\n{}\n", heading(option), roff(doc));
 }
 
-std::string command_text(const Program& program, const Command& command) {
+std::string command_text(const Application& program, const Command& command) {
     std::string out = fmt::format(".SS \"{} {}\"\n{}\n", roff(program.name), roff(command.name),
                                   roff(command.doc));
     for (const Option& option : command.options) out += option_text(option);
@@ -82,7 +82,7 @@ ended by Ctrl\-C; one line says what was written
 
 }  // namespace
 
-std::string man_page(const Program& program) {
+std::string man_page(const Application& program) {
     std::string out =
         fmt::format(".TH MOEHUB 1 \"{}\" \"{}\" \"User Commands\"\n", kDate, roff(program.version));
     const std::size_t colon = program.doc.find(": ");
@@ -97,7 +97,7 @@ std::string man_page(const Program& program) {
     return out + std::string(kEnd);
 }
 
-Command man_command(const Program& program) {
+Command man_command(const Application& program) {
     return {"man",
             "Print the manual page, in roff",
             "the manual page",

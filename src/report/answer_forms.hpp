@@ -4,6 +4,8 @@
 #include "report/text_style.hpp"
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace moehub {
 
@@ -30,6 +32,17 @@ std::string markdown_of(const Answer& answer, const std::string& command);
 std::string page_html(const Answer& answer, const std::string& command);
 /// What notebooks show: its lead, tables and sentences as HTML, without charts.
 std::string notebook_html(const Answer& answer);
+
+// What is in every report page; cmake/charts.cmake generates these functions.
+
+std::string_view page_style();
+std::string_view page_script();    ///< src/report/web: turns charts' descriptions into charts
+std::string_view chart_library();  ///< Apache ECharts, gzipped, in Base64; empty in a build without
+std::string_view chart_licence();  ///< its licence's notice
+
+/// Fit for text and attributes of SVG and HTML: markup escaped, control characters and broken UTF-8
+/// made visible.
+std::string escaped(std::string_view text);
 
 /// Lines of a text, without empty ones.
 std::vector<std::string> lines_of(std::string_view text);

@@ -57,56 +57,49 @@ Json json_of(const LineSeries& one) {
 }
 
 Json json_of(const TimelineGpu& gpu) {
-    Json json{{"name", gpu.name}};
-    json["lanes"] = list_of(gpu.lanes);
-    json["sms"] = list_of(gpu.sms);
-    json["links"] = list_of(gpu.links);
-    json["units"] = list_of(gpu.units);
-    return json;
+    return {{"name", gpu.name},
+            {"lanes", list_of(gpu.lanes)},
+            {"sms", list_of(gpu.sms)},
+            {"links", list_of(gpu.links)},
+            {"units", list_of(gpu.units)}};
 }
 
 Json json_of(const TimelineSystem& one) {
-    Json json{{"name", one.name}, {"end", one.end}};
-    json["gpus"] = list_of(one.gpus);
-    json["switches"] = list_of(one.switches);
-    return json;
+    return {{"name", one.name},
+            {"end", one.end},
+            {"gpus", list_of(one.gpus)},
+            {"switches", list_of(one.switches)}};
 }
 
 Json json_of(const BarChart& chart) {
-    Json json{{"kind", "bars"},           {"title", chart.title},
-              {"unit", chart.unit},       {"stacked", chart.stacked},
-              {"systems", chart.systems}, {"categories", chart.categories}};
-    json["series"] = list_of(chart.series);
-    return json;
+    return {{"kind", "bars"},
+            {"title", chart.title},
+            {"unit", chart.unit},
+            {"stacked", chart.stacked},
+            {"systems", chart.systems},
+            {"categories", chart.categories},
+            {"series", list_of(chart.series)}};
 }
 
 Json json_of(const LineChart& chart) {
-    Json json{{"kind", "lines"},
-              {"title", chart.title},
-              {"joined", chart.joined},
-              {"x", json_of(chart.x)},
-              {"y", json_of(chart.y)}};
-    json["series"] = list_of(chart.series);
-    return json;
+    return {{"kind", "lines"},       {"title", chart.title},  {"joined", chart.joined},
+            {"x", json_of(chart.x)}, {"y", json_of(chart.y)}, {"series", list_of(chart.series)}};
 }
 
 Json json_of(const HeatChart& chart) {
-    Json json{{"kind", "heat"},
-              {"title", chart.title},
-              {"unit", chart.unit},
-              {"row_title", chart.row_title},
-              {"column_title", chart.column_title},
-              {"rows", chart.rows},
-              {"columns", chart.columns},
-              {"cap", chart.cap}};
-    json["layers"] = list_of(chart.layers);
-    return json;
+    return {{"kind", "heat"},
+            {"title", chart.title},
+            {"unit", chart.unit},
+            {"row_title", chart.row_title},
+            {"column_title", chart.column_title},
+            {"rows", chart.rows},
+            {"columns", chart.columns},
+            {"cap", chart.cap},
+            {"layers", list_of(chart.layers)}};
 }
 
 Json json_of(const TimelineChart& chart) {
-    Json json{{"kind", "timeline"}, {"title", chart.title}};
-    json["systems"] = list_of(chart.systems);
-    return json;
+    return {{"kind", "timeline"}, {"title", chart.title}, {"systems", list_of(chart.systems)}};
 }
 
 std::size_t step_for(std::size_t count, std::size_t most) {

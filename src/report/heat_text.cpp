@@ -1,5 +1,7 @@
+// Maps of numbers for the terminal.
 #include "base/utf8.hpp"
-#include "report/text_table.hpp"
+#include "report/chart.hpp"
+#include "report/text_style.hpp"
 
 #include <algorithm>
 #include <array>

@@ -10,14 +10,14 @@
 namespace moehub {
 namespace {
 
-struct Unit {
+struct Scale {
     double size;
     std::string_view name;
 };
 
 /// The largest unit that the value, once rounded, fills.
 template <std::size_t N>
-std::string in_unit(double value, const std::array<Unit, N>& units) {
+std::string in_unit(double value, const std::array<Scale, N>& units) {
     std::size_t pick = 0;
     while (pick + 1 < N && std::abs(value) >= 0.9995 * units[pick + 1].size) ++pick;
     return fmt::format("{} {}", significant(value / units[pick].size), units[pick].name);
@@ -71,12 +71,12 @@ std::string percent(double fraction, bool signed_) {
 }
 
 std::string duration(double seconds) {
-    constexpr std::array<Unit, 4> kUnits{{{1e-9, "ns"}, {1e-6, "µs"}, {1e-3, "ms"}, {1, "s"}}};
+    constexpr std::array<Scale, 4> kUnits{{{1e-9, "ns"}, {1e-6, "µs"}, {1e-3, "ms"}, {1, "s"}}};
     return in_unit(seconds, kUnits);
 }
 
 std::string byte_size(double bytes) {
-    constexpr std::array<Unit, 6> kUnits{
+    constexpr std::array<Scale, 6> kUnits{
         {{1, "B"}, {1e3, "kB"}, {1e6, "MB"}, {1e9, "GB"}, {1e12, "TB"}, {1e15, "PB"}}};
     return in_unit(bytes, kUnits);
 }

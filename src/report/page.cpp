@@ -1,6 +1,5 @@
 #include "base/utf8.hpp"
 #include "report/answer_forms.hpp"
-#include "report/page_parts.hpp"
 
 #include <algorithm>
 #include <array>

@@ -2,15 +2,184 @@
 
 #include "base/json.hpp"
 #include "report/number.hpp"
-#include "report/perfetto_events.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
 namespace moehub {
 namespace {
+
+/// A thread of a process; whole processes and counters have thread 0.
+struct Track {
+    int process = 0;
+    int thread = 0;
+};
+
+/// Writes events one after the other as text. Times are picoseconds of the layer; the format has
+/// microseconds, and viewers whole nanoseconds.
+class TraceWriter {
+  public:
+    void name_process(int process, std::string_view name);  ///< shown in the order of the numbers
+    void name_thread(Track track, std::string_view name);
+    void slice(Track track, std::string_view name, Ps begin, Ps end);
+    void counter(int process, std::string_view name, Ps at, double value);
+    /// A step of a flow, bound to the slice that it lies in.
+    enum class Flow { start, step, end };
+    void flow(Track track, Flow what, std::int64_t id, Ps at);
+
+    std::int64_t events() const { return events_; }
+    /// The whole file; `other` is a JSON object.
+    std::string finish(std::string_view other) &&;
+
+  private:
+    void begin(std::string_view kind, Track track, std::string_view name, Ps at);
+
+    std::string text_ = "{\"traceEvents\":[\n";
+    std::int64_t events_ = 0;
+};
+
+std::string quoted_json(std::string_view text) {
+    return Json(text).dump(-1);
+}
+
+/// Microseconds, to the nanosecond.
+std::string time_text(Ps time) {
+    return fmt::format("{}.{:03}", time / kUs, time % kUs / kNs);
+}
+
+void TraceWriter::begin(std::string_view kind, Track track, std::string_view name, Ps at) {
+    if (events_++ > 0) text_ += ",\n";
+    fmt::format_to(std::back_inserter(text_), R"({{"ph":"{}","pid":{},"tid":{},"ts":{},"name":{})",
+                   kind, track.process, track.thread, time_text(at), quoted_json(name));
+}
+
+void TraceWriter::name_process(int process, std::string_view name) {
+    begin("M", {process, 0}, "process_name", 0);
+    text_ += fmt::format(R"(,"args":{{"name":{}}}}})", quoted_json(name));
+    begin("M", {process, 0}, "process_sort_index", 0);
+    text_ += fmt::format(R"(,"args":{{"sort_index":{}}}}})", process);
+}
+
+void TraceWriter::name_thread(Track track, std::string_view name) {
+    begin("M", track, "thread_name", 0);
+    text_ += fmt::format(R"(,"args":{{"name":{}}}}})", quoted_json(name));
+    begin("M", track, "thread_sort_index", 0);
+    text_ += fmt::format(R"(,"args":{{"sort_index":{}}}}})", track.thread);
+}
+
+/// Both ends are rounded alike, so that what lies in another slice still does.
+void TraceWriter::slice(Track track, std::string_view name, Ps first, Ps last) {
+    begin("X", track, name, first);
+    const Ps length = (last / kNs - first / kNs) * kNs;
+    text_ += fmt::format(R"(,"dur":{}}})", time_text(length));
+}
+
+void TraceWriter::counter(int process, std::string_view name, Ps at, double value) {
+    begin("C", {process, 0}, name, at);
+    fmt::format_to(std::back_inserter(text_), R"(,"args":{{"value":{:.4g}}}}})", value);
+}
+
+void TraceWriter::flow(Track track, Flow what, std::int64_t id, Ps at) {
+    constexpr std::string_view kKinds[] = {"s", "t", "f"};
+    begin(kKinds[static_cast<std::size_t>(what)], track, "row", at);
+    text_ +=
+        fmt::format(R"(,"cat":"row","id":{}{}}})", id, what == Flow::end ? R"(,"bp":"e")" : "");
+}
+
+std::string TraceWriter::finish(std::string_view other) && {
+    text_ += fmt::format("\n],\n\"displayTimeUnit\":\"ns\",\n\"otherData\":{}}}\n", other);
+    return std::move(text_);
+}
+
+// Counters: what a GPU or a switch did over time, in bins.
+
+struct TraceCounter {
+    std::string where;  ///< "gpu 3"
+    std::string name;
+    Ps bin = 0;
+    std::vector<double> values;
+};
+
+bool is_gpu(const std::string& name) {
+    return name.starts_with("gpu ");
+}
+
+/// Links of one component that go the same way, taken together.
+using LinkGroup = std::vector<const LinkUse*>;
+using Groups = std::map<std::pair<std::string, std::string>, LinkGroup>;
+
+/// Links by component and way: a GPU's in both directions; those between switches are the sender's.
+Groups groups_of(const std::vector<LinkUse>& links) {
+    Groups groups;
+    for (const LinkUse& link : links) {
+        const bool network = link.from.starts_with("leaf") || link.to.starts_with("leaf");
+        const std::string ports =
+            network && (is_gpu(link.from) || is_gpu(link.to)) ? "NIC" : "links";
+        if (is_gpu(link.from) || !is_gpu(link.to))
+            groups[{link.from, ports + " out, % busy"}].push_back(&link);
+        if (is_gpu(link.to)) groups[{link.to, ports + " in, % busy"}].push_back(&link);
+    }
+    return groups;
+}
+
+/// Bins of different links differ in width by powers of two: the widest is everybody's.
+TraceCounter mean_of(const LinkGroup& links, std::string where, std::string name) {
+    TraceCounter made{std::move(where), std::move(name), 0, {}};
+    for (const LinkUse* link : links) made.bin = std::max(made.bin, link->bin);
+    for (const LinkUse* link : links) {
+        const auto fold = static_cast<std::size_t>(made.bin / link->bin);
+        for (std::size_t i = 0; i < link->bins.size(); ++i) {
+            if (i / fold >= made.values.size()) made.values.resize(i / fold + 1);
+            made.values[i / fold] += static_cast<double>(link->bins[i]);
+        }
+    }
+    const double whole = static_cast<double>(made.bin) * static_cast<double>(links.size());
+    for (double& value : made.values) value = std::min(100.0, 100 * value / whole);
+    return made;
+}
+
+/// SMs by kernel; packets a µs of each unit; busy share of a GPU's links in each direction, the
+/// mean of those to all switches of its node and of its NIC, and of the links between switches.
+std::vector<TraceCounter> counters_of(const LayerResult& result) {
+    std::vector<TraceCounter> list;
+    for (const TimeSeries& sms : result.timeline.sms)
+        list.push_back({sms.where, "SMs: " + sms.name, sms.bin, sms.values});
+    for (const TimeSeries& unit : result.timeline.units) {
+        TraceCounter made{unit.where, unit.name + ", packets per µs", unit.bin, unit.values};
+        if (unit.name.ends_with("releases")) made.name = unit.name + " per µs";
+        for (double& value : made.values) value /= to_us(unit.bin);
+        list.push_back(std::move(made));
+    }
+    for (const auto& [key, links] : groups_of(result.links))
+        list.push_back(mean_of(links, key.first, key.second));
+    return list;
+}
+
+/// So many bins made one, by their mean.
+TraceCounter joined(const TraceCounter& counter, int bins) {
+    const auto fold = static_cast<std::size_t>(bins);
+    TraceCounter made{counter.where, counter.name, counter.bin * bins, {}};
+    made.values.resize((counter.values.size() + fold - 1) / fold);
+    for (std::size_t i = 0; i < counter.values.size(); ++i)
+        made.values[i / fold] += counter.values[i] / bins;
+    return made;
+}
+
+/// Events that a counter takes: one for each change of the value before `end`.
+std::int64_t changes(const TraceCounter& counter, Ps end) {
+    std::int64_t count = 1;  // back to zero
+    for (std::size_t i = 0; i < counter.values.size(); ++i) {
+        if (static_cast<Ps>(i) * counter.bin >= end) break;
+        count += i == 0 || counter.values[i] != counter.values[i - 1];
+    }
+    return count;
+}
+
+// Layers
 
 std::string name_of_row(const RowPath& row) {
     if (row.expert < 0) return fmt::format("row: token {}", row.token);

@@ -11,7 +11,7 @@
 namespace moehub {
 namespace {
 
-constexpr int kBarWidth = 24;
+constexpr int kProgressWidth = 24;
 constexpr auto kFirstDraw = std::chrono::milliseconds(300);  // a quick job shows no bar at all
 constexpr auto kRedraw = std::chrono::milliseconds(100);
 
@@ -21,7 +21,7 @@ void write(std::FILE* stream, const std::string& text) {
 }
 
 /// As people wait: "12 s", "3 min 05 s", "2 h 10 min".
-std::string time_text(double seconds) {
+std::string waiting_words(double seconds) {
     const auto whole = static_cast<std::int64_t>(std::min(seconds + 0.5, 1e12));
     if (whole < 60) return fmt::format("{} s", whole);
     if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
@@ -75,14 +75,14 @@ void Progress::keep_drawing(const std::stop_token& end) {
 
 void Progress::draw(const State& state) {
     drawn_ = true;
-    const auto filled = bar(state.fraction, kBarWidth);
-    const std::string rest(kBarWidth - display_width(filled), ' ');
+    const auto filled = bar(state.fraction, kProgressWidth);
+    const std::string rest(kProgressWidth - display_width(filled), ' ');
     std::string words = state.words;
     if (!words.empty()) words += ", ";
-    words += time_text(seconds());
+    words += waiting_words(seconds());
     const double since = std::chrono::duration<double>(Clock::now() - state.at).count();
     if (state.left >= 0)
-        words += fmt::format(", {} left", time_text(std::max(0.0, state.left - since)));
+        words += fmt::format(", {} left", waiting_words(std::max(0.0, state.left - since)));
     write(stream_, fmt::format("\r{} {}{} {}\x1b[K", label_, filled, rest, words));
 }
 

@@ -6,22 +6,13 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
-#include <vector>
 
 #include <unistd.h>
 
 namespace moehub {
 namespace {
 
-constexpr int kLeastBar = 8;
-constexpr std::size_t kLeastText = 16;  ///< columns that are left beside an indentation
-
-/// Bytes of the character that begins there.
-std::size_t character_size(std::string_view text, std::size_t at) {
-    std::size_t end = at + 1;
-    while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) ++end;
-    return end - at;
-}
+constexpr std::size_t kLeastBeside = 16;  ///< columns that are left beside an indentation
 
 /// Without escape sequences (ESC [ … letter).
 std::string visible(std::string_view text) {
@@ -73,7 +64,7 @@ std::size_t indentation(std::string_view line, std::size_t width) {
         const std::size_t columns = visible_width(line.substr(0, at));
         if (5 * columns <= 3 * width) indent = columns;
     }
-    return indent + kLeastText <= width ? indent : 0;
+    return indent + kLeastBeside <= width ? indent : 0;
 }
 
 /// Columns, not a sentence.
@@ -117,13 +108,19 @@ std::size_t add_sentence(std::string& out, const std::vector<std::string_view>& 
 
 }  // namespace
 
+std::size_t character_size(std::string_view text, std::size_t at) {
+    std::size_t end = at + 1;
+    while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) ++end;
+    return end - at;
+}
+
 bool wants_colour(std::FILE* stream) {
     const char* const no_color = std::getenv("NO_COLOR");
     return (no_color == nullptr || *no_color == '\0') && isatty(fileno(stream)) != 0;
 }
 
 int TextStyle::bar_width(int most, std::size_t taken) const {
-    return std::max(kLeastBar, std::min(most, width - static_cast<int>(taken)));
+    return std::max<int>(kLeastBar, std::min(most, width - static_cast<int>(taken)));
 }
 
 std::vector<std::string> broken(std::string_view text, std::size_t width) {
@@ -197,12 +194,8 @@ std::string stacked_bar(std::span<const BarPart> parts, double full, int width) 
 std::string shortened_bar(std::string_view bar, std::size_t width, std::size_t full) {
     constexpr std::string_view kMark = "│";
     std::vector<std::string_view> marks;
-    for (std::size_t begin = 0; begin < bar.size();) {
-        std::size_t end = begin + 1;
-        while (end < bar.size() && (static_cast<unsigned char>(bar[end]) & 0xc0) == 0x80) ++end;
-        marks.push_back(bar.substr(begin, end - begin));
-        begin = end;
-    }
+    for (std::size_t begin = 0; begin < bar.size(); begin += marks.back().size())
+        marks.push_back(bar.substr(begin, character_size(bar, begin)));
     std::string out;
     for (std::size_t column = 0; column * full < marks.size() * width; ++column) {
         const std::size_t begin = column * full / width;

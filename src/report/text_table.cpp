@@ -1,5 +1,4 @@
-#include "report/text_table.hpp"
-
+// Aligned tables for the terminal.
 #include "base/utf8.hpp"
 #include "report/text_style.hpp"
 
@@ -25,8 +24,7 @@ struct FittedTable {
     std::vector<std::string> dropped;   ///< titles of the others
 };
 
-constexpr std::size_t kGapWidth = 2;
-constexpr std::size_t kLeastBar = 8;
+constexpr std::string_view kGap = "  ";
 constexpr std::size_t kLeastText = 20;
 constexpr std::size_t kLeastCut = 4;
 
@@ -52,7 +50,7 @@ std::size_t title_width(const std::vector<std::string>& lines) {
 }
 
 std::size_t total(const std::vector<FittedColumn>& columns) {
-    std::size_t sum = kGapWidth * (columns.size() - 1);
+    std::size_t sum = kGap.size() * (columns.size() - 1);
     for (const FittedColumn& column : columns) sum += column.width;
     return sum;
 }
@@ -97,12 +95,10 @@ std::size_t least_important(const std::vector<FittedColumn>& columns,
 std::string cut(const std::string& cell, std::size_t width) {
     std::string out;
     for (std::size_t at = 0; at < cell.size();) {
-        std::size_t end = at + 1;
-        while (end < cell.size() && (static_cast<unsigned char>(cell[end]) & 0xc0) == 0x80) ++end;
-        const std::string character = cell.substr(at, end - at);
+        const std::string character = cell.substr(at, character_size(cell, at));
         if (display_width(out) + display_width(character) + 1 > width) break;
         out += character;
-        at = end;
+        at += character.size();
     }
     return out + "…";
 }
@@ -144,8 +140,6 @@ FittedTable fit_table(const std::vector<TextTable::Column>& columns,
     }
     return fit;
 }
-
-constexpr std::string_view kGap = "  ";
 
 std::string padded(const std::string& cell, std::size_t width, TextTable::Align align) {
     const std::string blanks(width - std::min(width, display_width(cell)), ' ');
