@@ -13,12 +13,21 @@ if(MOEHUB_SANITIZE)
   set(MOEHUB_UNHURRIED -O0)
 endif()
 
+# Warnings are errors in the gate and not for users, whose compiler may know others than ours. The
+# flag is read from a file, so that ./moehub and ./check, which differ in it, share their objects.
+set(MOEHUB_WERROR_FLAGS ${PROJECT_BINARY_DIR}/werror.flags)
+if(MOEHUB_WERROR)
+  file(WRITE ${MOEHUB_WERROR_FLAGS} "-Werror\n")
+else()
+  file(WRITE ${MOEHUB_WERROR_FLAGS} "")
+endif()
+
 # -ffp-contract=off: the same bytes from GCC and clang.
 function(moehub_compile target)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
   target_compile_options(${target} PRIVATE
-    -Wall -Wextra -Wconversion -Wshadow $<$<BOOL:${MOEHUB_WERROR}>:-Werror> -ffp-contract=off)
+    -Wall -Wextra -Wconversion -Wshadow @${MOEHUB_WERROR_FLAGS} -ffp-contract=off)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     # Below -O3, GCC 12 sees copies of string literals overrun std::string's short buffer, which
     # they do not; which ones depends on their lengths.
@@ -54,6 +63,30 @@ function(moehub_precompile target)
     <utility> <variant> <vector> <fmt/format.h> <fmt/ranges.h> ${ARGN})
 endfunction()
 
+# Compiles the files of each folder of src/ several at a time: reading headers is most of what a file
+# costs. Names in the anonymous namespaces of a folder are therefore each used in one file of it.
+function(moehub_unity target)
+  if(NOT MOEHUB_UNITY)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # In a file that is included GCC takes a coroutine's local types for a header's.
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+  endif()
+  get_target_property(files ${target} SOURCES)
+  foreach(file ${files})
+    if(NOT file MATCHES "^${PROJECT_SOURCE_DIR}/src/(.+)/[^/]+[.]cpp$")
+      continue()
+    endif()
+    string(REPLACE "/" "_" folder ${CMAKE_MATCH_1})
+    file(SIZE ${file} size)
+    math(EXPR bytes_${folder} "0${bytes_${folder}} + ${size}")
+    math(EXPR batch "${bytes_${folder}} / 40000")
+    set_property(SOURCE ${file} PROPERTY UNITY_GROUP ${folder}_${batch})
+  endforeach()
+endfunction()
+
 # Takes the files of these rooms out of MOEHUB_SOURCES and makes a library of objects of them.
 macro(moehub_rooms target rooms)
   set(files ${MOEHUB_SOURCES})
@@ -65,4 +98,5 @@ macro(moehub_rooms target rooms)
   target_link_libraries(${target} PRIVATE fmt::fmt)
   moehub_compile(${target})
   moehub_position_independent(${target})
+  moehub_unity(${target})
 endmacro()

@@ -2,8 +2,10 @@
 BUILD_PACKAGES=(g++ cmake ninja-build libfmt-dev libcli11-dev libtomlplusplus-dev
   nlohmann-json3-dev libyaml-cpp-dev coinor-libcbc-dev zlib1g-dev libmetis-dev libsqlite3-dev
   pkg-config)
-# Any npm will do, Debian's or not.
-command -v npm >/dev/null || BUILD_PACKAGES+=(npm)
+# npm fetches what draws the charts of pages, once. Debian's takes longer to install than moehub to
+# build, so it waits until a page is asked for. Any npm will do, Debian's or not.
+PAGE_PACKAGES=()
+command -v npm >/dev/null || PAGE_PACKAGES=(npm)
 CHECK_PACKAGES=(clang clang-format libclang-rt-14-dev llvm libgtest-dev librapidcheck-dev
   libbenchmark-dev dpkg-dev file bsdextrautils mandoc openmpi-bin libopenmpi-dev
   python3 python3-dev python3-numpy python3-pytest python3-matplotlib pybind11-dev mypy
