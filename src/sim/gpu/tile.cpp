@@ -22,22 +22,23 @@
 namespace moehub {
 namespace {
 
-struct Part {
+/// Tiles of one kind that share a wave with others.
+struct WavePart {
     double count = 0;
     const TileWork* work = nullptr;
 };
 
 /// A wave of different tiles shares its HBM bytes evenly and lasts as long as its longest tile.
-double wave_seconds(const Gpu& gpu, const TileRates& rates, const std::vector<Part>& parts,
+double wave_seconds(const Gpu& gpu, const TileRates& rates, const std::vector<WavePart>& parts,
                     double clock) {
     double active = 0;
     double hbm = 0;
-    for (const Part& part : parts) {
+    for (const WavePart& part : parts) {
         active += part.count;
         hbm += part.count * part.work->hbm_bytes;
     }
     double longest = 0;
-    for (const Part& part : parts) {
+    for (const WavePart& part : parts) {
         TileWork work = *part.work;
         work.hbm_bytes = hbm / active;
         longest = std::max(longest, tile_seconds(gpu, rates, work, active, clock));
@@ -73,7 +74,7 @@ double tile_seconds(const Gpu& gpu, const TileRates& rates, const TileWork& work
 double tiles_seconds(const Gpu& gpu, const GemmPlan& plan, double clock) {
     double total = 0;
     std::int64_t filled = 0;
-    std::vector<Part> wave;
+    std::vector<WavePart> wave;
     for (const TileRun& run : plan.runs) {
         std::int64_t left = run.count;
         while (left > 0) {
