@@ -1,6 +1,5 @@
 // Do the books notice a row that is lost, doubled or wrong?
-#include "layers/books.hpp"
-
+#include "layers/moe_layer.hpp"
 #include "small_layer.hpp"
 
 #include <stdexcept>

@@ -45,12 +45,14 @@ TEST_P(BothGrains, a_short_packet_takes_its_own_flits) {
 }
 
 TEST_P(BothGrains, a_remote_load_waits_for_request_memory_and_data) {
-    const Delivery result = deliver(small_machine(), {{0, 5, 128, 0, sim::Kind::load}}, options());
+    const Delivery result =
+        deliver(small_machine(), {{0, 5, 128, 0, sim::EventKind::load}}, options());
     EXPECT_EQ(result.completed[0], kStore + 2 * (100 + kHop) + kRead + 2 * (kPacket + kHop));
 }
 
 TEST_P(BothGrains, a_remote_atomic_carries_its_operand_there_and_its_result_back) {
-    const Delivery result = deliver(small_machine(), {{0, 5, 16, 0, sim::Kind::atomic}}, options());
+    const Delivery result =
+        deliver(small_machine(), {{0, 5, 16, 0, sim::EventKind::atomic}}, options());
     EXPECT_EQ(result.completed[0], kStore + 2 * (200 + kHop) + kRead + 2 * (200 + kHop));
 }
 
@@ -159,7 +161,7 @@ TEST(Fabric, windows_and_heap_agree_when_a_quick_answer_overtakes_a_slow_one) {
     std::vector<Flow> flows = sparse(8, 128, 200, 20 * kUs, 3);
     for (std::size_t i = 0; i < flows.size(); ++i) {
         if (i % 7 != 0) continue;
-        flows[i].kind = sim::Kind::load;
+        flows[i].kind = sim::EventKind::load;
         flows[i].bytes = 14592;
     }
     for (const Grain grain : {Grain::packet, Grain::row}) {

@@ -32,7 +32,7 @@ INSTANTIATE_TEST_SUITE_P(
 /// At place `number`, at each of the switches.
 sim::Transfer meet(const sim::Fabric& fabric, int switches, std::uint64_t number, int gpus) {
     sim::Transfer transfer;
-    transfer.kind = sim::Kind::meet;
+    transfer.kind = sim::EventKind::meet;
     transfer.bytes = fabric.link().payload * switches;
     transfer.address = number * static_cast<std::uint64_t>(transfer.bytes);
     transfer.target.merge = static_cast<std::uint16_t>(gpus);

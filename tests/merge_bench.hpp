@@ -47,7 +47,7 @@ struct MergeBench {
         return sim::identity_of(1 + gpu + 100 * home + 10000 * std::uint64_t{row});
     }
 
-    sim::Transfer request(sim::Kind kind, std::uint32_t home, std::uint32_t row) const {
+    sim::Transfer request(sim::EventKind kind, std::uint32_t home, std::uint32_t row) const {
         sim::Transfer transfer;
         transfer.kind = kind;
         transfer.dst = static_cast<sim::GpuId>(home);
@@ -56,8 +56,8 @@ struct MergeBench {
                            std::uint64_t{row} * static_cast<std::uint64_t>(shape.row_bytes);
         transfer.answered = done;
         const sim::RegionId first = 2 + 2 * home;  // parts, then copies
-        transfer.target.region = kind == sim::Kind::load ? own : first;
-        transfer.target.into = kind == sim::Kind::load ? first + 1 : sums;
+        transfer.target.region = kind == sim::EventKind::load ? own : first;
+        transfer.target.into = kind == sim::EventKind::load ? first + 1 : sums;
         transfer.target.row = row;
         transfer.target.merge = static_cast<std::uint16_t>(gpus - 1);
         return transfer;

@@ -7,7 +7,7 @@
 namespace moehub::testing {
 namespace {
 
-using sim::Kind;
+using sim::EventKind;
 
 // small_machine(): a flit takes 100 ps on one of the links.
 constexpr Ps kStore = 150 * kNs, kHop = 250 * kNs, kWrite = 400 * kNs, kRead = 600 * kNs;
@@ -41,7 +41,7 @@ Machine merging(int gpus, int switches, int entries, Ps timeout) {
 }
 
 /// Each GPU but the home asks for row 0 of GPU 0, the n-th at times[n].
-sim::MergeStats run_row(MergeBench& bench, Kind kind, const std::vector<Ps>& times) {
+sim::MergeStats run_row(MergeBench& bench, EventKind kind, const std::vector<Ps>& times) {
     for (std::uint32_t gpu = 1; gpu < bench.gpus; ++gpu) {
         bench.fabric.gpu(gpu).spawn("ask", ask(bench.fabric.gpu(gpu), bench.done,
                                                {{times[gpu - 1], bench.request(kind, 0, 0)}}));
@@ -63,7 +63,7 @@ const sim::Transfer& of(const MergeBench& bench, sim::TransferId id) {
 
 TEST_P(Merging, a_load_that_waits_takes_the_others_in) {
     MergeBench bench(merging(4, 1, 320, kSecond), options(), {1, 128});
-    const sim::MergeStats stats = run_row(bench, Kind::load, {0, 100 * kNs, 200 * kNs});
+    const sim::MergeStats stats = run_row(bench, EventKind::load, {0, 100 * kNs, 200 * kNs});
     EXPECT_EQ(stats.requests, 3);
     EXPECT_EQ(stats.merged, 2);
     EXPECT_EQ(stats.sent_home, 1);
@@ -84,7 +84,7 @@ TEST_P(Merging, a_load_that_waits_takes_the_others_in) {
 TEST_P(Merging, a_load_that_comes_later_is_answered_by_the_switch) {
     MergeBench bench(merging(4, 1, 320, kSecond), options(), {1, 128});
     const Ps late = 5000 * kNs;
-    const sim::MergeStats stats = run_row(bench, Kind::load, {0, late, 2 * late});
+    const sim::MergeStats stats = run_row(bench, EventKind::load, {0, late, 2 * late});
     EXPECT_EQ(stats.merged, 2);
     EXPECT_EQ(stats.sent_home, 1);
     EXPECT_EQ(stats.timed_out, 0);
@@ -96,7 +96,7 @@ TEST_P(Merging, a_line_that_all_have_is_asked_for_anew) {
     MergeBench bench(merging(3, 1, 320, kSecond), options(), {1, 128});
     const Ps late = 5000 * kNs;
     for (const std::uint32_t gpu : {1u, 2u}) {
-        const sim::Transfer load = bench.request(Kind::load, 0, 0);
+        const sim::Transfer load = bench.request(EventKind::load, 0, 0);
         bench.fabric.gpu(gpu).spawn(
             "ask", ask(bench.fabric.gpu(gpu), bench.done, {{0, load}, {late, load}}));
     }
@@ -111,7 +111,7 @@ TEST_P(Merging, reductions_become_one_sum_and_are_acknowledged_one_by_one) {
     MergeBench bench(merging(4, 1, 320, kSecond), options(), {1, 128});
     bench.watch_rows();
     const Ps last = 300 * kNs;
-    const sim::MergeStats stats = run_row(bench, Kind::reduce, {0, 100 * kNs, last});
+    const sim::MergeStats stats = run_row(bench, EventKind::reduce, {0, 100 * kNs, last});
     EXPECT_EQ(stats.requests, 3);
     EXPECT_EQ(stats.merged, 2);
     EXPECT_EQ(stats.sent_home, 1);
@@ -137,7 +137,7 @@ TEST_P(Merging, a_home_knows_when_its_sum_is_in_memory) {
     bench.watch_rows();
     Ps time = 0;
     bench.fabric.gpu(0).spawn("watch", note_whole(bench, time));
-    run_row(bench, Kind::reduce, {0, 0, 0});
+    run_row(bench, EventKind::reduce, {0, 0, 0});
     EXPECT_EQ(time, kStore + 2 * (9 * kFlit + kHop) + kWrite);
 }
 
@@ -147,7 +147,7 @@ TEST_P(Merging, reductions_are_acknowledged_once_where_that_costs_nothing) {
     Machine machine = merging(4, 1, 320, kSecond);
     machine.link.ack_flits = 0;
     MergeBench bench(machine, options(), {1, 128});
-    run_row(bench, Kind::reduce, {0, 0, 0});
+    run_row(bench, EventKind::reduce, {0, 0, 0});
     EXPECT_TRUE(bench.summed(0, 0));
     EXPECT_EQ(of(bench, 0).completed_at, kStore + 9 * kFlit + kHop + kHop);
     EXPECT_EQ(bench.fabric.wire_bytes_up(), 3 * 9 * 16);
@@ -158,7 +158,7 @@ TEST_P(Merging, reductions_go_home_as_they_are_when_their_time_is_up) {
     MergeBench bench(merging(4, 1, 320, timeout), options(), {1, 128});
     bench.watch_rows();
     const Ps late = 5000 * kNs;
-    const sim::MergeStats stats = run_row(bench, Kind::reduce, {0, 100 * kNs, late});
+    const sim::MergeStats stats = run_row(bench, EventKind::reduce, {0, 100 * kNs, late});
     EXPECT_EQ(stats.merged, 1);
     EXPECT_EQ(stats.sent_home, 2);
     EXPECT_EQ(stats.timed_out, 2);
@@ -170,7 +170,7 @@ TEST_P(Merging, reductions_go_home_as_they_are_when_their_time_is_up) {
 
 TEST_P(Merging, data_is_dropped_when_its_time_is_up) {
     MergeBench bench(merging(4, 1, 320, 3000 * kNs), options(), {1, 128});
-    const sim::MergeStats stats = run_row(bench, Kind::load, {0, 100 * kNs, 5000 * kNs});
+    const sim::MergeStats stats = run_row(bench, EventKind::load, {0, 100 * kNs, 5000 * kNs});
     EXPECT_EQ(stats.sent_home, 2);
     EXPECT_EQ(stats.timed_out, 2);
     expect_loaded(bench);
@@ -179,7 +179,7 @@ TEST_P(Merging, data_is_dropped_when_its_time_is_up) {
 /// It answers those who waited; who comes too late goes home by itself.
 TEST_P(Merging, a_load_whose_time_is_up_still_waits_for_its_data) {
     MergeBench bench(merging(4, 1, 320, 500 * kNs), options(), {1, 128});
-    const sim::MergeStats stats = run_row(bench, Kind::load, {0, 100 * kNs, 600 * kNs});
+    const sim::MergeStats stats = run_row(bench, EventKind::load, {0, 100 * kNs, 600 * kNs});
     EXPECT_EQ(stats.merged, 1);
     EXPECT_EQ(stats.sent_home, 2);
     EXPECT_EQ(stats.bypassed, 1);
@@ -188,12 +188,12 @@ TEST_P(Merging, a_load_whose_time_is_up_still_waits_for_its_data) {
 }
 
 TEST_P(Merging, nothing_is_merged_where_there_is_no_time) {
-    for (const Kind kind : {Kind::load, Kind::reduce}) {
+    for (const EventKind kind : {EventKind::load, EventKind::reduce}) {
         MergeBench bench(merging(6, 1, 320, 0), options(), {1, 128});
         const sim::MergeStats stats = run_row(bench, kind, {0, 0, 0, 10 * kNs, 10 * kNs});
         EXPECT_EQ(stats.merged, 0);
         EXPECT_EQ(stats.sent_home, 5);
-        if (kind == Kind::load) {
+        if (kind == EventKind::load) {
             expect_loaded(bench);
         } else {
             EXPECT_TRUE(bench.summed(0, 0));
@@ -206,7 +206,7 @@ TEST_P(Merging, a_full_table_gives_up_what_was_used_least_recently) {
     MergeBench bench(merging(4, 1, 2, kSecond), options(), {3, 128});
     bench.watch_rows();
     const auto at = [&](Ps time, std::uint32_t row) {
-        return Timed{time * kNs, bench.request(Kind::reduce, 0, row)};
+        return Timed{time * kNs, bench.request(EventKind::reduce, 0, row)};
     };
     const auto spawn = [&](std::uint32_t gpu, std::vector<Timed> requests) {
         bench.fabric.gpu(gpu).spawn("ask", ask(bench.fabric.gpu(gpu), bench.done, requests));
@@ -227,15 +227,15 @@ TEST_P(Merging, a_full_table_gives_up_what_was_used_least_recently) {
 
 TEST_P(Merging, a_load_that_waits_is_not_given_up) {
     MergeBench bench(merging(3, 1, 1, kSecond), options(), {2, 128});
-    const auto at = [&](Ps time, Kind kind, std::uint32_t row) {
+    const auto at = [&](Ps time, EventKind kind, std::uint32_t row) {
         return Timed{time * kNs, bench.request(kind, 0, row)};
     };
-    bench.fabric.gpu(1).spawn(
-        "ask", ask(bench.fabric.gpu(1), bench.done,
-                   {at(0, Kind::load, 0), at(10, Kind::load, 1), at(20, Kind::reduce, 1)}));
-    bench.fabric.gpu(2).spawn(
-        "ask", ask(bench.fabric.gpu(2), bench.done,
-                   {at(100, Kind::load, 0), at(3000, Kind::load, 1), at(6000, Kind::reduce, 1)}));
+    bench.fabric.gpu(1).spawn("ask", ask(bench.fabric.gpu(1), bench.done,
+                                         {at(0, EventKind::load, 0), at(10, EventKind::load, 1),
+                                          at(20, EventKind::reduce, 1)}));
+    bench.fabric.gpu(2).spawn("ask", ask(bench.fabric.gpu(2), bench.done,
+                                         {at(100, EventKind::load, 0), at(3000, EventKind::load, 1),
+                                          at(6000, EventKind::reduce, 1)}));
     bench.fabric.run();
     const sim::MergeStats stats = bench.fabric.merge_stats();
     EXPECT_EQ(stats.bypassed, 2);
@@ -270,7 +270,7 @@ Storm storm(const StormCase& given, const sim::FabricOptions& options) {
         for (std::uint32_t row = 0; row < given.shape.rows; ++row) {
             for (std::uint32_t home = 0; home < bench.gpus; ++home) {
                 if (home == gpu) continue;
-                for (const Kind kind : {Kind::load, Kind::reduce}) {
+                for (const EventKind kind : {EventKind::load, EventKind::reduce}) {
                     const Ps time =
                         given.spread == 0 ? 0 : static_cast<Ps>(random()) % given.spread;
                     requests.push_back({time, bench.request(kind, home, row)});
@@ -344,7 +344,8 @@ TEST(MergeUnit, is_as_full_in_row_grain_as_packets_make_it) {
             sim::FabricOptions options;
             options.grain = grain;
             MergeBench bench(merging(4, 1, entries, 20'000 * kNs), options, {1, 65536});
-            stats[grain == Grain::row ? 1 : 0] = run_row(bench, Kind::reduce, {0, 0, 100 * kNs});
+            stats[grain == Grain::row ? 1 : 0] =
+                run_row(bench, EventKind::reduce, {0, 0, 100 * kNs});
             EXPECT_TRUE(bench.summed(0, 0));
         }
         EXPECT_EQ(stats[0].deepest, entries == 50 ? 50 : 112);
@@ -391,7 +392,7 @@ TEST(MergeUnit, leaves_alone_what_no_switch_can_merge) {
     Machine machine = small_cluster(2);
     sim::Fabric fabric(machine, {});
     sim::Transfer load;
-    load.kind = Kind::load;
+    load.kind = EventKind::load;
     load.bytes = 256;
     load.target.merge = 3;
     load.dst = 9;
@@ -400,15 +401,15 @@ TEST(MergeUnit, leaves_alone_what_no_switch_can_merge) {
     EXPECT_EQ(fabric.transfer(fabric.gpu(0).post(load)).target.merge, 0);
     load.dst = 1;
     EXPECT_EQ(fabric.transfer(fabric.gpu(0).post(load)).target.merge, 3);
-    load.kind = Kind::reduce;
+    load.kind = EventKind::reduce;
     load.arrived = 0;
     EXPECT_THROW(fabric.gpu(0).post(load), std::logic_error);
-    load.kind = Kind::store;
+    load.kind = EventKind::store;
     EXPECT_THROW(fabric.gpu(0).post(load), std::logic_error);
     sim::FabricOptions rpm;
     rpm.queueing = sim::Queueing::rpm;
     sim::Fabric other(machine, rpm);
-    load.kind = Kind::load;
+    load.kind = EventKind::load;
     EXPECT_THROW(other.gpu(0).post(load), std::logic_error);
 }
 
@@ -417,7 +418,7 @@ TEST_P(Merging, reductions_that_no_switch_merges_are_added_one_by_one) {
     MergeBench bench(small_machine(4, 2), options(), {2, 1024});
     const sim::CounterId arrived = bench.fabric.gpu(0).add_counter("arrived");
     for (std::uint32_t gpu = 0; gpu < 4; ++gpu) {
-        sim::Transfer reduce = bench.request(Kind::reduce, 0, 0);
+        sim::Transfer reduce = bench.request(EventKind::reduce, 0, 0);
         reduce.bytes = 2 * 1024;
         reduce.target.merge = 0;
         reduce.arrived = arrived;
@@ -473,11 +474,11 @@ TEST(SeparateLoads, do_not_wait_behind_reductions_for_the_same_peer) {
         options.separate_loads = separate;
         sim::Fabric fabric(small_machine(8, 1), options);
         sim::Transfer transfer;
-        transfer.kind = Kind::reduce;
+        transfer.kind = EventKind::reduce;
         transfer.dst = 1;
         transfer.bytes = 1 << 20;
         fabric.gpu(0).post(transfer);
-        transfer.kind = Kind::load;
+        transfer.kind = EventKind::load;
         transfer.bytes = 128;
         const sim::TransferId load = fabric.gpu(0).post(transfer);
         fabric.run();

@@ -90,7 +90,7 @@ sim::TransferId store(Bench& bench, std::uint32_t number, const Token& token) {
 
 sim::TransferId load(Bench& bench, std::uint32_t number, const Token& token) {
     sim::Transfer transfer = row_of(bench, number, token);
-    transfer.kind = sim::Kind::load;
+    transfer.kind = sim::EventKind::load;
     transfer.answered = bench.loaded;
     transfer.target.into = bench.totals;
     return bench.fabric.gpu(token.home).post(transfer);

@@ -54,7 +54,9 @@ std::vector<Flow> random_flows(Random& random, const Machine& machine, bool mixe
     for (Flow& flow : flows) {
         if (!mixed) continue;
         const int kind = random.pick({0, 1, 2});
-        flow.kind = kind == 0 ? sim::Kind::store : kind == 1 ? sim::Kind::load : sim::Kind::atomic;
+        flow.kind = kind == 0   ? sim::EventKind::store
+                    : kind == 1 ? sim::EventKind::load
+                                : sim::EventKind::atomic;
     }
     return flows;
 }

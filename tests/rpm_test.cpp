@@ -1,4 +1,4 @@
-// Do stores merge to full packets, and leave in the right order at the right time?
+// Do lines leave in the right order at the right time?
 #include "sim/hub/rpm.hpp"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ struct Rpm : ::testing::Test {
     RpmStats stats;
     RpmPartition partition{4, kTimer};
 
-    void store(const RpmLine& line) { partition.store(line, stats); }
+    void store(const RpmLine& line) { partition.add(line, stats); }
     /// Takes the next line, which must be allowed to leave.
     RpmLine next(Ps now) {
         const auto choice = partition.choose(0, now);
@@ -51,47 +51,12 @@ struct Rpm : ::testing::Test {
 };
 
 TEST_F(Rpm, is_empty_at_first) {
-    EXPECT_TRUE(partition.empty());
-    EXPECT_FALSE(partition.holds(0, 0));
+    EXPECT_EQ(partition.used(), 0);
     EXPECT_EQ(from(0), kNever);
 }
 
-TEST_F(Rpm, four_stores_of_32_bytes_leave_as_one_packet_of_128) {
-    for (int i = 0; i < 4; ++i) store(store_of(7, 3, 32, 10 * i));
-    EXPECT_EQ(partition.used(), 1);
-    EXPECT_EQ(from(30), 30);
-    const RpmLine line = next(30);
-    EXPECT_EQ(line.transfer, 7u);
-    EXPECT_EQ(line.index, 3u);
-    EXPECT_EQ(line.bytes, 128u);
-    EXPECT_EQ(line.since, 0);
-    EXPECT_EQ(line.last, 30);
-    EXPECT_TRUE(partition.empty());
-    EXPECT_EQ(stats.stores, 4);
-    EXPECT_EQ(stats.merged, 3);
-    EXPECT_EQ(stats.packets, 1);
-    EXPECT_EQ(stats.full, 1);
-    EXPECT_EQ(stats.timed_out, 0);
-    EXPECT_EQ(stats.deepest, 1);
-}
-
-TEST_F(Rpm, lines_of_different_rows_places_or_priorities_do_not_merge) {
-    store(store_of(1, 0, 32, 0));
-    store(store_of(1, 1, 32, 0));
-    store(store_of(2, 0, 32, 0));
-    RpmLine low = store_of(1, 0, 32, 0);
-    low.low_priority = true;
-    EXPECT_FALSE(partition.holds(1, 0, true));
-    store(low);
-    EXPECT_TRUE(partition.holds(1, 0, true));
-    EXPECT_EQ(partition.used(), 4);
-    EXPECT_EQ(stats.merged, 0);
-    EXPECT_EQ(stats.deepest, 4);
-}
-
 TEST_F(Rpm, a_line_not_full_leaves_when_its_timer_runs_out_and_not_before) {
-    store(store_of(1, 0, 32, 100));
-    store(store_of(1, 0, 32, 900));  // the timer counts from the first
+    store(store_of(1, 0, 64, 100));
     EXPECT_EQ(from(100 + kTimer - 1), 100 + kTimer);
     EXPECT_EQ(from(100 + kTimer), 100 + kTimer);
     EXPECT_EQ(next(100 + kTimer).bytes, 64u);
@@ -103,14 +68,6 @@ TEST_F(Rpm, a_full_line_leaves_at_its_last_store_and_not_before) {
     store(store_of(1, 0, 128, 500));
     EXPECT_EQ(from(499), 500);
     EXPECT_EQ(from(500), 500);
-}
-
-TEST_F(Rpm, a_store_after_the_timer_holds_its_line_until_it_is_in) {
-    store(store_of(1, 0, 32, 0));
-    EXPECT_EQ(from(kTimer), kTimer);
-    store(store_of(1, 0, 32, kTimer + 5));
-    EXPECT_EQ(from(kTimer + 4), kTimer + 5);
-    EXPECT_EQ(next(kTimer + 5).bytes, 64u);
 }
 
 TEST_F(Rpm, a_line_that_may_still_grow_does_not_hold_up_others) {
@@ -164,31 +121,27 @@ TEST_F(Rpm, each_uplink_sees_its_own_lines) {
     store(other);
     EXPECT_EQ(from(0), kNever);
     store(store_of(2, 0, 128, 0));
-    EXPECT_EQ(partition.line(partition.choose(0, 0)->slot).transfer, 2u);
-    EXPECT_EQ(partition.line(partition.choose(3, 0)->slot).transfer, 1u);
     EXPECT_FALSE(partition.choose(2, 0));
     EXPECT_FALSE(partition.choose(255, 0));
+    EXPECT_EQ(partition.take(partition.choose(3, 0)->slot, stats).transfer, 1u);
+    EXPECT_EQ(partition.take(partition.choose(0, 0)->slot, stats).transfer, 2u);
 }
 
-TEST_F(Rpm, a_full_partition_takes_no_new_line_but_merges) {
+TEST_F(Rpm, a_full_partition_takes_no_new_line) {
     for (TransferId i = 0; i < 4; ++i) {
         EXPECT_TRUE(partition.fits());
         store(store_of(i, 0, 32, 0));
     }
     EXPECT_FALSE(partition.fits());
     EXPECT_THROW(store(store_of(9, 0, 32, 0)), std::logic_error);
-    EXPECT_TRUE(partition.holds(2, 0));
-    store(store_of(2, 0, 96, 5));
-    EXPECT_EQ(next(5).transfer, 2u);
+    EXPECT_EQ(next(kTimer).transfer, 0u);
     EXPECT_TRUE(partition.fits());
-    EXPECT_FALSE(partition.holds(2, 0));
 }
 
 TEST_F(Rpm, a_partition_of_one_entry_passes_one_line_at_a_time) {
     partition = RpmPartition(1, kTimer);
-    store(store_of(1, 0, 64, 0));
+    store(store_of(1, 0, 128, 1));
     EXPECT_FALSE(partition.fits());
-    store(store_of(1, 0, 64, 1));
     next(1);
     EXPECT_TRUE(partition.fits());
     store(store_of(1, 1, 128, 2));
@@ -219,8 +172,6 @@ TEST_F(Rpm, a_train_enters_when_its_first_packet_fits) {
 }
 
 TEST_F(Rpm, bytes_that_a_line_has_no_room_for_are_a_defect) {
-    store(store_of(1, 0, 96, 0));
-    EXPECT_THROW(store(store_of(1, 0, 64, 0)), std::logic_error);
     EXPECT_THROW(store(store_of(2, 0, 129, 0)), std::logic_error);
     EXPECT_THROW(store(store_of(2, 0, 0, 0)), std::logic_error);
 }
@@ -237,12 +188,11 @@ TEST_F(Rpm, a_partition_of_a_million_lines_gives_them_out_in_order) {
 struct PlainPartition {
     std::vector<RpmLine> lines;
 
-    RpmLine* find(const RpmLine& line) {
-        const auto found = std::find_if(lines.begin(), lines.end(), [&](const RpmLine& other) {
+    bool holds(const RpmLine& line) const {
+        return std::any_of(lines.begin(), lines.end(), [&](const RpmLine& other) {
             return other.transfer == line.transfer && other.index == line.index &&
                    other.low_priority == line.low_priority;
         });
-        return found == lines.end() ? nullptr : &*found;
     }
     static Ps from(const RpmLine& line) {
         return line.bytes == line.whole ? line.last : std::max(line.last, line.since + kTimer);
@@ -277,18 +227,11 @@ RC_GTEST_PROP(RpmProperty, agrees_with_looking_at_every_line, ()) {
         line.plane = static_cast<std::uint8_t>(line.index % 2);
         line.row_id = 3 - line.transfer / 2;
         line.low_priority = *rc::gen::element(false, false, true);
-        RpmLine* held = plain.find(line);
-        RC_ASSERT(partition.holds(line.transfer, line.index, line.low_priority) ==
-                  (held != nullptr));
+        const bool held = plain.holds(line);
         RC_ASSERT(partition.fits() == (plain.lines.size() < static_cast<std::size_t>(entries)));
-        if (held != nullptr && line.bytes <= held->whole - held->bytes) {
-            held->bytes += line.bytes;
-            held->last = std::max(held->last, line.last);
-            held->since = std::min(held->since, line.since);
-            partition.store(line, stats);
-        } else if (held == nullptr && partition.fits()) {
+        if (!held && partition.fits()) {
             plain.lines.push_back(line);
-            partition.store(line, stats);
+            partition.add(line, stats);
         }
         const auto plane = *rc::gen::inRange<std::uint8_t>(0, 2);
         const auto choice = partition.choose(plane, now);

@@ -58,7 +58,7 @@ sim::Process reduce(Bench& bench, GpuId gpu, std::vector<GpuId> members, std::ui
     sim::Endpoint& endpoint = bench.fabric.gpu(gpu);
     co_await endpoint.delay(start);
     sim::Transfer load;
-    load.kind = sim::Kind::load;
+    load.kind = sim::EventKind::load;
     load.group = bench.fabric.groups().add(members);
     load.bytes = kRow;
     load.address = row * static_cast<std::uint64_t>(kRow);

@@ -315,7 +315,6 @@ TEST(Timeline, SmsOfKernelsAddUpToTheSchedulers) {
     EXPECT_EQ(time(KernelName::expert_up), card.blocks.sm_time());
     const double held =
         time(KernelName::dispatch) + time(KernelName::combine) + time(KernelName::relay);
-    EXPECT_EQ(held, card.blocks.held_time());
     EXPECT_GT(held, 0);
     EXPECT_LT(held, 20.0 * 70 * kUs + 30.0 * kUs + 40.0 * 70 * kUs) << "it waits for blocks to end";
 }

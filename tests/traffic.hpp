@@ -43,7 +43,7 @@ struct Flow {
     std::uint32_t dst;
     Bytes bytes;
     Ps start = 0;
-    sim::Kind kind = sim::Kind::store;
+    sim::EventKind kind = sim::EventKind::store;
 };
 
 struct Delivery {

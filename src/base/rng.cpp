@@ -9,10 +9,7 @@ namespace {
 
 std::uint64_t splitmix64(std::uint64_t& state) {
     state += 0x9e3779b97f4a7c15;
-    std::uint64_t mixed = state;
-    mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
-    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
-    return mixed ^ (mixed >> 31);
+    return mixed_bits(state);
 }
 
 }  // namespace

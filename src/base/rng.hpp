@@ -8,6 +8,13 @@
 
 namespace moehub {
 
+/// Scrambles all bits of a small, regular number: the finaliser of splitmix64.
+constexpr std::uint64_t mixed_bits(std::uint64_t x) {
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
 class Rng {
   public:
     /// Different streams of one seed are independent of each other.

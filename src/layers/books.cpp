@@ -1,5 +1,4 @@
-#include "layers/books.hpp"
-
+#include "layers/moe_layer.hpp"
 #include "sim/sums.hpp"
 
 #include <algorithm>

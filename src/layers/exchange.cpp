@@ -12,17 +12,21 @@ namespace {
 template <class Number>
 GpuGroups grouped(const MoeLayer& layer, std::size_t groups, Number number) {
     GpuGroups made(groups);
-    for (std::uint32_t gpu = 0; gpu < layer.gpus.count(); ++gpu) {
-        const auto id = static_cast<GpuId>(gpu);
-        made[static_cast<std::size_t>(number(id))].push_back(id);
-    }
+    for (const GpuId gpu : layer.gpus.all())
+        made[static_cast<std::size_t>(number(gpu))].push_back(gpu);
     return made;
+}
+
+/// Among experts in ascending order.
+std::size_t position_of(const std::vector<int>& experts, int expert) {
+    const auto found = std::lower_bound(experts.begin(), experts.end(), expert);
+    return static_cast<std::size_t>(found - experts.begin());
 }
 
 }  // namespace
 
 GpuGroups all_together(const MoeLayer& layer) {
-    return grouped(layer, 1, [](GpuId) { return 0; });
+    return {layer.gpus.all()};
 }
 
 GpuGroups of_a_node(const MoeLayer& layer) {
@@ -109,11 +113,10 @@ RowCounts::RowCounts(MoeLayer& layer)
       all_(layer.gpus.fabric, "counts of a peer"),
       told_(layer.gpus.count(), std::vector<std::vector<std::int64_t>>(layer.gpus.count())) {
     if (!layer.backward()) return;
-    for (std::uint32_t source = 0; source < told_.size(); ++source) {
-        std::vector<std::vector<std::int64_t>> counts = counted(static_cast<GpuId>(source));
-        for (std::uint32_t gpu = 0; gpu < told_.size(); ++gpu) {
+    for (const GpuId source : layer.gpus.all()) {
+        std::vector<std::vector<std::int64_t>> counts = counted(source);
+        for (std::size_t gpu = 0; gpu < counts.size(); ++gpu)
             told_[gpu][source] = std::move(counts[gpu]);
-        }
     }
 }
 
@@ -121,15 +124,11 @@ RowCounts::RowCounts(MoeLayer& layer)
 std::vector<std::vector<std::int64_t>> RowCounts::counted(GpuId source) const {
     std::vector<std::vector<std::int64_t>> counts(layer_.gpus.count());
     std::vector<std::vector<std::uint32_t>> tokens(layer_.gpus.count());
-    for (std::uint32_t gpu = 0; gpu < counts.size(); ++gpu) {
-        counts[gpu].resize(layer_.experts_of(static_cast<GpuId>(gpu)).size() + 1);
-    }
+    for (const GpuId gpu : layer_.gpus.all()) counts[gpu].resize(layer_.experts_of(gpu).size() + 1);
     for (const Row& row : layer_.rows_of(source)) {
         for (int shard = 0; shard < layer_.shards(); ++shard) {
             const GpuId gpu = layer_.gpu_of(row.rank, shard);
-            const std::vector<int>& experts = layer_.experts_of(gpu);
-            const auto found = std::lower_bound(experts.begin(), experts.end(), int{row.expert});
-            ++counts[gpu][static_cast<std::size_t>(found - experts.begin())];
+            ++counts[gpu][position_of(layer_.experts_of(gpu), row.expert)];
             tokens[gpu].push_back(row.token);
         }
     }
@@ -156,9 +155,7 @@ Process RowCounts::exchange(GpuId gpu, Bytes bytes) {
 }
 
 std::int64_t RowCounts::rows(GpuId gpu, GpuId source, int expert) const {
-    const std::vector<int>& experts = layer_.experts_of(gpu);
-    const auto found = std::lower_bound(experts.begin(), experts.end(), expert);
-    return told(gpu, source)[static_cast<std::size_t>(found - experts.begin())];
+    return told(gpu, source)[position_of(layer_.experts_of(gpu), expert)];
 }
 
 std::int64_t RowCounts::tokens(GpuId gpu, GpuId source) const {
@@ -174,9 +171,7 @@ const std::vector<std::int64_t>& RowCounts::told(GpuId gpu, GpuId source) const 
 
 std::int64_t RowCounts::rows(GpuId gpu, int expert) const {
     std::int64_t sum = 0;
-    for (std::uint32_t source = 0; source < told_.size(); ++source) {
-        sum += rows(gpu, static_cast<GpuId>(source), expert);
-    }
+    for (const GpuId source : layer_.gpus.all()) sum += rows(gpu, source, expert);
     return sum;
 }
 

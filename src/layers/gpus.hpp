@@ -23,11 +23,11 @@ using sim::Process;
 
 /// How GPUs are simulated, beyond what the user asks for.
 struct GpusOptions : sim::FabricOptions {
-    HubUnits units = HubUnits::moe_hub;
-    std::size_t numbers = 0;  ///< that a row carries
-    Bytes page_pool = 0;      ///< of each hub
-    Ps host_lead = 0;         ///< by which an eager host is ahead when the layer starts (Host)
-    bool record = false;      ///< a timeline
+    GpusOptions() { slow_ingress = true; }  // hubs wait for their memory
+
+    sim::Hub::Options hub;  ///< its line is the fabric's
+    Ps host_lead = 0;       ///< by which an eager host is ahead when the layer starts (Host)
+    bool record = false;    ///< a timeline
 };
 
 class Gpus {
@@ -37,6 +37,7 @@ class Gpus {
     ~Gpus();
 
     std::uint32_t count() const { return static_cast<std::uint32_t>(cards_.size()); }
+    std::vector<GpuId> all() const { return fabric.all_gpus(); }
     const Machine& machine() const { return machine_; }
     sim::Card& card(GpuId gpu) { return cards_[gpu]; }
     const sim::Card& card(GpuId gpu) const { return cards_[gpu]; }
@@ -53,10 +54,7 @@ class Gpus {
     /// Spawns `program(gpu)` on every GPU and runs until nothing is left to do.
     template <class Program>
     void run(const char* name, Program program) {
-        for (std::uint32_t gpu = 0; gpu < count(); ++gpu) {
-            const auto id = static_cast<GpuId>(gpu);
-            endpoint(id).spawn(name, start(id, program(id)));
-        }
+        for (const GpuId gpu : all()) endpoint(gpu).spawn(name, start(gpu, program(gpu)));
         fabric.run();
     }
 

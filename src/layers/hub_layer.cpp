@@ -1,8 +1,5 @@
 #include "layers/hub_layer.hpp"
 
-#include "layers/mail.hpp"
-#include "layers/moe_layer.hpp"
-
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -33,8 +30,7 @@ HubLayer::HubLayer(MoeLayer& of)
     counters_.sent_to = of.gpus.add_counters("acknowledged rows to an expert", experts);
     counters_.flags = of.gpus.add_counters("flags for an expert", experts);
     counters_.result_flags = of.gpus.add_counter("flags of all results");
-    for (std::uint32_t i = 0; i < layer.gpus.count(); ++i) {
-        const auto gpu = static_cast<GpuId>(i);
+    for (const GpuId gpu : layer.gpus.all()) {
         experts_.emplace_back();
         for (const int expert : layer.experts_of(gpu)) add_expert(gpu, expert);
         sim::RowSpace results;
@@ -138,14 +134,20 @@ void HubLayer::store_at(GpuId from, sim::MallocId to, const Stored& row) {
     store_source(layer.endpoint(from), store, source);
 }
 
+/// Where in its home's buffer a row's results lie: the first shard's; the others follow.
+std::uint32_t HubLayer::first_result(GpuId home, const Row& row) const {
+    const std::uint32_t of_home =
+        (row.token - layer.first_token(home)) * layer.top_k() + row.choice;
+    return of_home * static_cast<std::uint32_t>(layer.shards());
+}
+
 /// A row and its source column to all shards of a copy of its expert. Where rows cross once, the
 /// copy was chosen for all of a token's rows together.
 int HubLayer::send(GpuId from, const Row& row, sim::CounterId answered) {
     const std::uint32_t rank =
         relay.active() ? row.rank : layer.gpus.hub(from).replicas().choose(row.expert);
     const auto shards = static_cast<std::uint32_t>(layer.shards());
-    const std::uint32_t result =
-        ((row.token - layer.first_token(from)) * layer.top_k() + row.choice) * shards;
+    const std::uint32_t result = first_result(from, row);
     for (std::uint32_t shard = 0; shard < shards; ++shard) {
         const sim::MallocId to = inputs_[row.expert][copy_of(row.expert, rank) * shards + shard];
         store_at(from, to, {row.id, row.token, result, answered});
@@ -268,8 +270,7 @@ void HubLayer::check_results(GpuId gpu) const {
     for (const Row& row : layer.rows_of(gpu)) {
         if (relay.crosses(gpu, row)) continue;
         layer.note_returned(row.token, row.choice);
-        const std::uint32_t first =
-            ((row.token - layer.first_token(gpu)) * layer.top_k() + row.choice) * shards;
+        const std::uint32_t first = first_result(gpu, row);
         for (std::uint32_t number = first; number < first + shards; ++number) {
             if (number < results.rows() && results.complete(number)) continue;
             throw std::logic_error(fmt::format("result {} of gpu {} has not come", number, gpu));
@@ -301,8 +302,7 @@ void HubLayer::check_row(GpuId gpu, const LocalExpert& expert, std::uint32_t num
 }
 
 void HubLayer::close_books() {
-    for (std::uint32_t i = 0; i < layer.gpus.count(); ++i) {
-        const auto gpu = static_cast<GpuId>(i);
+    for (const GpuId gpu : layer.gpus.all()) {
         for (const LocalExpert& expert : experts_[gpu]) {
             const sim::RowMemory& memory = layer.gpus.hub(gpu).memory(expert.input.region);
             for (std::uint32_t number = 0; number < memory.rows(); ++number) {
@@ -326,9 +326,7 @@ void HubLayer::close_books() {
 LayerResult run_hub(const Job& job, void (*spawn)(HubLayer&, GpuId)) {
     return run_with_host(job, [&](MoeLayer& layer) {
         HubLayer hub(layer);
-        for (std::uint32_t gpu = 0; gpu < layer.gpus.count(); ++gpu) {
-            spawn(hub, static_cast<GpuId>(gpu));
-        }
+        for (const GpuId gpu : layer.gpus.all()) spawn(hub, gpu);
         layer.gpus.fabric.run();
         hub.close_books();
         return layer.result();

@@ -1,9 +1,7 @@
-#include "layers/hub_relay.hpp"
-
+#include "layers/hub_layer.hpp"
 #include "sim/gpu/memory_ops.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 namespace moehub::layers {

@@ -4,7 +4,6 @@
 #include "sim/gpu/memory_ops.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <stdexcept>
 #include <tuple>
@@ -101,7 +100,7 @@ void Mail::fetch_under(GpuId reader, sim::CounterId arrived, const Load& load) {
         return;
     }
     sim::Transfer transfer;
-    transfer.kind = sim::Kind::load;
+    transfer.kind = sim::EventKind::load;
     transfer.dst = load.from;
     transfer.bytes = load.bytes;
     transfer.arrived = arrived;
@@ -163,8 +162,7 @@ void PulledRows::offer(GpuId gpu, const std::vector<Rows>& by_peer) {
 std::int64_t PulledRows::pull(GpuId reader, const Block& block) {
     std::int64_t loads = 0;
     std::int64_t before = 0;  // rows of earlier sources
-    for (std::uint32_t i = 0; i < layer_.gpus.count(); ++i) {
-        const auto from = static_cast<GpuId>(i);
+    for (const GpuId from : layer_.gpus.all()) {
         const std::int64_t here = counts_.rows(reader, from, block.expert);
         const std::int64_t first = std::max<std::int64_t>(block.rows.first - before, 0);
         const std::int64_t last = std::min(here, block.rows.first + block.rows.count - before);

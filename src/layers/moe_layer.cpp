@@ -42,10 +42,10 @@ GpusOptions gpus_options(const Job& job) {
     made.grain = job.options.grain;
     made.queueing = kQueueing[static_cast<std::size_t>(job.system.stores)];
     made.packet = job.system.packet;
-    made.units = job.system.hub;
     const Bytes line = sim::line_bytes(job.input.machine, made.queueing, made.packet);
-    made.numbers = static_cast<std::size_t>(numbers_of_row(job.input, job.options, line));
-    made.page_pool = job.options.page_pool;
+    made.hub = {.page_pool = job.options.page_pool,
+                .numbers = static_cast<std::size_t>(numbers_of_row(job.input, job.options, line)),
+                .units = job.system.hub};
     made.host_lead = job.host_lead.value_or(0);
     made.scheme = job.scheme;
     made.fault = job.fault;
@@ -107,9 +107,8 @@ MoeLayer::MoeLayer(const Job& job)
             numbers_of_row(input, options, gpus.fabric.link().payload)),
       experts_(experts_by_rank(input.placement)),
       gradients_(gpus.add_counter("gradients of the weights")) {
-    for (std::uint32_t gpu = 0; gpu < gpus.count(); ++gpu) {
-        hosts_.emplace_back(gpus, static_cast<GpuId>(gpu), system.host, gpus.host_lead());
-    }
+    for (const GpuId gpu : gpus.all())
+        hosts_.emplace_back(gpus, gpu, system.host, gpus.host_lead());
     make_rows();
     if (sim::Recorder* recorder = gpus.recorder()) follow_rows(recorder->rows);
 }
@@ -146,10 +145,8 @@ void MoeLayer::make_rows() {
     const auto tokens_in_all = static_cast<std::uint32_t>(input.routing.tokens);
     rows_.resize(gpus.count());
     rows_on_.resize(experts_.size() * static_cast<std::size_t>(input.model.experts));
-    for (std::uint32_t gpu = 0; gpu < gpus.count(); ++gpu) {
-        const std::uint32_t first = first_token(static_cast<GpuId>(gpu));
-        const std::uint32_t last = first + tokens(static_cast<GpuId>(gpu));
-        for (std::uint32_t token = first; token < last; ++token) {
+    for (const GpuId gpu : gpus.all()) {
+        for (std::uint32_t token = first_token(gpu); token < first_token(gpu + 1); ++token) {
             const auto chosen = input.routing.chosen_by(0, token);
             for (std::uint16_t choice = 0; choice < chosen.size(); ++choice) {
                 const std::uint32_t id =
@@ -159,7 +156,7 @@ void MoeLayer::make_rows() {
         }
         std::sort(rows_[gpu].begin(), rows_[gpu].end(),
                   [](const Row& a, const Row& b) { return a.id < b.id; });
-        choose_copies(static_cast<GpuId>(gpu));
+        choose_copies(gpu);
     }
 }
 
@@ -171,7 +168,7 @@ void MoeLayer::follow_rows(sim::RowLog& log) const {
     std::int64_t every = (rows() - 1) / most + 1;
     while (std::gcd(every, std::int64_t{top_k()}) != 1) ++every;
     log.follow(every, top_k());
-    for (std::uint32_t gpu = 0; gpu < gpus.count(); ++gpu) {
+    for (const GpuId gpu : gpus.all()) {
         std::vector<Row> followed;
         for (const Row& row : rows_[gpu])
             if (log.follows(row.token, row.choice)) followed.push_back(row);
@@ -179,8 +176,7 @@ void MoeLayer::follow_rows(sim::RowLog& log) const {
             return std::pair(a.token, a.choice) < std::pair(b.token, b.choice);
         });
         for (const Row& row : followed)
-            log.add(
-                {row.token, row.choice, row.expert, static_cast<GpuId>(gpu), gpu_of(row.rank, 0)});
+            log.add({row.token, row.choice, row.expert, gpu, gpu_of(row.rank, 0)});
     }
 }
 

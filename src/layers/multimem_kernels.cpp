@@ -1,10 +1,8 @@
-#include "layers/multimem_kernels.hpp"
-
 #include "layers/mail.hpp"
+#include "layers/multimem_layer.hpp"
 #include "sim/gpu/memory_ops.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace moehub::layers {
 
@@ -43,6 +41,21 @@ void write_all_results(MultimemLayer& rows, GpuId gpu) {
     for (const MultimemExpert& expert : rows.experts(gpu)) {
         rows.write_results(gpu, expert, 0, rows.rows_in(gpu, expert));
     }
+}
+
+void TileStarter::rows_ready(sim::RegionId region, std::uint32_t tile) {
+    const auto& experts = rows_.experts(gpu_);
+    const auto expert = std::find_if(experts.begin(), experts.end(),
+                                     [&](const auto& one) { return one.input == region; });
+    sim::RowGemm& up = gemm_(static_cast<std::size_t>(expert - experts.begin()));
+    const std::uint32_t in_tile = rows_.layer.gpus.hub(gpu_).space(region).block_rows;
+    const std::uint32_t here = std::min(in_tile, rows_.rows_in(gpu_, *expert) - tile * in_tile);
+    const std::uint32_t size = up.block_rows();
+    up.start(tile * (in_tile / size), (here - 1) / size + 1);
+    if (rows_.layer.gpus.recorder() == nullptr) return;
+    const std::uint32_t first = tile * in_tile;
+    for (const CarriedRow& row : rows_.rows_of(gpu_, *expert, first, first + here))
+        rows_.layer.note_step(row.token, row.choice, "released", gpu_);
 }
 
 CombiningKernel::CombiningKernel(MultimemLayer& rows, Collected collected)

@@ -1,7 +1,5 @@
 #include "layers/multimem_layer.hpp"
 
-#include "sim/gpu/row_gemm.hpp"
-
 #include <algorithm>
 #include <stdexcept>
 
@@ -25,8 +23,7 @@ MultimemLayer::MultimemLayer(MoeLayer& of, const Options& options)
     layer.gpus.add_statistics(
         [&gpus = layer.gpus, units = layer.system.hub] { return gpus.hub_statistics(units); });
     const bool one_node = layer.input.machine.nodes == 1;
-    for (std::uint32_t i = 0; i < layer.gpus.count(); ++i) {
-        const auto gpu = static_cast<GpuId>(i);
+    for (const GpuId gpu : layer.gpus.all()) {
         experts_.emplace_back();
         for (const int expert : layer.experts_of(gpu)) add_expert(gpu, expert);
         const sim::RowSums::Extent own{layer.first_token(gpu), layer.tokens(gpu)};
@@ -114,7 +111,7 @@ int MultimemLayer::post(GpuId gpu, sim::Transfer transfer, sim::GroupId list) {
         endpoint.post(transfer);
         return 1;
     }
-    const bool by_row = transfer.kind == sim::Kind::load && options_.rows_apart;
+    const bool by_row = transfer.kind == sim::EventKind::load && options_.rows_apart;
     int posted = 0;
     const std::vector<GpuId> members(groups.members(list).begin(), groups.members(list).end());
     for (std::size_t i = 0; i < members.size(); ++i) {
@@ -215,7 +212,7 @@ int MultimemLayer::load(GpuId gpu, const NodeToken& token, const Part& part,
     }
     if (token.others == sim::kNoGroup) return 0;
     sim::Transfer transfer;
-    transfer.kind = sim::Kind::load;
+    transfer.kind = sim::EventKind::load;
     transfer.bytes = part.bytes;
     transfer.address =
         std::uint64_t{token.token} * static_cast<std::uint64_t>(layer.combine_bytes()) +

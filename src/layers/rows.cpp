@@ -22,10 +22,10 @@ std::vector<Rows> permuted(MoeLayer& layer, GpuId gpu) {
 
 RowTargets::RowTargets(const MoeLayer& layer)
     : top_k_(layer.top_k()), targets_(static_cast<std::size_t>(layer.rows())) {
-    for (std::uint32_t gpu = 0; gpu < layer.gpus.count(); ++gpu) {
-        for (const Row& row : layer.rows_of(static_cast<GpuId>(gpu))) {
+    for (const GpuId gpu : layer.gpus.all()) {
+        for (const Row& row : layer.rows_of(gpu)) {
             targets_[std::size_t{row.token} * top_k_ + row.choice] =
-                layer.gpu_of(row.rank, layer.shard_of(static_cast<GpuId>(gpu)));
+                layer.gpu_of(row.rank, layer.shard_of(gpu));
         }
     }
 }

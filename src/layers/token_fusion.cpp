@@ -1,10 +1,8 @@
 #include "layers/token_fusion.hpp"
 
-#include "layers/multimem_kernels.hpp"
 #include "sim/gpu/memory_ops.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <stdexcept>
 
 namespace moehub::layers {
@@ -35,8 +33,7 @@ TokenFusion::TokenFusion(MultimemLayer& rows)
       collected_(rows.layer.gpus.add_counter("sums of results")),
       experts_done_(rows.layer.gpus.add_counter("experts that are done")) {
     layer_.gpus.add_statistics([this] { return statistics(); });
-    for (std::uint32_t i = 0; i < layer_.gpus.count(); ++i) {
-        const auto gpu = static_cast<GpuId>(i);
+    for (const GpuId gpu : layer_.gpus.all()) {
         gemms_[gpu].resize(rows_.experts(gpu).size());
         for (std::size_t expert = 0; expert < gemms_[gpu].size(); ++expert) add_gemms(gpu, expert);
         layer_.gpus.hub(gpu).listen(starters_.emplace_back(

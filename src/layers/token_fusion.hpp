@@ -7,7 +7,6 @@
 /// token (its OR table), which loads the sum when all of the token's experts are through.
 #pragma once
 #include "layers/mail.hpp"
-#include "layers/multimem_kernels.hpp"
 #include "layers/multimem_layer.hpp"
 #include "sim/hub/multimem.hpp"
 

@@ -1,17 +1,15 @@
 #include "model/reference.hpp"
 
 #include "base/portable_math.hpp"
+#include "base/rng.hpp"
 
 namespace moehub {
 namespace {
 
 /// Between -1 and 1, another for each number.
 double made_up(std::uint64_t number) {
-    std::uint64_t x = number + 0x9e3779b97f4a7c15u;  // splitmix64
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    x ^= x >> 31;
-    return static_cast<double>(static_cast<std::int64_t>(x >> 11)) * 0x1p-52 - 1.0;
+    const std::uint64_t bits = mixed_bits(number + 0x9e3779b97f4a7c15u);
+    return static_cast<double>(static_cast<std::int64_t>(bits >> 11)) * 0x1p-52 - 1.0;
 }
 
 double silu(double x) {

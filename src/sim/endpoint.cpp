@@ -36,26 +36,20 @@ void Endpoint::spawn_unit(std::string name, Process process) {
 }
 
 CounterId Endpoint::add_counter(std::string name) {
-    if (free_counters_.empty()) {
-        free_counters_.push_back(static_cast<CounterId>(counters_.size()));
-        counters_.emplace_back();
-    }
-    const CounterId id = free_counters_.back();
-    free_counters_.pop_back();
-    counters_[id] = {std::move(name), 0, {}, {}};
+    const CounterId id = counters_.take();
+    counters_[id].name = std::move(name);
     return id;
 }
 
 CounterId Endpoint::add_counters(const std::string& name, std::size_t count) {
-    const auto first = static_cast<CounterId>(counters_.size());
-    counters_.resize(counters_.size() + count);
-    for (std::size_t i = first; i < counters_.size(); ++i) counters_[i].name = name;
+    const CounterId first = counters_.append(count);
+    for (CounterId i = first; i < first + count; ++i) counters_[i].name = name;
     return first;
 }
 
 void Endpoint::drop_counter(CounterId counter) {
     counters_[counter] = {};
-    free_counters_.push_back(counter);
+    counters_.give_back(counter);
 }
 
 void Endpoint::increase(CounterId id) {
@@ -75,14 +69,14 @@ TransferId Endpoint::post(const Transfer& wanted) {
     Transfer transfer = wanted;
     transfer.src = id_;
     Ps issued = now_;
-    if (transfer.kind == Kind::meet) transfer.dst = id_;
+    if (transfer.kind == EventKind::meet) transfer.dst = id_;
     if (transfer.multicast()) {
         transfer.dst = id_;
         if (transfer.target.list != kNoGroup) issued = issue_list(transfer);
     }
     const TransferId id = fabric_->add_transfer(transfer);
     if (recorder_ != nullptr) {
-        const bool rows = transfer.message != kNoMessage && transfer.kind == Kind::store;
+        const bool rows = transfer.message != kNoMessage && transfer.kind == EventKind::store;
         recorder_->rows.posted(
             id, transfer,
             rows ? fabric_->messages().rows(transfer.message) : std::span<const CarriedRow>{},
@@ -93,7 +87,7 @@ TransferId Endpoint::post(const Transfer& wanted) {
         return id;
     }
     Train train;
-    train.kind = Kind::post;
+    train.kind = EventKind::post;
     train.transfer = id;
     fabric_->push(fabric_->topology().egress(id_), train,
                   issued + fabric_->machine().hub.store_latency, fabric_->topology().gpu(id_));
@@ -103,19 +97,13 @@ TransferId Endpoint::post(const Transfer& wanted) {
 /// Loads by list do not wait behind stores by list: each kind has a queue, as if a peer's.
 Ps Endpoint::issue_list(Transfer& transfer) {
     const Topology& topology = fabric_->topology();
-    if (transfer.kind == Kind::load) {
+    if (transfer.kind == EventKind::load) {
         const std::uint32_t first = topology.node(id_) * topology.gpus_per_node;
         const std::uint32_t next = (topology.rail(id_) + 1) % topology.gpus_per_node;
         transfer.dst = static_cast<GpuId>(first + next);
     }
     return multimem_.pass(fabric_->machine().dysharp,
                           (transfer.bytes + kInstruction - 1) / kInstruction, now_);
-}
-
-TransferId Endpoint::post(const Transfer& wanted, Message message) {
-    Transfer transfer = wanted;
-    transfer.message = fabric_->messages().add(std::move(message));
-    return post(transfer);
 }
 
 void Endpoint::keep(CounterId arrived, Message message) {
@@ -132,7 +120,7 @@ std::vector<Received> Endpoint::take(CounterId arrived) {
 }
 
 void Endpoint::Delay::await_suspend(std::coroutine_handle<> caller) {
-    endpoint.add_timer({endpoint.now_ + duration, 0, caller});
+    endpoint.add_timer({.time = endpoint.now_ + duration, .waiting = caller});
 }
 
 bool Endpoint::Until::await_ready() const {
@@ -195,7 +183,7 @@ void Endpoint::fire(const Timer& timer) {
     timer.waiting.resume();
     if (finished_ == 0) return;
     finished_ = 0;
-    std::erase_if(programs_, [](const Program& program) {
+    std::erase_if(programs_, [](const Spawned& program) {
         if (!program.process.done()) return false;
         program.process.rethrow();
         return true;
@@ -204,14 +192,14 @@ void Endpoint::fire(const Timer& timer) {
 
 bool Endpoint::idle() const {
     return std::all_of(programs_.begin(), programs_.end(),
-                       [](const Program& program) { return program.unit; });
+                       [](const Spawned& program) { return program.unit; });
 }
 
 void Endpoint::describe_waiters(std::string& text) const {
     std::map<std::string, int> lines;  // many of a kind may wait for the same
-    for (const Program& program : programs_)
+    for (const Spawned& program : programs_)
         if (!program.unit) ++lines[program.name];
-    for (const Counter& counter : counters_)
+    for (const Counter& counter : counters_.all())
         for (const Waiter& waiter : counter.waiters)
             ++lines[fmt::format("waits for {}, has {} of {}", counter.name, counter.value,
                                 waiter.value)];

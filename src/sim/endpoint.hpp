@@ -2,6 +2,7 @@
 #pragma once
 #include "sim/event.hpp"
 #include "sim/hub/multimem.hpp"
+#include "sim/queues.hpp"
 #include "sim/transfer.hpp"
 
 #include <moehub/process.hpp>
@@ -54,20 +55,21 @@ class Endpoint {
     void increase(CounterId counter);
     std::int64_t value(CounterId counter) const { return counters_[counter].value; }
     /// Hands a transfer to the hub; it reaches the egress after the hub's store latency.
+    /// What it carries the receiver can `take` under the counter `arrived`.
     TransferId post(const Transfer& wanted);
-    /// … with what it carries, which the receiver can `take` under the counter `arrived`.
-    TransferId post(const Transfer& wanted, Message message);
     /// A message of the GPU to itself: there at once, nothing moves.
     void keep(CounterId arrived, Message message);
     /// What has arrived under a counter since the last time, in the order of its arrival.
     std::vector<Received> take(CounterId arrived);
 
     /// Resumes a suspended coroutine at the present time, after what is already due.
-    void resume(std::coroutine_handle<> waiting) { present_.push_back({now_, order_++, waiting}); }
+    void resume(std::coroutine_handle<> waiting) {
+        present_.push_back({.time = now_, .order = order_++, .waiting = waiting});
+    }
     /// One more at that time.
-    void increase_at(Ps time, CounterId counter) { add_timer({time, 0, nullptr, counter}); }
+    void increase_at(Ps time, CounterId counter) { add_timer({.time = time, .counter = counter}); }
     /// The alarm must outlive the call.
-    void call_at(Ps time, Alarm& alarm) { add_timer({time, 0, nullptr, kNoCounter, &alarm}); }
+    void call_at(Ps time, Alarm& alarm) { add_timer({.time = time, .alarm = &alarm}); }
 
     struct Delay {
         Endpoint& endpoint;
@@ -117,9 +119,9 @@ class Endpoint {
 
   private:
     struct Timer {  // resumes a coroutine, increases a counter, or rings an alarm
-        Ps time;
-        std::uint64_t order;
-        std::coroutine_handle<> waiting;
+        Ps time = 0;
+        std::uint64_t order = 0;
+        std::coroutine_handle<> waiting = {};
         CounterId counter = kNoCounter;
         Alarm* alarm = nullptr;
         TransferId carrier = kNoTransfer;  ///< whose message is there now, under the counter
@@ -137,7 +139,7 @@ class Endpoint {
         std::vector<Waiter> waiters;
         std::vector<Received> inbox;
     };
-    struct Program {
+    struct Spawned {
         std::string name;
         Process process;
         bool unit = false;
@@ -161,7 +163,8 @@ class Endpoint {
     void complete(const Train& train);
     HubArrival arrival_of(const Train& train) const;
     void answer_list(const Train& request);
-    void respond(const Train& request, Kind kind, Ps latency, std::uint16_t packets, SumId sum);
+    void respond(const Train& request, EventKind kind, Ps latency, std::uint16_t packets,
+                 SumId sum);
     Ps memory_reads(double bytes);
     Ps memory_writes(double bytes);
     Ps issue_list(Transfer& transfer);
@@ -185,9 +188,8 @@ class Endpoint {
     std::vector<Timer> present_;  ///< stand in line here, from
     std::size_t first_ = 0;       ///< on
     std::unordered_map<TransferId, Bytes> copies_;  ///< of multicasts: what has come of this one's
-    std::vector<Counter> counters_;
-    std::vector<CounterId> free_counters_;
-    std::vector<Program> programs_;
+    Reused<Counter> counters_;
+    std::vector<Spawned> programs_;
     std::size_t finished_ = 0;  ///< programs that ended and are still in the list
 };
 

@@ -37,7 +37,7 @@ void Endpoint::post_to_self(TransferId id) {
         train.bytes = static_cast<std::uint32_t>(std::min(left, largest));
         train.packets = fabric_->link().packets(train.bytes);
         left -= train.bytes;
-        if (train.kind == Kind::reduce) train.sum = read(train);
+        if (train.kind == EventKind::reduce) train.sum = read(train);
         fabric_->push(self, train, now_ + fabric_->machine().hub.store_latency, self);
     }
 }
@@ -57,25 +57,25 @@ Ps Endpoint::copy_in_memory(Bytes bytes) {
 
 void Endpoint::receive(const Train& train) {
     if (!is_write(train.kind)) fabric_->release(train.hold, now_, train.flits);
-    if (train.kind != Kind::ack && !to_self(train)) packets_ += train.packets;
+    if (train.kind != EventKind::ack && !to_self(train)) packets_ += train.packets;
     const HubSpec& hub = fabric_->machine().hub;
     switch (train.kind) {
-        case Kind::store:
+        case EventKind::store:
             store(train);
             break;
-        case Kind::reduce:
+        case EventKind::reduce:
             reduce(train);
             break;
-        case Kind::load:
-        case Kind::atomic:
+        case EventKind::load:
+        case EventKind::atomic:
             if (fabric_->transfer(train.transfer).target.list != kNoGroup) {
                 answer_list(train);
             } else {
                 const Ps latency = memory_reads(train.bytes) - now_ + hub.read_latency;
-                respond(train, Kind::data, latency, train.packets, read(train));
+                respond(train, EventKind::data, latency, train.packets, read(train));
             }
             break;
-        case Kind::data: {
+        case EventKind::data: {
             count_received(train);
             const Ps written = memory_writes(train.bytes);
             add_sum(train, written);
@@ -83,13 +83,13 @@ void Endpoint::receive(const Train& train) {
             complete(train);
             break;
         }
-        case Kind::ack:
+        case EventKind::ack:
             complete(train);
             break;
-        case Kind::post:  // the hub has taken in a store
+        case EventKind::post:  // the hub has taken in a store
             increase(stores_);
             break;
-        case Kind::meet:
+        case EventKind::meet:
             throw std::logic_error("a meet came through its switch");
     }
 }
@@ -119,7 +119,7 @@ void Endpoint::store(const Train& train) {
     fabric_->release(train.hold, std::max(written, taken.passed), train.flits);
     if (!to_self(train)) count_received(train);
     deliver(train, visible);
-    respond(train, Kind::ack, visible - now_, train.packets, kNoSum);
+    respond(train, EventKind::ack, visible - now_, train.packets, kNoSum);
 }
 
 /// Sums in memory are read, added to and written. What switches merge stands for several transfers:
@@ -132,7 +132,7 @@ void Endpoint::reduce(const Train& train) {
     fabric_->release(train.hold, written, train.flits);
     if (!to_self(train)) count_received(train);
     if (fabric_->transfer(train.transfer).target.merge == 0) deliver(train, visible);
-    respond(train, Kind::ack, visible - now_, train.packets, kNoSum);
+    respond(train, EventKind::ack, visible - now_, train.packets, kNoSum);
 }
 
 HubArrival Endpoint::arrival_of(const Train& train) const {
@@ -151,7 +151,7 @@ void Endpoint::answer_list(const Train& request) {
     const Ps read = std::max(found.ready, memory_reads(static_cast<double>(request.bytes) * rows));
     const bool together = fabric_->machine().dysharp.reduce_locally;
     const auto packets = static_cast<std::uint16_t>(request.packets * (together ? 1 : rows));
-    respond(request, Kind::data, read - now_ + fabric_->machine().hub.read_latency, packets,
+    respond(request, EventKind::data, read - now_ + fabric_->machine().hub.read_latency, packets,
             fabric_->sums().add(std::move(found.sum)));
 }
 
@@ -161,7 +161,7 @@ bool Endpoint::all_of_it(Transfer& transfer, const Train& train) {
     const Bytes answered = Bytes{train.answers} * train.bytes;
     transfer.delivered += answered;
     if (!transfer.multicast()) return transfer.delivered == transfer.bytes;
-    if (transfer.kind != Kind::store) {
+    if (transfer.kind != EventKind::store) {
         return transfer.delivered == transfer.bytes * fabric_->answers(transfer);
     }
     if (train.bytes == transfer.bytes) return true;
@@ -178,11 +178,12 @@ void Endpoint::deliver(const Train& train, Ps visible) {
     if (recorder_ != nullptr) recorder_->rows.in_memory(train.transfer, id_, visible);
     const bool first = transfer.delivered_at == kNever;
     transfer.delivered_at = first ? visible : std::max(transfer.delivered_at, visible);
-    if (transfer.told && to_self(train)) add_timer({visible, 0, nullptr, stores_});
+    if (transfer.told && to_self(train)) add_timer({.time = visible, .counter = stores_});
     if (transfer.arrived == kNoCounter) return;
     const bool carries = transfer.message != kNoMessage;
-    add_timer(
-        {visible, 0, nullptr, transfer.arrived, nullptr, carries ? train.transfer : kNoTransfer});
+    add_timer({.time = visible,
+               .counter = transfer.arrived,
+               .carrier = carries ? train.transfer : kNoTransfer});
 }
 
 /// Puts down what a transfer carried, under the counter that tells of it.
@@ -190,19 +191,19 @@ void Endpoint::receive_message(TransferId carrier) {
     Transfer& transfer = fabric_->transfer(carrier);
     MessageStore& messages = fabric_->messages();
     Message message =
-        transfer.kind == Kind::load
+        transfer.kind == EventKind::load
             ? messages.part(transfer.message, transfer.target.row, transfer.target.tag)
             : messages.take(transfer.message);
     std::vector<Received>& inbox = counters_[transfer.arrived].inbox;
-    const GpuId from = transfer.kind == Kind::load ? transfer.dst : transfer.src;
+    const GpuId from = transfer.kind == EventKind::load ? transfer.dst : transfer.src;
     const Fault fault = fault_of(transfer);
     if (fault.what == Fault::What::duplicate) inbox.push_back({from, carrier, message});
     if (fault.what == Fault::What::drop) message = {};
     if (fault.what == Fault::What::delay) {
         transfer.faulty = false;
-        if (transfer.kind != Kind::load) transfer.message = messages.add(std::move(message));
+        if (transfer.kind != EventKind::load) transfer.message = messages.add(std::move(message));
         message = {};
-        add_timer({now_ + fault.late, 0, nullptr, kNoCounter, nullptr, carrier});
+        add_timer({.time = now_ + fault.late, .carrier = carrier});
     }
     inbox.push_back({from, carrier, std::move(message)});
 }
@@ -219,7 +220,7 @@ void Endpoint::add_sum(const Train& train, Ps visible) {
 void Endpoint::complete(const Train& train) {
     Transfer& transfer = fabric_->transfer(train.transfer);
     transfer.completed += Bytes{train.answers} * train.bytes;
-    if (train.kind == Kind::ack && !transfer.from_sm && transfer.kind != Kind::meet) {
+    if (train.kind == EventKind::ack && !transfer.from_sm && transfer.kind != EventKind::meet) {
         memory_reads(static_cast<double>(train.bytes) * train.answers / fabric_->answers(transfer));
     }
     if (transfer.completed != transfer.bytes * fabric_->answers(transfer)) return;
@@ -248,13 +249,13 @@ SumId Endpoint::read(const Train& request) {
 /// Which bytes of its target's region a train is about.
 RowStretch Endpoint::stretch_of(const Train& train) const {
     const RowTarget& target = fabric_->transfer(train.transfer).target;
-    const bool stays = train.kind == Kind::reduce && to_self(train);
+    const bool stays = train.kind == EventKind::reduce && to_self(train);
     const Bytes size =
         stays ? largest_to_self() : fabric_->train_bytes(fabric_->wire_of_uplink(train.plane));
     return {target.row, target.offset + train.index * size, Bytes{train.bytes}};
 }
 
-void Endpoint::respond(const Train& request, Kind kind, Ps latency, std::uint16_t packets,
+void Endpoint::respond(const Train& request, EventKind kind, Ps latency, std::uint16_t packets,
                        SumId sum) {
     const Topology& topology = fabric_->topology();
     if (to_self(request)) {

@@ -19,7 +19,7 @@ Engine::Engine(std::size_t components, Ps lag, Scheme scheme)
     }
     active_.resize(words_ * kSlots);
     inbox_.resize(components * kSlots);
-    buffers_.emplace_back();  // index 0 stands for "none"
+    buffers_.append(1);  // index 0 stands for "none"
 }
 
 bool Engine::Far::operator>(const Far& other) const {
@@ -27,23 +27,8 @@ bool Engine::Far::operator>(const Far& other) const {
            std::tie(other.time, other.target, other.source, other.order);
 }
 
-std::uint32_t Engine::take_buffer() {
-    if (free_buffers_.empty()) {
-        free_buffers_.push_back(static_cast<std::uint32_t>(buffers_.size()));
-        buffers_.emplace_back();
-    }
-    const std::uint32_t buffer = free_buffers_.back();
-    free_buffers_.pop_back();
-    return buffer;
-}
-
 Train& Engine::push_far(ComponentId target, Ps time, ComponentId source, const Train& train) {
-    if (free_far_.empty()) {
-        free_far_.push_back(static_cast<std::uint32_t>(far_trains_.size()));
-        far_trains_.emplace_back();
-    }
-    const std::uint32_t index = free_far_.back();
-    free_far_.pop_back();
+    const std::uint32_t index = far_trains_.take();
     add_far({time, target, source, order_++, index});
     return far_trains_[index] = train;
 }
@@ -63,7 +48,7 @@ Engine::Far Engine::pop_far(Train& train) {
     far_.pop_back();
     if (entry.train != kWake) {
         train = far_trains_[entry.train];
-        free_far_.push_back(entry.train);
+        far_trains_.give_back(entry.train);
     }
     return entry;
 }
@@ -129,7 +114,7 @@ bool Engine::next_in_window() {
         std::uint32_t& buffer = inbox_[cell(window_, current_)];
         if (buffer != 0) {
             sort_batch(buffers_[buffer]);
-            free_buffers_.push_back(buffer);
+            buffers_.give_back(buffer);
             buffer = 0;
         }
         return true;

@@ -11,6 +11,7 @@
 /// next has something to do by itself (kNever: only when an event or wake comes).
 #pragma once
 #include "sim/event.hpp"
+#include "sim/queues.hpp"
 
 #include <cstddef>
 #include <span>
@@ -65,7 +66,6 @@ class Engine {
     void finish(Ps next) {
         if (next != kNever) wake(current_, next);
     }
-    std::uint32_t take_buffer();
     Train& push_far(ComponentId target, Ps time, ComponentId source, const Train& train);
     void wake_far(ComponentId target, Ps time);
     void add_far(const Far& entry);
@@ -99,11 +99,9 @@ class Engine {
     std::vector<std::uint64_t> active_;  ///< [slot][word]
     bool busy_[kSlots] = {};
     std::vector<std::uint32_t> inbox_;  ///< [slot][component] → buffer, 0 for none
-    std::vector<std::vector<Event>> buffers_;
-    std::vector<std::uint32_t> free_buffers_;
+    Reused<std::vector<Event>> buffers_;
     std::vector<Far> far_;  ///< min-heap
-    std::vector<Train> far_trains_;
-    std::vector<std::uint32_t> free_far_;
+    Reused<Train> far_trains_;
     std::uint64_t order_ = 0;
 };
 
@@ -114,7 +112,7 @@ inline Train& Engine::push(ComponentId target, Ps time, ComponentId source, cons
     if (window <= window_) throw std::logic_error("an effect lands inside its own window");
     std::uint32_t& buffer = inbox_[cell(window, target)];
     if (buffer == 0) {
-        buffer = take_buffer();
+        buffer = buffers_.take();
         activate(window, target);
     }
     return buffers_[buffer].emplace_back(Event{train, time, source}).train;

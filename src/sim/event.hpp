@@ -22,7 +22,7 @@ inline constexpr GroupId kNoGroup = std::numeric_limits<GroupId>::max();
 using SumId = std::uint32_t;  ///< in the fabric's SumStore (sums.hpp)
 inline constexpr SumId kNoSum = std::numeric_limits<SumId>::max();
 
-enum class Kind : std::uint8_t {
+enum class EventKind : std::uint8_t {
     post,    ///< a program hands a transfer to its egress; never on a wire
     store,   ///< request with payload, answered by an ack
     load,    ///< request without payload, answered by data
@@ -32,17 +32,17 @@ enum class Kind : std::uint8_t {
     reduce,  ///< request with payload that is added to sums at its target, answered by an ack
     meet,    ///< request without payload to the switch itself, answered by an ack when all came
 };
-constexpr bool is_response(Kind kind) {
-    return kind == Kind::ack || kind == Kind::data;
+constexpr bool is_response(EventKind kind) {
+    return kind == EventKind::ack || kind == EventKind::data;
 }
 
 /// Requests that bring something into memory, and are acknowledged.
-constexpr bool is_write(Kind kind) {
-    return kind == Kind::store || kind == Kind::reduce;
+constexpr bool is_write(EventKind kind) {
+    return kind == EventKind::store || kind == EventKind::reduce;
 }
 
 /// Trains wait by class: 0 responses, 1 requests.
-constexpr std::size_t class_of(Kind kind) {
+constexpr std::size_t class_of(EventKind kind) {
     return is_response(kind) ? 0 : 1;
 }
 
@@ -66,7 +66,7 @@ struct alignas(16) Train {
     SumId sum = kNoSum;         ///< what it says of rows that are added up
     std::uint16_t answers = 1;  ///< GPUs whose answers, or of a reduce: sums, it stands for
     std::uint8_t plane = 0;     ///< uplink it takes: its switch, or the NIC
-    Kind kind : 3 = Kind::store;
+    EventKind kind : 3 = EventKind::store;
     Phase phase : 2 = Phase::whole;
     bool multicast : 1 = false;  ///< to the GPUs of its transfer's group, replicated by the switch
     bool gather : 1 = false;     ///< response that the switch merges with its peers'

@@ -5,6 +5,7 @@
 #include <moehub/error.hpp>
 
 #include <algorithm>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -122,12 +123,7 @@ PoolId Fabric::add_pool(ComponentId owner, const Wire& wire) {
 
 PoolId Fabric::share_hold(const Train& train, std::uint32_t copies) {
     if (train.hold == kNoPool) return train.hold;
-    if (free_shared_.empty()) {
-        free_shared_.push_back(static_cast<PoolId>(shared_.size()));
-        shared_.emplace_back();
-    }
-    const PoolId id = free_shared_.back();
-    free_shared_.pop_back();
+    const PoolId id = shared_.take();
     shared_[id] = {train.hold, copies, 0, train.flits};
     return id | kSharedBit;
 }
@@ -137,7 +133,7 @@ bool Fabric::release_shared(PoolId& hold, Ps& left, std::int64_t& flits) {
     Shared& shared = shared_[id];
     shared.latest = std::max(shared.latest, left);
     if (--shared.copies > 0) return false;
-    free_shared_.push_back(id);
+    shared_.give_back(id);
     hold = shared.pool;
     left = shared.latest;
     flits = shared.flits;
@@ -174,19 +170,20 @@ void Fabric::check_list(const Transfer& transfer) const {
 /// Whether a switch can do with a transfer what `target.merge` asks for: it lies between two GPUs
 /// of its node, or is met at. Elsewhere requests go one by one.
 bool Fabric::merged(const Transfer& transfer) const {
-    if (transfer.kind == Kind::meet) return true;
+    if (transfer.kind == EventKind::meet) return true;
     return transfer.target.merge > 0 && !topology_.mesh && transfer.src != transfer.dst &&
            topology_.same_node(transfer.src, transfer.dst);
 }
 
 void Fabric::check_merging(const Transfer& transfer) const {
-    const bool meets = transfer.kind == Kind::meet;
-    const bool reduces = transfer.kind == Kind::reduce;
+    const bool meets = transfer.kind == EventKind::meet;
+    const bool reduces = transfer.kind == EventKind::reduce;
     if (!meets && !reduces && transfer.target.merge == 0) return;
     if (options_.queueing == Queueing::rpm) {
         throw std::logic_error("what a switch merges does not pass an RPM");
     }
-    if (transfer.multicast() || transfer.kind == Kind::store || transfer.kind == Kind::atomic) {
+    if (transfer.multicast() || transfer.kind == EventKind::store ||
+        transfer.kind == EventKind::atomic) {
         throw std::logic_error("a switch merges loads and reductions between two GPUs only");
     }
     if (meets && (topology_.mesh || transfer.target.merge == 0)) {
@@ -229,7 +226,7 @@ TransferId Fabric::add_transfer(const Transfer& transfer) {
 void Fabric::tell_taken_in(TransferId id, Ps now) {
     const GpuId gpu = transfers_[id].src;
     Train told;
-    told.kind = Kind::post;
+    told.kind = EventKind::post;
     told.transfer = id;
     told.src = gpu;
     push(topology_.gpu(gpu), told, now + machine_.hub.store_latency, topology_.egress(gpu));
@@ -253,7 +250,7 @@ void Fabric::cut(Train& train, TransferId id, const Wire& wire, std::uint32_t in
     train.sum = kNoSum;
     train.answers = 1;
     const RowTarget& target = transfer.target;
-    if (train.kind == Kind::reduce && target.region != kNoRegion) {
+    if (train.kind == EventKind::reduce && target.region != kNoRegion) {
         train.sum = sums_.add(endpoints_[transfer.src].hub()->read_sum(
             target.region, {target.row, target.offset + index * size, bytes}));
     }
@@ -282,6 +279,12 @@ Ps Fabric::run(ComponentId component, std::span<const Event> events, Ps until) {
         return egresses_[component - topology_.gpus].run(*this, events, until);
     }
     return switches_[component - 2 * topology_.gpus].run(*this, events, until);
+}
+
+std::vector<GpuId> Fabric::all_gpus() const {
+    std::vector<GpuId> gpus(topology_.gpus);
+    std::iota(gpus.begin(), gpus.end(), GpuId{0});
+    return gpus;
 }
 
 void Fabric::record(Recorder& recorder) {

@@ -84,6 +84,7 @@ class Fabric {
     void drop_programs();
 
     Endpoint& gpu(std::uint32_t id) { return endpoints_[id]; }
+    std::vector<GpuId> all_gpus() const;
     const Egress& egress(std::uint32_t gpu) const { return egresses_[gpu]; }
     std::span<const Switch> switches() const { return switches_; }
     const Transfer& transfer(TransferId id) const { return transfers_[id]; }
@@ -234,8 +235,7 @@ class Fabric {
     Engine engine_;
     Recorder* recorder_ = nullptr;
     std::vector<CreditPool> pools_;
-    std::vector<Shared> shared_;
-    std::vector<PoolId> free_shared_;
+    Reused<Shared> shared_;
     TransferStore transfers_;
     std::vector<Egress> egresses_;
     std::vector<Switch> switches_;

@@ -1,12 +1,40 @@
-/// Queues of what travels: a ring, and one for items that come almost in order.
+/// How what travels is kept: a queue that is a ring, one for items that come almost in order, and
+/// places that are used again.
 #pragma once
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 namespace moehub::sim {
+
+/// Items by number. A number that is given back is used again, with what its item has: so that
+/// vectors in it keep their memory.
+template <class T>
+class Reused {
+  public:
+    std::uint32_t take() {
+        if (free_.empty()) give_back(append(1));
+        const std::uint32_t id = free_.back();
+        free_.pop_back();
+        return id;
+    }
+    /// So many new ones, whose numbers follow one another; returns the first.
+    std::uint32_t append(std::size_t count) {
+        const auto first = static_cast<std::uint32_t>(items_.size());
+        items_.resize(items_.size() + count);
+        return first;
+    }
+    void give_back(std::uint32_t id) { free_.push_back(id); }
+    T& operator[](std::uint32_t id) { return items_[id]; }
+    const T& operator[](std::uint32_t id) const { return items_[id]; }
+    /// All that there ever were at once; some are free.
+    const std::vector<T>& all() const { return items_; }
+
+  private:
+    std::vector<T> items_;
+    std::vector<std::uint32_t> free_;
+};
 
 /// A queue of timed items in a ring of power-of-two capacity that grows and never shrinks.
 template <class T>
@@ -80,33 +108,6 @@ class NearlySorted {
         if (moved < kReach) return push_front(item, moved);
         rest_.push_back(item);
         std::push_heap(rest_.begin(), rest_.end(), After());
-    }
-
-    // By looking at all items.
-
-    template <class Is>
-    bool any(Is is) const {
-        for (std::size_t i = 0; i < tail_ - head_; ++i) {
-            if (is(at(i))) return true;
-        }
-        return std::any_of(rest_.begin(), rest_.end(), is);
-    }
-    /// Removes the first item found that is what is looked for.
-    template <class Is>
-    std::optional<T> extract(Is is) {
-        for (std::size_t i = 0; i < tail_ - head_; ++i) {
-            if (!is(at(i))) continue;
-            const T found = at(i);
-            for (; i + 1 < tail_ - head_; ++i) at(i) = at(i + 1);
-            --tail_;
-            return found;
-        }
-        const auto place = std::find_if(rest_.begin(), rest_.end(), is);
-        if (place == rest_.end()) return std::nullopt;
-        const T found = *place;
-        rest_.erase(place);
-        std::make_heap(rest_.begin(), rest_.end(), After());
-        return found;
     }
 
   private:

@@ -26,16 +26,10 @@ TimeSeries series_of(const TimeBins<kBins>& bins, std::string where, std::string
 std::string name_of(const Topology& topology, ComponentId component) {
     if (component < topology.gpus) return fmt::format("gpu {}", component);
     const SwitchId number = component - topology.of_switch(0);
-    switch (topology.tier(number)) {
-        case Topology::Tier::node:
-            return fmt::format("switch {} of node {}", number % topology.planes,
-                               number / topology.planes);
-        case Topology::Tier::leaf:
-            return fmt::format("leaf {}", number - topology.leaf(0));
-        case Topology::Tier::spine:
-            break;
-    }
-    return fmt::format("spine {}", number - topology.spine(0));
+    const Topology::Tier tier = topology.tier(number);
+    if (tier == Topology::Tier::spine) return fmt::format("spine {}", number - topology.spine(0));
+    if (tier == Topology::Tier::leaf) return fmt::format("leaf {}", number - topology.leaf(0));
+    return fmt::format("switch {} of node {}", number % topology.planes, number / topology.planes);
 }
 
 Recorder::Recorder(const Topology& topology)

@@ -1,4 +1,4 @@
-#include "sim/row_log.hpp"
+#include "sim/recorder.hpp"
 
 #include <algorithm>
 #include <string_view>
@@ -40,7 +40,7 @@ void RowLog::posted(TransferId id, const Transfer& transfer, std::span<const Car
                     Ps now) {
     Carrier carrier;
     for (const Carried& load : loads_) {
-        const bool in = load.result == (transfer.kind == Kind::load);  // at the expert's GPU
+        const bool in = load.result == (transfer.kind == EventKind::load);  // at the expert's GPU
         const GpuId there = in ? transfer.dst : transfer.src;
         if (transfer.multicast() || there == rows_[load.row].to) carrier.rows.push_back(load);
     }
@@ -53,7 +53,7 @@ void RowLog::posted(TransferId id, const Transfer& transfer, std::span<const Car
     if (carrier.rows.empty()) return;
     carrier.bytes = transfer.bytes;
     carrier.copied = transfer.multicast();
-    carrier.load = transfer.kind == Kind::load;
+    carrier.load = transfer.kind == EventKind::load;
     const bool asks = carrier.load;
     for (const Carried& row : carrier.rows)
         note(row, asks ? "asked for" : "stored", asks ? "result asked for" : "result stored",
@@ -79,7 +79,8 @@ void RowLog::found(TransferId id, const Transfer& transfer, std::span<const Carr
 
 /// Of what carries a row, not of acknowledgements and of requests that ask for it.
 RowLog::Carrier* RowLog::carrier_of(const Train& train) {
-    if (train.kind == Kind::ack || train.kind == Kind::load || carriers_.empty()) return nullptr;
+    if (train.kind == EventKind::ack || train.kind == EventKind::load || carriers_.empty())
+        return nullptr;
     const auto found = carriers_.find(train.transfer);
     if (found == carriers_.end()) return nullptr;
     const bool others = found->second.copied && found->second.load &&

@@ -4,22 +4,23 @@
 /// Who is in a sum is the sum of the identities of its rows (64 bits each, well mixed): one left
 /// out or added twice gives another number.
 #pragma once
+#include "base/rng.hpp"
 #include "sim/event.hpp"
+#include "sim/queues.hpp"
 
 #include <cstdint>
+#include <stdexcept>
+#include <utility>
 #include <vector>
 
 namespace moehub::sim {
 
-inline std::uint64_t identity_of(std::uint64_t x) {  // splitmix64
-    x *= 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
+inline std::uint64_t identity_of(std::uint64_t x) {
+    return mixed_bits(x * 0x9e3779b97f4a7c15u);
 }
 
-/// Of the rows that a train touches. Nearly always that is one, which takes no memory of its own:
-/// millions of packets have one each.
+/// The identities of the rows that a train touches. Nearly always that is one, which takes no
+/// memory of its own: millions of packets have one each.
 class Identities {
   public:
     bool empty() const { return size_ == 0; }
@@ -48,22 +49,44 @@ struct Sum {
     Identities identities;        ///< of the rows that it touches, in their order
     std::vector<double> numbers;  ///< one for each line; none where rows carry none
 
-    void add(const Sum& other);
+    void add(const Sum& other) {
+        if (identities.empty()) {
+            *this = other;
+            return;
+        }
+        if (identities.size() != other.identities.size() ||
+            numbers.size() != other.numbers.size()) {
+            throw std::logic_error("sums of different rows were to be added");
+        }
+        for (std::size_t i = 0; i < identities.size(); ++i) identities[i] += other.identities[i];
+        for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] += other.numbers[i];
+    }
 };
 
 /// The sums of all trains underway.
 class SumStore {
   public:
-    SumId add(Sum sum);
+    SumId add(Sum sum) {
+        const SumId id = sums_.take();
+        sums_[id] = std::move(sum);
+        return id;
+    }
     /// Adds `part` to `sum` and forgets it.
-    void merge(SumId sum, SumId part);
+    void merge(SumId sum, SumId part) {
+        sums_[sum].add(sums_[part]);
+        forget(part);
+    }
     const Sum& operator[](SumId id) const { return sums_[id]; }
-    void forget(SumId id);
+    /// What it had room for is kept for the next.
+    void forget(SumId id) {
+        sums_[id].identities.clear();
+        sums_[id].numbers.clear();
+        sums_.give_back(id);
+    }
     SumId copy(SumId id) { return add(sums_[id]); }
 
   private:
-    std::vector<Sum> sums_;
-    std::vector<SumId> free_;
+    Reused<Sum> sums_;
 };
 
 }  // namespace moehub::sim

@@ -1,18 +1,10 @@
 #include "sim/topology.hpp"
 
+#include "base/rng.hpp"
+
 #include <algorithm>
 
 namespace moehub::sim {
-namespace {
-
-std::uint64_t mix(std::uint64_t x) {  // splitmix64's finaliser
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-
-}  // namespace
-
 Topology::Topology(const Machine& machine, bool fold_planes)
     : gpus(static_cast<std::uint32_t>(machine.gpus())),
       nodes(static_cast<std::uint32_t>(machine.nodes)),
@@ -44,26 +36,13 @@ void Topology::join_leaves(const Machine& machine) {
 }
 
 std::uint32_t Topology::ports(SwitchId number) const {
-    switch (tier(number)) {
-        case Tier::node:
-            return gpus_per_node;
-        case Tier::leaf:
-            return leaf_nodes + spines;
-        case Tier::spine:
-            break;
-    }
-    return leaves();
+    if (tier(number) == Tier::node) return gpus_per_node;
+    return tier(number) == Tier::leaf ? leaf_nodes + spines : leaves();
 }
 
 ComponentId Topology::behind_port(SwitchId number, std::uint32_t port) const {
-    switch (tier(number)) {
-        case Tier::node:
-            return gpu(number / planes * gpus_per_node + port);
-        case Tier::leaf:
-            return behind_leaf(number - first_leaf_, port);
-        case Tier::spine:
-            break;
-    }
+    if (tier(number) == Tier::node) return gpu(number / planes * gpus_per_node + port);
+    if (tier(number) == Tier::leaf) return behind_leaf(number - first_leaf_, port);
     return of_switch(first_leaf_ + port);
 }
 
@@ -75,16 +54,9 @@ ComponentId Topology::behind_leaf(std::uint32_t index, std::uint32_t port) const
 }
 
 std::uint32_t Topology::port_towards(SwitchId number, const Train& train) const {
-    switch (tier(number)) {
-        case Tier::node:
-            return rail(train.dst);
-        case Tier::leaf:
-            return leaf(train.dst) == number ? node(train.dst) % leaf_nodes
-                                             : leaf_nodes + spine_of(train);
-        case Tier::spine:
-            break;
-    }
-    return leaf(train.dst) - first_leaf_;
+    if (tier(number) == Tier::node) return rail(train.dst);
+    if (tier(number) == Tier::spine) return leaf(train.dst) - first_leaf_;
+    return leaf(train.dst) == number ? node(train.dst) % leaf_nodes : leaf_nodes + spine_of(train);
 }
 
 std::uint32_t Topology::uplink(std::uint32_t src, std::uint32_t dst, std::uint64_t line) const {
@@ -104,7 +76,7 @@ std::uint64_t Topology::line(std::uint64_t group, std::uint32_t uplink_number) c
 
 std::uint32_t Topology::first_of_group(std::uint64_t group) const {
     // The high half of a product stands for a remainder, without a division.
-    return static_cast<std::uint32_t>(((mix(group) >> 32) * planes) >> 32);
+    return static_cast<std::uint32_t>(((mixed_bits(group) >> 32) * planes) >> 32);
 }
 
 ComponentId Topology::after_nic(const Train& train) const {

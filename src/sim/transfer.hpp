@@ -1,6 +1,7 @@
 /// What a program asks the fabric to move, what that carries, and what tests break of it.
 #pragma once
 #include "sim/event.hpp"
+#include "sim/queues.hpp"
 
 #include <moehub/program.hpp>
 #include <moehub/units.hpp>
@@ -35,15 +36,7 @@ struct Received {
 /// reserved, as memory does, and can be read once it is written.
 class MessageStore {
   public:
-    MessageId reserve() {
-        if (free_.empty()) {
-            free_.push_back(static_cast<MessageId>(messages_.size()));
-            messages_.emplace_back();
-        }
-        const MessageId id = free_.back();
-        free_.pop_back();
-        return id;
-    }
+    MessageId reserve() { return messages_.take(); }
     MessageId add(Message message) {
         const MessageId id = reserve();
         write(id, std::move(message));
@@ -64,7 +57,7 @@ class MessageStore {
         return {Rows(begin, begin + static_cast<std::ptrdiff_t>(count)), {}};
     }
     Message take(MessageId id) {
-        free_.push_back(id);
+        messages_.give_back(id);
         return std::exchange(messages_[id], {}).message;
     }
 
@@ -73,8 +66,7 @@ class MessageStore {
         Message message;
         bool written = false;
     };
-    std::vector<Kept> messages_;
-    std::vector<MessageId> free_;
+    Reused<Kept> messages_;
 };
 
 /// A transfer: what a program asks the fabric to move. Its egress cuts it into trains lazily.
@@ -111,12 +103,12 @@ struct RowTarget {
 ///
 /// Millions wait at once, so what sending needs lies together, in the first cache line.
 struct alignas(64) Transfer {
-    Kind kind = Kind::store;  ///< any request
-    bool faulty = false;      ///< its contents do not arrive as they should (FabricOptions::fault)
-    GpuId src = 0;            ///< who asks
-    GpuId dst = 0;            ///< whose memory; ignored for a group, and of a meet
-    bool from_sm = false;     ///< an SM has what is stored: its sender's memory reads nothing more
-    bool told = false;        ///< its sender is told when the hub has taken it in from the SM
+    EventKind kind = EventKind::store;  ///< any request
+    bool faulty = false;   ///< its contents do not arrive as they should (FabricOptions::fault)
+    GpuId src = 0;         ///< who asks
+    GpuId dst = 0;         ///< whose memory; ignored for a group, and of a meet
+    bool from_sm = false;  ///< an SM has what is stored: its sender's memory reads nothing more
+    bool told = false;     ///< its sender is told when the hub has taken it in from the SM
     Bytes bytes = 0;
     std::uint64_t address = 0;        ///< decides, with the offset, the switch
     CounterId arrived = kNoCounter;   ///< at dst (load: src; group: each of it), one more when all
@@ -131,16 +123,16 @@ struct alignas(64) Transfer {
     TransferId next = kNoTransfer;  ///< behind this one in its egress queue
     std::uint32_t issued = 0;       ///< trains that left the shared FIFO
 
-    RowTarget target;
+    RowTarget target = {};
 
     Bytes delivered = 0;  ///< into memory, over all of a group
     Bytes completed = 0;  ///< answered, likewise
     Ps delivered_at = kNever;
     Ps completed_at = kNever;
 
-    bool multicast() const { return group != kNoGroup && kind != Kind::atomic; }
+    bool multicast() const { return group != kNoGroup && kind != EventKind::atomic; }
     /// An atomic of a group: what leaves and spines add up over all of it, to each of them.
-    bool added_in_network() const { return group != kNoGroup && kind == Kind::atomic; }
+    bool added_in_network() const { return group != kNoGroup && kind == EventKind::atomic; }
 };
 static_assert(sizeof(Transfer) == 128);
 

@@ -46,11 +46,12 @@ struct Wire {
     }
     /// Flits of a train of `packets` packets that carries (or, for a load, asks for) `bytes`;
     /// `more`: of each packet, beyond its header.
-    std::uint16_t flits(Kind kind, Bytes bytes, std::uint32_t packets, std::uint32_t more) const {
-        if (kind == Kind::ack) return static_cast<std::uint16_t>(packets * ack_flits);
+    std::uint16_t flits(EventKind kind, Bytes bytes, std::uint32_t packets,
+                        std::uint32_t more) const {
+        if (kind == EventKind::ack) return static_cast<std::uint16_t>(packets * ack_flits);
         const std::uint32_t header = packets * (header_flits + more);
         // Where packets have no headers, a request is still something: a flit.
-        if (kind == Kind::load || kind == Kind::meet) {
+        if (kind == EventKind::load || kind == EventKind::meet) {
             return static_cast<std::uint16_t>(header > 0 ? header : 1);
         }
         // All packets but the last are full, and a full one is whole flits.
@@ -180,7 +181,7 @@ inline Wire::Wire(const LinkSpec& spec, double share, std::uint32_t folded)
     const double flit_ps = lane_flit_ps / folded / (1.0 - updates);
     flit_time = static_cast<std::uint64_t>(std::llround(flit_ps * 65536.0));
     if (flit_time == 0) flit_time = 1;
-    full_packet_flits = flits(Kind::store, payload, 1, 0);
+    full_packet_flits = flits(EventKind::store, payload, 1, 0);
     const std::uint32_t longest = std::max(full_packet_flits + multicast_flits, ack_flits);
     largest_train = 65535 / std::max(longest, 1u) * payload;
     // A buffer holds what a full-rate sender has in flight until the first credit is back.

@@ -2,8 +2,6 @@
 
 #include "layers/tp/tp_moves.hpp"
 
-#include <numeric>
-
 namespace moehub::layers {
 namespace {
 
@@ -54,8 +52,7 @@ CaisKernels::CaisKernels(TpLayer& layer)
         met_[static_cast<std::size_t>(what)] = layer.gpus.add_counters(
             "thread blocks of all GPUs", what == For::launch ? layer.rows() : blocks);
     if (layer.others() == 0) return;
-    std::vector<GpuId> all(layer.gpus.count());
-    std::iota(all.begin(), all.end(), GpuId{0});
+    const std::vector<GpuId> all = layer.gpus.all();
     everyone_ = layer.gpus.fabric.groups().add(all);
     for (const GpuId gpu : all)
         layer.gpus.hub(gpu).watch_sums(layer.totals, {layer.piece_bytes(0), layer.others(), sums_});
@@ -75,7 +72,7 @@ void CaisKernels::come(GpuId gpu, For what, std::uint32_t number, std::uint32_t 
     const Bytes switches = Bytes{fabric.topology().planes} * fabric.link().fold;
     const auto kind = static_cast<std::uint32_t>(what);
     sim::Transfer transfer;
-    transfer.kind = sim::Kind::meet;
+    transfer.kind = sim::EventKind::meet;
     transfer.bytes = switches * fabric.link().payload;
     transfer.address =
         ((std::uint64_t{number} << 2) + kind) * static_cast<std::uint64_t>(transfer.bytes);

@@ -10,7 +10,7 @@
 /// ahead than two blocks, each a third of what the tables in front of a home hold. Uncoordinated,
 /// SMs have a bounded number of bytes in flight.
 #pragma once
-#include "layers/tp/tp_gemms.hpp"
+#include "layers/tp/tp_pieces.hpp"
 
 namespace moehub::layers {
 

@@ -12,9 +12,8 @@
 namespace moehub::layers {
 namespace {
 
-using Kind = Operator::Kind;
-
-Operator gemm(const TpInput& in, Kind kind, const char* name, std::int64_t k, std::int64_t n) {
+Operator gemm(const TpInput& in, OperatorKind kind, const char* name, std::int64_t k,
+              std::int64_t n) {
     const Gpu& gpu = in.machine.gpu;
     const GemmPlan plan = plan_gemm(gpu, {in.tokens, k, n, true});
     const double active = static_cast<double>(std::min(plan.slots, plan.tiles()));
@@ -23,19 +22,20 @@ Operator gemm(const TpInput& in, Kind kind, const char* name, std::int64_t k, st
 }
 
 /// Whether a block of the operator needs only its own rows of the one before.
-bool by_rows(Kind kind) {
-    return kind != Kind::mixing;
+bool by_rows(OperatorKind kind) {
+    return kind != OperatorKind::mixing;
 }
 
-const Operator* find(const std::vector<Operator>& operators, const Fused& fused, Kind kind) {
+const Operator* find(const std::vector<Operator>& operators, const Fused& fused,
+                     OperatorKind kind) {
     for (std::size_t i = fused.first; i < fused.end; ++i)
         if (operators[i].kind == kind) return &operators[i];
     return nullptr;
 }
 
 void divide_sms(const std::vector<Operator>& operators, const Gpu& gpu, Fused& fused) {
-    const Operator* first = find(operators, fused, Kind::multiply_partial);
-    const Operator* second = find(operators, fused, Kind::multiply);
+    const Operator* first = find(operators, fused, OperatorKind::multiply_partial);
+    const Operator* second = find(operators, fused, OperatorKind::multiply);
     fused.first_sms = first != nullptr ? gpu.sms : 0;
     fused.second_sms = second != nullptr ? gpu.sms : 0;
     if (first == nullptr || second == nullptr || gpu.sms < 2) return;
@@ -51,12 +51,13 @@ void divide_sms(const std::vector<Operator>& operators, const Gpu& gpu, Fused& f
 /// a row, which lie on all GPUs' blocks.
 bool ends_behind(const std::vector<Operator>& operators, std::size_t i, bool fuse) {
     if (i + 1 == operators.size()) return true;
-    const Kind now = operators[i].kind;
-    const Kind next = operators[i + 1].kind;
-    if (!by_rows(now) || !by_rows(next) || now == Kind::multiply || now == Kind::rowwise)
+    const OperatorKind now = operators[i].kind;
+    const OperatorKind next = operators[i + 1].kind;
+    if (!by_rows(now) || !by_rows(next) || now == OperatorKind::multiply ||
+        now == OperatorKind::rowwise)
         return true;
     if (fuse) return false;
-    return now == Kind::reduce || now == Kind::norm;
+    return now == OperatorKind::reduce || now == OperatorKind::norm;
 }
 
 }  // namespace
@@ -66,18 +67,18 @@ std::vector<Operator> operators_of(const TpInput& in) {
     const std::uint32_t gpus = static_cast<std::uint32_t>(in.machine.gpus());
     std::vector<Operator> made;
     if (shape.before > 0) {
-        made.push_back(gemm(in, Kind::multiply_partial, "GEMM (partial sums)",
+        made.push_back(gemm(in, OperatorKind::multiply_partial, "GEMM (partial sums)",
                             share_of(shape.before, 0, gpus), shape.hidden));
-        made.push_back({Kind::reduce, "reduce-scatter"});
+        made.push_back({OperatorKind::reduce, "reduce-scatter"});
     }
     const Traffic norm =
         norm_traffic(in.machine.gpu, (in.tokens - 1) / gpus + 1, shape.hidden, Norm::rms);
-    made.push_back({Kind::norm, "norm", kernel_seconds(in.machine.gpu, norm)});
+    made.push_back({OperatorKind::norm, "norm", kernel_seconds(in.machine.gpu, norm)});
     if (shape.after > 0) {
         const std::int64_t columns =
             shape.after_whole ? shape.after : share_of(shape.after, 0, gpus);
-        made.push_back({Kind::gather, "all-gather"});
-        made.push_back(gemm(in, Kind::multiply, "GEMM", shape.hidden, columns));
+        made.push_back({OperatorKind::gather, "all-gather"});
+        made.push_back(gemm(in, OperatorKind::multiply, "GEMM", shape.hidden, columns));
     }
     return made;
 }
@@ -86,15 +87,15 @@ std::vector<Operator> layer_operators(const TpInput& in) {
     std::vector<Operator> made;
     const auto add = [&](SubLayer part, const char* first, const char* second) {
         for (Operator one : operators_of({in.machine, in.model, in.tokens, part})) {
-            if (one.kind == Kind::multiply_partial) one.name = first;
-            if (one.kind == Kind::multiply) one.name = second;
+            if (one.kind == OperatorKind::multiply_partial) one.name = first;
+            if (one.kind == OperatorKind::multiply) one.name = second;
             made.push_back(std::move(one));
         }
     };
     add(SubLayer::l2, "FFN down", "attention input");
-    made.push_back({Kind::mixing, "attention"});
+    made.push_back({OperatorKind::mixing, "attention"});
     add(SubLayer::l1, "attention output", "FFN up");
-    made.push_back({Kind::rowwise, "activation"});
+    made.push_back({OperatorKind::rowwise, "activation"});
     return made;
 }
 
@@ -123,7 +124,7 @@ std::string to_text(const std::vector<Operator>& operators, const std::vector<Fu
             how += ", both with all SMs: the second has too few tiles to divide them";
         else if (pair)
             how += fmt::format(", {} SMs reduce, {} SMs load", one.first_sms, one.second_sms);
-        if (operators[one.first].kind == Kind::mixing) how += ": a row needs others";
+        if (operators[one.first].kind == OperatorKind::mixing) how += ": a row needs others";
         text += fmt::format("  {}: {}\n", names, how);
     }
     return text;

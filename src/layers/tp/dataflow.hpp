@@ -12,17 +12,18 @@
 
 namespace moehub::layers {
 
+enum class OperatorKind {
+    multiply_partial,  ///< a GEMM whose inner width is cut: partial sums of all rows
+    reduce,            ///< … are added up at their homes
+    norm,
+    gather,    ///< rows go to all GPUs
+    multiply,  ///< a GEMM whose columns are cut
+    rowwise,   ///< any other that needs only the same rows, of one's own
+    mixing,    ///< attention: a row needs others
+};
+
 struct Operator {
-    enum class Kind {
-        multiply_partial,  ///< a GEMM whose inner width is cut: partial sums of all rows
-        reduce,            ///< … are added up at their homes
-        norm,
-        gather,    ///< rows go to all GPUs
-        multiply,  ///< a GEMM whose columns are cut
-        rowwise,   ///< any other that needs only the same rows, of one's own
-        mixing,    ///< attention: a row needs others
-    };
-    Kind kind = Kind::rowwise;
+    OperatorKind kind = OperatorKind::rowwise;
     std::string name;
     double seconds = 0;  ///< of its kernel on the whole card; what moves rows has none
     double tile = 0;     ///< seconds of one tile of a GEMM

@@ -1,6 +1,5 @@
 #include "layers/tp/tp_layer.hpp"
 
-#include "sim/gpu/gemm.hpp"
 #include "sim/gpu/tile.hpp"
 
 #include <stdexcept>
@@ -23,7 +22,7 @@ GpusOptions options_of(const TpJob& job) {
     made.record = job.options.timeline.record;
     made.train = kTrain;
     made.separate_loads = job.system.separate_channels;
-    made.numbers =
+    made.hub.numbers =
         job.options.verify
             ? static_cast<std::size_t>((2 * Bytes{job.input.model.hidden} + line - 1) / line)
             : 0;
@@ -39,9 +38,9 @@ TpLayer::TpLayer(const TpJob& job, Homes homes)
       shape(tp_shape(job.input.model, job.input.part)),
       gpus(job.input.machine, options_of(job)),
       pieces(job.input.tokens, gpus.count(), homes),
-      numbers(gpus.count(), job.input.tokens, options_of(job).numbers),
+      numbers(gpus.count(), job.input.tokens, options_of(job).hub.numbers),
       read_(gpus.count(), std::vector<bool>(rows())) {
-    for (std::uint32_t gpu = 0; gpu < gpus.count(); ++gpu) add_regions(static_cast<GpuId>(gpu));
+    for (const GpuId gpu : gpus.all()) add_regions(gpu);
     if (sim::Recorder* recorder = gpus.recorder()) follow_rows(recorder->rows);
 }
 
@@ -122,7 +121,7 @@ std::vector<TpLayer::Stretch> TpLayer::parts_of(std::uint32_t piece, Bytes part)
 
 sim::Transfer TpLayer::reduction(GpuId to, const Stretch& of, sim::RegionId into) const {
     sim::Transfer transfer;
-    transfer.kind = sim::Kind::reduce;
+    transfer.kind = sim::EventKind::reduce;
     transfer.dst = to;
     transfer.bytes = of.bytes;
     transfer.address = static_cast<std::uint64_t>(of.begin);
@@ -135,14 +134,14 @@ sim::Transfer TpLayer::reduction(GpuId to, const Stretch& of, sim::RegionId into
 
 sim::Transfer TpLayer::load(const Stretch& of) const {
     sim::Transfer transfer = reduction(of.home, of, gathered);
-    transfer.kind = sim::Kind::load;
+    transfer.kind = sim::EventKind::load;
     transfer.target.region = shared;
     return transfer;
 }
 
 sim::Transfer TpLayer::store(GpuId to, std::uint32_t piece) {
     sim::Transfer transfer = reduction(to, piece, sim::kNoRegion);
-    transfer.kind = sim::Kind::store;
+    transfer.kind = sim::EventKind::store;
     transfer.target.region = outputs;
     transfer.target.numbers =
         gpus.hub(pieces.home(piece)).sums(shared).numbers(pieces.begin(piece));

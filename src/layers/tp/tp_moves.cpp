@@ -3,9 +3,6 @@
 #include "layers/exchange.hpp"
 #include "layers/tp/tp_pieces.hpp"
 
-#include <algorithm>
-#include <numeric>
-
 namespace moehub::layers {
 
 namespace {
@@ -93,27 +90,16 @@ Process TpRing::gather(GpuId gpu, std::uint32_t piece) {
     endpoint.post(rows);
 }
 
-namespace {
-
-sim::GroupId everybody(Gpus& gpus) {
-    std::vector<GpuId> all(gpus.count());
-    std::iota(all.begin(), all.end(), GpuId{0});
-    return gpus.fabric.groups().add(all);
-}
-
-}  // namespace
-
 SwitchedKernel::SwitchedKernel(TpLayer& layer, Norm norm)
     : layer_(layer),
       norm_(norm),
-      all_(everybody(layer.gpus)),
+      all_(layer.gpus.fabric.groups().add(layer.gpus.all())),
       ready_(layer, "partial sums of a piece", layer.pieces.count()),
       met_(layer, "GPUs whose rows are stored", 1),
       loaded_(layer.gpus.add_counters("sums of a piece", layer.pieces.count())),
       stored_(layer.gpus.add_counters("acknowledged rows of a piece", layer.pieces.count())) {
     const int sms = lost_sms(layer);
-    for (std::uint32_t i = 0; i < layer.gpus.count(); ++i) {
-        const auto gpu = static_cast<GpuId>(i);
+    for (const GpuId gpu : layer.gpus.all()) {
         sms_.emplace_back(layer.gpus.card(gpu), sms);
         loads_.emplace_back(layer, gpu, sms * layer.system.load_window);
     }

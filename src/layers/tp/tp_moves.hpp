@@ -6,7 +6,6 @@
 #include "sim/gpu/tile.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <deque>
 #include <functional>
 

@@ -1,8 +1,68 @@
 #include "layers/tp/tp_pieces.hpp"
 
-#include "layers/tp/tp_gemms.hpp"
-
 namespace moehub::layers {
+namespace {
+
+std::uint32_t block_rows(const GemmPlan& plan) {
+    return static_cast<std::uint32_t>(plan.tile_rows);
+}
+
+}  // namespace
+
+Overlaps::Overlaps(const Pieces& pieces, std::uint32_t rows, std::uint32_t block_rows)
+    : pieces_(pieces),
+      rows_(rows),
+      block_rows_(block_rows),
+      blocks_((rows - 1) / block_rows + 1),
+      blocks_left_(pieces.count()),
+      pieces_left_(blocks_) {
+    for (std::uint32_t piece = 0; piece < pieces.count(); ++piece)
+        blocks_left_[piece] = last_block(piece) - first_block(piece) + 1;
+    for (std::uint32_t block = 0; block < blocks_; ++block)
+        pieces_left_[block] = last_piece(block) - first_piece(block) + 1;
+}
+
+FirstGemm::FirstGemm(TpLayer& layer, GpuId gpu, int sms, Made made, std::uint32_t first_piece)
+    : layer_(layer),
+      gpu_(gpu),
+      made_(std::move(made)),
+      plan_(layer.plan_first(gpu, sms)),
+      overlaps_(layer.pieces, layer.rows(), block_rows(plan_)),
+      gemm_(layer.gpus.card(gpu), plan_, KernelName::first_gemm, sim::TileOrder::by_rows,
+            [this](std::uint32_t block) { block_done(block); }) {
+    gemm_.use_sms(sms);
+    gemm_.keep_weights();
+    gemm_.begin_with(overlaps_.first_block(first_piece));
+}
+
+void FirstGemm::block_done(std::uint32_t block) {
+    overlaps_.block_done(block, [this](std::uint32_t piece) {
+        layer_.made_partials(gpu_, piece);
+        made_(piece);
+    });
+}
+
+Process FirstGemm::run() {
+    co_await gemm_.run(layer_.rows());
+    layer_.gpus.first_gemm_ended(gpu_);
+}
+
+SecondGemm::SecondGemm(TpLayer& layer, GpuId gpu, int sms)
+    : layer_(layer),
+      gpu_(gpu),
+      plan_(layer.plan_second(gpu, sms)),
+      overlaps_(layer.pieces, layer.rows(), block_rows(plan_)),
+      gemm_(layer.gpus.card(gpu), plan_, KernelName::second_gemm,
+            sim::TileOrder::by_rows_that_come) {
+    gemm_.use_sms(sms);
+    gemm_.keep_weights();
+}
+
+void SecondGemm::came(std::uint32_t piece) {
+    layer_.read(gpu_, piece);
+    overlaps_.piece_done(piece, [this](std::uint32_t block) { gemm_.start(block, 1); });
+}
+
 namespace {
 
 struct Alone {

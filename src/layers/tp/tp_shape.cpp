@@ -7,12 +7,12 @@
 namespace moehub {
 namespace {
 
-struct Named {
+struct NamedSubLayer {
     SubLayer part;
     std::string_view name;
     std::string_view words;
 };
-constexpr std::array<Named, 6> kParts = {{
+constexpr std::array<NamedSubLayer, 6> kSubLayers = {{
     {SubLayer::l1, "L1", "attention's output, norm, FFN's first"},
     {SubLayer::l2, "L2", "FFN's second, norm, attention's input"},
     {SubLayer::l3, "L3", "gradients: FFN's first, norm, attention's output"},
@@ -21,8 +21,8 @@ constexpr std::array<Named, 6> kParts = {{
     {SubLayer::attention_in, "attention-in", "norm, attention's input"},
 }};
 
-const Named& named(SubLayer part) {
-    return kParts[static_cast<std::size_t>(part)];
+const NamedSubLayer& named(SubLayer part) {
+    return kSubLayers[static_cast<std::size_t>(part)];
 }
 
 }  // namespace
@@ -36,14 +36,14 @@ std::string words_of(SubLayer part) {
 }
 
 std::optional<SubLayer> sub_layer_named(std::string_view name) {
-    for (const Named& one : kParts)
+    for (const NamedSubLayer& one : kSubLayers)
         if (one.name == name) return one.part;
     return {};
 }
 
 std::vector<std::string> sub_layer_names() {
     std::vector<std::string> names;
-    for (const Named& one : kParts) names.emplace_back(one.name);
+    for (const NamedSubLayer& one : kSubLayers) names.emplace_back(one.name);
     return names;
 }
 
@@ -63,26 +63,9 @@ TpShape tp_shape(const Model& model, SubLayer part) {
     TpShape shape;
     shape.hidden = model.hidden;
     shape.after_whole = latent && (part == SubLayer::l2 || part == SubLayer::attention_in);
-    switch (part) {
-        case SubLayer::l1:
-            std::tie(shape.before, shape.after) = std::pair(out, up);
-            break;
-        case SubLayer::l2:
-            std::tie(shape.before, shape.after) = std::pair(ffn, in);
-            break;
-        case SubLayer::l3:
-            std::tie(shape.before, shape.after) = std::pair(up, out);
-            break;
-        case SubLayer::l4:
-            std::tie(shape.before, shape.after) = std::pair(in, ffn);
-            break;
-        case SubLayer::attention_out:
-            shape.before = out;
-            break;
-        case SubLayer::attention_in:
-            shape.after = in;
-            break;
-    }
+    const std::pair<std::int64_t, std::int64_t> widths[] = {{out, up}, {ffn, in}, {up, out},
+                                                            {in, ffn}, {out, 0},  {0, in}};
+    std::tie(shape.before, shape.after) = widths[static_cast<std::size_t>(part)];
     shape.backward = part == SubLayer::l3 || part == SubLayer::l4;
     return shape;
 }

@@ -1,15 +1,27 @@
+// Rings: every GPU takes all steps at the same pace, that of the slowest link or of the way round
+// divided by the steps of it, and nodes are alike. As many steps as a node has GPUs cross one NIC
+// on whatever way through the ring, so with as large parts a few nodes and k of those steps tell
+//
+//     time = start + (time of k steps − start) · steps / k.
+//
+// Waves: once the pipeline is full each takes as long as the one before, so
+//
+//     time = time of 2m waves + (time of 2m − time of m) · (waves − 2m) / m.
 #include "sim/collective/nccl.hpp"
 
 #include <moehub/collective.hpp>
 #include <moehub/error.hpp>
+
+#include <cmath>
+#include <functional>
 
 #include <fmt/format.h>
 
 namespace moehub {
 namespace {
 
-using Op = Collective::Op;
-using Algorithm = Collective::Algorithm;
+using sim::Algorithm;
+using sim::Op;
 
 constexpr Bytes kMostBytes = Bytes{1} << 40;
 
@@ -79,9 +91,13 @@ double bus_bandwidth(const Collective& what, Ps time) {
     return factor * static_cast<double>(what.bytes) / to_seconds(time);
 }
 
-sim::Process run_one(sim::Communicator& all, sim::GpuId gpu, sim::Program program, Ps& end) {
-    co_await program(all, gpu);
-    end = std::max(end, all.endpoint(gpu).now());
+std::string chosen_for(const Machine& machine, const Collective& what) {
+    if (what.algorithm != Algorithm::automatic) return "";
+    if (machine.nodes > 1 && machine.gpus_per_node == 1)
+        return what.op == Op::all_to_all ? "direct" : "ring";
+    const auto gpus = static_cast<std::uint32_t>(what.gpus);
+    const sim::NcclChoice choice = sim::choose(machine, gpus, {what.op, what.bytes, what.element});
+    return name_of(choice, what.op, machine.nodes > 1);
 }
 
 }  // namespace
@@ -90,6 +106,8 @@ namespace sim {
 namespace {
 
 Process run(Communicator& all, GpuId gpu, Op op, CollectiveCall call) {
+    if (op == Op::all_to_all && call.algorithm != Algorithm::automatic)
+        return direct(all, gpu, op, call.bytes);
     switch (call.algorithm) {
         case Algorithm::direct:
             return direct(all, gpu, op, call.bytes);
@@ -113,8 +131,7 @@ Process run(Communicator& all, GpuId gpu, Op op, CollectiveCall call) {
 }  // namespace
 
 Process all_to_all(Communicator& all, GpuId gpu, CollectiveCall call) {
-    if (call.algorithm == Algorithm::automatic) return run(all, gpu, Op::all_to_all, call);
-    return direct(all, gpu, Op::all_to_all, call.bytes);
+    return run(all, gpu, Op::all_to_all, call);
 }
 
 Process all_gather(Communicator& all, GpuId gpu, CollectiveCall call) {
@@ -129,39 +146,38 @@ Process all_reduce(Communicator& all, GpuId gpu, CollectiveCall call) {
     return run(all, gpu, Op::all_reduce, call);
 }
 
-Process run_call(Communicator& all, GpuId gpu, Op op, CollectiveCall call) {
-    return op == Op::all_to_all ? all_to_all(all, gpu, call) : run(all, gpu, op, call);
-}
-
-}  // namespace sim
-
 namespace {
 
-constexpr Bytes kNicTrain = 16384;  // several packets: long calls have hundreds of millions
+constexpr Bytes kNicTrain = 16384;       // several packets: long calls have hundreds of millions
+constexpr double kMostParts = 2e6;       // of rings, over all GPUs
+constexpr double kMostPipelined = 80e9;  // through all GPUs' pipelines
+constexpr Bytes kLongTrain = 1 << 19;    // of a ring's parts, often a megabyte each
+constexpr Bytes kWavesBytes = 1 << 30;   // about, that are enough
+constexpr Bytes kCollnetUnit = 1 << 26;  // whole chunks of every chain
 
-std::string chosen_for(const Machine& machine, const Collective& what) {
-    if (what.algorithm != Algorithm::automatic) return "";
-    if (machine.nodes > 1 && machine.gpus_per_node == 1)
-        return what.op == Op::all_to_all ? "direct" : "ring";
-    const auto gpus = static_cast<std::uint32_t>(what.gpus);
-    const sim::NcclChoice choice = sim::choose(machine, gpus, {what.op, what.bytes, what.element});
-    return name_of(choice, what.op, machine.nodes > 1);
+/// What every GPU runs, and how many bytes at least travel as one.
+struct PartOfCall {
+    std::function<Process(Communicator&, GpuId)> program;
+    Bytes train = 0;
+};
+
+Process run_one(Communicator& all, GpuId gpu, Process program, Ps& end) {
+    co_await program;
+    end = std::max(end, all.endpoint(gpu).now());
 }
 
-CollectiveResult run_part(const Machine& machine, const Collective& what,
-                          const sim::PartOfCall& part) {
+CollectiveResult run_part(const Machine& machine, const Collective& what, const PartOfCall& part) {
     const bool plain = what.algorithm == Algorithm::direct || what.algorithm == Algorithm::ring;
-    sim::FabricOptions options;
+    FabricOptions options;
     options.grain = what.grain;
     options.train = std::max(what.train, part.train);
     options.nic_train = plain ? 0 : std::max(kNicTrain, options.train / 8);
-    sim::Fabric fabric(machine, options);
+    Fabric fabric(machine, options);
     // All start together, and the library's own start-up time is measured with what it does then.
-    sim::Communicator all(fabric, "a collective", false);
+    Communicator all(fabric, "a collective", false);
     Ps end = 0;
-    for (std::uint32_t i = 0; i < all.size(); ++i) {
-        fabric.gpu(i).spawn("collective",
-                            run_one(all, static_cast<sim::GpuId>(i), part.program, end));
+    for (const GpuId gpu : fabric.all_gpus()) {
+        fabric.gpu(gpu).spawn("collective", run_one(all, gpu, part.program(all, gpu), end));
     }
     fabric.run();
     CollectiveResult result;
@@ -173,23 +189,115 @@ CollectiveResult run_part(const Machine& machine, const Collective& what,
     return result;
 }
 
-}  // namespace
-
-CollectiveResult run_collective(const Machine& machine, const Collective& collective) {
-    return sim::run_collective(machine, collective, sim::CallOptions{});
+PartOfCall bytes_of_call(const Collective& what, Bytes bytes) {
+    const CollectiveCall call{bytes, what.algorithm, what.element, what.bytes};
+    return {[=](Communicator& all, GpuId gpu) { return run(all, gpu, what.op, call); }};
 }
 
-CollectiveResult sim::run_collective(const Machine& machine, const Collective& collective,
-                                     const CallOptions& options) {
+PartOfCall ring_call(const NcclCall& call, Bytes train = 0) {
+    return {[=](Communicator& all, GpuId gpu) { return protocol_ring(all, gpu, call); }, train};
+}
+
+/// What `more` of `unit` add to two results that differ by one.
+CollectiveResult counted_on(const CollectiveResult& half, CollectiveResult full, double more) {
+    const auto add = [&](auto& value, auto before) {
+        value += static_cast<std::remove_reference_t<decltype(value)>>(
+            std::llround(static_cast<double>(value - before) * more));
+    };
+    add(full.time, half.time);
+    add(full.bytes_up, half.bytes_up);
+    add(full.bytes_down, half.bytes_down);
+    add(full.packets, half.packets);
+    full.events += half.events;
+    return full;
+}
+
+/// As few nodes as have so many steps, two at least.
+Machine few_nodes_of(const Machine& machine, std::uint32_t rounds, std::uint32_t steps) {
+    Machine few = machine;
+    for (few.nodes = 2; rounds * static_cast<std::uint32_t>(few.gpus() - 1) < steps;) ++few.nodes;
+    return few;
+}
+
+CollectiveResult ring_by_steps(const Machine& machine, const Collective& what,
+                               const CallOptions& options, Protocol protocol) {
+    const auto n = static_cast<std::uint32_t>(what.gpus);
+    const std::uint32_t rounds = what.op == Op::all_reduce ? 2 : 1;
+    const std::uint32_t steps = rounds * (n - 1);
+    const auto node = static_cast<std::uint32_t>(machine.gpus_per_node);
+    const double parts = static_cast<double>(steps) * n * machine.nccl.net_rings;
+    const std::uint32_t few = node * ((options.few_steps + node - 1) / node);
+    NcclCall call{what.op, what.bytes, what.element, protocol};
+    if (parts <= options.whole * kMostParts || steps <= few)
+        return run_part(machine, what, ring_call(call));
+    const Machine nodes = few_nodes_of(machine, rounds, few);
+    call.bytes = part(what.bytes, n - 1, n) * nodes.gpus();
+    call.most_steps = few;
+    const CollectiveResult some = run_part(nodes, what, ring_call(call, kLongTrain));
+    CollectiveResult none;
+    none.time = machine.nccl.start + machine.nccl.blocks + machine.nccl.net_start;
+    CollectiveResult result = counted_on(none, some, static_cast<double>(steps) / few - 1);
+    const auto of_all_nodes = [&](auto& value) { value = value * machine.nodes / nodes.nodes; };
+    of_all_nodes(result.bytes_up);
+    of_all_nodes(result.bytes_down);
+    of_all_nodes(result.packets);
+    result.part =
+        fmt::format("{} of {} steps on {} of {} nodes", few, steps, nodes.nodes, machine.nodes);
+    return result;
+}
+
+CollectiveResult pipeline_by_waves(const Machine& machine, const Collective& what,
+                                   const CallOptions& options, Bytes wave) {
+    const Bytes waves = what.bytes / wave;
+    const Bytes half = std::clamp<Bytes>(kWavesBytes / 2 / wave, 4, 16);
+    if (static_cast<double>(what.bytes) * what.gpus < options.whole * kMostPipelined ||
+        waves <= 2 * half)
+        return run_part(machine, what, bytes_of_call(what, what.bytes));
+    const auto run_waves = [&](Bytes many) {
+        return run_part(machine, what, bytes_of_call(what, what.bytes - (waves - many) * wave));
+    };
+    const double more = static_cast<double>(waves - 2 * half) / static_cast<double>(half);
+    CollectiveResult result = counted_on(run_waves(half), run_waves(2 * half), more);
+    result.part = fmt::format("{} of {} waves", 2 * half, waves);
+    return result;
+}
+
+CollectiveResult run_long_call(const Machine& machine, const Collective& what,
+                               const CallOptions& options) {
+    const bool several = machine.nodes > 1;
+    const auto heads = static_cast<std::uint32_t>(several ? machine.gpus_per_node : what.gpus);
+    const Bytes wave = waves_of(machine, heads, what.bytes).bytes * heads;
+    if (what.algorithm == Algorithm::nvls_tree)
+        return pipeline_by_waves(machine, what, options, wave);
+    if (what.algorithm == Algorithm::collnet)
+        return pipeline_by_waves(machine, what, options, kCollnetUnit);
+    const bool chosen = what.algorithm == Algorithm::automatic && what.op != Op::all_to_all &&
+                        (!several || heads > 1);
+    if (!chosen) return run_part(machine, what, bytes_of_call(what, what.bytes));
+    const auto gpus = static_cast<std::uint32_t>(what.gpus);
+    const NcclChoice choice = choose(machine, gpus, {what.op, what.bytes, what.element});
+    if (choice.in_switch && !options.protocol)
+        return pipeline_by_waves(machine, what, options, wave);
+    if (!several) return run_part(machine, what, bytes_of_call(what, what.bytes));
+    return ring_by_steps(machine, what, options, options.protocol.value_or(choice.protocol));
+}
+
+}  // namespace
+
+CollectiveResult run_collective(const Machine& machine, const Collective& collective,
+                                const CallOptions& options) {
     check(machine);
     refuse_if_impossible(machine, collective);
-    const auto run = [&](const Machine& of, const sim::PartOfCall& part) {
-        return run_part(of, collective, part);
-    };
-    CollectiveResult result = sim::run_long_call(machine, collective, options, run);
+    CollectiveResult result = run_long_call(machine, collective, options);
     result.bus_bandwidth = bus_bandwidth(collective, result.time);
     result.chosen = chosen_for(machine, collective);
     return result;
+}
+
+}  // namespace sim
+
+CollectiveResult run_collective(const Machine& machine, const Collective& collective) {
+    return sim::run_collective(machine, collective, sim::CallOptions{});
 }
 
 }  // namespace moehub

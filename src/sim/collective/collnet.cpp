@@ -78,7 +78,7 @@ Process chain_up(Communicator& all, ChainLink link, std::int64_t before) {
         co_await endpoint.delay(link.work(transfer));
         Ps hop = all.nccl().simple.hop;
         if (link.last()) {
-            transfer.kind = Kind::atomic;
+            transfer.kind = EventKind::atomic;
             transfer.group = rail_group(all, link.gpu);
             transfer.dst = all.member((link.gpu + link.gpus_per_node) % all.size());
             transfer.answered = all.ring_counter(link.gpu, back);

@@ -1,21 +1,11 @@
 #include "sim/collective/communicator.hpp"
 
-#include <numeric>
 #include <stdexcept>
 
 namespace moehub::sim {
-namespace {
-
-std::vector<GpuId> all_gpus(const Fabric& fabric) {
-    std::vector<GpuId> members(fabric.topology().gpus);
-    std::iota(members.begin(), members.end(), GpuId{0});
-    return members;
-}
-
-}  // namespace
 
 Communicator::Communicator(Fabric& fabric, const char* name, bool meets)
-    : Communicator(fabric, all_gpus(fabric), name, meets) {}
+    : Communicator(fabric, fabric.all_gpus(), name, meets) {}
 
 Communicator::Communicator(Fabric& fabric, std::vector<GpuId> members, const char* name, bool meets)
     : fabric_(fabric), members_(std::move(members)), meets_(meets) {

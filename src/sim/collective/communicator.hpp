@@ -121,6 +121,8 @@ struct Slice {
     Bytes bytes = 0;
     RowTarget target;
 };
+/// The member's n-th of a buffer of so many bytes.
+Slice own_slice(const Communicator& all, GpuId gpu, Bytes bytes);
 Process multicast_slice(Communicator& all, GpuId gpu, Slice slice);
 Process reduce_slice(Communicator& all, GpuId gpu, Slice slice);
 /// … one after the other, chunk by chunk, as NCCL's all-reduce: sums of the slice go to all of

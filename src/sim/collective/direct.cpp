@@ -19,22 +19,13 @@ struct Phase {
 std::int64_t send_to_peers(Communicator& all, GpuId gpu, const Phase& phase) {
     const std::uint32_t n = all.size();
     const std::uint32_t rank = all.rank(gpu);
-    std::int64_t sent = 0;
-    for (std::uint32_t i = 1; i < n; ++i) {
-        const std::uint32_t peer = (rank + i) % n;
-        Transfer transfer;
-        transfer.dst = all.member(peer);
-        transfer.bytes = part(phase.bytes, phase.own_part ? rank : peer, n);
-        // The peer's buffer, at the address of the part.
-        transfer.address = (std::uint64_t{peer} << 40) +
-                           static_cast<std::uint64_t>(part_begin(phase.bytes, rank, n));
-        transfer.arrived = all.counter(transfer.dst, phase.arrived, gpu);
-        transfer.answered = all.counter(gpu, Count::answered, gpu);
-        if (transfer.bytes == 0) continue;
-        all.endpoint(gpu).post(transfer);
-        ++sent;
-    }
-    return sent;
+    // In the peer's buffer, at the address of the part.
+    const auto place = static_cast<std::uint64_t>(part_begin(phase.bytes, rank, n));
+    return post_to_peers(all, gpu, phase.arrived, [&](std::uint32_t peer) {
+        return Transfer{.bytes = part(phase.bytes, phase.own_part ? rank : peer, n),
+                        .address = (std::uint64_t{peer} << 40) + place,
+                        .answered = all.counter(gpu, Count::answered, gpu)};
+    });
 }
 
 }  // namespace
@@ -67,19 +58,14 @@ Process direct(Communicator& all, GpuId gpu, Op op, Bytes bytes) {
 
 namespace {
 
-/// To every other member its parcel, the next one's first.
 void send_parcels(Communicator& all, GpuId gpu, std::vector<Parcel>& parcels) {
-    const std::uint32_t rank = all.rank(gpu);
-    for (std::uint32_t i = 1; i < all.size(); ++i) {
-        const std::uint32_t peer = (rank + i) % all.size();
-        Transfer transfer;
-        transfer.dst = all.member(peer);
-        transfer.bytes = std::max<Bytes>(1, parcels[peer].bytes);
-        transfer.address = (std::uint64_t{peer} << 40) + (std::uint64_t{rank} << 32);
-        transfer.arrived = all.counter(transfer.dst, Count::exchanged, gpu);
-        transfer.answered = all.counter(gpu, Count::answered, gpu);
-        all.endpoint(gpu).post(transfer, std::move(parcels[peer].message));
-    }
+    const std::uint64_t from = std::uint64_t{all.rank(gpu)} << 32;
+    post_to_peers(all, gpu, Count::exchanged, [&](std::uint32_t peer) {
+        return Transfer{.bytes = std::max<Bytes>(1, parcels[peer].bytes),
+                        .address = (std::uint64_t{peer} << 40) + from,
+                        .answered = all.counter(gpu, Count::answered, gpu),
+                        .message = all.fabric().messages().add(std::move(parcels[peer].message))};
+    });
 }
 
 }  // namespace
@@ -99,18 +85,11 @@ Process exchange(Communicator& all, GpuId gpu, std::vector<Parcel> parcels) {
 }
 
 Process barrier(Communicator& all, GpuId gpu, int number) {
-    const std::uint32_t n = all.size();
-    const std::uint32_t rank = all.rank(gpu);
-    for (std::uint32_t i = 1; i < n; ++i) {
-        const std::uint32_t peer = (rank + i) % n;
-        Transfer flag;
-        flag.dst = all.member(peer);
-        flag.bytes = 1;
-        flag.address = (std::uint64_t{peer} << 40) + (std::uint64_t{rank} << 7);
-        flag.arrived = all.counter(flag.dst, Count::met, gpu);
-        all.endpoint(gpu).post(flag);
-    }
-    co_await all.until(gpu, Count::met, std::int64_t{number} * (n - 1));
+    const std::uint64_t from = std::uint64_t{all.rank(gpu)} << 7;
+    post_to_peers(all, gpu, Count::met, [&](std::uint32_t peer) {
+        return Transfer{.bytes = 1, .address = (std::uint64_t{peer} << 40) + from};
+    });
+    co_await all.until(gpu, Count::met, std::int64_t{number} * (all.size() - 1));
 }
 
 // TensorRT-LLM's one-shot all-reduce: every GPU stores its whole buffer to all others, who see by
@@ -121,18 +100,12 @@ Process barrier(Communicator& all, GpuId gpu, int number) {
 
 Process one_shot(Communicator& all, GpuId gpu, Bytes bytes) {
     const std::uint32_t n = all.size();
-    const std::uint32_t rank = all.rank(gpu);
+    const std::uint64_t from = std::uint64_t{all.rank(gpu)} << 40;
     all.begin(gpu);
     co_await all.endpoint(gpu).delay(all.nccl().one_shot_start);
-    for (std::uint32_t i = 1; i < n; ++i) {
-        const std::uint32_t peer = (rank + i) % n;
-        Transfer transfer;
-        transfer.dst = all.member(peer);
-        transfer.bytes = bytes;
-        transfer.address = (std::uint64_t{peer} << 48) + (std::uint64_t{rank} << 40);
-        transfer.arrived = all.counter(transfer.dst, Count::gathered, gpu);
-        all.endpoint(gpu).post(transfer);
-    }
+    post_to_peers(all, gpu, Count::gathered, [&](std::uint32_t peer) {
+        return Transfer{.bytes = bytes, .address = (std::uint64_t{peer} << 48) + from};
+    });
     co_await all.until(gpu, Count::gathered, n - 1);
     co_await all.endpoint(gpu).delay(
         work_time(static_cast<double>(bytes), 1, all.nccl().one_shot_memory / (2.0 * n)));

@@ -146,15 +146,8 @@ std::string name_of(const NcclChoice& choice, Op op, bool between_nodes) {
 }
 
 Bytes on_the_wire(Protocol protocol, Bytes bytes) {
-    switch (protocol) {
-        case Protocol::ll:
-            return (bytes + 7) / 8 * 16;
-        case Protocol::ll128:
-            return (bytes + 119) / 120 * 128;
-        case Protocol::simple:
-            break;
-    }
-    return bytes;
+    if (protocol == Protocol::ll) return (bytes + 7) / 8 * 16;
+    return protocol == Protocol::ll128 ? (bytes + 119) / 120 * 128 : bytes;
 }
 
 const ProtocolCosts& costs_of(const NcclCosts& nccl, Protocol protocol) {
@@ -195,10 +188,8 @@ Process nccl(Communicator& all, GpuId gpu, NcclCall call) {
     call.protocol = choice.protocol;
     if (!choice.in_switch) return protocol_ring(all, gpu, call);
     if (!near) return nvls_tree(all, gpu, call.bytes, whole.bytes);
-    Slice slice;
-    slice.begin = part_begin(call.bytes, all.rank(gpu), all.size());
-    slice.bytes = part(call.bytes, all.rank(gpu), all.size());
-    return all_reduce_in_waves(all, gpu, slice, waves_of(all.machine(), all.size(), whole.bytes));
+    return all_reduce_in_waves(all, gpu, own_slice(all, gpu, call.bytes),
+                               waves_of(all.machine(), all.size(), whole.bytes));
 }
 
 }  // namespace moehub::sim

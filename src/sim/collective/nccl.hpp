@@ -4,7 +4,6 @@
 #pragma once
 #include "sim/collective/communicator.hpp"
 
-#include <functional>
 #include <optional>
 #include <string>
 
@@ -41,6 +40,23 @@ std::string name_of(const NcclChoice& choice, Op op, bool between_nodes);
 Bytes on_the_wire(Protocol protocol, Bytes bytes);
 const ProtocolCosts& costs_of(const NcclCosts& nccl, Protocol protocol);
 
+/// Posts to every other member, the next one's first, what `make(peer)` says, if that is anything;
+/// returns how many were posted. `peer` is a rank; `arrived` goes up there.
+template <class Make>
+std::int64_t post_to_peers(const Communicator& all, GpuId gpu, Count arrived, Make make) {
+    std::int64_t posted = 0;
+    for (std::uint32_t i = 1; i < all.size(); ++i) {
+        const std::uint32_t peer = (all.rank(gpu) + i) % all.size();
+        Transfer transfer = make(peer);
+        if (transfer.bytes == 0) continue;
+        transfer.dst = all.member(peer);
+        transfer.arrived = all.counter(transfer.dst, arrived, gpu);
+        all.endpoint(gpu).post(transfer);
+        ++posted;
+    }
+    return posted;
+}
+
 /// Posts what is handed over, so much later.
 Process hand_over(Endpoint& endpoint, Transfer transfer, Ps after);
 
@@ -69,8 +85,8 @@ Process all_reduce_in_waves(Communicator& all, GpuId gpu, Slice slice, Waves wav
 /// Bytes that a number of channels moves at a rate each.
 Ps work_time(double bytes, double channels, double rate);
 
-/// What in-switch collectives share: chunks, and the time in which NCCL's blocks copy them into and
-/// out of the buffer that switches reach.
+// What in-switch collectives share: chunks, and the time in which NCCL's blocks copy them into and
+// out of the buffer that switches reach.
 
 /// The pipeline moves in chunks: a sixteenth of what may be in flight, in whole packets.
 struct Chunks {
@@ -82,7 +98,7 @@ struct Chunks {
 
 /// A load that a group's switch adds up, or a store that it copies.
 struct SwitchRequest {
-    Kind kind;
+    EventKind kind;
     GroupId group;
 };
 /// From `offset` of the slice on.
@@ -104,30 +120,14 @@ Ps copied_in(const Communicator& all, std::uint32_t heads, const SlicePlace& pla
 /// Of NCCL's in-switch all-reduces on so many GPUs of a node.
 Ps switch_start(const Communicator& all, std::uint32_t gpus);
 
-/// Calls that do the same over and over: a ring of a thousand GPUs takes thousands of equal steps,
-/// gigabytes pass a pipeline in hundreds of equal waves. A part of them is simulated, packet by
-/// packet as ever, and the rest is counted from it; the result says so (docs/collectives.md).
-
-/// What every GPU runs.
-using Program = std::function<Process(Communicator&, GpuId)>;
-/// `train`: at least, of what travels as one.
-struct PartOfCall {
-    Program program;
-    Bytes train = 0;
-};
-using RunPart = std::function<CollectiveResult(const Machine&, const PartOfCall&)>;
-
-Process run_call(Communicator& all, GpuId gpu, Op op, CollectiveCall call);
-
+/// How much of a call is simulated: a ring of a thousand GPUs takes thousands of equal steps,
+/// gigabytes pass a pipeline in hundreds of equal waves. A part of such calls is simulated, packet
+/// by packet as ever, and the rest is counted from it; the result says so (docs/collectives.md).
 struct CallOptions {
     double whole = 1;  ///< how long a call may be that is simulated as a whole: of the usual
     std::uint32_t few_steps = 64;      ///< of a ring that tell the rest, at least
     std::optional<Protocol> protocol;  ///< of a ring between nodes, instead of NCCL's choice
 };
-
-/// All of a call, or as much as it needs to know the rest.
-CollectiveResult run_long_call(const Machine& machine, const Collective& what,
-                               const CallOptions& options, const RunPart& run);
 
 /// moehub::run_collective for those who ask for many, or know better than NCCL.
 CollectiveResult run_collective(const Machine& machine, const Collective& collective,

@@ -11,6 +11,11 @@ Chunks::Chunks(const Machine& machine) {
     window = std::max<std::int64_t>(1, in_flight / size);
 }
 
+Slice own_slice(const Communicator& all, GpuId gpu, Bytes bytes) {
+    return {
+        part_begin(bytes, all.rank(gpu), all.size()), part(bytes, all.rank(gpu), all.size()), {}};
+}
+
 Transfer switch_chunk(const SwitchRequest& request, const Slice& slice, Bytes offset, Bytes size) {
     Transfer transfer;
     transfer.kind = request.kind;
@@ -74,7 +79,8 @@ Process load(Communicator& all, GpuId gpu, Slice slice, Count after, bool copied
             const Ps ready = begin + copied_in(all, all.size(), {slice, waves, offset});
             co_await all.endpoint(gpu).delay(std::max<Ps>(0, ready - all.endpoint(gpu).now()));
         }
-        Transfer transfer = switch_chunk({Kind::load, all.group()}, slice, offset, chunks.size);
+        Transfer transfer =
+            switch_chunk({EventKind::load, all.group()}, slice, offset, chunks.size);
         transfer.answered = all.counter(gpu, Count::loaded, gpu);
         all.endpoint(gpu).post(transfer);
     }
@@ -87,7 +93,8 @@ Process store(Communicator& all, GpuId gpu, Slice slice, bool loads) {
     std::int64_t posted = 0;
     for (Bytes offset = 0; offset < slice.bytes; offset += chunks.size, ++posted) {
         if (loads) co_await all.until(gpu, Count::loaded, posted + 1);
-        Transfer transfer = switch_chunk({Kind::store, all.group()}, slice, offset, chunks.size);
+        Transfer transfer =
+            switch_chunk({EventKind::store, all.group()}, slice, offset, chunks.size);
         transfer.answered = all.counter(gpu, Count::stored, gpu);
         all.endpoint(gpu).post(transfer);
     }
@@ -110,42 +117,41 @@ Process reduce_slice(Communicator& all, GpuId gpu, Slice slice) {
     co_await load(all, gpu, slice, Count::loaded);
 }
 
-Process all_reduce_slice(Communicator& all, GpuId gpu, Slice slice, RowTarget stored) {
+namespace {
+
+/// What both kinds of in-switch all-reduce do once they have begun; the copying out of the last
+/// wave, or chunk, is seen at the end.
+Process all_reduce_chunks(Communicator& all, GpuId gpu, Slice slice, RowTarget stored,
+                          Waves waves) {
     Slice result = slice;
     result.target = stored;
-    all.begin(gpu);
-    co_await all.endpoint(gpu).delay(all.costs().switch_launch);
     if (all.meets()) co_await barrier(all, gpu);
-    all.endpoint(gpu).spawn("reduction loads", load(all, gpu, slice, Count::stored, true));
+    all.endpoint(gpu).spawn("reduction loads", load(all, gpu, slice, Count::stored, true, waves));
     co_await store(all, gpu, result, true);
     if (all.meets()) co_await barrier(all, gpu, 2);  // everyone's stores are here
-    const Bytes last = std::min(Chunks(all.machine()).size, slice.bytes);
-    co_await all.endpoint(gpu).delay(copy_time(all, all.size(), last));
+    const Bytes last = waves.bytes > 0 ? waves.bytes : Chunks(all.machine()).size;
+    co_await all.endpoint(gpu).delay(copy_time(all, all.size(), std::min(last, slice.bytes)));
+}
+
+}  // namespace
+
+Process all_reduce_slice(Communicator& all, GpuId gpu, Slice slice, RowTarget stored) {
+    all.begin(gpu);
+    co_await all.endpoint(gpu).delay(all.costs().switch_launch);
+    co_await all_reduce_chunks(all, gpu, slice, stored, {});
 }
 
 Process all_reduce_in_waves(Communicator& all, GpuId gpu, Slice slice, Waves waves) {
     all.begin(gpu);
     co_await all.endpoint(gpu).delay(switch_start(all, all.size()) + 2 * waves.pause);
-    if (all.meets()) co_await barrier(all, gpu);
-    all.endpoint(gpu).spawn("reduction loads", load(all, gpu, slice, Count::stored, true, waves));
-    co_await store(all, gpu, slice, true);
-    if (all.meets()) co_await barrier(all, gpu, 2);
-    co_await all.endpoint(gpu).delay(
-        copy_time(all, all.size(), std::min(waves.bytes, slice.bytes)));
+    co_await all_reduce_chunks(all, gpu, slice, slice.target, waves);
 }
 
 Process in_switch(Communicator& all, GpuId gpu, Op op, Bytes bytes) {
-    const std::uint32_t rank = all.rank(gpu);
-    Slice slice;
-    slice.begin = part_begin(bytes, rank, all.size());
-    slice.bytes = part(bytes, rank, all.size());
-    if (op == Op::all_gather) {
-        co_await multicast_slice(all, gpu, slice);
-    } else if (op == Op::reduce_scatter) {
-        co_await reduce_slice(all, gpu, slice);
-    } else {
-        co_await all_reduce_slice(all, gpu, slice, {});
-    }
+    const Slice slice = own_slice(all, gpu, bytes);
+    if (op == Op::all_gather) return multicast_slice(all, gpu, slice);
+    if (op == Op::reduce_scatter) return reduce_slice(all, gpu, slice);
+    return all_reduce_slice(all, gpu, slice, {});
 }
 
 }  // namespace moehub::sim

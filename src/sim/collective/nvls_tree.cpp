@@ -104,7 +104,7 @@ Process load_sums(Communicator& all, GpuId gpu, const Head& head) {
             begin + copied_in(all, head.gpus_per_node, {head.slice, head.waves, offset});
         co_await endpoint.delay(std::max<Ps>(0, ready - endpoint.now()));
         Transfer transfer =
-            switch_chunk({Kind::load, head.group}, head.slice, offset, head.chunks.size);
+            switch_chunk({EventKind::load, head.group}, head.slice, offset, head.chunks.size);
         transfer.answered = all.counter(gpu, Count::loaded, gpu);
         endpoint.post(transfer);
     }
@@ -144,7 +144,7 @@ void store_block(Communicator& all, GpuId gpu, const Head& head, Bytes block) {
     const Bytes end = std::min(head.slice.bytes, (block + 1) * head.block());
     for (Bytes offset = block * head.block(); offset < end; offset += head.chunks.size) {
         Transfer transfer =
-            switch_chunk({Kind::store, head.group}, head.slice, offset, head.chunks.size);
+            switch_chunk({EventKind::store, head.group}, head.slice, offset, head.chunks.size);
         transfer.answered = all.counter(gpu, Count::stored, gpu);
         all.endpoint(gpu).post(transfer);
     }

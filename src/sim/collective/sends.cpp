@@ -44,17 +44,13 @@ struct Sends {
 
 Process send_piece(const Communicator& all, GpuId gpu, Sends sends, std::uint32_t piece, Ps after) {
     co_await all.endpoint(gpu).delay(after);
-    for (std::uint32_t i = 1; i < sends.n; ++i) {
-        const std::uint32_t peer = (sends.rank + i) % sends.n;
+    post_to_peers(all, gpu, Count::exchanged, [&](std::uint32_t peer) {
         const Bytes whole = sends.to(peer);
-        Transfer transfer;
-        transfer.dst = all.member(peer);
-        transfer.bytes = on_the_wire(sends.protocol, part(whole, piece, kPieces));
-        transfer.address = (std::uint64_t{peer} << 48) + (std::uint64_t{sends.rank} << 40) +
-                           static_cast<std::uint64_t>(part_begin(whole, piece, kPieces));
-        transfer.arrived = all.counter(transfer.dst, Count::exchanged, gpu);
-        if (transfer.bytes > 0) all.endpoint(gpu).post(transfer);
-    }
+        const auto place = static_cast<std::uint64_t>(part_begin(whole, piece, kPieces));
+        return Transfer{
+            .bytes = on_the_wire(sends.protocol, part(whole, piece, kPieces)),
+            .address = (std::uint64_t{peer} << 48) + (std::uint64_t{sends.rank} << 40) + place};
+    });
     all.endpoint(gpu).increase(all.counter(gpu, Count::stored, gpu));
 }
 
@@ -119,42 +115,49 @@ struct Rails {
     Bytes inside(std::uint32_t gpu, std::uint32_t piece) const {
         return to(gpu, piece) + to_rail(gpu % gpus_per_node, gpu / gpus_per_node, piece);
     }
-    /// … for all of them.
     void send_inside(GpuId gpu, std::uint32_t piece) const;
     /// What its node has for the GPUs of its rail.
     void send_outside(GpuId gpu, std::uint32_t piece) const;
+    struct Sent {
+        const char* name;
+        GpuId to;
+        Bytes bytes;
+        Count arrived;
+        Ps hop;
+    };
+    void send(GpuId gpu, std::uint32_t piece, const Sent& sent) const;
     std::int64_t from_inside(GpuId gpu, std::uint32_t piece) const;
     std::int64_t from_outside(GpuId gpu, std::uint32_t piece) const;
 };
 
+void Rails::send(GpuId gpu, std::uint32_t piece, const Sent& sent) const {
+    if (sent.bytes == 0) return;
+    Endpoint& endpoint = all.endpoint(gpu);
+    const Transfer transfer{.dst = sent.to,
+                            .bytes = sent.bytes,
+                            .address = (std::uint64_t{sent.to} << 48) + (std::uint64_t{gpu} << 32) +
+                                       (std::uint64_t{piece} << 28),
+                            .arrived = all.counter(sent.to, sent.arrived, gpu)};
+    endpoint.spawn(sent.name, hand_over(endpoint, transfer, sent.hop));
+}
+
 void Rails::send_inside(GpuId gpu, std::uint32_t piece) const {
-    const std::uint32_t node = gpu / gpus_per_node;
+    const std::uint32_t first = gpu / gpus_per_node * gpus_per_node;
     for (std::uint32_t i = 1; i < gpus_per_node; ++i) {
-        const std::uint32_t rail = (gpu + i) % gpus_per_node;
-        Transfer transfer;
-        transfer.dst = static_cast<GpuId>(node * gpus_per_node + rail);
-        transfer.bytes = inside(transfer.dst, piece);
-        transfer.address = (std::uint64_t{transfer.dst} << 48) + (std::uint64_t{gpu} << 32) +
-                           (std::uint64_t{piece} << 28);
-        transfer.arrived = all.counter(transfer.dst, Count::reduced, gpu);
-        if (transfer.bytes == 0) continue;
-        all.endpoint(gpu).spawn("sends inside",
-                                hand_over(all.endpoint(gpu), transfer, all.nccl().peer_hop));
+        const auto to = static_cast<GpuId>(first + (gpu + i) % gpus_per_node);
+        send(gpu, piece,
+             {"sends inside", to, inside(to, piece), Count::reduced, all.nccl().peer_hop});
     }
 }
 
 void Rails::send_outside(GpuId gpu, std::uint32_t piece) const {
     const std::uint32_t node = gpu / gpus_per_node;
     for (std::uint32_t i = 1; i < nodes; ++i) {
-        Transfer transfer;
-        transfer.dst = static_cast<GpuId>((node + i) % nodes * gpus_per_node + gpu % gpus_per_node);
-        transfer.bytes = to(transfer.dst, piece) * gpus_per_node;
-        transfer.address = (std::uint64_t{transfer.dst} << 48) + (std::uint64_t{gpu} << 32) +
-                           (std::uint64_t{piece} << 28);
-        transfer.arrived = all.counter(transfer.dst, Count::exchanged, gpu);
-        if (transfer.bytes == 0) continue;
-        all.endpoint(gpu).spawn("sends outside",
-                                hand_over(all.endpoint(gpu), transfer, all.nccl().net_hop));
+        const auto to =
+            static_cast<GpuId>((node + i) % nodes * gpus_per_node + gpu % gpus_per_node);
+        send(gpu, piece,
+             {"sends outside", to, this->to(to, piece) * gpus_per_node, Count::exchanged,
+              all.nccl().net_hop});
     }
 }
 

@@ -20,7 +20,6 @@
 #include <functional>
 #include <queue>
 #include <utility>
-#include <vector>
 
 namespace moehub {
 namespace {

@@ -13,25 +13,14 @@ void BlockScheduler::submit(const Block& block, Priority priority) {
 }
 
 void BlockScheduler::hold(int sms, KernelName kernel) {
-    count_held();
     if (log_ != nullptr) log_->hold(kernel, sms, free_, card_.endpoint.now());
-    held_ += sms;
     free_ -= sms;
 }
 
 void BlockScheduler::release(int sms, KernelName kernel) {
-    count_held();
     if (log_ != nullptr) log_->release(kernel, sms, card_.endpoint.now());
-    held_ -= sms;
     free_ += sms;
     assign();
-}
-
-void BlockScheduler::count_held() {
-    const Ps now = card_.endpoint.now();
-    const int had = held_ - std::max(0, -free_);
-    held_time_ += static_cast<double>(had) * static_cast<double>(now - counted_);
-    counted_ = now;
 }
 
 /// Gives free SMs to the most urgent block; one that needs more SMs than are free is waited for.
@@ -93,7 +82,6 @@ void BlockScheduler::finish(std::uint32_t worker, Ps begin) {
     const Ps now = card_.endpoint.now();
     card_.activity.compute(-1, now);
     sm_time_ += static_cast<double>(block.work->sms) * static_cast<double>(now - begin);
-    if (free_ < 0) count_held();
     if (log_ != nullptr) log_->give(block.kernel, block.work->sms, now);
     free_ += block.work->sms;
     block.owner->block_done(block.number);

@@ -112,9 +112,6 @@ class BlockScheduler {
     void release(int sms, KernelName kernel);
     int free() const { return free_; }           ///< SMs
     double sm_time() const { return sm_time_; }  ///< picoseconds, summed over SMs, of ended blocks
-    /// Picoseconds, summed over SMs that were held, from when blocks had left them until they were
-    /// released.
-    double held_time() const { return held_time_; }
     /// Who has which SMs from now on; must outlive the run.
     void record(KernelLog& log) { log_ = &log; }
     KernelLog* kernel_log() const { return log_; }  ///< null where nobody records
@@ -136,14 +133,10 @@ class BlockScheduler {
     Process work(std::uint32_t worker);
     void assign();
     void finish(std::uint32_t worker, Ps begin);
-    void count_held();
 
     Card& card_;
     int free_;
     double sm_time_ = 0;
-    int held_ = 0;  ///< SMs, those among them that still run blocks
-    double held_time_ = 0;
-    Ps counted_ = 0;  ///< when held_time_ was brought up to date
     KernelLog* log_ = nullptr;
     std::array<std::deque<Block>, 3> waiting_;  ///< by priority
     std::deque<Worker> workers_;

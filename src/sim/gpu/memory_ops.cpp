@@ -27,7 +27,6 @@
 #include "base/portable_math.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace moehub {
 namespace {
@@ -43,35 +42,25 @@ constexpr std::int64_t kInRegisters = 2048;  ///< elements of a row that a block
 
 /// What a kernel reaches by the way it reads.
 struct Reach {
-    Ps start = 0;
-    double load = 0;   ///< bytes/s of one SM
-    double read = 0;   ///< of the HBM's bandwidth
-    double write = 0;  ///< of the HBM's bandwidth
+    Ps Kernels::*start;
+    double Kernels::*load;   ///< bytes/s of one SM; null: its instructions limit it
+    double Kernels::*read;   ///< of the HBM's bandwidth
+    double Kernels::*write;  ///< of the HBM's bandwidth
 };
 
-Reach reach_of(const Kernels& k, Access access) {
-    switch (access) {
-        case Access::contiguous:
-            return {k.stream_start, k.stream_load, k.hbm_efficiency, k.hbm_write};
-        case Access::narrow:
-            return {k.narrow_start, k.stream_load, k.hbm_narrow, k.hbm_write};
-        case Access::in_order:
-            return {k.stream_start, k.copy_load, k.hbm_copy, k.hbm_copy};
-        case Access::plain:
-            return {k.stream_start, kNotByBytes, k.hbm_copy, k.hbm_copy};
-        case Access::by_row:
-            return {k.stream_start, k.norm_load, k.hbm_copy, k.hbm_copy};
-        case Access::quantising:
-            return {k.stream_start, k.quantise_load, k.hbm_copy, k.hbm_copy};
-        case Access::mixed:
-            return {k.stream_start, k.copy_load, k.hbm_mixed, k.hbm_mixed};
-        case Access::casting:
-            return {k.stream_start, k.cast_load, k.hbm_copy, k.hbm_copy};
-        case Access::softmax:
-            return {k.stream_start, k.softmax_load, k.hbm_efficiency, k.hbm_efficiency};
-    }
-    return {};
-}
+/// By Access.
+constexpr Reach kReaches[] = {
+    {&Kernels::stream_start, &Kernels::stream_load, &Kernels::hbm_efficiency, &Kernels::hbm_write},
+    {&Kernels::narrow_start, &Kernels::stream_load, &Kernels::hbm_narrow, &Kernels::hbm_write},
+    {&Kernels::stream_start, &Kernels::copy_load, &Kernels::hbm_copy, &Kernels::hbm_copy},
+    {&Kernels::stream_start, nullptr, &Kernels::hbm_copy, &Kernels::hbm_copy},
+    {&Kernels::stream_start, &Kernels::norm_load, &Kernels::hbm_copy, &Kernels::hbm_copy},
+    {&Kernels::stream_start, &Kernels::quantise_load, &Kernels::hbm_copy, &Kernels::hbm_copy},
+    {&Kernels::stream_start, &Kernels::copy_load, &Kernels::hbm_mixed, &Kernels::hbm_mixed},
+    {&Kernels::stream_start, &Kernels::cast_load, &Kernels::hbm_copy, &Kernels::hbm_copy},
+    {&Kernels::stream_start, &Kernels::softmax_load, &Kernels::hbm_efficiency,
+     &Kernels::hbm_efficiency},
+};
 
 double seconds(const Gpu& gpu, const Traffic& traffic, double miss) {
     const StreamPlan plan = plan_stream(gpu, traffic);
@@ -83,16 +72,19 @@ double seconds(const Gpu& gpu, const Traffic& traffic, double miss) {
 }  // namespace
 
 StreamPlan plan_stream(const Gpu& gpu, const Traffic& traffic) {
-    const Reach reach = reach_of(gpu.kernels, traffic.access);
+    const Kernels& kernels = gpu.kernels;
+    const Reach& reach = kReaches[static_cast<std::size_t>(traffic.access)];
+    const double load = reach.load == nullptr ? kNotByBytes : kernels.*reach.load;
     StreamPlan plan;
-    plan.start = to_seconds(reach.start);
+    plan.start = to_seconds(kernels.*reach.start);
     plan.blocks = kBlocksOfAnSm * gpu.sms;
-    plan.rates = {.load = reach.load, .hbm = gpu.kernels.hbm_efficiency * gpu.hbm_bandwidth};
+    plan.rates = {.load = load, .hbm = kernels.hbm_efficiency * gpu.hbm_bandwidth};
     const double moved = traffic.read + traffic.written + traffic.again;
     // In bytes that take as long: of the SM where it is busy with others, of long reads from HBM.
-    plan.work.load_bytes = (moved + traffic.busy * reach.load) / plan.blocks;
-    plan.work.hbm_bytes = (traffic.read / reach.read + traffic.written / reach.write) *
-                          gpu.kernels.hbm_efficiency / plan.blocks;
+    plan.work.load_bytes = (moved + traffic.busy * load) / plan.blocks;
+    plan.work.hbm_bytes =
+        (traffic.read / kernels.*reach.read + traffic.written / kernels.*reach.write) *
+        kernels.hbm_efficiency / plan.blocks;
     return plan;
 }
 
@@ -167,9 +159,7 @@ Traffic norm_traffic(const Gpu& gpu, std::int64_t rows, std::int64_t width, Norm
 }
 
 Traffic residual_traffic(double elements, int tensors) {
-    return {.read = (tensors - 1) * kBf16 * elements,
-            .written = kBf16 * elements,
-            .access = Access::in_order};
+    return vectorised_traffic(elements, tensors - 1);
 }
 
 Traffic quantise_rows_traffic(std::int64_t rows, std::int64_t width) {

@@ -171,7 +171,7 @@ std::optional<Ps> predict_layer(const Gpu& gpu, const LayerOperator& op) {
 
 namespace {
 
-constexpr std::int64_t kMostExperts = 1'000'000;
+constexpr std::int64_t kMostOfAPhase = 1'000'000;
 // Of the host, in eager launches.
 constexpr double kRouteSteps = 1.5;
 constexpr double kPlanSteps = 3.6;
@@ -221,7 +221,7 @@ std::optional<double> seconds(const Gpu& gpu, const EagerPhase& phase) {
 
 std::optional<Ps> predict_eager(const Gpu& gpu, const EagerPhase& phase) {
     const bool sized = within(phase.tokens) && within(phase.rows) && within(phase.hidden) &&
-                       within(phase.inner, kMostExtent / 2) && within(phase.experts, kMostExperts);
+                       within(phase.inner, kMostExtent / 2) && within(phase.experts, kMostOfAPhase);
     if (!sized) return std::nullopt;
     return time_of(seconds(gpu, phase));
 }

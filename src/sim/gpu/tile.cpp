@@ -16,13 +16,11 @@
 #include "sim/gpu/tile.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 namespace moehub {
 namespace {
 
-/// Tiles of one kind that share a wave with others.
 struct WavePart {
     double count = 0;
     const TileWork* work = nullptr;

@@ -1,8 +1,6 @@
 #include "sim/gpu/transformer.hpp"
 #include "sim/kernels/kernels.hpp"
 
-#include <algorithm>
-
 namespace moehub {
 namespace {
 
@@ -31,14 +29,13 @@ double seconds(const Gpu& gpu, const AttentionCall& call) {
     const AttentionShape& shape = call.shape;
     if (call.backward) return attention_backward_seconds(gpu, shape);
     if (!has_own_kernel(gpu, shape)) return attention_forward_seconds(gpu, shape);
-    PrefillCall prefill;
-    prefill.batch = shape.batch;
-    prefill.tokens = shape.queries;
-    prefill.context = shape.keys;
-    prefill.heads = shape.heads;
-    prefill.kv_heads = shape.kv_heads;
-    prefill.head_dim = shape.qk_dim;
-    prefill.window = shape.window;
+    const PrefillCall prefill{.batch = shape.batch,
+                              .tokens = shape.queries,
+                              .context = shape.keys,
+                              .heads = shape.heads,
+                              .kv_heads = shape.kv_heads,
+                              .head_dim = shape.qk_dim,
+                              .window = shape.window};
     return prefill_attention(gpu, gpu.libraries.at(gpu.library).prefill, prefill).seconds;
 }
 
@@ -51,33 +48,6 @@ double seconds(const Gpu& gpu, const NormCall& call) {
 double seconds(const Gpu& gpu, const RowAdd& add) {
     return scatter_add_seconds(gpu, add.rows, add.width);
 }
-
-/// One after another, as the card runs them.
-class Pipeline {
-  public:
-    Pipeline(const Gpu& gpu, bool eager)
-        : gpu_(gpu), launch_(eager ? gpu.overheads.eager_launch : 0) {}
-
-    void run(Part part, const std::vector<Kernel>& kernels) {
-        for (const Kernel& kernel : kernels) {
-            issued_ += launch_;
-            const Ps wait = std::max<Ps>(0, issued_ - end_);
-            const Ps time = to_ps(kernel_seconds(gpu_, kernel));
-            end_ += wait + time;
-            spent_.host += wait;
-            spent_.kernels[static_cast<std::size_t>(part)] += time;
-        }
-    }
-
-    const BlockTime& spent() const { return spent_; }
-
-  private:
-    const Gpu& gpu_;
-    Ps launch_;
-    Ps issued_ = 0;
-    Ps end_ = 0;
-    BlockTime spent_;
-};
 
 }  // namespace
 
@@ -96,14 +66,27 @@ Ps weight_gradients_time(const Gpu& gpu, const Operations& operations) {
 }
 
 BlockTime block_time(const Gpu& gpu, const Operations& operations, Pass pass, bool eager) {
-    Pipeline pipeline(gpu, eager);
+    const Ps launch = eager ? gpu.overheads.eager_launch : 0;
+    Ps issued = 0;
+    Ps end = 0;
+    BlockTime spent;
+    const auto run = [&](Part part, const std::vector<Kernel>& kernels) {
+        for (const Kernel& kernel : kernels) {
+            issued += launch;
+            const Ps wait = std::max<Ps>(0, issued - end);
+            const Ps time = to_ps(kernel_seconds(gpu, kernel));
+            end += wait + time;
+            spent.host += wait;
+            spent.kernels[static_cast<std::size_t>(part)] += time;
+        }
+    };
     if (pass == Pass::forward) {
-        for (const Operation& one : operations) pipeline.run(one.part, one.forward);
+        for (const Operation& one : operations) run(one.part, one.forward);
     } else {
         for (auto one = operations.rbegin(); one != operations.rend(); ++one)
-            pipeline.run(one->part, one->backward);
+            run(one->part, one->backward);
     }
-    return pipeline.spent();
+    return spent;
 }
 
 }  // namespace moehub

@@ -1,5 +1,7 @@
 /// The tables of an AAU: RAT, which remembers where rows went, and the pages that they lie in.
 #pragma once
+#include "base/rng.hpp"
+
 #include <moehub/units.hpp>
 
 #include <cstddef>
@@ -40,14 +42,6 @@ class RowMap {
     std::optional<std::uint32_t> take(std::uint64_t key);
     std::size_t size() const { return size_; }
 
-    /// Scrambles all bits (the finaliser of splitmix64): RowIDs and regions are small, regular
-    /// numbers. The map uses the low bits of it, the RAT's banks the high ones.
-    static std::uint64_t hash(std::uint64_t key) {
-        key = (key ^ key >> 30) * 0xbf58476d1ce4e5b9U;
-        key = (key ^ key >> 27) * 0x94d049bb133111ebU;
-        return key ^ key >> 31;
-    }
-
   private:
     struct Slot {
         std::uint64_t key = 0;
@@ -55,7 +49,7 @@ class RowMap {
         bool used = false;
     };
 
-    std::size_t home(std::uint64_t key) const { return hash(key) & (slots_.size() - 1); }
+    std::size_t home(std::uint64_t key) const { return mixed_bits(key) & (slots_.size() - 1); }
     std::size_t after(std::size_t at) const { return (at + 1) & (slots_.size() - 1); }
     /// Where the row is, or the free slot where it would be.
     std::size_t probe(std::uint64_t key) const {
@@ -76,7 +70,7 @@ class Rat {
     std::uint32_t banks() const { return static_cast<std::uint32_t>(banks_.size()); }
     std::uint32_t bank(RegionId region, std::uint32_t row_id) const {
         return static_cast<std::uint32_t>(
-            (RowMap::hash(row_key(region, row_id)) >> 32) * banks_.size() >> 32);
+            (mixed_bits(row_key(region, row_id)) >> 32) * banks_.size() >> 32);  // the high bits
     }
     std::optional<std::uint32_t> find(RegionId region, std::uint32_t row_id) const {
         return held_.find(row_key(region, row_id));
@@ -109,8 +103,6 @@ class Rat {
 /// Where regions lie in device memory. A region is given its whole worst case at once, or
 /// fixed-size pages on demand from a pool that all regions of the GPU share. Addresses are the
 /// GPU's own; no two pieces overlap, and each begins at a multiple of 128 B.
-using RegionId = std::uint32_t;
-
 struct RegionSpec {
     std::string name;       ///< for errors: "expert 3 on gpu 1"
     std::int64_t rows = 0;  ///< at most

@@ -47,7 +47,7 @@ bool spread(const Fabric& fabric, const Uplinks::Uplink& uplink) {
 constexpr std::uint32_t kLoads = 0x10000;  // beyond all GPUs
 
 bool separate(const Fabric& fabric, const Transfer& transfer) {
-    return fabric.options().separate_loads && transfer.kind == Kind::load;
+    return fabric.options().separate_loads && transfer.kind == EventKind::load;
 }
 
 std::uint32_t peer_of(const Fabric& fabric, const Transfer& transfer) {

@@ -5,7 +5,6 @@
 #include "sim/hub/aau.hpp"
 #include "sim/hub/dam.hpp"
 #include "sim/hub/row_memory.hpp"
-#include "sim/hub/row_sums.hpp"
 #include "sim/transfer.hpp"
 
 #include <moehub/machine.hpp>

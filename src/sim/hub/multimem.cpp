@@ -1,6 +1,5 @@
 #include "sim/hub/multimem.hpp"
 
-#include <algorithm>
 #include <stdexcept>
 
 namespace moehub::sim {

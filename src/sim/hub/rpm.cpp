@@ -14,23 +14,11 @@ Ps may_leave(const RpmLine& line, Ps timer) {
     return full(line) ? line.last : std::max(line.last, line.since + timer);
 }
 
-void check(const RpmLine& line) {
-    if (line.bytes == 0 || line.bytes > line.whole || line.packets == 0) {
-        throw std::logic_error("RPM: a store of nothing, or of more than its line");
-    }
-}
-
 }  // namespace
 
-void RpmPartition::store(const RpmLine& line, RpmStats& stats) {
-    check(line);
-    if (full(line) || !merge(line)) return add(line, stats);
-    stats.merged += line.packets;
-    stats.stores += line.packets;
-}
-
 void RpmPartition::add(const RpmLine& line, RpmStats& stats) {
-    check(line);
+    if (line.bytes == 0 || line.bytes > line.whole || line.packets == 0)
+        throw std::logic_error("RPM: a line of nothing, or of more than its bytes");
     if (!fits()) throw std::logic_error("RPM: a store into a full partition");
     if (line.plane >= planes_.size()) planes_.resize(line.plane + std::size_t{1});
     queue(line);
@@ -61,10 +49,6 @@ const RpmPartition::Held& RpmPartition::front(std::size_t slot) const {
     return queue == kWaiting ? plane.waiting.front() : plane.due[queue].front();
 }
 
-const RpmLine& RpmPartition::line(std::size_t slot) const {
-    return front(slot).line;
-}
-
 RpmLine RpmPartition::take(std::size_t slot, RpmStats& stats) {
     const RpmLine line = front(slot).line;
     Plane& plane = planes_[slot / kQueues];
@@ -91,42 +75,6 @@ void RpmPartition::queue(const RpmLine& line) const {
         plane.waiting.push(held);
         plane.soonest = std::min(plane.soonest, held.from);
     }
-}
-
-bool RpmPartition::holds(TransferId transfer, std::uint32_t index, bool low_priority) const {
-    const auto is = [&](const Held& held) {
-        return held.line.transfer == transfer && held.line.index == index &&
-               held.line.low_priority == low_priority;
-    };
-    return std::any_of(planes_.begin(), planes_.end(), [&](const Plane& plane) {
-        return plane.due[low_priority].any(is) || plane.waiting.any(is);
-    });
-}
-
-/// False when the line is not there.
-bool RpmPartition::merge(const RpmLine& store) {
-    if (store.plane >= planes_.size()) return false;
-    const auto is = [&](const Held& held) {
-        return held.line.transfer == store.transfer && held.line.index == store.index &&
-               held.line.low_priority == store.low_priority;
-    };
-    Plane& plane = planes_[store.plane];
-    std::optional<Held> found = plane.due[store.low_priority].extract(is);
-    if (!found) {
-        found = plane.waiting.extract(is);
-        plane.look_ahead();
-    }
-    if (!found) return false;
-    RpmLine line = found->line;
-    const bool room = store.bytes <= line.whole - line.bytes;
-    if (room) {
-        line.bytes += store.bytes;
-        line.since = std::min(line.since, store.since);
-        line.last = std::max(line.last, store.last);
-    }
-    queue(line);
-    if (!room) throw std::logic_error("RPM: a line was given more than its bytes");
-    return true;
 }
 
 }  // namespace moehub::sim

@@ -1,6 +1,7 @@
 /// RPM, the Runtime Packet Manager of a producer's hub: a write buffer in front of the uplinks,
-/// with a fully associative partition per peer. Stores to the same line merge by validity mask,
-/// towards full packets. A partition gives out, for an uplink:
+/// with a partition per peer. Stores to the same line merge towards full packets: those of one
+/// transfer, which follow one another, enter as one line (PacketManager). A partition gives out,
+/// for an uplink:
 ///   1. high priority before low (`.nop`),
 ///   2. lines whose mask is full, or whose timer has run out, before those that may still grow,
 ///      which do not go at all,
@@ -40,7 +41,7 @@ struct RpmLine {
     std::uint16_t packets = 1;  ///< room it takes
     std::uint8_t plane = 0;     ///< uplink it will take
     bool low_priority = false;
-    Kind kind = Kind::store;
+    EventKind kind = EventKind::store;
     bool multicast = false;
     std::uint16_t more = 0;  ///< flits of each packet, beyond its header
     Ps since = 0;            ///< first store
@@ -53,14 +54,7 @@ class RpmPartition {
     RpmPartition(std::int32_t entries, Ps timer) : entries_(entries), timer_(timer) {}
 
     bool fits() const { return used_ < entries_; }
-    /// Looks at every line.
-    bool holds(TransferId transfer, std::uint32_t index, bool low_priority = false) const;
-    /// A store of `bytes` more of line (transfer, index), merged where the line is there with the
-    /// same priority, which is found by looking at every line. The partition must fit it, unless it
-    /// merges (see `holds`), and a line gets each of its bytes once (std::logic_error). A store of
-    /// a whole line is not looked for: nothing could have come before it.
-    void store(const RpmLine& line, RpmStats& stats);
-    /// The same for a line that is known not to be there.
+    /// A line that is not there yet. The partition must fit it (std::logic_error).
     void add(const RpmLine& line, RpmStats& stats);
 
     /// The line to leave next on the uplink, and from when on it may; nothing if none is there. Of
@@ -74,11 +68,9 @@ class RpmPartition {
         Ps from = 0;
     };
     std::optional<Choice> choose(std::uint8_t plane, Ps now) const;
-    const RpmLine& line(std::size_t slot) const;
     RpmLine take(std::size_t slot, RpmStats& stats);
 
     std::int32_t used() const { return used_; }  ///< packets
-    bool empty() const { return used_ == 0; }
 
   private:
     struct Held {
@@ -112,7 +104,6 @@ class RpmPartition {
 
     const Held& front(std::size_t slot) const;
     void queue(const RpmLine& line) const;
-    bool merge(const RpmLine& store);
 
     std::int32_t entries_;
     std::int32_t used_ = 0;

@@ -1,6 +1,5 @@
-#include "sim/hub/uplinks.hpp"
-
 #include "sim/fabric.hpp"
+#include "sim/hub/egress.hpp"
 #include "sim/recorder.hpp"
 
 #include <algorithm>

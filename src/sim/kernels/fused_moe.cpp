@@ -155,17 +155,9 @@ double pass_bytes(const MoeWork& work, MoeStyle style) {
 }  // namespace
 
 const MoeKernel& moe_of(const KernelLibrary& library, NumberFormat format) {
-    switch (format) {
-        case NumberFormat::bf16:
-        case NumberFormat::w4a16:
-            return library.moe_bf16;
-        case NumberFormat::fp8:
-            return library.moe_fp8;
-        case NumberFormat::fp8_block:
-            return library.moe_fp8_block;
-        default:
-            return library.moe_nvfp4;
-    }
+    const MoeKernel* const kernels[] = {&library.moe_bf16, &library.moe_fp8, &library.moe_fp8_block,
+                                        &library.moe_nvfp4, &library.moe_bf16};
+    return *kernels[static_cast<std::size_t>(format)];
 }
 
 ExpertRows rows_of(const MoeCall& call) {

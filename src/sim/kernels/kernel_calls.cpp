@@ -3,7 +3,6 @@
 #include <moehub/kernel_calls.hpp>
 
 #include <algorithm>
-#include <array>
 
 namespace moehub {
 
@@ -79,15 +78,8 @@ NumberFormat cache(const Call& call) {
 }  // namespace
 
 double bytes_of(NumberFormat format) {
-    switch (format) {
-        case NumberFormat::bf16:
-        case NumberFormat::w4a16:
-            return 2;
-        case NumberFormat::nvfp4:
-            return 0.5 + 1.0 / 16;
-        default:
-            return 1;
-    }
+    constexpr double kBytes[] = {2, 1, 1, 0.5 + 1.0 / 16, 2};
+    return kBytes[static_cast<std::size_t>(format)];
 }
 
 double weight_bytes_of(NumberFormat format) {

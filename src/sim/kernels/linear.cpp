@@ -189,18 +189,9 @@ Cut best_cut(const Gpu& gpu, const KernelLibrary& library, const GemmCall& call,
 
 const GemmFormat& gemm_of(const KernelLibrary& library, NumberFormat format) {
     static const GemmFormat none;  // of weights alone in 4 bits nothing was measured
-    switch (format) {
-        case NumberFormat::bf16:
-            return library.gemm_bf16;
-        case NumberFormat::fp8:
-            return library.gemm_fp8;
-        case NumberFormat::fp8_block:
-            return library.gemm_fp8_block;
-        case NumberFormat::w4a16:
-            return none;
-        default:
-            return library.gemm_nvfp4;
-    }
+    const GemmFormat* const formats[] = {&library.gemm_bf16, &library.gemm_fp8,
+                                         &library.gemm_fp8_block, &library.gemm_nvfp4, &none};
+    return *formats[static_cast<std::size_t>(format)];
 }
 
 KernelCost linear(const Gpu& gpu, const KernelLibrary& library, const GemmCall& call) {

@@ -24,7 +24,6 @@
 #include "sim/kernels/kernels.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 namespace moehub {

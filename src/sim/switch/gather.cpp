@@ -22,7 +22,7 @@ Gather::Key Gather::key_of(const Fabric& fabric, const Train& train) const {
     const Transfer& transfer = fabric.transfer(train.transfer);
     const Bytes offset = train.index * fabric.train_bytes(*wire_);
     return {transfer.address + static_cast<std::uint64_t>(offset), transfer.group, train.dst,
-            train.kind == Kind::data};
+            train.kind == EventKind::data};
 }
 
 std::span<const Event> Gather::take(Fabric& fabric, const Event& answer) {
@@ -68,12 +68,7 @@ Gather::EntryId Gather::entry_of(const Key& key, std::size_t member, std::size_t
 }
 
 Gather::EntryId Gather::add_entry(const Key& key, std::size_t members) {
-    if (free_.empty()) {
-        free_.push_back(static_cast<EntryId>(entries_.size()));
-        entries_.emplace_back();
-    }
-    const EntryId id = free_.back();
-    free_.pop_back();
+    const EntryId id = entries_.take();
     Entry& entry = entries_[id];
     entry.key = key;
     entry.missing = static_cast<std::uint32_t>(members);
@@ -88,7 +83,7 @@ Gather::EntryId Gather::add_entry(const Key& key, std::size_t members) {
 void Gather::remove(EntryId id) {
     Entry& entry = entries_[id];
     entry.number = 0;
-    free_.push_back(id);
+    entries_.give_back(id);
     if (entry.later == kNone) {
         index_.erase(entry.key);
     } else {
@@ -110,7 +105,8 @@ void Gather::begin(EntryId id, std::size_t member, const Event& answer) {
         made.train.sum = kNoSum;
         if (entry.key.data) {  // of what several of a GPU's own sent, too, one sum goes on
             made.train.packets = wire_->packets(made.train.bytes);
-            made.train.flits = wire_->flits(Kind::data, made.train.bytes, made.train.packets, 0);
+            made.train.flits =
+                wire_->flits(EventKind::data, made.train.bytes, made.train.packets, 0);
         }
         made.since = answer.time;
     }
@@ -228,12 +224,11 @@ std::span<const Event> NetworkSums::take(Fabric& fabric, const Event& event) {
     fabric.release(train.hold, event.time, train.flits);
     const Key key = key_of(fabric, train);
     std::vector<Train>& came = waiting_[key];
-    deepest_ = std::max(deepest_, static_cast<std::int64_t>(waiting_.size()));
-    if (train.kind == Kind::atomic) came.push_back(train);
-    if (train.kind == Kind::atomic && came.size() < parts(fabric, key.first)) return out_;
+    if (train.kind == EventKind::atomic) came.push_back(train);
+    if (train.kind == EventKind::atomic && came.size() < parts(fabric, key.first)) return out_;
     const bool spine = fabric.topology().tier(number_) == Topology::Tier::spine;
     const bool all = spine || came.size() == fabric.groups().members(key.first).size();
-    if (train.kind == Kind::atomic && !all) {
+    if (train.kind == EventKind::atomic && !all) {
         out_.push_back({came.front(), event.time, 0});
         out_.back().train.hold = kNoPool;
         return out_;
@@ -245,17 +240,18 @@ std::span<const Event> NetworkSums::take(Fabric& fabric, const Event& event) {
 
 void NetworkSums::answer(const Fabric& fabric, const Train& part, Ps now) {
     Train& sum = out_.emplace_back(Event{part, now, 0}).train;
-    sum.kind = Kind::data;
+    sum.kind = EventKind::data;
     sum.hold = kNoPool;
     sum.src = part.dst;
     sum.dst = part.src;
-    sum.flits = fabric.wire_of_uplink(part.plane).flits(Kind::data, part.bytes, part.packets, 0);
+    sum.flits =
+        fabric.wire_of_uplink(part.plane).flits(EventKind::data, part.bytes, part.packets, 0);
 }
 
 /// A part goes to the spine that its address is added up at; a sum to whoever sent a part.
 std::uint32_t NetworkSums::port(const Fabric& fabric, const Train& train) const {
     const Topology& topology = fabric.topology();
-    if (train.kind == Kind::data) return topology.port_towards(number_, train);
+    if (train.kind == EventKind::data) return topology.port_towards(number_, train);
     const Key key = key_of(fabric, train);
     const auto lines = static_cast<std::uint64_t>(train.bytes);
     return topology.leaf_nodes +

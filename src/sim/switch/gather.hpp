@@ -12,6 +12,7 @@
 ///     min(packets of the train, 1 + time since its first packet / time of a packet).
 #pragma once
 #include "sim/event.hpp"
+#include "sim/queues.hpp"
 #include "sim/topology.hpp"
 #include "sim/wire.hpp"
 
@@ -98,8 +99,7 @@ class Gather {
     std::int64_t room_;
     const Wire* wire_;
     std::unordered_map<Key, EntryId, HashKey> index_;
-    std::vector<Entry> entries_;
-    std::vector<EntryId> free_;
+    Reused<Entry> entries_;
     std::deque<Waiting> waiting_;       ///< oldest first; some have gone on since
     std::int64_t waiting_packets_ = 0;  ///< of all partial sums: at least what they are charged
     std::uint64_t opened_ = 0;
@@ -123,8 +123,6 @@ class NetworkSums {
     /// The port that what was taken leaves by.
     std::uint32_t port(const Fabric& fabric, const Train& train) const;
 
-    std::int64_t deepest() const { return deepest_; }  ///< sums that waited at once
-
   private:
     using Key = std::pair<GroupId, std::uint64_t>;  ///< a group, an address
     Key key_of(const Fabric& fabric, const Train& train) const;
@@ -135,7 +133,6 @@ class NetworkSums {
     std::map<Key, std::vector<Train>> waiting_;
     std::unordered_map<GroupId, std::size_t> parts_;  ///< that make a sum here, by group
     std::vector<Event> out_;
-    std::int64_t deepest_ = 0;
 };
 
 }  // namespace moehub::sim

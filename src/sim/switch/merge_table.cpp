@@ -1,4 +1,4 @@
-#include "sim/switch/merge_table.hpp"
+#include "sim/switch/merge_unit.hpp"
 
 namespace moehub::sim {
 
@@ -18,12 +18,7 @@ MergeTable::Id MergeTable::find(const Key& key) const {
 
 MergeTable::Id MergeTable::add(const Key& key) {
     if (2 * (filled_ + 1) > slots_.size()) grow();
-    if (free_.empty()) {
-        free_.push_back(static_cast<Id>(entries_.size()));
-        entries_.emplace_back();
-    }
-    const Id id = free_.back();
-    free_.pop_back();
+    const Id id = entries_.take();
     entries_[id] = Entry{};
     entries_[id].key = key;
     std::size_t at = slot_of(key);
@@ -62,7 +57,7 @@ void MergeTable::remove(Id id) {
     slots_[hole] = kNone;
     --filled_;
     entries_[id].state = State::free;
-    free_.push_back(id);
+    entries_.give_back(id);
 }
 
 void MergeTable::use(Id id) {

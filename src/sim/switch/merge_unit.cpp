@@ -26,7 +26,7 @@ std::span<const Event> MergeUnit::take(Fabric& fabric, const Event& event) {
     const Train& train = event.train;
     if (train.phase != Phase::tail) fabric.release(train.hold, event.time, train.flits);
     if (train.phase == Phase::head) return out_;
-    if (train.kind == Kind::data) {
+    if (train.kind == EventKind::data) {
         answer(fabric, event);
     } else if (!is_response(train.kind)) {
         stats_.requests += train.packets;
@@ -36,7 +36,7 @@ std::span<const Event> MergeUnit::take(Fabric& fabric, const Event& event) {
         }
         if (train.packets > 1) trains_ = true;
         if (trains_) make_room(fabric, event.time, 0);  // what is here has grown since
-        train.kind == Kind::load ? load(fabric, event) : reduce(fabric, event);
+        train.kind == EventKind::load ? load(fabric, event) : reduce(fabric, event);
     }
     return out_;
 }
@@ -181,13 +181,13 @@ void MergeUnit::send_home(Fabric& fabric, Id id, Ps now) {
 void MergeUnit::acknowledge(const Event& event) {
     Train& ack = out_.emplace_back(event).train;
     std::swap(ack.src, ack.dst);
-    ack.kind = Kind::ack;
+    ack.kind = EventKind::ack;
     ack.phase = Phase::whole;
     ack.hold = kNoPool;
     ack.merge = false;
     ack.sum = kNoSum;
     ack.answers = 1;
-    ack.flits = wire_->flits(Kind::ack, ack.bytes, ack.packets, 0);
+    ack.flits = wire_->flits(EventKind::ack, ack.bytes, ack.packets, 0);
 }
 
 void MergeUnit::remove(Fabric& fabric, Id id) {
@@ -282,11 +282,11 @@ std::span<const Event> GroupSync::take(Fabric& fabric, const Event& event) {
 
 void GroupSync::answer(const Train& train, Ps now) {
     Train& ack = out_.emplace_back(Event{train, now, 0}).train;
-    ack.kind = Kind::ack;
+    ack.kind = EventKind::ack;
     ack.phase = Phase::whole;
     ack.hold = kNoPool;
     ack.merge = false;
-    ack.flits = wire_->flits(Kind::ack, ack.bytes, ack.packets, 0);
+    ack.flits = wire_->flits(EventKind::ack, ack.bytes, ack.packets, 0);
     ack.dst = ack.src;
 }
 

@@ -63,7 +63,7 @@ void Switch::record(Recorder& recorder, const Fabric& fabric, const Event& event
     const ComponentId self = fabric.topology().of_switch(number_);
     recorder.rows.entered(train, self, event.time);
     const bool merged = train.merge && of_node_ && !train.multicast;
-    if (merged && train.kind == Kind::meet) {
+    if (merged && train.kind == EventKind::meet) {
         recorder.count(self, "group sync", event.time, train.packets);
     } else if (merged && !is_response(train.kind)) {
         recorder.count(self, "merge", event.time, train.packets);
@@ -76,7 +76,7 @@ void Switch::enter(Fabric& fabric, const Event& event) {
     if (Recorder* recorder = fabric.recorder()) record(*recorder, fabric, event);
     if (event.train.multicast) return replicate(fabric, event);
     if (event.train.merge && of_node_) {
-        return event.train.kind == Kind::meet ? meet(fabric, event) : merge(fabric, event);
+        return event.train.kind == EventKind::meet ? meet(fabric, event) : merge(fabric, event);
     }
     if (added_here(fabric, event.train)) return add_up(fabric, event);
     const std::uint32_t port = lookup(fabric, event.train);
@@ -143,7 +143,8 @@ void Switch::meet(Fabric& fabric, const Event& event) {
 
 /// Parts on their way up, and sums at a leaf on their way down.
 bool Switch::added_here(const Fabric& fabric, const Train& train) const {
-    if (of_node_ || (train.kind != Kind::atomic && train.kind != Kind::data)) return false;
+    if (of_node_ || (train.kind != EventKind::atomic && train.kind != EventKind::data))
+        return false;
     return fabric.transfer(train.transfer).added_in_network();
 }
 

@@ -28,8 +28,6 @@ class Switch {
     const MergeUnit* merge_unit(std::size_t port) const { return merging_[port].get(); }
     /// Null where nobody ever met.
     const GroupSync* group_sync() const { return group_sync_.get(); }
-    /// Null where nothing was ever added up between nodes.
-    const NetworkSums* network_sums() const { return network_sums_.get(); }
 
   private:
     void record(Recorder& recorder, const Fabric& fabric, const Event& event) const;
@@ -55,9 +53,9 @@ class Switch {
     std::vector<bool> waiting_;  ///< ports with packets
     std::vector<std::unique_ptr<MergeUnit>> merging_;  ///< by port, of a node's switch
     std::unique_ptr<GroupSync> group_sync_;
-    std::unique_ptr<NetworkSums> network_sums_;
-    Ps next_expiry_ = kNever;  ///< in the merge units; none is earlier
-    Ps woken_ = -1;            ///< when it last asked to be run for that
+    std::unique_ptr<NetworkSums> network_sums_;  ///< null until something is added up here
+    Ps next_expiry_ = kNever;                    ///< in the merge units; none is earlier
+    Ps woken_ = -1;                              ///< when it last asked to be run for that
 };
 
 }  // namespace moehub::sim

@@ -4,7 +4,7 @@
 // (steps-only) the same steps move every copy by itself, and a pass adds up a GPU's results of a
 // token.
 #include "layers/mail.hpp"
-#include "layers/multimem_kernels.hpp"
+#include "layers/multimem_layer.hpp"
 #include "layers/rows.hpp"
 #include "systems/systems.hpp"
 

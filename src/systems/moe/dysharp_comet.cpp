@@ -3,7 +3,7 @@
 // while one is computed sums of the last are loaded. Each kernel still fills one direction of the
 // links more than the other.
 #include "layers/mail.hpp"
-#include "layers/multimem_kernels.hpp"
+#include "layers/multimem_layer.hpp"
 #include "layers/rows.hpp"
 #include "systems/systems.hpp"
 

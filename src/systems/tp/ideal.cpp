@@ -2,7 +2,6 @@
 // themselves. Which tiles of the two GEMMs run first decides how well they fill the last wave: the
 // fastest of several ways.
 #include "layers/tp/dataflow.hpp"
-#include "layers/tp/tp_gemms.hpp"
 #include "layers/tp/tp_pieces.hpp"
 #include "systems/systems.hpp"
 

@@ -10,7 +10,6 @@
 // that not all GPUs load from one. A tile's loads fill memory's bandwidth at both ends as others
 // do, though the home's L2 would answer most.
 #include "layers/exchange.hpp"
-#include "layers/tp/tp_gemms.hpp"
 #include "layers/tp/tp_moves.hpp"
 #include "layers/tp/tp_pieces.hpp"
 #include "systems/systems.hpp"

@@ -8,7 +8,6 @@
 // top; the first piece is a DMA, too, where T3 stores it remotely tile by tile; communication comes
 // before kernels in HBM, as everywhere here, and T3's arbitration (MCA) is not modelled.
 #include "layers/exchange.hpp"
-#include "layers/tp/tp_gemms.hpp"
 #include "layers/tp/tp_moves.hpp"
 #include "layers/tp/tp_pieces.hpp"
 #include "systems/systems.hpp"

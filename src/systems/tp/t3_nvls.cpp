@@ -8,7 +8,6 @@
 // them to a home in flight (Klenk), which is less than a port's merge units hold: a GPU that is
 // ahead waits for the others. What waits longer than an entry may goes home as a partial sum.
 #include "layers/exchange.hpp"
-#include "layers/tp/tp_gemms.hpp"
 #include "layers/tp/tp_moves.hpp"
 #include "layers/tp/tp_pieces.hpp"
 #include "systems/systems.hpp"
