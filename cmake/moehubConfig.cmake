@@ -1,11 +1,12 @@
 # find_package(moehub): the target moehub::moehub. The library is static, so what it uses must be
-# there to link; fmt, yaml-cpp, CBC, METIS and SQLite are Debian's libfmt-dev, libyaml-cpp-dev,
-# coinor-libcbc-dev (which wants zlib1g-dev), libmetis-dev and libsqlite3-dev.
+# there to link; fmt, yaml-cpp, CBC, METIS, SQLite and zlib are Debian's libfmt-dev, libyaml-cpp-dev,
+# coinor-libcbc-dev, libmetis-dev, libsqlite3-dev and zlib1g-dev.
 include(CMakeFindDependencyMacro)
 find_dependency(fmt)
 find_dependency(Threads)
 find_dependency(yaml-cpp)
 find_dependency(SQLite3)
+find_dependency(ZLIB)
 find_dependency(PkgConfig)
 if(NOT TARGET PkgConfig::cbc)
   pkg_check_modules(cbc QUIET IMPORTED_TARGET cbc)

@@ -7,11 +7,11 @@
 
 #include <cstdint>
 #include <cstdlib>
-#include <string_view>
+#include <string>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     constexpr int kExperts = 200;
-    const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+    const std::string bytes(reinterpret_cast<const char*>(data), size);
     try {
         const auto array = moehub::NpyArray::parse(bytes, "fuzz.npy");
         const auto routing = moehub::routing_of(array, kExperts, "fuzz.npy");

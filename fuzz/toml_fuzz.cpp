@@ -27,9 +27,9 @@ void feed(Parse parse, std::string_view text) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const std::string_view text(reinterpret_cast<const char*>(data), size);
-    feed(moehub::parse_machine, text);
-    feed(moehub::parse_model, text);
-    feed(moehub::parse_gpu, text);
-    feed(moehub::parse_system, text);
+    feed(moehub::parse<moehub::Machine>, text);
+    feed(moehub::parse<moehub::Model>, text);
+    feed(moehub::parse<moehub::Gpu>, text);
+    feed(moehub::parse<moehub::SystemSpec>, text);
     return 0;
 }

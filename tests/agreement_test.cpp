@@ -11,11 +11,11 @@ namespace moehub {
 namespace {
 
 std::string machine_error(const std::string& toml) {
-    return error_of([&toml] { parse_machine(toml, "m.toml"); });
+    return error_of([&toml] { parse<Machine>(toml, "m.toml"); });
 }
 
 std::string model_error(const std::string& toml) {
-    return error_of([&toml] { parse_model(toml, "m.toml"); });
+    return error_of([&toml] { parse<Model>(toml, "m.toml"); });
 }
 
 std::string set_error(const std::string& machine, const std::string& setting) {

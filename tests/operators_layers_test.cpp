@@ -6,7 +6,7 @@
 #include "sim/gpu/transformer.hpp"
 #include "study/validate_cases.hpp"
 
-#include <moehub/operators.hpp>
+#include <moehub/predict.hpp>
 #include <moehub/presets.hpp>
 
 #include <algorithm>

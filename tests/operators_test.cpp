@@ -4,7 +4,7 @@
 #include "sim/gpu/gemm.hpp"
 #include "sim/gpu/memory_ops.hpp"
 
-#include <moehub/operators.hpp>
+#include <moehub/predict.hpp>
 #include <moehub/presets.hpp>
 
 #include <algorithm>

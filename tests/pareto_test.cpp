@@ -2,7 +2,7 @@
 #include "hidden_topics.hpp"
 
 #include <moehub/error.hpp>
-#include <moehub/pareto.hpp>
+#include <moehub/place.hpp>
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

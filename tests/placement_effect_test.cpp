@@ -162,7 +162,7 @@ TEST(PlacementEffect, IsTheWholeModelItsLayersAndTheRest) {
     Small small;
     EXPECT_EQ(small.run().layouts[0].model, 0) << "no attention";
     EXPECT_EQ(small.run().notes.size(), 1u);
-    small.model.attention = {Attention::Kind::gqa, 8, 8, 128};
+    small.model.attention = {Attention::Form::gqa, 8, 8, 128};
     small.model.vocab = 1000;
     small.model.sequence = 256;
     const LayoutEffect one = small.run().layouts[1];

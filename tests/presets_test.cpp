@@ -15,11 +15,11 @@ namespace moehub {
 namespace {
 
 std::string machine_error(const std::string& toml) {
-    return error_of([&toml] { parse_machine(toml, "m.toml"); });
+    return error_of([&toml] { parse<Machine>(toml, "m.toml"); });
 }
 
 std::string model_error(const std::string& toml) {
-    return error_of([&toml] { parse_model(toml, "m.toml"); });
+    return error_of([&toml] { parse<Model>(toml, "m.toml"); });
 }
 
 std::string set_error(const std::string& override_text) {
@@ -32,7 +32,7 @@ TEST(Presets, EveryMachineLoadsPrintsAndLoadsBackEqual) {
         const Machine machine = load_machine(name);
         EXPECT_EQ(machine.name, name);
         EXPECT_FALSE(machine.title.empty()) << name;
-        const Machine again = parse_machine(to_toml(machine), "again");
+        const Machine again = parse<Machine>(to_toml(machine), "again");
         EXPECT_EQ(to_toml(again), to_toml(machine)) << name;
         EXPECT_EQ(to_json(again), to_json(machine)) << name;
     }
@@ -44,7 +44,7 @@ TEST(Presets, EveryModelLoadsPrintsAndLoadsBackEqual) {
         const Model model = load_model(name);
         EXPECT_EQ(model.name, name);
         EXPECT_FALSE(model.title.empty()) << name;
-        EXPECT_EQ(to_json(parse_model(to_toml(model), "again")), to_json(model)) << name;
+        EXPECT_EQ(to_json(parse<Model>(to_toml(model), "again")), to_json(model)) << name;
     }
 }
 
@@ -66,7 +66,7 @@ TEST(Presets, EveryGpuLoadsPrintsAndLoadsBackEqual) {
     for (const std::string& name : preset_names("gpus")) {
         const Gpu gpu = load_gpu(name);
         EXPECT_FALSE(preset_title("gpus", name).empty()) << name;
-        EXPECT_EQ(to_json(parse_gpu(to_toml(gpu), "again")), to_json(gpu)) << name;
+        EXPECT_EQ(to_json(parse<Gpu>(to_toml(gpu), "again")), to_json(gpu)) << name;
     }
 }
 
@@ -76,7 +76,7 @@ TEST(Presets, EverySystemLoadsPrintsAndLoadsBackEqual) {
         const SystemSpec system = load_system(name);
         EXPECT_EQ(system.name, name);
         EXPECT_FALSE(system.title.empty()) << name;
-        EXPECT_EQ(to_json(parse_system(to_toml(system), "again")), to_json(system)) << name;
+        EXPECT_EQ(to_json(parse<SystemSpec>(to_toml(system), "again")), to_json(system)) << name;
     }
 }
 
@@ -111,7 +111,7 @@ TEST(Presets, ExtendsInheritsAllButWhatIsGiven) {
 
 TEST(Presets, AGpuIsTakenWholeAndThenChanged) {
     const Machine machine =
-        parse_machine("extends = 'dgx-h100'\n[gpu]\nsms = 66\npreset = 'h200-sxm'\n", "m.toml");
+        parse<Machine>("extends = 'dgx-h100'\n[gpu]\nsms = 66\npreset = 'h200-sxm'\n", "m.toml");
     EXPECT_EQ(machine.gpu.sms, 66);
     EXPECT_EQ(machine.gpu.hbm_bandwidth, 4.8e12);
     const Machine set = load_machine("dgx-h100", {"gpu=h200-sxm", "gpu.sms=66"});

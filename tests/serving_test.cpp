@@ -41,7 +41,7 @@ TEST(Serving, EveryEngineLoadsPrintsAndLoadsBackEqual) {
         EXPECT_EQ(engine.name, name);
         EXPECT_FALSE(engine.title.empty()) << name;
         EXPECT_EQ(kind_of(name), "engines");
-        EXPECT_EQ(to_json(parse_engine(to_toml(engine), "again")), to_json(engine)) << name;
+        EXPECT_EQ(to_json(parse<EngineSpec>(to_toml(engine), "again")), to_json(engine)) << name;
     }
 }
 

@@ -1,6 +1,6 @@
 /// A zip archive of stored entries, as torch.save writes them; for tests and fuzzers.
 #pragma once
-#include "base/crc32.hpp"
+#include "base/zip.hpp"
 
 #include <cstdint>
 #include <string>

@@ -7,7 +7,7 @@
 
 #include <moehub/model_time.hpp>
 #include <moehub/presets.hpp>
-#include <moehub/tp_compare.hpp>
+#include <moehub/compare.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // Are files of training's operators and of long attention read, refused and predicted?
 #include <moehub/error.hpp>
-#include <moehub/operators.hpp>
+#include <moehub/predict.hpp>
 #include <moehub/presets.hpp>
 #include <moehub/validate.hpp>
 

@@ -6,11 +6,11 @@
 namespace moehub {
 
 struct Attention {
-    enum class Kind {
+    enum class Form {
         gqa,  ///< grouped query attention; kv_heads == heads is plain multi-head attention
         mla,  ///< multi-head latent attention (DeepSeek-V2): low-rank keys, values and queries
     };
-    Kind kind = Kind::gqa;
+    Form kind = Form::gqa;
     int heads = 0;
     int kv_heads = 0;          ///< gqa; mla: equal to heads
     int head_dim = 0;          ///< gqa; mla uses the dimensions below

@@ -12,6 +12,7 @@
 #include <moehub/system.hpp>
 #include <moehub/trainer.hpp>
 
+#include <concepts>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,29 +28,22 @@ SystemSpec load_system(const std::string& name_or_path, const Overrides& overrid
 EngineSpec load_engine(const std::string& name_or_path, const Overrides& overrides = {});
 TrainerSpec load_trainer(const std::string& name_or_path, const Overrides& overrides = {});
 
+template <class Noun>
+concept Described = std::same_as<Noun, Machine> || std::same_as<Noun, Model> ||
+    std::same_as<Noun, Gpu> || std::same_as<Noun, SystemSpec> || std::same_as<Noun, EngineSpec> ||
+    std::same_as<Noun, TrainerSpec>;
+
 /// From TOML text; `origin` stands for the file in errors.
-Machine parse_machine(std::string_view text, const std::string& origin);
-Model parse_model(std::string_view text, const std::string& origin);
-Gpu parse_gpu(std::string_view text, const std::string& origin);
-SystemSpec parse_system(std::string_view text, const std::string& origin);
-EngineSpec parse_engine(std::string_view text, const std::string& origin);
-TrainerSpec parse_trainer(std::string_view text, const std::string& origin);
+template <Described Noun>
+Noun parse(std::string_view text, const std::string& origin);
 
 /// With units and a comment per key; reads back equal.
-std::string to_toml(const Machine& machine);
-std::string to_toml(const Model& model);
-std::string to_toml(const Gpu& gpu);
-std::string to_toml(const SystemSpec& system);
-std::string to_toml(const EngineSpec& engine);
-std::string to_toml(const TrainerSpec& trainer);
+template <Described Noun>
+std::string to_toml(const Noun& noun);
 
 /// Quantities are plain numbers: picoseconds, bytes, per second.
-std::string to_json(const Machine& machine);
-std::string to_json(const Model& model);
-std::string to_json(const Gpu& gpu);
-std::string to_json(const SystemSpec& system);
-std::string to_json(const EngineSpec& engine);
-std::string to_json(const TrainerSpec& trainer);
+template <Described Noun>
+std::string to_json(const Noun& noun);
 
 /// Names of a kind's presets in alphabetical order. Kinds: "machines", "models", "gpus",
 /// "systems", "engines", "trainers".

@@ -105,7 +105,7 @@ void bind_machine(py::module_& module) {
             return py::make_tuple(state_of(*self.whole), py::cast(self.gpus));
         },
         [](const py::tuple& state) {
-            return sized(from_state<Machine>(state[0], parse_machine), state[1]);
+            return sized(from_state<Machine>(state[0], parse<Machine>), state[1]);
         }));
     machine.def_static(
         "load",
@@ -142,11 +142,11 @@ Machine SizedMachine::value() const {
 void bind_nouns(py::module_& module) {
     bind_machine(module);
     bind_loaded<Model>(module, "Model", "Shape of a transformer; made by moehub.model().",
-                       load_model, parse_model);
+                       load_model, parse<Model>);
     bind_loaded<Gpu>(module, "Gpu", "A card and its constants; made by moehub.gpu().", load_gpu,
-                     parse_gpu);
+                     parse<Gpu>);
     bind_loaded<SystemSpec>(module, "System", "How a layer is executed; made by moehub.system().",
-                            load_system, parse_system);
+                            load_system, parse<SystemSpec>);
     module.def("presets", &presets_of, "Names of a kind's presets.");
     module.def(
         "systems",

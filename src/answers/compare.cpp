@@ -8,7 +8,7 @@
 #include "layers/tp/dataflow.hpp"
 #include "report/perfetto.hpp"
 
-#include <moehub/tp_compare.hpp>
+#include <moehub/compare.hpp>
 
 #include <fmt/format.h>
 

@@ -7,7 +7,7 @@
 #include "study/compare.hpp"
 
 #include <moehub/model_time.hpp>
-#include <moehub/tp_compare.hpp>
+#include <moehub/compare.hpp>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "answers/option.hpp"
 
-#include "base/byte_unit.hpp"
+#include "base/quantity.hpp"
 #include "model/records.hpp"
 
 #include <algorithm>

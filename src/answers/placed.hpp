@@ -4,7 +4,6 @@
 
 #include <moehub/machine.hpp>
 #include <moehub/model.hpp>
-#include <moehub/pareto.hpp>
 #include <moehub/place.hpp>
 #include <moehub/placement_effect.hpp>
 #include <moehub/system.hpp>

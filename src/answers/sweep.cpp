@@ -1,7 +1,7 @@
 // Many settings × seeds × systems over all cores, into a database.
 #include "answers/questions.hpp"
 #include "answers/sweep_request.hpp"
-#include "base/crc32.hpp"
+#include "base/zip.hpp"
 #include "base/parallel.hpp"
 #include "base/source_checksum.hpp"
 #include "report/number.hpp"

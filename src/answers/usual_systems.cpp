@@ -1,7 +1,7 @@
 #include "answers/layer_request.hpp"
 #include "systems/needs.hpp"
 
-#include <moehub/tp_compare.hpp>
+#include <moehub/compare.hpp>
 
 #include <algorithm>
 #include <functional>

@@ -8,11 +8,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <charconv>
 #include <cstdint>
-#include <cstdio>
-#include <filesystem>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -142,75 +139,31 @@ static_assert(std::endian::native == std::endian::little, "values are used as th
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 
-/// Bytes in memory, from the first to the last.
-class Memory {
-  public:
-    explicit Memory(std::string_view bytes) : bytes_(bytes) {}
-    std::uint64_t left() const { return bytes_.size(); }
-    bool take(void* to, std::size_t count) {
-        if (count > bytes_.size()) return false;
-        if (count > 0) std::memcpy(to, bytes_.data(), count);
-        bytes_.remove_prefix(count);
-        return true;
-    }
-
-  private:
-    std::string_view bytes_;
-};
-
-/// Bytes of a file, from the first to the last.
-class Disk {
-  public:
-    explicit Disk(const std::string& path) {
-        std::error_code error;
-        if (!std::filesystem::exists(path, error)) fail_in(path, "no such file");
-        if (!std::filesystem::is_regular_file(path, error)) fail_in(path, "not a regular file");
-        left_ = std::filesystem::file_size(path, error);
-        if (error) fail_in(path, "cannot be read: " + error.message());
-        file_.reset(std::fopen(path.c_str(), "rb"));
-        if (!file_) fail_in(path, "cannot be read: {}", std::strerror(errno));
-    }
-    std::uint64_t left() const { return left_; }
-    bool take(void* to, std::size_t count) {
-        if (count > left_ || std::fread(to, 1, count, file_.get()) != count) return false;
-        left_ -= count;
-        return true;
-    }
-
-  private:
-    struct Close {
-        void operator()(std::FILE* file) const { std::fclose(file); }
-    };
-    std::unique_ptr<std::FILE, Close> file_;
-    std::uint64_t left_ = 0;
-};
-
-/// The next `width` bytes as a number, low byte first.
-template <class Source>
-std::size_t take_number(Source& source, std::size_t width, const std::string& file) {
-    std::uint8_t bytes[4] = {};
-    if (!source.take(bytes, width)) fail_in(file, "ends within its header");
+/// The next `width` bytes as a number, low byte first; they are taken off the front.
+std::size_t take_number(std::string_view& bytes, std::size_t width, const std::string& file) {
+    if (bytes.size() < width) fail_in(file, "ends within its header");
     std::size_t value = 0;
-    for (std::size_t i = 0; i < width; ++i) value |= std::size_t{bytes[i]} << (8 * i);
+    for (std::size_t i = width; i-- > 0;) value = value << 8 | static_cast<unsigned char>(bytes[i]);
+    bytes.remove_prefix(width);
     return value;
 }
 
-template <class Source>
-std::string take_header(Source& source, const std::string& file) {
-    char magic[kMagic.size()] = {};
-    if (!source.take(magic, sizeof magic) || std::string_view(magic, sizeof magic) != kMagic)
+/// The header's text; what is left of `bytes` are the values.
+std::string_view take_header(std::string_view& bytes, const std::string& file) {
+    if (!bytes.starts_with(kMagic))
         fail_in(file, "found another kind of file, allowed: NumPy's .npy");
-    const std::size_t major = take_number(source, 1, file);
-    const std::size_t minor = take_number(source, 1, file);
+    bytes.remove_prefix(kMagic.size());
+    const std::size_t major = take_number(bytes, 1, file);
+    const std::size_t minor = take_number(bytes, 1, file);
     if (major < 1 || major > 3 || minor != 0)
         fail_in(file, "found .npy format version {}.{}, allowed: 1.0, 2.0 and 3.0", major, minor);
-    const std::size_t length = take_number(source, major == 1 ? 2 : 4, file);
+    const std::size_t length = take_number(bytes, major == 1 ? 2 : 4, file);
     if (length > NpyArray::kLongestHeader)
         fail_in(file, "found a header of {} bytes, allowed: at most {}", length,
                 NpyArray::kLongestHeader);
-    if (length > source.left()) fail_in(file, "ends within its header");
-    std::string text(length, '\0');
-    if (!source.take(text.data(), length)) fail_in(file, "ends within its header");
+    if (length > bytes.size()) fail_in(file, "ends within its header");
+    const std::string_view text = bytes.substr(0, length);
+    bytes.remove_prefix(length);
     return text;
 }
 
@@ -242,43 +195,30 @@ void NpyArray::set_dtype(const std::string& dtype, const std::string& file) {
     dtype_ = dtype;
 }
 
-template <class Source>
-NpyArray NpyArray::take(Source& source, const std::string& file) {
-    if (source.left() > kMostBytes)
-        fail_in(file, "found {} bytes, allowed: at most {} GiB", source.left(), kMostBytes >> 30);
-    NpyHeader header = parse_npy_header(take_header(source, file), file);
+NpyArray NpyArray::read(const std::string& path) {
+    return parse(read_bytes(path, kMostBytes), path);
+}
+
+NpyArray NpyArray::parse(std::string bytes, const std::string& file) {
     NpyArray array;
+    array.bytes_ = std::move(bytes);
+    std::string_view values = array.bytes_;
+    NpyHeader header = parse_npy_header(take_header(values, file), file);
     array.set_dtype(header.dtype, file);
     if (header.fortran_order && header.shape.size() > 1)
         fail_in(file,
                 "found an array in Fortran order, allowed: C order (numpy.ascontiguousarray)");
     const std::uint64_t width = std::uint64_t{1} << (array.type_ % 4);
-    const std::uint64_t bytes = bytes_of(header.shape, width);
-    if (bytes != source.left())
-        fail_in(file, "found {} bytes of values, its shape ({}) of {} needs {}", source.left(),
+    const std::uint64_t size = bytes_of(header.shape, width);
+    if (size != values.size())
+        fail_in(file, "found {} bytes of values, its shape ({}) of {} needs {}", values.size(),
                 fmt::join(header.shape, ", "), header.dtype,
-                bytes == std::numeric_limits<std::uint64_t>::max() ? "more than 2^64"
-                                                                   : fmt::to_string(bytes));
+                size == std::numeric_limits<std::uint64_t>::max() ? "more than 2^64"
+                                                                  : fmt::to_string(size));
     array.shape_ = std::move(header.shape);
-    array.size_ = static_cast<std::size_t>(bytes / width);
-    array.bytes_.reset(new std::byte[static_cast<std::size_t>(bytes)]);
-    if (!source.take(array.bytes_.get(), static_cast<std::size_t>(bytes)))
-        fail_in(file, "cannot be read to its end");
+    array.size_ = static_cast<std::size_t>(size / width);
+    array.first_ = array.bytes_.size() - values.size();
     return array;
-}
-
-NpyArray NpyArray::read(const std::string& path) {
-    Disk disk(path);
-    try {
-        return take(disk, path);
-    } catch (const std::bad_alloc&) {
-        fail_in(path, "does not fit in memory");
-    }
-}
-
-NpyArray NpyArray::parse(std::string_view bytes, const std::string& file) {
-    Memory memory(bytes);
-    return take(memory, file);
 }
 
 }  // namespace moehub

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -40,7 +39,7 @@ class NpyArray {
     /// long, whatever its header says.
     static NpyArray read(const std::string& path);
     /// Parses the bytes of a file; `file` is its name in errors.
-    static NpyArray parse(std::string_view bytes, const std::string& file);
+    static NpyArray parse(std::string bytes, const std::string& file);
 
     const std::vector<std::int64_t>& shape() const { return shape_; }
     std::size_t size() const { return size_; }  ///< values in all: the product of the shape
@@ -59,17 +58,17 @@ class NpyArray {
     auto visit_type(Visitor& visitor, std::size_t type) const {
         if constexpr (sizeof...(Others) > 0)
             if (type > 0) return visit_type<Others...>(visitor, type - 1);
-        return visitor(NpyValues<Value>(bytes_.get(), size_));
+        return visitor(
+            NpyValues<Value>(reinterpret_cast<const std::byte*>(bytes_.data()) + first_, size_));
     }
-    template <class Source>
-    static NpyArray take(Source& source, const std::string& file);
     void set_dtype(const std::string& dtype, const std::string& file);
 
     std::vector<std::int64_t> shape_;
     std::size_t size_ = 0;
     std::size_t type_ = 0;  ///< u1, u2, u4, u8, i1, i2, i4, i8
     std::string dtype_;
-    std::unique_ptr<std::byte[]> bytes_;
+    std::string bytes_;      ///< of the file
+    std::size_t first_ = 0;  ///< byte of the first value
 };
 
 }  // namespace moehub

@@ -5,6 +5,7 @@
 #include <moehub/units.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -25,8 +26,34 @@ std::string print_flops(double value);
 std::string print_frequency(double value);
 std::string print_number(double value);
 
+/// With K, M, G or T alone at its end, in either case, as KiB … TiB: sizes as nccl-tests takes
+/// them, "64K", "1m"; other texts as they are.
+std::string with_byte_unit(std::string_view text);
+
 /// Text of unknown origin made fit for one line of an error message: in quotes, control characters
 /// and broken UTF-8 escaped, long text cut.
 std::string quoted(std::string_view text);
+
+/// An exact decimal number, digits * 10^exponent.
+struct Decimal {
+    std::int64_t digits = 0;
+    int exponent = 0;  ///< of ten
+};
+
+/// Reads the number at the front of `text` and removes it; nothing when there is none or it has
+/// more digits than an int64 holds. No nan, no inf, no hexadecimal.
+std::optional<Decimal> take_decimal(std::string_view& text);
+
+/// Nothing when the decimal is no whole number or no int64.
+std::optional<std::int64_t> to_integer(Decimal number);
+
+/// The nearest double; nothing when that is infinite or lost to zero.
+std::optional<double> to_double(const Decimal& number);
+
+/// The shortest decimal that reads back as `value`, which must be finite.
+Decimal from_double(double value);
+
+/// In plain notation where that is short, otherwise with an exponent.
+std::string print_decimal(Decimal number);
 
 }  // namespace moehub

@@ -2,12 +2,13 @@
 // central directory at the file's end; torch.save leaves them out of the local headers.
 #include "base/zip.hpp"
 
-#include "base/crc32.hpp"
 #include "base/input_error.hpp"
 #include "base/quantity.hpp"
 #include "base/utf8.hpp"
 
 #include <algorithm>
+
+#include <zlib.h>
 
 namespace moehub {
 namespace {
@@ -26,6 +27,11 @@ std::uint64_t little_endian(std::string_view bytes) {
 }
 
 }  // namespace
+
+std::uint32_t crc32(std::string_view bytes) {
+    return static_cast<std::uint32_t>(
+        ::crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+}
 
 void ZipArchive::fail(std::string_view what) const {
     throw input_error("{}: {}", printable(file_), what);

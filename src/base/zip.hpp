@@ -8,6 +8,9 @@
 
 namespace moehub {
 
+/// The checksum of zip files.
+std::uint32_t crc32(std::string_view bytes);
+
 class ZipArchive {
   public:
     struct Entry {

@@ -126,7 +126,7 @@ class Gpus {
 /// program is started on every GPU, and the books are checked when nothing is left to do.
 template <class Shared, class Layer, class Program>
 LayerResult run_on(Layer& layer, const char* name, Program program) {
-    Shared shared(layer);
+    Shared shared{layer};
     // After an error programs still stand somewhere: they go before what they share.
     struct DropPrograms {
         Gpus& gpus;

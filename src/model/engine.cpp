@@ -50,27 +50,4 @@ Fields fields_of(EngineSpec& e) {
     return fields;
 }
 
-void check(const EngineSpec& engine) {
-    EngineSpec copy = engine;
-    require_limits(fields_of(copy), Given{"engine " + engine.name});
-}
-
-EngineSpec load_engine(const std::string& name_or_path, const Overrides& overrides) {
-    return spec_from<EngineSpec>(load_chain("engines", name_or_path), overrides);
-}
-
-EngineSpec parse_engine(std::string_view text, const std::string& origin) {
-    return spec_from<EngineSpec>(parse_chain("engines", text, origin), {});
-}
-
-std::string to_toml(const EngineSpec& engine) {
-    EngineSpec copy = engine;
-    return print_toml(fields_of(copy));
-}
-
-std::string to_json(const EngineSpec& engine) {
-    EngineSpec copy = engine;
-    return print_json(fields_of(copy));
-}
-
 }  // namespace moehub

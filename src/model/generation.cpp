@@ -1,4 +1,3 @@
-#include "model/generation.hpp"
 
 #include "base/input_error.hpp"
 #include "base/nearest.hpp"

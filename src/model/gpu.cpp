@@ -1,5 +1,4 @@
 /// The field table of Gpu: a new field is one member in <moehub/gpu.hpp> and one row here.
-#include "model/generation.hpp"
 #include "model/records.hpp"
 
 #include <fmt/format.h>
@@ -155,8 +154,6 @@ Fields fields_of(Gpu& gpu) {
     return fields;
 }
 
-namespace {
-
 /// A GPU's title is for `moehub list` only: Gpu has no such field.
 Gpu gpu_from(std::vector<Document> chain, const Overrides& overrides) {
     for (Document& document : chain)
@@ -175,32 +172,6 @@ Gpu gpu_from(std::vector<Document> chain, const Overrides& overrides) {
     }
     require_whole_kernels(gpu, given, libraries);
     return gpu;
-}
-
-std::string inherited_text(const Gpu& gpu) {
-    if (gpu.inherited.empty()) return "";
-    return fmt::format("# Inherited from the {} generation: {}\n", gpu.generation,
-                       fmt::join(gpu.inherited, ", "));
-}
-
-}  // namespace
-
-Gpu load_gpu(const std::string& name_or_path, const Overrides& overrides) {
-    return gpu_from(load_chain("gpus", name_or_path), overrides);
-}
-
-Gpu parse_gpu(std::string_view text, const std::string& origin) {
-    return gpu_from(parse_chain("gpus", text, origin), {});
-}
-
-std::string to_toml(const Gpu& gpu) {
-    Gpu copy = gpu;
-    return inherited_text(gpu) + print_toml(without_absent_kernels(fields_of(copy), ""));
-}
-
-std::string to_json(const Gpu& gpu) {
-    Gpu copy = gpu;
-    return print_json(without_absent_kernels(fields_of(copy), ""));
 }
 
 }  // namespace moehub

@@ -1,7 +1,6 @@
 /// The field tables of Machine and of what collective libraries cost on it, how documents fill
 /// them, and a machine of another size.
 #include "base/input_error.hpp"
-#include "model/generation.hpp"
 #include "model/records.hpp"
 
 #include <moehub/presets.hpp>
@@ -148,31 +147,6 @@ void take_gpu(Machine& machine, const Document& document, Entry entry, Given& gi
         given.where["gpu." + field.key] = line_of(document.origin, entry);
 }
 
-Machine machine_from(std::vector<Document> chain, const Overrides& overrides) {
-    Machine machine;
-    machine.name = chain.back().name;
-    Fields fields;
-    const auto find_fields = [&] {  // again when a GPU is taken: it has libraries of its own
-        for (const Document& document : chain) add_libraries(machine.gpu, document.entries, "gpu.");
-        fields = fields_of(machine);
-    };
-    find_fields();
-    Given given{chain.back().origin};
-    const auto take = [&](const Document& document, const Entry& entry) {
-        if (!names_gpu(entry)) return apply(fields, entry, document.origin, given);
-        take_gpu(machine, document, entry, given);
-        find_fields();
-    };
-    for (Document& document : chain) {
-        std::stable_partition(document.entries.begin(), document.entries.end(), names_gpu);
-        for (const Entry& entry : document.entries) take(document, entry);
-    }
-    for (const std::string& text : overrides) take({"--set", "", "", {}, ""}, read_override(text));
-    require_all(fields, given);
-    check(machine, given);
-    return machine;
-}
-
 }  // namespace
 
 Fields fields_of(NcclCosts& nccl) {
@@ -243,22 +217,29 @@ Fields fields_of(Machine& m) {
     return fields;
 }
 
-Machine load_machine(const std::string& name_or_path, const Overrides& overrides) {
-    return machine_from(load_chain("machines", name_or_path), overrides);
-}
-
-Machine parse_machine(std::string_view text, const std::string& origin) {
-    return machine_from(parse_chain("machines", text, origin), {});
-}
-
-std::string to_toml(const Machine& machine) {
-    Machine copy = machine;
-    return print_toml(without_absent_kernels(fields_of(copy), "gpu."));
-}
-
-std::string to_json(const Machine& machine) {
-    Machine copy = machine;
-    return print_json(without_absent_kernels(fields_of(copy), "gpu."));
+Machine machine_from(std::vector<Document> chain, const Overrides& overrides) {
+    Machine machine;
+    machine.name = chain.back().name;
+    Fields fields;
+    const auto find_fields = [&] {  // again when a GPU is taken: it has libraries of its own
+        for (const Document& document : chain) add_libraries(machine.gpu, document.entries, "gpu.");
+        fields = fields_of(machine);
+    };
+    find_fields();
+    Given given{chain.back().origin};
+    const auto take = [&](const Document& document, const Entry& entry) {
+        if (!names_gpu(entry)) return apply(fields, entry, document.origin, given);
+        take_gpu(machine, document, entry, given);
+        find_fields();
+    };
+    for (Document& document : chain) {
+        std::stable_partition(document.entries.begin(), document.entries.end(), names_gpu);
+        for (const Entry& entry : document.entries) take(document, entry);
+    }
+    for (const std::string& text : overrides) take({"--set", "", "", {}, ""}, read_override(text));
+    require_all(fields, given);
+    check(machine, given);
+    return machine;
 }
 
 Machine with_gpus(const Machine& machine, int gpus) {

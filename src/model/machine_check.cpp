@@ -101,11 +101,4 @@ void check(const Machine& machine, const Given& given) {
     check_lines(machine, given);
 }
 
-void check(const Machine& machine) {
-    Machine copy = machine;
-    const Given given{machine.name.empty() ? "machine" : "machine " + machine.name};
-    require_limits(fields_of(copy), given);
-    check(machine, given);
-}
-
 }  // namespace moehub

@@ -29,13 +29,6 @@ Fields fields_of(Attention& a) {
     };
 }
 
-Model model_from(const std::vector<Document>& chain, const Overrides& overrides) {
-    Model model;
-    model.name = chain.back().name;
-    check(model, fill(fields_of(model), chain, overrides));
-    return model;
-}
-
 }  // namespace
 
 Fields fields_of(Model& m) {
@@ -64,24 +57,6 @@ Fields fields_of(Model& m) {
     };
     nest(fields, "attention.", fields_of(m.attention));
     return fields;
-}
-
-Model load_model(const std::string& name_or_path, const Overrides& overrides) {
-    return model_from(load_chain("models", name_or_path), overrides);
-}
-
-Model parse_model(std::string_view text, const std::string& origin) {
-    return model_from(parse_chain("models", text, origin), {});
-}
-
-std::string to_toml(const Model& model) {
-    Model copy = model;
-    return print_toml(fields_of(copy));
-}
-
-std::string to_json(const Model& model) {
-    Model copy = model;
-    return print_json(fields_of(copy));
 }
 
 namespace {
@@ -117,7 +92,7 @@ void check_attention(const Model& m, const Given& given) {
     const Rules rules(given);
     rules.multiple("attention.heads", a.heads, "attention.kv_heads", a.kv_heads);
     rules.at_most("attention.window_layers", a.window_layers, "layers", m.layers);
-    const bool mla = a.kind == Attention::Kind::mla;
+    const bool mla = a.kind == Attention::Form::mla;
     const std::string with_kind = "with " + named(given, "attention.kind", mla ? "mla" : "gqa");
     if (!mla) return rules.at_least("attention.head_dim", a.head_dim, 1, with_kind);
     rules.at_least("attention.kv_lora_rank", a.kv_lora_rank, 1, with_kind);
@@ -157,13 +132,6 @@ void check(const Model& m, const Given& given) {
         rules.at_least("dense_ffn", m.dense_ffn, 1,
                        "with " + rules.with("dense_layers", m.dense_layers));
     check_attention(m, given);
-}
-
-void check(const Model& model) {
-    Model copy = model;
-    const Given given{model.name.empty() ? "model" : "model " + model.name};
-    require_limits(fields_of(copy), given);
-    check(model, given);
 }
 
 }  // namespace moehub

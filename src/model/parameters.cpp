@@ -32,7 +32,7 @@ double attention_weights(const Model& model, int tp) {
     const Attention& a = model.attention;
     const double heads = std::max(1.0, static_cast<double>(a.heads) / tp);
     const double hidden = model.hidden;
-    if (a.kind == Attention::Kind::gqa) {
+    if (a.kind == Attention::Form::gqa) {
         const double keys = std::max(1.0, static_cast<double>(a.kv_heads) / tp);
         return hidden * a.head_dim * (2 * heads + 2 * keys);
     }

@@ -2,17 +2,36 @@
 /// what must hold between its fields.
 #pragma once
 #include "base/fields.hpp"
-#include "model/source.hpp"
+#include "base/toml.hpp"
 
 #include <moehub/gpu.hpp>
 #include <moehub/machine.hpp>
 #include <moehub/model.hpp>
 #include <moehub/presets.hpp>
 
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace moehub {
+
+struct Document {
+    Origin origin;       ///< for errors
+    std::string name;    ///< of the preset, or the file without folder and ".toml"
+    std::string folder;  ///< of the file, against which it names others; empty: a preset
+    std::vector<Entry> entries;
+    std::string text;  ///< as written, comments and all
+};
+
+/// The document with what it extends, base first. `extends` is taken out; name and title stay
+/// only in the last. Kinds as in preset_names().
+std::vector<Document> load_chain(std::string_view kind, const std::string& name_or_path);
+std::vector<Document> parse_chain(std::string_view kind, std::string_view text,
+                                  const Origin& origin);
+
+/// A file named inside `document`, relative to its folder; a preset's name stays as it is.
+std::string resolved(const Document& document, const std::string& name_or_path);
 
 Fields fields_of(Gpu& gpu);
 Fields fields_of(KernelLibrary& library);
@@ -44,13 +63,32 @@ void check(const Model& model, const Given& given);
 /// it gives one. Returns where each was given.
 Given fill(const Fields& fields, const std::vector<Document>& chain, const Overrides& overrides);
 
-/// A record whose fields agree with each other whatever they are.
-template <class Spec>
-Spec spec_from(const std::vector<Document>& chain, const Overrides& overrides) {
-    Spec spec;
-    spec.name = chain.back().name;
-    fill(fields_of(spec), chain, overrides);
-    return spec;
-}
+/// A machine or a card from the documents, which say more than their fields: a machine names its
+/// card, a card its generation.
+Machine machine_from(std::vector<Document> chain, const Overrides& overrides);
+Gpu gpu_from(std::vector<Document> chain, const Overrides& overrides);
+
+// What a card takes from its generation: the kernel libraries fitted to cards of that generation,
+// and PyTorch's constants, the overheads and the exchange of the one that was measured
+// (presets/generations).
+
+/// Adds the libraries that entries such as "kernels.trtllm.decode.start" name, after `prefix`.
+void add_libraries(Gpu& gpu, const std::vector<Entry>& entries, std::string_view prefix);
+
+/// A card of constants alone, all of them its generation's, for one with `own` datasheet: rates of
+/// an SM in `Kernels` go with the clock, those of the whole card with HBM, all else stays.
+/// Throws InputError when there is no such generation.
+Gpu inherited_by(const Gpu& own, const Given& given);
+
+/// Tables with a constant that is not in `given`: "kernels.torch", "overheads", …
+std::vector<std::string> missing_tables(Gpu gpu, const Given& given);
+
+/// Adds the libraries of the generation that the files name, if there is one.
+void add_generations_libraries(Gpu& gpu, const std::vector<Document>& chain);
+
+/// Throws InputError when a kernel of a library that the card's generation lacks, one of `own`, is
+/// given in part.
+void require_whole_kernels(Gpu gpu, const Given& given,
+                           const std::map<std::string, KernelLibrary>& own);
 
 }  // namespace moehub

@@ -1,4 +1,3 @@
-#include "model/source.hpp"
 
 #include "base/files.hpp"
 #include "base/input_error.hpp"

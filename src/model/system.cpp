@@ -49,29 +49,6 @@ Fields fields_of(SystemSpec& s) {
     return fields;
 }
 
-void check(const SystemSpec& system) {
-    SystemSpec copy = system;
-    require_limits(fields_of(copy), Given{"system " + system.name});
-}
-
-SystemSpec load_system(const std::string& name_or_path, const Overrides& overrides) {
-    return spec_from<SystemSpec>(load_chain("systems", name_or_path), overrides);
-}
-
-SystemSpec parse_system(std::string_view text, const std::string& origin) {
-    return spec_from<SystemSpec>(parse_chain("systems", text, origin), {});
-}
-
-std::string to_toml(const SystemSpec& system) {
-    SystemSpec copy = system;
-    return print_toml(fields_of(copy));
-}
-
-std::string to_json(const SystemSpec& system) {
-    SystemSpec copy = system;
-    return print_json(fields_of(copy));
-}
-
 SystemSpec with_software(SystemSpec system, const Software& software) {
     if (system.program != "ideal") system.host = software.host.value_or(system.host);
     system.fused_activation = software.fused_activation.value_or(system.fused_activation);

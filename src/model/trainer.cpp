@@ -54,27 +54,4 @@ Fields fields_of(TrainerSpec& t) {
     return fields;
 }
 
-void check(const TrainerSpec& trainer) {
-    TrainerSpec copy = trainer;
-    require_limits(fields_of(copy), Given{"trainer " + trainer.name});
-}
-
-TrainerSpec load_trainer(const std::string& name_or_path, const Overrides& overrides) {
-    return spec_from<TrainerSpec>(load_chain("trainers", name_or_path), overrides);
-}
-
-TrainerSpec parse_trainer(std::string_view text, const std::string& origin) {
-    return spec_from<TrainerSpec>(parse_chain("trainers", text, origin), {});
-}
-
-std::string to_toml(const TrainerSpec& trainer) {
-    TrainerSpec copy = trainer;
-    return print_toml(fields_of(copy));
-}
-
-std::string to_json(const TrainerSpec& trainer) {
-    TrainerSpec copy = trainer;
-    return print_json(fields_of(copy));
-}
-
 }  // namespace moehub

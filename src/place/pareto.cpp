@@ -4,7 +4,7 @@
 #include "base/quantity.hpp"
 
 #include <moehub/error.hpp>
-#include <moehub/pareto.hpp>
+#include <moehub/place.hpp>
 
 #include <algorithm>
 #include <array>

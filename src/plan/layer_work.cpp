@@ -80,7 +80,7 @@ std::int64_t share(int count, int tp) {
 
 void attend(const WorkContext& context, const TokenShare& tokens, LayerWork& work) {
     const Attention& a = context.run.model.attention;
-    const bool mla = a.kind == Attention::Kind::mla;
+    const bool mla = a.kind == Attention::Form::mla;
     AttentionShape shape;
     shape.batch = tokens.sequences;
     shape.heads = share(a.heads, tokens.tp);
@@ -183,7 +183,7 @@ std::int64_t TokenShare::own() const {
 LayerWork attention_work(const WorkContext& context, const TokenShare& tokens) {
     const Model& model = context.run.model;
     const Attention& a = model.attention;
-    const bool mla = a.kind == Attention::Kind::mla;
+    const bool mla = a.kind == Attention::Form::mla;
     LayerWork work;
     Writer writer(context, work);
     writer.norm(tokens.own(), model.hidden);

@@ -26,7 +26,7 @@ double attention_kept(const TrainingRun& run, const ParallelLayout& l) {
     const Recompute& r = l.recompute;
     const double own = (r.norms ? 1.0 : 2.0) * m.hidden;  // the norm's input, and its output
     double wide = 0;                                      // by GPUs of a tensor-parallel group
-    if (a.kind == Attention::Kind::gqa) {
+    if (a.kind == Attention::Form::gqa) {
         wide = (a.heads + 2.0 * a.kv_heads) * a.head_dim;
         wide += static_cast<double>(a.heads) * a.head_dim;  // its output, read by the last matrix
     } else {

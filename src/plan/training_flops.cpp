@@ -9,7 +9,7 @@ namespace moehub {
 namespace {
 
 double attention_scores(const Attention& a, std::int64_t sequence, bool causal, bool windowed) {
-    const bool mla = a.kind == Attention::Kind::mla;
+    const bool mla = a.kind == Attention::Form::mla;
     const double widths =
         mla ? a.qk_nope_head_dim + a.qk_rope_head_dim + a.v_head_dim : 2.0 * a.head_dim;
     auto keys = static_cast<double>(sequence) * (causal ? 0.5 : 1);

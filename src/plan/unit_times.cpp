@@ -209,7 +209,7 @@ void StepModel::share_tensors(const ParallelLayout& layout, UnitTimes& times, bo
         communication_->collective(Collective::Op::reduce_scatter, group, bytes, exact);
     double in = gather;
     double in_back = scatter;
-    if (a.kind == Attention::Kind::mla) {  // latents travel instead of rows
+    if (a.kind == Attention::Form::mla) {  // latents travel instead of rows
         const double latents = kBf16 * rows * (a.q_lora_rank + a.kv_lora_rank + a.qk_rope_head_dim);
         in = communication_->collective(Collective::Op::all_gather, group, latents, exact);
         in_back = communication_->collective(Collective::Op::reduce_scatter, group, latents, exact);
@@ -237,7 +237,7 @@ void StepModel::share_context(const ParallelLayout& layout, UnitTimes& times, bo
     const TokenShare tokens = tokens_of(layout);
     const Attention& a = run_.model.attention;
     const double heads = std::max(1.0, static_cast<double>(a.kv_heads) / layout.tp);
-    const double width = a.kind == Attention::Kind::mla
+    const double width = a.kind == Attention::Form::mla
                              ? heads * (a.qk_nope_head_dim + a.qk_rope_head_dim + a.v_head_dim)
                              : 2 * heads * a.head_dim;
     const double bytes = kBf16 * static_cast<double>(tokens.gathered()) * width;

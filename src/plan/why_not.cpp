@@ -108,7 +108,7 @@ std::string wrong_combination(const TrainingRun& run, const ParallelLayout& l) {
     if (l.overlap != PassOverlap::none && (l.recompute.all || l.recompute.experts))
         return fmt::format("overlap {} cannot compute experts again: recompute less",
                            name_of(l.overlap));
-    if (l.recompute.latents && run.model.attention.kind != Attention::Kind::mla &&
+    if (l.recompute.latents && run.model.attention.kind != Attention::Form::mla &&
         l.recompute != selective_recompute())
         return "recompute latents is for latent attention";
     return "";

@@ -1,7 +1,6 @@
 /// Lists of systems that someone typed, and comparisons of systems that are known to run.
 #pragma once
 #include <moehub/compare.hpp>
-#include <moehub/tp_compare.hpp>
 
 #include <algorithm>
 #include <string>

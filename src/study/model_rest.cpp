@@ -4,7 +4,7 @@
 
 #include <moehub/error.hpp>
 #include <moehub/presets.hpp>
-#include <moehub/tp_compare.hpp>
+#include <moehub/compare.hpp>
 
 #include <fmt/format.h>
 

@@ -15,7 +15,6 @@
 #include <moehub/compare.hpp>
 #include <moehub/error.hpp>
 #include <moehub/model_time.hpp>
-#include <moehub/tp_compare.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -4,7 +4,7 @@
 #include "study/validate_kinds.hpp"
 
 #include <moehub/kernel_calls.hpp>
-#include <moehub/operators.hpp>
+#include <moehub/predict.hpp>
 #include <moehub/routing.hpp>
 
 namespace moehub {

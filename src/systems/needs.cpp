@@ -2,11 +2,7 @@
 
 #include "sim/kernels/kernels.hpp"
 
-#include <moehub/error.hpp>
-
 #include <algorithm>
-
-#include <fmt/format.h>
 
 namespace moehub::systems {
 namespace {
@@ -54,73 +50,98 @@ std::string missing_kernel(const Gpu& gpu, NumberFormat format) {
                        name_of(format));
 }
 
+/// Of the machine, of experts and their copies.
+void check_sizes(const LayerInput& in, const SystemSpec& system, const Needs& needs,
+                 const LayerOptions& options) {
+    using enum Requirement;
+    if (needs.has(one_gpu) && in.machine.gpus() > 1)
+        cannot_run(system, "it runs on one GPU, found {}", in.machine.gpus());
+    if (needs.has(one_node) && !system.once_per_node && in.machine.nodes > 1)
+        cannot_run(system, "it works inside one node, found {} nodes", in.machine.nodes);
+    if (system.nic_only && in.machine.nic.bandwidth == 0)
+        cannot_run(system, "its rows take NICs, and {} has none", in.machine.name);
+    if (needs.has(in_switch) && system.switch_copies) check_switches(in.machine, system);
+    if (needs.has(whole_experts) && options.tensor_parallel > 1)
+        cannot_run(system, "experts are whole, found {} GPUs for each", options.tensor_parallel);
+    const Slots slots = slots_of(in.placement);
+    if (needs.has(even_experts) && slots.fewest < slots.most)
+        cannot_run(system, "{}", why_uneven(in.placement));
+    if (!system.once_per_node) return;
+    if (options.tensor_parallel > 1)
+        cannot_run(system, "once_per_node: experts are whole, found {} GPUs for each",
+                   options.tensor_parallel);
+    if (system.communication_sms < 1 || system.communication_sms >= in.machine.gpu.sms)
+        cannot_run(system, "once_per_node: rows are passed on by {} SMs, allowed: 1 to {}",
+                   system.communication_sms, in.machine.gpu.sms - 1);
+}
+
+/// Of what kernels compute, and when.
+void check_kernels(const LayerInput& in, const SystemSpec& system, const Needs& needs,
+                   const LayerOptions& options) {
+    using enum Requirement;
+    if (needs.has(as_sent) && system.narrow_experts() != (system.dispatch_element <= 1))
+        cannot_run(system,
+                   "its experts read rows as they are sent: found dispatch_element {} and {} "
+                   "experts",
+                   system.dispatch_element, name_of(system.expert_format));
+    if (needs.has(one_kernel) && !system.fused_activation)
+        cannot_run(system, "fused_activation: found false, allowed true: it is one kernel");
+    if (needs.has(plain) &&
+        (system.fused_activation || system.narrow_experts() || system.dispatch_element < 2))
+        cannot_run(system, "it computes in BF16 and fuses nothing");
+    const int lines = in.machine.moe_hub.rpm_entries;
+    if (system.stores == StoreQueue::rpm && options.grain == Grain::row && lines < kLeastLines)
+        cannot_run(system,
+                   "moe_hub.rpm_entries: found {}, allowed {} or more in row grain, where "
+                   "fewer do not act; packet grain has them",
+                   lines, kLeastLines);
+    if (needs.has(one_piece) &&
+        (options.region_rows > 0 || options.page_rows > 0 || options.page_pool > 0))
+        cannot_run(system,
+                   "its regions have room for every token, in one piece: no --region-rows, no "
+                   "pages");
+    if (needs.has(computes) && !options.compute)
+        cannot_run(system, "its rows do not move in a step of their own");
+}
+
 }  // namespace
+
+void check_switches(const Machine& machine, const SystemSpec& system) {
+    if (!(machine.in_switch && machine.topology == NodeTopology::switched))
+        cannot_run(system, "the switches of {} do not multicast and reduce", machine.name);
+    if (machine.link.ack_flits == 0)
+        cannot_run(system,
+                   "link.ack_flits: found 0, allowed 1 or more: switches merge acknowledgements");
+}
+
+void check_sms(const Machine& machine, const SystemSpec& system, const Needs& needs) {
+    using enum Requirement;
+    const int sms = machine.gpu.sms;
+    if (needs.has(sends) && system.sending_sms < 1)
+        cannot_run(system, "sending_sms: found 0, allowed: 1 or more");
+    if (needs.has(combines) && system.combining_sms < 1)
+        cannot_run(system, "combining_sms: found 0, allowed: 1 or more");
+    if (needs.has(combines) && system.sending_sms + system.combining_sms >= sms)
+        cannot_run(system, "{} SMs send and {} combine, and a GPU of {} has {}", system.sending_sms,
+                   system.combining_sms, machine.name, sms);
+    if (needs.has(spare_sms) && system.communication_sms < 1)
+        cannot_run(system, "communication_sms: found 0, allowed: 1 or more");
+    if (needs.has(spare_sms) && system.communication_sms >= sms)
+        cannot_run(system, "communication holds {} SMs, and a GPU of {} has {}",
+                   system.communication_sms, machine.name, sms);
+}
 
 void check_needs(const LayerInput& in, const SystemSpec& system, const Needs& needs,
                  const LayerOptions& options) {
-    using enum Requirement;
-    const auto fail = [&](const std::string& why) { throw CannotRun(system.name, why); };
     if (const std::string why = missing_kernel(in.machine.gpu, system.expert_format); !why.empty())
-        fail(why);
+        cannot_run(system, "{}", why);
     if (system.overlap_passes)
-        fail(
-            "it overlaps a forward with a backward pass: whole models in training (moehub model "
-            "--training)");
-    if (needs.has(one_gpu) && in.machine.gpus() > 1)
-        fail(fmt::format("it runs on one GPU, found {}", in.machine.gpus()));
-    if (needs.has(one_node) && !system.once_per_node && in.machine.nodes > 1)
-        fail(fmt::format("it works inside one node, found {} nodes", in.machine.nodes));
-    if (system.nic_only && in.machine.nic.bandwidth == 0)
-        fail(fmt::format("its rows take NICs, and {} has none", in.machine.name));
-    const bool switched = needs.has(in_switch) && system.switch_copies;
-    if (switched && !(in.machine.in_switch && in.machine.topology == NodeTopology::switched))
-        fail(fmt::format("the switches of {} do not multicast and reduce", in.machine.name));
-    if (switched && in.machine.link.ack_flits == 0)
-        fail("link.ack_flits: found 0, allowed 1 or more: switches merge acknowledgements");
-    if (needs.has(whole_experts) && options.tensor_parallel > 1)
-        fail(fmt::format("experts are whole, found {} GPUs for each", options.tensor_parallel));
-    const Slots slots = slots_of(in.placement);
-    if (needs.has(even_experts) && slots.fewest < slots.most) fail(why_uneven(in.placement));
-    if (system.once_per_node && options.tensor_parallel > 1)
-        fail(fmt::format("once_per_node: experts are whole, found {} GPUs for each",
-                         options.tensor_parallel));
-    if (system.once_per_node &&
-        (system.communication_sms < 1 || system.communication_sms >= in.machine.gpu.sms))
-        fail(fmt::format("once_per_node: rows are passed on by {} SMs, allowed: 1 to {}",
-                         system.communication_sms, in.machine.gpu.sms - 1));
-    if (needs.has(sends) && system.sending_sms < 1)
-        fail("sending_sms: found 0, allowed: 1 or more");
-    if (needs.has(combines) && system.combining_sms < 1)
-        fail("combining_sms: found 0, allowed: 1 or more");
-    if (needs.has(combines) && system.sending_sms + system.combining_sms >= in.machine.gpu.sms)
-        fail(fmt::format("{} SMs send and {} combine, and a GPU of {} has {}", system.sending_sms,
-                         system.combining_sms, in.machine.name, in.machine.gpu.sms));
-    if (needs.has(spare_sms) && system.communication_sms < 1)
-        fail("communication_sms: found 0, allowed: 1 or more");
-    if (needs.has(spare_sms) && system.communication_sms >= in.machine.gpu.sms)
-        fail(fmt::format("communication holds {} SMs, and a GPU of {} has {}",
-                         system.communication_sms, in.machine.name, in.machine.gpu.sms));
-    if (needs.has(as_sent) && system.narrow_experts() != (system.dispatch_element <= 1))
-        fail(
-            fmt::format("its experts read rows as they are sent: found dispatch_element {} and {} "
-                        "experts",
-                        system.dispatch_element, name_of(system.expert_format)));
-    if (needs.has(one_kernel) && !system.fused_activation)
-        fail("fused_activation: found false, allowed true: it is one kernel");
-    if (needs.has(plain) &&
-        (system.fused_activation || system.narrow_experts() || system.dispatch_element < 2))
-        fail("it computes in BF16 and fuses nothing");
-    const int lines = in.machine.moe_hub.rpm_entries;
-    if (system.stores == StoreQueue::rpm && options.grain == Grain::row && lines < kLeastLines)
-        fail(
-            fmt::format("moe_hub.rpm_entries: found {}, allowed {} or more in row grain, where "
-                        "fewer do not act; packet grain has them",
-                        lines, kLeastLines));
-    if (needs.has(one_piece) &&
-        (options.region_rows > 0 || options.page_rows > 0 || options.page_pool > 0))
-        fail("its regions have room for every token, in one piece: no --region-rows, no pages");
-    if (needs.has(computes) && !options.compute)
-        fail("its rows do not move in a step of their own");
+        cannot_run(system,
+                   "it overlaps a forward with a backward pass: whole models in training (moehub "
+                   "model --training)");
+    check_sizes(in, system, needs, options);
+    check_sms(in.machine, system, needs);
+    check_kernels(in, system, needs, options);
 }
 
 }  // namespace moehub::systems

@@ -1,8 +1,12 @@
 /// What programs ask for, of a layer and of a system's parameters.
 #pragma once
+#include <moehub/error.hpp>
 #include <moehub/layer.hpp>
 
 #include <initializer_list>
+#include <utility>
+
+#include <fmt/format.h>
 
 namespace moehub::systems {
 
@@ -34,7 +38,16 @@ class Needs {
     unsigned bits_ = 0;
 };
 
-/// Throws InputError, one line, when the layer or the system does not have what is needed.
+/// Throws CannotRun.
+template <class... Values>
+[[noreturn]] void cannot_run(const SystemSpec& system, fmt::format_string<Values...> why,
+                             Values&&... values) {
+    throw CannotRun(system.name, fmt::format(why, std::forward<Values>(values)...));
+}
+
+// Each throws CannotRun when the layer, its machine or the system does not have what is needed.
+void check_switches(const Machine& machine, const SystemSpec& system);
+void check_sms(const Machine& machine, const SystemSpec& system, const Needs& needs);
 void check_needs(const LayerInput& in, const SystemSpec& system, const Needs& needs,
                  const LayerOptions& options);
 

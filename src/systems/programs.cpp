@@ -21,7 +21,7 @@ void throw_unknown_program(const SystemSpec& system, const char* what, const Nam
                                  did_you_mean(system.program, known), fmt::join(names, ", ")));
 }
 
-void check_keys(const SystemSpec& system, const Program& program, const Names& everyones) {
+void check_keys(const SystemSpec& system, const ProgramRow& program, const Names& everyones) {
     for (const std::string& key : changed_keys(system)) {
         const auto has = [&](const Names& keys) {
             return std::find(keys.begin(), keys.end(), key) != keys.end();
@@ -47,10 +47,13 @@ SystemInfo info_of(std::string_view name, const std::string& folder) {
     return info;
 }
 
-std::vector<SystemInfo> infos_of(const std::vector<Names>& groups, const std::string& folder) {
+std::vector<SystemInfo> infos_of(std::string_view names, const std::string& folder) {
     std::vector<SystemInfo> list;
-    for (const Names& group : groups)
-        for (const std::string_view name : group) list.push_back(info_of(name, folder));
+    while (!names.empty()) {
+        const std::string_view name = names.substr(0, names.find(' '));
+        list.push_back(info_of(name, folder));
+        names.remove_prefix(std::min(name.size() + 1, names.size()));
+    }
     return list;
 }
 

@@ -11,7 +11,7 @@ namespace moehub::systems {
 using Names = std::vector<std::string_view>;
 
 /// A row of a table of programs, apart from how it is run.
-struct Program {
+struct ProgramRow {
     std::string_view name;
     Names keys;  ///< parameters it reads
     Needs needs;
@@ -32,10 +32,10 @@ const Row& row_of(const std::vector<Row>& table, const SystemSpec& system, const
     throw_unknown_program(system, what, names);
 }
 /// Throws InputError when a parameter was changed that is neither the program's nor `everyones`.
-void check_keys(const SystemSpec& system, const Program& program, const Names& everyones);
+void check_keys(const SystemSpec& system, const ProgramRow& program, const Names& everyones);
 
-/// What is told of presets of those names, whose programs are in files of their names in a folder.
-std::vector<SystemInfo> infos_of(const std::vector<Names>& groups, const std::string& folder);
+/// What is told of presets, "name name …", whose programs are in files of their names in a folder.
+std::vector<SystemInfo> infos_of(std::string_view names, const std::string& folder);
 
 /// Of a file of src/systems; empty when there is none.
 std::string program_text(std::string_view file);

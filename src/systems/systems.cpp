@@ -11,7 +11,7 @@ namespace {
 
 using namespace systems;
 
-struct Runnable : Program {
+struct Runnable : ProgramRow {
     LayerResult (*run)(const Job&);  ///< in src/systems/moe, in the file of its name
 };
 
@@ -99,36 +99,19 @@ LayerResult systems::run_job(const Job& job) {
 
 /// In the order in which they are listed; presets/systems has one of each.
 std::vector<SystemInfo> all_systems() {
-    const Names software = {"ideal",
-                            "torch",
-                            "megatron-te",
-                            "all-to-all",
-                            "hierarchical",
-                            "fastermoe",
-                            "tutel",
-                            "ccfuser",
-                            "comet",
-                            "deepep",
-                            "deepep-single-qp",
-                            "dualpipe",
-                            "deepep-ll",
-                            "deepep-ll-rdma",
-                            "deepep-v2",
-                            "hybrid-ep",
-                            "one-sided",
-                            "one-sided-relay",
-                            "flashdmoe",
-                            "mega-moe"};
-    const Names in_hardware = {"nvls",        "dysharp",    "dysharp-basic", "dysharp-comet",
-                               "fusion-only", "steps-only", "moe-hub",       "moe-hub-relay",
-                               "mh-base",     "mh-pkt",     "mh-dep",        "moe-hub+dysharp"};
-    return infos_of({software, in_hardware}, "moe");
+    return infos_of(
+        "ideal torch megatron-te all-to-all hierarchical fastermoe tutel ccfuser comet "
+        "deepep deepep-single-qp dualpipe deepep-ll deepep-ll-rdma deepep-v2 hybrid-ep "
+        "one-sided one-sided-relay flashdmoe mega-moe nvls dysharp dysharp-basic "
+        "dysharp-comet fusion-only steps-only moe-hub moe-hub-relay mh-base mh-pkt "
+        "mh-dep moe-hub+dysharp",
+        "moe");
 }
 
 /// The software around it is every program's; the bound knows no host.
 void systems::check_parameters(const SystemSpec& system) {
-    const Program own{"of one's own", {"sending_sms"}, {}};
-    const Program& program = system.own ? own : program_of(system);
+    const ProgramRow own{"of one's own", {"sending_sms"}, {}};
+    const ProgramRow& program = system.own ? own : program_of(system);
     Names everyones = {"fused_activation", "expert_format", "dispatch_element"};
     if (program.name != "ideal") everyones.push_back("host");
     check_keys(system, program, everyones);

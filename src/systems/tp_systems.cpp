@@ -15,7 +15,7 @@ namespace {
 
 using namespace systems;
 
-struct TpRunnable : Program {
+struct TpRunnable : ProgramRow {
     LayerResult (*run)(const TpJob&);  ///< in src/systems/tp, in the file of its name
 };
 
@@ -70,8 +70,8 @@ LayerResult systems::run_tp_job(const TpJob& job) {
 /// In the order in which they are listed; presets/systems has one of each.
 std::vector<SystemInfo> all_tp_systems() {
     return infos_of(
-        {{"ideal", "tp-nvls", "sp-nvls", "coconet", "fuselib", "t3", "coconet-nvls", "fuselib-nvls",
-          "t3-nvls", "ladm", "cais-base", "cais-partial", "cais-uncoordinated", "cais"}},
+        "ideal tp-nvls sp-nvls coconet fuselib t3 coconet-nvls fuselib-nvls t3-nvls ladm "
+        "cais-base cais-partial cais-uncoordinated cais",
         "tp");
 }
 
@@ -82,25 +82,22 @@ void check_tp(const TpInput& in, const SystemSpec& system, const TpOptions&) {
     check(system);
     check(in.model);
     check_shape(in);
-    const auto fail = [&](const std::string& why) { throw CannotRun(system.name, why); };
     if (in.machine.nodes > 1)
-        fail(fmt::format("tensor parallelism works inside one node, found {} nodes",
-                         in.machine.nodes));
+        cannot_run(system, "tensor parallelism works inside one node, found {} nodes",
+                   in.machine.nodes);
     if (system.host != HostMode::graph)
-        fail("host: found eager, allowed graph: the kernels of a sub-layer follow by themselves");
-    const bool switched = in.machine.topology == NodeTopology::switched;
-    if (program.needs.has(Requirement::in_switch) && in.machine.gpus() > 1 &&
-        !(in.machine.in_switch && switched))
-        fail(fmt::format("the switches of {} do not multicast and reduce", in.machine.name));
-    if (program.needs.has(Requirement::in_switch) && in.machine.link.ack_flits == 0)
-        fail("link.ack_flits: found 0, allowed 1 or more: switches merge acknowledgements");
-    if (program.needs.has(Requirement::spare_sms) && system.communication_sms < 1)
-        fail("communication_sms: found 0, allowed: 1 or more");
+        cannot_run(system,
+                   "host: found eager, allowed graph: the kernels of a sub-layer follow by "
+                   "themselves");
+    const bool switched = program.needs.has(Requirement::in_switch);
+    if (switched && in.machine.gpus() > 1) check_switches(in.machine, system);
+    check_sms(in.machine, system, program.needs);
     if (system.communication_sms >= in.machine.gpu.sms)
-        fail(fmt::format("communication holds {} SMs, and a GPU of {} has {}",
-                         system.communication_sms, in.machine.name, in.machine.gpu.sms));
+        cannot_run(system, "communication holds {} SMs, and a GPU of {} has {}",
+                   system.communication_sms, in.machine.name, in.machine.gpu.sms);
     if (system.separate_channels && in.machine.link.request_channels < 2)
-        fail("link.request_channels: found 1, allowed 2 or more for separate_channels");
+        cannot_run(system,
+                   "link.request_channels: found 1, allowed 2 or more for separate_channels");
 }
 
 LayerResult simulate_tp(const TpInput& input, const SystemSpec& system, const TpOptions& options) {

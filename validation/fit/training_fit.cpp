@@ -1,7 +1,7 @@
 #include "training_fit.hpp"
 
 #include "base/portable_math.hpp"
-#include "model/source.hpp"
+#include "model/records.hpp"
 
 #include <moehub/error.hpp>
 #include <moehub/presets.hpp>

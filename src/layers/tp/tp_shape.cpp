@@ -53,7 +53,7 @@ namespace layers {
 /// whole; what is cut by heads follows behind it (sim/gpu/transformer.cpp).
 TpShape tp_shape(const Model& model, SubLayer part) {
     const Attention& a = model.attention;
-    const bool latent = a.kind == Attention::Kind::mla;
+    const bool latent = a.kind == Attention::Form::mla;
     const std::int64_t out = std::int64_t{a.heads} * (latent ? a.v_head_dim : a.head_dim);
     const std::int64_t ranks = std::int64_t{a.q_lora_rank} + a.kv_lora_rank + a.qk_rope_head_dim;
     const std::int64_t in =

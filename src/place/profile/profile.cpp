@@ -1,4 +1,3 @@
-#include "base/decimal.hpp"
 #include "base/files.hpp"
 #include "base/input_error.hpp"
 #include "base/quantity.hpp"

@@ -1,4 +1,3 @@
-#include "base/decimal.hpp"
 #include "base/input_error.hpp"
 #include "base/quantity.hpp"
 #include "base/utf8.hpp"

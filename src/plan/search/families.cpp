@@ -144,7 +144,7 @@ bool comes_out(const TrainingRun& run, const ParallelLayout& layout) {
 /// The attention kernel keeps nothing that computing it again
 /// would save.
 std::vector<Recompute> recompute_values(const Model& model) {
-    const bool latent = model.attention.kind == Attention::Kind::mla;
+    const bool latent = model.attention.kind == Attention::Form::mla;
     std::vector<Recompute> found{{}, {.norms = true}, {.norms = true, .activations = true}};
     if (latent) {
         found.push_back({.latents = true});

@@ -2,7 +2,7 @@
 
 #include "base/nearest.hpp"
 #include "base/quantity.hpp"
-#include "model/source.hpp"
+#include "model/records.hpp"
 
 #include <moehub/error.hpp>
 #include <moehub/shape_search.hpp>
@@ -28,7 +28,7 @@ int get_heads(const Model& m) {
 }
 void set_heads(Model& m, int value, const Model&) {
     m.attention.heads = value;
-    if (m.attention.kind == Attention::Kind::mla) m.attention.kv_heads = value;
+    if (m.attention.kind == Attention::Form::mla) m.attention.kv_heads = value;
 }
 
 /// Shared experts stay as wide beside routed ones as the base's; without any there, as wide.

@@ -1,5 +1,4 @@
 /// All points of the axes, each a model; those whose parameters lie in the windows are kept.
-#include "base/decimal.hpp"
 #include "base/quantity.hpp"
 #include "plan/shapes/shape_fields.hpp"
 

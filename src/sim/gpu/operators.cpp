@@ -9,7 +9,7 @@
 #include "sim/gpu/memory_ops.hpp"
 #include "sim/gpu/transformer.hpp"
 
-#include <moehub/operators.hpp>
+#include <moehub/predict.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -141,7 +141,7 @@ Sequences sequences_of(const Model& model, std::int64_t tokens, int gpus, int as
 
 Operations attention_block(const Model& model, const Sequences& sequences, int window) {
     const Attention& a = model.attention;
-    const bool mla = a.kind == Attention::Kind::mla;
+    const bool mla = a.kind == Attention::Form::mla;
     const std::int64_t tokens = sequences.tokens;
     Operations list;
     list.push_back(residual("residual add of the FFN before", model, tokens));
@@ -160,7 +160,7 @@ Operations attention_block(const Model& model, const Sequences& sequences, int w
 
 Operations attention_core(const Model& model, const Sequences& sequences, int window) {
     Operations list;
-    if (model.attention.kind == Attention::Kind::mla) {
+    if (model.attention.kind == Attention::Form::mla) {
         expand_queries(model, sequences.tokens, list);
         expand_keys(model, sequences.tokens, list);
     } else {
@@ -221,7 +221,7 @@ double attention_flops(const Model& model, const Sequences& sequences, int windo
 std::vector<AttentionShape> attention_shapes(const Model& model, const Sequences& sequences,
                                              int window) {
     const Attention& a = model.attention;
-    const bool mla = a.kind == Attention::Kind::mla;
+    const bool mla = a.kind == Attention::Form::mla;
     AttentionShape whole;
     whole.batch = sequences.tokens / sequences.length;
     whole.heads = a.heads;

@@ -108,7 +108,7 @@ void write_mla(OperatorWriter& writer, const RankLoad& load) {
 
 void write_attention(OperatorWriter& writer, const RankLoad& load) {
     const Model& model = writer.what().model;
-    if (model.attention.kind == Attention::Kind::mla)
+    if (model.attention.kind == Attention::Form::mla)
         write_mla(writer, load);
     else
         write_gqa(writer, load);

@@ -51,7 +51,7 @@ void write_ends(OperatorWriter& writer, const RankLoad& load) {
     const int tp = writer.what().layout.attention_tp;
     const double row = kBf16Bytes * model.hidden;
     const auto tokens = static_cast<double>(load.tokens);
-    const bool latent = model.attention.kind == Attention::Kind::mla;
+    const bool latent = model.attention.kind == Attention::Form::mla;
     const double kernels = (engine.small_kernels + (latent ? writer.overheads().mla_kernels : 0) +
                             (model.attention.qk_norm ? kNorms : 0)) *
                                model.layers +

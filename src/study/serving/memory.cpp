@@ -39,7 +39,7 @@ ServingMemory serving_memory(const ServingCase& what) {
     const double element = bytes_of(what.formats.cache);
     const int windowed = a.window > 0 ? a.window_layers : 0;
     double token = a.kv_lora_rank + a.qk_rope_head_dim;
-    if (a.kind == Attention::Kind::gqa)
+    if (a.kind == Attention::Form::gqa)
         token = 2.0 * a.head_dim * std::max(1, a.kv_heads / what.layout.attention_tp);
     ServingMemory memory;
     weigh(what, memory);
@@ -59,7 +59,7 @@ ServingFormats checkpoint_formats(const Model& model, const Gpu& gpu, NumberForm
     using enum NumberFormat;
     ServingFormats formats;
     if (weights == bf16) return formats;
-    const bool latent = model.attention.kind == Attention::Kind::mla;
+    const bool latent = model.attention.kind == Attention::Form::mla;
     formats.cache = fp8;
     if (weights == fp8 || weights == fp8_block) {
         const NumberFormat used = latent ? fp8_block : weights;

@@ -1,6 +1,5 @@
 #include "study/sweep/axis.hpp"
 
-#include "base/byte_unit.hpp"
 #include "base/quantity.hpp"
 
 #include <moehub/error.hpp>

@@ -2,15 +2,12 @@
 // with uneven counts, grouped GEMMs, an all-to-all back. One row for each expert; gate weights stay
 // at home. Between nodes with PXN, as NCCL does: rows first go to the GPU of their own node that is
 // on their target's rail, whose NIC they leave by, so that none crosses between rails.
-#include "layers/rows.hpp"
-#include "systems/systems.hpp"
+#include "systems/moe/host_steps.hpp"
 
 #include <algorithm>
 
 namespace moehub::systems {
 namespace all_to_all {
-
-constexpr Bytes kCount = 4;  ///< bytes of a count of rows
 
 /// Rows to where they belong: at once, or by the rail of their target.
 class RailedAllToAll {
@@ -60,39 +57,28 @@ class RailedAllToAll {
 };
 
 struct AllToAllLayer {
-    explicit AllToAllLayer(MoeLayer& of)
-        : layer(of),
-          counts(of),
-          dispatch(of, "rows of a peer", KernelName::dispatch),
-          combine(of, "results of a peer", KernelName::combine),
-          targets(of) {}
-
     MoeLayer& layer;
-    RowCounts counts;
-    RailedAllToAll dispatch;
-    RailedAllToAll combine;
-    RowTargets targets;
+    RowCounts counts{layer};
+    RailedAllToAll dispatch{layer, "rows of a peer", KernelName::dispatch};
+    RailedAllToAll combine{layer, "results of a peer", KernelName::combine};
+    RowTargets targets{layer};
 };
 
-Process count(AllToAllLayer& a, GpuId gpu) {
-    MoeLayer& layer = a.layer;
-    Host& host = layer.host(gpu);
+/// Bytes of a count for each of the most experts that a GPU has.
+Bytes bytes_of_counts(const MoeLayer& layer) {
     std::size_t slots = 1;
     for (std::uint32_t peer = 0; peer < layer.gpus.count(); ++peer)
         slots = std::max(slots, layer.experts_of(static_cast<GpuId>(peer)).size());
-    co_await layer.route(gpu);
-    co_await host.launch(2);  // order of the rows, rows for each expert
-    co_await small_kernels(layer, gpu, 2);
-    co_await host.launch(1);
-    co_await a.counts.exchange(gpu, kCount * static_cast<Bytes>(slots));
-    co_await host.synchronise();
+    return kCount * static_cast<Bytes>(slots);
 }
 
 Process run_layer(AllToAllLayer& a, GpuId gpu) {
     MoeLayer& layer = a.layer;
     Host& host = layer.host(gpu);
-    const bool several = layer.experts_of(gpu).size() > 1;
-    if (!layer.backward()) co_await count(a, gpu);
+    // Operators: order of the rows, rows for each expert.
+    co_await exchange_counts(
+        layer, a.counts, gpu,
+        {.operators = 2, .kernels = 2, .own_launch = true, .bytes = bytes_of_counts(layer)});
     co_await quantise_tokens(layer, gpu);
 
     layer.gpus.dispatch_began(gpu);
@@ -105,18 +91,11 @@ Process run_layer(AllToAllLayer& a, GpuId gpu) {
     layer.gpus.dispatch_ended(gpu);
 
     Rows rows = a.dispatch.received(gpu);
-    const auto rows_in = static_cast<std::int64_t>(rows.size());
-    if (several) co_await host.launch(1);
-    if (several) co_await reorder(layer, gpu, rows_in, rows_in, layer.dispatch_bytes());
-    co_await convert_rows(layer, gpu, rows_in);
-    const std::vector<std::int64_t> by_expert = rows_by_expert(layer, gpu, {rows});
-    co_await run_grouped_experts(layer, gpu, by_expert);
-    compute(layer, gpu, rows);
-    layer.experts_ended(gpu);
+    co_await run_received(layer, gpu, rows);
 
     layer.gpus.combine_began(gpu);
-    if (several) co_await host.launch(1);
-    if (several) co_await reorder(layer, gpu, rows_in, rows_in, layer.combine_bytes());
+    const auto rows_in = static_cast<std::int64_t>(rows.size());
+    co_await sort_received(layer, gpu, rows_in, layer.combine_bytes());
     co_await host.launch(1);
     const auto home = [&](const CarriedRow& row) { return layer.home_of(row.token); };
     co_await a.combine.exchange(gpu, rows_by_home(layer, rows), layer.combine_bytes(), home);

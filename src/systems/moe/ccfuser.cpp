@@ -4,9 +4,8 @@
 // it must know all counts before, and buffers are handed over by a barrier of all GPUs before and
 // after. Moving experts, which balances skewed routing, is a matter of placement here.
 #include "layers/mail.hpp"
-#include "layers/rows.hpp"
 #include "sim/gpu/row_gemm.hpp"
-#include "systems/systems.hpp"
+#include "systems/moe/host_steps.hpp"
 
 #include <map>
 #include <span>
@@ -14,43 +13,23 @@
 namespace moehub::systems {
 namespace ccfuser {
 
-constexpr Bytes kCount = 4;  ///< bytes of a count of rows
-
 struct CcFuser {
-    explicit CcFuser(MoeLayer& of)
-        : layer(of),
-          counts(of),
-          ready(of.gpus, "barrier", 2),
-          fetched(of, counts, "rows of a row block"),
-          combine(of.gpus, "results", 1),
-          rows(of.gpus.count(),
-               std::vector<Rows>(static_cast<std::size_t>(of.input.model.experts))) {}
     Rows& rows_for(GpuId gpu, int expert) { return rows[gpu][static_cast<std::size_t>(expert)]; }
 
     MoeLayer& layer;
-    RowCounts counts;
-    Mail ready;
-    PulledRows fetched;
-    Mail combine;
-    std::vector<std::vector<Rows>> rows;  ///< [gpu][expert], fetched: in the order of tokens
+    RowCounts counts{layer};
+    Mail ready{layer.gpus, "barrier", 2};
+    PulledRows fetched{layer, counts, "rows of a row block"};
+    Mail combine{layer.gpus, "results", 1};
+    /// [gpu][expert], fetched: in the order of tokens.
+    std::vector<std::vector<Rows>> rows = std::vector<std::vector<Rows>>(
+        layer.gpus.count(), std::vector<Rows>(static_cast<std::size_t>(layer.input.model.experts)));
 };
 
 Process barrier(CcFuser& c, GpuId gpu, std::size_t which) {
     const Communicating communicating(c.layer.card(gpu));
     co_await meet(c.layer.gpus, c.ready, gpu, which, 1);
     co_await c.layer.endpoint(gpu).delay(c.layer.system.barrier);
-}
-
-Process count(CcFuser& c, GpuId gpu) {
-    MoeLayer& layer = c.layer;
-    Host& host = layer.host(gpu);
-    co_await layer.route(gpu);
-    co_await host.launch(2);  // rows for each expert, the exchange
-    co_await small_kernels(layer, gpu, 1);
-    co_await c.counts.exchange(gpu, kCount * layer.input.model.experts);
-    co_await host.launch(3);  // order of the rows, running sums, addresses
-    co_await small_kernels(layer, gpu, 3);
-    co_await host.synchronise();
 }
 
 Process run_up(CcFuser& c, GpuId gpu, int expert, sim::CounterId done) {
@@ -84,20 +63,6 @@ Process run_up(CcFuser& c, GpuId gpu, int expert, sim::CounterId done) {
     endpoint.increase(done);
 }
 
-Process first_kernel(CcFuser& c, GpuId gpu) {
-    MoeLayer& layer = c.layer;
-    const Communicating communicating(layer.card(gpu));
-    const sim::CounterId done = layer.endpoint(gpu).add_counter("first GEMMs");
-    co_await run_for(layer.card(gpu), to_seconds(layer.card(gpu).gpu.kernels.grouped_start),
-                     KernelName::expert_up);
-    const std::vector<int>& experts = layer.experts_of(gpu);
-    for (const int expert : experts) {
-        layer.endpoint(gpu).spawn("first GEMM", run_up(c, gpu, expert, done));
-    }
-    co_await layer.endpoint(gpu).until(done, static_cast<std::int64_t>(experts.size()));
-    layer.gpus.first_gemm_ended(gpu);
-}
-
 /// Results of a row block go to their tokens' GPUs.
 void send_block(CcFuser& c, GpuId gpu, std::span<const CarriedRow> rows) {
     std::map<GpuId, Rows> by_home;
@@ -126,17 +91,24 @@ Process run_down(CcFuser& c, GpuId gpu, int expert, sim::CounterId done) {
     layer.endpoint(gpu).increase(done);
 }
 
-Process second_kernel(CcFuser& c, GpuId gpu) {
+/// A kernel of all experts' first GEMMs, or of their second ones.
+Process run_kernel(CcFuser& c, GpuId gpu, bool first) {
     MoeLayer& layer = c.layer;
+    sim::Endpoint& endpoint = layer.endpoint(gpu);
     const Communicating communicating(layer.card(gpu));
-    const sim::CounterId done = layer.endpoint(gpu).add_counter("second GEMMs");
+    const char* const gemms = first ? "first GEMMs" : "second GEMMs";
+    const sim::CounterId done = endpoint.add_counter(gemms);
     co_await run_for(layer.card(gpu), to_seconds(layer.card(gpu).gpu.kernels.grouped_start),
-                     KernelName::expert_down);
+                     first ? KernelName::expert_up : KernelName::expert_down);
     const std::vector<int>& experts = layer.experts_of(gpu);
-    for (const int expert : experts) {
-        layer.endpoint(gpu).spawn("second GEMM", run_down(c, gpu, expert, done));
+    for (const int expert : experts)
+        endpoint.spawn(gemms,
+                       first ? run_up(c, gpu, expert, done) : run_down(c, gpu, expert, done));
+    co_await endpoint.until(done, static_cast<std::int64_t>(experts.size()));
+    if (first) {
+        layer.gpus.first_gemm_ended(gpu);
+        co_return;
     }
-    co_await layer.endpoint(gpu).until(done, static_cast<std::int64_t>(experts.size()));
     layer.experts_ended(gpu);
     co_await c.combine.acknowledged(gpu, c.combine.sent(gpu));
 }
@@ -144,16 +116,19 @@ Process second_kernel(CcFuser& c, GpuId gpu) {
 Process run_layer(CcFuser& c, GpuId gpu) {
     MoeLayer& layer = c.layer;
     Host& host = layer.host(gpu);
-    if (!layer.backward()) co_await count(c, gpu);
+    // Operators: rows for each expert, the exchange; places: order, running sums, addresses.
+    co_await exchange_counts(
+        layer, c.counts, gpu,
+        {.operators = 2, .bytes = kCount * layer.input.model.experts, .places = 3});
     co_await quantise_tokens(layer, gpu);
     c.fetched.offer(gpu, permuted(layer, gpu));
     co_await host.launch(1);
     co_await barrier(c, gpu, 0);
     co_await host.launch(1);
-    co_await first_kernel(c, gpu);
+    co_await run_kernel(c, gpu, true);
     co_await run_activation(layer, gpu, c.counts.rows(gpu));
     co_await host.launch(1);
-    co_await second_kernel(c, gpu);
+    co_await run_kernel(c, gpu, false);
     co_await host.launch(1);
     co_await barrier(c, gpu, 1);
     take_back(layer, gpu, c.combine.take(gpu, 0));

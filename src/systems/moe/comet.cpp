@@ -5,31 +5,23 @@
 // thread blocks add up a token's results of a chunk and send them home while the next is computed.
 // Counts and the order of rows are known to the host before.
 #include "layers/mail.hpp"
-#include "layers/rows.hpp"
 #include "sim/gpu/row_gemm.hpp"
-#include "systems/systems.hpp"
+#include "systems/moe/host_steps.hpp"
 
 #include <set>
 
 namespace moehub::systems {
 namespace comet {
 
-constexpr Bytes kCount = 4;  ///< bytes of a count of rows
-
 struct Comet {
-    explicit Comet(MoeLayer& of)
-        : layer(of),
-          counts(of),
-          gather(of.gpus, "tokens of a source", of.gpus.count()),
-          combine(of.gpus, "results of a chunk", static_cast<std::size_t>(of.system.chunks)),
-          rows(of.gpus.count(), std::vector<Rows>(of.gpus.count())) {}
-
     MoeLayer& layer;
-    RowCounts counts;
-    Mail gather;
-    Mail combine;
-    std::vector<std::vector<Rows>> rows;  ///< [gpu][source]: gathered
-    bool tiles_for_rest = false;          ///< for the SMs that communication leaves; else for all
+    RowCounts counts{layer};
+    Mail gather{layer.gpus, "tokens of a source", layer.gpus.count()};
+    Mail combine{layer.gpus, "results of a chunk", static_cast<std::size_t>(layer.system.chunks)};
+    /// [gpu][source]: gathered.
+    std::vector<std::vector<Rows>> rows =
+        std::vector<std::vector<Rows>>(layer.gpus.count(), std::vector<Rows>(layer.gpus.count()));
+    bool tiles_for_rest = false;  ///< for the SMs that communication leaves; else for all
 };
 
 struct CometForRest : Comet {
@@ -51,18 +43,6 @@ int tiled_for(const Comet& c) {
 /// From itself first, then around, so that no GPU is asked by all at once.
 GpuId source(const MoeLayer& layer, GpuId gpu, std::uint32_t turn) {
     return static_cast<GpuId>((gpu + turn) % layer.gpus.count());
-}
-
-Process count(Comet& c, GpuId gpu) {
-    MoeLayer& layer = c.layer;
-    Host& host = layer.host(gpu);
-    co_await layer.route(gpu);
-    co_await host.launch(2);  // rows for each expert, the exchange
-    co_await small_kernels(layer, gpu, 1);
-    co_await c.counts.exchange(gpu, kCount * layer.input.model.experts);
-    co_await host.launch(1);  // order of the rows
-    co_await small_kernels(layer, gpu, 1);
-    co_await host.synchronise();
 }
 
 /// The rows lie with their token's GPU, in the order of the experts that want them.
@@ -131,13 +111,6 @@ Process first_kernel(Comet& c, GpuId gpu) {
     layer.gpus.first_gemm_ended(gpu);
 }
 
-/// One expert's tiles of one chunk of columns.
-Process run_down(MoeLayer& layer, GpuId gpu, GemmPlan plan, sim::CounterId done) {
-    plan.start = 0;
-    if (plan.tiles() > 0) co_await run_gemm(layer.card(gpu), plan, KernelName::expert_down);
-    layer.endpoint(gpu).increase(done);
-}
-
 /// All of a home's results of a chunk: a token's are added up here.
 void send_chunk(Comet& c, GpuId gpu, std::size_t chunk, bool last) {
     MoeLayer& layer = c.layer;
@@ -164,8 +137,9 @@ Process second_kernel(Comet& c, GpuId gpu) {
             const std::int64_t rows = c.counts.rows(gpu, expert);
             endpoint.spawn(
                 "second GEMM",
-                run_down(layer, gpu, layer.plan_down_part(rows, layer.system.chunks, tiled_for(c)),
-                         done + static_cast<sim::CounterId>(chunk)));
+                run_down_part(layer, gpu,
+                              layer.plan_down_part(rows, layer.system.chunks, tiled_for(c)),
+                              done + static_cast<sim::CounterId>(chunk)));
         }
     }
     for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
@@ -188,7 +162,10 @@ Process second_kernel(Comet& c, GpuId gpu) {
 Process run_layer(Comet& c, GpuId gpu) {
     MoeLayer& layer = c.layer;
     Host& host = layer.host(gpu);
-    if (!layer.backward()) co_await count(c, gpu);
+    // Operators: rows for each expert, the exchange; places: order of the rows.
+    co_await exchange_counts(
+        layer, c.counts, gpu,
+        {.operators = 2, .bytes = kCount * layer.input.model.experts, .places = 1});
     co_await quantise_tokens(layer, gpu);
     offer_tokens(c, gpu);
     co_await host.launch(1);

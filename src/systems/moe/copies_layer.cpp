@@ -1,6 +1,7 @@
 #include "systems/moe/copies_layer.hpp"
 
 #include "layers/rows.hpp"
+#include "sim/gpu/tile.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -46,10 +47,6 @@ Process reorder_copies(MoeLayer& layer, GpuId gpu, const std::vector<Rows>& rece
 }
 
 namespace {
-
-Ps time_of(double bytes, double rate) {
-    return std::llround(bytes / rate * 1e12);
-}
 
 Ps times(double count, Ps each) {
     return std::llround(count * static_cast<double>(each));
@@ -101,7 +98,7 @@ Process ChunkedExchange::send(GpuId gpu, std::size_t channel, std::size_t peer, 
     const auto copies = static_cast<double>(copies_in(rows));
     const Ps looking = sums_ ? 0 : times(tokens_of(gpu, channel), rates.push_token);
     const Ps row =
-        rates.push_row + time_of(static_cast<double>(bytes) * layer_.gpus.count(), rates.push);
+        rates.push_row + to_ps(static_cast<double>(bytes) * layer_.gpus.count() / rates.push);
     if (copies == 0) co_await endpoint.delay(looking);
     std::vector<Rows> chunks = cut(rows, layer_.system.chunk_rows);
     for (Rows& chunk : chunks) {
@@ -121,16 +118,16 @@ Process ChunkedExchange::receive(GpuId gpu, std::size_t channel, Bytes bytes) {
     const auto messages = static_cast<double>(std::max<std::int64_t>(1, expected.messages));
     const double loaded = static_cast<double>(bytes * expected.copies);
     const double stored = static_cast<double>(bytes) * tokens_of(gpu, channel);
-    const Ps all = sums_ ? time_of(loaded, rates.sum_load) + time_of(stored, rates.sum_store)
-                         : time_of(loaded, rates.push);
+    const Ps all = sums_ ? to_ps(loaded / rates.sum_load) + to_ps(stored / rates.sum_store)
+                         : to_ps(loaded / rates.push);
     for (std::int64_t message = 1; message <= expected.messages; ++message) {
         co_await mail_.arrived(gpu, channel, message);
         co_await endpoint.delay(times(1 / messages, all));
     }
     if (sums_ && stored > 0) {  // the last token's warp is alone
         const double copies = loaded / stored;
-        co_await endpoint.delay(time_of(static_cast<double>(bytes), rates.first_store) +
-                                time_of(static_cast<double>(bytes) * copies, rates.first_load));
+        co_await endpoint.delay(to_ps(static_cast<double>(bytes) / rates.first_store) +
+                                to_ps(static_cast<double>(bytes) * copies / rates.first_load));
     }
     endpoint.increase(done_);
 }

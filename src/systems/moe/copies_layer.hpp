@@ -6,10 +6,9 @@
 #include "layers/moe_layer.hpp"
 #include "layers/rows.hpp"
 #include "systems/moe/forwarded.hpp"
+#include "systems/systems.hpp"
 
 namespace moehub::systems {
-
-constexpr Bytes kCount = 4;  ///< bytes of a count of rows, of a token's number
 
 /// Bytes of counts, one for each expert of a peer and one for all.
 Bytes bytes_of_counts(const MoeLayer& layer, GpuId peer);
@@ -104,6 +103,15 @@ Process run_copies_layer(CopiesLayer<Ways>& d, GpuId gpu) {
     co_await endpoint.until(d.shared, 1);
     co_await layer.finish(gpu);
 }
+
+/// Ways of a CopiesLayer whose copies are forwarded between nodes, after counts are told.
+template <ForwardingSms (*sms)(const MoeLayer&)>
+struct CountedWays : ForwardedExchange {
+    explicit CountedWays(MoeLayer& of) : ForwardedExchange(of, sms), layer(of) {}
+    Bytes announcement_bytes(GpuId, GpuId to) const { return bytes_of_counts(layer, to); }
+    Bytes beside() const { return bytes_of_choices(layer); }
+    MoeLayer& layer;
+};
 
 /// Rows pushed in chunks through queues between pairs of SMs, as DeepEP's normal kernels do: half
 /// of the kernel's SMs read rows and store them into queues on their peers, the other half empty

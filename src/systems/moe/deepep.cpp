@@ -9,11 +9,8 @@
 namespace moehub::systems {
 namespace deepep {
 
-/// Inside a node.
+/// Copies inside a node; between nodes they are forwarded.
 struct ChunkedWays {
-    explicit ChunkedWays(MoeLayer& of)
-        : layer(of), out(of, "chunks of rows", false), back(of, "chunks of results", true) {}
-
     int channels() const { return out.channels(); }
     std::vector<std::int64_t> announcement(GpuId, GpuId to, const Lanes& lanes) const {
         return out.announcement(to, lanes);
@@ -37,23 +34,16 @@ struct ChunkedWays {
     std::vector<Rows> combined(GpuId gpu) { return back.received(gpu); }
 
     MoeLayer& layer;
-    ChunkedExchange out;
-    ChunkedExchange back;
-};
-
-/// Between nodes.
-struct ForwardedWays : ForwardedExchange {
-    explicit ForwardedWays(MoeLayer& of) : ForwardedExchange(of, warps_through_queues), layer(of) {}
-    Bytes announcement_bytes(GpuId, GpuId to) const { return bytes_of_counts(layer, to); }
-    Bytes beside() const { return bytes_of_choices(layer); }
-    MoeLayer& layer;
+    ChunkedExchange out{layer, "chunks of rows", false};
+    ChunkedExchange back{layer, "chunks of results", true};
 };
 
 }  // namespace deepep
 
 LayerResult run_deepep(const Job& job) {
     if (job.input.machine.nodes > 1)
-        return run_program(job, "deepep layer", run_copies_layer<deepep::ForwardedWays>);
+        return run_program(job, "deepep layer",
+                           run_copies_layer<CountedWays<warps_through_queues>>);
     return run_program(job, "deepep layer", run_copies_layer<deepep::ChunkedWays>);
 }
 

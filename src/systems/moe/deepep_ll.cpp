@@ -9,6 +9,7 @@
 // after token (Gpu::exchange).
 #include "layers/mail.hpp"
 #include "layers/rows.hpp"
+#include "sim/gpu/tile.hpp"
 #include "systems/systems.hpp"
 
 #include <algorithm>
@@ -24,18 +25,13 @@ constexpr std::size_t kRows = 0;    ///< channels: rows one by one,
 constexpr std::size_t kCounts = 1;  ///< and behind them how many they were
 
 struct LowLatency {
-    explicit LowLatency(MoeLayer& of)
-        : layer(of),
-          dispatch(of.gpus, "rows", 2),
-          combine(of.gpus, "results", 2),
-          cast(of.gpus.add_counter("SMs that cast tokens")),
-          shared(of.gpus.add_counter("shared experts")) {}
-
     MoeLayer& layer;
-    Mail dispatch;
-    Mail combine;
-    sim::CounterId cast;    ///< SMs whose tokens are underway
-    sim::CounterId shared;  ///< 1 when the shared experts are done
+    Mail dispatch{layer.gpus, "rows", 2};
+    Mail combine{layer.gpus, "results", 2};
+    /// SMs whose tokens are underway.
+    sim::CounterId cast = layer.gpus.add_counter("SMs that cast tokens");
+    /// 1 when the shared experts are done.
+    sim::CounterId shared = layer.gpus.add_counter("shared experts");
 };
 
 /// Peers from the next one on, so that not all send to the same at once; the GPU itself last.
@@ -87,10 +83,6 @@ Grid grid_of(const MoeLayer& layer) {
     return {each, (experts + each - 1) / each};
 }
 
-Ps time_of(double bytes, double rate) {
-    return std::llround(bytes / rate * 1e12);
-}
-
 /// What SMs do in so long, unless their memory needs longer for so many bytes.
 Ps with_memory(sim::Card& card, const sim::Endpoint& endpoint, Ps sms, double bytes) {
     return std::max(sms, card.hbm.take(bytes) - endpoint.now());
@@ -130,7 +122,7 @@ Process cast_tokens(LowLatency& ll, GpuId gpu, std::size_t sm,
     const auto sms = static_cast<std::size_t>(grid_of(layer).sms);
     const Bytes bytes = layer.dispatch_bytes() + kSource;
     for (std::size_t token = sm; token < tokens.size(); token += sms) {
-        const Ps casting = rates.cast_token + time_of(read, rates.cast);
+        const Ps casting = rates.cast_token + to_ps(read / rates.cast);
         const Ps time = with_memory(layer.card(gpu), endpoint, casting, read);
         co_await endpoint.delay(time);
         for (const Addressed& one : tokens[token])
@@ -166,7 +158,7 @@ Process dispatch(LowLatency& ll, GpuId gpu, Rows& received) {
         static_cast<double>(received.size()) * static_cast<double>(layer.dispatch_bytes());
     const double moved = packed * (1 + missed_in_l2(card.gpu, packed));
     co_await endpoint.delay(
-        with_memory(card, endpoint, time_of(packed, rates.sum_store * grid.sms), moved));
+        with_memory(card, endpoint, to_ps(packed / (rates.sum_store * grid.sms)), moved));
     layer.gpus.dispatch_worked(sent - begun + endpoint.now() - came);
     card.blocks.release(grid.sms, KernelName::dispatch);
 }
@@ -180,7 +172,7 @@ Process send_results(LowLatency& ll, GpuId gpu, const std::vector<Rows>& results
     const double rate = std::min(rates.scatter, rates.push * grid_of(layer).sms);
     const std::vector<Addressed> list = in_turn(layer, gpu, results);
     for (const Addressed& one : list) {
-        const Ps sending = time_of(static_cast<double>(bytes), rate);
+        const Ps sending = to_ps(static_cast<double>(bytes) / rate);
         const Ps time =
             with_memory(card, layer.endpoint(gpu), sending, static_cast<double>(layer.row_bytes()));
         co_await layer.endpoint(gpu).delay(time);
@@ -213,7 +205,7 @@ Process combine(LowLatency& ll, GpuId gpu, const std::vector<Rows>& results) {
         loaded * missed_in_l2(card.gpu, loaded) + bytes * static_cast<double>(layer.tokens(gpu));
     const auto sms = static_cast<std::uint32_t>(grid.sms);
     const std::int64_t most = (layer.tokens(gpu) + sms - 1) / sms;  // tokens of an SM
-    const Ps adding = time_of(static_cast<double>(most * layer.top_k()) * bytes, rates.sum_load);
+    const Ps adding = to_ps(static_cast<double>(most * layer.top_k()) * bytes / rates.sum_load);
     co_await endpoint.delay(with_memory(card, endpoint, adding, moved));
     layer.gpus.combine_worked(sent - begun + endpoint.now() - came);
     card.blocks.release(grid.sms, KernelName::combine);
@@ -248,16 +240,11 @@ Process run_layer(LowLatency& ll, GpuId gpu) {
 
 }  // namespace deepep_ll
 
-/// Without NVLink every GPU is a node of its own.
-LayerInput over_nics(LayerInput input) {
-    input.machine.nodes = input.machine.gpus();
-    input.machine.gpus_per_node = 1;
-    return input;
-}
-
 LayerResult run_deepep_ll(const Job& job) {
     if (!job.system.nic_only) return run_program(job, "deepep-ll layer", deepep_ll::run_layer);
-    const LayerInput input = over_nics(job.input);
+    LayerInput input = job.input;  // without NVLink every GPU is a node of its own
+    input.machine.nodes = input.machine.gpus();
+    input.machine.gpus_per_node = 1;
     Job same{input, job.system, job.options, job.host_lead, job.scheme, job.fault};
     return run_program(same, "deepep-ll layer", deepep_ll::run_layer);
 }

@@ -6,19 +6,8 @@
 #include "systems/systems.hpp"
 
 namespace moehub::systems {
-namespace deepep_v2 {
-
-struct CountedWays : ForwardedExchange {
-    explicit CountedWays(MoeLayer& of) : ForwardedExchange(of, copy_engines), layer(of) {}
-    Bytes announcement_bytes(GpuId, GpuId to) const { return bytes_of_counts(layer, to); }
-    Bytes beside() const { return bytes_of_choices(layer); }
-    MoeLayer& layer;
-};
-
-}  // namespace deepep_v2
-
 LayerResult run_deepep_v2(const Job& job) {
-    return run_program(job, "deepep-v2 layer", run_copies_layer<deepep_v2::CountedWays>);
+    return run_program(job, "deepep-v2 layer", run_copies_layer<CountedWays<copy_engines>>);
 }
 
 }  // namespace moehub::systems

@@ -11,21 +11,12 @@
 namespace moehub::systems {
 namespace dysharp {
 
-constexpr Bytes kCount = 4;  ///< bytes of a count of rows
-
 struct Dysharp {
-    explicit Dysharp(MoeLayer& of)
-        : layer(of),
-          rows(of, {.in_switch = of.system.switch_copies}),
-          counts(of),
-          shared(of.gpus.add_counter("shared experts")),
-          fusion(rows) {}
-
     MoeLayer& layer;
-    MultimemLayer rows;
-    RowCounts counts;
-    sim::CounterId shared;
-    TokenFusion fusion;
+    MultimemLayer rows{layer, {.in_switch = layer.system.switch_copies}};
+    RowCounts counts{layer};
+    sim::CounterId shared = layer.gpus.add_counter("shared experts");
+    TokenFusion fusion{rows};
 };
 
 /// The runtime binds: every hub learns how many rows its experts will get.

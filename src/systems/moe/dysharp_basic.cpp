@@ -11,27 +11,17 @@
 namespace moehub::systems {
 namespace dysharp_basic {
 
-constexpr Bytes kCount = 4;  ///< bytes of a count of rows
 constexpr Bytes kFlag = 16;
 
 struct Basic {
-    explicit Basic(MoeLayer& of)
-        : layer(of),
-          rows(of, {of.system.switch_copies, MultimemLayer::Tiles::none, false}),
-          counts(of),
-          flags(of.gpus, "GPUs that have come so far", 2),
-          kernel(rows,
-                 [this](GpuId gpu, std::uint32_t) { layer.endpoint(gpu).increase(collected); }),
-          acknowledged(of.gpus.add_counter("acknowledged tokens")),
-          collected(of.gpus.add_counter("sums of results")) {}
-
     MoeLayer& layer;
-    MultimemLayer rows;
-    RowCounts counts;
-    Mail flags;
-    CombiningKernel kernel;
-    sim::CounterId acknowledged;
-    sim::CounterId collected;
+    MultimemLayer rows{layer, {layer.system.switch_copies, MultimemLayer::Tiles::none, false}};
+    RowCounts counts{layer};
+    Mail flags{layer.gpus, "GPUs that have come so far", 2};
+    CombiningKernel kernel{
+        rows, [this](GpuId gpu, std::uint32_t) { layer.endpoint(gpu).increase(collected); }};
+    sim::CounterId acknowledged = layer.gpus.add_counter("acknowledged tokens");
+    sim::CounterId collected = layer.gpus.add_counter("sums of results");
 };
 
 /// Until all rows of all GPUs are where they belong.

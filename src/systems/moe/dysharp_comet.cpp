@@ -5,6 +5,7 @@
 #include "layers/mail.hpp"
 #include "layers/multimem_layer.hpp"
 #include "layers/rows.hpp"
+#include "systems/moe/host_steps.hpp"
 #include "systems/systems.hpp"
 
 #include <deque>
@@ -13,7 +14,6 @@
 namespace moehub::systems {
 namespace dysharp_comet {
 
-constexpr Bytes kCount = 4;  ///< bytes of a count of rows
 constexpr Bytes kFlag = 16;
 
 struct DysharpComet {
@@ -69,12 +69,6 @@ Process first_kernel(DysharpComet& d, GpuId gpu) {
     layer.gpus.first_gemm_ended(gpu);
 }
 
-Process run_down(MoeLayer& layer, GpuId gpu, GemmPlan plan, sim::CounterId done) {
-    plan.start = 0;
-    if (plan.tiles() > 0) co_await run_gemm(layer.card(gpu), plan, KernelName::expert_down);
-    layer.endpoint(gpu).increase(done);
-}
-
 /// When all GPUs have computed a chunk, sums of its columns can be loaded.
 Process collect_chunk(DysharpComet& d, GpuId gpu, int chunk) {
     MoeLayer& layer = d.layer;
@@ -101,7 +95,7 @@ Process second_kernel(DysharpComet& d, GpuId gpu) {
         for (const MultimemExpert& expert : d.rows.experts(gpu)) {
             const GemmPlan plan = layer.plan_down_part(
                 d.counts.rows(gpu, expert.expert), layer.system.chunks, layer.card(gpu).gpu.sms);
-            endpoint.spawn("second GEMM", run_down(layer, gpu, plan, done + chunk));
+            endpoint.spawn("second GEMM", run_down_part(layer, gpu, plan, done + chunk));
         }
         endpoint.spawn("chunk", collect_chunk(d, gpu, static_cast<int>(chunk)));
     }

@@ -4,24 +4,14 @@
 // are there, and go back the same way. The host must know all counts before, and calls the expert
 // for every (step, expert): three operators and a call of the library each.
 #include "layers/mail.hpp"
-#include "layers/rows.hpp"
-#include "systems/systems.hpp"
+#include "systems/moe/host_steps.hpp"
 
 namespace moehub::systems {
 namespace fastermoe {
 
-constexpr Bytes kCount = 8;  ///< bytes of a count of rows: FastMoE keeps int64
+constexpr Bytes kWideCount = 8;  ///< bytes of a count of rows: FastMoE keeps int64
 
 struct FasterMoe {
-    explicit FasterMoe(MoeLayer& of)
-        : layer(of),
-          group(std::min(static_cast<std::uint32_t>(of.system.group_gpus), of.gpus.count())),
-          steps((of.gpus.count() - 1) / group + 1),
-          experts(of.experts_of(0).size()),
-          counts(of),
-          dispatch(of.gpus, "rows of a step", steps * experts),
-          combine(of.gpus, "results of a step", steps * experts) {}
-
     std::size_t channel(std::uint32_t step, std::size_t expert) const {
         return step * experts + expert;
     }
@@ -42,40 +32,18 @@ struct FasterMoe {
     }
 
     MoeLayer& layer;
-    std::uint32_t group;  ///< GPUs
-    std::uint32_t steps;
-    std::size_t experts;  ///< of a GPU
-    RowCounts counts;
-    Mail dispatch;
-    Mail combine;
+    /// GPUs.
+    std::uint32_t group =
+        std::min(static_cast<std::uint32_t>(layer.system.group_gpus), layer.gpus.count());
+    std::uint32_t steps = (layer.gpus.count() - 1) / group + 1;
+    std::size_t experts = layer.experts_of(0).size();  ///< of a GPU
+    RowCounts counts{layer};
+    Mail dispatch{layer.gpus, "rows of a step", (steps * experts)};
+    Mail combine{layer.gpus, "results of a step", (steps * experts)};
 };
 
 Bytes bytes_of(const Rows& rows, Bytes row) {
     return static_cast<Bytes>(rows.size()) * row;
-}
-
-/// Rows of a GPU by target and expert there.
-std::vector<std::vector<Rows>> rows_by_target(FasterMoe& f, GpuId gpu) {
-    std::vector<std::vector<Rows>> made(f.layer.gpus.count(), std::vector<Rows>(f.experts));
-    for (const Row& row : f.layer.rows_of(gpu)) {
-        const auto& experts = f.layer.experts_of(row.rank);
-        const auto found = std::find(experts.begin(), experts.end(), row.expert);
-        made[row.rank][static_cast<std::size_t>(found - experts.begin())].push_back(
-            carried(f.layer, row));
-    }
-    return made;
-}
-
-Process count(FasterMoe& f, GpuId gpu) {
-    MoeLayer& layer = f.layer;
-    Host& host = layer.host(gpu);
-    co_await layer.route(gpu);
-    co_await host.launch(2);  // rows for each expert, the exchange
-    co_await small_kernels(layer, gpu, 1);
-    co_await f.counts.exchange(gpu, kCount * layer.input.model.experts);
-    co_await host.synchronise();
-    co_await host.launch(2);  // running sums, places of the rows
-    co_await small_kernels(layer, gpu, 2);
 }
 
 /// The stream of the library: one call after the other.
@@ -133,8 +101,14 @@ Process run_layer(FasterMoe& f, GpuId gpu) {
     MoeLayer& layer = f.layer;
     sim::Endpoint& endpoint = layer.endpoint(gpu);
     Host& host = layer.host(gpu);
-    if (!layer.backward()) co_await count(f, gpu);
-    std::vector<std::vector<Rows>> rows = rows_by_target(f, gpu);
+    // Operators: rows for each expert, the exchange.
+    co_await exchange_counts(layer, f.counts, gpu,
+                             {.operators = 2, .bytes = kWideCount * layer.input.model.experts});
+    if (!layer.backward()) {
+        co_await host.launch(2);  // running sums, places of the rows
+        co_await small_kernels(layer, gpu, 2);
+    }
+    std::vector<std::vector<Rows>> rows = rows_by_gpu_and_expert(layer, gpu);
     const auto all = static_cast<std::int64_t>(layer.rows_of(gpu).size());
     co_await quantise_tokens(layer, gpu);
     co_await host.launch(1);

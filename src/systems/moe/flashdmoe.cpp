@@ -4,9 +4,8 @@
 // padded to whole row blocks by themselves; a row block's second GEMM follows its first, and its
 // results go home at once. No host, no barrier.
 #include "layers/mail.hpp"
-#include "layers/rows.hpp"
 #include "sim/gpu/row_gemm.hpp"
-#include "systems/systems.hpp"
+#include "systems/moe/host_steps.hpp"
 
 #include <deque>
 #include <memory>
@@ -92,13 +91,7 @@ std::int64_t blocks_of(std::int64_t rows, std::int64_t block_rows) {
 /// Those for everyone's first expert first.
 std::vector<Outgoing> packets_of(FlashDmoe& f, GpuId gpu) {
     MoeLayer& layer = f.layer;
-    std::vector<std::vector<Rows>> packets(layer.gpus.count(), std::vector<Rows>(f.most_experts));
-    for (const Row& row : layer.rows_of(gpu)) {
-        const auto& experts = layer.experts_of(row.rank);
-        const auto found = std::find(experts.begin(), experts.end(), row.expert);
-        packets[row.rank][static_cast<std::size_t>(found - experts.begin())].push_back(
-            carried(layer, row));
-    }
+    std::vector<std::vector<Rows>> packets = rows_by_gpu_and_expert(layer, gpu);
     std::vector<Outgoing> list;
     for (std::size_t expert = 0; expert < f.most_experts; ++expert) {
         for (std::uint32_t turn = 0; turn < layer.gpus.count(); ++turn) {

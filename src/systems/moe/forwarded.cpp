@@ -16,28 +16,6 @@ std::uint32_t first_of(std::uint32_t tokens, std::size_t channel, int channels) 
 
 }  // namespace
 
-ForwardedExchange::ForwardedExchange(MoeLayer& layer, ForwardingSms (*sms)(const MoeLayer&))
-    : layer_(layer),
-      per_node_(static_cast<std::uint32_t>(layer.input.machine.gpus_per_node)),
-      nodes_(static_cast<std::uint32_t>(layer.input.machine.nodes)),
-      sms_(sms(layer)),
-      channels_(std::max(1, layer.system.communication_sms / sms_.per_channel)),
-      crossing_(layer.gpus, "chunks from other nodes", 2 * static_cast<std::size_t>(channels_)),
-      inside_(layer.gpus, "rows sent on", static_cast<std::size_t>(channels_)),
-      collected_(layer.gpus, "results of a node", static_cast<std::size_t>(channels_)),
-      home_(layer.gpus, "sums of nodes", static_cast<std::size_t>(channels_)),
-      ready_(layer.gpus.add_counters("chunks to send on", static_cast<std::size_t>(channels_))),
-      done_(layer.gpus.add_counter("SMs of a forwarded exchange")),
-      targets_(static_cast<std::size_t>(layer.rows())),
-      state_(layer.gpus.count(), std::vector<Channel>(static_cast<std::size_t>(channels_))),
-      paced_(layer.gpus.count(), std::vector<Ps>(nodes_)) {
-    for (std::uint32_t gpu = 0; gpu < layer.gpus.count(); ++gpu) {
-        for (const Row& row : layer.rows_of(static_cast<GpuId>(gpu)))
-            targets_[std::size_t{row.token} * layer.top_k() + row.choice] =
-                layer.gpu_of(row.rank, 0);
-    }
-}
-
 std::uint32_t ForwardedExchange::first_token(GpuId home, std::size_t channel) const {
     return layer_.first_token(home) + first_of(layer_.tokens(home), channel, channels_);
 }

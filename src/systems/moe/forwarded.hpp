@@ -3,8 +3,9 @@
 #pragma once
 #include "layers/exchange.hpp"
 #include "layers/mail.hpp"
-#include "layers/moe_layer.hpp"
+#include "layers/rows.hpp"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 #include <vector>
@@ -52,7 +53,8 @@ ForwardingSms copy_engines(const layers::MoeLayer& layer);
 /// a message. What SMs need for each row is ForwardingSms.
 class ForwardedExchange {
   public:
-    ForwardedExchange(MoeLayer& layer, ForwardingSms (*sms)(const MoeLayer&));
+    ForwardedExchange(MoeLayer& layer, ForwardingSms (*sms)(const MoeLayer&))
+        : layer_(layer), sms_(sms(layer)) {}
 
     int channels() const { return channels_; }
     /// What a GPU tells another: copies that will come to it by channel, and, on its rail, tokens
@@ -106,9 +108,6 @@ class ForwardedExchange {
     GpuId on_rail(GpuId gpu, std::uint32_t of_node) const {
         return static_cast<GpuId>(of_node * per_node_ + gpu % per_node_);
     }
-    GpuId target(const CarriedRow& row) const {
-        return targets_[std::size_t{row.token} * layer_.top_k() + row.choice];
-    }
     std::uint32_t first_token(GpuId home, std::size_t channel) const;
     Chunk chunk_of(std::uint32_t token, std::size_t channel) const;
     std::vector<Rows> cut_by_chunk(Rows rows, std::size_t channel) const;
@@ -127,19 +126,27 @@ class ForwardedExchange {
     Ps reserve(const Crossing& way, Bytes bytes);
 
     MoeLayer& layer_;
-    std::uint32_t per_node_;
-    std::uint32_t nodes_;
     ForwardingSms sms_;
-    int channels_;
-    Mail crossing_;  ///< by channel: rows between nodes, then flags behind them
-    Mail inside_;
-    Mail collected_;
-    Mail home_;
-    sim::CounterId ready_;                     ///< chunks that have crossed, by channel
-    sim::CounterId done_;                      ///< processes of a GPU's kernels
-    std::vector<GpuId> targets_;               ///< [token][choice]
-    std::vector<std::vector<Channel>> state_;  ///< [gpu][channel]
-    std::vector<std::vector<Ps>> paced_;       ///< [gpu][node]: until when its queue pair is busy
+    std::uint32_t per_node_ = static_cast<std::uint32_t>(layer_.input.machine.gpus_per_node);
+    std::uint32_t nodes_ = static_cast<std::uint32_t>(layer_.input.machine.nodes);
+    int channels_ = std::max(1, layer_.system.communication_sms / sms_.per_channel);
+    std::size_t many_ = static_cast<std::size_t>(channels_);  ///< channels
+    /// By channel: rows between nodes, then flags behind them.
+    Mail crossing_{layer_.gpus, "chunks from other nodes", 2 * many_};
+    Mail inside_{layer_.gpus, "rows sent on", many_};
+    Mail collected_{layer_.gpus, "results of a node", many_};
+    Mail home_{layer_.gpus, "sums of nodes", many_};
+    /// Chunks that have crossed, by channel.
+    sim::CounterId ready_ = layer_.gpus.add_counters("chunks to send on", many_);
+    /// Processes of a GPU's kernels.
+    sim::CounterId done_ = layer_.gpus.add_counter("SMs of a forwarded exchange");
+    RowTargets targets_{layer_};
+    /// [gpu][channel].
+    std::vector<std::vector<Channel>> state_ =
+        std::vector<std::vector<Channel>>(layer_.gpus.count(), std::vector<Channel>(many_));
+    /// [gpu][node]: until when its queue pair is busy.
+    std::vector<std::vector<Ps>> paced_ =
+        std::vector<std::vector<Ps>>(layer_.gpus.count(), std::vector<Ps>(nodes_));
 };
 
 }  // namespace moehub::systems

@@ -104,7 +104,8 @@ Process ForwardedExchange::forward(GpuId gpu, std::size_t number, int lane, Byte
         std::vector<Rows> pieces = cut(chunk, layer_.system.chunk_rows);
         for (const Rows& piece : pieces) {
             std::vector<Rows> by_rail(per_node_);
-            for (const CarriedRow& row : piece) by_rail[target(row) % per_node_].push_back(row);
+            for (const CarriedRow& row : piece)
+                by_rail[targets_.of(row) % per_node_].push_back(row);
             std::int64_t copies = 0;
             for (std::uint32_t i = 0; i < per_node_; ++i) {
                 if (sms_.lanes > 1 && static_cast<int>(i) != lane) by_rail[i].clear();

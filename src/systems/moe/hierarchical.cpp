@@ -4,47 +4,25 @@
 // the sums of all nodes are added up at home (reduce-scatter). Between nodes every GPU sends and
 // receives the same, however uneven the experts are, and NICs carry a token once for each node
 // whether it has experts there or not.
-#include "layers/rows.hpp"
-#include "systems/systems.hpp"
+#include "systems/moe/host_steps.hpp"
 
 namespace moehub::systems {
 namespace hierarchical {
 
-constexpr Bytes kCount = 4;    ///< bytes of a count of rows
 constexpr Bytes kChoice = 12;  ///< bytes of an expert's number and gate weight
 
 struct Hierarchical {
-    explicit Hierarchical(MoeLayer& of)
-        : layer(of),
-          counts(of),
-          gather(of, "tokens of a rail", KernelName::dispatch, of_a_rail(of)),
-          dispatch(of, "rows of a node", KernelName::dispatch, of_a_node(of)),
-          combine(of, "results of a node", KernelName::combine, of_a_node(of)),
-          scatter(of, "sums of a rail", KernelName::combine, of_a_rail(of)),
-          targets(of) {}
-
     bool several_nodes() const { return layer.input.machine.nodes > 1; }
     std::uint32_t node(GpuId gpu) const { return layer.gpus.fabric.topology().node(gpu); }
 
     MoeLayer& layer;
-    RowCounts counts;
-    AllToAll gather;
-    AllToAll dispatch;
-    AllToAll combine;
-    AllToAll scatter;
-    RowTargets targets;
+    RowCounts counts{layer};
+    AllToAll gather{layer, "tokens of a rail", KernelName::dispatch, of_a_rail(layer)};
+    AllToAll dispatch{layer, "rows of a node", KernelName::dispatch, of_a_node(layer)};
+    AllToAll combine{layer, "results of a node", KernelName::combine, of_a_node(layer)};
+    AllToAll scatter{layer, "sums of a rail", KernelName::combine, of_a_rail(layer)};
+    RowTargets targets{layer};
 };
-
-Process count(Hierarchical& h, GpuId gpu) {
-    MoeLayer& layer = h.layer;
-    Host& host = layer.host(gpu);
-    co_await layer.route(gpu);
-    co_await host.launch(2);  // order of the rows, rows for each expert
-    co_await small_kernels(layer, gpu, 2);
-    co_await host.launch(1);
-    co_await h.counts.exchange(gpu, kCount * layer.input.model.experts);
-    co_await host.synchronise();
-}
 
 /// All of the GPU's tokens, with their choices, to its rail in every other node.
 Process gather_tokens(Hierarchical& h, GpuId gpu) {
@@ -128,8 +106,12 @@ Process combine(Hierarchical& h, GpuId gpu, const Rows& results) {
 
 Process run_layer(Hierarchical& h, GpuId gpu) {
     MoeLayer& layer = h.layer;
-    const bool several = layer.experts_of(gpu).size() > 1;
-    if (!layer.backward()) co_await count(h, gpu);
+    // Operators: order of the rows, rows for each expert.
+    co_await exchange_counts(layer, h.counts, gpu,
+                             {.operators = 2,
+                              .kernels = 2,
+                              .own_launch = true,
+                              .bytes = kCount * layer.input.model.experts});
     co_await quantise_tokens(layer, gpu);
 
     layer.gpus.dispatch_began(gpu);
@@ -137,18 +119,11 @@ Process run_layer(Hierarchical& h, GpuId gpu) {
     co_await dispatch(h, gpu);
     layer.gpus.dispatch_ended(gpu);
     Rows rows = h.dispatch.received_from_all(gpu);
-    const auto rows_in = static_cast<std::int64_t>(rows.size());
-    if (several) co_await layer.host(gpu).launch(1);
-    if (several) co_await reorder(layer, gpu, rows_in, rows_in, layer.dispatch_bytes());
-    co_await convert_rows(layer, gpu, rows_in);
-    const std::vector<std::int64_t> by_expert = rows_by_expert(layer, gpu, {rows});
-    co_await run_grouped_experts(layer, gpu, by_expert);
-    compute(layer, gpu, rows);
-    layer.experts_ended(gpu);
+    co_await run_received(layer, gpu, rows);
 
     layer.gpus.combine_began(gpu);
-    if (several) co_await layer.host(gpu).launch(1);
-    if (several) co_await reorder(layer, gpu, rows_in, rows_in, layer.combine_bytes());
+    const auto rows_in = static_cast<std::int64_t>(rows.size());
+    co_await sort_received(layer, gpu, rows_in, layer.combine_bytes());
     co_await combine(h, gpu, rows);
     layer.gpus.combine_ended(gpu);
     co_await finish_with_shared(layer, gpu);

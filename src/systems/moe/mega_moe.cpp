@@ -14,7 +14,6 @@
 namespace moehub::systems {
 namespace mega_moe {
 
-constexpr Bytes kCount = 4;  ///< bytes of a count of rows
 constexpr std::int64_t kBlockRows[] = {16, 32, 64, 128};
 constexpr std::int64_t kBlockColumns = 128;
 
@@ -26,24 +25,17 @@ struct Expert {
 };
 
 struct MegaMoe {
-    explicit MegaMoe(MoeLayer& of)
-        : layer(of),
-          counts(of),
-          barriers(of.gpus, "counts of a peer", 2),
-          pulled(of, counts, "blocks of rows"),
-          results(of.gpus, "results", 1),
-          done(of.gpus.add_counter("finished experts")),
-          shared(of.gpus.add_counter("shared experts")),
-          experts(of.gpus.count()) {}
-
     MoeLayer& layer;
-    RowCounts counts;
-    Mail barriers;  ///< channel 0: before, with counts; 1: after the experts
-    PulledRows pulled;
-    Mail results;
-    sim::CounterId done;                       ///< experts
-    sim::CounterId shared;                     ///< 1 when the shared experts are done
-    std::vector<std::vector<Expert>> experts;  ///< by GPU
+    RowCounts counts{layer};
+    /// Channel 0: before, with counts; 1: after the experts.
+    Mail barriers{layer.gpus, "counts of a peer", 2};
+    PulledRows pulled{layer, counts, "blocks of rows"};
+    Mail results{layer.gpus, "results", 1};
+    sim::CounterId done = layer.gpus.add_counter("finished experts");  ///< experts
+    /// 1 when the shared experts are done.
+    sim::CounterId shared = layer.gpus.add_counter("shared experts");
+    /// By GPU.
+    std::vector<std::vector<Expert>> experts = std::vector<std::vector<Expert>>(layer.gpus.count());
 };
 
 /// The smallest block that holds what an expert can expect.

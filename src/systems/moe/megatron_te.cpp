@@ -4,48 +4,25 @@
 // GPUs share experts, a row goes to one of them, which gathers it for all; the way back is the
 // same.
 #include "layers/exchange.hpp"
-#include "layers/rows.hpp"
-#include "systems/systems.hpp"
+#include "systems/moe/host_steps.hpp"
 
 #include <stdexcept>
 
 namespace moehub::systems {
 namespace megatron_te {
 
-constexpr Bytes kCount = 4;        ///< bytes of a count of rows
 constexpr Bytes kProbability = 4;  ///< bytes of a gate weight
 
 /// What the programs of all GPUs share.
 struct MegatronTe {
-    explicit MegatronTe(MoeLayer& of)
-        : layer(of),
-          counts(of),
-          shards(of),
-          dispatch(of, "rows of a peer", KernelName::dispatch, of_a_shard(of)),
-          probabilities(of, "gate weights of a peer", KernelName::dispatch, of_a_shard(of)),
-          combine(of, "results of a peer", KernelName::combine, of_a_shard(of)) {}
-
     MoeLayer& layer;
-    RowCounts counts;
-    Shards shards;
-    AllToAll dispatch;
-    AllToAll probabilities;
-    AllToAll combine;
+    RowCounts counts{layer};
+    Shards shards{layer};
+    AllToAll dispatch{layer, "rows of a peer", KernelName::dispatch, of_a_shard(layer)};
+    AllToAll probabilities{layer, "gate weights of a peer", KernelName::dispatch,
+                           of_a_shard(layer)};
+    AllToAll combine{layer, "results of a peer", KernelName::combine, of_a_shard(layer)};
 };
-
-/// Routing, and the counts that the host must know before it can go on; the way back knows them.
-Process count(MegatronTe& m, GpuId gpu) {
-    MoeLayer& layer = m.layer;
-    Host& host = layer.host(gpu);
-    co_await layer.route(gpu);
-    co_await host.launch(1);  // rows for each expert
-    co_await small_kernels(layer, gpu, 1);
-    co_await host.launch(1);
-    co_await m.counts.exchange(gpu, kCount * layer.input.model.experts);
-    co_await host.launch(2);  // rows to send, rows to receive
-    co_await small_kernels(layer, gpu, 2);
-    co_await host.synchronise();
-}
 
 /// A gate weight for every row.
 void check_weights(MegatronTe& m, GpuId gpu) {
@@ -85,9 +62,10 @@ Process combine(MegatronTe& m, GpuId gpu, Rows results) {
 Process run_layer(MegatronTe& m, GpuId gpu) {
     MoeLayer& layer = m.layer;
     Host& host = layer.host(gpu);
-    const bool several = layer.experts_of(gpu).size() > 1;
-
-    if (!layer.backward()) co_await count(m, gpu);
+    // Operators: rows for each expert; places: rows to send, rows to receive.
+    co_await exchange_counts(
+        layer, m.counts, gpu,
+        {.own_launch = true, .bytes = kCount * layer.input.model.experts, .places = 2});
     co_await quantise_tokens(layer, gpu);
     layer.gpus.dispatch_began(gpu);
     std::vector<Rows> sent = permuted(layer, gpu);
@@ -98,8 +76,7 @@ Process run_layer(MegatronTe& m, GpuId gpu) {
     layer.gpus.dispatch_ended(gpu);
     Rows received = m.shards.shared() ? m.shards.gathered(gpu) : m.dispatch.received_from_all(gpu);
     const auto rows_in = static_cast<std::int64_t>(received.size());
-    if (several) co_await host.launch(1);
-    if (several) co_await reorder(layer, gpu, rows_in, rows_in, layer.dispatch_bytes());
+    co_await sort_received(layer, gpu, rows_in, layer.dispatch_bytes());
     co_await convert_rows(layer, gpu, rows_in);
 
     const std::vector<std::int64_t> by_expert = rows_by_expert(layer, gpu, {received});
@@ -114,8 +91,7 @@ Process run_layer(MegatronTe& m, GpuId gpu) {
     co_await layer.gradients(gpu);
 
     layer.gpus.combine_began(gpu);
-    if (several) co_await host.launch(1);
-    if (several) co_await reorder(layer, gpu, rows_in, rows_in, layer.combine_bytes());
+    co_await sort_received(layer, gpu, rows_in, layer.combine_bytes());
     co_await combine(m, gpu, std::move(received));
     co_await host.launch(4);  // gate weights (select, multiply), zeros, sum over experts
     const auto width = static_cast<double>(layer.combine_bytes());

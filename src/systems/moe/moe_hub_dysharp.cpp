@@ -10,18 +10,11 @@ namespace moehub::systems {
 namespace moe_hub_dysharp {
 
 struct Both {
-    explicit Both(MoeLayer& of)
-        : layer(of),
-          rows(of, {.tiles = MultimemLayer::Tiles::by_need}),
-          all_ready(of.gpus.fabric),
-          shared(of.gpus.add_counter("shared experts")),
-          fusion(rows) {}
-
     MoeLayer& layer;
-    MultimemLayer rows;
-    sim::AllReady all_ready;
-    sim::CounterId shared;
-    TokenFusion fusion;
+    MultimemLayer rows{layer, {.tiles = MultimemLayer::Tiles::by_need}};
+    sim::AllReady all_ready{layer.gpus.fabric};
+    sim::CounterId shared = layer.gpus.add_counter("shared experts");
+    TokenFusion fusion{rows};
 };
 
 Process produce(Both& b, GpuId gpu) {

@@ -201,26 +201,6 @@ Process run_layer(OneSided& o, GpuId gpu) {
     co_await layer.finish(gpu);
 }
 
-OneSided::OneSided(MoeLayer& of)
-    : layer(of),
-      reach(static_cast<std::uint32_t>(of.input.machine.gpus_per_node)),
-      relay_sms(of.input.machine.nodes > 1 ? static_cast<std::uint32_t>(of.system.communication_sms)
-                                           : 0),
-      block_sms(static_cast<std::uint32_t>(of.input.machine.gpu.sms) - relay_sms),
-      put(of.gpus, "rows", 1),
-      got(of.gpus, "results", static_cast<std::size_t>(of.input.machine.gpu.sms)),
-      flags(of.gpus, "flags", 2),
-      shared(of.gpus.add_counter("shared experts")),
-      blocks(of.gpus.add_counter("blocks of a one-sided kernel")),
-      put_to(of.gpus.count(), std::vector<std::uint32_t>(of.gpus.count())),
-      asked(of.gpus.count(), std::vector<std::int64_t>(block_sms + relay_sms)),
-      targets(of),
-      crossing(of.gpus, "tokens of other nodes", relay_sms + 1),
-      sums(of.gpus, "sums of other nodes", 1),
-      passed_on(of.gpus.add_counter("messages passed on")),
-      relays(of.gpus.add_counter("SMs that brought sums home")),
-      passed(of.gpus.count(), std::vector<std::vector<Group>>(relay_sms)) {}
-
 /// Rows are read from memory piece by piece; stores are not waited for. What crosses between nodes
 /// lies in memory already, and does so whole.
 Process put_group(OneSided& o, GpuId gpu, Group& group) {

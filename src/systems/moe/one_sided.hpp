@@ -20,8 +20,6 @@ struct Group {
 };
 
 struct OneSided {
-    explicit OneSided(MoeLayer& of);
-
     bool same_node(GpuId a, GpuId b) const { return a / reach == b / reach; }
     /// Where a home's blocks put rows for a peer.
     GpuId way(GpuId home, GpuId peer) const {
@@ -30,24 +28,40 @@ struct OneSided {
     }
 
     MoeLayer& layer;
-    std::uint32_t reach;      ///< GPUs that put and get from one another: all, or a node's
-    std::uint32_t relay_sms;  ///< that pass rows on; 0: in one node
-    std::uint32_t block_sms;  ///< the others
-    Mail put;
-    Mail got;
-    Mail flags;             ///< channel 0: rows are there; 1: results can be got
-    sim::CounterId shared;  ///< 1 when the shared experts are done
-    sim::CounterId blocks;  ///< finished groups of blocks
-    std::vector<std::vector<std::uint32_t>> put_to;  ///< [gpu][peer]: messages with rows so far
-    std::vector<std::vector<std::int64_t>> asked;    ///< [gpu][sm]: loads so far
+    /// GPUs that put and get from one another: all, or a node's.
+    std::uint32_t reach = static_cast<std::uint32_t>(layer.input.machine.gpus_per_node);
+    /// SMs that pass rows on; 0: in one node.
+    std::uint32_t relay_sms = layer.input.machine.nodes > 1
+                                  ? static_cast<std::uint32_t>(layer.system.communication_sms)
+                                  : 0;
+    /// The other SMs.
+    std::uint32_t block_sms = static_cast<std::uint32_t>(layer.input.machine.gpu.sms) - relay_sms;
+    Mail put{layer.gpus, "rows", 1};
+    Mail got{layer.gpus, "results", static_cast<std::size_t>(layer.input.machine.gpu.sms)};
+    Mail flags{layer.gpus, "flags", 2};  ///< channel 0: rows are there; 1: results can be got
+    /// 1 when the shared experts are done.
+    sim::CounterId shared = layer.gpus.add_counter("shared experts");
+    /// Finished groups of blocks.
+    sim::CounterId blocks = layer.gpus.add_counter("blocks of a one-sided kernel");
+    /// [gpu][peer]: messages with rows so far.
+    std::vector<std::vector<std::uint32_t>> put_to = std::vector<std::vector<std::uint32_t>>(
+        layer.gpus.count(), std::vector<std::uint32_t>(layer.gpus.count()));
+    /// [gpu][sm]: loads so far.
+    std::vector<std::vector<std::int64_t>> asked = std::vector<std::vector<std::int64_t>>(
+        layer.gpus.count(), std::vector<std::int64_t>(block_sms + relay_sms));
 
     // Between nodes.
-    RowTargets targets;
-    Mail crossing;             ///< by relaying SM: tokens; then how many messages there were
-    Mail sums;                 ///< that come home
-    sim::CounterId passed_on;  ///< messages
-    sim::CounterId relays;     ///< SMs that have brought all sums home
-    std::vector<std::vector<std::vector<Group>>> passed;  ///< [gpu][relaying SM]
+    RowTargets targets{layer};
+    /// By relaying SM: tokens; then how many messages there were.
+    Mail crossing{layer.gpus, "tokens of other nodes", relay_sms + 1};
+    Mail sums{layer.gpus, "sums of other nodes", 1};  ///< that come home
+    sim::CounterId passed_on = layer.gpus.add_counter("messages passed on");
+    /// SMs that have brought all sums home.
+    sim::CounterId relays = layer.gpus.add_counter("SMs that brought sums home");
+    /// [gpu][relaying SM].
+    std::vector<std::vector<std::vector<Group>>> passed =
+        std::vector<std::vector<std::vector<Group>>>(layer.gpus.count(),
+                                                     std::vector<std::vector<Group>>(relay_sms));
 };
 
 /// Blocks put a group's rows where they belong, and get its results.

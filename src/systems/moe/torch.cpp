@@ -10,7 +10,6 @@ namespace moehub::systems {
 namespace torch {
 
 struct Torch {
-    explicit Torch(MoeLayer& of) : layer(of) {}
     MoeLayer& layer;
 };
 

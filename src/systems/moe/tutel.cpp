@@ -3,13 +3,10 @@
 // computed, the next is on its way, on a second stream with its own SMs. No row is dropped: the
 // capacity is the largest count of all GPUs, which the host must know to allocate.
 #include "layers/mail.hpp"
-#include "layers/rows.hpp"
-#include "systems/systems.hpp"
+#include "systems/moe/host_steps.hpp"
 
 namespace moehub::systems {
 namespace tutel {
-
-constexpr Bytes kCount = 4;  ///< bytes of a count of rows
 
 /// Copies of experts are counted by themselves.
 std::size_t copies(const MoeLayer& layer) {
@@ -34,16 +31,6 @@ std::int64_t largest_count(const MoeLayer& layer) {
 }
 
 struct Tutel {
-    explicit Tutel(MoeLayer& of)
-        : layer(of),
-          capacity(largest_count(of)),
-          chunks(static_cast<std::size_t>(std::min<std::int64_t>(of.system.chunks, capacity))),
-          experts(static_cast<std::int64_t>(of.experts_of(0).size())),
-          counts(of),
-          dispatch(of.gpus, "rows of a chunk", chunks),
-          combine(of.gpus, "results of a chunk", chunks),
-          computed(of.gpus.add_counter("computed chunks")) {}
-
     /// Rows of one expert from one GPU in a chunk.
     std::int64_t rows_of(std::size_t chunk) const {
         const auto parts = static_cast<std::int64_t>(chunks);
@@ -52,13 +39,14 @@ struct Tutel {
     }
 
     MoeLayer& layer;
-    std::int64_t capacity;
-    std::size_t chunks;
-    std::int64_t experts;  ///< of a GPU
-    RowCounts counts;
-    Mail dispatch;
-    Mail combine;
-    sim::CounterId computed;
+    std::int64_t capacity = largest_count(layer);
+    std::size_t chunks =
+        static_cast<std::size_t>(std::min<std::int64_t>(layer.system.chunks, capacity));
+    std::int64_t experts = static_cast<std::int64_t>(layer.experts_of(0).size());  ///< of a GPU
+    RowCounts counts{layer};
+    Mail dispatch{layer.gpus, "rows of a chunk", chunks};
+    Mail combine{layer.gpus, "results of a chunk", chunks};
+    sim::CounterId computed = layer.gpus.add_counter("computed chunks");
 };
 
 /// A GPU's rows by chunk and target: the n-th row for an expert is the capacity's n-th.
@@ -105,17 +93,6 @@ Process exchange_all(Tutel& t, GpuId gpu, std::vector<std::vector<Rows>>& rows,
     co_await exchange_chunks(t, gpu, t.combine, results, true);
 }
 
-Process count(Tutel& t, GpuId gpu) {
-    MoeLayer& layer = t.layer;
-    Host& host = layer.host(gpu);
-    co_await layer.route(gpu);
-    co_await host.launch(3);  // one-hot masks, running sums, largest count
-    co_await small_kernels(layer, gpu, 3);
-    co_await host.launch(1);
-    co_await t.counts.exchange(gpu, kCount);
-    co_await host.synchronise();
-}
-
 /// What arrives lies by GPU and expert, what is computed by expert and GPU: a pass before and one
 /// after, where a GPU has several experts.
 Process run_chunk(Tutel& t, GpuId gpu, std::int64_t rows) {
@@ -139,7 +116,9 @@ Process run_layer(Tutel& t, GpuId gpu) {
     MoeLayer& layer = t.layer;
     sim::Endpoint& endpoint = layer.endpoint(gpu);
     Host& host = layer.host(gpu);
-    if (!layer.backward()) co_await count(t, gpu);
+    // Operators: one-hot masks, running sums, largest count.
+    co_await exchange_counts(layer, t.counts, gpu,
+                             {.operators = 3, .kernels = 3, .own_launch = true, .bytes = kCount});
     const std::int64_t room = t.capacity * t.experts * layer.gpus.count();
     const std::int64_t cut = t.chunks > 1 ? room : 0;  // chunks are copied out of it, and back
     std::vector<std::vector<Rows>> rows = rows_by_chunk(t, gpu);

@@ -11,9 +11,8 @@ namespace moehub::systems {
 namespace coconet_nvls {
 
 struct Shared {
-    explicit Shared(TpLayer& of) : layer(of), kernel(of, SwitchedKernel::Norm::own_sms) {}
     TpLayer& layer;
-    SwitchedKernel kernel;
+    SwitchedKernel kernel{layer, SwitchedKernel::Norm::own_sms};
 };
 
 Process program(Shared& shared, GpuId gpu) {

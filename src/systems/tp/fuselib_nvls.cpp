@@ -13,9 +13,8 @@ namespace moehub::systems {
 namespace fuselib_nvls {
 
 struct Shared {
-    explicit Shared(TpLayer& of) : layer(of), kernel(of, SwitchedKernel::Norm::between_tiles) {}
     TpLayer& layer;
-    SwitchedKernel kernel;
+    SwitchedKernel kernel{layer, SwitchedKernel::Norm::between_tiles};
 };
 
 Process program(Shared& shared, GpuId gpu) {

@@ -15,7 +15,6 @@ enum class Way { first_first, second_first, divided, together };
 
 template <Way way>
 struct Shared {
-    explicit Shared(TpLayer& of) : layer(of) {}
     TpLayer& layer;
 };
 

@@ -7,9 +7,8 @@ namespace moehub::systems {
 namespace sp_nvls {
 
 struct Shared {
-    explicit Shared(TpLayer& of) : layer(of), all(of.gpus.fabric, "an in-switch collective") {}
     TpLayer& layer;
-    sim::Communicator all;
+    sim::Communicator all{layer.gpus.fabric, "an in-switch collective"};
 };
 
 Process program(Shared& shared, GpuId gpu) {

@@ -18,12 +18,10 @@ namespace t3 {
 constexpr Ps kStart = 200 * kNs;  ///< from the tracker to the DMA's first read
 
 struct Shared {
-    explicit Shared(TpLayer& of)
-        : layer(of), ring(of, [this](GpuId gpu, Bytes) { return start(gpu); }) {}
     Process start(GpuId gpu) { co_await layer.gpus.endpoint(gpu).delay(kStart); }
 
     TpLayer& layer;
-    TpRing ring;
+    TpRing ring{layer, [this](GpuId gpu, Bytes) { return start(gpu); }};
 };
 
 /// Ends when the GPU's own rows are summed, and what others sum has been passed on.

@@ -8,9 +8,8 @@ namespace moehub::systems {
 namespace tp_nvls {
 
 struct Shared {
-    explicit Shared(TpLayer& of) : layer(of), all(of.gpus.fabric, "an in-switch all-reduce") {}
     TpLayer& layer;
-    sim::Communicator all;
+    sim::Communicator all{layer.gpus.fabric, "an in-switch all-reduce"};
 };
 
 Process program(Shared& shared, GpuId gpu) {
