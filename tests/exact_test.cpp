@@ -1,7 +1,6 @@
 // Is the exact method's layout the best there is, by the evaluation that shares no code with it?
 #include "base/rng.hpp"
-#include "place/exact/exact_chain.hpp"
-#include "place/exact/exact_placements.hpp"
+#include "place/exact/exact.hpp"
 #include "place/methods.hpp"
 
 #include <moehub/error.hpp>

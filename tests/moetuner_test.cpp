@@ -3,8 +3,7 @@
 #include "base/rng.hpp"
 #include "place/methods.hpp"
 #include "place/moetuner/ilp.hpp"
-#include "place/moetuner/moetuner_clusters.hpp"
-#include "place/moetuner/moetuner_labels.hpp"
+#include "place/moetuner/moetuner.hpp"
 
 #include <moehub/error.hpp>
 

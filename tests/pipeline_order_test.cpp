@@ -14,7 +14,6 @@
 namespace moehub {
 namespace {
 
-using Kind = PipelineTask::Kind;
 using Key = std::tuple<int, int, std::int64_t>;  ///< stage, piece, micro-batch
 
 /// "F0.1" is micro-batch 0 forward in the stage's piece 1; of a pair the backward follows "&".
@@ -23,11 +22,12 @@ std::string order_of(const PipelineResult& result, int stage) {
     for (const PipelineTask& task : result.tasks) {
         if (task.stage != stage) continue;
         if (!text.empty()) text += ' ';
-        const char* kind = task.kind == Kind::backward  ? "B"
-                           : task.kind == Kind::weights ? "W"
-                                                        : "F";
+        const char* kind = is_backward(task.work)           ? "B"
+                           : task.work == TaskWork::weights ? "W"
+                                                            : "F";
         text += fmt::format("{}{}.{}", kind, task.micro_batch, task.piece);
-        if (task.kind == Kind::pair) text += fmt::format("&B{}.{}", task.other, task.other_piece);
+        if (task.work == TaskWork::pair)
+            text += fmt::format("&B{}.{}", task.other, task.other_piece);
     }
     return text;
 }
@@ -93,10 +93,11 @@ Ends ends_of(const PipelineResult& result) {
     for (const PipelineTask& task : result.tasks) {
         const Key one{task.stage, task.piece, task.micro_batch};
         const Key other{task.stage, task.other_piece, task.other};
-        if (task.kind == Kind::forward || task.kind == Kind::pair) put(ends.forward, one, task.end);
-        if (task.kind == Kind::backward || task.kind == Kind::pair)
+        if (task.work == TaskWork::forward || task.work == TaskWork::pair)
+            put(ends.forward, one, task.end);
+        if (is_backward(task.work) || task.work == TaskWork::pair)
             put(ends.backward, other, task.end);
-        if (task.kind == Kind::weights) put(ends.weights, one, task.end);
+        if (task.work == TaskWork::weights) put(ends.weights, one, task.end);
     }
     return ends;
 }
@@ -130,15 +131,15 @@ double inputs_there(const PipelineInput& input, const PipelineTask& task, const 
     };
     int stage = task.stage;
     int piece = task.piece;
-    if (task.kind == Kind::forward || task.kind == Kind::pair)
+    if (task.work == TaskWork::forward || task.work == TaskWork::pair)
         if (way.next(stage, piece, -1)) needs(ends.forward, {stage, piece, task.micro_batch});
     stage = task.stage;
     piece = task.other_piece;
-    if (task.kind == Kind::backward || task.kind == Kind::pair) {
+    if (is_backward(task.work) || task.work == TaskWork::pair) {
         needs(ends.forward, {stage, piece, task.other});
         if (way.next(stage, piece, 1)) needs(ends.backward, {stage, piece, task.other});
     }
-    if (task.kind == Kind::weights) needs(ends.backward, {stage, piece, task.micro_batch});
+    if (task.work == TaskWork::weights) needs(ends.backward, {stage, piece, task.micro_batch});
     return there;
 }
 
@@ -148,11 +149,11 @@ std::vector<std::int64_t> held_by(const PipelineResult& result, const Ends& ends
     std::vector<std::int64_t> now(most.size());
     for (const PipelineTask& task : result.tasks) {
         const auto s = static_cast<std::size_t>(task.stage);
-        if (task.kind == Kind::forward || task.kind == Kind::pair)
+        if (task.work == TaskWork::forward || task.work == TaskWork::pair)
             most[s] = std::max(most[s], ++now[s]);
-        const bool waits = task.kind == Kind::backward &&
+        const bool waits = is_backward(task.work) &&
                            ends.weights.contains({task.stage, task.other_piece, task.other});
-        if (task.kind != Kind::forward && !waits) --now[s];
+        if (task.work != TaskWork::forward && !waits) --now[s];
     }
     return most;
 }

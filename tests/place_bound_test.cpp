@@ -1,7 +1,6 @@
 // Is no layout below the lower bounds? Against all layouts there are, where those can be counted.
-#include "place/bound.hpp"
-#include "place/layer_bounds.hpp"
-#include "place/profile/profile_summary_loads.hpp"
+#include "place/bounds.hpp"
+#include "place/profile/profile_summary_parts.hpp"
 #include "place_cases.hpp"
 
 #include <cmath>
@@ -203,7 +202,7 @@ TEST(Bound, no_layout_with_the_same_copies_is_below) {
 
 TEST(Bound, of_a_sum_is_the_sum) {
     const Evaluation bounds{.load_max_over_mean = 1.5, .gpus_per_token = 2};
-    EXPECT_EQ(bound_of({.load = 2, .gpus = 3}, bounds), 9);
+    EXPECT_EQ(value_of({.load = 2, .gpus = 3}, bounds, 1), 9);
 }
 
 TEST(Bound, is_reached_where_all_is_certain) {

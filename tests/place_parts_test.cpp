@@ -1,9 +1,8 @@
 // The search's parts keep tables and mend them swap by swap. Are they, after many swaps, what they
 // would be from scratch, and does a swap change what it was said to change?
 #include "place/assignment.hpp"
-#include "place/search/activated.hpp"
-#include "place/search/chain.hpp"
 #include "place/search/spread.hpp"
+#include "place/search/chain.hpp"
 #include "place_ready.hpp"
 
 #include <cmath>

@@ -1,8 +1,7 @@
 // What does a training step's communication take: do tables agree with closed forms, with exact
 // simulations and with each other, whoever asks first?
 #include "plan/communication.hpp"
-#include "plan/group_collective.hpp"
-#include "plan/size_table.hpp"
+#include "plan/simulated.hpp"
 
 #include <moehub/error.hpp>
 #include <moehub/presets.hpp>

@@ -2,7 +2,7 @@
 // what is fixed, and do its bounds hold?
 #include "asking.hpp"
 #include "error_of.hpp"
-#include "plan/search/families.hpp"
+#include "plan/search/search.hpp"
 
 #include <moehub/plan.hpp>
 #include <moehub/presets.hpp>

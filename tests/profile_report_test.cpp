@@ -2,7 +2,7 @@
 #include "answers/profile_answer.hpp"
 #include "base/utf8.hpp"
 #include "cli_fixture.hpp"
-#include "place/profile/expert_order.hpp"
+#include "place/profile/profile_summary_parts.hpp"
 #include "report/answer_forms.hpp"
 
 #include <moehub/routing.hpp>

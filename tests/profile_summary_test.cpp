@@ -1,8 +1,8 @@
 // Is recorded routing summed up rightly? Closed forms, brute force, and what is known of real
 // routing.
 #include "place/counts.hpp"
-#include "place/layer_bounds.hpp"
-#include "place/profile/profile_summary_loads.hpp"
+#include "place/bounds.hpp"
+#include "place/profile/profile_summary_parts.hpp"
 
 #include <moehub/error.hpp>
 #include <moehub/profile_summary.hpp>

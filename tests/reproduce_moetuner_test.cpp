@@ -3,7 +3,7 @@
 #include "study/reproduce_moetuner.hpp"
 
 #include "answers/reproduction.hpp"
-#include "place/profile/profile_summary_loads.hpp"
+#include "place/profile/profile_summary_parts.hpp"
 #include "report/answer_forms.hpp"
 
 #include <moehub/error.hpp>

@@ -209,7 +209,7 @@ void check(const TrainingRun& run);
 /// `causal`. Multi-token prediction is counted when `mtp`.
 double training_flops(const Model& model, std::int64_t sequence, bool causal, bool mtp);
 
-class TrainingTables;
+class Communication;
 class StepModel;
 
 /// Times of many layouts of one run. Costs of operators and of communication are asked once and
@@ -241,7 +241,7 @@ class TrainingClock {
 
   private:
     TrainingRun run_;
-    std::shared_ptr<TrainingTables> tables_;
+    std::shared_ptr<Communication> communication_;
     std::unique_ptr<StepModel> model_;
 };
 

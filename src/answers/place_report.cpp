@@ -2,7 +2,6 @@
 #include "answers/placed.hpp"
 #include "base/parallel.hpp"
 #include "place/counts.hpp"
-#include "place/evaluate.hpp"
 #include "place/methods.hpp"
 
 #include <algorithm>

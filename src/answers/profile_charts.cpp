@@ -1,6 +1,6 @@
 // Maps and lines of recorded routing.
 #include "answers/profile_answer.hpp"
-#include "place/profile/expert_order.hpp"
+#include "place/profile/profile_summary_parts.hpp"
 
 #include <algorithm>
 #include <array>

@@ -83,12 +83,6 @@ bool append_digit(std::int64_t& digits, char digit) {
     throw input_error("expected {}, found {}", expected, quoted(found));
 }
 
-std::string_view trimmed(std::string_view text) {
-    while (text.starts_with(' ')) text.remove_prefix(1);
-    while (text.ends_with(' ')) text.remove_suffix(1);
-    return text;
-}
-
 /// The value in base units, still exact; nothing when it is no number with one of the units.
 std::optional<Decimal> take_quantity(std::string_view text, std::span<const Unit> units) {
     std::string_view rest = trimmed(text);
@@ -285,6 +279,17 @@ std::string print_decimal(Decimal number) {
     else
         text = fmt::format("0.{}{}", std::string(static_cast<std::size_t>(-point), '0'), text);
     return fmt::format("{}{}", negative ? "-" : "", text);
+}
+
+std::optional<double> take_number(std::string_view& text) {
+    const std::optional<Decimal> decimal = take_decimal(text);
+    return decimal ? to_double(*decimal) : std::nullopt;
+}
+
+std::string_view trimmed(std::string_view text) {
+    while (text.starts_with(' ')) text.remove_prefix(1);
+    while (text.ends_with(' ')) text.remove_suffix(1);
+    return text;
 }
 
 }  // namespace moehub

@@ -44,6 +44,12 @@ struct Decimal {
 /// more digits than an int64 holds. No nan, no inf, no hexadecimal.
 std::optional<Decimal> take_decimal(std::string_view& text);
 
+/// Takes a decimal as the nearest double; nothing where to_double() has none, either.
+std::optional<double> take_number(std::string_view& text);
+
+/// The text without the spaces around it.
+std::string_view trimmed(std::string_view text);
+
 /// Nothing when the decimal is no whole number or no int64.
 std::optional<std::int64_t> to_integer(Decimal number);
 

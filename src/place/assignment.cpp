@@ -17,17 +17,16 @@ class Assignment {
   public:
     explicit Assignment(const Matrix& gain)
         : gain_(gain),
-          columns_(static_cast<std::size_t>(gain.columns)),
-          row_price_(static_cast<std::size_t>(gain.rows), 0.0),
+          columns_(at(gain.columns)),
+          row_price_(at(gain.rows), 0.0),
           column_price_(columns_, 0.0),
           row_of_(columns_, kNone) {}
 
     std::vector<int> solve() {
         for (int row = 0; row < gain_.rows; ++row) add(row);
-        std::vector<int> column_of(static_cast<std::size_t>(gain_.rows), kNone);
+        std::vector<int> column_of(at(gain_.rows), kNone);
         for (std::size_t column = 0; column < columns_; ++column)
-            if (row_of_[column] != kNone)
-                column_of[static_cast<std::size_t>(row_of_[column])] = static_cast<int>(column);
+            if (row_of_[column] != kNone) column_of[at(row_of_[column])] = static_cast<int>(column);
         return column_of;
     }
 
@@ -39,8 +38,7 @@ class Assignment {
     };
 
     double reduced_cost(int row, std::size_t column) const {
-        return -gain_(row, static_cast<int>(column)) - row_price_[static_cast<std::size_t>(row)] -
-               column_price_[column];
+        return -gain_(row, static_cast<int>(column)) - row_price_[at(row)] - column_price_[column];
     }
 
     void add(int row) {
@@ -78,21 +76,19 @@ class Assignment {
     int nearest(const std::vector<Reach>& reach) const {
         int best = kNone;
         for (std::size_t column = 0; column < columns_; ++column)
-            if (!reach[column].done &&
-                (best == kNone || reach[column].cost < reach[static_cast<std::size_t>(best)].cost))
+            if (!reach[column].done && (best == kNone || reach[column].cost < reach[at(best)].cost))
                 best = static_cast<int>(column);
         return best;
     }
 
     /// Must come before the choices change: it moves prices of the rows that were chosen so far.
     void reprice(const std::vector<Reach>& reach, int row, double length) {
-        row_price_[static_cast<std::size_t>(row)] += length;
+        row_price_[at(row)] += length;
         for (std::size_t column = 0; column < columns_; ++column) {
             if (!reach[column].done) continue;
             const double slack = length - reach[column].cost;
             column_price_[column] -= slack;
-            if (row_of_[column] != kNone)
-                row_price_[static_cast<std::size_t>(row_of_[column])] += slack;
+            if (row_of_[column] != kNone) row_price_[at(row_of_[column])] += slack;
         }
     }
 
@@ -102,14 +98,6 @@ class Assignment {
     std::vector<int> row_of_;  ///< [column]
 };
 
-}  // namespace
-
-std::vector<int> best_assignment(const Matrix& gain) {
-    return Assignment(gain).solve();
-}
-
-namespace {
-
 Matrix block(const Matrix& gain, int size, int from, int to) {
     Matrix part(size, size);
     for (int row = 0; row < size; ++row)
@@ -118,31 +106,6 @@ Matrix block(const Matrix& gain, int size, int from, int to) {
     return part;
 }
 
-}  // namespace
-
-std::vector<int> best_labels(const Matrix& gain, int nodes) {
-    const int size = gain.rows / nodes;
-    Matrix of_nodes(nodes, nodes);
-    std::vector<std::vector<int>> inner;  // [from × to]
-    for (int from = 0; from < nodes; ++from)
-        for (int to = 0; to < nodes; ++to) {
-            const Matrix part = block(gain, size, from, to);
-            const std::vector<int>& labels = inner.emplace_back(best_assignment(part));
-            for (int row = 0; row < size; ++row)
-                of_nodes(from, to) += part(row, labels[static_cast<std::size_t>(row)]);
-        }
-    const std::vector<int> node_of = best_assignment(of_nodes);
-    std::vector<int> labels;
-    for (int node = 0; node < nodes; ++node) {
-        const int to = node_of[static_cast<std::size_t>(node)];
-        for (const int gpu : inner[static_cast<std::size_t>(node * nodes + to)])
-            labels.push_back(to * size + gpu);
-    }
-    return labels;
-}
-
-namespace {
-
 struct Part {
     int gpu = 0;
     double share = 1;
@@ -150,10 +113,10 @@ struct Part {
 
 /// [expert] → the GPUs it is on, with the share of its tokens that each gets.
 std::vector<std::vector<Part>> parts(const std::vector<std::vector<int>>& on, int experts) {
-    std::vector<std::vector<Part>> all(static_cast<std::size_t>(experts));
+    std::vector<std::vector<Part>> all(at(experts));
     for (std::size_t gpu = 0; gpu < on.size(); ++gpu)
         for (const int expert : on[gpu]) {
-            auto& own = all[static_cast<std::size_t>(expert)];
+            auto& own = all[at(expert)];
             // A second copy on the same GPU draws no further tokens to it.
             if (own.empty() || own.back().gpu != static_cast<int>(gpu))
                 own.push_back({static_cast<int>(gpu), 1});
@@ -172,14 +135,37 @@ Matrix between_gpus(const ExpertLayout& layout, std::size_t layer, const Matrix&
         for (int second = 0; second < layout.experts; ++second) {
             const double count = transitions(first, second);
             if (count == 0) continue;
-            for (const Part& a : from[static_cast<std::size_t>(first)])
-                for (const Part& b : to[static_cast<std::size_t>(second)])
+            for (const Part& a : from[at(first)])
+                for (const Part& b : to[at(second)])
                     gain(b.gpu, a.gpu) += count * a.share * b.share;
         }
     return gain;
 }
 
 }  // namespace
+
+std::vector<int> best_assignment(const Matrix& gain) {
+    return Assignment(gain).solve();
+}
+
+std::vector<int> best_labels(const Matrix& gain, int nodes) {
+    const int size = gain.rows / nodes;
+    Matrix of_nodes(nodes, nodes);
+    std::vector<std::vector<int>> inner;  // [from × to]
+    for (int from = 0; from < nodes; ++from)
+        for (int to = 0; to < nodes; ++to) {
+            const Matrix part = block(gain, size, from, to);
+            const std::vector<int>& labels = inner.emplace_back(best_assignment(part));
+            for (int row = 0; row < size; ++row) of_nodes(from, to) += part(row, labels[at(row)]);
+        }
+    const std::vector<int> node_of = best_assignment(of_nodes);
+    std::vector<int> labels;
+    for (int node = 0; node < nodes; ++node) {
+        const int to = node_of[at(node)];
+        for (const int gpu : inner[at(node * nodes + to)]) labels.push_back(to * size + gpu);
+    }
+    return labels;
+}
 
 // Transitions kept on a GPU, summed over the chain of layers:
 //     Σ_l Σ_g K_l(p_l(g), p_{l+1}(g)),    K_l(a, b) = transitions from experts of a to those of b,
@@ -193,7 +179,7 @@ void align(ExpertLayout& layout, const std::vector<Matrix>& transitions) {
         auto& on = layout.on[layer + 1];
         std::vector<std::vector<int>> relabelled(on.size());
         for (std::size_t gpu = 0; gpu < on.size(); ++gpu)
-            relabelled[static_cast<std::size_t>(label[gpu])] = std::move(on[gpu]);
+            relabelled[at(label[gpu])] = std::move(on[gpu]);
         on = std::move(relabelled);
     }
 }

@@ -6,16 +6,20 @@
 namespace moehub {
 namespace {
 
-double sum(std::span<const double> values) {
-    return std::accumulate(values.begin(), values.end(), 0.0);
+/// Transitions from a layer to the next.
+Matrix boundary(const Profile& profile, int layer) {
+    Matrix matrix(profile.experts, profile.experts);
+    for (std::int64_t token = 0; token < profile.tokens; ++token)
+        for (const std::uint16_t from : experts_of(profile, layer, token))
+            for (const std::uint16_t to : experts_of(profile, layer + 1, token))
+                matrix(from, to) += 1;
+    return matrix;
 }
 
-/// Adds `part`, scaled to the sum `share` where it has one.
-void add_scaled(Matrix& whole, const Matrix& part, double share) {
-    const double total = sum(part.at_);
-    if (total <= 0) return;
-    for (std::size_t at = 0; at < whole.at_.size(); ++at)
-        whole.at_[at] += part.at_[at] / total * share;
+}  // namespace
+
+double sum_of(std::span<const double> values) {
+    return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
 double total_weight(const std::vector<Profile>& profiles) {
@@ -24,17 +28,16 @@ double total_weight(const std::vector<Profile>& profiles) {
     return weight;
 }
 
-/// Transitions from a layer to the next.
-Matrix boundary(const Profile& profile, int layer) {
-    Matrix matrix(profile.experts, profile.experts);
-    for (std::int64_t token = 0; token < profile.tokens; ++token)
-        for (const std::uint16_t from : profile.chosen_by(layer, token))
-            for (const std::uint16_t to : profile.chosen_by(layer + 1, token))
-                if (from != Profile::kNobody && to != Profile::kNobody) matrix(from, to) += 1;
-    return matrix;
+bool all_have_tokens(const std::vector<Profile>& profiles) {
+    return std::ranges::all_of(profiles, &Profile::has_tokens);
 }
 
-}  // namespace
+void add_scaled(Matrix& whole, const Matrix& part, double share) {
+    const double total = sum_of(part.at_);
+    if (total <= 0) return;
+    for (std::size_t cell = 0; cell < whole.at_.size(); ++cell)
+        whole.at_[cell] += part.at_[cell] / total * share;
+}
 
 Matrix together(const std::vector<Profile>& profiles) {
     const Profile& first = profiles.front();
@@ -46,11 +49,11 @@ Matrix together(const std::vector<Profile>& profiles) {
     for (const Profile& profile : profiles)
         for (int layer = 0; layer < profile.layers; ++layer) {
             const auto row = profile.counts_of(layer);
-            const double rows = sum(row);
+            const double rows = sum_of(row);
             if (rows <= 0) continue;
             for (int expert = 0; expert < profile.experts; ++expert)
-                counts(layer, expert) += row[static_cast<std::size_t>(expert)] / rows *
-                                         profile.weight / total_weight(profiles);
+                counts(layer, expert) +=
+                    row[at(expert)] / rows * profile.weight / total_weight(profiles);
         }
     return counts;
 }

@@ -1,15 +1,20 @@
-/// What several profiles say together: counts and transitions, weighted.
+/// What profiles and layouts say, as numbers: counts and transitions of several profiles, weighted;
+/// copies of experts, and the loads that follow.
 #pragma once
 #include <moehub/expert_layout.hpp>
+#include <moehub/place.hpp>
 #include <moehub/profile.hpp>
 
+#include <concepts>
+#include <cstdint>
+#include <ranges>
 #include <span>
 #include <vector>
 
 namespace moehub {
 
 /// An index, which is never negative.
-inline std::size_t at(int index) {
+inline std::size_t at(std::integral auto index) {
     return static_cast<std::size_t>(index);
 }
 
@@ -31,6 +36,19 @@ struct Matrix {
     std::size_t index(int row, int column) const { return at(row) * at(columns) + at(column); }
 };
 
+/// Adds `part`, scaled to the sum `share` where it has one.
+void add_scaled(Matrix& whole, const Matrix& part, double share);
+
+double sum_of(std::span<const double> values);
+double total_weight(const std::vector<Profile>& profiles);
+bool all_have_tokens(const std::vector<Profile>& profiles);
+
+/// What a token chose in a layer, nobody left out.
+inline auto experts_of(const Profile& profile, int layer, std::int64_t token) {
+    return profile.chosen_by(layer, token) |
+           std::views::filter([](std::uint16_t expert) { return expert != Profile::kNobody; });
+}
+
 /// [layer × expert]. Of one profile its counts as they are; of several the shares of each layer's
 /// rows, weighted mean.
 Matrix together(const std::vector<Profile>& profiles);
@@ -42,5 +60,32 @@ std::vector<Matrix> transitions(const Profile& profile);
 std::vector<Matrix> transitions(const std::vector<Profile>& profiles);
 
 LayoutShape shape_of(const Profile& profile);
+
+/// The model's number of a layer; without numbers the layer itself.
+inline int number_of(const Profile& profile, int layer) {
+    return profile.layer_numbers.empty() ? layer : profile.layer_numbers[at(layer)];
+}
+
+/// The copies of each expert of a layer, by GPU; a token takes copy (token mod copies).
+class LayerCopies {
+  public:
+    LayerCopies(const ExpertLayout& layout, int layer);
+
+    int slots() const { return static_cast<int>(gpus_.size()); }
+    int of(int expert) const { return first(expert + 1) - first(expert); }
+    /// Slots are numbered expert by expert, copy by copy.
+    int slot(int expert, std::int64_t token) const {
+        return first(expert) + static_cast<int>(token % of(expert));
+    }
+    int gpu(int expert, std::int64_t token) const { return gpus_[at(slot(expert, token))]; }
+
+  private:
+    int first(int expert) const { return first_[at(expert)]; }
+    std::vector<int> first_;
+    std::vector<int> gpus_;
+};
+
+/// Rows of each GPU, an expert's shared out evenly over its copies.
+std::vector<double> gpu_loads(const Profile& profile, const ExpertLayout& layout, int layer);
 
 }  // namespace moehub

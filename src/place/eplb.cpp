@@ -11,7 +11,6 @@
 #include "base/input_error.hpp"
 #include "place/methods.hpp"
 
-#include <algorithm>
 #include <numeric>
 #include <queue>
 
@@ -77,9 +76,7 @@ void fill_node(std::span<const int> experts, const Weights& weights, const EplbS
         of_copy.push_back(per_copy(weights[at], copies[at]));
     }
     for (const auto& pack : pack_evenly(of_copy, sizes.gpus / sizes.nodes))
-        for (const int copy : pack)
-            expert_of.push_back(
-                experts[static_cast<std::size_t>(made[static_cast<std::size_t>(copy)])]);
+        for (const int copy : pack) expert_of.push_back(experts[at(made[at(copy)])]);
 }
 
 std::vector<int> slots_of_layer(std::span<const double> weights, const EplbSizes& sizes) {
@@ -109,15 +106,14 @@ int twins_in(const ExpertLayout& layout) {
 }  // namespace
 
 std::vector<std::vector<int>> pack_evenly(std::span<const double> weights, int packs) {
-    std::vector<std::vector<int>> packed(static_cast<std::size_t>(packs));
+    std::vector<std::vector<int>> packed(at(packs));
     std::vector<int> order(weights.size());
     std::iota(order.begin(), order.end(), 0);
     const std::size_t room = weights.size() / packed.size();
     // With one item each there is nothing to balance, and the published program keeps the order.
     if (room > 1)
         std::stable_sort(order.begin(), order.end(), [weights](int a, int b) {
-            return static_cast<float>(weights[static_cast<std::size_t>(a)]) >
-                   static_cast<float>(weights[static_cast<std::size_t>(b)]);
+            return static_cast<float>(weights[at(a)]) > static_cast<float>(weights[at(b)]);
         });
     std::vector<float> load(packed.size(), 0);
     for (const int item : order) {
@@ -126,15 +122,14 @@ std::vector<std::vector<int>> pack_evenly(std::span<const double> weights, int p
             if (packed[pack].size() < room && (best == packed.size() || load[pack] < load[best]))
                 best = pack;
         packed[best].push_back(item);
-        load[best] += static_cast<float>(weights[static_cast<std::size_t>(item)]);
+        load[best] += static_cast<float>(weights[at(item)]);
     }
     return packed;
 }
 
 std::vector<int> copies_of(std::span<const double> weights, int slots) {
     std::vector<int> copies(weights.size(), 0);
-    for (const int expert : in_order_of_making(weights, slots))
-        ++copies[static_cast<std::size_t>(expert)];
+    for (const int expert : in_order_of_making(weights, slots)) ++copies[at(expert)];
     return copies;
 }
 
@@ -146,7 +141,7 @@ EplbResult eplb(const Matrix& weights, const EplbSizes& sizes) {
         const std::span<const double> row = weights.row(layer);
         result.expert_of.push_back(slots_of_layer(row, used));
         auto& copies = result.copies.emplace_back(row.size(), 0);
-        for (const int expert : result.expert_of.back()) ++copies[static_cast<std::size_t>(expert)];
+        for (const int expert : result.expert_of.back()) ++copies[at(expert)];
     }
     return result;
 }
@@ -164,8 +159,8 @@ Solution solve_eplb(const PlaceInput& input, const PlaceOptions&) {
     Solution solution{empty_layout(shape_of(input.profiles.front()), input.gpus), {}, false, {}};
     for (std::size_t layer = 0; layer < result.expert_of.size(); ++layer)
         for (std::size_t slot = 0; slot < result.expert_of[layer].size(); ++slot)
-            solution.layout.on[layer][slot / static_cast<std::size_t>(slots / input.gpus)]
-                .push_back(result.expert_of[layer][slot]);
+            solution.layout.on[layer][slot / at(slots / input.gpus)].push_back(
+                result.expert_of[layer][slot]);
     if (input.nodes > 1 && input.groups % input.nodes != 0)
         solution.notes.push_back(
             fmt::format("eplb: {} groups do not divide by {} nodes; nodes were not looked at",

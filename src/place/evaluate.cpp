@@ -1,8 +1,7 @@
 // What a layout costs, recomputed from the tokens; see Evaluation. No search shares this code.
-#include "place/evaluate.hpp"
-
 #include "base/input_error.hpp"
 #include "base/parallel.hpp"
+#include "place/counts.hpp"
 
 #include <algorithm>
 #include <mutex>
@@ -39,7 +38,7 @@ double max_over_mean(const std::vector<double>& loads) {
 /// GPUs of one layer's choices, token by token: [token][slot], −1 where nobody was chosen.
 std::vector<int> gpus_of_choices(const Profile& profile, const LayerCopies& copies, int layer) {
     std::vector<int> gpus;
-    gpus.reserve(static_cast<std::size_t>(profile.tokens * profile.top_k));
+    gpus.reserve(at(profile.tokens * profile.top_k));
     for (std::int64_t token = 0; token < profile.tokens; ++token)
         for (const std::uint16_t expert : profile.chosen_by(layer, token))
             gpus.push_back(expert == Profile::kNobody ? -1 : copies.gpu(expert, token));
@@ -135,13 +134,9 @@ class Evaluator {
         for (std::int64_t number = 0; (number + 1) * batch <= profile_.tokens; ++number) {
             std::vector<double> awake(at(layout_.gpus));
             for (std::int64_t token = number * batch; token < (number + 1) * batch; ++token)
-                for (const std::uint16_t expert : profile_.chosen_by(layer, token)) {
-                    if (expert == Profile::kNobody) continue;
-                    std::int64_t& last = seen[at(copies.slot(expert, token))];
-                    if (last == number) continue;
-                    last = number;
-                    awake[at(copies.gpu(expert, token))] += 1;
-                }
+                for (const std::uint16_t expert : experts_of(profile_, layer, token))
+                    if (std::exchange(seen[at(copies.slot(expert, token))], number) != number)
+                        awake[at(copies.gpu(expert, token))] += 1;
             part.activated.add(max_over_mean(awake));
         }
     }
@@ -231,10 +226,9 @@ std::vector<double> gpu_loads(const Profile& profile, const ExpertLayout& layout
 Evaluation evaluate(const Profile& profile, const ExpertLayout& layout,
                     const EvaluateOptions& options) {
     if (layout.layers() != profile.layers || layout.experts != profile.experts)
-        throw input_error(
-            "{}: found {} layers of {} experts, allowed: the layout's {} "
-            "of {}",
-            profile.name, profile.layers, profile.experts, layout.layers(), layout.experts);
+        throw input_error("{}: found {} layers of {} experts, allowed: the layout's {} of {}",
+                          profile.name, profile.layers, profile.experts, layout.layers(),
+                          layout.experts);
     if (options.nodes < 1 || layout.gpus % options.nodes != 0)
         throw input_error("nodes: found {}, allowed: a divisor of {} GPUs", options.nodes,
                           layout.gpus);

@@ -3,6 +3,8 @@
 #pragma once
 #include <moehub/place.hpp>
 
+#include <algorithm>
+#include <chrono>
 #include <optional>
 
 namespace moehub {
@@ -13,6 +15,27 @@ struct Solution {
     bool cut_short = false;
     std::vector<std::string> notes;
 };
+
+/// How layouts are evaluated for this input, and slots of all its layers.
+inline EvaluateOptions evaluate_options(const PlaceInput& input, const PlaceOptions& options) {
+    return {input.nodes, options.batch, options.current ? &*options.current : nullptr};
+}
+inline std::int64_t slots_of(const PlaceInput& input) {
+    const Profile& first = input.profiles.front();
+    return std::int64_t{first.layers} * (first.experts + input.redundant);
+}
+
+/// The objective, which the options name, as each profile sees it; and their weighted mean.
+std::vector<double> values_of(const PlaceInput& input, const PlaceOptions& options,
+                              const ExpertLayout& layout);
+double mean_value(const PlaceInput& input, const std::vector<double>& values);
+
+/// When so many seconds are over.
+inline std::chrono::steady_clock::time_point end_after(double seconds) {
+    using Clock = std::chrono::steady_clock;
+    return Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                              std::chrono::duration<double>(std::min(seconds, 1e9)));
+}
 
 Solution solve_contiguous(const PlaceInput& input, const PlaceOptions& options);
 Solution solve_round_robin(const PlaceInput& input, const PlaceOptions& options);

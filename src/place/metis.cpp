@@ -10,12 +10,9 @@
 #include "place/methods.hpp"
 #include "place/partition.hpp"
 
-#include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
 #include <mutex>
-#include <numeric>
 #include <utility>
 
 #include <metis.h>
@@ -34,12 +31,10 @@ constexpr std::size_t kMostForBoth = 64;
 /// [expert × expert], symmetric, 0 on the diagonal: tokens that chose both in the layer.
 Matrix chosen_together(const Profile& profile, int layer) {
     Matrix both(profile.experts, profile.experts);
-    for (std::int64_t token = 0; token < profile.tokens; ++token) {
-        const auto chosen = profile.chosen_by(layer, token);
-        for (const std::uint16_t a : chosen)
-            for (const std::uint16_t b : chosen)
-                if (a != b && a != Profile::kNobody && b != Profile::kNobody) both(a, b) += 1;
-    }
+    for (std::int64_t token = 0; token < profile.tokens; ++token)
+        for (const std::uint16_t a : experts_of(profile, layer, token))
+            for (const std::uint16_t b : experts_of(profile, layer, token))
+                if (a != b) both(a, b) += 1;
     return both;
 }
 
@@ -47,19 +42,14 @@ Matrix chosen_together(const Profile& profile, int layer) {
 Matrix ties_of(const std::vector<Profile>& profiles, int layer) {
     if (profiles.size() == 1) return chosen_together(profiles.front(), layer);
     Matrix ties(profiles.front().experts, profiles.front().experts);
-    for (const Profile& profile : profiles) {
-        const Matrix own = chosen_together(profile, layer);
-        const double sum = std::accumulate(own.at_.begin(), own.at_.end(), 0.0);
-        if (sum <= 0) continue;
-        for (std::size_t i = 0; i < own.at_.size(); ++i)
-            ties.at_[i] += own.at_[i] / sum * profile.weight;
-    }
+    for (const Profile& profile : profiles)
+        add_scaled(ties, chosen_together(profile, layer), profile.weight);
     return ties;
 }
 
 /// Whole numbers for METIS, whose sums must fit in 31 bits.
 std::vector<idx_t> whole(std::span<const double> values, double sum_of_all) {
-    const double sum = std::accumulate(values.begin(), values.end(), 0.0);
+    const double sum = sum_of(values);
     std::vector<idx_t> numbers;
     for (const double value : values)
         numbers.push_back(sum > 0 ? static_cast<idx_t>(std::floor(value / sum * sum_of_all)) : 0);
@@ -166,14 +156,11 @@ Solution solve_metis(const PlaceInput& input, const PlaceOptions& options) {
     const Matrix counts = together(input.profiles);
     const auto experts = at(counts.columns);
     Solution solution{empty_layout(shape_of(input.profiles.front()), input.gpus), {}, false, {}};
-    const auto start = std::chrono::steady_clock::now();
-    const auto out_of_time = [&] {
-        const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
-        return options.stop.stop_requested() || spent.count() > options.time_limit;
-    };
+    const auto end = end_after(options.time_limit);
     for (int layer = 0; layer < counts.rows; ++layer) {
         const std::span<const double> load = counts.row(layer);
-        solution.cut_short = solution.cut_short || out_of_time();
+        solution.cut_short = solution.cut_short || options.stop.stop_requested() ||
+                             std::chrono::steady_clock::now() > end;
         const Partition partition =
             solution.cut_short
                 ? packed(load, input.gpus)

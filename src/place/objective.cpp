@@ -1,10 +1,9 @@
+#include "base/quantity.hpp"
 #include "base/input_error.hpp"
 #include "base/nearest.hpp"
 #include "base/quantity.hpp"
 
 #include <moehub/place.hpp>
-
-#include <cmath>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -27,12 +26,6 @@ constexpr Term kTerms[] = {
     {"moved", &Objective::moved},
 };
 
-std::string_view trimmed(std::string_view text) {
-    while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-    while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-    return text;
-}
-
 double weight_of(std::string_view text) {
     double weight = 0;
     try {
@@ -43,8 +36,8 @@ double weight_of(std::string_view text) {
     constexpr double kMost = 1e6;
     if (!(weight > 0 && weight <= kMost))
         throw input_error(
-            "--objective: found the weight {}, allowed: a number above 0, "
-            "at most 1e6, as in 4*transitions",
+            "--objective: found the weight {}, allowed: a number above 0, at most 1e6, as in "
+            "4*transitions",
             quoted(text));
     return weight;
 }
@@ -56,8 +49,8 @@ const Term& term_of(std::string_view name) {
         known.emplace_back(term.name);
     }
     throw input_error(
-        "--objective: found {}, allowed: {}, with + between and a weight "
-        "before, as in gpus+4*transitions{}",
+        "--objective: found {}, allowed: {}, with + between and a weight before, as in "
+        "gpus+4*transitions{}",
         quoted(name), fmt::join(known, ", "), did_you_mean(name, known));
 }
 

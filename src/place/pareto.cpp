@@ -2,11 +2,12 @@
 // figure and less in one. The figures are load, GPUs (and nodes) per token, off-GPU transitions and
 // the heaviest pair; searches weigh them one against the other, the user chooses.
 #include "base/quantity.hpp"
+#include "place/counts.hpp"
+#include "place/methods.hpp"
 
 #include <moehub/error.hpp>
 #include <moehub/place.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numeric>
@@ -38,10 +39,9 @@ bool beats(const Costs& a, const Costs& b) {
 }
 
 void check_tokens(const PlaceInput& input) {
-    for (const Profile& profile : input.profiles)
-        if (!profile.has_tokens())
-            throw InputError(
-                "--pareto: found a profile of counts, allowed: one with every token's experts");
+    if (!all_have_tokens(input.profiles))
+        throw InputError(
+            "--pareto: found a profile of counts, allowed: one with every token's experts");
 }
 
 /// In whole milliseconds, so that the flag that gives it is short.
@@ -53,14 +53,13 @@ double short_share(double seconds, std::size_t parts) {
 Evaluation judged_by(const std::vector<Profile>& judges, const PlaceInput& input,
                      const PlaceOptions& options) {
     const PlaceResult result = place(input, options);
-    const EvaluateOptions how{input.nodes, options.batch,
-                              options.current ? &*options.current : nullptr};
     std::vector<double> weights;
     for (const Profile& profile : judges.empty() ? input.profiles : judges)
         weights.push_back(profile.weight);
     if (judges.empty()) return mean_evaluation(result.profiles, weights);
     std::vector<Evaluation> evaluations;
-    for (const Profile& judge : judges) evaluations.push_back(evaluate(judge, result.layout, how));
+    for (const Profile& judge : judges)
+        evaluations.push_back(evaluate(judge, result.layout, evaluate_options(input, options)));
     return mean_evaluation(evaluations, weights);
 }
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
-#include <utility>
 
 namespace moehub {
 namespace {
@@ -78,12 +77,6 @@ Choice best_swap(const PartTies& parts, const std::vector<double>& loads,
 }
 
 }  // namespace
-
-std::vector<int> Partition::sizes() const {
-    std::vector<int> size(at(parts), 0);
-    for (const int part : part_of) ++size[at(part)];
-    return size;
-}
 
 std::vector<double> Partition::loads(std::span<const double> load) const {
     std::vector<double> sum(at(parts), 0.0);

@@ -12,7 +12,11 @@ struct Partition {
     int parts = 1;
     std::vector<int> part_of;  ///< [expert]
 
-    std::vector<int> sizes() const;
+    std::vector<int> sizes() const {
+        std::vector<int> size(at(parts), 0);
+        for (const int part : part_of) ++size[at(part)];
+        return size;
+    }
     std::vector<double> loads(std::span<const double> load) const;
     /// The sum of the ties between experts of different parts.
     double cut(const Matrix& ties) const;

@@ -1,11 +1,10 @@
 #include "base/input_error.hpp"
 #include "base/nearest.hpp"
 #include "base/quantity.hpp"
-#include "place/bound.hpp"
+#include "place/bounds.hpp"
+#include "place/counts.hpp"
 #include "place/methods.hpp"
 
-#include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -43,111 +42,141 @@ const Method& method_of(const std::string& name) {
 void check_sizes(const PlaceInput& input) {
     if (input.profiles.empty()) throw InputError("--profile: found nothing, allowed: FILE");
     check_together(input.profiles);
-    const Profile& first = input.profiles.front();
-    const auto refuse = [](const std::string& line) { throw InputError(line); };
-    const int slots = first.experts + input.redundant;
-    if (input.gpus < 1) refuse(fmt::format("--gpus: found {}, allowed: 1 or more", input.gpus));
+    const int experts = input.profiles.front().experts;
+    const int slots = experts + input.redundant;
+    if (input.gpus < 1) throw input_error("--gpus: found {}, allowed: 1 or more", input.gpus);
     if (input.redundant < 0)
-        refuse(fmt::format("--replicas: found {}, allowed: 0 or more", input.redundant));
+        throw input_error("--replicas: found {}, allowed: 0 or more", input.redundant);
     if (slots % input.gpus != 0)
-        refuse(
-            fmt::format("--gpus: found {} experts and {} replicas on {} GPUs, allowed: as many "
-                        "slots on every GPU (--replicas {}, another --gpus; --experts where some "
-                        "were never chosen)",
-                        first.experts, input.redundant, input.gpus,
-                        input.redundant + input.gpus - slots % input.gpus));
+        throw input_error(
+            "--gpus: found {} experts and {} replicas on {} GPUs, allowed: as many slots on every "
+            "GPU (--replicas {}, another --gpus; --experts where some were never chosen)",
+            experts, input.redundant, input.gpus,
+            input.redundant + input.gpus - slots % input.gpus);
     constexpr int kMostSlots = 4096;  // tables of slots by slots
     if (slots > kMostSlots)
-        refuse(fmt::format("--experts, --replicas: found {} slots in a layer, allowed: at most {}",
-                           slots, kMostSlots));
-    if (slots > std::int64_t{first.experts} * input.gpus)
-        refuse(
-            fmt::format("--replicas: found {}, allowed: at most {}, a copy of every expert on "
-                        "every GPU",
-                        input.redundant, first.experts * (input.gpus - 1)));
+        throw input_error("--experts, --replicas: found {} slots in a layer, allowed: at most {}",
+                          slots, kMostSlots);
+    if (slots > std::int64_t{experts} * input.gpus)
+        throw input_error(
+            "--replicas: found {}, allowed: at most {}, a copy of every expert on every GPU",
+            input.redundant, experts * (input.gpus - 1));
     if (input.nodes < 1 || input.gpus % input.nodes != 0)
-        refuse(fmt::format("--nodes: found {}, allowed: a divisor of {} GPUs", input.nodes,
-                           input.gpus));
-    if (input.groups < 1 || first.experts % input.groups != 0)
-        refuse(fmt::format("--groups: found {}, allowed: a divisor of {} experts", input.groups,
-                           first.experts));
+        throw input_error("--nodes: found {}, allowed: a divisor of {} GPUs", input.nodes,
+                          input.gpus);
+    if (input.groups < 1 || experts % input.groups != 0)
+        throw input_error("--groups: found {}, allowed: a divisor of {} experts", input.groups,
+                          experts);
 }
 
-void check_options(const PlaceInput& input, const PlaceOptions& options,
-                   const Objective& objective) {
-    const auto refuse = [](const std::string& line) { throw InputError(line); };
-    const bool tokens = std::all_of(input.profiles.begin(), input.profiles.end(),
-                                    [](const Profile& profile) { return profile.has_tokens(); });
-    if (!tokens &&
-        (objective.gpus > 0 || objective.nodes > 0 || objective.transitions > 0 ||
-         objective.node_transitions > 0 || objective.pair > 0 || objective.activated > 0))
-        refuse(
-            fmt::format("--objective: found {} and a profile of counts, allowed: load, moved; "
-                        "the others need every token's experts",
-                        to_string(objective)));
+void check_objective(const PlaceInput& input, const PlaceOptions& options,
+                     const Objective& objective) {
+    Objective of_counts;
+    of_counts.load = objective.load;
+    of_counts.moved = objective.moved;
+    if (!all_have_tokens(input.profiles) && objective != of_counts)
+        throw input_error(
+            "--objective: found {} and a profile of counts, allowed: load, moved; the others need "
+            "every token's experts",
+            to_string(objective));
     if (objective == Objective{})
-        refuse("--objective: found nothing, allowed: at least one weight");
+        throw InputError("--objective: found nothing, allowed: at least one weight");
     if (objective.moved > 0 && !options.current)
-        refuse("--objective: found moved, allowed: with --current");
-    if (options.max_moves && !options.current)
-        refuse("--max-moves: found no current layout, allowed: with --current");
-    if (options.max_moves && options.method != "joint")
-        refuse(fmt::format("--max-moves: found with --method {}, allowed: with joint",
-                           options.method));
-    if (options.max_moves && *options.max_moves < 0)
-        refuse(fmt::format("--max-moves: found {}, allowed: 0 or more", *options.max_moves));
-    if (options.load_cap != 0 && !(options.load_cap >= 1 && std::isfinite(options.load_cap)))
-        refuse(fmt::format("--load-cap: found {}, allowed: 1 or more, or 0 for none",
-                           options.load_cap));
-    if (!(options.time_limit > 0 && options.time_limit <= 1e6))
-        refuse(fmt::format("--time-limit: found {}, allowed: seconds above 0", options.time_limit));
-    if (options.load_blocks < 1 || options.load_blocks > 64)
-        refuse(fmt::format("--load-blocks: found {}, allowed: 1 to 64", options.load_blocks));
-    if (options.batch < 1)
-        refuse(fmt::format("--batch: found {}, allowed: 1 or more", options.batch));
-    if (options.load_blocks > 1 && options.method != "joint" && options.method != "exact")
-        refuse(fmt::format("--load-blocks: found with --method {}, allowed: with joint, exact",
-                           options.method));
-    if (options.worst_profile && options.method != "joint")
-        refuse(fmt::format("--worst-profile: found with --method {}, allowed: with joint",
-                           options.method));
-    if (options.current) {
-        const ExpertLayout& current = *options.current;
-        const Profile& first = input.profiles.front();
-        check(current, "--current");
-        if (current.gpus != input.gpus || current.experts != first.experts ||
-            current.layers() != first.layers)
-            refuse(
-                fmt::format("--current: found {} layers of {} experts on {} GPUs, allowed: the "
-                            "profile's {} of {} on {}",
-                            current.layers(), current.experts, current.gpus, first.layers,
-                            first.experts, input.gpus));
-        if (options.max_moves &&
-            slots_per_gpu(current) * input.gpus != first.experts + input.redundant)
-            refuse(
-                fmt::format("--current: found other slots than --replicas {} gives, allowed: "
-                            "the same with --max-moves",
-                            input.redundant));
-    }
+        throw InputError("--objective: found moved, allowed: with --current");
 }
 
-/// Weighted mean of the objective, or the worst.
-double value_over(const PlaceInput& input, const PlaceOptions& options, const PlaceResult& result) {
+void check_options(const PlaceOptions& options) {
+    const auto only_with = [&](const char* option, bool asked, std::string_view methods) {
+        if (asked && methods.find(options.method) == methods.npos)
+            throw input_error("{}: found with --method {}, allowed: with {}", option,
+                              options.method, methods);
+    };
+    if (options.max_moves && !options.current)
+        throw InputError("--max-moves: found no current layout, allowed: with --current");
+    only_with("--max-moves", options.max_moves.has_value(), "joint");
+    if (options.max_moves && *options.max_moves < 0)
+        throw input_error("--max-moves: found {}, allowed: 0 or more", *options.max_moves);
+    if (options.load_cap != 0 && !(options.load_cap >= 1 && std::isfinite(options.load_cap)))
+        throw input_error("--load-cap: found {}, allowed: 1 or more, or 0 for none",
+                          options.load_cap);
+    if (!(options.time_limit > 0 && options.time_limit <= 1e6))
+        throw input_error("--time-limit: found {}, allowed: seconds above 0", options.time_limit);
+    if (options.load_blocks < 1 || options.load_blocks > 64)
+        throw input_error("--load-blocks: found {}, allowed: 1 to 64", options.load_blocks);
+    if (options.batch < 1)
+        throw input_error("--batch: found {}, allowed: 1 or more", options.batch);
+    only_with("--load-blocks", options.load_blocks > 1, "joint, exact");
+    only_with("--worst-profile", options.worst_profile, "joint");
+}
+
+void check_current(const PlaceInput& input, const PlaceOptions& options) {
+    if (!options.current) return;
+    const ExpertLayout& current = *options.current;
     const Profile& first = input.profiles.front();
-    const std::int64_t slots = std::int64_t{first.layers} * (first.experts + input.redundant);
-    double sum = 0;
-    double weights = 0;
-    double worst = 0;
-    for (std::size_t at = 0; at < input.profiles.size(); ++at) {
-        const double value = value_of(result.objective, result.profiles[at], slots);
-        sum += input.profiles[at].weight * value;
-        weights += input.profiles[at].weight;
-        worst = std::max(worst, value);
+    check(current, "--current");
+    if (current.gpus != input.gpus || current.experts != first.experts ||
+        current.layers() != first.layers)
+        throw input_error(
+            "--current: found {} layers of {} experts on {} GPUs, allowed: the profile's {} of {} "
+            "on {}",
+            current.layers(), current.experts, current.gpus, first.layers, first.experts,
+            input.gpus);
+    if (options.max_moves && slots_per_gpu(current) * input.gpus != first.experts + input.redundant)
+        throw input_error(
+            "--current: found other slots than --replicas {} gives, allowed: the same with "
+            "--max-moves",
+            input.redundant);
+}
+
+/// Slots of a layer, counted through all GPUs; slot s holds expert s mod experts.
+struct Slots {
+    int count = 0;
+    int experts = 0;
+    int gpus = 0;
+
+    /// The first count % gpus GPUs have one more where it does not divide.
+    int contiguous_gpu(int slot) const {
+        const int each = count / gpus, more = count % gpus;
+        const int in_larger = more * (each + 1);
+        return slot < in_larger ? slot / (each + 1) : more + (slot - in_larger) / each;
     }
-    return options.worst_profile ? worst : sum / weights;
+    /// When experts divide by GPUs, each further round begins one GPU later: otherwise all copies
+    /// of an expert would meet on one GPU.
+    int round_robin_gpu(int slot) const {
+        const int round = experts % gpus == 0 ? slot / experts : 0;
+        return (slot % gpus + round) % gpus;
+    }
+};
+
+template <class GpuOf>
+Solution deal(const PlaceInput& input, GpuOf gpu_of) {
+    const LayoutShape shape = shape_of(input.profiles.front());
+    Solution solution{empty_layout(shape, input.gpus), {}, false, {}};
+    const Slots slots{shape.experts + input.redundant, shape.experts, input.gpus};
+    for (auto& on : solution.layout.on)
+        for (int slot = 0; slot < slots.count; ++slot)
+            on[at(gpu_of(slots, slot))].push_back(slot % slots.experts);
+    return solution;
 }
 
 }  // namespace
+
+std::vector<double> values_of(const PlaceInput& input, const PlaceOptions& options,
+                              const ExpertLayout& layout) {
+    std::vector<double> values;
+    for (const Profile& profile : input.profiles)
+        values.push_back(value_of(options.objective.value_or(usual_objective(input)),
+                                  evaluate(profile, layout, evaluate_options(input, options)),
+                                  slots_of(input)));
+    return values;
+}
+
+double mean_value(const PlaceInput& input, const std::vector<double>& values) {
+    double sum = 0;
+    for (std::size_t profile = 0; profile < values.size(); ++profile)
+        sum += input.profiles[profile].weight * values[profile];
+    return sum / total_weight(input.profiles);
+}
 
 std::vector<PlaceMethod> place_methods() {
     std::vector<PlaceMethod> methods;
@@ -157,9 +186,7 @@ std::vector<PlaceMethod> place_methods() {
 
 Objective usual_objective(const PlaceInput& input) {
     Objective objective;
-    const bool tokens = std::all_of(input.profiles.begin(), input.profiles.end(),
-                                    [](const Profile& profile) { return profile.has_tokens(); });
-    if (!tokens) {
+    if (!all_have_tokens(input.profiles)) {
         objective.load = 1;
         return objective;
     }
@@ -174,7 +201,9 @@ PlaceResult place(const PlaceInput& input, const PlaceOptions& options) {
     check_sizes(input);
     PlaceResult result;
     result.objective = options.objective.value_or(usual_objective(input));
-    check_options(input, options, result.objective);
+    check_objective(input, options, result.objective);
+    check_options(options);
+    check_current(input, options);
     PlaceOptions with_objective = options;
     with_objective.objective = result.objective;
     Solution solution = method.solve(input, with_objective);
@@ -182,18 +211,28 @@ PlaceResult place(const PlaceInput& input, const PlaceOptions& options) {
     result.layout = std::move(solution.layout);
     result.cut_short = solution.cut_short;
     result.notes = std::move(solution.notes);
-    for (const Profile& profile : input.profiles)
+    std::vector<double> values;
+    for (const Profile& profile : input.profiles) {
         result.profiles.push_back(
-            evaluate(profile, result.layout,
-                     {input.nodes, options.batch, options.current ? &*options.current : nullptr}));
-    result.value = value_over(input, options, result);
+            evaluate(profile, result.layout, evaluate_options(input, options)));
+        values.push_back(value_of(result.objective, result.profiles.back(), slots_of(input)));
+    }
+    result.value = options.worst_profile ? std::ranges::max(values) : mean_value(input, values);
     if (options.bounds) result.bounds = lower_bounds(input, with_objective, result.layout);
-    result.bound = bound_of(result.objective, result.bounds);
+    result.bound = value_of(result.objective, result.bounds, 1);
     if (solution.bound) result.bound = std::max(result.bound, *solution.bound);
     result.gap = result.bound > 0 ? result.value / result.bound - 1 : 0;
     result.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     return result;
+}
+
+Solution solve_contiguous(const PlaceInput& input, const PlaceOptions&) {
+    return deal(input, [](const Slots& slots, int slot) { return slots.contiguous_gpu(slot); });
+}
+
+Solution solve_round_robin(const PlaceInput& input, const PlaceOptions&) {
+    return deal(input, [](const Slots& slots, int slot) { return slots.round_robin_gpu(slot); });
 }
 
 }  // namespace moehub

@@ -1,11 +1,7 @@
-#include "plan/communication.hpp"
 
-#include "plan/group_collective.hpp"
-#include "plan/moe_communication.hpp"
-#include "plan/size_table.hpp"
+#include "plan/simulated.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <utility>
 
@@ -36,25 +32,14 @@ struct Communication::State {
         GroupShape shape;
         double bytes = 0;  ///< of exact ones; 0: of a table
 
-        friend bool operator==(const CollectiveKey&, const CollectiveKey&) = default;
-    };
-
-    struct CollectiveHash {
-        std::size_t operator()(const CollectiveKey& key) const {
-            auto hash = static_cast<std::uint64_t>(key.shape.nodes) << 32 |
-                        static_cast<std::uint64_t>(key.shape.per_node) << 2 |
-                        static_cast<std::uint64_t>(key.op);
-            hash ^= std::bit_cast<std::uint64_t>(key.bytes);
-            hash *= 0x9e3779b97f4a7c15u;
-            return hash ^ hash >> 32;
-        }
+        friend auto operator<=>(const CollectiveKey&, const CollectiveKey&) = default;
     };
 
     Machine machine;
     double elements = 0;  ///< that a token's rows have
     ExchangeTimes layers;
-    OnceMap<CollectiveKey, std::unique_ptr<SizeTable>, CollectiveHash> tables;
-    OnceMap<CollectiveKey, double, CollectiveHash> exact;
+    OnceMap<CollectiveKey, std::unique_ptr<SizeTable>> tables;
+    OnceMap<CollectiveKey, double> exact;
 
     State(const Machine& of, Model model, const RoutingSpec& routing)
         : machine(of), elements(elements_of(model)), layers(of, std::move(model), routing) {}

@@ -12,6 +12,7 @@
 #include <moehub/model.hpp>
 #include <moehub/routing.hpp>
 
+#include <compare>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -34,6 +35,8 @@ struct MoeCase {
     bool fp8 = false;         ///< experts
     bool fp8_rows = false;    ///< rows on their way to them
     Pass pass = Pass::forward;
+
+    friend auto operator<=>(const MoeCase&, const MoeCase&) = default;
 };
 
 /// Seconds.

@@ -72,6 +72,21 @@ int unit_count(const TrainingRun& run) {
     return std::accumulate(all.begin(), all.end(), 0);
 }
 
+std::int64_t micro_batches_of(const TrainingRun& run, const ParallelLayout& layout) {
+    const std::int64_t group = std::int64_t{layout.tp} * layout.cp * layout.pp;
+    if (run.gpus() % group != 0) return 0;
+    const std::int64_t at_a_time = run.gpus() / group * layout.micro_batch;
+    return run.global_batch % at_a_time == 0 ? run.global_batch / at_a_time : 0;
+}
+
+std::vector<std::size_t> pieces_of_stage(std::size_t stage, std::size_t stages, std::size_t pieces,
+                                         PassOverlap overlap) {
+    std::vector<std::size_t> found;
+    for (std::size_t piece = stage; piece < pieces; piece += stages) found.push_back(piece);
+    if (overlap == PassOverlap::dualpipe) found.push_back(stages - 1 - stage);
+    return found;
+}
+
 std::vector<UnitCounts> cut(const UnitCounts& all, int pieces,
                             const std::array<double, kUnits>& seconds) {
     std::vector<UnitCounts> result;

@@ -25,74 +25,66 @@ int layers_of(const UnitCounts& counts) {
 
 }  // namespace
 
-GpuGroup StepModel::data_group(const ParallelLayout& layout) const {
-    return {run_.gpus() / (layout.pp * layout.tp), layout.tp};
-}
-
-GpuGroup StepModel::expert_data_group(const ParallelLayout& layout) const {
+double StepModel::over_weights(Collective::Op op, const ParallelLayout& layout,
+                               const UnitWeights& weights, double bytes, bool exact) {
     const int group = layout.ep * layout.etp;
-    return {run_.gpus() / (layout.pp * group), group};
+    const GpuGroup data{run_.gpus() / (layout.pp * layout.tp), layout.tp};
+    const GpuGroup sparse{run_.gpus() / (layout.pp * group), group};
+    return communication_->collective(op, data, bytes * weights.shared, exact) +
+           communication_->collective(op, sparse, bytes * weights.experts, exact);
 }
 
 DataParallelTime StepModel::data_parallel(const ParallelLayout& layout, const UnitTimes& times,
                                           const Pieces& pieces, bool exact) {
-    using enum Collective::Op;
-    const TrainerSpec& trainer = run_.trainer;
-    const GpuGroup data = data_group(layout);
-    const GpuGroup sparse = expert_data_group(layout);
-    const auto ask = [&](Collective::Op op, const UnitWeights& w, double each) {
-        return communication_->collective(op, data, each * w.shared, exact) +
-               communication_->collective(op, sparse, each * w.experts, exact);
-    };
-    const auto stages = static_cast<std::size_t>(layout.pp);
-    const bool dual = layout.overlap == PassOverlap::dualpipe;
-    const double copies = dual ? 2 : 1;  // of each stage's weights, which share their states
-    const bool outside = layout.ep * layout.etp > run_.machine.gpus_per_node;
-    const auto batches = static_cast<double>(pieces.pipeline.micro_batches);
     DataParallelTime most;
+    const auto stages = static_cast<std::size_t>(layout.pp);
     for (std::size_t stage = 0; stage < stages; ++stage) {
-        UnitCounts counts{};
-        double forward = 0;
-        double backward = 0;
-        const auto add_piece = [&](std::size_t i) {
-            for (std::size_t u = 0; u < kUnits; ++u) counts[u] += pieces.counts[i][u];
-            forward += pieces.pipeline.times[i].forward;
-            backward += pieces.pipeline.times[i].backward;
-        };
-        for (std::size_t i = stage; i < pieces.counts.size(); i += stages) add_piece(i);
-        if (dual) add_piece(stages - 1 - stage);
+        StagePasses passes;
+        for (const std::size_t piece :
+             pieces_of_stage(stage, stages, pieces.counts.size(), layout.overlap)) {
+            for (std::size_t u = 0; u < kUnits; ++u) passes.counts[u] += pieces.counts[piece][u];
+            passes.forward += pieces.pipeline.times[piece].forward;
+            passes.backward += pieces.pipeline.times[piece].backward;
+        }
         // Rows between nodes use the same NICs, one after the other.
-        for (std::size_t u = 0; u < kUnits && outside; ++u) {
-            forward -= counts[u] * times[u].forward.ep_alone;
-            backward -= counts[u] * times[u].backward.ep_alone;
-        }
-        const UnitWeights w = weights_of(run_.model, layout, counts);
-        const int layers = layers_of(counts);
-        DataParallelTime one;
-        const double share = layout.sharding == Sharding::none
-                                 ? w.shared + w.experts
-                                 : (w.shared / data.size + w.experts / sparse.size) / copies;
-        one.optimizer = kernels_.optimizer(share);
-        if (layout.offload.optimizer)
-            one.offload = trainer.state_bytes * share / run_.machine.gpu.host_bandwidth;
-        if (layout.sharding == Sharding::none) {
-            one.sums = beyond(ask(all_reduce, w, trainer.gradient_bytes), backward, layers,
-                              trainer.gradients_overlap);
-        } else if (layout.sharding != Sharding::fsdp) {
-            const double sums = ask(reduce_scatter, w, trainer.gradient_bytes);
-            one.sums = beyond(sums, backward, layers, trainer.gradients_overlap);
-            if (layout.sharding == Sharding::zero2)
-                one.sums += (batches - 1) * beyond(sums, trainer.fsdp_overlap * backward, layers,
-                                                   trainer.gradients_overlap);
-            one.gather =
-                beyond(ask(all_gather, w, kBf16), forward, layers, trainer.parameters_overlap);
-        }
-        const auto sum = [](const DataParallelTime& t) {
-            return t.sums + t.gather + t.optimizer + t.offload;
-        };
-        if (sum(one) > sum(most)) most = one;
+        if (layout.ep * layout.etp > run_.machine.gpus_per_node)
+            for (std::size_t u = 0; u < kUnits; ++u) {
+                passes.forward -= passes.counts[u] * times[u].forward.ep_alone;
+                passes.backward -= passes.counts[u] * times[u].backward.ep_alone;
+            }
+        const DataParallelTime one = of_stage(layout, passes, pieces.pipeline.micro_batches, exact);
+        if (one.sum() > most.sum()) most = one;
     }
     return most;
+}
+
+DataParallelTime StepModel::of_stage(const ParallelLayout& layout, const StagePasses& passes,
+                                     std::int64_t micro_batches, bool exact) {
+    using enum Collective::Op;
+    const TrainerSpec& trainer = run_.trainer;
+    const UnitWeights weights = weights_of(run_.model, layout, passes.counts);
+    const int layers = layers_of(passes.counts);
+    // DualPipe's copies of a stage's weights share their states.
+    const double copies = layout.overlap == PassOverlap::dualpipe ? 2 : 1;
+    const double share =
+        layout.sharding == Sharding::none ? weights.sum() : weights.divided(run_, layout) / copies;
+    DataParallelTime one;
+    one.optimizer = kernels_.optimizer(share);
+    if (layout.offload.optimizer)
+        one.offload = trainer.state_bytes * share / run_.machine.gpu.host_bandwidth;
+    if (layout.sharding == Sharding::fsdp) return one;
+    const bool all = layout.sharding == Sharding::none;
+    const double sums = over_weights(all ? all_reduce : reduce_scatter, layout, weights,
+                                     trainer.gradient_bytes, exact);
+    one.sums = beyond(sums, passes.backward, layers, trainer.gradients_overlap);
+    if (layout.sharding == Sharding::zero2)
+        one.sums +=
+            static_cast<double>(micro_batches - 1) *
+            beyond(sums, trainer.fsdp_overlap * passes.backward, layers, trainer.gradients_overlap);
+    if (!all)
+        one.gather = beyond(over_weights(all_gather, layout, weights, kBf16, exact), passes.forward,
+                            layers, trainer.parameters_overlap);
+    return one;
 }
 
 }  // namespace moehub

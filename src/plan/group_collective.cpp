@@ -13,17 +13,12 @@
 // NVLS trees keep their NICs busy whatever their depth; a level more costs its way up and down:
 //
 //     time = time of 4 nodes + (log2 N − 2) · (time of 8 − time of 4 nodes, few bytes).
-#include "plan/group_collective.hpp"
-
+#include "base/input_error.hpp"
+#include "plan/simulated.hpp"
 #include "sim/collective/nccl.hpp"
-
-#include <moehub/error.hpp>
 
 #include <algorithm>
 #include <bit>
-#include <optional>
-
-#include <fmt/format.h>
 
 namespace moehub {
 namespace {
@@ -134,8 +129,8 @@ double linear_from(GroupShape shape) {
 
 GroupShape shape_of(const Machine& machine, GpuGroup group) {
     if (group.size < 1 || group.stride < 1)
-        throw InputError(fmt::format("a group of {} GPUs, every {}-th: allowed 1 and more",
-                                     group.size, group.stride));
+        throw input_error("a group of {} GPUs, every {}-th: allowed 1 and more", group.size,
+                          group.stride);
     int per_node = std::clamp(machine.gpus_per_node / group.stride, 1, group.size);
     while (group.size % per_node != 0) --per_node;
     return {per_node, group.size / per_node};

@@ -31,20 +31,6 @@ double TrainingKernels::alone(const Product& shape, NumberFormat format) const {
     return plan.start + tiles_seconds(gpu_, plan) + plan.finish;
 }
 
-double TrainingKernels::product(const Product& shape, bool bf16) const {
-    if (!fp8_ || bf16) return alone(shape, NumberFormat::bf16) / costs_.tensor;
-    return alone(shape, costs_.fp8) / (costs_.fp8_tensor > 0 ? costs_.fp8_tensor : costs_.tensor);
-}
-
-double TrainingKernels::memory_of_gradients(double weights) const {
-    return 2 * kFp32 * weights / (gpu_.hbm_bandwidth * gpu_.kernels.hbm_mixed * costs_.memory);
-}
-
-double TrainingKernels::gradient(const Product& shape, bool bf16) const {
-    const double weights = static_cast<double>(shape.k) * static_cast<double>(shape.n);
-    return std::max(product({shape.k, shape.rows, shape.n}, bf16), memory_of_gradients(weights));
-}
-
 double TrainingKernels::grouped(const Product& each, double count, bool gradients) const {
     const double one = gradients ? gradient(each) : product(each);
     const double start =
@@ -64,14 +50,6 @@ double TrainingKernels::attention(const AttentionShape& shape, bool forward) con
                                  : attention_backward_seconds(gpu_, shape)) /
                         costs_.tensor;
     return found->second;
-}
-
-double TrainingKernels::attention_forward(const AttentionShape& shape) const {
-    return attention(shape, true);
-}
-
-double TrainingKernels::attention_backward(const AttentionShape& shape) const {
-    return attention(shape, false);
 }
 
 double TrainingKernels::stream(double read, double written) const {

@@ -5,7 +5,6 @@
 #include "plan/layer_work.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 namespace moehub {
 namespace {
@@ -22,25 +21,25 @@ class Writer {
   public:
     Writer(const WorkContext& context, LayerWork& work) : k_(context.kernels), work_(work) {}
 
-    void matrix(Sort sort, const Product& w, ComputeWork* again = nullptr) {
+    void matrix(StepPart part, const Product& w, ComputeWork* again = nullptr) {
         const double forward = k_.product(w);
         const double gradient = k_.gradient(w);
         const double in = k_.cast(w.rows, w.k);
         const double casts = k_.fp8() ? 1 : 0;
-        work_.forward.add(sort, forward);
-        work_.forward.add(Sort::small, in, casts);
-        work_.backward.add(sort, k_.product({w.rows, w.n, w.k}) + gradient, 2);
-        work_.backward.add(Sort::small, k_.cast(w.rows, w.n), casts);
+        work_.forward.add(part, forward);
+        work_.forward.add(StepPart::small, in, casts);
+        work_.backward.add(part, k_.product({w.rows, w.n, w.k}) + gradient, 2);
+        work_.backward.add(StepPart::small, k_.cast(w.rows, w.n), casts);
         work_.gradients += gradient;
-        if (again != nullptr) again->add(sort, forward);
+        if (again != nullptr) again->add(part, forward);
     }
 
     void stream(double read, double written, double back_read, double back_written,
                 ComputeWork* again = nullptr) {
         const double forward = k_.stream(read, written);
-        work_.forward.add(Sort::small, forward);
-        work_.backward.add(Sort::small, k_.stream(back_read, back_written));
-        if (again != nullptr) again->add(Sort::small, forward);
+        work_.forward.add(StepPart::small, forward);
+        work_.backward.add(StepPart::small, k_.stream(back_read, back_written));
+        if (again != nullptr) again->add(StepPart::small, forward);
     }
 
     void norm(std::int64_t rows, std::int64_t width) {
@@ -58,8 +57,8 @@ class Writer {
         if (count <= 0) return;
         const double all = count * bytes_of(rows, width);
         const double time = k_.stream(all, all);
-        work_.forward.add(Sort::small, time, count);
-        work_.backward.add(Sort::small, time, count);
+        work_.forward.add(StepPart::small, time, count);
+        work_.backward.add(StepPart::small, time, count);
     }
 
     void activation(std::int64_t rows, std::int64_t ffn, bool gated) {
@@ -99,9 +98,9 @@ void attend(const WorkContext& context, const TokenShare& tokens, LayerWork& wor
     };
     const TrainingKernels& k = context.kernels;
     const double forward = time([&](const AttentionShape& s) { return k.attention_forward(s); });
-    work.forward.add(Sort::attention, forward);
-    work.core.add(Sort::attention, forward);
-    work.backward.add(Sort::attention,
+    work.forward.add(StepPart::attention, forward);
+    work.core.add(StepPart::attention, forward);
+    work.backward.add(StepPart::attention,
                       time([&](const AttentionShape& s) { return k.attention_backward(s); }));
 }
 
@@ -111,7 +110,7 @@ void project_gqa(const WorkContext& context, const TokenShare& tokens, Writer& w
     const std::int64_t query = share(a.heads, tokens.tp) * a.head_dim;
     const std::int64_t key = share(a.kv_heads, tokens.tp) * a.head_dim;
     const std::int64_t rows = tokens.gathered();
-    writer.matrix(Sort::attention, {rows, model.hidden, query + 2 * key});
+    writer.matrix(StepPart::attention, {rows, model.hidden, query + 2 * key});
     const double turned = bytes_of(rows, query + key);
     const double all = bytes_of(rows, query + 2 * key);
     writer.stream(all, all, all, all);  // split; gradients side by side again
@@ -129,15 +128,15 @@ void project_mla(const WorkContext& context, const TokenShare& tokens, Writer& w
     const std::int64_t expanded = heads * (a.qk_nope_head_dim + a.v_head_dim);
     const std::int64_t latent = a.kv_lora_rank + a.qk_rope_head_dim;
     if (a.q_lora_rank > 0) {
-        writer.matrix(Sort::attention, {rows, model.hidden, a.q_lora_rank});
+        writer.matrix(StepPart::attention, {rows, model.hidden, a.q_lora_rank});
         writer.norm(rows, a.q_lora_rank);
-        writer.matrix(Sort::attention, {rows, a.q_lora_rank, query}, &work.latents);
+        writer.matrix(StepPart::attention, {rows, a.q_lora_rank, query}, &work.latents);
     } else {
-        writer.matrix(Sort::attention, {rows, model.hidden, query}, &work.latents);
+        writer.matrix(StepPart::attention, {rows, model.hidden, query}, &work.latents);
     }
-    writer.matrix(Sort::attention, {rows, model.hidden, latent});
+    writer.matrix(StepPart::attention, {rows, model.hidden, latent});
     writer.norm(rows, a.kv_lora_rank);
-    writer.matrix(Sort::attention, {rows, a.kv_lora_rank, expanded}, &work.latents);
+    writer.matrix(StepPart::attention, {rows, a.kv_lora_rank, expanded}, &work.latents);
     const double turned = bytes_of(rows, query);
     const double keys = bytes_of(rows, expanded + heads * a.qk_rope_head_dim);
     writer.stream(turned, turned, turned, turned, &work.latents);
@@ -146,17 +145,8 @@ void project_mla(const WorkContext& context, const TokenShare& tokens, Writer& w
 
 }  // namespace
 
-void ComputeWork::add(Sort sort, double time, double count) {
-    seconds[static_cast<std::size_t>(sort)] += time;
-    operators += count;
-}
-
-double ComputeWork::sum() const {
-    return std::accumulate(seconds.begin(), seconds.end(), 0.0);
-}
-
 ComputeWork& ComputeWork::operator+=(const ComputeWork& other) {
-    for (std::size_t i = 0; i < kSorts; ++i) seconds[i] += other.seconds[i];
+    for (std::size_t i = 0; i < kStepParts; ++i) seconds[i] += other.seconds[i];
     operators += other.operators;
     return *this;
 }
@@ -172,14 +162,6 @@ LayerWork& LayerWork::operator+=(const LayerWork& other) {
     return *this;
 }
 
-std::int64_t TokenShare::gathered() const {
-    return std::max<std::int64_t>(1, sequences * length / cp);
-}
-
-std::int64_t TokenShare::own() const {
-    return std::max<std::int64_t>(1, sequences * length / cp / tp);
-}
-
 LayerWork attention_work(const WorkContext& context, const TokenShare& tokens) {
     const Model& model = context.run.model;
     const Attention& a = model.attention;
@@ -193,7 +175,7 @@ LayerWork attention_work(const WorkContext& context, const TokenShare& tokens) {
         project_gqa(context, tokens, writer);
     attend(context, tokens, work);
     const std::int64_t out = share(a.heads, tokens.tp) * (mla ? a.v_head_dim : a.head_dim);
-    writer.matrix(Sort::attention, {tokens.gathered(), out, model.hidden});
+    writer.matrix(StepPart::attention, {tokens.gathered(), out, model.hidden});
     writer.residual(tokens.own(), model.hidden);
     writer.norm(tokens.own(), model.hidden);
     writer.residual(tokens.own(), model.hidden);
@@ -207,9 +189,9 @@ LayerWork ffn_work(const WorkContext& context, const TokenShare& tokens, std::in
     const std::int64_t rows = tokens.gathered();
     LayerWork work;
     Writer writer(context, work);
-    writer.matrix(Sort::dense, {rows, model.hidden, (model.gated ? 2 : 1) * width});
+    writer.matrix(StepPart::dense, {rows, model.hidden, (model.gated ? 2 : 1) * width});
     writer.activation(rows, width, model.gated);
-    writer.matrix(Sort::dense, {rows, width, model.hidden});
+    writer.matrix(StepPart::dense, {rows, width, model.hidden});
     return work;
 }
 
@@ -226,8 +208,8 @@ LayerWork experts_work(const WorkContext& context, const TokenShare& tokens,
     LayerWork work;
     Writer writer(context, work);
     // The router multiplies in fp32 and picks; scores are few, operators many.
-    work.forward.add(Sort::small, k.product({own, model.hidden, model.experts}, true), kRouter);
-    work.backward.add(Sort::small,
+    work.forward.add(StepPart::small, k.product({own, model.hidden, model.experts}, true), kRouter);
+    work.backward.add(StepPart::small,
                       k.product({own, model.experts, model.hidden}, true) +
                           k.product({model.experts, own, model.hidden}, true),
                       kRouter);
@@ -237,11 +219,11 @@ LayerWork experts_work(const WorkContext& context, const TokenShare& tokens,
     const Product down{each, width, model.hidden};
     for (const Product& one : {up, down}) {
         const double gradient = k.grouped(one, local, true);
-        work.forward.add(Sort::experts, k.grouped(one, local, false));
-        work.backward.add(Sort::experts,
+        work.forward.add(StepPart::experts, k.grouped(one, local, false));
+        work.backward.add(StepPart::experts,
                           k.grouped({one.rows, one.n, one.k}, local, false) + gradient, 2);
-        work.forward.add(Sort::small, k.cast(rows, one.k), k.fp8() ? 1 : 0);
-        work.backward.add(Sort::small, k.cast(rows, one.n), k.fp8() ? 1 : 0);
+        work.forward.add(StepPart::small, k.cast(rows, one.k), k.fp8() ? 1 : 0);
+        work.backward.add(StepPart::small, k.cast(rows, one.n), k.fp8() ? 1 : 0);
         work.gradients += gradient;
     }
     writer.activation(rows, width, model.gated);
@@ -259,8 +241,8 @@ LayerWork embedding_work(const WorkContext& context, const TokenShare& tokens) {
     const Model& model = context.run.model;
     const double rows = bytes_of(tokens.gathered(), model.hidden);
     LayerWork work;
-    work.forward.add(Sort::head, context.kernels.stream(rows, rows), 3);
-    work.backward.add(Sort::head, context.kernels.stream(rows, kFp32 / kBf16 * rows), 3);
+    work.forward.add(StepPart::head, context.kernels.stream(rows, rows), 3);
+    work.backward.add(StepPart::head, context.kernels.stream(rows, kFp32 / kBf16 * rows), 3);
     return work;
 }
 
@@ -272,13 +254,13 @@ LayerWork head_work(const WorkContext& context, const TokenShare& tokens) {
     const double logits = kFp32 * static_cast<double>(rows) * static_cast<double>(words);
     const double all = bytes_of(tokens.own(), model.hidden);
     LayerWork work;
-    work.forward.add(Sort::head, k.stream(all, all) + k.product({rows, model.hidden, words}, true),
-                     2);
+    work.forward.add(StepPart::head,
+                     k.stream(all, all) + k.product({rows, model.hidden, words}, true), 2);
     // The loss: logits to fp32, their largest, exponentials, sums; backward one pass.
-    work.forward.add(Sort::head, k.stream(2.5 * logits, 2 * logits), 8);
-    work.backward.add(Sort::head, k.stream(logits, 0.5 * logits), 3);
+    work.forward.add(StepPart::head, k.stream(2.5 * logits, 2 * logits), 8);
+    work.backward.add(StepPart::head, k.stream(logits, 0.5 * logits), 3);
     const double gradient = k.gradient({rows, model.hidden, words}, true);
-    work.backward.add(Sort::head, k.product({rows, words, model.hidden}, true) + gradient, 3);
+    work.backward.add(StepPart::head, k.product({rows, words, model.hidden}, true) + gradient, 3);
     work.gradients = gradient;
     return work;
 }
@@ -289,7 +271,7 @@ LayerWork joining_work(const WorkContext& context, const TokenShare& tokens) {
     Writer writer(context, work);
     writer.norm(tokens.own(), model.hidden);
     writer.norm(tokens.own(), model.hidden);
-    writer.matrix(Sort::dense, {tokens.own(), 2 * std::int64_t{model.hidden}, model.hidden});
+    writer.matrix(StepPart::dense, {tokens.own(), 2 * std::int64_t{model.hidden}, model.hidden});
     return work;
 }
 

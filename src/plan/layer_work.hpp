@@ -28,14 +28,22 @@ class TrainingKernels {
     bool fp8() const { return fp8_; }
 
     /// y = x·w; bf16 where the run is or `bf16` asks for it.
-    double product(const Product& shape, bool bf16 = false) const;
+    double product(const Product& shape, bool bf16 = false) const {
+        if (!fp8_ || bf16) return alone(shape, NumberFormat::bf16) / costs_.tensor;
+        return alone(shape, costs_.fp8) /
+               (costs_.fp8_tensor > 0 ? costs_.fp8_tensor : costs_.tensor);
+    }
     /// Gradients of weights, added to those of earlier micro-batches in fp32.
-    double gradient(const Product& shape, bool bf16 = false) const;
+    double gradient(const Product& shape, bool bf16 = false) const {
+        const double weights = static_cast<double>(shape.k) * static_cast<double>(shape.n);
+        return std::max(product({shape.k, shape.rows, shape.n}, bf16),
+                        memory_of_gradients(weights));
+    }
     /// `count` products of the same shape in one call, as of experts; `gradients`: of weights.
     double grouped(const Product& each, double count, bool gradients) const;
 
-    double attention_forward(const AttentionShape& shape) const;
-    double attention_backward(const AttentionShape& shape) const;
+    double attention_forward(const AttentionShape& shape) const { return attention(shape, true); }
+    double attention_backward(const AttentionShape& shape) const { return attention(shape, false); }
 
     /// A kernel that reads and writes so many bytes.
     double stream(double read, double written) const;
@@ -51,7 +59,9 @@ class TrainingKernels {
 
   private:
     double alone(const Product& shape, NumberFormat format) const;
-    double memory_of_gradients(double weights) const;
+    double memory_of_gradients(double weights) const {
+        return 2 * kFp32 * weights / (gpu_.hbm_bandwidth * gpu_.kernels.hbm_mixed * costs_.memory);
+    }
     double attention(const AttentionShape& shape, bool forward) const;
 
     const Gpu& gpu_;
@@ -66,15 +76,18 @@ class TrainingKernels {
 };
 
 /// Which part of a training step a kernel's time belongs to.
-enum class Sort { attention, dense, experts, head, small };
-inline constexpr std::size_t kSorts = 5;
+enum class StepPart { attention, dense, experts, head, small };
+inline constexpr std::size_t kStepParts = 5;
 
 struct ComputeWork {
-    std::array<double, kSorts> seconds{};
+    std::array<double, kStepParts> seconds{};
     double operators = 0;  ///< that a host issues
 
-    void add(Sort sort, double time, double count = 1);
-    double sum() const;
+    void add(StepPart part, double time, double count = 1) {
+        seconds[static_cast<std::size_t>(part)] += time;
+        operators += count;
+    }
+    double sum() const { return std::accumulate(seconds.begin(), seconds.end(), 0.0); }
     ComputeWork& operator+=(const ComputeWork& other);
 };
 
@@ -98,8 +111,12 @@ struct TokenShare {
     int tp = 1;
     int cp = 1;
 
-    std::int64_t gathered() const;  ///< that its matrices multiply
-    std::int64_t own() const;       ///< that its norms and residual adds pass over
+    std::int64_t gathered() const {
+        return std::max<std::int64_t>(1, sequences * length / cp);
+    }  ///< that its matrices multiply
+    std::int64_t own() const {
+        return std::max<std::int64_t>(1, sequences * length / cp / tp);
+    }  ///< that its norms and residual adds pass over
 };
 
 struct WorkContext {

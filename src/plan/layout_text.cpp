@@ -1,9 +1,8 @@
 /// Parallel layouts as text, both ways.
+#include "base/input_error.hpp"
 #include "base/nearest.hpp"
 #include "base/quantity.hpp"
-#include "base/utf8.hpp"
 
-#include <moehub/error.hpp>
 #include <moehub/training.hpp>
 
 #include <array>
@@ -33,16 +32,19 @@ constexpr std::array kDegrees{
     NamedDegree{"etp", &ParallelLayout::etp, &PartialLayout::etp},
     NamedDegree{"mb", &ParallelLayout::micro_batch, &PartialLayout::micro_batch}};
 
-struct NamedRecompute {
+template <class Flags>
+struct NamedFlag {
     const char* name;
-    bool Recompute::*member;
+    bool Flags::*member;
 };
-constexpr std::array kRecomputes{NamedRecompute{"norms", &Recompute::norms},
-                                 NamedRecompute{"activations", &Recompute::activations},
-                                 NamedRecompute{"attention", &Recompute::attention},
-                                 NamedRecompute{"latents", &Recompute::latents},
-                                 NamedRecompute{"experts", &Recompute::experts},
-                                 NamedRecompute{"full", &Recompute::all}};
+constexpr std::array<NamedFlag<Recompute>, 6> kRecomputes{{{"norms", &Recompute::norms},
+                                                           {"activations", &Recompute::activations},
+                                                           {"attention", &Recompute::attention},
+                                                           {"latents", &Recompute::latents},
+                                                           {"experts", &Recompute::experts},
+                                                           {"full", &Recompute::all}}};
+constexpr std::array<NamedFlag<Offload>, 2> kOffloads{
+    {{"optimizer", &Offload::optimizer}, {"activations", &Offload::activations}}};
 
 std::vector<std::string> split(std::string_view text, char separator) {
     std::vector<std::string> parts;
@@ -56,18 +58,36 @@ std::vector<std::string> split(std::string_view text, char separator) {
 
 [[noreturn]] void refuse(std::string_view key, std::string_view value,
                          const std::vector<std::string>& allowed) {
-    throw InputError(fmt::format("parallel layout: {} is {}, allowed: {}", key,
-                                 quoted(std::string(value)), fmt::join(allowed, ", ")));
+    throw input_error("parallel layout: {} is {}, allowed: {}", key, quoted(std::string(value)),
+                      fmt::join(allowed, ", "));
 }
 
-int degree_of(std::string_view key, const std::string& value) {
-    int number = 0;
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-    if (error != std::errc{} || end != value.data() + value.size() || number < 1 ||
-        number > 1'000'000)
-        throw InputError(fmt::format("parallel layout: {} is {}, allowed: whole numbers from 1",
-                                     key, quoted(value)));
-    return number;
+/// Flags joined by "+"; none where one is unknown.
+template <class Flags, class Names>
+std::optional<Flags> flags_of(const std::string& value, const Names& names) {
+    Flags flags;
+    for (const std::string& part : split(value, '+')) {
+        const auto found = std::ranges::find(names, part, &NamedFlag<Flags>::name);
+        if (found == names.end()) return {};
+        flags.*found->member = true;
+    }
+    return flags;
+}
+
+template <class Flags, class Names>
+std::string joined(const Flags& flags, const Names& names) {
+    std::vector<std::string> parts;
+    for (const auto& one : names)
+        if (flags.*one.member) parts.emplace_back(one.name);
+    return parts.empty() ? "none" : fmt::format("{}", fmt::join(parts, "+"));
+}
+
+void read(int& degree, std::string_view key, const std::string& value) {
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), degree);
+    if (error != std::errc{} || end != value.data() + value.size() || degree < 1 ||
+        degree > 1'000'000)
+        throw input_error("parallel layout: {} is {}, allowed: whole numbers from 1", key,
+                          quoted(value));
 }
 
 template <class Values>
@@ -80,60 +100,33 @@ auto named(std::string_view key, const std::string& value, const Values& values)
     refuse(key, value, names);
 }
 
-Recompute recompute_of(const std::string& value, const Recompute& selective) {
-    if (value == "none") return {};
-    if (value == "selective") return selective;
-    Recompute recompute;
-    for (const std::string& part : split(value, '+')) {
-        bool known = false;
-        for (const NamedRecompute& one : kRecomputes)
-            if (part == one.name) known = recompute.*one.member = true;
-        if (!known || (recompute.all && recompute != Recompute{.all = true}))
-            refuse("recompute", value,
-                   {"none", "selective", "full",
-                    "or of norms, activations, attention, latents, "
-                    "experts several joined by +"});
-    }
-    return recompute;
+void read(Sharding& sharding, std::string_view key, const std::string& value) {
+    sharding = named(key, value, kShardings);
+}
+void read(PassOverlap& overlap, std::string_view key, const std::string& value) {
+    overlap = named(key, value, kOverlaps);
 }
 
-Offload offload_of(const std::string& value) {
-    if (value == "none") return {};
-    Offload offload;
-    for (const std::string& part : split(value, '+')) {
-        if (part == "optimizer")
-            offload.optimizer = true;
-        else if (part == "activations")
-            offload.activations = true;
-        else
-            refuse("offload", value, {"none", "optimizer", "activations", "optimizer+activations"});
-    }
-    return offload;
+void read(Recompute& recompute, std::string_view key, const std::string& value) {
+    if (value == "none") return;
+    const auto flags =
+        value == "selective" ? selective_recompute() : flags_of<Recompute>(value, kRecomputes);
+    if (!flags || (flags->all && *flags != Recompute{.all = true}))
+        refuse(key, value,
+               {"none", "selective", "full",
+                "or of norms, activations, attention, latents, experts several joined by +"});
+    recompute = *flags;
 }
 
-template <class Value>
-void choose(std::optional<Value>& member, const std::string& key, Value value) {
-    if (member) throw InputError(fmt::format("parallel layout: {} is found twice", quoted(key)));
-    member = std::move(value);
+void read(Offload& offload, std::string_view key, const std::string& value) {
+    if (value == "none") return;
+    const auto flags = flags_of<Offload>(value, kOffloads);
+    if (!flags) refuse(key, value, {"none", "optimizer", "activations", "optimizer+activations"});
+    offload = *flags;
 }
 
-void set(PartialLayout& layout, const std::string& key, const std::string& value) {
-    for (const NamedDegree& degree : kDegrees)
-        if (key == degree.name) return choose(layout.*degree.chosen, key, degree_of(key, value));
-    if (key == "sharding")
-        choose(layout.sharding, key, named(key, value, kShardings));
-    else if (key == "overlap")
-        choose(layout.overlap, key, named(key, value, kOverlaps));
-    else if (key == "recompute")
-        choose(layout.recompute, key, recompute_of(value, selective_recompute()));
-    else if (key == "offload")
-        choose(layout.offload, key, offload_of(value));
-    else if (key == "system")
-        choose(layout.system, key, value);
-    else
-        throw InputError(fmt::format("parallel layout: unknown key {}{}, allowed: {}", quoted(key),
-                                     did_you_mean(key, parallel_keys()),
-                                     fmt::join(parallel_keys(), ", ")));
+void read(std::string& system, std::string_view, const std::string& value) {
+    system = value;
 }
 
 /// Calls visit(key, member, chosen member) for each, in the order of parallel_keys().
@@ -154,6 +147,21 @@ int name_of(int degree) {
 }
 const std::string& name_of(const std::string& system) {
     return system;
+}
+
+void set(PartialLayout& layout, const std::string& key, const std::string& value) {
+    bool known = false;
+    each_key([&](const char* name, auto member, auto chosen) {
+        if (key != name) return;
+        known = true;
+        auto found = ParallelLayout{}.*member;
+        read(found, key, value);
+        if (layout.*chosen) throw input_error("parallel layout: {} is found twice", quoted(key));
+        layout.*chosen = std::move(found);
+    });
+    if (!known)
+        throw input_error("parallel layout: unknown key {}{}, allowed: {}", quoted(key),
+                          did_you_mean(key, parallel_keys()), fmt::join(parallel_keys(), ", "));
 }
 
 /// What differs from the default.
@@ -185,18 +193,12 @@ std::string_view name_of(PassOverlap overlap) {
 }
 
 std::string name_of(const Recompute& recompute) {
-    if (recompute == Recompute{}) return "none";
     if (recompute == selective_recompute()) return "selective";
-    if (recompute.all) return "full";
-    std::vector<std::string> parts;
-    for (const NamedRecompute& one : kRecomputes)
-        if (recompute.*one.member) parts.emplace_back(one.name);
-    return fmt::format("{}", fmt::join(parts, "+"));
+    return recompute.all ? "full" : joined(recompute, kRecomputes);
 }
 
 std::string name_of(const Offload& offload) {
-    if (offload.optimizer) return offload.activations ? "optimizer+activations" : "optimizer";
-    return offload.activations ? "activations" : "none";
+    return joined(offload, kOffloads);
 }
 
 std::string to_text(const ParallelLayout& layout) {
@@ -224,8 +226,8 @@ PartialLayout parse_partial_layout(std::string_view text, PartialLayout chosen) 
     for (const std::string& part : split(text, ',')) {
         const auto equals = part.find('=');
         if (equals == std::string::npos || equals == 0 || equals + 1 == part.size())
-            throw InputError(
-                fmt::format("parallel layout: {} is not KEY=VALUE, as in tp=8,pp=4", quoted(part)));
+            throw input_error("parallel layout: {} is not KEY=VALUE, as in tp=8,pp=4",
+                              quoted(part));
         set(chosen, part.substr(0, equals), part.substr(equals + 1));
     }
     return chosen;

@@ -47,6 +47,47 @@ double ffn_kept(const TrainingRun& run, const ParallelLayout& l, double ffn) {
     return l.recompute.experts ? 0 : (narrow ? 0.5 : 1) * up + (l.recompute.activations ? 0 : ffn);
 }
 
+/// Weights, their gradients and the optimizer's states.
+void add_weights(const TrainingRun& run, const ParallelLayout& layout, const UnitCounts& counts,
+                 StepMemory& memory) {
+    const UnitWeights weights = weights_of(run.model, layout, counts);
+    const auto each = [&](bool divided) {
+        return divided ? weights.divided(run, layout) : weights.sum();
+    };
+    const Sharding sharding = layout.sharding;
+    memory.weights = kBf16 * each(sharding == Sharding::fsdp);
+    memory.gradients = run.trainer.kept_gradient_bytes *
+                       each(sharding == Sharding::zero2 || sharding == Sharding::fsdp);
+    memory.optimizer = run.trainer.state_bytes * each(sharding != Sharding::none);
+    if (layout.overlap == PassOverlap::dualpipe && sharding != Sharding::none)
+        memory.optimizer /= 2;  // both copies' ranks divide them
+    if (layout.offload.optimizer) memory.host = std::exchange(memory.optimizer, 0.0);
+}
+
+/// What dispatch, gathered weights, pipeline messages and one layer computed again need, and
+/// logits where the stage has them.
+void add_buffers(const TrainingRun& run, const ParallelLayout& layout, const UnitCounts& counts,
+                 StepMemory& memory) {
+    const Model& model = run.model;
+    const Unit layer = model.experts > 0 ? Unit::moe : Unit::dense;
+    const double gathered = static_cast<double>(layout.micro_batch * sequence_of(run)) / layout.cp;
+    const double rows = gathered / layout.tp * model.top_k * layout.etp;
+    if (model.experts > 0 && layout.ep * layout.etp > 1)
+        memory.buffers = 2 * kBf16 * rows * model.hidden;
+    memory.buffers += 2 * kBf16 * gathered * model.hidden;
+    if (layout.sharding == Sharding::fsdp)
+        memory.buffers +=
+            2 * (kBf16 + run.trainer.gradient_bytes) * weights_of(model, layout, layer).sum();
+    if (layout.recompute.all) {  // one layer's activations while it is computed again
+        ParallelLayout plain = layout;
+        plain.recompute = {};
+        memory.buffers += activations_of(run, plain, layer);
+    }
+    memory.workspace = kOwn;
+    if (count_of(counts, Unit::head) > 0)
+        memory.workspace += kLogits * gathered * model.vocab / layout.tp;
+}
+
 }  // namespace
 
 UnitWeights weights_of(const Model& model, const ParallelLayout& layout, Unit unit) {
@@ -91,13 +132,18 @@ UnitWeights weights_of(const Model& model, const ParallelLayout& layout, const U
     return sum;
 }
 
+double UnitWeights::divided(const TrainingRun& run, const ParallelLayout& layout) const {
+    const auto gpus = static_cast<double>(run.gpus());
+    return shared / (gpus / (1.0 * layout.tp * layout.pp)) +
+           experts / (gpus / (1.0 * layout.ep * layout.etp * layout.pp));
+}
+
 double activations_of(const TrainingRun& run, const ParallelLayout& layout, Unit unit) {
     const Model& m = run.model;
-    const std::int64_t sequence = run.sequence > 0 ? run.sequence : m.sequence;
-    const double own = static_cast<double>(layout.micro_batch * sequence) / layout.tp / layout.cp;
-    if (unit == Unit::embedding) return own * kBf16 * m.hidden;
-    if (unit == Unit::head) return own * kBf16 * m.hidden;
-    if (layout.recompute.all) return own * kBf16 * m.hidden;
+    const double own =
+        static_cast<double>(layout.micro_batch * sequence_of(run)) / layout.tp / layout.cp;
+    if (unit == Unit::embedding || unit == Unit::head || layout.recompute.all)
+        return own * kBf16 * m.hidden;
     double kept = attention_kept(run, layout) + (layout.recompute.norms ? 1 : 2) * m.hidden;
     if (unit == Unit::dense) return own * kBf16 * (kept + ffn_kept(run, layout, m.dense_ffn));
     kept += ffn_kept(run, layout, static_cast<double>(m.shared_experts) * m.shared_ffn);
@@ -111,66 +157,29 @@ double activations_of(const TrainingRun& run, const ParallelLayout& layout, Unit
 
 StepMemory memory_of(const TrainingRun& run, const ParallelLayout& layout,
                      const std::vector<UnitCounts>& pieces, const std::vector<std::int64_t>& held) {
-    const Model& m = run.model;
-    const bool both = layout.overlap == PassOverlap::dualpipe;
     const std::size_t stages = held.size();
-    const double data = static_cast<double>(run.gpus()) / (double{1} * layout.tp * layout.pp);
-    const double sparse =
-        static_cast<double>(run.gpus()) / (double{1} * layout.ep * layout.etp * layout.pp);
-    const Sharding s = layout.sharding;
-    const std::int64_t sequence = run.sequence > 0 ? run.sequence : m.sequence;
-    const double gathered = static_cast<double>(layout.micro_batch * sequence) / layout.cp;
-    const auto divided = [&](const UnitWeights& w, bool by_all) {
-        return by_all ? w.shared / data + w.experts / sparse : w.shared + w.experts;
-    };
+    // `held` counts passes through one piece: each keeps a piece's share of the stage.
+    const double in_stage = static_cast<double>(pieces.size()) / static_cast<double>(stages) *
+                            (layout.overlap == PassOverlap::dualpipe ? 2 : 1);
     StepMemory most;
-    double largest = -1;
     for (std::size_t stage = 0; stage < stages; ++stage) {
         UnitCounts counts{};
-        for (std::size_t i = stage; i < pieces.size(); i += stages)
+        for (const std::size_t i : pieces_of_stage(stage, stages, pieces.size(), layout.overlap))
             for (std::size_t u = 0; u < kUnits; ++u) counts[u] += pieces[i][u];
-        if (both)
-            for (std::size_t u = 0; u < kUnits; ++u) counts[u] += pieces[stages - 1 - stage][u];
-        const UnitWeights w = weights_of(m, layout, counts);
         StepMemory memory;
-        memory.weights = kBf16 * divided(w, s == Sharding::fsdp);
-        memory.gradients = run.trainer.kept_gradient_bytes *
-                           divided(w, s == Sharding::zero2 || s == Sharding::fsdp);
-        memory.optimizer = run.trainer.state_bytes * divided(w, s != Sharding::none);
-        if (both && s != Sharding::none) memory.optimizer /= 2;  // both copies' ranks divide them
-        if (layout.offload.optimizer) memory.host = std::exchange(memory.optimizer, 0.0);
-        double kept = 0;
-        for (std::size_t u = 0; u < kUnits; ++u)
-            kept += counts[u] * activations_of(run, layout, static_cast<Unit>(u));
-        // `held` counts passes through one piece: each keeps a piece's share of the stage.
-        const double in_stage =
-            static_cast<double>(pieces.size()) / static_cast<double>(stages) * (both ? 2 : 1);
+        add_weights(run, layout, counts, memory);
+        const double kept = sum_over(counts, [&](std::size_t u) {
+            return activations_of(run, layout, static_cast<Unit>(u));
+        });
         memory.activations = kept * static_cast<double>(held[stage]) / in_stage;
         if (layout.offload.activations) {
             const double here = std::min(memory.activations, 2 * kept);
             memory.host += memory.activations - here;
             memory.activations = here;
         }
-        const double rows = gathered / layout.tp * m.top_k * layout.etp;
-        memory.buffers =
-            m.experts > 0 && layout.ep * layout.etp > 1 ? 2 * kBf16 * rows * m.hidden : 0;
-        memory.buffers += 2 * kBf16 * gathered * m.hidden;
-        if (s == Sharding::fsdp) {
-            const UnitWeights one = weights_of(m, layout, m.experts > 0 ? Unit::moe : Unit::dense);
-            memory.buffers += 2 * (kBf16 + run.trainer.gradient_bytes) * (one.shared + one.experts);
-        }
-        if (layout.recompute.all) {  // one layer's activations while it is computed again
-            ParallelLayout plain = layout;
-            plain.recompute = {};
-            memory.buffers += activations_of(run, plain, m.experts > 0 ? Unit::moe : Unit::dense);
-        }
-        const bool head = count_of(counts, Unit::head) > 0;
-        memory.workspace = kOwn + (head ? kLogits * gathered * m.vocab / layout.tp : 0);
+        add_buffers(run, layout, counts, memory);
         memory.margin = kMargin * memory.sum();
-        if (memory.sum() > largest) {
-            largest = memory.sum();
-            most = memory;
-        }
+        if (memory.sum() > most.sum()) most = memory;
     }
     return most;
 }

@@ -5,19 +5,16 @@
 // both with the same kernels around (a CUDA graph, activations fused), so that what remains are
 // rows on their way, passes over them, waits. Rows grow in proportion to tokens, and so does time
 // but for a start: time = a + b · tokens, from two simulated counts.
-#include "plan/moe_communication.hpp"
-
+#include "base/input_error.hpp"
 #include "plan/layer_work.hpp"
+#include "plan/simulated.hpp"
 
 #include <moehub/error.hpp>
 #include <moehub/layer.hpp>
 #include <moehub/presets.hpp>
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
-
-#include <fmt/format.h>
 
 namespace moehub {
 namespace {
@@ -30,10 +27,6 @@ constexpr int kLargeGroup = 64;               // GPUs; of larger ones less is si
 constexpr int kSomeExperts = 16;              // of a GPU
 constexpr std::int64_t kLeastTokens = 16;
 constexpr std::int64_t kFewerTimes = 4;
-
-auto tied(const MoeCase& one) {
-    return std::tie(one.system, one.ep, one.etp, one.tokens, one.fp8, one.fp8_rows, one.pass);
-}
 
 LayerInput input_of(const Machine& machine, const Model& model, const RoutingSpec& routing,
                     const MoeCase& one) {
@@ -101,9 +94,9 @@ LayerResult run_layer(const LayerInput& input, const SystemSpec& system, const M
         return simulate_layer(input, system, options_of(one));
     } catch (const InputError& error) {
         if (!one.fp8 || one.fp8_rows) throw;
-        throw InputError(fmt::format(
+        throw input_error(
             "{}; with --set trainer.fp8_rows=true rows travel in FP8, under all systems",
-            error.what()));
+            error.what());
     }
 }
 
@@ -115,22 +108,6 @@ int sms_of(const Machine& machine, const SystemSpec& system) {
 }
 
 }  // namespace
-
-std::size_t MoeCaseHash::operator()(const MoeCase& one) const {
-    std::size_t hash = std::hash<std::string>()(one.system);
-    const auto mix = [&hash](std::int64_t value) {
-        hash = (hash ^ static_cast<std::size_t>(value)) * 0x9e3779b97f4a7c15u;
-        hash ^= hash >> 29;
-    };
-    mix(one.ep * std::int64_t{65536} + one.etp);
-    mix(one.tokens * 8 + (one.fp8_rows ? 4 : 0) + (one.fp8 ? 2 : 0) +
-        (one.pass == Pass::backward ? 1 : 0));
-    return hash;
-}
-
-bool SameMoeCase::operator()(const MoeCase& a, const MoeCase& b) const {
-    return tied(a) == tied(b);
-}
 
 /// Balanced is a draw in which all experts are as likely, as trainers force it: a token's experts
 /// then lie as near to each other as chance has them, and those of a node share what crosses.

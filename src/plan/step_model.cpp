@@ -2,7 +2,10 @@
 /// stage that is busy longest; the pipeline's time beyond it is the bubble.
 #include "plan/step_model.hpp"
 
+#include <moehub/error.hpp>
+
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -17,78 +20,69 @@ constexpr double kPieceOperators = 10;
 /// it hides a part of them.
 double late_with_messages(const UnitCounts& counts, const UnitTimes& times,
                           PassTime UnitTime::*pass, double messages) {
-    double spare = 0;
-    for (std::size_t u = 0; u < kUnits; ++u) {
+    const double spare = sum_over(counts, [&](std::size_t u) {
         const PassTime& one = times[u].*pass;
-        spare += counts[u] * std::max(0.0, one.device() - one.issue);
-    }
+        return std::max(0.0, one.device() - one.issue);
+    });
     return std::max(0.0, messages - spare);
 }
 
 /// A piece's forward beside another micro-batch's backward: rows travel while kernels run, which
 /// have fewer SMs meanwhile. Other communication hides none.
 double pair_of(const UnitCounts& counts, const UnitTimes& times, int sms, double messages) {
-    double all = 0;
-    double alone = 0;
-    double kernels = 0;
-    double issue = messages;
+    const auto both = [&](const auto& of, double start = 0) {
+        return sum_over(
+            counts, [&](std::size_t u) { return of(times[u].forward) + of(times[u].backward); },
+            start);
+    };
     int held = 0;
-    for (std::size_t u = 0; u < kUnits; ++u) {
-        const UnitTime& one = times[u];
-        all += counts[u] * (one.forward.device() + one.backward.device());
-        issue += counts[u] * (one.forward.issue + one.backward.issue);
-        alone += counts[u] * (one.forward.ep_alone + one.backward.ep_alone);
-        kernels += counts[u] * (one.forward.compute() + one.backward.compute());
-        held = std::max(held, one.sms);
-    }
+    for (const UnitTime& one : times) held = std::max(held, one.sms);
+    const double alone = both([](const PassTime& pass) { return pass.ep_alone; });
+    const double kernels = both([](const PassTime& pass) { return pass.compute(); });
     const double hidden = std::min(alone, kernels);
     const double slower = hidden * held / std::max(1, sms - held);
-    return std::max(all - hidden + slower, issue);
+    const double all = both([](const PassTime& pass) { return pass.device(); });
+    return std::max(all - hidden + slower,
+                    both([](const PassTime& pass) { return pass.issue; }, messages));
 }
 
 void add_parts(StepParts& parts, const UnitCounts& counts, const UnitTimes& times, double batches) {
+    constexpr double StepParts::*kComputed[] = {&StepParts::attention, &StepParts::dense,
+                                                &StepParts::experts, &StepParts::head,
+                                                &StepParts::small};
+    constexpr std::pair<double StepParts::*, double PassTime::*> kWaited[] = {
+        {&StepParts::recomputed, &PassTime::recomputed},
+        {&StepParts::tp, &PassTime::tp},
+        {&StepParts::cp, &PassTime::cp},
+        {&StepParts::ep, &PassTime::ep},
+        {&StepParts::dp, &PassTime::dp},
+        {&StepParts::imbalance, &PassTime::imbalance},
+        {&StepParts::host, &PassTime::host}};
     for (std::size_t u = 0; u < kUnits; ++u)
         for (const PassTime* pass : {&times[u].forward, &times[u].backward}) {
-            const double n = batches * counts[u];
-            const auto& seconds = pass->work.seconds;
-            parts.attention += n * seconds[static_cast<std::size_t>(Sort::attention)];
-            parts.dense += n * seconds[static_cast<std::size_t>(Sort::dense)];
-            parts.experts += n * seconds[static_cast<std::size_t>(Sort::experts)];
-            parts.head += n * seconds[static_cast<std::size_t>(Sort::head)];
-            parts.small += n * seconds[static_cast<std::size_t>(Sort::small)];
-            parts.recomputed += n * pass->recomputed;
-            parts.tp += n * pass->tp;
-            parts.cp += n * pass->cp;
-            parts.ep += n * pass->ep;
-            parts.dp += n * pass->dp;
-            parts.imbalance += n * pass->imbalance;
-            parts.host += n * pass->host;
+            const double passes = batches * counts[u];
+            for (std::size_t part = 0; part < kStepParts; ++part)
+                parts.*kComputed[part] += passes * pass->work.seconds[part];
+            for (const auto& [part, seconds] : kWaited) parts.*part += passes * pass->*seconds;
         }
 }
 
 std::string limit_of(const StepParts& parts) {
-    struct Named {
-        const char* name;
-        double seconds;
-    };
-    const Named all[] = {{"tensor-parallel communication", parts.tp},
-                         {"context-parallel communication", parts.cp},
-                         {"exchange of rows", parts.ep},
-                         {"pipeline messages", parts.pp},
-                         {"data-parallel communication", parts.dp},
-                         {"pipeline bubble", parts.bubble},
-                         {"expert imbalance", parts.imbalance},
-                         {"recomputation", parts.recomputed},
-                         {"optimizer", parts.optimizer},
-                         {"offloading", parts.offload},
-                         {"host", parts.host},
-                         {"small kernels", parts.small}};
-    const Named* most =
-        std::max_element(std::begin(all), std::end(all),
-                         [](const Named& a, const Named& b) { return a.seconds < b.seconds; });
+    const std::pair<double, const char*> all[] = {{parts.tp, "tensor-parallel communication"},
+                                                  {parts.cp, "context-parallel communication"},
+                                                  {parts.ep, "exchange of rows"},
+                                                  {parts.pp, "pipeline messages"},
+                                                  {parts.dp, "data-parallel communication"},
+                                                  {parts.bubble, "pipeline bubble"},
+                                                  {parts.imbalance, "expert imbalance"},
+                                                  {parts.recomputed, "recomputation"},
+                                                  {parts.optimizer, "optimizer"},
+                                                  {parts.offload, "offloading"},
+                                                  {parts.host, "host"},
+                                                  {parts.small, "small kernels"}};
+    const auto most = std::ranges::max_element(all, {}, [](const auto& one) { return one.first; });
     const double compute = parts.attention + parts.dense + parts.experts + parts.head;
-    if (most->seconds < 0.1 * compute) return "products";
-    return most->name;
+    return most->first < 0.1 * compute ? "products" : most->second;
 }
 
 }  // namespace
@@ -97,12 +91,8 @@ StepModel::StepModel(const TrainingRun& run, std::shared_ptr<Communication> comm
     : run_(run),
       kernels_(run),
       communication_(std::move(communication)),
-      sequence_(run.sequence > 0 ? run.sequence : run.model.sequence),
+      sequence_(sequence_of(run)),
       flops_per_token_(training_flops(run.model, sequence_, run.trainer.causal_flops, run.mtp)) {}
-
-TokenShare StepModel::tokens_of(const ParallelLayout& layout) const {
-    return {layout.micro_batch, sequence_, layout.tp, layout.cp};
-}
 
 StepModel::Pieces StepModel::pieces_of(const ParallelLayout& layout, const UnitTimes& times,
                                        bool exact) {
@@ -117,8 +107,7 @@ StepModel::Pieces StepModel::pieces_of(const ParallelLayout& layout, const UnitT
         dual ? PipelineInput::Schedule::dualpipe : PipelineInput::Schedule::one_f_one_b;
     pipeline.stages = layout.pp;
     pipeline.pieces = layout.vpp;
-    const std::int64_t ranks = run_.gpus() / (std::int64_t{layout.tp} * layout.cp * layout.pp);
-    pipeline.micro_batches = run_.global_batch / (ranks * layout.micro_batch);
+    pipeline.micro_batches = micro_batches_of(run_, layout);
     const TokenShare tokens = tokens_of(layout);
     if (layout.pp > 1)
         pipeline.send = communication_->message(
@@ -127,20 +116,16 @@ StepModel::Pieces StepModel::pieces_of(const ParallelLayout& layout, const UnitT
     const double host = run_.machine.gpu.host_bandwidth;
     const double messages = layout.pp > 1 ? kPieceOperators * kernels_.eager_launch() : 0;
     for (const UnitCounts& counts : pieces.counts) {
-        PieceTime time;
         const double late_forward = late_with_messages(counts, times, &UnitTime::forward, messages);
         const double late_backward =
             late_with_messages(counts, times, &UnitTime::backward, messages);
-        time.forward = late_forward;
-        time.backward = late_backward;
-        double kept = 0;
-        for (std::size_t u = 0; u < kUnits; ++u) {
-            time.forward += counts[u] * times[u].forward.seconds();
-            time.backward += counts[u] * times[u].backward.seconds();
-            time.weights += counts[u] * times[u].gradients;
-            if (layout.offload.activations)
-                kept += counts[u] * activations_of(run_, layout, static_cast<Unit>(u));
-        }
+        PieceTime time;
+        time.forward = sum_over(
+            counts, [&](std::size_t u) { return times[u].forward.seconds(); }, late_forward);
+        time.backward = sum_over(
+            counts, [&](std::size_t u) { return times[u].backward.seconds(); }, late_backward);
+        time.weights = sum_over(counts, [&](std::size_t u) { return times[u].gradients; });
+        const double kept = offloaded(layout, counts);
         time.pair = layout.overlap == PassOverlap::none
                         ? time.forward + time.backward
                         : std::min(time.forward + time.backward,
@@ -170,14 +155,12 @@ TrainingStep StepModel::step(const ParallelLayout& layout, bool exact) {
     step.layout = layout;
     StepParts& parts = step.parts;
     const auto stages = static_cast<std::size_t>(layout.pp);
-    const bool dual = layout.overlap == PassOverlap::dualpipe;
-    const double each = dual ? batches / 2 : batches;
-    const auto add_piece = [&](std::size_t piece) {
+    const double each = layout.overlap == PassOverlap::dualpipe ? batches / 2 : batches;
+    for (const std::size_t piece :
+         pieces_of_stage(busiest, stages, pieces.counts.size(), layout.overlap)) {
         add_parts(parts, pieces.counts[piece], times, each);
         parts.host += each * pieces.late[piece];
-    };
-    for (std::size_t i = busiest; i < pieces.counts.size(); i += stages) add_piece(i);
-    if (dual) add_piece(stages - 1 - busiest);
+    }
     // What overlap hides is the exchange of rows, then what the host was late with; what offloading
     // adds is the rest.
     double difference = run.busy[busiest] - parts.sum();
@@ -218,12 +201,6 @@ TrainingStep StepModel::step(const ParallelLayout& layout, bool exact) {
     return step;
 }
 
-PipelineResult StepModel::pipeline(const ParallelLayout& layout, std::int64_t micro_batches) {
-    Pieces pieces = pieces_of(layout, unit_times(layout, false), false);
-    pieces.pipeline.micro_batches = std::min(pieces.pipeline.micro_batches, micro_batches);
-    return run_pipeline(pieces.pipeline, true);
-}
-
 // What a step takes at least, however the model is cut into stages. With W seconds of one
 // micro-batch in the whole model, p stages and m micro-batches:
 //
@@ -238,21 +215,19 @@ double StepModel::least_seconds(const ParallelLayout& layout) {
     const UnitTimes times = unit_times(layout, false);
     const UnitCounts all = units_of(run_);
     const bool overlaps = layout.overlap != PassOverlap::none;
-    double forward = 0;
-    double backward = 0;
+    const auto seconds = [&](PassTime UnitTime::*pass) {
+        return sum_over(all, [&](std::size_t u) { return (times[u].*pass).seconds(); });
+    };
+    const double forward = seconds(&UnitTime::forward);
+    const double backward = seconds(&UnitTime::backward);
     double device = 0;  // but for rows underway
     double issue = 0;
-    double kept = 0;
-    for (std::size_t u = 0; u < kUnits; ++u) {
-        forward += all[u] * times[u].forward.seconds();
-        backward += all[u] * times[u].backward.seconds();
+    for (std::size_t u = 0; u < kUnits; ++u)
         for (const PassTime* pass : {&times[u].forward, &times[u].backward}) {
             device += all[u] * (pass->device() - pass->ep_alone);
             issue += all[u] * pass->issue;
         }
-        if (layout.offload.activations)
-            kept += all[u] * activations_of(run_, layout, static_cast<Unit>(u));
-    }
+    const double kept = offloaded(layout, all);
     const double moved = kept / run_.machine.gpu.host_bandwidth;  // each way
     const double work = (overlaps ? std::max(device, issue) : forward + backward) +
                         std::max(0.0, moved - forward) + std::max(0.0, moved - backward);
@@ -266,14 +241,76 @@ double StepModel::least_seconds(const ParallelLayout& layout) {
         pipeline = std::max(pipeline, work / (1 - others));
     }
     const UnitWeights weights = weights_of(run_.model, layout, all);
-    const double share = layout.sharding == Sharding::none
-                             ? weights.shared + weights.experts
-                             : weights.shared / data_group(layout).size +
-                                   weights.experts / expert_data_group(layout).size;
+    const double share =
+        layout.sharding == Sharding::none ? weights.sum() : weights.divided(run_, layout);
     double once = kernels_.optimizer(share / layout.pp) + to_seconds(run_.trainer.step_host);
     if (layout.offload.optimizer)
         once += run_.trainer.state_bytes * share / layout.pp / run_.machine.gpu.host_bandwidth;
     return pipeline + once;
+}
+
+TrainingClock::TrainingClock(TrainingRun run) : run_(std::move(run)) {
+    check(run_);
+    communication_ = std::make_shared<Communication>(run_.machine, run_.model, run_.routing);
+    model_ = std::make_unique<StepModel>(run_, communication_);
+}
+
+TrainingClock::TrainingClock(const TrainingClock& other)
+    : run_(other.run_),
+      communication_(other.communication_),
+      model_(std::make_unique<StepModel>(run_, communication_)) {}
+
+TrainingClock::TrainingClock(const TrainingClock& other, TrainerSpec trainer)
+    : run_(other.run_), communication_(other.communication_) {
+    run_.trainer = std::move(trainer);
+    check(run_);
+    model_ = std::make_unique<StepModel>(run_, communication_);
+}
+
+TrainingClock::TrainingClock(TrainingRun run, const TrainingClock& other)
+    : run_(std::move(run)), communication_(other.communication_) {
+    check(run_);
+    const auto shape = [](const TrainingRun& one) {
+        const Model& m = one.model;
+        return std::tuple(one.machine.name, one.gpus(), to_string(one.routing), m.name, m.hidden,
+                          m.experts, m.top_k, m.expert_ffn);
+    };
+    if (shape(run_) != shape(other.run_))
+        throw InputError(
+            "clocks share communication of one machine, model and routing: these differ");
+    model_ = std::make_unique<StepModel>(run_, communication_);
+}
+
+TrainingClock::~TrainingClock() = default;
+
+const TrainingRun& TrainingClock::run() const {
+    return run_;
+}
+
+TrainingStep TrainingClock::step(const ParallelLayout& layout) {
+    if (const std::string why = why_not(run_, layout); !why.empty()) throw InputError(why);
+    return model_->step(layout, false);
+}
+
+TrainingStep TrainingClock::exact(const ParallelLayout& layout) {
+    if (const std::string why = why_not(run_, layout); !why.empty()) throw InputError(why);
+    return model_->step(layout, true);
+}
+
+double TrainingClock::least_seconds(const ParallelLayout& layout) {
+    return model_->least_seconds(layout);
+}
+
+std::string TrainingClock::picture(const ParallelLayout& layout, int width) {
+    if (const std::string why = why_not(run_, layout); !why.empty()) throw InputError(why);
+    if (layout.pp == 1) return "";
+    const int shown = layout.overlap == PassOverlap::dualpipe ? 3 * layout.pp : 2 * layout.pp;
+    const std::int64_t all = micro_batches_of(run_, layout);
+    const std::string drawn = draw_pipeline(model_->pipeline(layout, shown), width);
+    if (all <= shown) return drawn;
+    return fmt::format(
+        "Drawn with {} of {} micro-batches: filling and draining weigh more than in the step\n{}",
+        shown, all, drawn);
 }
 
 }  // namespace moehub

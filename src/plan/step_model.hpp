@@ -16,7 +16,21 @@ struct DataParallelTime {
     double gather = 0;  ///< of weights, beyond what the first forward pass hides
     double optimizer = 0;
     double offload = 0;
+
+    double sum() const { return sums + gather + optimizer + offload; }
 };
+
+/// Weights of units on one GPU.
+struct UnitWeights {
+    double shared = 0;   ///< that all data-parallel ranks have alike: attention, norms, FFNs, ends
+    double experts = 0;  ///< routed
+
+    double sum() const { return shared + experts; }
+    /// What a GPU has of them where data-parallel ranks divide them.
+    double divided(const TrainingRun& run, const ParallelLayout& layout) const;
+};
+UnitWeights weights_of(const Model& model, const ParallelLayout& layout, Unit unit);
+UnitWeights weights_of(const Model& model, const ParallelLayout& layout, const UnitCounts& counts);
 
 /// Works on one thread; the communication that it asks for is shared.
 class StepModel {
@@ -28,7 +42,11 @@ class StepModel {
     /// A bound by tables that needs no pipeline: a step takes no less.
     double least_seconds(const ParallelLayout& layout);
     /// The pipeline of the step with every task, for pictures: of at most `micro_batches`.
-    PipelineResult pipeline(const ParallelLayout& layout, std::int64_t micro_batches);
+    PipelineResult pipeline(const ParallelLayout& layout, std::int64_t micro_batches) {
+        Pieces pieces = pieces_of(layout, unit_times(layout, false), false);
+        pieces.pipeline.micro_batches = std::min(pieces.pipeline.micro_batches, micro_batches);
+        return run_pipeline(pieces.pipeline, true);
+    }
 
   private:
     struct Pieces {
@@ -38,9 +56,12 @@ class StepModel {
     };
     using ShareKey = std::tuple<std::int64_t, int, int>;
 
-    TokenShare tokens_of(const ParallelLayout& layout) const;
-    GpuGroup data_group(const ParallelLayout& layout) const;
-    GpuGroup expert_data_group(const ParallelLayout& layout) const;
+    TokenShare tokens_of(const ParallelLayout& layout) const {
+        return {layout.micro_batch, sequence_, layout.tp, layout.cp};
+    }
+    /// Of a collective that data-parallel ranks do over weights, `bytes` each.
+    double over_weights(Collective::Op op, const ParallelLayout& layout, const UnitWeights& weights,
+                        double bytes, bool exact);
 
     UnitTimes unit_times(const ParallelLayout& layout, bool exact);
     const LayerWork& attention(const TokenShare& tokens);
@@ -54,9 +75,24 @@ class StepModel {
     void exchange_rows(const ParallelLayout& layout, UnitTimes& times, bool exact);
     void gather_weights(const ParallelLayout& layout, UnitTimes& times, bool exact);
 
+    /// Bytes of a micro-batch's activations that wait in the host's memory.
+    double offloaded(const ParallelLayout& layout, const UnitCounts& counts) const {
+        if (!layout.offload.activations) return 0;
+        return sum_over(counts, [&](std::size_t u) {
+            return activations_of(run_, layout, static_cast<Unit>(u));
+        });
+    }
     Pieces pieces_of(const ParallelLayout& layout, const UnitTimes& times, bool exact);
     DataParallelTime data_parallel(const ParallelLayout& layout, const UnitTimes& times,
                                    const Pieces& pieces, bool exact);
+    /// What a stage has, and how long its passes hide communication.
+    struct StagePasses {
+        UnitCounts counts{};
+        double forward = 0;
+        double backward = 0;
+    };
+    DataParallelTime of_stage(const ParallelLayout& layout, const StagePasses& passes,
+                              std::int64_t micro_batches, bool exact);
 
     const TrainingRun& run_;
     TrainingKernels kernels_;
@@ -69,14 +105,6 @@ class StepModel {
     std::map<std::tuple<ShareKey, int>, LayerWork> ends_;
     std::map<int, double> imbalance_;
 };
-
-/// Weights of units on one GPU.
-struct UnitWeights {
-    double shared = 0;   ///< that all data-parallel ranks have alike: attention, norms, FFNs, ends
-    double experts = 0;  ///< routed
-};
-UnitWeights weights_of(const Model& model, const ParallelLayout& layout, Unit unit);
-UnitWeights weights_of(const Model& model, const ParallelLayout& layout, const UnitCounts& counts);
 
 /// Bytes of a micro-batch's activations that a unit keeps for its backward pass.
 double activations_of(const TrainingRun& run, const ParallelLayout& layout, Unit unit);

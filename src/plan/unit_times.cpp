@@ -8,12 +8,8 @@
 #include "plan/step_model.hpp"
 
 #include <moehub/placement.hpp>
-#include <moehub/routing.hpp>
 
 #include <algorithm>
-#include <vector>
-
-#include <fmt/format.h>
 
 namespace moehub {
 namespace {
@@ -53,6 +49,15 @@ ComputeWork again_of(const LayerWork& work, const Recompute& recompute) {
 void repeat(UnitTime& time, const ComputeWork& again) {
     time.backward.recomputed += again.sum();
     time.backward.work.operators += again.operators;
+}
+
+/// What the exchange of rows takes of a pass.
+constexpr std::initializer_list<double PassTime::*> kExchange{&PassTime::ep, &PassTime::ep_alone,
+                                                              &PassTime::imbalance};
+
+/// Backward these happen as forward once more.
+void add_forward(UnitTime& time, std::initializer_list<double PassTime::*> parts) {
+    for (const auto part : parts) time.backward.*part += time.forward.*part;
 }
 
 /// The key's value, made where it is not there yet.
@@ -143,11 +148,8 @@ UnitTimes StepModel::unit_times(const ParallelLayout& layout, bool exact) {
             UnitTime& time = at(times, unit);
             time.backward.recomputed = time.forward.work.sum();
             time.backward.work.operators += time.forward.work.operators;
-            time.backward.tp += time.forward.tp;
-            time.backward.cp += time.forward.cp;
-            time.backward.ep += time.forward.ep;
-            time.backward.ep_alone += time.forward.ep_alone;
-            time.backward.imbalance += time.forward.imbalance;
+            add_forward(time, {&PassTime::tp, &PassTime::cp});
+            add_forward(time, kExchange);
         }
     gather_weights(layout, times, exact);
     UnitTime& mtp = at(times, Unit::mtp);
@@ -174,14 +176,13 @@ void StepModel::exchange_rows(const ParallelLayout& layout, UnitTimes& times, bo
     const double share = experts(tokens, {layout.ep, layout.etp}).forward.sum();
     for (const Pass pass : {Pass::forward, Pass::backward}) {
         PassTime& way = pass == Pass::forward ? time.forward : time.backward;
-        MoeCase one;
-        one.system = exchange_of(run_, layout);
-        one.ep = layout.ep;
-        one.etp = layout.etp;
-        one.tokens = tokens.own();
-        one.fp8 = kernels_.fp8();
-        one.fp8_rows = one.fp8 && run_.trainer.fp8_rows;
-        one.pass = pass;
+        const MoeCase one{.system = exchange_of(run_, layout),
+                          .ep = layout.ep,
+                          .etp = layout.etp,
+                          .tokens = tokens.own(),
+                          .fp8 = kernels_.fp8(),
+                          .fp8_rows = kernels_.fp8() && run_.trainer.fp8_rows,
+                          .pass = pass};
         const MoeCommunication moe = communication_->moe(one, exact);
         way.ep = moe.exposed;
         way.ep_alone = std::min(moe.alone, moe.exposed);
@@ -189,11 +190,7 @@ void StepModel::exchange_rows(const ParallelLayout& layout, UnitTimes& times, bo
         way.imbalance = beyond * share * (pass == Pass::forward ? 1 : 2);
         time.sms = moe.sms;
     }
-    if (layout.recompute.experts) {
-        time.backward.ep += time.forward.ep;
-        time.backward.ep_alone += time.forward.ep_alone;
-        time.backward.imbalance += time.forward.imbalance;
-    }
+    if (layout.recompute.experts) add_forward(time, kExchange);
 }
 
 void StepModel::share_tensors(const ParallelLayout& layout, UnitTimes& times, bool exact) {
@@ -203,16 +200,17 @@ void StepModel::share_tensors(const ParallelLayout& layout, UnitTimes& times, bo
     const Attention& a = run_.model.attention;
     const auto rows = static_cast<double>(tokens.gathered());
     const double bytes = kBf16 * rows * run_.model.hidden;
-    const double gather =
-        communication_->collective(Collective::Op::all_gather, group, bytes, exact);
-    const double scatter =
-        communication_->collective(Collective::Op::reduce_scatter, group, bytes, exact);
+    const auto ask = [&](Collective::Op op, double size) {
+        return communication_->collective(op, group, size, exact);
+    };
+    const double gather = ask(Collective::Op::all_gather, bytes);
+    const double scatter = ask(Collective::Op::reduce_scatter, bytes);
     double in = gather;
     double in_back = scatter;
     if (a.kind == Attention::Form::mla) {  // latents travel instead of rows
         const double latents = kBf16 * rows * (a.q_lora_rank + a.kv_lora_rank + a.qk_rope_head_dim);
-        in = communication_->collective(Collective::Op::all_gather, group, latents, exact);
-        in_back = communication_->collective(Collective::Op::reduce_scatter, group, latents, exact);
+        in = ask(Collective::Op::all_gather, latents);
+        in_back = ask(Collective::Op::reduce_scatter, latents);
     }
     const bool shared = run_.model.shared_experts > 0;
     for (const Unit unit : {Unit::dense, Unit::moe}) {
@@ -258,18 +256,13 @@ void StepModel::share_context(const ParallelLayout& layout, UnitTimes& times, bo
 void StepModel::gather_weights(const ParallelLayout& layout, UnitTimes& times, bool exact) {
     if (layout.sharding != Sharding::fsdp) return;
     const bool outside = layout.ep * layout.etp > run_.machine.gpus_per_node;
-    const GpuGroup data = data_group(layout);
-    const GpuGroup sparse = expert_data_group(layout);
-    const auto ask = [&](Collective::Op op, const UnitWeights& weights, double each) {
-        return communication_->collective(op, data, each * weights.shared, exact) +
-               communication_->collective(op, sparse, each * weights.experts, exact);
-    };
     for (const Unit unit : {Unit::embedding, Unit::dense, Unit::moe, Unit::head}) {
         UnitTime& time = at(times, unit);
         const UnitWeights weights = weights_of(run_.model, layout, unit);
-        const double gather = ask(Collective::Op::all_gather, weights, kBf16);
-        const double sums =
-            ask(Collective::Op::reduce_scatter, weights, run_.trainer.gradient_bytes);
+        const double gather =
+            over_weights(Collective::Op::all_gather, layout, weights, kBf16, exact);
+        const double sums = over_weights(Collective::Op::reduce_scatter, layout, weights,
+                                         run_.trainer.gradient_bytes, exact);
         const auto hiding = [&](const PassTime& pass) {
             return run_.trainer.fsdp_overlap * (pass.device() - (outside ? pass.ep_alone : 0));
         };

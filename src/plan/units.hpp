@@ -21,8 +21,27 @@ inline int count_of(const UnitCounts& counts, Unit unit) {
     return counts[static_cast<std::size_t>(unit)];
 }
 
+/// Σ counts · value_of(unit's index), added to `start` unit by unit.
+template <class ValueOf>
+double sum_over(const UnitCounts& counts, const ValueOf& value_of, double start = 0) {
+    for (std::size_t u = 0; u < kUnits; ++u) start += counts[u] * value_of(u);
+    return start;
+}
+
 UnitCounts units_of(const TrainingRun& run);
 int unit_count(const TrainingRun& run);
+
+/// Tokens of a sequence.
+inline std::int64_t sequence_of(const TrainingRun& run) {
+    return run.sequence > 0 ? run.sequence : run.model.sequence;
+}
+
+/// 0 where the batch does not divide.
+std::int64_t micro_batches_of(const TrainingRun& run, const ParallelLayout& layout);
+
+/// Which pieces of the model stage `stage` of `stages` has; DualPipe's stages have two.
+std::vector<std::size_t> pieces_of_stage(std::size_t stage, std::size_t stages, std::size_t pieces,
+                                         PassOverlap overlap);
 
 /// Megatron's own all-to-all, the system whose rows reach all GPUs that share an expert.
 inline constexpr const char* kSharedExperts = "megatron-te";

@@ -1,9 +1,8 @@
 /// Which parallel layouts a run allows. Each rule names what does not come out and what would.
+#include "base/input_error.hpp"
 #include "plan/units.hpp"
 
-#include <moehub/error.hpp>
 #include <moehub/presets.hpp>
-#include <moehub/training.hpp>
 
 #include <fmt/format.h>
 
@@ -51,7 +50,7 @@ std::string wrong_gpus(const TrainingRun& run, const ParallelLayout& l) {
 
 std::string wrong_model(const TrainingRun& run, const ParallelLayout& l) {
     const Model& m = run.model;
-    const std::int64_t sequence = run.sequence > 0 ? run.sequence : m.sequence;
+    const std::int64_t sequence = sequence_of(run);
     if (m.attention.heads % l.tp != 0)
         return fmt::format("tp = {} does not divide {} heads; allowed: {}", l.tp, m.attention.heads,
                            divisors_up_to(m.attention.heads, 64));
@@ -115,7 +114,7 @@ std::string wrong_combination(const TrainingRun& run, const ParallelLayout& l) {
 }
 
 void require(bool good, std::string_view what, std::int64_t found, std::string_view allowed) {
-    if (!good) throw InputError(fmt::format("{} is {}, allowed: {}", what, found, allowed));
+    if (!good) throw input_error("{} is {}, allowed: {}", what, found, allowed);
 }
 
 }  // namespace
@@ -130,17 +129,16 @@ void check(const TrainingRun& run) {
     check(run.machine);
     check(run.model);
     check(run.trainer);
-    const std::int64_t sequence = run.sequence > 0 ? run.sequence : run.model.sequence;
+    const std::int64_t sequence = sequence_of(run);
     require(sequence >= 1 && sequence <= kMostTokens, "sequence", sequence, "1 to 1e9 tokens");
     require(run.global_batch >= 1 && run.global_batch <= kMostTokens, "global batch",
             run.global_batch, "1 to 1e9 sequences");
     require(run.model.layers <= kMostLayers, "layers", run.model.layers, "up to 10,000");
     if (run.precision != NumberFormat::bf16 && run.precision != NumberFormat::fp8)
-        throw InputError(
-            fmt::format("precision is {}, allowed: bf16, fp8", name_of(run.precision)));
+        throw input_error("precision is {}, allowed: bf16, fp8", name_of(run.precision));
     if (run.precision == NumberFormat::fp8 && run.machine.gpu.fp8_flops <= 0)
-        throw InputError(fmt::format("precision is fp8, and {} has no FP8 units: take bf16",
-                                     run.machine.gpu_name));
+        throw input_error("precision is fp8, and {} has no FP8 units: take bf16",
+                          run.machine.gpu_name);
 }
 
 Machine training_machine(const Machine& machine, int gpus) {
@@ -150,9 +148,9 @@ Machine training_machine(const Machine& machine, int gpus) {
     int each = machine.gpus_per_node;
     while (gpus % each != 0) --each;
     if (each < 2 && machine.gpus_per_node > 1)
-        throw InputError(fmt::format(
+        throw input_error(
             "{} GPUs cannot be shared out evenly over nodes of {}: take a multiple of {}", gpus,
-            machine.gpus_per_node, machine.gpus_per_node));
+            machine.gpus_per_node, machine.gpus_per_node);
     Machine fewer = machine;
     fewer.gpus_per_node = each;
     return with_gpus(fewer, gpus);

@@ -4,13 +4,11 @@
 //
 // With W[e,f] the share of transitions from expert e to f, times its weight, an expert f on GPU h
 // pays Σ W[e,f] over all e that are not on h; the same for nodes.
+#include "place/exact/exact.hpp"
+
 #include "base/input_error.hpp"
-#include "place/counts.hpp"
-#include "place/exact/exact_chain.hpp"
-#include "place/exact/exact_placements.hpp"
 #include "place/methods.hpp"
 
-#include <algorithm>
 #include <bit>
 #include <thread>
 
@@ -36,16 +34,15 @@ void refuse_what_is_not_possible(const PlaceInput& input, const PlaceOptions& op
             "node-transitions, activated, moved");
     if (count_placements(experts, input.gpus) > kMostPlacements)
         throw input_error(
-            "exact: found {} experts on {} GPUs, allowed: at most 40,320 placements a "
-            "layer (8 experts on 4 GPUs have 2,520)",
+            "exact: found {} experts on {} GPUs, allowed: at most 40,320 placements a layer (8 "
+            "experts on 4 GPUs have 2,520)",
             experts, input.gpus);
 }
 
 /// Transitions of each boundary, all profiles together, as shares times the objective's weight.
 std::vector<Matrix> priced_transitions(const PlaceInput& input,
                                        const std::vector<ChoiceTotals>& totals) {
-    double weights = 0;
-    for (const Profile& profile : input.profiles) weights += profile.weight;
+    const double weights = total_weight(input.profiles);
     std::vector<Matrix> sum;
     for (std::size_t number = 0; number < input.profiles.size(); ++number) {
         const Profile& profile = input.profiles[number];
@@ -60,55 +57,44 @@ std::vector<Matrix> priced_transitions(const PlaceInput& input,
     return sum;
 }
 
-/// What every set costs on every GPU, given the placement of the layer before.
-class TransitionPrices {
-  public:
-    TransitionPrices(const LayerPlacements& all, const Objective& objective)
-        : all_(&all), off_gpu_(objective.transitions), off_node_(objective.node_transitions) {}
-
-    void fill(const Matrix& share, int placement, Matrix& prices) const {
-        const Matrix own = expert_prices(share, placement);
-        // Eight experts at a time: two looks for a set of up to 16.
-        std::vector<double> low(256), high(256);
-        for (int gpu = 0; gpu < own.rows; ++gpu) {
-            for (unsigned set = 1; set < 256; ++set) {
-                const int lowest = std::countr_zero(set);
-                low[set] = low[set & (set - 1)] + price(own, gpu, lowest);
-                high[set] = high[set & (set - 1)] + price(own, gpu, lowest + 8);
-            }
-            for (int number = 0; number < prices.columns; ++number) {
-                const ExpertSet set = all_->sets()[at(number)];
-                prices(gpu, number) = low[set & 255] + high[set >> 8];
-            }
+/// What each expert of the later layer costs on each GPU, [gpu × expert], given the placement of
+/// the layer before.
+Matrix expert_prices(const LayerPlacements& all, const Objective& objective, const Matrix& share,
+                     int placement) {
+    const std::vector<ExpertSet> sets = all.sets_of(placement);
+    Matrix own(all.shape().gpus, all.shape().experts);
+    for (int gpu = 0; gpu < own.rows; ++gpu) {
+        const int first = gpu / all.gpus_per_node() * all.gpus_per_node();
+        unsigned on_node = 0;
+        for (int i = first; i < first + all.gpus_per_node(); ++i) on_node |= sets[at(i)];
+        for (int from = 0; from < share.rows; ++from) {
+            const double weight = (sets[at(gpu)] >> from & 1U ? 0 : objective.transitions) +
+                                  (on_node >> from & 1U ? 0 : objective.node_transitions);
+            for (int to = 0; to < share.columns; ++to) own(gpu, to) += weight * share(from, to);
         }
     }
+    return own;
+}
 
-  private:
-    static double price(const Matrix& own, int gpu, int expert) {
+/// What every set costs on every GPU, from its experts' prices.
+void fill_set_prices(const LayerPlacements& all, const Matrix& own, Matrix& prices) {
+    const auto price = [&own](int gpu, int expert) {
         return expert < own.columns ? own(gpu, expert) : 0;
-    }
-
-    /// [gpu × expert of the later layer].
-    Matrix expert_prices(const Matrix& share, int placement) const {
-        const std::vector<ExpertSet> sets = all_->sets_of(placement);
-        Matrix own(all_->shape().gpus, all_->shape().experts);
-        for (int gpu = 0; gpu < own.rows; ++gpu) {
-            const int first = gpu / all_->gpus_per_node() * all_->gpus_per_node();
-            unsigned on_node = 0;
-            for (int i = first; i < first + all_->gpus_per_node(); ++i) on_node |= sets[at(i)];
-            for (int from = 0; from < share.rows; ++from) {
-                const double weight = (sets[at(gpu)] >> from & 1U ? 0 : off_gpu_) +
-                                      (on_node >> from & 1U ? 0 : off_node_);
-                for (int to = 0; to < share.columns; ++to) own(gpu, to) += weight * share(from, to);
-            }
+    };
+    // Eight experts at a time: two looks for a set of up to 16.
+    std::vector<double> low(256), high(256);
+    for (int gpu = 0; gpu < own.rows; ++gpu) {
+        for (unsigned set = 1; set < 256; ++set) {
+            const int lowest = std::countr_zero(set);
+            low[set] = low[set & (set - 1)] + price(gpu, lowest);
+            high[set] = high[set & (set - 1)] + price(gpu, lowest + 8);
         }
-        return own;
+        for (int number = 0; number < prices.columns; ++number) {
+            const ExpertSet set = all.sets()[at(number)];
+            prices(gpu, number) = low[set & 255] + high[set >> 8];
+        }
     }
-
-    const LayerPlacements* all_;
-    double off_gpu_;
-    double off_node_;
-};
+}
 
 ExpertLayout layout_of(const PlaceInput& input, const ChainResult& chain) {
     ExpertLayout layout = empty_layout(shape_of(input.profiles.front()), input.gpus);
@@ -120,73 +106,57 @@ ExpertLayout layout_of(const PlaceInput& input, const ChainResult& chain) {
 }
 
 std::vector<std::string> notes_of(const LayerCosts& costs, const PlaceOptions& options,
-                                  const std::vector<int>& layer_numbers) {
-    std::vector<std::string> layers;
+                                  const Profile& profile) {
+    std::vector<int> layers;
     double highest = 0;
     for (std::size_t layer = 0; layer < costs.raised_cap.size(); ++layer) {
         if (costs.raised_cap[layer] <= 0) continue;
-        layers.push_back(layer_numbers.empty() ? fmt::to_string(layer)
-                                               : fmt::to_string(layer_numbers[layer]));
+        layers.push_back(number_of(profile, static_cast<int>(layer)));
         highest = std::max(highest, costs.raised_cap[layer]);
     }
     if (layers.empty()) return {};
     return {
-        fmt::format("no placement keeps the load cap {} in {} {}: there the lowest load that "
-                    "one reaches is the cap (at most {:.3f})",
+        fmt::format("no placement keeps the load cap {} in {} {}: there the lowest load that one "
+                    "reaches is the cap (at most {:.3f})",
                     options.load_cap, layers.size() == 1 ? "layer" : "layers",
                     fmt::join(layers, ", "), highest)};
-}
-
-/// There is one layout only.
-Solution on_one_gpu(const PlaceInput& input, const PlaceOptions& options,
-                    const Objective& objective) {
-    Solution solution{contiguous_layout(shape_of(input.profiles.front()), 1), {}, false, {}};
-    const ExpertLayout* current = options.current ? &*options.current : nullptr;
-    double sum = 0;
-    double weights = 0;
-    for (const Profile& profile : input.profiles) {
-        const Evaluation seen = evaluate(profile, solution.layout, {1, options.batch, current});
-        sum += profile.weight *
-               value_of(objective, seen, std::int64_t{profile.layers} * profile.experts);
-        weights += profile.weight;
-    }
-    solution.bound = sum / weights;
-    return solution;
 }
 
 }  // namespace
 
 Solution solve_exact(const PlaceInput& input, const PlaceOptions& options) {
-    const auto start = std::chrono::steady_clock::now();
+    const auto end = end_after(options.time_limit);
     const Objective objective = options.objective.value_or(usual_objective(input));
     refuse_what_is_not_possible(input, options, objective);
-    if (input.gpus == 1) return on_one_gpu(input, options, objective);
-
+    if (input.gpus == 1) {  // there is one layout only
+        Solution solution{contiguous_layout(shape_of(input.profiles.front()), 1), {}, false, {}};
+        solution.bound = mean_value(input, values_of(input, options, solution.layout));
+        return solution;
+    }
     const bool named = options.current && objective.moved > 0;
     const LayerPlacements all({input.profiles.front().experts, input.gpus, input.nodes, named});
     std::vector<ChoiceTotals> totals;
     for (const Profile& profile : input.profiles) totals.push_back(choice_totals(profile));
     const LayerCosts costs = layer_costs({&input, &options, objective, &all}, totals);
 
-    ChainTask task{.placements = &all, .cost = costs.cost, .prices = {}, .stop = options.stop};
+    ChainTask task{
+        .placements = &all, .cost = costs.cost, .prices = {}, .stop = options.stop, .end = end};
     std::vector<Matrix> shares;
     if (objective.transitions > 0 || objective.node_transitions > 0)
         shares = priced_transitions(input, totals);
-    const TransitionPrices prices(all, objective);
     if (!shares.empty())
         task.prices = [&](int boundary, int placement, Matrix& table) {
-            prices.fill(shares[at(boundary)], placement, table);
+            fill_set_prices(all, expert_prices(all, objective, shares[at(boundary)], placement),
+                            table);
         };
     task.threads = options.threads > 0 ? options.threads
                                        : static_cast<int>(std::thread::hardware_concurrency());
-    task.end = start + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                           std::chrono::duration<double>(std::min(options.time_limit, 1e9)));
     if (options.progress) task.progress = [&](double share) { options.progress(share, 0); };
     const ChainResult chain = best_chain(task);
     // Evaluations add up in another order; a bound must not be above the value it bounds.
     constexpr double kRounding = 1e-12;
     Solution solution{layout_of(input, chain), chain.value * (1 - kRounding), chain.cut_short,
-                      notes_of(costs, options, input.profiles.front().layer_numbers)};
+                      notes_of(costs, options, input.profiles.front())};
     if (chain.cut_short) {
         solution.bound.reset();
         solution.notes.push_back("exact: the time was over before all was compared: not proven");

@@ -3,7 +3,7 @@
 // Names of GPUs cost nothing by themselves, so V is the same within an orbit: p needs to be only
 // one placement of each orbit while q is all of them. 8 experts on 4 GPUs: 105 · 2,520 pairs, not
 // 2,520². Names are put right at the end, from the first layer on.
-#include "place/exact/exact_chain.hpp"
+#include "place/exact/exact.hpp"
 
 #include <algorithm>
 #include <atomic>

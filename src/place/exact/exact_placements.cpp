@@ -1,7 +1,6 @@
 // Tokens choose sets of at most 16 experts, so a table over all 2^16 sets answers how many tokens
 // meet a set: all of them but those that stay within the rest.
-#include "place/exact/exact_placements.hpp"
-
+#include "place/exact/exact.hpp"
 #include "place/search/loads.hpp"
 
 #include <algorithm>
@@ -64,7 +63,7 @@ std::vector<std::uint16_t> LayerPlacements::canonical(
 }
 
 void LayerPlacements::find_orbits() {
-    const std::size_t count = numbers_.size() / static_cast<std::size_t>(shape_.gpus);
+    const std::size_t count = numbers_.size() / at(shape_.gpus);
     orbit_.reserve(count);
     std::map<std::vector<std::uint16_t>, int> known;
     for (int placement = 0; placement < static_cast<int>(count); ++placement) {
@@ -76,21 +75,14 @@ void LayerPlacements::find_orbits() {
     }
 }
 
-std::vector<ExpertSet> LayerPlacements::sets_of(int placement) const {
-    std::vector<ExpertSet> result;
-    for (const std::uint16_t number : numbers(placement)) result.push_back(sets_[number]);
-    return result;
-}
-
 namespace {
 
 /// Rounding of sums that differ only in their order.
 constexpr double kRounding = 1e-9;
 
-unsigned set_of(std::span<const std::uint16_t> chosen) {
+unsigned set_of(const Profile& profile, int layer, std::int64_t token) {
     unsigned set = 0;
-    for (const std::uint16_t expert : chosen)
-        if (expert != Profile::kNobody) set |= 1U << expert;
+    for (const std::uint16_t expert : experts_of(profile, layer, token)) set |= 1U << expert;
     return set;
 }
 
@@ -98,7 +90,7 @@ unsigned set_of(std::span<const std::uint16_t> chosen) {
 std::vector<double> tokens_within(const Profile& profile, int layer) {
     std::vector<double> within(std::size_t{1} << profile.experts);
     for (std::int64_t token = 0; token < profile.tokens; ++token)
-        within[set_of(profile.chosen_by(layer, token))] += 1;
+        within[set_of(profile, layer, token)] += 1;
     within[0] = 0;
     for (int expert = 0; expert < profile.experts; ++expert)
         for (std::size_t set = 0; set < within.size(); ++set)
@@ -121,7 +113,7 @@ std::map<unsigned, double> woken_sets(const Profile& profile, int layer, int bat
     for (std::int64_t from = 0; size > 0 && from + size <= profile.tokens; from += size) {
         unsigned set = 0;
         for (std::int64_t token = from; token < from + size; ++token)
-            set |= set_of(profile.chosen_by(layer, token));
+            set |= set_of(profile, layer, token);
         woken[set] += 1;
     }
     return woken;
@@ -233,7 +225,7 @@ void add_profile(LayerCosting& costing, const Profile& profile, const Objective&
 ChoiceTotals choice_totals(const Profile& profile) {
     ChoiceTotals totals;
     const auto choices = [&](int layer, std::int64_t token) {
-        return std::popcount(set_of(profile.chosen_by(layer, token)));
+        return std::popcount(set_of(profile, layer, token));
     };
     for (int layer = 0; layer < profile.layers; ++layer)
         for (std::int64_t token = 0; token < profile.tokens; ++token) {
@@ -250,8 +242,7 @@ LayerCosts layer_costs(const CostTask& task, const std::vector<ChoiceTotals>& to
     const LoadViews views(input.profiles, options.load_cap, options.load_blocks);
     const int layers = input.profiles.front().layers;
     const double slots = static_cast<double>(layers) * task.placements->shape().experts;
-    double weights = 0;
-    for (const Profile& profile : input.profiles) weights += profile.weight;
+    const double weights = total_weight(input.profiles);
     LayerCosts result;
     for (int layer = 0; layer < layers; ++layer) {
         LayerCosting costing(task, layer);

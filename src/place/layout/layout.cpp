@@ -2,8 +2,6 @@
 #include "base/input_error.hpp"
 #include "place/layout/layout_formats.hpp"
 
-#include <moehub/expert_layout.hpp>
-
 #include <algorithm>
 #include <functional>
 #include <limits>
@@ -31,28 +29,27 @@ void check_sizes(const std::string& name, const LayoutShape& shape, int gpus) {
 
 void check_layer_numbers(const std::string& name, const LayoutShape& shape) {
     const auto& numbers = shape.layer_numbers;
-    if (numbers.size() != static_cast<std::size_t>(shape.layers))
+    if (numbers.size() != at(shape.layers))
         fail_in(name, "layer numbers: found {}, allowed: as many as the {} layers", numbers.size(),
                 shape.layers);
     const bool ascending =
         std::adjacent_find(numbers.begin(), numbers.end(), std::greater_equal<>()) == numbers.end();
     if (!ascending || numbers.front() < 0 || numbers.back() >= shape.model_layers)
         fail_in(name,
-                "layer numbers: found {} to {}, allowed: ascending, below the "
-                "model's {} layers",
+                "layer numbers: found {} to {}, allowed: ascending, below the model's {} layers",
                 numbers.front(), numbers.back(), shape.model_layers);
     check_range(name, "layers of the model", shape.model_layers, kMostLayoutLayers);
 }
 
 void check_layer(const std::vector<std::vector<int>>& on, const LayoutShape& shape,
                  const std::string& where) {
-    std::vector<char> held(static_cast<std::size_t>(shape.experts), 0);
+    std::vector<char> held(at(shape.experts), 0);
     for (std::size_t gpu = 0; gpu < on.size(); ++gpu)
         for (const int expert : on[gpu]) {
             if (expert < 0 || expert >= shape.experts)
                 fail_in(where, "GPU {}: found expert {}, allowed: 0 to {}", gpu, expert,
                         shape.experts - 1);
-            held[static_cast<std::size_t>(expert)] = 1;
+            held[at(expert)] = 1;
         }
     const auto missing = std::find(held.begin(), held.end(), 0);
     if (missing != held.end())
@@ -65,7 +62,7 @@ void check_layer(const std::vector<std::vector<int>>& on, const LayoutShape& sha
 LayoutShape complete(const LayoutShape& shape) {
     LayoutShape whole = shape;
     if (whole.layer_numbers.empty() && whole.layers > 0 && whole.layers <= kMostLayoutLayers) {
-        whole.layer_numbers.resize(static_cast<std::size_t>(whole.layers));
+        whole.layer_numbers.resize(at(whole.layers));
         std::iota(whole.layer_numbers.begin(), whole.layer_numbers.end(), 0);
     }
     if (whole.model_layers == 0 && !whole.layer_numbers.empty() &&
@@ -89,8 +86,7 @@ ExpertLayout empty_layout(const LayoutShape& shape, int gpus) {
     ExpertLayout layout;
     layout.gpus = gpus;
     layout.experts = whole.experts;
-    layout.on.assign(static_cast<std::size_t>(whole.layers),
-                     std::vector<std::vector<int>>(static_cast<std::size_t>(gpus)));
+    layout.on.assign(at(whole.layers), std::vector<std::vector<int>>(at(gpus)));
     layout.layer_numbers = whole.layer_numbers;
     layout.model_layers = whole.model_layers;
     return layout;
@@ -107,7 +103,7 @@ ExpertLayout round_robin_layout(const LayoutShape& shape, int gpus) {
     ExpertLayout layout = empty_layout(shape, gpus);
     for (auto& on : layout.on)
         for (int expert = 0; expert < layout.experts; ++expert)
-            on[static_cast<std::size_t>(expert % gpus)].push_back(expert);
+            on[at(expert % gpus)].push_back(expert);
     return layout;
 }
 
@@ -125,7 +121,7 @@ void check(const ExpertLayout& layout, const std::string& name) {
     check(shape, layout.gpus, name);
     for (std::size_t layer = 0; layer < layout.on.size(); ++layer) {
         const std::string where = fmt::format("{}: layer {}", name, layout.layer_numbers[layer]);
-        if (layout.on[layer].size() != static_cast<std::size_t>(layout.gpus))
+        if (layout.on[layer].size() != at(layout.gpus))
             fail_in(where, "found {} GPUs, allowed: {}", layout.on[layer].size(), layout.gpus);
         check_layer(layout.on[layer], shape, where);
     }
@@ -133,11 +129,11 @@ void check(const ExpertLayout& layout, const std::string& name) {
 
 Placement placement_of(const ExpertLayout& layout, int layer) {
     Placement placement{layout.gpus, {}};
-    placement.hosts.resize(static_cast<std::size_t>(layout.experts));
-    const auto& on = layout.on.at(static_cast<std::size_t>(layer));
+    placement.hosts.resize(at(layout.experts));
+    const auto& on = layout.on.at(at(layer));
     for (std::size_t gpu = 0; gpu < on.size(); ++gpu)
         for (const int expert : on[gpu]) {
-            auto& hosts = placement.hosts[static_cast<std::size_t>(expert)];
+            auto& hosts = placement.hosts[at(expert)];
             if (hosts.empty() || hosts.back() != static_cast<int>(gpu))
                 hosts.push_back(static_cast<int>(gpu));
         }
@@ -151,14 +147,13 @@ std::int64_t moved_experts(const ExpertLayout& from, const ExpertLayout& to) {
             "the same",
             from.layers(), from.experts, from.gpus, to.layers(), to.experts, to.gpus);
     std::int64_t moved = 0;
-    std::vector<char> held(static_cast<std::size_t>(to.experts), 0);
+    std::vector<char> held(at(to.experts), 0);
     for (std::size_t layer = 0; layer < to.on.size(); ++layer)
         for (std::size_t gpu = 0; gpu < to.on[layer].size(); ++gpu) {
             const auto& before = from.on[layer][gpu];
-            for (const int expert : before) held[static_cast<std::size_t>(expert)] = 1;
-            for (const int expert : to.on[layer][gpu])
-                moved += held[static_cast<std::size_t>(expert)] == 0;
-            for (const int expert : before) held[static_cast<std::size_t>(expert)] = 0;
+            for (const int expert : before) held[at(expert)] = 1;
+            for (const int expert : to.on[layer][gpu]) moved += held[at(expert)] == 0;
+            for (const int expert : before) held[at(expert)] = 0;
         }
     return moved;
 }

@@ -1,14 +1,15 @@
 // moehub's own JSON, and which of the JSON formats a file is in.
 //     {"gpus": 2, "experts": 4, "model_layers": 5, "layers": [{"layer": 3, "gpus": [[0, 2], [1,
 //     3]]}]}
-#include "place/layout/layout_json.hpp"
-
 #include "base/files.hpp"
 #include "base/quantity.hpp"
+#include "place/layout/layout_formats.hpp"
 
 #include <algorithm>
 #include <limits>
 #include <set>
+
+#include <nlohmann/json.hpp>
 
 namespace moehub {
 namespace {
@@ -20,8 +21,7 @@ void expect(const JsonValue& document, std::string_view key, int expected) {
 }
 
 std::vector<std::vector<int>> read_gpus(const JsonValue& lists, const LayoutFile& file, int gpus) {
-    if (lists.size() != static_cast<std::size_t>(gpus))
-        lists.reject(fmt::format("a list for each of the {} GPUs", gpus));
+    if (lists.size() != at(gpus)) lists.reject(fmt::format("a list for each of the {} GPUs", gpus));
     std::vector<std::vector<int>> on;
     for (std::size_t gpu = 0; gpu < lists.size(); ++gpu)
         on.push_back(lists[gpu].integers(0, file.shape.experts - 1));
@@ -45,37 +45,6 @@ ExpertLayout read_own(const JsonValue& document, const LayoutFile& file) {
     }
     return layout_of_gpus(file, std::move(on));
 }
-
-}  // namespace
-
-ExpertLayout read_json_layout(const LayoutFile& file) {
-    const nlohmann::json json = parse_json(file.text, file.name);
-    const JsonValue document(json, file.name, "");
-    if (document.is_list()) return read_vllm(document, file);
-    if (document.has("physical_to_logical_map")) return read_sglang(document, file);
-    if (document.has("expert_to_ep_rank")) return read_ranks(document, file);
-    if (document.has("layer_list")) return read_vllm_ascend(document, file);
-    if (document.has("layers")) return read_own(document, file);
-    document.reject(
-        "physical_to_logical_map (sglang), layer_list (vllm-ascend), expert_to_ep_rank (vllm), "
-        "layers (json) or a list (vllm)");
-}
-
-std::string json_text(const ExpertLayout& layout) {
-    std::string text = fmt::format("{{\"gpus\": {}, \"experts\": {}, \"model_layers\": {}, ",
-                                   layout.gpus, layout.experts, layout.model_layers);
-    text += "\"layers\": [\n";
-    for (std::size_t layer = 0; layer < layout.on.size(); ++layer) {
-        std::vector<std::string> lists;
-        for (const auto& experts : layout.on[layer])
-            lists.push_back(fmt::format("[{}]", fmt::join(experts, ", ")));
-        text += fmt::format("  {{\"layer\": {}, \"gpus\": [{}]}}{}\n", layout.layer_numbers[layer],
-                            fmt::join(lists, ", "), layer + 1 < layout.on.size() ? "," : "");
-    }
-    return text + "]}\n";
-}
-
-namespace {
 
 using Json = nlohmann::json;
 
@@ -106,14 +75,14 @@ class Watch {
     bool operator()(int depth, Json::parse_event_t event, const Json& value) {
         if (depth > kDeepest) fail_in(file_, "nested more than {} deep, no layout is", kDeepest);
         // The members of an object that begins at some depth are one deeper.
-        const auto inside = static_cast<std::size_t>(depth) + 1;
+        const auto inside = at(depth) + 1;
         if (event == Json::parse_event_t::object_start) {
             if (seen_.size() <= inside) seen_.resize(inside + 1);
             seen_[inside].clear();
         }
         if (event == Json::parse_event_t::key) {
             const auto& key = value.get_ref<const std::string&>();
-            if (!seen_[static_cast<std::size_t>(depth)].insert(key).second)
+            if (!seen_[at(depth)].insert(key).second)
                 fail_in(file_, "key {} stands twice, allowed: once", moehub::quoted(key));
         }
         return true;
@@ -125,6 +94,41 @@ class Watch {
 };
 
 }  // namespace
+
+ExpertLayout read_json_layout(const LayoutFile& file) {
+    const nlohmann::json json = parse_json(file.text, file.name);
+    const JsonValue document(json, file.name, "");
+    if (document.is_list()) return read_vllm(document, file);
+    if (document.has("physical_to_logical_map")) return read_sglang(document, file);
+    if (document.has("expert_to_ep_rank")) return read_ranks(document, file);
+    if (document.has("layer_list")) return read_vllm_ascend(document, file);
+    if (document.has("layers")) return read_own(document, file);
+    document.reject(
+        "physical_to_logical_map (sglang), layer_list (vllm-ascend), expert_to_ep_rank (vllm), "
+        "layers (json) or a list (vllm)");
+}
+
+std::string json_text(const ExpertLayout& layout) {
+    std::string text = fmt::format("{{\"gpus\": {}, \"experts\": {}, \"model_layers\": {}, ",
+                                   layout.gpus, layout.experts, layout.model_layers);
+    text += "\"layers\": [\n";
+    for (std::size_t layer = 0; layer < layout.on.size(); ++layer) {
+        std::vector<std::string> lists;
+        for (const auto& experts : layout.on[layer])
+            lists.push_back(fmt::format("[{}]", fmt::join(experts, ", ")));
+        text += fmt::format("  {{\"layer\": {}, \"gpus\": [{}]}}{}\n", layout.layer_numbers[layer],
+                            fmt::join(lists, ", "), layer + 1 < layout.on.size() ? "," : "");
+    }
+    return text + "]}\n";
+}
+
+bool JsonValue::is_list() const {
+    return value_->is_array();
+}
+
+bool JsonValue::has(std::string_view key) const {
+    return value_->is_object() && value_->contains(key);
+}
 
 bool JsonValue::is_list_of_lists() const {
     return is_list() && !value_->empty() && value_->front().is_array();

@@ -3,11 +3,9 @@
 #include "place/moetuner/ilp.hpp"
 
 #include "place/counts.hpp"
+#include "place/methods.hpp"
 
-#include <algorithm>
-#include <chrono>
 #include <stdexcept>
-#include <utility>
 
 #include <CbcEventHandler.hpp>
 #include <CbcModel.hpp>
@@ -19,23 +17,20 @@
 namespace moehub {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 /// Says when a search has to end. CBC and CLP ask copies of it.
 class Watch {
   public:
     explicit Watch(const IntegerProgram::Limits& limits)
-        : stop_(limits.stop),
-          steps_(limits.simplex_steps),
-          end_(Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                  std::chrono::duration<double>(std::min(limits.seconds, 1e9)))) {}
-    bool too_late() const { return stop_.stop_requested() || Clock::now() >= end_; }
+        : stop_(limits.stop), steps_(limits.simplex_steps), end_(end_after(limits.seconds)) {}
+    bool too_late() const {
+        return stop_.stop_requested() || std::chrono::steady_clock::now() >= end_;
+    }
     bool enough(int steps) const { return steps >= steps_; }
 
   private:
     std::stop_token stop_;
     int steps_;
-    Clock::time_point end_;
+    std::chrono::steady_clock::time_point end_;
 };
 
 class NodeWatch : public CbcEventHandler {
@@ -80,24 +75,6 @@ bool relax(OsiClpSolverInterface& solver, const Watch& watch) {
 }
 
 }  // namespace
-
-int IntegerProgram::add_number(double lower, double upper, double cost) {
-    columns_.push_back({lower, upper, cost, false});
-    return columns() - 1;
-}
-
-int IntegerProgram::add_switch(double cost) {
-    columns_.push_back({0, 1, cost, true});
-    return columns() - 1;
-}
-
-void IntegerProgram::fix(int column, double value) {
-    columns_[at(column)].lower = columns_[at(column)].upper = value;
-}
-
-void IntegerProgram::add_row(double lower, double upper, std::vector<Term> terms) {
-    rows_.push_back({lower, upper, std::move(terms)});
-}
 
 double IntegerProgram::value_of(const std::vector<double>& values) const {
     double sum = 0;

@@ -39,11 +39,21 @@ class IntegerProgram {
     };
 
     /// Numbers of columns and rows count up from 0. Bounds may be infinite.
-    int add_number(double lower, double upper, double cost);
-    int add_switch(double cost);  ///< 0 or 1
+    int add_number(double lower, double upper, double cost) {
+        columns_.push_back({lower, upper, cost, false});
+        return columns() - 1;
+    }
+    int add_switch(double cost) {
+        columns_.push_back({0, 1, cost, true});
+        return columns() - 1;
+    }  ///< 0 or 1
     /// Holds the switch at 0 or 1.
-    void fix(int column, double value);
-    void add_row(double lower, double upper, std::vector<Term> terms);
+    void fix(int column, double value) {
+        columns_[at(column)].lower = columns_[at(column)].upper = value;
+    }
+    void add_row(double lower, double upper, std::vector<Term> terms) {
+        rows_.push_back({lower, upper, std::move(terms)});
+    }
     void add_equal(double value, std::vector<Term> terms) {
         add_row(value, value, std::move(terms));
     }

@@ -1,13 +1,10 @@
 // MoETuner (arXiv 2502.06643): first clusters of even load in every layer, then a GPU for every
 // cluster so that the heaviest pair of GPUs between two layers is light.
-#include "base/input_error.hpp"
-#include "place/counts.hpp"
-#include "place/methods.hpp"
-#include "place/moetuner/moetuner_clusters.hpp"
-#include "place/moetuner/moetuner_labels.hpp"
+#include "place/moetuner/moetuner.hpp"
 
-#include <algorithm>
-#include <chrono>
+#include "base/input_error.hpp"
+#include "place/methods.hpp"
+
 #include <utility>
 
 namespace moehub {
@@ -57,7 +54,10 @@ class MoeTuner {
     void report(double share) const {
         if (options_.progress) options_.progress(share, 0);
     }
-    void note(std::string text) { solution_.notes.push_back(std::move(text)); }
+    template <class... Values>
+    void note(fmt::format_string<Values...> text, Values&&... values) {
+        solution_.notes.push_back(fmt::format(text, std::forward<Values>(values)...));
+    }
 
     /// What a layer leaves of its share of half the time goes to those after it.
     void find_clusters() {
@@ -83,14 +83,12 @@ class MoeTuner {
         }
         if (too_large > 0)
             note(
-                fmt::format("moetuner: {} of {} layers are too large for the first integer "
-                            "program: longest first and swaps instead",
-                            too_large, counts.rows));
+                "moetuner: {} of {} layers are too large for the first integer "
+                "program: longest first and swaps instead",
+                too_large, counts.rows);
         if (unproven > 0)
-            note(
-                fmt::format("moetuner: {} of {} layers: the load is not proven to be the most "
-                            "even",
-                            unproven, counts.rows));
+            note("moetuner: {} of {} layers: the load is not proven to be the most even", unproven,
+                 counts.rows);
     }
 
     Labels find_labels() {
@@ -144,9 +142,9 @@ class MoeTuner {
         solution_.cut_short |= options_.stop.stop_requested();
         if (label_products(task) > kMostProducts) {
             note(
-                fmt::format("moetuner: the second integer program would have {} products, at most "
-                            "{} are solved: local search on the same objective instead",
-                            label_products(task), kMostProducts));
+                "moetuner: the second integer program would have {} products, at most "
+                "{} are solved: local search on the same objective instead",
+                label_products(task), kMostProducts);
             return searched;
         }
         return settle(task, labels_by_program(task, searched, limits), searched);

@@ -2,17 +2,13 @@
 //   min Σ_c |T_c − mean|,  T_c = Σ_e load_e · x[c,e],  x[c,e] ∈ {0, 1},
 // every expert in one cluster, no cluster empty, all of one size unless asked otherwise. The paper
 // forgets to print the first condition. |T_c − mean| becomes d_c ≥ ±(T_c − mean).
-#include "place/moetuner/moetuner_clusters.hpp"
-
-#include "place/counts.hpp"
 #include "place/moetuner/ilp.hpp"
+#include "place/moetuner/moetuner.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <utility>
-#include <vector>
 
 namespace moehub {
 namespace {

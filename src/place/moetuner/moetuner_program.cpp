@@ -5,11 +5,10 @@
 //   Σ_d z = Σ_h z = y_l[c,g],   Σ_c z = Σ_g z = y_{l+1}[d,h],
 // so that whole y make whole z and the z need no switches of their own.
 #include "place/moetuner/ilp.hpp"
-#include "place/moetuner/moetuner_labels.hpp"
+#include "place/moetuner/moetuner.hpp"
 
 #include <limits>
 #include <numeric>
-#include <utility>
 
 namespace moehub {
 namespace {
@@ -57,10 +56,6 @@ class LabelProgram {
     int z(int first, int c, int g, int d, int h) const {
         return first + ((c * gpus_ + g) * gpus_ + d) * gpus_ + h;
     }
-    double bandwidth_weight(int g, int h) const {
-        const int gpus_per_node = gpus_ / task_.nodes;
-        return g / gpus_per_node == h / gpus_per_node ? 1 : kAcrossNodes;
-    }
     /// Boundaries in one unit, near 1: solvers like that.
     static double scale(const LabelTask& task) {
         double sum = 0;
@@ -98,8 +93,8 @@ class LabelProgram {
                 for (int c = 0; c < gpus_; ++c)
                     for (int d = 0; d < gpus_; ++d)
                         terms.push_back(
-                            {z(first, c, g, d, h),
-                             task_.traffic[at(boundary)](c, d) * scale_ * bandwidth_weight(g, h)});
+                            {z(first, c, g, d, h), task_.traffic[at(boundary)](c, d) * scale_ *
+                                                       weight_of_pair(task_, g, h)});
                 program_.add_row(-kAny, 0, std::move(terms));
             }
     }

@@ -4,13 +4,9 @@
 #include "base/utf8.hpp"
 #include "place/profile/profile_readers.hpp"
 
-#include <moehub/profile.hpp>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <filesystem>
-#include <numeric>
 #include <optional>
 
 namespace moehub {
@@ -30,6 +26,27 @@ void check_options(const ProfileOptions& options) {
     check("top-k", options.top_k, kMostProfileExperts);
 }
 
+constexpr double kLargestWeight = 1e9;
+
+/// A path may hold ":" and "@" itself: what goes on as one does is no suffix.
+bool is_path(std::string_view text) {
+    constexpr std::array<std::string_view, 6> kEndings = {".npy",  ".csv", ".jsonl",
+                                                          ".json", ".pt",  ".safetensors"};
+    return text.find('/') != std::string_view::npos ||
+           std::any_of(kEndings.begin(), kEndings.end(),
+                       [text](std::string_view ending) { return text.ends_with(ending); });
+}
+
+/// What follows the last `mark`, removed from `text` with it.
+std::optional<std::string> take_suffix(std::string& text, char mark) {
+    const auto at = text.rfind(mark);
+    if (at == std::string::npos || is_path(std::string_view(text).substr(at + 1)))
+        return std::nullopt;
+    std::string suffix = text.substr(at + 1);
+    text.resize(at);
+    return suffix;
+}
+
 }  // namespace
 
 Recording read_recording(const std::string& path, const ProfileOptions& options) {
@@ -44,8 +61,8 @@ Recording read_recording(const std::string& path, const ProfileOptions& options)
     if (ending == ".safetensors")
         return parse_trtllm_statistics(read_bytes(path, kMostBinary), path);
     fail_in(path,
-            "found ending {}, allowed: .npy, .csv, .jsonl, .json, .pt, "
-            ".safetensors, or a folder of dumps",
+            "found ending {}, allowed: .npy, .csv, .jsonl, .json, .pt, .safetensors, or a folder "
+            "of dumps",
             moehub::quoted(ending));
 }
 
@@ -68,17 +85,16 @@ void number_layers(Profile& profile, const KeptLayers& layers, const ProfileSour
     const int shift = said ? 0 : options.dense_layers;
     profile.layer_numbers.clear();
     for (const int layer : layers.kept)
-        profile.layer_numbers.push_back(
-            which.numbers.empty() ? layer + shift : which.numbers[static_cast<std::size_t>(layer)]);
+        profile.layer_numbers.push_back(which.numbers.empty() ? layer + shift
+                                                              : which.numbers[at(layer)]);
     profile.model_layers =
         which.numbers.empty() ? layers.recorded + shift : which.numbers.back() + 1;
     profile.layers_said = said || options.dense_layers > 0;
     const int first = profile.layer_numbers.front();
     if (said && options.dense_layers > 0 && options.dense_layers != first)
         fail_in(source.path,
-                "found {} layers before the first with experts, allowed: "
-                "{}, as asked for",
-                first, options.dense_layers);
+                "found {} layers before the first with experts, allowed: {}, as asked for", first,
+                options.dense_layers);
 }
 
 Profile read_profile(const ProfileSource& source, const ProfileOptions& options) {
@@ -95,8 +111,8 @@ Profile read_profile(const std::vector<ProfileSource>& ranks, const ProfileOptio
         for (const ProfileSource& rank : ranks) {
             if (rank.from != whole.from || rank.to != whole.to || rank.weight != whole.weight)
                 fail_in(rank.text,
-                        "found another part or weight, allowed: the same as "
-                        "of {} (dumps of one recording)",
+                        "found another part or weight, allowed: the same as of {} (dumps of one "
+                        "recording)",
                         printable(ranks.front().text));
             dumps.push_back({rank.path, read_recording(rank.path, options)});
         }
@@ -125,42 +141,12 @@ void check_together(const std::vector<Profile>& profiles) {
         if (first.layer_numbers.empty() || other.layer_numbers.empty()) continue;
         if (first.layer_numbers != other.layer_numbers)
             fail_in(other.name,
-                    "found layers {} to {} of the model, allowed: {} to {}, as in {} "
-                    "(does one leave out dense layers?)",
+                    "found layers {} to {} of the model, allowed: {} to {}, as in {} (does one "
+                    "leave out dense layers?)",
                     other.layer_numbers.front(), other.layer_numbers.back(),
                     first.layer_numbers.front(), first.layer_numbers.back(), printable(first.name));
     }
 }
-
-namespace {
-
-constexpr double kLargestWeight = 1e9;
-
-/// A path may hold ":" and "@" itself: what goes on as one does is no suffix.
-bool is_path(std::string_view text) {
-    constexpr std::array<std::string_view, 6> kEndings = {".npy",  ".csv", ".jsonl",
-                                                          ".json", ".pt",  ".safetensors"};
-    return text.find('/') != std::string_view::npos ||
-           std::any_of(kEndings.begin(), kEndings.end(),
-                       [text](std::string_view ending) { return text.ends_with(ending); });
-}
-
-/// What follows the last `mark`, removed from `text` with it.
-std::optional<std::string> take_suffix(std::string& text, char mark) {
-    const auto at = text.rfind(mark);
-    if (at == std::string::npos || is_path(std::string_view(text).substr(at + 1)))
-        return std::nullopt;
-    std::string suffix = text.substr(at + 1);
-    text.resize(at);
-    return suffix;
-}
-
-std::optional<double> take_number(std::string_view& text) {
-    const auto decimal = take_decimal(text);
-    return decimal ? to_double(*decimal) : std::nullopt;
-}
-
-}  // namespace
 
 ProfileSource parse_profile_source(const std::string& text) {
     const auto fail = [&text](std::string_view what, std::string_view found,

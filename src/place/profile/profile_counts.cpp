@@ -5,10 +5,7 @@
 #include "model/routing_shares.hpp"
 #include "place/profile/profile_readers.hpp"
 
-#include <moehub/profile.hpp>
-
 #include <algorithm>
-#include <array>
 
 namespace moehub {
 namespace {
@@ -32,15 +29,14 @@ void add_choices(const Profile& profile, int layer, const Cut& run, std::span<do
 }
 
 std::size_t size_of(const Profile& profile) {
-    return static_cast<std::size_t>(profile.layers) * static_cast<std::size_t>(profile.experts);
+    return at(profile.layers) * at(profile.experts);
 }
 
 std::vector<double> count_tokens(const Profile& profile, const Cut& run) {
     std::vector<double> counts(size_of(profile), 0);
-    const auto experts = static_cast<std::size_t>(profile.experts);
+    const auto experts = at(profile.experts);
     for (int layer = 0; layer < profile.layers; ++layer)
-        add_choices(profile, layer, run,
-                    std::span(counts).subspan(static_cast<std::size_t>(layer) * experts, experts));
+        add_choices(profile, layer, run, std::span(counts).subspan(at(layer) * experts, experts));
     return counts;
 }
 
@@ -65,9 +61,9 @@ struct Kept {
 };
 
 Kept counted_parts(const RecordedCounts& recording) {
-    const auto layers = static_cast<std::size_t>(recording.layers);
-    const auto experts = static_cast<std::size_t>(recording.experts);
-    const auto steps = static_cast<std::size_t>(std::max(recording.steps, 1));
+    const auto layers = at(recording.layers);
+    const auto experts = at(recording.experts);
+    const auto steps = at(std::max(recording.steps, 1));
     std::vector<char> layer_counted(layers, 0);
     Kept kept;
     for (std::size_t step = 0; step < steps; ++step) {
@@ -88,14 +84,12 @@ Kept counted_parts(const RecordedCounts& recording) {
 
 void copy_counts(const RecordedCounts& from, const Kept& kept, const Cut& cut,
                  std::vector<double>& to) {
-    const auto layers = static_cast<std::size_t>(from.layers);
-    const auto experts = static_cast<std::size_t>(from.experts);
-    for (auto step = static_cast<std::size_t>(cut.from); step < static_cast<std::size_t>(cut.to);
-         ++step)
+    const auto layers = at(from.layers);
+    const auto experts = at(from.experts);
+    for (auto step = at(cut.from); step < at(cut.to); ++step)
         for (const int layer : kept.layers) {
             const auto* row =
-                from.counts.data() +
-                (kept.steps[step] * layers + static_cast<std::size_t>(layer)) * experts;
+                from.counts.data() + (kept.steps[step] * layers + at(layer)) * experts;
             to.insert(to.end(), row, row + experts);
         }
 }
@@ -111,8 +105,7 @@ Profile profile_of(RecordedCounts recording, const ProfileSource& source,
     if (kept.layers.empty()) fail_in(source.path, "found no count above 0");
     if (recording.steps == 0 && (source.from > 0 || source.to < 1))
         fail_in(source.path,
-                "found counts that were not recorded by step, of which no part "
-                "can be taken");
+                "found counts that were not recorded by step, of which no part can be taken");
     const Cut cut = cut_of(source, static_cast<std::int64_t>(kept.steps.size()), "steps");
     Profile profile;
     profile.name = source.text;
@@ -125,7 +118,7 @@ Profile profile_of(RecordedCounts recording, const ProfileSource& source,
         return profile;
     }
     profile.steps = static_cast<int>(cut.to - cut.from);
-    profile.step_counts.reserve(static_cast<std::size_t>(profile.steps) * size_of(profile));
+    profile.step_counts.reserve(at(profile.steps) * size_of(profile));
     copy_counts(recording, kept, cut, profile.step_counts);
     profile.counts = add_steps(profile, {0, profile.steps});
     return profile;
@@ -159,7 +152,7 @@ Profile with_drawn_tokens(const Profile& profile, const Model& model, const Draw
     drawn.tokens = options.tokens;
     drawn.steps = 0;
     drawn.step_counts.clear();
-    drawn.chosen.resize(static_cast<std::size_t>(drawn.layers * drawn.tokens * drawn.top_k));
+    drawn.chosen.resize(at(drawn.layers * drawn.tokens * drawn.top_k));
     GroupLimit limit;
     if (model.top_groups < model.expert_groups) limit = {model.expert_groups, model.top_groups};
     auto* next = drawn.chosen.data();

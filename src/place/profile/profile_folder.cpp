@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 
 namespace moehub {
 namespace {
@@ -30,34 +29,6 @@ std::vector<fs::path> files_in(const std::string& folder) {
     return files;
 }
 
-}  // namespace
-
-Recording read_folder(const std::string& path, const ProfileOptions& options) {
-    const std::vector<fs::path> files = files_in(path);
-    if (is_trtllm_folder(files)) return read_trtllm_folder(path, files);
-    std::vector<fs::path> ranks;
-    for (const fs::path& file : files) {
-        if (std::find(kEndings.begin(), kEndings.end(), file.extension()) == kEndings.end())
-            continue;
-        ranks.push_back(file);
-        if (file.extension() != ranks.front().extension())
-            fail_in(path,
-                    "found {} and {}, allowed: dumps of one recording, all of "
-                    "one kind",
-                    ranks.front().filename().string(), file.filename().string());
-    }
-    if (ranks.empty())
-        fail_in(path,
-                "found a folder without dumps, allowed: SGLang's .pt, TensorRT-LLM's "
-                "rank<N>.safetensors, or .npy, .jsonl, .csv, one a rank");
-    std::vector<NamedRecording> dumps;
-    for (const fs::path& file : ranks)
-        dumps.push_back({file.string(), read_recording(file.string(), options)});
-    return merged(std::move(dumps));
-}
-
-namespace {
-
 /// Two dumps and what they must agree on.
 struct Pair {
     const std::string& first;
@@ -75,9 +46,7 @@ struct Pair {
                        ? std::string("without numbers")
                        : fmt::format("{} to {}", layers.numbers.front(), layers.numbers.back());
         };
-        fail_in(other,
-                "found layers {}, allowed: {}, as in {} (dumps of one "
-                "recording)",
+        fail_in(other, "found layers {}, allowed: {}, as in {} (dumps of one recording)",
                 text(found), text(wanted), printable(first));
     }
 };
@@ -95,7 +64,7 @@ RecordedTokens joined(const std::vector<RecordedTokens>& ranks) {
         all.guessed = all.guessed || rank.guessed;
     }
     const auto row = static_cast<std::ptrdiff_t>(all.layers) * all.top_k;
-    all.ids.reserve(static_cast<std::size_t>(all.tokens * row));
+    all.ids.reserve(at(all.tokens * row));
     std::vector<std::int64_t> done(ranks.size(), 0);
     for (std::int64_t token = 0; token < all.tokens; ++token) {
         std::size_t next = 0;
@@ -155,14 +124,34 @@ Recording merge_counts(const std::vector<NamedRecording>& dumps) {
 
 }  // namespace
 
+Recording read_folder(const std::string& path, const ProfileOptions& options) {
+    const std::vector<fs::path> files = files_in(path);
+    if (is_trtllm_folder(files)) return read_trtllm_folder(path, files);
+    std::vector<fs::path> ranks;
+    for (const fs::path& file : files) {
+        if (std::find(kEndings.begin(), kEndings.end(), file.extension()) == kEndings.end())
+            continue;
+        ranks.push_back(file);
+        if (file.extension() != ranks.front().extension())
+            fail_in(path, "found {} and {}, allowed: dumps of one recording, all of one kind",
+                    ranks.front().filename().string(), file.filename().string());
+    }
+    if (ranks.empty())
+        fail_in(path,
+                "found a folder without dumps, allowed: SGLang's .pt, TensorRT-LLM's "
+                "rank<N>.safetensors, or .npy, .jsonl, .csv, one a rank");
+    std::vector<NamedRecording> dumps;
+    for (const fs::path& file : ranks)
+        dumps.push_back({file.string(), read_recording(file.string(), options)});
+    return merged(std::move(dumps));
+}
+
 Recording merged(std::vector<NamedRecording> dumps) {
     if (dumps.size() == 1) return std::move(dumps.front().recording);
     const bool tokens = std::holds_alternative<RecordedTokens>(dumps.front().recording);
     for (const NamedRecording& dump : dumps)
         if (std::holds_alternative<RecordedTokens>(dump.recording) != tokens)
-            fail_in(dump.file,
-                    "found {}, allowed: {}, as in {} (dumps of one "
-                    "recording)",
+            fail_in(dump.file, "found {}, allowed: {}, as in {} (dumps of one recording)",
                     tokens ? "counts" : "tokens", tokens ? "tokens" : "counts",
                     printable(dumps.front().file));
     return tokens ? merge_tokens(dumps) : merge_counts(dumps);

@@ -2,8 +2,8 @@
 /// makes a Profile of it. And the kinds of such files, one reader each. All throw InputError, one
 /// line that begins with `file`.
 #pragma once
-#include "base/files.hpp"
 #include "base/npy.hpp"
+#include "place/counts.hpp"
 
 #include <moehub/profile.hpp>
 
@@ -39,6 +39,10 @@ struct RecordedTokens {
 /// token only; tokens that are nobody throughout are left out. `where` begins errors.
 template <class Value>
 void append(RecordedTokens& to, const NpyValues<Value>& values, const std::string& where);
+template <class Value>
+void append(RecordedTokens& to, const std::vector<Value>& ids, const std::string& where) {
+    append(to, NpyValues<Value>(reinterpret_cast<const std::byte*>(ids.data()), ids.size()), where);
+}
 
 struct RecordedCounts {
     int steps = 0;  ///< 0: not recorded by step

@@ -80,14 +80,13 @@ void add_tokens(const IntegerTensor& tensor, const SlotMap& map, const std::stri
     const auto& shape = tensor.shape;
     if (shape.size() != 3 || shape[0] != map.layers || (to.top_k > 0 && shape[2] != to.top_k))
         fail_in(where,
-                "{}: found shape ({}), allowed: ({}, tokens, top_k), top_k the "
-                "same in all records",
+                "{}: found shape ({}), allowed: ({}, tokens, top_k), top_k the same in all records",
                 kTokens, fmt::join(shape, ", "), map.layers);
     if (tensor.values.empty()) return;
     to.top_k = size_in(shape[2], kMostProfileExperts, kTokens, where);
-    const auto layers = static_cast<std::size_t>(shape[0]);
-    const auto tokens = static_cast<std::size_t>(shape[1]);
-    const auto top_k = static_cast<std::size_t>(shape[2]);
+    const auto layers = at(shape[0]);
+    const auto tokens = at(shape[1]);
+    const auto top_k = at(shape[2]);
     std::vector<std::int32_t> ids(tensor.values.size());
     for (std::size_t from = 0; from < ids.size(); ++from) {
         const std::size_t layer = from / (tokens * top_k), token = from / top_k % tokens;
@@ -98,8 +97,7 @@ void add_tokens(const IntegerTensor& tensor, const SlotMap& map, const std::stri
         ids[(token * layers + layer) * top_k + from % top_k] =
             slot < 0 ? -1 : static_cast<std::int32_t>(map.at(layer, slot));
     }
-    append(to, NpyValues<std::int32_t>(reinterpret_cast<const std::byte*>(ids.data()), ids.size()),
-           where);
+    append(to, ids, where);
 }
 
 void add_pass(const IntegerTensor& tensor, const SlotMap& map, const std::string& where,
@@ -158,8 +156,8 @@ Recording parse_sglang_dump(std::string_view bytes, const ProfileOptions& option
     const auto map = contents.find(contents.root(), kMap);
     if (!records || contents.kind(*records) != Kind::list || !map)
         fail_in(file,
-                "found something else, allowed: a dictionary with {}, or with {} "
-                "and {}, as SGLang's recorder writes",
+                "found something else, allowed: a dictionary with {}, or with {} and {}, as "
+                "SGLang's recorder writes",
                 kCounts, kRecords, kMap);
     const SlotMap slots = slot_map_of(torch, *map, file);
     if (options.experts > 0 && options.experts != slots.experts)

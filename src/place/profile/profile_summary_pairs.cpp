@@ -3,17 +3,13 @@
 // What chance gives is measured: the same count with each token's second choice taken from a token
 // half the sample away. That has the loads and the noise of the first, and nothing else. (Within a
 // layer, where no expert goes with itself, it is right within a few percent.)
-#include "place/profile/profile_summary_pairs.hpp"
-
 #include "base/portable_math.hpp"
-#include "place/profile/pair_counter.hpp"
+#include "place/profile/profile_summary_parts.hpp"
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <limits>
 #include <numeric>
-#include <vector>
 
 namespace moehub {
 namespace {
@@ -118,7 +114,7 @@ class CoactiveChance {
 /// The few pairs that exceed chance by most; of equal ones the first found.
 class FarthestAbove {
   public:
-    explicit FarthestAbove(int most) : most_(static_cast<std::size_t>(std::max(most, 0))) {}
+    explicit FarthestAbove(int most) : most_(at(std::max(most, 0))) {}
 
     void offer(const CoactivePair& pair, double chance) {
         const double excess = static_cast<double>(pair.together) - chance;

@@ -63,18 +63,17 @@ std::size_t copy_padded(const NpyValues<Value>& values, std::size_t from,
 
 /// A layer's rows of all tokens: is somebody chosen in it, and by other than zeros?
 std::vector<int> layers_with_experts(const RecordedTokens& recording) {
-    const auto layers = static_cast<std::size_t>(recording.layers);
-    const auto top_k = static_cast<std::size_t>(recording.top_k);
+    const auto layers = at(recording.layers);
+    const auto top_k = at(recording.top_k);
     std::vector<int> open(layers), kept;
     for (std::size_t layer = 0; layer < layers; ++layer) open[layer] = static_cast<int>(layer);
     const auto has_expert = [&](std::size_t token, int layer) {
-        const auto* row =
-            recording.ids.data() + (token * layers + static_cast<std::size_t>(layer)) * top_k;
+        const auto* row = recording.ids.data() + (token * layers + at(layer)) * top_k;
         return std::any_of(row, row + top_k, [top_k](std::uint16_t id) {
             return id != kNobody && (id != 0 || top_k == 1);
         });
     };
-    for (std::size_t token = 0; token < static_cast<std::size_t>(recording.tokens); ++token) {
+    for (std::size_t token = 0; token < at(recording.tokens); ++token) {
         if (open.empty()) break;
         std::erase_if(open, [&](int layer) {
             if (!has_expert(token, layer)) return false;
@@ -89,7 +88,7 @@ std::vector<int> layers_with_experts(const RecordedTokens& recording) {
 /// Slots that some token uses: SGLang's recorder always writes eight.
 int used_slots(const RecordedTokens& recording) {
     if (!recording.has_nobody) return recording.top_k;
-    const auto top_k = static_cast<std::size_t>(recording.top_k);
+    const auto top_k = at(recording.top_k);
     std::size_t used = 0;
     for (std::size_t row = 0; row < recording.ids.size() && used < top_k; row += top_k)
         while (used < top_k && recording.ids[row + used] != kNobody) ++used;
@@ -101,17 +100,15 @@ int used_slots(const RecordedTokens& recording) {
 void transpose(const RecordedTokens& from, const std::vector<int>& layers, const Cut& cut,
                Profile& to) {
     constexpr std::int64_t kBlock = 64;
-    const auto row = static_cast<std::size_t>(from.top_k);
-    const auto token_size = static_cast<std::size_t>(from.layers) * row;
-    const auto choices = static_cast<std::size_t>(to.top_k);
+    const auto row = at(from.top_k);
+    const auto token_size = at(from.layers) * row;
+    const auto choices = at(to.top_k);
     for (std::int64_t first = cut.from; first < cut.to; first += kBlock) {
         const std::int64_t last = std::min(first + kBlock, cut.to);
         for (std::size_t layer = 0; layer < layers.size(); ++layer) {
-            const auto* source = from.ids.data() + static_cast<std::size_t>(first) * token_size +
-                                 static_cast<std::size_t>(layers[layer]) * row;
-            auto* target = to.chosen.data() + (layer * static_cast<std::size_t>(to.tokens) +
-                                               static_cast<std::size_t>(first - cut.from)) *
-                                                  choices;
+            const auto* source = from.ids.data() + at(first) * token_size + at(layers[layer]) * row;
+            auto* target =
+                to.chosen.data() + (layer * at(to.tokens) + at(first - cut.from)) * choices;
             for (std::int64_t token = first; token < last; ++token) {
                 std::memcpy(target, source, choices * sizeof *source);
                 source += token_size;
@@ -125,15 +122,13 @@ void transpose(const RecordedTokens& from, const std::vector<int>& layers, const
 void check_distinct(const Profile& profile, const TokenSource& first) {
     std::vector<std::int64_t> named_by;  // [expert] the token that named it last
     for (int layer = 0; layer < profile.layers; ++layer) {
-        named_by.assign(static_cast<std::size_t>(profile.experts), -1);
+        named_by.assign(at(profile.experts), -1);
         for (std::int64_t token = 0; token < profile.tokens; ++token)
             for (const std::uint16_t expert : profile.chosen_by(layer, token)) {
                 if (expert == kNobody) break;
                 if (std::exchange(named_by[expert], token) == token)
-                    TokenSource{first.where, first.token + static_cast<std::size_t>(token),
-                                static_cast<std::size_t>(
-                                    profile.layer_numbers[static_cast<std::size_t>(layer)]),
-                                first.guessed}
+                    TokenSource{first.where, first.token + at(token),
+                                at(profile.layer_numbers[at(layer)]), first.guessed}
                         .fail(fmt::format("found expert {} twice, allowed: once", expert));
             }
     }
@@ -143,8 +138,8 @@ void check_distinct(const Profile& profile, const TokenSource& first) {
 
 template <class Value>
 void append(RecordedTokens& to, const NpyValues<Value>& values, const std::string& where) {
-    const auto layers = static_cast<std::size_t>(to.layers);
-    const auto top_k = static_cast<std::size_t>(to.top_k);
+    const auto layers = at(to.layers);
+    const auto top_k = at(to.top_k);
     const std::size_t tokens = values.size() / (layers * top_k);
     check_rows(printable(where), to.tokens + static_cast<std::int64_t>(tokens), to.layers,
                to.top_k);
@@ -194,10 +189,9 @@ Profile profile_of(RecordedTokens recording, const ProfileSource& source,
     profile.top_k = used_slots(recording);
     profile.tokens = cut.to - cut.from;
     number_layers(profile, {kept, recording.layers, recording.which}, source, options);
-    profile.chosen.resize(kept.size() * static_cast<std::size_t>(profile.tokens) *
-                          static_cast<std::size_t>(profile.top_k));
+    profile.chosen.resize(kept.size() * at(profile.tokens) * at(profile.top_k));
     transpose(recording, kept, cut, profile);
-    const TokenSource first{source.path, static_cast<std::size_t>(cut.from), 0, recording.guessed};
+    const TokenSource first{source.path, at(cut.from), 0, recording.guessed};
     recording = {};
     check_distinct(profile, first);
     count_choices(profile);

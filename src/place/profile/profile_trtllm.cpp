@@ -9,15 +9,12 @@
 #include "base/safetensors.hpp"
 #include "place/profile/profile_readers.hpp"
 
-#include <moehub/error.hpp>
-
-#include <algorithm>
 #include <charconv>
 #include <compare>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
-#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -39,7 +36,7 @@ std::optional<int> take_index(std::string_view& text) {
     if (text.empty() || text.front() < '0' || text.front() > '9') return std::nullopt;
     const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
     if (read.ec != std::errc()) return std::nullopt;
-    text.remove_prefix(static_cast<std::size_t>(read.ptr - text.data()));
+    text.remove_prefix(at(read.ptr - text.data()));
     return value;
 }
 
@@ -93,25 +90,20 @@ StatisticsKey statistics_key(const std::string& name, const std::string& file) {
     return {*iteration, *layer};
 }
 
-/// Throws InputError unless every iteration has all layers; keys ascending.
-void check_no_holes(const std::vector<StatisticsKey>& keys, const std::string& file) {
-    const auto distinct = [&keys](auto member) {
-        std::vector<int> values;
-        for (const StatisticsKey& key : keys) values.push_back(key.*member);
-        std::sort(values.begin(), values.end());
-        values.erase(std::unique(values.begin(), values.end()), values.end());
-        return values;
-    };
-    const auto iterations = distinct(&StatisticsKey::iteration);
-    const auto layers = distinct(&StatisticsKey::layer);
-    if (keys.size() == iterations.size() * layers.size()) return;
+using Ordered = std::map<StatisticsKey, const SafeTensor*>;
+
+/// Throws InputError unless every iteration has all layers.
+void check_no_holes(const Ordered& all, const std::string& file) {
+    std::set<int> iterations, layers;
+    for (const auto& [key, tensor] : all) {
+        iterations.insert(key.iteration);
+        layers.insert(key.layer);
+    }
     for (const int iteration : iterations)
         for (const int layer : layers)
-            if (!std::binary_search(keys.begin(), keys.end(), StatisticsKey{iteration, layer}))
+            if (!all.contains({iteration, layer}))
                 fail_in(file, "iteration {} has no layer {}, others have", iteration, layer);
 }
-
-using Ordered = std::map<StatisticsKey, const SafeTensor*>;
 
 /// All of `dimensions`, by iteration and layer.
 Ordered ordered(const std::vector<SafeTensor>& tensors, std::size_t dimensions,
@@ -125,9 +117,7 @@ Ordered ordered(const std::vector<SafeTensor>& tensors, std::size_t dimensions,
                     fmt::join(tensor.shape, ", "), allowed, kMostProfileExperts);
         all[key] = &tensor;
     }
-    std::vector<StatisticsKey> keys;
-    for (const auto& [key, tensor] : all) keys.push_back(key);
-    check_no_holes(keys, file);
+    check_no_holes(all, file);
     return all;
 }
 
@@ -192,9 +182,7 @@ RecordedTokens trtllm_tokens(const std::vector<SafeTensor>& tensors, const std::
             ids[(at / top_k * layers + layer) * top_k + at % top_k] = values[at];
         if (++layer < layers) continue;
         layer = 0;
-        append(to,
-               NpyValues<std::int64_t>(reinterpret_cast<const std::byte*>(ids.data()), ids.size()),
-               fmt::format("{}: iteration {}", file, key.iteration));
+        append(to, ids, fmt::format("{}: iteration {}", file, key.iteration));
     }
     if (to.tokens == 0) fail_in(file, "found no token");
     return to;

@@ -1,6 +1,5 @@
-#include "place/search/anneal.hpp"
-
 #include "base/portable_math.hpp"
+#include "place/search/search.hpp"
 
 #include <algorithm>
 #include <array>
@@ -45,7 +44,7 @@ Proposal propose(const Search& search, Rng& rng) {
 
 bool apart(const Search& search, const Search::Swap& swap) {
     const std::vector<int>& gpu_of = search.gpu_of(swap.layer);
-    return gpu_of[static_cast<std::size_t>(swap.a)] != gpu_of[static_cast<std::size_t>(swap.b)];
+    return gpu_of[at(swap.a)] != gpu_of[at(swap.b)];
 }
 
 /// Mean change, up or down, of swaps that are allowed.

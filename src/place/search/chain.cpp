@@ -1,7 +1,6 @@
 #include "place/search/chain.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace moehub {
 
@@ -10,8 +9,7 @@ std::vector<int> transition_weights(const std::vector<LayerTokens>& tokens) {
     std::vector<double> moves(weights.size());
     const auto items = [&](std::size_t layer, std::size_t token) {
         const auto chosen = tokens[layer].of(token);
-        return chosen.size() - static_cast<std::size_t>(std::count(chosen.begin(), chosen.end(),
-                                                                   tokens[layer].nobody()));
+        return chosen.size() - at(std::count(chosen.begin(), chosen.end(), tokens[layer].nobody()));
     };
     double most = 0;  // rows of a layer
     for (std::size_t layer = 0; layer + 1 < tokens.size(); ++layer) {
@@ -19,7 +17,7 @@ std::vector<int> transition_weights(const std::vector<LayerTokens>& tokens) {
         for (std::size_t token = 0; token < tokens[layer].size(); ++token) {
             const int profile = tokens[layer].sample().profile(token / 64);
             const auto both = static_cast<double>(items(layer, token) * items(layer + 1, token));
-            moves[static_cast<std::size_t>(profile)] += both;
+            moves[at(profile)] += both;
             rows += 2 * both;
         }
         most = std::max(most, rows);
@@ -88,12 +86,6 @@ void Chain::place(std::vector<std::vector<int>> domain_of) {
             powers_ += power(static_cast<double>(pairs_[g * domains_ + h]));
 }
 
-double Chain::off_domain() const {
-    std::int64_t stay = 0;
-    for (std::size_t g = 0; g < domains_; ++g) stay += pairs_[g * domains_ + g];
-    return total_ > 0 ? 1 - static_cast<double>(stay) / static_cast<double>(total_) : 0;
-}
-
 double Chain::heaviest_pair() const {
     std::int64_t most = 0;
     for (std::size_t g = 0; g < domains_; ++g)
@@ -109,11 +101,6 @@ double Chain::power(double pair) const {
         pair / 2 / static_cast<double>(total_) * static_cast<double>(domains_ * domains_);
     const double squared = ratio * ratio;
     return squared * squared * squared * squared;
-}
-
-double Chain::norm_of(double powers) const {
-    const double pairs = static_cast<double>(domains_ * (domains_ - 1)) / 2;
-    return pairs > 0 ? std::sqrt(std::sqrt(std::sqrt(std::max(powers, 0.0) / pairs))) : 0;
 }
 
 double Chain::off_domain_change(int layer, int a, int b) const {

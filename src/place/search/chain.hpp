@@ -22,7 +22,11 @@ class Chain {
 
     /// Share of transitions between two domains, and the heaviest pair over what it were if all
     /// were even.
-    double off_domain() const;
+    double off_domain() const {
+        std::int64_t stay = 0;
+        for (std::size_t g = 0; g < domains_; ++g) stay += pairs_[g * domains_ + g];
+        return total_ > 0 ? 1 - static_cast<double>(stay) / static_cast<double>(total_) : 0;
+    }
     double heaviest_pair() const;
     /// A smooth stand-in for the heaviest pair, which it comes near to from below: the eighth root
     /// of the mean of all pairs' eighth powers.
@@ -47,7 +51,10 @@ class Chain {
         std::size_t a, b, from, to;
     };
     void shift(int layer, const Counts& rows, const Swap& done);
-    double norm_of(double powers) const;
+    double norm_of(double powers) const {
+        const double pairs = static_cast<double>(domains_ * (domains_ - 1)) / 2;
+        return pairs > 0 ? std::sqrt(std::sqrt(std::sqrt(std::max(powers, 0.0) / pairs))) : 0;
+    }
     double power(double pair) const;
 
     std::size_t domains_;

@@ -17,9 +17,7 @@ struct LayerItems {
     std::vector<int> expert;  ///< [item]
 
     int size() const { return static_cast<int>(expert.size()); }
-    int copies(int of) const {
-        return first[static_cast<std::size_t>(of) + 1] - first[static_cast<std::size_t>(of)];
-    }
+    int copies(int of) const { return first[at(of) + 1] - first[at(of)]; }
 };
 LayerItems items_of(const std::vector<int>& copies);
 

@@ -1,6 +1,7 @@
 /// JointProblem: what the joint search works on. Copies, tokens and loads of every layer, and a
 /// first GPU for every item that keeps the caps, or comes as near as could be found.
 #pragma once
+#include "place/methods.hpp"
 #include "place/search/search.hpp"
 
 #include <atomic>
@@ -17,17 +18,14 @@ class Budget {
     static constexpr double kPerSecond = 25e6;
 
     Budget(double seconds, std::stop_token stop)
-        : seconds_(seconds),
-          end_(Clock::now() +
-               std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))),
-          stop_(std::move(stop)) {}
+        : seconds_(seconds), end_(end_after(seconds)), stop_(std::move(stop)) {}
 
     double work() const { return seconds_ * kPerSecond; }
     double seconds() const { return seconds_; }
     /// Safe to ask from several threads.
     bool over() const {
         if (!over_.load(std::memory_order_relaxed) &&
-            (stop_.stop_requested() || Clock::now() >= end_))
+            (stop_.stop_requested() || std::chrono::steady_clock::now() >= end_))
             over_.store(true, std::memory_order_relaxed);
         return over_.load(std::memory_order_relaxed);
     }
@@ -35,9 +33,8 @@ class Budget {
     bool was_over() const { return over_.load(std::memory_order_relaxed); }
 
   private:
-    using Clock = std::chrono::steady_clock;
     double seconds_;
-    Clock::time_point end_;
+    std::chrono::steady_clock::time_point end_;
     std::stop_token stop_;
     mutable std::atomic<bool> over_{false};
 };
@@ -54,7 +51,11 @@ class JointProblem {
     const SearchSpec& spec() const { return spec_; }
     const std::vector<std::string>& notes() const { return notes_; }
     /// The first GPUs.
-    ItemGpus start() const;
+    ItemGpus start() const {
+        ItemGpus gpu_of;
+        for (const Loads& loads : loads_) gpu_of.push_back(loads.gpu_of());
+        return gpu_of;
+    }
 
     /// Where the current layout has the items; none without one, or with other copies.
     std::optional<std::vector<int>> current_gpu_of(int layer) const;
@@ -62,7 +63,11 @@ class JointProblem {
     std::vector<int> another_start(int layer, Rng& rng) const;
     ItemGpus another_start(Rng& rng) const;
 
-    Search one_layer(int layer) const;
+    Search one_layer(int layer) const {
+        std::vector<SearchLayer> layers;
+        layers.push_back(layer_of(layer));
+        return {spec_, std::move(layers)};
+    }
     Search all_layers(const Objective& objective) const;
     bool has_tokens() const { return !tokens_.empty(); }
     /// Of the items on GPU g, how many experts the current layout has on h: [g × h].
@@ -74,7 +79,10 @@ class JointProblem {
     void place_first(int layer);
     void relieve_current();
     void note_caps(const std::vector<double>& needed);
-    SearchLayer layer_of(int layer) const;
+    SearchLayer layer_of(int layer) const {
+        return {&items_[at(layer)], tokens_.empty() ? nullptr : &tokens_[at(layer)],
+                held_.empty() ? nullptr : &held_[at(layer)], loads_[at(layer)]};
+    }
 
     const PlaceInput* input_;
     const PlaceOptions* options_;

@@ -1,7 +1,5 @@
 #include "place/search/loads.hpp"
 
-#include "place/counts.hpp"
-
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -237,7 +235,7 @@ double Loads::give_in() {
 
 std::vector<int> longest_first(const std::vector<double>& counts, const LayerItems& items,
                                int gpus) {
-    const auto index = [](int value) { return static_cast<std::size_t>(value); };
+    const auto index = [](int value) { return at(value); };
     std::vector<int> order(index(items.size()));
     std::iota(order.begin(), order.end(), 0);
     const auto load = [&](int item) {

@@ -17,18 +17,10 @@ Held held_by(const ExpertLayout& layout, int layer) {
 }
 
 Search::Search(const SearchSpec& spec, std::vector<SearchLayer> layers) : spec_(spec) {
-    for (SearchLayer& layer : layers)
-        layers_.push_back(
-            {layer.items, layer.tokens, layer.held, std::move(layer.loads), {}, {}, {}});
+    for (SearchLayer& layer : layers) layers_.push_back({std::move(layer), {}, {}, {}});
     if (layers_.front().tokens)
         per_token_ = 1.0 / static_cast<double>(layers_.front().tokens->sample().total_weight());
     build();
-}
-
-std::vector<int> Search::node_of(const std::vector<int>& gpu_of) const {
-    std::vector<int> nodes;
-    for (const int gpu : gpu_of) nodes.push_back(gpu / (spec_.gpus / spec_.nodes));
-    return nodes;
 }
 
 /// All tables, from the items' places.
@@ -67,12 +59,6 @@ void Search::place(const ItemGpus& item_gpus) {
     build();
 }
 
-ItemGpus Search::item_gpus() const {
-    ItemGpus item_gpus;
-    for (int layer = 0; layer < layers(); ++layer) item_gpus.push_back(gpu_of(layer));
-    return item_gpus;
-}
-
 double Search::energy() const {
     const Objective& want = spec_.objective;
     double sum = evenness_ * unevenness();
@@ -86,12 +72,6 @@ double Search::energy() const {
     if (chain_) whole += want.transitions * chain_->off_domain() + want.pair * chain_->pair_norm();
     if (node_chain_) whole += want.node_transitions * node_chain_->off_domain();
     return sum + whole * spec_.layers;
-}
-
-double Search::unevenness() const {
-    double sum = 0;
-    for (const Layer& layer : layers_) sum += layer.loads.unevenness();
-    return sum;
 }
 
 double Search::objective() const {
@@ -129,12 +109,6 @@ double Search::swap_cost() const {
     if (chain_) mended += 4 * items;
     if (node_chain_) mended += 4 * items;
     return kAlways + mended / kPerProposal;
-}
-
-double Search::excess() const {
-    double sum = 0;
-    for (const Layer& layer : layers_) sum += layer.loads.excess();
-    return sum;
 }
 
 int Search::fetched_change(const Swap& swap) const {

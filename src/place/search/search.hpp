@@ -4,11 +4,12 @@
 /// Its energy is the objective times the number of layers of the model, so that the parts of a
 /// layer have the same scale whether a search holds one layer or all.
 #pragma once
-#include "place/search/activated.hpp"
+#include "base/rng.hpp"
 #include "place/search/chain.hpp"
 #include "place/search/loads.hpp"
 #include "place/search/spread.hpp"
 
+#include <functional>
 #include <optional>
 
 namespace moehub {
@@ -21,8 +22,7 @@ struct Held {
     int gpus = 0;
     std::vector<std::uint8_t> held;
     bool operator()(int expert, int gpu) const {
-        return held[static_cast<std::size_t>(expert) * static_cast<std::size_t>(gpus) +
-                    static_cast<std::size_t>(gpu)] != 0;
+        return held[at(expert) * at(gpus) + at(gpu)] != 0;
     }
 };
 Held held_by(const ExpertLayout& layout, int layer);
@@ -53,21 +53,33 @@ class Search {
     int layers() const { return static_cast<int>(layers_.size()); }
     int items(int layer) const { return static_cast<int>(gpu_of(layer).size()); }
     const std::vector<int>& gpu_of(int layer) const { return layers_[at(layer)].loads.gpu_of(); }
-    ItemGpus item_gpus() const;
+    ItemGpus item_gpus() const {
+        ItemGpus item_gpus;
+        for (int layer = 0; layer < layers(); ++layer) item_gpus.push_back(gpu_of(layer));
+        return item_gpus;
+    }
     /// With a smooth stand-in for the heaviest pair, and with unevenness.
     double energy() const;
     /// Without either.
     double objective() const;
     /// Weight of Loads::unevenness() in the energy; 0 at first. Loads within the cap cost nothing,
     /// so a search would leave them anywhere; even ones hold better on tokens it has not seen.
-    double unevenness() const;
+    double unevenness() const {
+        double sum = 0;
+        for (const Layer& layer : layers_) sum += layer.loads.unevenness();
+        return sum;
+    }
     void set_evenness(double weight) { evenness_ = weight; }
     /// What a proposal costs, in those of distinct GPUs alone, and a swap, whose tables take long
     /// to mend; about.
     double proposal_cost() const;
     double swap_cost() const;
     /// Of all layers together.
-    double excess() const;
+    double excess() const {
+        double sum = 0;
+        for (const Layer& layer : layers_) sum += layer.loads.excess();
+        return sum;
+    }
 
     struct Swap {
         int layer, a, b;
@@ -88,11 +100,7 @@ class Search {
     void align();
 
   private:
-    struct Layer {
-        const LayerItems* items;
-        const LayerTokens* tokens;
-        const Held* held;
-        Loads loads;
+    struct Layer : SearchLayer {
         std::optional<Spread> gpus, nodes;
         std::optional<Activated> activated;
     };
@@ -101,7 +109,11 @@ class Search {
     }
     int fetched_change(const Swap& swap) const;
     double fixed_change(const Swap& swap) const;
-    std::vector<int> node_of(const std::vector<int>& gpu_of) const;
+    std::vector<int> node_of(const std::vector<int>& gpu_of) const {
+        std::vector<int> nodes;
+        for (const int gpu : gpu_of) nodes.push_back(gpu / (spec_.gpus / spec_.nodes));
+        return nodes;
+    }
     void build();
 
     SearchSpec spec_;
@@ -111,5 +123,21 @@ class Search {
     double evenness_ = 0;
     double per_token_ = 0;  ///< one over the weight of all tokens
 };
+
+// Simulated annealing over swaps: a swap that adds d to the energy is taken with probability
+// exp(−d/T), T falling from hot to cold (Kirkpatrick, Gelatt, Vecchi 1983).
+
+struct Schedule {
+    double work = 0;  ///< Search::proposal_cost() each, and swap_cost() where it is taken
+    double hot = 0;   ///< temperature at the start, in mean changes of a random swap
+    double cold = 0;  ///< at the end
+};
+
+/// Ends early when `stopped`, which is asked now and then, says so; returns false then.
+bool anneal(Search& search, const Schedule& schedule, Rng& rng,
+            const std::function<bool()>& stopped);
+
+/// Takes every swap that lowers the energy until there is none.
+bool descend(Search& search, const std::function<bool()>& stopped);
 
 }  // namespace moehub

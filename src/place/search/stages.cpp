@@ -6,12 +6,9 @@
 // sweeps differ by 0.7 % (standard deviation), and one of ten times the length gains 0.3 %.
 #include "base/parallel.hpp"
 #include "place/assignment.hpp"
-#include "place/search/anneal.hpp"
 #include "place/search/joint_problem.hpp"
 
-#include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <mutex>
 
@@ -62,11 +59,9 @@ std::vector<double> runs_of(double work, double pairs, const StageSchedule& sche
 /// several threads.
 class Report {
   public:
-    /// The pieces are the part of the search from share `begin` to `end`.
-    struct Part {
-        double begin = 0;
-        double end = 1;
-    };
+    /// The pieces are the part of the search from the first share to the second.
+    using Part = std::pair<double, double>;
+
     Report(const PlaceOptions& options, std::size_t pieces, double value, const Part& part)
         : options_(options), pieces_(pieces), value_(value), part_(part) {}
     /// A piece is done, and the best is now worth what this says of before.
@@ -74,10 +69,10 @@ class Report {
         const std::lock_guard lock(mutex_);
         value_ = value(value_);
         ++done_;
+        const auto [begin, end] = part_;
+        const double share = (end - begin) * static_cast<double>(done_);
         if (options_.progress)
-            options_.progress(part_.begin + (part_.end - part_.begin) * static_cast<double>(done_) /
-                                                static_cast<double>(pieces_),
-                              value_);
+            options_.progress(begin + share / static_cast<double>(pieces_), value_);
     }
 
   private:
@@ -250,8 +245,7 @@ void stay(ItemGpus& item_gpus, const JointProblem& problem, const PlaceInput& in
     std::vector<Matrix> kept;
     for (int layer = 0; layer < problem.layers(); ++layer) {
         kept.push_back(problem.kept(layer, item_gpus[at(layer)]));
-        for (std::size_t cell = 0; cell < all.at_.size(); ++cell)
-            all.at_[cell] += kept.back().at_[cell];
+        std::ranges::transform(all.at_, kept.back().at_, all.at_.begin(), std::plus<>());
     }
     for (int layer = 0; layer < problem.layers(); ++layer) {
         const std::vector<int> labels =

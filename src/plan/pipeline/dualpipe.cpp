@@ -1,18 +1,91 @@
-// DualPipe's orders, run against what they need: a step starts when its stage is free and its
-// inputs have come from its neighbours; a stage goes on until it lacks one.
+// DualPipe (DeepSeek-V3, arXiv 2412.19437, section 3.2.1; the order is that of DeepSeek's published
+// repository). Micro-batches enter at both ends. Stage s is r = min(s, p - 1 - s) away from its
+// end; to it the micro-batches that enter there are near (0), the others far (1). With h = p / 2
+// and n micro-batches from each end its order is
+//     2(h - r - 1) · F0,  (r + 1) · F0 F1,  (h - r - 1) · B1 W F1,
+//     (n - p + r + 1) · F0&B1 F1&B0,
+//     (h - r - 1) · B1 F1&B0,  (r + 1) · B1 B0,  (h - r - 1) · W B0,  (r + 1) · W
+// where & is a pair that overlaps, and W the gradients of weights that a backward left for later:
+// those of the third part, of the second half of the sixth and of the seventh do; first in, first
+// out.
 //
-// What repetition j of the pairs of pairs needs was made in repetition j or before on every stage.
-// So all stages can be halted after repetition j, and there rounds are left out.
-#include "plan/pipeline/dualpipe_order.hpp"
+// Orders are run against what they need: a step starts when its stage is free and its inputs have
+// come from its neighbours; a stage goes on until it lacks one. What repetition j of the pairs of
+// pairs needs was made in repetition j or before on every stage. So all stages can be halted after
+// repetition j, and there rounds are left out.
 #include "plan/pipeline/schedules.hpp"
 
 #include <array>
+#include <initializer_list>
 #include <stdexcept>
 
 namespace moehub {
 namespace {
 
-using StepKind = DualPipeStep::Kind;
+struct DualPipeStep {
+    TaskWork work = TaskWork::forward;
+    /// 1: for micro-batches that entered at the other half's end; of a pair its forward is, and its
+    /// backward is not. Weights take what has waited longest, whichever it is.
+    int far = 0;
+};
+
+/// The order of one stage's tasks.
+class DualPipeOrder {
+    using enum TaskWork;
+
+  public:
+    DualPipeOrder(int stages, int stage)
+        : half_(stages / 2),
+          from_end_(std::min(stage, stages - 1 - stage)),
+          second_half_(stage >= half_ ? 1 : 0) {
+        using Steps = std::vector<DualPipeStep>;
+        const auto add = [](Steps& to, int times, std::initializer_list<DualPipeStep> steps) {
+            for (int i = 0; i < times; ++i) to.insert(to.end(), steps);
+        };
+        const int inside = half_ - from_end_ - 1;
+        add(opening_, 2 * inside, {{forward, 0}});
+        add(opening_, from_end_ + 1, {{forward, 0}, {forward, 1}});
+        add(opening_, inside, {{backward_inputs, 1}, {weights, 1}, {forward, 1}});
+        add(opening_, middle(), {{forward, 0}, {backward, 1}});
+        add(closing_, inside, {{backward, 1}, {pair, 1}});
+        for (int i = 0; i < 2 * (from_end_ + 1); ++i)
+            closing_.push_back({i <= from_end_ ? backward : backward_inputs, 1 - i % 2});
+        add(closing_, inside, {{weights, 0}, {backward_inputs, 0}});
+        add(closing_, from_end_ + 1, {{weights, 0}});
+    }
+
+    /// Steps with n micro-batches from each end.
+    std::int64_t steps(std::int64_t n) const {
+        return steps_until(repeated(n) - 1) + static_cast<std::int64_t>(closing_.size());
+    }
+    /// How often its pairs of pairs are repeated; what differs with n.
+    std::int64_t repeated(std::int64_t n) const { return n - 2 * half_ + from_end_ + 1; }
+    /// Steps until the end of repetition j.
+    std::int64_t steps_until(std::int64_t j) const {
+        return static_cast<std::int64_t>(opening_.size()) + 2 * (j + 1) - middle();
+    }
+    DualPipeStep step(std::int64_t at, std::int64_t n) const {
+        const auto opening = static_cast<std::int64_t>(opening_.size());
+        if (at < opening) return opening_[static_cast<std::size_t>(at)];
+        const std::int64_t closing = steps_until(repeated(n) - 1);
+        if (at >= closing) return closing_[static_cast<std::size_t>(at - closing)];
+        return {pair, static_cast<int>((at - opening + middle()) % 2)};
+    }
+
+    /// Of a step's micro-batches: 0, they entered at stage 0; 1, at the last.
+    std::size_t direction(int far) const { return static_cast<std::size_t>(far ^ second_half_); }
+
+  private:
+    /// 1: one of the two stages that do not overlap their first pair, which makes the bubble
+    /// smaller.
+    int middle() const { return from_end_ == half_ - 1 ? 1 : 0; }
+
+    int half_;
+    int from_end_;
+    int second_half_;
+    std::vector<DualPipeStep> opening_;
+    std::vector<DualPipeStep> closing_;
+};
 
 /// Repetitions, for each stage, that are watched before the rest is extrapolated although it does
 /// not repeat yet, and that are run afterwards, so that stages which went their own way meet again.
@@ -22,6 +95,11 @@ constexpr std::int64_t kMixedRepetitions = 2;
 constexpr double kNotYet = -1;
 
 struct Stage {
+    /// Gradients of weights that a backward left for later.
+    struct Waiting {
+        std::size_t direction;
+        std::int64_t micro_batch;
+    };
     explicit Stage(DualPipeOrder order_) : order(std::move(order_)) {}
 
     DualPipeOrder order;
@@ -33,13 +111,15 @@ struct Stage {
     double busy = 0;
     std::array<std::int64_t, 2> forwards{};  ///< done, by direction
     std::array<std::int64_t, 2> backwards{};
-    std::vector<std::array<std::int64_t, 2>> waiting;  ///< weights: direction, micro-batch
-    std::size_t weights = 0;                           ///< of `waiting`, done
+    std::vector<Waiting> waiting;
+    std::size_t weights = 0;  ///< of `waiting`, done
     std::int64_t held = 0;
     std::int64_t most_held = 0;
 };
 
 class DualPipe {
+    using enum TaskWork;
+
   public:
     DualPipe(const PipelineInput& input, bool keep_tasks)
         : stages_(static_cast<std::size_t>(input.stages)),
@@ -85,14 +165,13 @@ class DualPipe {
     /// When the input is there; 0 where none is needed.
     double forward_input(std::size_t d, std::size_t s) {
         if (s == (d == 0 ? 0 : stages_ - 1)) return 0;
-        const double end = forward_end(d, d == 0 ? s - 1 : s + 1, run_[s].forwards[d]);
-        return end == kNotYet ? kNotYet : end + send_;
+        return sent(forward_end(d, d == 0 ? s - 1 : s + 1, run_[s].forwards[d]));
     }
     double backward_input(std::size_t d, std::size_t s) {
         if (s == (d == 0 ? stages_ - 1 : 0)) return 0;
-        const double end = backward_end(d, d == 0 ? s + 1 : s - 1, run_[s].backwards[d]);
-        return end == kNotYet ? kNotYet : end + send_;
+        return sent(backward_end(d, d == 0 ? s + 1 : s - 1, run_[s].backwards[d]));
     }
+    double sent(double end) const { return end == kNotYet ? kNotYet : end + send_; }
 
     /// Runs every stage to the step that `limit` names for it.
     template <class Limit>
@@ -116,54 +195,50 @@ class DualPipe {
     bool step(std::size_t s) {
         Stage& stage = run_[s];
         const DualPipeStep next = stage.order.step(stage.at, n_);
-        const std::size_t d = stage.order.direction(next.far);
-        switch (next.kind) {
-            case StepKind::forward: {
-                const double input = forward_input(d, s);
-                if (input == kNotYet) return false;
-                work(s, PipelineTask::Kind::forward, d, input, stage.times[d].forward);
+        const std::size_t d = next.work == weights ? stage.waiting[stage.weights].direction
+                                                   : stage.order.direction(next.far);
+        const PieceTime& time = stage.times[d];
+        double input = 0;
+        if (next.work == forward || next.work == pair) input = forward_input(d, s);
+        if (input == kNotYet) return false;
+        if (is_backward(next.work) || next.work == pair) {
+            const double other = backward_input(next.work == pair ? 1 - d : d, s);
+            if (other == kNotYet) return false;
+            input = std::max(input, other);
+        }
+        switch (next.work) {
+            case forward:
+                work(s, next.work, d, input, time.forward);
                 forward_done(s, d);
                 break;
-            }
-            case StepKind::backward:
-            case StepKind::backward_inputs: {
-                const double input = backward_input(d, s);
-                if (input == kNotYet) return false;
-                const bool leave = next.kind == StepKind::backward_inputs;
-                const PieceTime& time = stage.times[d];
-                work(s, PipelineTask::Kind::backward, d, input,
-                     time.backward - (leave ? time.weights : 0));
-                backward_done(s, d, leave);
+            case backward:
+            case backward_inputs:
+                work(s, next.work, d, input,
+                     time.backward - (next.work == backward_inputs ? time.weights : 0));
+                backward_done(s, d, next.work == backward_inputs);
                 break;
-            }
-            case StepKind::pair: {
-                const double forward = forward_input(d, s);
-                const double backward = backward_input(1 - d, s);
-                if (forward == kNotYet || backward == kNotYet) return false;
-                work(s, PipelineTask::Kind::pair, d, std::max(forward, backward), stage.pairs[d]);
+            case pair:
+                work(s, next.work, d, input, stage.pairs[d]);
                 forward_done(s, d);
                 backward_done(s, 1 - d, false);
                 if (next.far == 0) stage.odd = stage.free;
                 break;
-            }
-            case StepKind::weights: {
-                const auto direction = static_cast<std::size_t>(stage.waiting[stage.weights][0]);
-                work(s, PipelineTask::Kind::weights, direction, 0, stage.times[direction].weights);
+            case weights:
+                work(s, next.work, d, input, time.weights);
                 ++stage.weights;
                 --stage.held;
                 break;
-            }
         }
         ++stage.at;
         return true;
     }
 
-    void work(std::size_t s, PipelineTask::Kind kind, std::size_t d, double input, double seconds) {
+    void work(std::size_t s, TaskWork what, std::size_t d, double input, double seconds) {
         Stage& stage = run_[s];
         const double begin = std::max(stage.free, input);
         stage.free = begin + seconds;
         stage.busy += seconds;
-        if (keep_tasks_) keep(s, kind, d, begin);
+        if (keep_tasks_) keep(s, what, d, begin);
     }
 
     void forward_done(std::size_t s, std::size_t d) {
@@ -175,29 +250,28 @@ class DualPipe {
     void backward_done(std::size_t s, std::size_t d, bool leave_weights) {
         Stage& stage = run_[s];
         if (leave_weights)
-            stage.waiting.push_back({static_cast<std::int64_t>(d), stage.backwards[d]});
+            stage.waiting.push_back({d, stage.backwards[d]});
         else
             --stage.held;
         backward_end(d, s, stage.backwards[d]++) = stage.free;
     }
 
-    void keep(std::size_t s, PipelineTask::Kind kind, std::size_t d, double begin) {
+    void keep(std::size_t s, TaskWork what, std::size_t d, double begin) {
         const Stage& stage = run_[s];
-        PipelineTask task;
-        task.kind = kind;
-        task.stage = static_cast<int>(s);
-        task.piece = static_cast<int>(d);
-        task.other_piece = static_cast<int>(kind == PipelineTask::Kind::pair ? 1 - d : d);
-        task.micro_batch = kind == PipelineTask::Kind::forward || kind == PipelineTask::Kind::pair
-                               ? stage.forwards[d]
-                           : kind == PipelineTask::Kind::backward ? stage.backwards[d]
-                                                                  : stage.waiting[stage.weights][1];
-        task.micro_batch += static_cast<std::int64_t>(d) * all_;
-        task.other = kind == PipelineTask::Kind::pair
-                         ? stage.backwards[1 - d] + static_cast<std::int64_t>(1 - d) * all_
-                         : task.micro_batch;
-        task.begin = begin;
-        task.end = stage.free;
+        const auto entered_last = [this](std::size_t direction) {
+            return static_cast<std::int64_t>(direction) * all_;
+        };
+        PipelineTask task{.work = what,
+                          .stage = static_cast<int>(s),
+                          .piece = static_cast<int>(d),
+                          .other_piece = static_cast<int>(what == pair ? 1 - d : d),
+                          .begin = begin,
+                          .end = stage.free};
+        task.micro_batch =
+            entered_last(d) + (what == forward || what == pair ? stage.forwards[d]
+                               : what == weights ? stage.waiting[stage.weights].micro_batch
+                                                 : stage.backwards[d]);
+        task.other = what == pair ? stage.backwards[1 - d] + entered_last(1 - d) : task.micro_batch;
         result_.tasks.push_back(task);
     }
 

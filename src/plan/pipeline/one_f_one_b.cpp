@@ -3,10 +3,7 @@
 // t - 1, the way from the last stage to the first one's next piece included. Plain, skew = 0:
 // backwards come down the stages in the same iteration. So one time a stage and direction is all
 // that is under way, and no task is ever looked for.
-#include "plan/pipeline/pipeline.hpp"
 #include "plan/pipeline/schedules.hpp"
-
-#include <cstddef>
 
 namespace moehub {
 namespace {
@@ -15,11 +12,10 @@ namespace {
 /// piece 1, … of v pieces, then through the next p; backwards likewise, with the pieces the other
 /// way round. The order of stage s of p is
 ///     F(0) … F(w-1), then F(w+i) B(i) for i = 0, 1, …, and the last w backwards alone,
-/// with the warm-up w = p - 1 - s, plain; 2(p - 1 - s) + (v - 1)p, interleaved; and
-/// 2(p - 1 - s) + (v - 1)p + 1 where F(w+i) and B(i) run as one task. Only with one more neither
-/// needs the other, and only with two for each stage behind do the stages' pairs not wait for each
-/// other by turns; so plain 1F1B in pairs (which Megatron-LM does not offer) warms up like this
-/// too.
+/// with the warm-up w = p - 1 - s, plain; 2(p - 1 - s) + (v - 1)p, interleaved; and 2(p - 1 - s) +
+/// (v - 1)p + 1 where F(w+i) and B(i) run as one task. Only with one more neither needs the other,
+/// and only with two for each stage behind do the stages' pairs not wait for each other by turns;
+/// so plain 1F1B in pairs (which Megatron-LM does not offer) warms up like this too.
 ///
 /// Forwards and backwards of a stage are counted 0, 1, … over all its pieces.
 class OneFOneBOrder {
@@ -165,19 +161,19 @@ class OneFOneB {
                 const double begin = std::max({free[s], below, above});
                 free[s] = forward_end[s] = backward_end[s] = begin + pair_[at];
                 result_.busy[size(s)] += pair_[at];
-                if (keep_tasks_) keep(PipelineTask::Kind::pair, s, k, begin);
+                if (keep_tasks_) keep(TaskWork::pair, s, k, begin);
             } else {
                 if (has_forward) {
                     const double begin = std::max(free[s], below);
                     free[s] = forward_end[s] = begin + forward_[at];
                     if (pairs) result_.busy[size(s)] += forward_[at];
-                    if (keep_tasks_) keep(PipelineTask::Kind::forward, s, k, begin);
+                    if (keep_tasks_) keep(TaskWork::forward, s, k, begin);
                 }
                 if (has_backward) {
                     const double begin = std::max(free[s], above);
                     free[s] = backward_end[s] = begin + backward_[at];
                     if (pairs) result_.busy[size(s)] += backward_[at];
-                    if (keep_tasks_) keep(PipelineTask::Kind::backward, s, i, begin);
+                    if (keep_tasks_) keep(TaskWork::backward, s, i, begin);
                 }
             }
             above = (order_.in_waves() ? before : backward_end[s]) + send_;
@@ -202,21 +198,20 @@ class OneFOneB {
     }
 
     /// The task that ends when its stage is free again; `number` of a pair is the forward's.
-    void keep(PipelineTask::Kind kind, std::int64_t s, std::int64_t number, double begin) {
-        using Kind = PipelineTask::Kind;
-        const std::int64_t other = kind == Kind::pair ? number - order_.warm_up(s) : number;
-        PipelineTask task;
-        task.kind = kind;
-        task.stage = static_cast<int>(s);
-        task.other_piece = static_cast<int>(kind == Kind::forward ? order_.piece_forward(other)
-                                                                  : order_.piece_backward(other));
-        task.piece = kind == Kind::backward ? task.other_piece
-                                            : static_cast<int>(order_.piece_forward(number));
-        task.micro_batch = order_.micro_batch(number);
-        task.other = order_.micro_batch(other);
-        task.begin = begin;
-        task.end = state_[size(s)];
-        result_.tasks.push_back(task);
+    void keep(TaskWork work, std::int64_t s, std::int64_t number, double begin) {
+        const std::int64_t other = work == TaskWork::pair ? number - order_.warm_up(s) : number;
+        const std::int64_t other_piece =
+            work == TaskWork::forward ? order_.piece_forward(other) : order_.piece_backward(other);
+        const std::int64_t piece =
+            work == TaskWork::backward ? other_piece : order_.piece_forward(number);
+        result_.tasks.push_back({.work = work,
+                                 .stage = static_cast<int>(s),
+                                 .piece = static_cast<int>(piece),
+                                 .other_piece = static_cast<int>(other_piece),
+                                 .micro_batch = order_.micro_batch(number),
+                                 .other = order_.micro_batch(other),
+                                 .begin = begin,
+                                 .end = state_[size(s)]});
     }
 
     OneFOneBOrder order_;

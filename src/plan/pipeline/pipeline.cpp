@@ -1,11 +1,8 @@
-#include "plan/pipeline/pipeline.hpp"
 
+#include "base/input_error.hpp"
 #include "plan/pipeline/schedules.hpp"
 
 #include <moehub/error.hpp>
-
-#include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 
@@ -18,55 +15,52 @@ constexpr std::int64_t kMaxMicroBatches = 1'000'000'000;  ///< counts stay far f
 void check_counts(const PipelineInput& input) {
     if (input.stages < 1 || input.pieces < 1 || input.stages > kMaxPieces ||
         input.pieces > kMaxPieces / input.stages)
-        throw InputError(
-            fmt::format("a pipeline of {} stages with {} pieces each: stages and pieces are at "
-                        "least 1, and at most {} pieces in all",
-                        input.stages, input.pieces, kMaxPieces));
+        throw input_error(
+            "a pipeline of {} stages with {} pieces each: stages and pieces are at least 1, and at "
+            "most {} pieces in all",
+            input.stages, input.pieces, kMaxPieces);
     if (input.micro_batches < 1 || input.micro_batches > kMaxMicroBatches)
-        throw InputError(fmt::format("a pipeline of {} micro-batches: 1 to {} are possible",
-                                     input.micro_batches, kMaxMicroBatches));
+        throw input_error("a pipeline of {} micro-batches: 1 to {} are possible",
+                          input.micro_batches, kMaxMicroBatches);
     const auto pieces = static_cast<std::size_t>(input.stages * input.pieces);
     if (input.times.size() != pieces)
-        throw InputError(
-            fmt::format("a pipeline of {} stages with {} pieces each takes {} piece times, not {}",
-                        input.stages, input.pieces, pieces, input.times.size()));
+        throw input_error(
+            "a pipeline of {} stages with {} pieces each takes {} piece times, not {}",
+            input.stages, input.pieces, pieces, input.times.size());
 }
 
 void check_schedule(const PipelineInput& input) {
     const std::int64_t stages = input.stages;
     if (input.schedule == PipelineInput::Schedule::one_f_one_b) {
         if (input.pieces > 1 && input.micro_batches % stages != 0)
-            throw InputError(fmt::format(
-                "interleaving needs a multiple of its {} stages as micro-batches, not "
-                "{}; {} would do",
-                stages, input.micro_batches, (input.micro_batches / stages + 1) * stages));
+            throw input_error(
+                "interleaving needs a multiple of its {} stages as micro-batches, not {}; {} would "
+                "do",
+                stages, input.micro_batches, (input.micro_batches / stages + 1) * stages);
         return;
     }
     if (input.pieces != 1)
-        throw InputError(fmt::format("dualpipe takes 1 piece a stage, not {}", input.pieces));
+        throw input_error("dualpipe takes 1 piece a stage, not {}", input.pieces);
     if (stages % 2 != 0)
-        throw InputError(fmt::format("dualpipe needs an even number of stages, not {}", stages));
+        throw input_error("dualpipe needs an even number of stages, not {}", stages);
     if (input.micro_batches % 2 != 0 || input.micro_batches < 2 * stages)
-        throw InputError(
-            fmt::format("dualpipe of {} stages needs an even number of micro-batches from {} on, "
-                        "not {}",
-                        stages, 2 * stages, input.micro_batches));
+        throw input_error(
+            "dualpipe of {} stages needs an even number of micro-batches from {} on, not {}",
+            stages, 2 * stages, input.micro_batches);
 }
 
 void check_times(const PipelineInput& input) {
     const auto possible = [](double seconds) { return std::isfinite(seconds) && seconds >= 0; };
     if (!possible(input.send))
-        throw InputError(
-            fmt::format("a pipeline's send time is {} s: 0 or more is possible", input.send));
+        throw input_error("a pipeline's send time is {} s: 0 or more is possible", input.send);
     for (std::size_t i = 0; i < input.times.size(); ++i) {
         const PieceTime& time = input.times[i];
         if (!possible(time.forward) || !possible(time.backward) || !possible(time.weights) ||
             !possible(time.pair) || time.weights > time.backward)
-            throw InputError(
-                fmt::format("piece {} of a pipeline takes {} s forward, {} s backward, of it {} s "
-                            "for weights, {} s as a pair: all are 0 or more, weights at most "
-                            "backward",
-                            i, time.forward, time.backward, time.weights, time.pair));
+            throw input_error(
+                "piece {} of a pipeline takes {} s forward, {} s backward, of it {} s for weights, "
+                "{} s as a pair: all are 0 or more, weights at most backward",
+                i, time.forward, time.backward, time.weights, time.pair);
     }
 }
 
@@ -76,6 +70,70 @@ void check_times(const PipelineInput& input) {
 /// Of a time: sums of the same terms in another order differ by less.
 constexpr double kRounding = 1e-13;
 
+constexpr int kNarrowest = 72;  ///< the legend's width
+
+/// Whether tasks are wide enough for their numbers to be read.
+enum class Labels { none, numbers };
+
+std::string digit(std::int64_t micro_batch) {
+    return fmt::format("{}", micro_batch % 10);
+}
+std::string letter(std::int64_t micro_batch) {
+    return std::string(1, static_cast<char>('a' + micro_batch % 10));
+}
+
+/// What a task shows in its columns, from its first to its last.
+std::string cell(const PipelineTask& task, int column) {
+    if (task.work == TaskWork::pair && column > 0) return column == 1 ? letter(task.other) : "▒";
+    if (column > 0) return task.work == TaskWork::forward ? "░" : "▓";
+    if (task.work == TaskWork::weights) return "w";
+    return is_backward(task.work) ? letter(task.micro_batch) : digit(task.micro_batch);
+}
+
+/// One stage's columns; its tasks come in the order of time. A column shows the task at its middle.
+std::string line(const std::vector<const PipelineTask*>& tasks, int columns, double seconds,
+                 Labels labels) {
+    constexpr int kShade = 2;  // a column of a task beyond its numbers
+    std::string text;
+    std::size_t next = 0;
+    int since = 0;  // columns of the task shown
+    for (int column = 0; column < columns; ++column, ++since) {
+        const double at = (column + 0.5) * seconds / columns;
+        while (next < tasks.size() && tasks[next]->end <= at) {
+            ++next;
+            since = 0;
+        }
+        const int shown = labels == Labels::numbers ? since : kShade;
+        text += next < tasks.size() && tasks[next]->begin <= at ? cell(*tasks[next], shown) : "·";
+        if (next < tasks.size() && tasks[next]->begin > at) since = -1;
+    }
+    return text;
+}
+
+/// At most `room`, and such that the shortest forward takes whole columns where that leaves most of
+/// them: equal tasks then look equal.
+int columns_of(const PipelineResult& result, int room) {
+    double shortest = result.seconds;
+    for (const PipelineTask& task : result.tasks)
+        if (task.work == TaskWork::forward && task.end > task.begin)
+            shortest = std::min(shortest, task.end - task.begin);
+    const double forwards = result.seconds / shortest;
+    const double columns = std::floor(room / forwards) * forwards;
+    return columns > room * 0.6 ? static_cast<int>(std::lround(columns)) : room;
+}
+
+std::string legend(const PipelineResult& result, Labels labels) {
+    const auto any = [&result](TaskWork work) {
+        return std::any_of(result.tasks.begin(), result.tasks.end(),
+                           [work](const PipelineTask& task) { return task.work == work; });
+    };
+    const bool numbers = labels == Labels::numbers;
+    std::string text = numbers ? "0-9 ░ forward, a-j ▓ backward" : "░ forward, ▓ backward";
+    if (any(TaskWork::pair)) text += numbers ? ", 0a ▒ both" : ", ▒ both";
+    if (any(TaskWork::weights)) text += numbers ? ", w ▓ weights" : "";
+    return text + ", · waits; % busy";
+}
+
 }  // namespace
 
 PipelineResult run_pipeline(const PipelineInput& input, bool keep_tasks) {
@@ -84,16 +142,6 @@ PipelineResult run_pipeline(const PipelineInput& input, bool keep_tasks) {
     check_times(input);
     return input.schedule == PipelineInput::Schedule::dualpipe ? run_dualpipe(input, keep_tasks)
                                                                : run_one_f_one_b(input, keep_tasks);
-}
-
-double even_pipeline(int stages, int pieces, std::int64_t micro_batches, double forward,
-                     double backward) {
-    return (static_cast<double>(micro_batches) * pieces + (stages - 1)) * (forward + backward);
-}
-
-double even_dualpipe_bubble(int stages, const PieceTime& time) {
-    const double pair = time.pair > 0 ? time.pair : time.forward + time.backward;
-    return (stages / 2.0 - 1) * (pair + time.backward - 3 * time.weights);
 }
 
 SteadyState::SteadyState(std::size_t size, std::size_t limit, std::size_t lags)
@@ -129,6 +177,28 @@ void SteadyState::skip(std::span<double> state, double rounds) const {
     const double common = last[0] - before[0];
     for (std::size_t i = 0; i < size_; ++i)
         state[i] += turns * (lag_ > 0 ? common : last[i] - before[i]);
+}
+
+std::string draw_pipeline(const PipelineResult& result, int width) {
+    if (result.tasks.empty()) throw InputError("a pipeline without tasks kept cannot be drawn");
+    if (width < kNarrowest)
+        throw input_error("a pipeline is drawn in {} columns or more, not {}", kNarrowest, width);
+    if (result.seconds <= 0) throw InputError("a pipeline that takes no time cannot be drawn");
+    std::vector<std::vector<const PipelineTask*>> stages(result.busy.size());
+    for (const PipelineTask& task : result.tasks)
+        stages[static_cast<std::size_t>(task.stage)].push_back(&task);
+    const std::string last = fmt::format("{}", stages.size() - 1);
+    const int columns = columns_of(result, width - static_cast<int>(last.size()) - 16);
+    constexpr std::size_t kColumnsOfATask = 2;
+    const Labels labels = static_cast<std::size_t>(columns) < kColumnsOfATask * stages[0].size()
+                              ? Labels::none
+                              : Labels::numbers;
+    std::string text;
+    for (std::size_t s = 0; s < stages.size(); ++s)
+        text += fmt::format("stage {:>{}}  {} {:5.1f} %\n", s, last.size(),
+                            line(stages[s], columns, result.seconds, labels),
+                            100 * result.busy[s] / result.seconds);
+    return text + legend(result, labels) + "\n";
 }
 
 }  // namespace moehub

@@ -29,17 +29,23 @@ struct PipelineInput {
     double send = 0;               ///< from the end of a task to the start of the next stage's
 };
 
+/// What a task of a pipeline computes, of one micro-batch or of two (pair).
+enum class TaskWork : char {
+    forward,
+    backward,
+    backward_inputs,  ///< dualpipe: a backward whose gradients of weights wait
+    weights,          ///< dualpipe: gradients of weights that waited
+    pair,
+};
+inline bool is_backward(TaskWork work) {
+    return work == TaskWork::backward || work == TaskWork::backward_inputs;
+}
+
 /// One task, for pictures. Pieces are numbered within their stage; of dualpipe 0 is the one that
 /// works for micro-batches from the first stage, 1 for those from the last, whose numbers come
 /// after the others'.
 struct PipelineTask {
-    enum class Kind {
-        forward,
-        backward,  ///< dualpipe: with its weights' gradients, or without where they wait
-        pair,
-        weights,  ///< gradients of weights that waited
-    };
-    Kind kind = Kind::forward;
+    TaskWork work = TaskWork::forward;
     int stage = 0;
     int piece = 0;                 ///< of a pair: the one forward
     int other_piece = 0;           ///< of a pair: the one backward
@@ -71,17 +77,6 @@ struct PipelineResult {
 /// even number of stages and an even number of micro-batches that is at least twice as large; times
 /// that are negative or no numbers.
 PipelineResult run_pipeline(const PipelineInput& input, bool keep_tasks = false);
-
-/// Seconds of a pipeline of equal pieces without send time, 1F1B: (m + (p − 1) / v) · v · (F + B),
-/// with F and B of a piece.
-double even_pipeline(int stages, int pieces, std::int64_t micro_batches, double forward,
-                     double backward);
-
-/// Seconds in which the two stages in the middle have nothing to do under DualPipe, with equal
-/// stages and without send time: (p / 2 − 1) · (pair + backward − 3 · weights). DeepSeek's formula;
-/// it is exact where forward, weights and the rest of backward take equally long. Stages further
-/// out have fewer pairs, so more to do.
-double even_dualpipe_bubble(int stages, const PieceTime& time);
 
 /// Stages as lines, time from left to right in at most `width` columns, labels included: a task
 /// opens with its micro-batch, a digit forward, a letter backward, both of a pair; dots wait. A

@@ -1,5 +1,5 @@
 // What values the keys of a parallel layout may take, and layouts by families.
-#include "plan/search/families.hpp"
+#include "plan/search/search.hpp"
 
 #include <algorithm>
 
@@ -22,10 +22,6 @@ int part_of(const TrainingRun& run, std::int64_t parts) {
 /// Layers that stages share out.
 int layers_of(const TrainingRun& run) {
     return run.model.layers + (run.mtp ? run.model.mtp_layers : 0);
-}
-
-std::int64_t sequence_of(const TrainingRun& run) {
-    return run.sequence > 0 ? run.sequence : run.model.sequence;
 }
 
 std::vector<int> pp_values(const TrainingRun& run, const ParallelLayout&) {
@@ -98,39 +94,17 @@ std::vector<int> micro_batch_values(const TrainingRun& run, const ParallelLayout
     return found;
 }
 
-/// Every layout with each value that the key may take beside it.
-template <class Values>
-std::vector<ParallelLayout> expanded(const std::vector<ParallelLayout>& layouts,
-                                     const Values& values_of) {
-    std::vector<ParallelLayout> out;
-    for (const ParallelLayout& layout : layouts) values_of(layout, out);
-    return out;
-}
-
-void add_axes(const TrainingRun& run, const PartialLayout& fixed,
-              std::vector<ParallelLayout>& layouts) {
-    for (const Axis& axis : layout_axes()) {
-        if (fixed.*axis.fixed) continue;
-        layouts = expanded(layouts, [&](const ParallelLayout& one, auto& out) {
-            for (const int value : axis.values(run, one)) {
-                out.push_back(one);
-                out.back().*axis.member = value;
-            }
-        });
-    }
-}
-
-/// `values` of the member.
-template <class Value>
-void add_choices(Value ParallelLayout::*member,
-                 std::vector<Value> (*values)(const TrainingRun&, const ParallelLayout&),
-                 const TrainingRun& run, std::vector<ParallelLayout>& layouts) {
-    layouts = expanded(layouts, [&](const ParallelLayout& one, auto& out) {
-        for (const Value value : values(run, one)) {
-            out.push_back(one);
-            out.back().*member = value;
+/// Every layout with each value that the member may take beside it.
+template <class Value, class ValuesOf>
+void expand(std::vector<ParallelLayout>& layouts, Value ParallelLayout::*member,
+            const ValuesOf& values_of) {
+    std::vector<ParallelLayout> expanded;
+    for (const ParallelLayout& layout : layouts)
+        for (const Value& value : values_of(layout)) {
+            expanded.push_back(layout);
+            expanded.back().*member = value;
         }
-    });
+    layouts = std::move(expanded);
 }
 
 /// Fixed values may be any: what is left over must still be a whole number of GPUs, or the values
@@ -141,8 +115,7 @@ bool comes_out(const TrainingRun& run, const ParallelLayout& layout) {
     return run.gpus() % dense == 0 && run.gpus() % sparse == 0;
 }
 
-/// The attention kernel keeps nothing that computing it again
-/// would save.
+/// The attention kernel keeps nothing that computing it again would save.
 std::vector<Recompute> recompute_values(const Model& model) {
     const bool latent = model.attention.kind == Attention::Form::mla;
     std::vector<Recompute> found{{}, {.norms = true}, {.norms = true, .activations = true}};
@@ -157,13 +130,6 @@ std::vector<Recompute> recompute_values(const Model& model) {
 }
 
 }  // namespace
-
-std::int64_t micro_batches_of(const TrainingRun& run, const ParallelLayout& layout) {
-    const std::int64_t group = std::int64_t{layout.tp} * layout.cp * layout.pp;
-    if (run.gpus() % group != 0) return 0;
-    const std::int64_t at_a_time = run.gpus() / group * layout.micro_batch;
-    return run.global_batch % at_a_time == 0 ? run.global_batch / at_a_time : 0;
-}
 
 const std::vector<Axis>& layout_axes() {
     static const std::vector<Axis> axes{
@@ -201,17 +167,17 @@ std::vector<ParallelLayout> layout_families(const TrainingRun& run, const PlanOp
     const PartialLayout& fixed = options.fixed;
     std::vector<ParallelLayout> layouts{completed(fixed)};
     if (!comes_out(run, layouts.front())) return {};
-    add_axes(run, fixed, layouts);
+    const auto with_run = [&run](auto values) {
+        return [&run, values](const ParallelLayout& chosen) { return values(run, chosen); };
+    };
+    for (const Axis& axis : layout_axes())
+        if (!(fixed.*axis.fixed)) expand(layouts, axis.member, with_run(axis.values));
     std::erase_if(layouts, [&](const ParallelLayout& one) { return !comes_out(run, one); });
-    if (!fixed.sharding) add_choices(&ParallelLayout::sharding, sharding_values, run, layouts);
-    if (!fixed.overlap) add_choices(&ParallelLayout::overlap, overlap_values, run, layouts);
+    if (!fixed.sharding) expand(layouts, &ParallelLayout::sharding, with_run(sharding_values));
+    if (!fixed.overlap) expand(layouts, &ParallelLayout::overlap, with_run(overlap_values));
     if (!fixed.system && !options.systems.empty())
-        layouts = expanded(layouts, [&](const ParallelLayout& one, auto& out) {
-            for (const std::string& system : options.systems) {
-                out.push_back(one);
-                out.back().system = system;
-            }
-        });
+        expand(layouts, &ParallelLayout::system,
+               [&](const ParallelLayout&) { return options.systems; });
     return layouts;
 }
 

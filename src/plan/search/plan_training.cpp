@@ -2,15 +2,11 @@
 // that the same layouts are timed on any number of threads. Promising ones come first: the sooner
 // good layouts are known, the less is left to time.
 #include "base/parallel.hpp"
-#include "plan/search/families.hpp"
 #include "plan/search/search.hpp"
 
 #include <moehub/error.hpp>
 
 #include <algorithm>
-#include <cstdint>
-#include <map>
-#include <optional>
 #include <span>
 #include <tuple>
 

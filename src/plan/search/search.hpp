@@ -1,13 +1,14 @@
-/// What a search over parallel layouts consists of: clocks for its threads, what it has found so
-/// far, one family looked at, and the last round.
+/// What a search over parallel layouts consists of: the layouts that a run may have, in families
+/// (members of a family differ in what is recomputed and what waits on the host alone, so that what
+/// cuts the work is looked at once); clocks for its threads, what it has found so far, one family
+/// looked at, and the last round.
 #pragma once
-#include "plan/search/families.hpp"
+#include "plan/units.hpp"
 
 #include <moehub/plan.hpp>
 #include <moehub/training.hpp>
 
 #include <cstddef>
-#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -16,6 +17,39 @@
 #include <vector>
 
 namespace moehub {
+
+/// One layout of each family, with nothing recomputed and nothing on the host unless these are
+/// fixed. Values that are fixed are taken as they are; all others divide what they have to, so that
+/// why_not() refuses few.
+std::vector<ParallelLayout> layout_families(const TrainingRun& run, const PlanOptions& options);
+
+/// What members of a family differ in.
+struct Saving {
+    Recompute recompute;
+    Offload offload;
+};
+
+/// Those that are searched; the first saves least.
+std::vector<Saving> savings(const TrainingRun& run, const PartialLayout& fixed);
+
+// Values that each key of a parallel layout may take.
+
+/// A whole number of a parallel layout, and its values where those before it are chosen.
+struct Axis {
+    int ParallelLayout::*member;
+    std::optional<int> PartialLayout::*fixed;
+    std::vector<int> (*values)(const TrainingRun& run, const ParallelLayout& chosen);
+};
+
+/// In the order in which they are to be chosen.
+const std::vector<Axis>& layout_axes();
+
+/// Where nothing is left to share, sharding changes nothing: zero1 alone.
+std::vector<Sharding> sharding_values(const TrainingRun& run, const ParallelLayout& chosen);
+std::vector<PassOverlap> overlap_values(const TrainingRun& run, const ParallelLayout& chosen);
+
+/// Bytes that some stage's GPUs take at least, however the model is cut.
+double least_memory(const TrainingRun& run, const ParallelLayout& layout);
 
 /// What a layout at least takes of memory.
 struct SizedLayout {
@@ -30,7 +64,9 @@ class Fastest {
 
     void add(const TrainingStep& step);
     /// Whether nothing that takes so long gets in.
-    bool closed_to(double seconds) const;
+    bool closed_to(double seconds) const {
+        return room_ == 0 || (steps_.size() == room_ && seconds >= steps_.back().seconds);
+    }
     const std::vector<TrainingStep>& steps() const { return steps_; }
 
   private:
@@ -54,9 +90,14 @@ struct SearchRecord {
     explicit SearchRecord(std::size_t most) : room(most) {}
 
     /// By system, so that the best of each is known.
-    Fastest& fastest_of(const std::string& system);
+    Fastest& fastest_of(const std::string& system) {
+        return fastest.try_emplace(system, room).first->second;
+    }
     /// Whether a layout of that system that takes so long is none of the fastest.
-    bool closed_to(const std::string& system, double seconds) const;
+    bool closed_to(const std::string& system, double seconds) const {
+        const auto found = fastest.find(system);
+        return found != fastest.end() && found->second.closed_to(seconds);
+    }
 
     std::size_t room;
     std::map<std::string, Fastest> fastest = {};

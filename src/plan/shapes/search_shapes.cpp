@@ -4,17 +4,15 @@
 ///
 /// Thousands of shapes are timed in a second, as their communication is that of the base model by
 /// bytes: within 4 % of a clock of their own, for half to twice the base's experts and choices.
+#include "base/input_error.hpp"
 #include "base/parallel.hpp"
-#include "plan/search/families.hpp"
+#include "plan/search/search.hpp"
 #include "plan/shapes/shape_fields.hpp"
 #include "plan/step_model.hpp"
 
 #include <moehub/error.hpp>
-#include <moehub/plan.hpp>
-#include <moehub/shape_search.hpp>
 
 #include <algorithm>
-#include <tuple>
 
 #include <fmt/format.h>
 
@@ -79,10 +77,10 @@ std::vector<ParallelLayout> layouts_for(const TrainingRun& run, const ShapeSearc
         if (layouts.size() == options.layouts) break;
     }
     if (layouts.empty())
-        throw InputError(fmt::format(
+        throw input_error(
             "{} does not fit on {} GPUs under any parallel layout: shapes are timed under those "
             "that suit it; allowed: more GPUs, or a smaller --model",
-            run.model.name, run.gpus()));
+            run.model.name, run.gpus());
     return with_savings(layouts, options.fixed);
 }
 
@@ -172,12 +170,12 @@ ShapeSearch search_shapes(const TrainingRun& run, const ShapeSearchOptions& opti
         shapes_within(run.model, options.axes, options.total, options.active);
     found.within = shapes.size();
     if (shapes.empty())
-        throw InputError(fmt::format(
+        throw input_error(
             "shapes: none of {:.0f} has {} parameters and {} active, allowed: wider windows or "
             "axes ({} has {:.4g} B and {:.4g} B)",
             found.points, to_text(options.total), to_text(options.active), run.model.name,
             static_cast<double>(parameters(run.model)) * 1e-9,
-            static_cast<double>(multiplied_parameters(run.model)) * 1e-9));
+            static_cast<double>(multiplied_parameters(run.model)) * 1e-9);
     found.layouts = layouts_for(run, options);
     const ShapeClock clock(run, found.layouts);
     const ShapeTimer timer = [&](const Model& model) { return clock.fastest(model); };

@@ -1,11 +1,12 @@
 #include "plan/shapes/shape_fields.hpp"
 
+#include "base/quantity.hpp"
+#include "base/input_error.hpp"
 #include "base/nearest.hpp"
 #include "base/quantity.hpp"
 #include "model/records.hpp"
 
 #include <moehub/error.hpp>
-#include <moehub/shape_search.hpp>
 
 #include <algorithm>
 
@@ -60,16 +61,10 @@ constexpr ShapeField kFields[] = {
 constexpr std::int64_t kMostOfAxis = 10'000;  ///< values
 
 [[noreturn]] void refuse(std::string_view found, const ShapeField& field) {
-    throw InputError(fmt::format(
+    throw input_error(
         "found {}, allowed: whole numbers from {} to {}, such as 8, \"4, 6, 8\", \"55..70\" or "
         "\"6144..8192 step 512\"",
-        quoted(found), field.least, field.most));
-}
-
-std::string_view trimmed(std::string_view text) {
-    while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-    while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-    return text;
+        quoted(found), field.least, field.most);
 }
 
 /// Splits at the first `mark`; the second half is nothing where there is none.
@@ -124,14 +119,14 @@ const ShapeField& field_named(const Entry& entry) {
         if (field.key == entry.key) return field;
         known.emplace_back(field.key);
     }
-    throw InputError(fmt::format("unknown axis{}", did_you_mean(entry.key, known)));
+    throw input_error("unknown axis{}", did_you_mean(entry.key, known));
 }
 
 ShapeAxes from_chain(const std::vector<Document>& chain, const Model& base) {
     if (base.experts == 0)
-        throw InputError(fmt::format(
+        throw input_error(
             "model {}: found no experts, allowed: shapes are searched of models with them",
-            base.name));
+            base.name);
     ShapeAxes axes;
     for (const ShapeField& field : shape_fields()) axes.*field.axis = {field.get(base)};
     for (const Document& document : chain)
@@ -155,8 +150,7 @@ std::span<const ShapeField> shape_fields() {
 
 std::string to_text_of_shape(const Model& m) {
     return fmt::format(
-        "{} layers ({} dense), hidden {}, {} heads, top-{} of {} experts of {}, {} "
-        "shared",
+        "{} layers ({} dense), hidden {}, {} heads, top-{} of {} experts of {}, {} shared",
         m.layers, m.dense_layers, m.hidden, m.attention.heads, m.top_k, m.experts, m.expert_ffn,
         m.shared_experts);
 }

@@ -1,11 +1,8 @@
 /// All points of the axes, each a model; those whose parameters lie in the windows are kept.
+#include "base/input_error.hpp"
 #include "base/quantity.hpp"
 #include "plan/shapes/shape_fields.hpp"
 
-#include <moehub/error.hpp>
-#include <moehub/shape_search.hpp>
-
-#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -75,12 +72,6 @@ double take_suffix(std::string_view& text) {
     return 1;
 }
 
-std::optional<double> take_number(std::string_view& text) {
-    skip_blanks(text);
-    const std::optional<Decimal> decimal = take_decimal(text);
-    return decimal ? to_double(*decimal) : std::nullopt;
-}
-
 bool take_plus_minus(std::string_view& text) {
     skip_blanks(text);
     return take(text, "±") || take(text, "+-") || take(text, "+/-");
@@ -91,6 +82,7 @@ std::optional<double> take_width(std::string_view& text, double centre) {
     skip_blanks(text);
     if (text.empty()) return kUsualShare * centre;
     if (!take_plus_minus(text)) return std::nullopt;
+    skip_blanks(text);
     const std::optional<double> number = take_number(text);
     if (!number || *number < 0) return std::nullopt;
     skip_blanks(text);
@@ -116,10 +108,10 @@ std::vector<Model> shapes_within(const Model& base, const ShapeAxes& axes,
                                  const ParameterWindow& total, const ParameterWindow& active) {
     const double points = points_of(axes);
     if (points > kMostPoints)
-        throw InputError(fmt::format(
+        throw input_error(
             "shapes: found {:.3g} points of the axes, allowed at most {:.3g}: narrow a range or "
             "take larger steps",
-            points, kMostPoints));
+            points, kMostPoints);
     std::vector<Model> found;
     if (points == 0) return found;
     Points walk(axes);
@@ -146,6 +138,7 @@ bool ParameterWindow::contains(std::int64_t count) const {
 
 ParameterWindow parse_parameter_window(std::string_view text) {
     std::string_view rest = text;
+    skip_blanks(rest);
     const std::optional<double> number = take_number(rest);
     if (number) {
         const double centre = *number * take_suffix(rest);
@@ -153,10 +146,10 @@ ParameterWindow parse_parameter_window(std::string_view text) {
         skip_blanks(rest);
         if (width && rest.empty() && centre >= kFewest && centre <= kMost) return {centre, *width};
     }
-    throw InputError(
-        fmt::format("found {}, allowed: a number of parameters from 1e3 to 1e16 and less than it "
-                    "to each side, such as \"718e9±5%\", \"718e9+-5%\" or \"718B±20B\"",
-                    quoted(text)));
+    throw input_error(
+        "found {}, allowed: a number of parameters from 1e3 to 1e16 and less than it to each side, "
+        "such as \"718e9±5%\", \"718e9+-5%\" or \"718B±20B\"",
+        quoted(text));
 }
 
 std::string to_text(const ParameterWindow& window) {

@@ -1,7 +1,12 @@
 // An array: ids of tokens, or counts.
+#include "base/quantity.hpp"
+#include "base/input_error.hpp"
+#include "base/quantity.hpp"
+#include "base/utf8.hpp"
 #include "place/profile/profile_readers.hpp"
 
 #include <algorithm>
+#include <optional>
 
 namespace moehub {
 namespace {
@@ -64,8 +69,7 @@ RecordedTokens tokens_of(const NpyArray& array, int experts, bool guessed,
     tokens.experts = experts;
     if (experts > 0 && tokens.top_k > experts)
         fail_in(file,
-                "found shape ({}), allowed: (tokens, layers, top_k), top_k at "
-                "most the {} experts",
+                "found shape ({}), allowed: (tokens, layers, top_k), top_k at most the {} experts",
                 fmt::join(array.shape(), ", "), experts);
     array.visit([&](const auto& values) { append(tokens, values, file); });
     return tokens;
@@ -75,14 +79,13 @@ RecordedTokens tokens_of(const NpyArray& array, int experts, bool guessed,
 RecordedTokens tokens_by_itself(const NpyArray& array, int experts, const std::string& file) {
     if (experts == 0 && array.shape()[2] > kUsualTopK)
         fail_in(file,
-                "found shape ({}), which may be (tokens, layers, top_k) or "
-                "(steps, layers, experts): say --profile-kind tokens|counts",
+                "found shape ({}), which may be (tokens, layers, top_k) or (steps, layers, "
+                "experts): say --profile-kind tokens|counts",
                 fmt::join(array.shape(), ", "));
     RecordedTokens tokens = tokens_of(array, experts, experts == 0, file);
     if (experts == 0 && tokens.largest >= kUsualExperts)
         fail_in(file,
-                "found {}, which may be an expert or a count: say "
-                "--profile-kind tokens|counts",
+                "found {}, which may be an expert or a count: say --profile-kind tokens|counts",
                 tokens.largest);
     return tokens;
 }
@@ -164,12 +167,9 @@ bool can_be_tokens(const NpyValues<Value>& values, const IdShape& shape) {
 /// It fails safely: ids of real tokens have different sums in different layers, so that an array
 /// with equal sums everywhere is hardly ever ids.
 ArrayKind kind_of(const NpyArray& array, const ProfileOptions& options, const std::string& file) {
-    const IdShape shape{static_cast<std::size_t>(array.shape()[0]),
-                        static_cast<std::size_t>(array.shape()[1]),
-                        static_cast<std::size_t>(array.shape()[2])};
+    const IdShape shape{at(array.shape()[0]), at(array.shape()[1]), at(array.shape()[2])};
     if (options.experts > 0)
-        return shape.columns == static_cast<std::size_t>(options.experts) ? ArrayKind::counts
-                                                                          : ArrayKind::tokens;
+        return shape.columns == at(options.experts) ? ArrayKind::counts : ArrayKind::tokens;
     if (shape.columns == 1) return ArrayKind::tokens;
     return array.visit([&](const auto& values) {
         const CountsSign counts = sign_of_counts(values, shape);
@@ -177,10 +177,84 @@ ArrayKind kind_of(const NpyArray& array, const ProfileOptions& options, const st
         if (counts.convincing >= kConvincing || !can_be_tokens(values, shape))
             return ArrayKind::counts;
         fail_in(file,
-                "found shape ({}), which may be (tokens, layers, top_k) or "
-                "(steps, layers, experts): say --profile-kind tokens|counts",
+                "found shape ({}), which may be (tokens, layers, top_k) or (steps, layers, "
+                "experts): say --profile-kind tokens|counts",
                 fmt::join(array.shape(), ", "));
     });
+}
+
+std::string_view without_blanks(std::string_view text) {
+    const auto first = text.find_first_not_of(" \t\r");
+    if (first == std::string_view::npos) return {};
+    text = text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+    if (text.size() >= 2 && text.front() == '"' && text.back() == '"')
+        text = text.substr(1, text.size() - 2);
+    return text;
+}
+
+std::optional<double> number_in(std::string_view text) {
+    const std::optional<double> number = take_number(text);
+    return text.empty() ? number : std::nullopt;
+}
+
+/// Walks the text once; one call of next() is one row.
+class Rows {
+  public:
+    Rows(std::string_view text, const std::string& file) : rest_(text), file_(file) {
+        if (rest_.starts_with("\xEF\xBB\xBF")) rest_.remove_prefix(3);
+    }
+
+    /// Fields of the next row that is not blank; false at the end of the text.
+    bool next(std::vector<std::string_view>& fields) {
+        fields.clear();
+        while (!rest_.empty()) {
+            const auto end = std::min(rest_.find('\n'), rest_.size());
+            std::string_view row = rest_.substr(0, end);
+            rest_.remove_prefix(std::min(end + 1, rest_.size()));
+            ++line_;
+            if (without_blanks(row).empty()) continue;
+            for (std::size_t comma = 0; comma != std::string_view::npos;) {
+                comma = row.find(',');
+                fields.push_back(without_blanks(row.substr(0, comma)));
+                if (comma != std::string_view::npos) row.remove_prefix(comma + 1);
+                if (fields.size() > kMostProfileExperts + 1u) fail("found too many columns");
+            }
+            return true;
+        }
+        return false;
+    }
+
+    [[noreturn]] void fail(std::string_view what) const {
+        throw input_error("{}:{}: {}", printable(file_), line_, what);
+    }
+
+  private:
+    std::string_view rest_;
+    const std::string& file_;
+    int line_ = 0;
+};
+
+/// "", "layer", "Layer id": the column holds numbers of layers.
+bool names_layers(std::string_view field) {
+    return field.empty() || field.starts_with("layer") || field.starts_with("Layer");
+}
+
+double count_in(std::string_view field, std::size_t column, const Rows& rows) {
+    const auto count = number_in(field);
+    if (!count || *count < 0 || *count > static_cast<double>(kMostCount))
+        rows.fail(fmt::format("column {}: found {}, allowed: a count, 0 to 2^53", column + 1,
+                              moehub::quoted(field)));
+    return *count;
+}
+
+void add_number(std::string_view field, std::vector<int>& numbers, const Rows& rows) {
+    const auto number = number_in(field);
+    const int least = numbers.empty() ? 0 : numbers.back() + 1;
+    if (!number || *number < least || *number >= kMostProfileLayers ||
+        *number != static_cast<int>(*number))
+        rows.fail(fmt::format("layer: found {}, allowed: a whole number, ascending, {} to {}",
+                              moehub::quoted(field), least, kMostProfileLayers - 1));
+    numbers.push_back(static_cast<int>(*number));
 }
 
 }  // namespace
@@ -206,6 +280,35 @@ Recording recording_of(const NpyArray& array, const ProfileOptions& options,
     check_shape(array, true, file);
     if (kind_of(array, options, file) == ArrayKind::counts) return counts_in(array, file);
     return tokens_by_itself(array, options.experts, file);
+}
+
+RecordedCounts parse_counts_csv(std::string_view text, const std::string& file) {
+    Rows rows(text, file);
+    std::vector<std::string_view> fields;
+    RecordedCounts counts;
+    bool more = rows.next(fields), numbered = false;
+    const std::size_t columns = fields.size();
+    if (more && !number_in(fields.front())) {
+        numbered = names_layers(fields.front());
+        more = rows.next(fields);
+    }
+    if (!more)
+        fail_in(file, "found no row of counts, allowed: a row per layer, a column per expert");
+    const std::size_t first = numbered ? 1 : 0;
+    counts.experts = static_cast<int>(columns - first);
+    if (counts.experts < 1 || counts.experts > kMostProfileExperts)
+        rows.fail(fmt::format("found {} columns of experts, allowed: 1 to {}", counts.experts,
+                              kMostProfileExperts));
+    for (; more; more = rows.next(fields)) {
+        if (fields.size() != columns)
+            rows.fail(fmt::format("found {} fields, the first row has {}", fields.size(), columns));
+        if (++counts.layers > kMostProfileLayers)
+            rows.fail(fmt::format("found more than {} layers", kMostProfileLayers));
+        if (numbered) add_number(fields.front(), counts.which.numbers, rows);
+        for (std::size_t column = first; column < columns; ++column)
+            counts.counts.push_back(count_in(fields[column], column, rows));
+    }
+    return counts;
 }
 
 }  // namespace moehub

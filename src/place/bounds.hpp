@@ -1,8 +1,9 @@
-/// Bounds of one layer: how even its GPUs' loads can be at best, and what an expert can have beside
-/// it.
+/// Bounds from below: how even the loads of a layer can be at best, what an expert can have beside
+/// it, and what no layout is below.
 #pragma once
+#include <moehub/place.hpp>
+
 #include <span>
-#include <vector>
 
 namespace moehub {
 
@@ -26,5 +27,10 @@ struct PartnerLimits {
 /// every value of which is such a bound; the least is looked for.
 double most_gain(std::span<const double> gains, std::span<const double> loads,
                  const PartnerLimits& limits);
+
+/// Of each part of an Evaluation on its own; what has no bound is 0. Weighted means over the
+/// profiles. Where GPUs have different numbers of slots, only of the load.
+Evaluation lower_bounds(const PlaceInput& input, const PlaceOptions& options,
+                        const ExpertLayout& layout);
 
 }  // namespace moehub

@@ -1,28 +1,48 @@
-// Load: as in layer_bounds.cpp; with copies the heaviest item, lightest by those of copies_of().
-//
-// Distinct domains: a token with n of its experts on a domain counts 1/n for each of them, so
-//     D = Σ over experts e, tokens t of e:  1/(1 + x),  x = the token's other experts beside e,
-// and 1/(1 + x) ≥ 2/(m + 2) − x/((m + 1)(m + 2)) for every m = 0, 1, … and whole x. The sum of x
-// over e's tokens is what e's partners share with it: at most most_gain().
-//
-// Transitions: an expert keeps what it shares with the experts of the next layer on its domain, at
-// most most_gain(); the same seen from the next layer.
-//
-// Heaviest pair: at least the mean pair, which transitions make at least X·G/(G − 1).
-#include "place/bound.hpp"
+#include "place/bounds.hpp"
 
 #include "base/parallel.hpp"
 #include "place/eplb.hpp"
-#include "place/evaluate.hpp"
-#include "place/layer_bounds.hpp"
+
+#include <moehub/pareto.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 namespace moehub {
+// The GPU with the heaviest expert holds as many others as it has slots, at least the lightest
+// ones; of the j·G + 1 heaviest experts some GPU of G holds j + 1, at least the lightest of them.
+double load_bound(std::span<const double> rows_of_expert, int gpus, SlotCounts slots) {
+    std::vector<double> ascending(rows_of_expert.begin(), rows_of_expert.end());
+    std::sort(ascending.begin(), ascending.end());
+    const auto sum_of = [&ascending](std::size_t first, std::size_t count) {
+        const auto begin = ascending.begin() + static_cast<std::ptrdiff_t>(first);
+        return std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(count), 0.0);
+    };
+    const std::size_t experts = ascending.size();
+    const double total = sum_of(0, experts);
+    if (!(total > 0)) return 0;
+    const auto parts = at(gpus);
+    const std::size_t least =
+        slots == SlotCounts::equal ? std::max<std::size_t>(experts / parts, 1) : 1;
+    double bound = ascending.back() + sum_of(0, least - 1);
+    for (std::size_t j = 1; j * parts + 1 <= experts; ++j)
+        bound = std::max(bound, sum_of(experts - (j * parts + 1), j + 1));
+    return std::max(1.0, bound * gpus / total);
+}
+
 namespace {
+
+double largest_sum(std::vector<double>& values, int count) {
+    const auto size =
+        std::min(static_cast<std::ptrdiff_t>(count), static_cast<std::ptrdiff_t>(values.size()));
+    if (size <= 0) return 0;
+    std::nth_element(values.begin(), values.begin() + (size - 1), values.end(), std::greater<>());
+    return std::accumulate(values.begin(), values.begin() + size, 0.0);
+}
 
 /// Parts of a domain of GPUs: one GPU, or a node.
 struct Domain {
@@ -49,8 +69,8 @@ LayerLoads loads_of(const Profile& profile, const PlaceOptions& options, const E
             loads.items.push_back(profile.counts_of(layer)[at(expert)] / copies.of(expert));
     loads.tokens.resize(loads.items.size());
     for (std::int64_t token = 0; token < profile.tokens; ++token)
-        for (const std::uint16_t expert : profile.chosen_by(layer, token))
-            if (expert != Profile::kNobody) loads.tokens[at(copies.slot(expert, token))] += 1;
+        for (const int expert : experts_of(profile, layer, token))
+            loads.tokens[at(copies.slot(expert, token))] += 1;
     const std::vector<double> gpus = gpu_loads(profile, layout, layer);
     loads.mean = std::accumulate(gpus.begin(), gpus.end(), 0.0) / static_cast<double>(gpus.size());
     const double achieved = *std::max_element(gpus.begin(), gpus.end());
@@ -71,23 +91,13 @@ double copied_load_bound(std::span<const double> counts, int gpus, int redundant
     return std::max(1.0, heaviest / mean);
 }
 
-/// Calls `visit` with the items of each token in a layer, nobody left out.
-template <class Visit>
-void for_items(const Profile& profile, const LayerCopies& copies, int layer, std::int64_t token,
-               Visit&& visit) {
-    for (const std::uint16_t expert : profile.chosen_by(layer, token))
-        if (expert != Profile::kNobody) visit(copies.slot(expert, token));
-}
-
 /// Tokens that two items of a layer share, nothing on the diagonal.
 Matrix shared_within(const Profile& profile, const LayerCopies& copies, int layer) {
     Matrix both(copies.slots(), copies.slots());
     for (std::int64_t token = 0; token < profile.tokens; ++token)
-        for_items(profile, copies, layer, token, [&](int a) {
-            for_items(profile, copies, layer, token, [&](int b) {
-                if (a != b) both(a, b) += 1;
-            });
-        });
+        for (const int a : experts_of(profile, layer, token))
+            for (const int b : experts_of(profile, layer, token))
+                if (a != b) both(copies.slot(a, token), copies.slot(b, token)) += 1;
     return both;
 }
 
@@ -97,9 +107,9 @@ Matrix shared_with_next(const Profile& profile, const ExpertLayout& layout, int 
     const LayerCopies next(layout, layer + 1);
     Matrix both(here.slots(), next.slots());
     for (std::int64_t token = 0; token < profile.tokens; ++token)
-        for_items(profile, here, layer, token, [&](int a) {
-            for_items(profile, next, layer + 1, token, [&](int b) { both(a, b) += 1; });
-        });
+        for (const int a : experts_of(profile, layer, token))
+            for (const int b : experts_of(profile, layer + 1, token))
+                both(here.slot(a, token), next.slot(b, token)) += 1;
     return both;
 }
 
@@ -243,27 +253,65 @@ class Bounds {
 
 }  // namespace
 
+double most_gain(std::span<const double> gains, std::span<const double> loads,
+                 const PartnerLimits& limits) {
+    std::vector<double> values(gains.begin(), gains.end());
+    const double free = largest_sum(values, limits.count);
+    const double load = std::accumulate(loads.begin(), loads.end(), 0.0);
+    if (!std::isfinite(limits.budget) || load <= 0 || free <= 0) return free;
+    const auto at_price = [&](double price) {
+        for (std::size_t at = 0; at < gains.size(); ++at)
+            values[at] = gains[at] - price * loads[at];
+        return price * limits.budget + largest_sum(values, limits.count);
+    };
+    // Convex in the price, and rarely least above twice the mean gain per load of the best: the
+    // golden section closes in on it, one price a step.
+    constexpr double kGolden = 0.6180339887498949;
+    constexpr int kSteps = 9;
+    double low = 0;
+    double high = 2 * free / std::max(limits.count, 1) * static_cast<double>(loads.size()) / load;
+    double left = high - kGolden * (high - low);
+    double right = low + kGolden * (high - low);
+    double of_left = at_price(left);
+    double of_right = at_price(right);
+    double least = std::min({free, of_left, of_right});
+    for (int step = 0; step < kSteps; ++step) {
+        if (of_left < of_right) {
+            high = right;
+            right = std::exchange(left, right - kGolden * (right - low));
+            of_right = std::exchange(of_left, at_price(left));
+        } else {
+            low = left;
+            left = std::exchange(right, left + kGolden * (high - left));
+            of_left = std::exchange(of_right, at_price(right));
+        }
+        least = std::min({least, of_left, of_right});
+    }
+    return least;
+}
+
+// Load: as in layer_bounds.cpp; with copies the heaviest item, lightest by those of copies_of().
+//
+// Distinct domains: a token with n of its experts on a domain counts 1/n for each of them, so
+//     D = Σ over experts e, tokens t of e:  1/(1 + x),  x = the token's other experts beside e,
+// and 1/(1 + x) ≥ 2/(m + 2) − x/((m + 1)(m + 2)) for every m = 0, 1, … and whole x. The sum of x
+// over e's tokens is what e's partners share with it: at most most_gain().
+//
+// Transitions: an expert keeps what it shares with the experts of the next layer on its domain, at
+// most most_gain(); the same seen from the next layer.
+//
+// Heaviest pair: at least the mean pair, which transitions make at least X·G/(G − 1).
+
 Evaluation lower_bounds(const PlaceInput& input, const PlaceOptions& options,
                         const ExpertLayout& layout) {
     const Bounds bounds(input, options, layout);
-    Evaluation mean;
-    double weights = 0;
-    for (const Profile& profile : input.profiles) weights += profile.weight;
+    std::vector<Evaluation> found;
+    std::vector<double> weights;
     for (const Profile& profile : input.profiles) {
-        const Evaluation own = bounds.of(profile);
-        const double share = profile.weight / weights;
-        for (double Evaluation::*part :
-             {&Evaluation::load_max_over_mean, &Evaluation::gpus_per_token,
-              &Evaluation::nodes_per_token, &Evaluation::off_gpu_transitions,
-              &Evaluation::off_node_transitions, &Evaluation::heaviest_pair,
-              &Evaluation::heaviest_pair_by_layer, &Evaluation::activated_max_over_mean})
-            mean.*part += share * own.*part;
+        found.push_back(bounds.of(profile));
+        weights.push_back(profile.weight);
     }
-    return mean;
-}
-
-double bound_of(const Objective& objective, const Evaluation& bounds) {
-    return value_of(objective, bounds, 1);
+    return mean_evaluation(found, weights);
 }
 
 }  // namespace moehub

@@ -1,13 +1,37 @@
-/// MoETuner's second integer program: which GPU gets which cluster, layer by layer, so that the
-/// heaviest pair of GPUs between two layers is light.
+/// MoETuner's two integer programs: the experts of one layer in clusters of even load; and which
+/// GPU gets which cluster, layer by layer, so that the heaviest pair of GPUs between two layers is
+/// light.
 #pragma once
 #include "place/counts.hpp"
 
 #include <cstdint>
+#include <span>
 #include <stop_token>
 #include <vector>
 
 namespace moehub {
+
+struct BalanceTask {
+    std::span<const double> load;  ///< of each expert
+    int clusters = 1;              ///< at most as many as experts; a divisor unless unequal
+    bool unequal = false;          ///< clusters of any size, none empty
+    /// What the search may do: nodes times switches (clusters times experts). The same everywhere.
+    std::int64_t work = 1'000'000;
+    double seconds = 10;  ///< the last resort
+    std::stop_token stop = {};
+};
+
+struct BalancedClusters {
+    std::vector<std::vector<int>> experts;  ///< [cluster], ascending
+    double uneven = 0;                      ///< Σ |load of a cluster − mean| over the mean
+    bool proven = false;                    ///< within the program's tolerance
+    bool too_large = false;                 ///< for the integer program: the start is the answer
+    bool cut_short = false;                 ///< by the clock or by stop
+    std::int64_t work = 0;                  ///< that was done
+};
+
+/// The integer program, started from pack_by_swaps().
+BalancedClusters balanced_clusters(const BalanceTask& task);
 
 /// The paper leaves the bandwidth of a pair open. Between nodes a GPU has a quarter of what it has
 /// within, or less (NVLink 450 GB/s, a NIC 50 to 100 GB/s); place() weighs nodes the same way.
@@ -21,6 +45,12 @@ struct LabelTask {
     std::uint64_t seed = 1;           ///< of labels_by_search()
     std::int64_t work = 200'000'000;  ///< pairs of GPUs that it may look at; under a second
 };
+
+/// What traffic between two GPUs counts.
+inline double weight_of_pair(const LabelTask& task, int from, int to) {
+    const int gpus_per_node = task.gpus / task.nodes;
+    return from / gpus_per_node == to / gpus_per_node ? 1 : kAcrossNodes;
+}
 
 /// [layer][gpu] → cluster, one to one.
 using Labels = std::vector<std::vector<int>>;

@@ -1,10 +1,15 @@
-/// All placements of a layer: experts on GPUs, as many on each, no copies; and what each
-/// costs by itself.
+/// The best placement of every layer: all placements of one, what each costs by itself, and the
+/// best chain of them.
 #pragma once
+#include "place/counts.hpp"
+
 #include <moehub/place.hpp>
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <stop_token>
 #include <vector>
 
 namespace moehub {
@@ -32,17 +37,21 @@ class LayerPlacements {
     int gpus_per_node() const { return shape_.gpus / shape_.nodes; }
     int size() const { return static_cast<int>(orbit_.size()); }
     int orbits() const { return static_cast<int>(first_.size()); }
-    int orbit(int placement) const { return orbit_[static_cast<std::size_t>(placement)]; }
+    int orbit(int placement) const { return orbit_[at(placement)]; }
     /// The first placement of an orbit.
-    int first(int orbit) const { return first_[static_cast<std::size_t>(orbit)]; }
+    int first(int orbit) const { return first_[at(orbit)]; }
 
     /// Sets that a GPU can hold, and which of them each GPU holds in a placement.
     const std::vector<ExpertSet>& sets() const { return sets_; }
     std::span<const std::uint16_t> numbers(int placement) const {
-        const auto gpus = static_cast<std::size_t>(shape_.gpus);
-        return {numbers_.data() + static_cast<std::size_t>(placement) * gpus, gpus};
+        const auto gpus = at(shape_.gpus);
+        return {numbers_.data() + at(placement) * gpus, gpus};
     }
-    std::vector<ExpertSet> sets_of(int placement) const;
+    std::vector<ExpertSet> sets_of(int placement) const {
+        std::vector<ExpertSet> result;
+        for (const std::uint16_t number : numbers(placement)) result.push_back(sets_[number]);
+        return result;
+    }
 
   private:
     void fill(int gpu, unsigned left, std::vector<std::uint16_t>& numbers);
@@ -77,5 +86,30 @@ struct LayerCosts {
 };
 /// All parts of the objective that a layer pays by itself.
 LayerCosts layer_costs(const CostTask& task, const std::vector<ChoiceTotals>& totals);
+
+struct ChainTask {
+    const LayerPlacements* placements = nullptr;
+    /// What a layer pays, [layer][orbit]; infinite: not allowed. At least one is.
+    std::vector<std::vector<double>> cost;
+
+    /// What two neighbouring layers pay: the sum (or the largest) over the later layer's GPUs of
+    /// prices(boundary, earlier layer's placement)(gpu, number of the GPU's set). Must be the same
+    /// when both layers' names change alike (LayerPlacements). Called by several threads at once.
+    /// Empty: nothing.
+    std::function<void(int boundary, int placement, Matrix& prices)> prices;
+    bool largest = false;
+
+    int threads = 1;  ///< same result
+    std::stop_token stop = {};
+    std::chrono::steady_clock::time_point end = std::chrono::steady_clock::time_point::max();
+    std::function<void(double)> progress = {};  ///< share done
+};
+
+struct ChainResult {
+    std::vector<std::vector<ExpertSet>> sets;  ///< [layer][gpu]
+    double value = 0;
+    bool cut_short = false;  ///< by the clock or stop: a good one, not the best
+};
+ChainResult best_chain(const ChainTask& task);
 
 }  // namespace moehub
