@@ -4,7 +4,6 @@
 #include <moehub/presets.hpp>
 
 #include <cstdio>
-#include <cstdlib>
 #include <ctime>
 
 namespace {

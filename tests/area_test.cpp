@@ -1,7 +1,7 @@
 // What do the proposals' tables take? Bits by hand, what grows with what, totals, and the command.
 #include "cli_fixture.hpp"
 #include "error_of.hpp"
-#include "study/area_units.hpp"
+#include "study/area.hpp"
 
 #include <moehub/area.hpp>
 #include <moehub/presets.hpp>

@@ -1,7 +1,7 @@
 // Does a token cross once to every node that needs it, and its sum once back: are the bytes on
 // every GPU's NIC and NVLink the closed form, to the flit? Three nodes of four GPUs.
 #include "small_layer.hpp"
-#include "study/validate_cases.hpp"
+#include "study/validate_kinds.hpp"
 
 #include <moehub/validate.hpp>
 

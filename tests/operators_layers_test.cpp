@@ -4,7 +4,7 @@
 #include "sim/gpu/gemm.hpp"
 #include "sim/gpu/memory_ops.hpp"
 #include "sim/gpu/transformer.hpp"
-#include "study/validate_cases.hpp"
+#include "study/validate_kinds.hpp"
 
 #include <moehub/predict.hpp>
 #include <moehub/presets.hpp>

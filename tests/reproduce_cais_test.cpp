@@ -23,7 +23,7 @@ namespace moehub {
 namespace {
 
 FigureResult figure(const char* name, const Lookup& cell) {
-    return make_figure(cais_figures(whole_cais()), name, cell);
+    return make_figure(cais_cells(false).figures, name, cell);
 }
 
 /// As the paper publishes the means of its sub-layers.
@@ -142,7 +142,7 @@ TEST(CaisCells, AreThePapersSubLayers) {
 
 TEST(CaisCells, AreFewWhereItIsQuick) {
     const auto keys = cells_asked([](const Lookup& cell) {
-        for (const PaperFigure& one : cais_figures(quick_cais())) one.make(cell);
+        for (const PaperFigure& one : cais_cells(true).figures) one.make(cell);
     });
     EXPECT_LE(keys.size(), 64u);
 }
@@ -150,7 +150,7 @@ TEST(CaisCells, AreFewWhereItIsQuick) {
 TEST(CaisCells, AreSubLayersOfThePapersMachine) {
     CellKey key = cais_cell({"", "llama-7b", 256}, "L2", "cais");
     key.changes = {"cais.merge_entries=640"};
-    const PaperSetup setup = cais_setup();
+    const PaperSetup setup = cais_cells(false).setup;
     const ReproducedCell cell = simulate_cell(setup, key);
     ASSERT_EQ(cell.refusal, "");
     Overrides changes = setup.changes;
@@ -172,9 +172,9 @@ TEST(CaisCells, AreSubLayersOfThePapersMachine) {
 TEST(CaisCells, HaveBothWaysOfAModel) {
     CellKey key{"llama-7b", 8, 256, "", "tp-nvls"};
     key.work = CellWork::training;
-    const ReproducedCell both = simulate_cell(cais_setup(), key);
+    const ReproducedCell both = simulate_cell(cais_cells(false).setup, key);
     key.work = CellWork::model;
-    const ReproducedCell forward = simulate_cell(cais_setup(), key);
+    const ReproducedCell forward = simulate_cell(cais_cells(false).setup, key);
     EXPECT_NEAR(to_us(both.forward_time), to_us(forward.model_time), to_us(both.forward_time) / 100)
         << "in training some more is kept";
     EXPECT_EQ(forward.forward_time, forward.model_time);
@@ -188,15 +188,16 @@ TEST(CaisCells, IsAMachineOfItsOwnAsItIs) {
     const Collective collective{.op = Collective::Op::all_reduce,
                                 .algorithm = Collective::Algorithm::nvls,
                                 .bytes = 1 << 26};
-    EXPECT_EQ(simulate_cell(cais_setup(), key).time,
+    EXPECT_EQ(simulate_cell(cais_cells(false).setup, key).time,
               run_collective(load_machine("dgx-h800"), collective).time);
 }
 
 TEST(CaisCells, IsWhatCannotRunRefused) {
-    EXPECT_NE(simulate_cell(cais_setup(), cais_cell({"", "llama-7b", 64}, "L9", "cais"))
+    EXPECT_NE(simulate_cell(cais_cells(false).setup, cais_cell({"", "llama-7b", 64}, "L9", "cais"))
                   .refusal.find("L9"),
               std::string::npos);
-    EXPECT_NE(simulate_cell(cais_setup(), cais_cell({"", "llama-7b", 64}, "L1", "no-such-system"))
+    EXPECT_NE(simulate_cell(cais_cells(false).setup,
+                            cais_cell({"", "llama-7b", 64}, "L1", "no-such-system"))
                   .refusal.find("no-such-system"),
               std::string::npos);
 }
@@ -218,7 +219,7 @@ TEST(CaisJson, HasWhatTellsCellsApart) {
 TEST(ReproduceCais, IsQuickCaisAllFigures) {
     ReproduceOptions options;
     options.quick = true;
-    const Reproduction all = reproduce_cais(options);
+    const Reproduction all = reproduce("cais", options);
     EXPECT_EQ(all.paper, "cais");
     for (const ReproducedCell& cell : all.cells) EXPECT_EQ(cell.refusal, "") << cell.system;
     for (const NamedFigure& one : publication("cais").figures) {

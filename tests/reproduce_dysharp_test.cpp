@@ -24,7 +24,7 @@ namespace moehub {
 namespace {
 
 FigureResult figure(const char* name, const Lookup& cell) {
-    return make_figure(dysharp_figures(whole_dysharp()), name, cell);
+    return make_figure(dysharp_cells(false).figures, name, cell);
 }
 
 TEST(DysharpFigures, AreLeadsGeometricMeansAndLargest) {
@@ -184,7 +184,7 @@ TEST(DysharpCells, AreThePapersConfigurations) {
 
 TEST(DysharpCells, AreFewWhereItIsQuick) {
     const auto keys = cells_asked([](const Lookup& cell) {
-        for (const PaperFigure& one : dysharp_figures(quick_dysharp())) one.make(cell);
+        for (const PaperFigure& one : dysharp_cells(true).figures) one.make(cell);
     });
     EXPECT_LE(keys.size(), 64u);
     for (const CellKey& key : keys) EXPECT_LE(key.tokens, 8192) << key.system;
@@ -193,8 +193,9 @@ TEST(DysharpCells, AreFewWhereItIsQuick) {
 TEST(DysharpCells, AreLayersUnderTheSameSoftware) {
     const CellKey key =
         DysharpPoint{{"", "dysharp-s", 64, 16, 4}, 32, "uniform"}.under("deepep", CellWork::layer);
-    const ReproducedCell cell = simulate_cell(dysharp_setup(), key);
-    const Machine machine = load_machine("gh200-nvl32", dysharp_setup().readings.front().changes);
+    const ReproducedCell cell = simulate_cell(dysharp_cells(false).setup, key);
+    const Machine machine =
+        load_machine("gh200-nvl32", dysharp_cells(false).setup.readings.front().changes);
     EXPECT_DOUBLE_EQ(machine.gpu.bf16_flops, machine.gpu.fp8_flops);
     EXPECT_DOUBLE_EQ(machine.gpu.kernels.gemm_load, 2 * machine.gpu.kernels.fp8_load);
     EXPECT_DOUBLE_EQ(machine.gpu.kernels.grouped_load, 2 * machine.gpu.kernels.fp8_grouped_load);
@@ -213,7 +214,7 @@ TEST(DysharpCells, AreLayersUnderTheSameSoftware) {
 
 TEST(DysharpCells, HaveTrainingAndRowsAlone) {
     const DysharpPoint point{{"", "dysharp-s", 64, 8, 4}, 4, "uniform"};
-    const PaperSetup setup = dysharp_setup();
+    const PaperSetup setup = dysharp_cells(false).setup;
     const ReproducedCell layer = simulate_cell(setup, point.under("deepep", CellWork::layer));
     const ReproducedCell whole = simulate_cell(setup, point.under("deepep", CellWork::training));
     EXPECT_EQ(whole.time, layer.time);
@@ -238,7 +239,7 @@ TEST(DysharpCells, IsALayerFoundInTraining) {
 TEST(DysharpCells, SixtyFourGpusAreOneNode) {
     const DysharpPoint point{{"", "dysharp-s", 64, 8, 2}, 64, "uniform"};
     const ReproducedCell cell =
-        simulate_cell(dysharp_setup(), point.under("deepep", CellWork::layer));
+        simulate_cell(dysharp_cells(false).setup, point.under("deepep", CellWork::layer));
     EXPECT_EQ(cell.refusal, "");
     EXPECT_GT(cell.time, 0);
 }
@@ -246,7 +247,7 @@ TEST(DysharpCells, SixtyFourGpusAreOneNode) {
 TEST(DysharpCells, IsASystemThatThereIsNotRefused) {
     const DysharpPoint point{{"", "dysharp-s", 64, 8, 2}, 4, "uniform"};
     const ReproducedCell cell =
-        simulate_cell(dysharp_setup(), point.under("no-such-system", CellWork::layer));
+        simulate_cell(dysharp_cells(false).setup, point.under("no-such-system", CellWork::layer));
     EXPECT_NE(cell.refusal.find("no-such-system"), std::string::npos) << cell.refusal;
 }
 

@@ -76,7 +76,7 @@ TEST(MoeTunerFigures, AreMethodsSeenOnHeldOutTokens) {
 /// The choice that the page documents: neither more nor less uneven than the paper says.
 TEST(MoeTunerRouting, HasTheImbalanceThatThePaperReports) {
     const Model model = load_model("mixtral-8x7b");
-    const MoeTunerScope scope = whole_moetuner();
+    const MoeTunerScope& scope = kWholeMoeTuner;
     const auto share = [&](const std::string& routing) {
         const Routing all = make_routing(parse_routing(routing), model, scope.tokens, scope.layers);
         const Profile profile = profile_of(all, 0, scope.tokens);

@@ -4,10 +4,6 @@
 
 #include "error_of.hpp"
 #include "paper_cells.hpp"
-#include "study/reproduce_cais.hpp"
-#include "study/reproduce_dysharp.hpp"
-#include "study/reproduce_moe_hub.hpp"
-#include "study/reproduce_moetuner.hpp"
 
 #include <cctype>
 #include <fstream>
@@ -43,9 +39,9 @@ std::set<Row> asked_by(const std::vector<PaperFigure>& figures) {
 }
 
 TEST(Published, IsEveryRowAskedForAndNoOther) {
-    EXPECT_EQ(asked_by(moe_hub_figures(whole_moe_hub())), rows_of(publication("moe-hub")));
-    EXPECT_EQ(asked_by(dysharp_figures(whole_dysharp())), rows_of(publication("dysharp")));
-    EXPECT_EQ(asked_by(cais_figures(whole_cais())), rows_of(publication("cais")));
+    EXPECT_EQ(asked_by(moe_hub_cells(false).figures), rows_of(publication("moe-hub")));
+    EXPECT_EQ(asked_by(dysharp_cells(false).figures), rows_of(publication("dysharp")));
+    EXPECT_EQ(asked_by(cais_cells(false).figures), rows_of(publication("cais")));
 }
 
 TEST(Published, AreFiguresThoseThatAreComputed) {
@@ -59,9 +55,9 @@ TEST(Published, AreFiguresThoseThatAreComputed) {
         for (const NamedFigure& one : publication(paper).figures) list.push_back(one.name);
         return list;
     };
-    EXPECT_EQ(names(moe_hub_figures(whole_moe_hub())), named("moe-hub"));
-    EXPECT_EQ(names(dysharp_figures(whole_dysharp())), named("dysharp"));
-    EXPECT_EQ(names(cais_figures(whole_cais())), named("cais"));
+    EXPECT_EQ(names(moe_hub_cells(false).figures), named("moe-hub"));
+    EXPECT_EQ(names(dysharp_cells(false).figures), named("dysharp"));
+    EXPECT_EQ(names(cais_cells(false).figures), named("cais"));
     EXPECT_EQ(named("moetuner"), (std::vector<std::string>{"one-node", "two-nodes", "methods"}));
 }
 

@@ -4,7 +4,7 @@
 #include "base/parallel.hpp"
 #include "paper_cells.hpp"
 #include "report/answer_forms.hpp"
-#include "study/reproduce_moe_hub.hpp"
+#include "study/reproduce_paper.hpp"
 
 #include <moehub/error.hpp>
 #include <moehub/layer.hpp>
@@ -55,7 +55,7 @@ TEST(Parallel, threads_tell_the_first_failure) {
 }
 
 FigureResult figure(const char* name, const Lookup& cell) {
-    return make_figure(moe_hub_figures(whole_moe_hub()), name, cell);
+    return make_figure(moe_hub_cells(false).figures, name, cell);
 }
 
 TEST(MoeHubFigures, AreLeadsMeansOfTimesOverMoeHubs) {
@@ -134,7 +134,7 @@ TEST(MoeHubFigures, IsEachCellAskedForOnce) {
 
 TEST(MoeHubFigures, IsACellTheLayerThatCompareSimulates) {
     const ReproducedCell cell =
-        simulate_cell(moe_hub_setup(), {"mixtral-8x7b", 4, 128, "uniform", "moe-hub"});
+        simulate_cell(moe_hub_cells(false).setup, {"mixtral-8x7b", 4, 128, "uniform", "moe-hub"});
     const Machine machine = with_gpus(load_machine("dgx-h800"), 4);
     const Model model = load_model("mixtral-8x7b", {"gated=false"});
     const Routing routing = make_routing(parse_routing("uniform"), model, 128);
@@ -150,11 +150,11 @@ TEST(MoeHubReadings, AreMachinesThatACellIsSimulatedOn) {
     ASSERT_EQ(readings.size(), 2u);
     EXPECT_TRUE(readings[0].changes.empty()) << "the machine as it is";
     CellKey key{"mixtral-8x7b", 4, 128, "uniform", "moe-hub"};
-    const Ps usual = simulate_cell(moe_hub_setup(), key).time;
+    const Ps usual = simulate_cell(moe_hub_cells(false).setup, key).time;
     key.reading = readings[0].name;
-    EXPECT_EQ(simulate_cell(moe_hub_setup(), key).time, usual);
+    EXPECT_EQ(simulate_cell(moe_hub_cells(false).setup, key).time, usual);
     key.reading = readings[1].name;
-    const ReproducedCell other = simulate_cell(moe_hub_setup(), key);
+    const ReproducedCell other = simulate_cell(moe_hub_cells(false).setup, key);
     EXPECT_EQ(other.reading, readings[1].name);
     const Machine machine = with_gpus(load_machine("dgx-h800", readings[1].changes), 4);
     EXPECT_EQ(machine.link.bandwidth, 400e9);
@@ -170,7 +170,7 @@ TEST(MoeHubReadings, StandBesideEveryNumber) {
     ReproduceOptions options;
     options.quick = true;
     options.figure = "tokens";
-    const Reproduction all = reproduce_moe_hub(options);
+    const Reproduction all = reproduce("moe-hub", options);
     EXPECT_EQ(all.cells.size(), 2u * 3u * 2u) << "readings, counts, systems";
     for (const PublishedNumber& one : all.numbers) {
         ASSERT_EQ(one.otherwise.size(), 1u);
@@ -178,15 +178,17 @@ TEST(MoeHubReadings, StandBesideEveryNumber) {
         EXPECT_NE(one.read(1), one.read(0));
     }
     options.figure = "imbalance";
-    for (const PublishedClaim& one : reproduce_moe_hub(options).claims)
+    for (const PublishedClaim& one : reproduce("moe-hub", options).claims)
         EXPECT_TRUE(one.otherwise.empty()) << "no number: the first reading alone";
 }
 
 TEST(MoeHubFigures, DoGpusShareExpertsWhereThereAreMore) {
-    EXPECT_GT(simulate_cell(moe_hub_setup(), {"mixtral-8x7b", 16, 64, "uniform", "moe-hub"}).time,
-              0);
+    EXPECT_GT(
+        simulate_cell(moe_hub_cells(false).setup, {"mixtral-8x7b", 16, 64, "uniform", "moe-hub"})
+            .time,
+        0);
     const auto refused =
-        simulate_cell(moe_hub_setup(), {"mixtral-8x7b", 16, 64, "uniform", "comet"});
+        simulate_cell(moe_hub_cells(false).setup, {"mixtral-8x7b", 16, 64, "uniform", "comet"});
     EXPECT_EQ(refused.time, 0);
     EXPECT_NE(refused.refusal.find("comet cannot run this"), std::string::npos);
 }
@@ -196,9 +198,9 @@ TEST(MoeHubFigures, threads_get_the_same_reproduction) {
     options.quick = true;
     options.figure = "tokens";
     options.threads = 1;
-    const std::string one = json_text(answer_of(reproduce_moe_hub(options)));
+    const std::string one = json_text(answer_of(reproduce("moe-hub", options)));
     options.threads = 3;
-    EXPECT_EQ(json_text(answer_of(reproduce_moe_hub(options))), one);
+    EXPECT_EQ(json_text(answer_of(reproduce("moe-hub", options))), one);
 }
 
 Reproduction small_reproduction() {

@@ -1,7 +1,7 @@
 // Is a serving step the sum of its kernels, do more requests never make a worker slower per token,
 // does what cannot run get its one clear line, and how far off are published measurements?
 #include "error_of.hpp"
-#include "study/serving/costs.hpp"
+#include "study/serving/operators.hpp"
 
 #include <moehub/predict.hpp>
 #include <moehub/presets.hpp>

@@ -1,6 +1,6 @@
 // Does a study say the points that were meant, and is what is wrong with it said?
 #include "base/sqlite.hpp"
-#include "study/sweep/rank_messages.hpp"
+#include "study/sweep/run.hpp"
 #include "study/sweep/store.hpp"
 #include "study/sweep/study.hpp"
 #include "study/sweep/table.hpp"

@@ -2,7 +2,7 @@
 #include "answers/layer_request.hpp"
 #include "base/utf8.hpp"
 #include "report/number.hpp"
-#include "study/placement_effect_steps.hpp"
+#include "study/placement_effect.hpp"
 
 #include <moehub/profile.hpp>
 

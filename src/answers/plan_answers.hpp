@@ -1,7 +1,7 @@
 /// Answers about training runs: one file for each way of asking.
 #pragma once
 #include "report/answer.hpp"
-#include "study/rank_runs.hpp"
+#include "study/training_runs.hpp"
 
 #include <moehub/plan.hpp>
 #include <moehub/shape_search.hpp>

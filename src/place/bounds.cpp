@@ -3,7 +3,7 @@
 #include "base/parallel.hpp"
 #include "place/eplb.hpp"
 
-#include <moehub/pareto.hpp>
+#include <moehub/place.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -1,15 +1,21 @@
 #include "study/compare.hpp"
 
+#include "base/input_error.hpp"
+#include "base/nearest.hpp"
 #include "base/parallel.hpp"
+#include "base/quantity.hpp"
 #include "systems/systems.hpp"
 
-#include <moehub/error.hpp>
 #include <moehub/presets.hpp>
+#include <moehub/tp.hpp>
 
 #include <algorithm>
 #include <map>
 #include <mutex>
 #include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace moehub {
 namespace {
@@ -93,6 +99,23 @@ const LayerResult& baseline_of(const std::vector<LayerResult>& results, std::str
                              [](const auto& a, const auto& b) { return a.time < b.time; });
 }
 
+/// `named` is the baseline's name; of results in the order of their systems.
+template <class IdealOf>
+Comparison side_by_side(const std::vector<SystemSpec>& systems,
+                        const std::vector<LayerResult>& results, std::string_view named,
+                        const IdealOf& ideal_of) {
+    const LayerResult& baseline = baseline_of(results, named);
+    Comparison made;
+    made.baseline = baseline.system;
+    for (std::size_t i = 0; i < systems.size(); ++i) {
+        ComparisonRow row{systems[i], results[i], ratio(baseline.time, results[i].time), {}};
+        if (const std::optional<Ps> ideal = ideal_of(systems[i]))
+            row.share_of_ideal = ratio(*ideal, results[i].time);
+        made.rows.push_back(std::move(row));
+    }
+    return made;
+}
+
 std::vector<SystemSpec> loaded(const std::vector<std::string>& names) {
     std::vector<SystemSpec> systems;
     for (const std::string& name : names) systems.push_back(load_system(name));
@@ -133,20 +156,16 @@ Comparison compare_checked(const LayerInput& input, const std::vector<SystemSpec
     std::vector<LayerResult> results = simulate_all(input, all, options);
     const IdealTimes ideal = ideal_times(all, results);
     results.resize(systems.size());
-    const LayerResult& baseline =
-        baseline_of(results, options.baseline.empty() ? kUsualBaseline : options.baseline);
-    Comparison comparison;
-    comparison.baseline = baseline.system;
-    for (std::size_t i = 0; i < systems.size(); ++i) {
-        const LayerResult& result = results[i];
-        ComparisonRow row{systems[i], result, ratio(baseline.time, result.time), {}};
-        if (const auto bound = ideal.find(systems[i].expert_format); bound != ideal.end()) {
-            row.share_of_ideal = ratio(bound->second, result.time);
-            if (bound->second != find(results, kIdeal)->time)
-                comparison.other_ideal = bound->second;
-        }
-        comparison.rows.push_back(std::move(row));
-    }
+    Comparison comparison =
+        side_by_side(systems, results, options.baseline.empty() ? kUsualBaseline : options.baseline,
+                     [&](const SystemSpec& system) {
+                         const auto bound = ideal.find(system.expert_format);
+                         return bound == ideal.end() ? std::nullopt : std::optional(bound->second);
+                     });
+    for (const SystemSpec& system : systems)
+        if (const auto bound = ideal.find(system.expert_format);
+            bound != ideal.end() && bound->second != find(results, kIdeal)->time)
+            comparison.other_ideal = bound->second;
     return comparison;
 }
 
@@ -194,15 +213,9 @@ std::vector<SystemSpec> load_tp_systems(const std::vector<std::string>& names) {
 Comparison tp_rows(const std::vector<SystemSpec>& systems, const std::vector<LayerResult>& results,
                    std::string_view named) {
     const LayerResult* const ideal = find(results, kIdeal);
-    const LayerResult& baseline = baseline_of(results, named.empty() ? kUsualTpBaseline : named);
-    Comparison made;
-    made.baseline = baseline.system;
-    for (std::size_t i = 0; i < systems.size(); ++i) {
-        ComparisonRow row{systems[i], results[i], ratio(baseline.time, results[i].time), {}};
-        if (ideal != nullptr) row.share_of_ideal = ratio(ideal->time, results[i].time);
-        made.rows.push_back(std::move(row));
-    }
-    return made;
+    return side_by_side(
+        systems, results, named.empty() ? kUsualTpBaseline : named,
+        [ideal](const SystemSpec&) { return ideal ? std::optional(ideal->time) : std::nullopt; });
 }
 
 std::vector<Comparison> compare_tp_parts(const TpInput& input, const std::vector<SubLayer>& parts,
@@ -251,6 +264,68 @@ Comparison sum_of(const std::vector<Comparison>& parts) {
     Comparison sum = tp_rows(systems, sums, same ? parts.front().baseline : std::string_view());
     sum.left_out = parts.front().left_out;
     return sum;
+}
+
+namespace {
+
+bool has(const std::vector<std::string>& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+}  // namespace
+
+KindOfSystems moe_systems() {
+    return {"MoE layers", all_systems};
+}
+
+KindOfSystems tp_systems() {
+    return {"tensor-parallel sub-layers", all_tp_systems};
+}
+
+std::vector<std::string> names_of(const KindOfSystems& kind) {
+    std::vector<std::string> names;
+    for (const SystemInfo& system : kind.all()) names.push_back(system.name);
+    return names;
+}
+
+void check_names(const std::vector<std::string>& systems, const KindOfSystems& kind,
+                 const KindOfSystems& other) {
+    const std::vector<std::string> known = names_of(kind);
+    if (systems.empty())
+        throw input_error("no system is named, allowed: {}", fmt::join(known, ", "));
+    for (auto name = systems.begin(); name != systems.end(); ++name) {
+        const bool file = name->ends_with(".toml") || name->find('/') != name->npos;
+        if (file)
+            load_system(*name);
+        else if (!has(known, *name) && has(names_of(other), *name))
+            throw input_error("system {} runs {}, allowed for {}: {}", moehub::quoted(*name),
+                              other.words, kind.words, fmt::join(known, ", "));
+        else if (!has(known, *name))
+            throw input_error("unknown system {}, allowed: {}{}", moehub::quoted(*name),
+                              fmt::join(known, ", "), did_you_mean(*name, known));
+        if (std::find(systems.begin(), name, *name) != name)
+            throw input_error("system {} is named twice, allowed: once", quoted(*name));
+    }
+}
+
+void check_baseline(const std::string& baseline, const std::vector<SystemSpec>& systems) {
+    if (baseline.empty()) return;
+    std::vector<std::string> names;
+    for (const SystemSpec& system : systems) names.push_back(system.name);
+    if (!has(names, baseline))
+        throw input_error("baseline: found {}, allowed: one of the systems compared: {}{}",
+                          quoted(baseline), fmt::join(names, ", "), did_you_mean(baseline, names));
+}
+
+void check_unlike(const std::vector<SystemSpec>& systems) {
+    for (auto system = systems.begin(); system != systems.end(); ++system) {
+        const bool twice = std::any_of(systems.begin(), system, [&](const SystemSpec& other) {
+            return other.name == system->name;
+        });
+        if (twice)
+            throw input_error("two systems are named {}, allowed: one of a name",
+                              moehub::quoted(system->name));
+    }
 }
 
 }  // namespace moehub

@@ -2,7 +2,6 @@
 #pragma once
 #include <moehub/compare.hpp>
 
-#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -49,8 +49,7 @@ Gain explain_gain(const LayerInput& input, const SystemSpec& system, const Syste
                   const GainOptions& options) {
     const SystemSpec baseline = options.fp8 ? with_software(published, {{}, {}, true}) : published;
     const auto step = [](const char* name, SystemSpec spec) {
-        GainStep made{name, spec.name, std::move(spec)};
-        return made;
+        return GainStep{name, spec.name, std::move(spec)};
     };
     std::vector<GainStep> runs = {
         step("published", baseline),

@@ -5,7 +5,6 @@
 #include <moehub/error.hpp>
 
 #include <array>
-#include <string>
 
 namespace moehub {
 namespace {

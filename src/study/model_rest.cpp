@@ -1,8 +1,8 @@
 #include "study/model_rest.hpp"
 
+#include "base/input_error.hpp"
 #include "base/quantity.hpp"
 
-#include <moehub/error.hpp>
 #include <moehub/presets.hpp>
 #include <moehub/compare.hpp>
 
@@ -72,10 +72,8 @@ LayerTypeTime host_of(const Rest& rest) {
 
 Model slice_of(const Model& model, int gpus) {
     const auto refuse = [&](int found, const char* what, const char* allowed) {
-        throw InputError(
-            fmt::format("model {}: found {} {}, allowed: {} of the {} GPUs that share "
-                        "them",
-                        quoted(model.name), found, what, allowed, gpus));
+        throw input_error("model {}: found {} {}, allowed: {} of the {} GPUs that share them",
+                          quoted(model.name), found, what, allowed, gpus);
     };
     Model slice = model;
     Attention& a = slice.attention;
@@ -102,10 +100,10 @@ namespace {
 void check_group(const LayerInput& input, const ModelOptions& options) {
     const int node = input.machine.gpus_per_node;
     if (options.attention_gpus < 1 || node % options.attention_gpus != 0)
-        throw InputError(
-            fmt::format("attention under tensor parallelism: found groups of {} GPUs, allowed: "
-                        "divisors of the {} of a node",
-                        options.attention_gpus, node));
+        throw input_error(
+            "attention under tensor parallelism: found groups of {} GPUs, allowed: divisors of the "
+            "{} of a node",
+            options.attention_gpus, node);
     if (options.training)
         throw InputError(
             "attention under tensor parallelism: found training, allowed: forward passes, its "

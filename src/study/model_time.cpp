@@ -5,6 +5,7 @@
 //
 // each block from its start, when its host starts to issue, to its last kernel. Where a system
 // overlaps passes, attention and MoE layers are one part, forward beside backward.
+#include "base/input_error.hpp"
 #include "base/quantity.hpp"
 #include "layers/tp/tp_shape.hpp"
 #include "study/compare.hpp"
@@ -13,25 +14,28 @@
 #include "systems/systems.hpp"
 
 #include <moehub/compare.hpp>
-#include <moehub/error.hpp>
 #include <moehub/model_time.hpp>
 
 #include <algorithm>
 #include <cmath>
 
-#include <fmt/format.h>
-
 namespace moehub {
 namespace {
 
-void check_whole(const Model& model) {
-    const auto refuse = [&](std::string_view what) {
-        throw InputError(fmt::format("model {}: found no {}, allowed: a whole model with experts",
-                                     quoted(model.name), what));
-    };
-    if (model.moe_layers() <= 0) refuse("MoE layers");
-    if (model.attention.heads <= 0) refuse("attention heads");
-    if (model.vocab <= 0) refuse("vocabulary");
+void refuse_model(const Model& model, std::string_view found, std::string_view allowed) {
+    throw input_error("model {}: found {}, allowed: a whole {}", quoted(model.name), found,
+                      allowed);
+}
+
+void check_whole(const Model& model, std::string_view allowed) {
+    if (model.attention.heads <= 0) refuse_model(model, "no attention heads", allowed);
+    if (model.vocab <= 0) refuse_model(model, "no vocabulary", allowed);
+}
+
+void check_moe(const Model& model) {
+    constexpr std::string_view kAllowed = "model with experts";
+    if (model.moe_layers() <= 0) refuse_model(model, "no MoE layers", kAllowed);
+    check_whole(model, kAllowed);
 }
 
 std::vector<LayerTypeTime> parts_of(const Model& model, const Rest& rest,
@@ -93,7 +97,7 @@ std::vector<ModelTime> simulate_models(const LayerInput& input,
                                        const std::vector<SystemSpec>& systems,
                                        const ModelOptions& options) {
     const Model& model = input.model;
-    check_whole(model);
+    check_moe(model);
     check_baseline(options.baseline, systems);
     const std::vector<SystemSpec> layers = as_layers(systems, options);
     std::optional<SharedAttention> shared;
@@ -163,14 +167,10 @@ const ModelTime& baseline_of(const std::vector<ModelTime>& times, std::string_vi
 namespace {
 
 void check_dense(const Model& model) {
-    const auto refuse = [&](std::string_view what) {
-        throw InputError(fmt::format("model {}: found {}, allowed: a whole dense model",
-                                     quoted(model.name), what));
-    };
-    if (model.experts > 0) refuse("experts");
-    if (model.layers <= 0) refuse("no layers");
-    if (model.attention.heads <= 0) refuse("no attention heads");
-    if (model.vocab <= 0) refuse("no vocabulary");
+    constexpr std::string_view kAllowed = "dense model";
+    if (model.experts > 0) refuse_model(model, "experts", kAllowed);
+    if (model.layers <= 0) refuse_model(model, "no layers", kAllowed);
+    check_whole(model, kAllowed);
 }
 
 /// Of the gradients of a sub-layer's two matrices on one GPU's share of them, after its own pass
@@ -247,9 +247,9 @@ void check_dense_models(const DenseInput& in, const std::vector<SystemSpec>& sys
     check_baseline(options.baseline, systems);
     check_dense(in.model);
     if (in.machine.nodes > 1)
-        throw InputError(fmt::format(
+        throw input_error(
             "a dense model is under tensor parallelism: found {} nodes, allowed: one node",
-            in.machine.nodes));
+            in.machine.nodes);
     slice_of(in.model, in.machine.gpus());
     for (const SystemSpec& system : systems)
         for (const SubLayer kind : kinds_of(options))

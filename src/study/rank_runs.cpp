@@ -1,9 +1,12 @@
-#include "study/rank_runs.hpp"
+#include "study/training_runs.hpp"
+#include "study/validate_kinds.hpp"
 
 #include <moehub/error.hpp>
 #include <moehub/plan.hpp>
 
 #include <algorithm>
+
+#include <fmt/format.h>
 
 namespace moehub {
 namespace {
@@ -95,6 +98,60 @@ RunRanking rank_runs(const std::string& path,
     for (const std::string& model : distinct(runs, [](const auto& one) { return one.run.model; }))
         add_model(ranking, of_model(runs, model));
     return ranking;
+}
+
+namespace {
+
+/// What a row is compared by: the first number that it gives.
+struct Quantity {
+    double measured;
+    const char* unit;
+    double (*predicted)(const TrainingStep&);
+};
+
+Quantity quantity_of(const PublishedRun& run) {
+    if (run.tokens_per_second > 0)
+        return {run.tokens_per_second, "tokens/s",
+                [](const TrainingStep& step) { return step.tokens_per_second; }};
+    if (run.tflops > 0)
+        return {run.tflops, "TFLOP/s", [](const TrainingStep& step) { return step.tflops(); }};
+    if (run.mfu > 0)
+        return {100 * run.mfu, "% MFU", [](const TrainingStep& step) { return 100 * step.mfu; }};
+    return {run.step_seconds, "s", [](const TrainingStep& step) { return step.seconds; }};
+}
+
+/// "fits", or by how much it does not.
+std::string memory_words(const TrainingStep& step) {
+    if (step.fits) return "fits";
+    return fmt::format("{:.1f} GB too large", (step.memory.sum() - step.capacity) / 1e9);
+}
+
+Prediction predict_run(const PublishedRun& run, const PredictContext& context) {
+    try {
+        const PublishedAnswer& answer = context.training->answer(run);
+        const std::string trainer =
+            answer.trainer.name + (answer.trainer.known ? "" : " (source unknown)");
+        return {quantity_of(run).predicted(answer.step),
+                {},
+                {},
+                {{"trainer", trainer},
+                 {"layout", to_text(answer.step.layout)},
+                 {"memory", memory_words(answer.step)}}};
+    } catch (const InputError& error) {
+        return skip(error.what(), fmt::format("{}: {}", run.source, run.model));
+    }
+}
+
+}  // namespace
+
+Cases training_run_cases(const CsvRow& row) {
+    const PublishedRun run = parse_training_run(row);
+    const Quantity quantity = quantity_of(run);
+    Shape shape;
+    for (const char* column : {"model", "machine", "gpus", "precision", "global_batch", "sequence"})
+        shape.emplace_back(column, row.field(column));
+    return {{{run.source, shape, quantity.measured, quantity.unit},
+             [run](const PredictContext& context) { return predict_run(run, context); }}};
 }
 
 }  // namespace moehub

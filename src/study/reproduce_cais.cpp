@@ -31,7 +31,8 @@ Leads few_leads() {
 
 /// Baselines from the one that CAIS leads least, and how many pairs that the paper tells apart
 /// stand as there. CAIS-Base, of which it has no largest lead, is none.
-PublishedClaim same_order(const FigureTable& table) {
+PublishedClaim same_order(const Publication& paper, const FigureTable& table,
+                          std::string_view what) {
     constexpr double kAlike = 0.021;  ///< of published leads: no order between such baselines
     struct Baseline {
         double ours;
@@ -41,9 +42,9 @@ PublishedClaim same_order(const FigureTable& table) {
     std::vector<Baseline> order;
     for (std::size_t i = 1; i < table.columns.size(); ++i) {
         const std::string& over = table.columns[i].title;
-        if (cais_paper().find(table.figure, over + ", largest"))
+        if (paper.find(table.figure, over + ", largest"))
             order.push_back({geometric_mean_of(column_of(table, i)).value_or(0),
-                             cais_paper().find(table.figure, over)->value.value_or(0),
+                             paper.find(table.figure, over)->value.value_or(0),
                              over.substr(over.find(' ') + 1)});
     }
     std::stable_sort(order.begin(), order.end(),
@@ -60,18 +61,22 @@ PublishedClaim same_order(const FigureTable& table) {
             if (apart > 0) ++alike;
         }
     }
-    return cais_paper().claim(
-        table.figure, "the baselines' order", pairs > 0 && alike == pairs,
+    return paper.claim(
+        table.figure, what, pairs > 0 && alike == pairs,
         fmt::format("{} of {} pairs; fastest first: {}", alike, pairs, fmt::join(names, ", ")));
 }
 
-FigureResult leads_figure(FigureTable table) {
-    FigureResult result{published_leads(cais_paper(), table),
-                        {always_ahead(cais_paper(), table, "ahead of every baseline in every cell"),
-                         same_order(table)}};
-    add_means(cais_paper(), table);
-    result.tables.push_back(std::move(table));
-    return result;
+/// A figure whose leads are published, over models or their sub-layers.
+LeadsFigure published_figure(const char* name, std::string title, std::vector<std::string> labels,
+                             Ps ReproducedCell::*time) {
+    return {.name = name,
+            .title = std::move(title),
+            .labels = std::move(labels),
+            .leads = nine_baselines(time),
+            .rows = {},
+            .claims = {{always_ahead, "ahead of every baseline in every cell"},
+                       {same_order, "the baselines' order"}},
+            .means = true};
 }
 
 /// Exposed communication of tp-nvls over the compute of ideal, which has the same GEMMs and a norm
@@ -90,42 +95,24 @@ PublishedNumber communication_over_compute(const CaisScope& scope, const Lookup&
 }
 
 FigureResult sub_layer_figure(const CaisScope& scope, const Lookup& cell) {
-    const Leads leads = nine_baselines(&ReproducedCell::time);
-    FigureTable table = leads_table(
-        leads, "sub-layer", "One sub-layer: time of the baseline / cais's", {"model", "sub-layer"});
+    LeadsFigure figure =
+        published_figure("sub-layer", "One sub-layer: time of the baseline / cais's",
+                         {"model", "sub-layer"}, &ReproducedCell::time);
     for (const CaisModel& model : scope.models)
         for (const std::string& part : scope.parts)
-            add_leads(leads, {model.name, part}, cais_cell(model, part), cell, table);
-    FigureResult result = leads_figure(std::move(table));
+            figure.rows.push_back({{model.name, part}, cais_cell(model, part)});
+    FigureResult result = make_leads(cais_paper(), figure, cell);
     result.numbers.push_back(communication_over_compute(scope, cell));
     return result;
 }
 
-FigureResult models_figure(const Leads& leads, const CaisScope& scope, const Lookup& cell,
-                           FigureTable table) {
+PaperFigure models_figure(const CaisScope& scope, LeadsFigure figure) {
     for (const CaisModel& model : scope.models) {
         CellKey key{model.model, kCaisGpus, model.tokens, "", ""};
         key.work = CellWork::training;  // the way forward among it
-        add_leads(leads, {model.name}, key, cell, table);
+        figure.rows.push_back({{model.name}, key});
     }
-    return leads_figure(std::move(table));
-}
-
-FigureResult inference_figure(const CaisScope& scope, const Lookup& cell) {
-    const Leads leads = nine_baselines(&ReproducedCell::forward_time);
-    return models_figure(
-        leads, scope, cell,
-        leads_table(leads, "inference", "The whole model, forward: time of the baseline / cais's",
-                    {"model"}));
-}
-
-FigureResult training_figure(const CaisScope& scope, const Lookup& cell) {
-    const Leads leads = nine_baselines(&ReproducedCell::model_time);
-    return models_figure(leads, scope, cell,
-                         leads_table(leads, "training",
-                                     "The whole model, forward and backward: time of the baseline "
-                                     "/ cais's",
-                                     {"model"}));
+    return figure_of(cais_paper(), std::move(figure));
 }
 
 /// LLaMA-7B as many times as wide.
@@ -172,7 +159,7 @@ FigureResult scaling_figure(const CaisScope& scope, const Lookup& cell) {
             return ratio ? std::optional(*ratio * scale) : std::nullopt;
         };
         const std::optional<double> own = of_first("cais");
-        table.rows.push_back({{fmt::format("{}", gpus), fmt::format("{}", 4096 * scale)},
+        table.rows.push_back({{std::to_string(gpus), std::to_string(4096 * scale)},
                               {to_us(at("cais", gpus)), own, of_first("tp-nvls")}});
         holds = holds && own.value_or(0) > kLeast;
         found.push_back(fmt::format("{} {:.3f}", gpus, own.value_or(0)));
@@ -208,43 +195,26 @@ FigureResult full_figure(const CaisScope& scope, const Lookup& cell) {
     return result;
 }
 
-FigureResult decode_figure(const CaisScope& scope, const Lookup& cell) {
-    FigureTable table = leads_table(
-        few_leads(), "decode",
-        fmt::format("{}, few tokens: cais's time, and others' over it", scope.usual.name),
-        {"sub-layer", "tokens"});
+std::vector<LeadsRow> decode_rows(const CaisScope& scope) {
+    std::vector<LeadsRow> rows;
     for (const std::string& part : scope.few_parts)
-        for (const std::int64_t tokens : scope.decode) {
-            CaisModel few = scope.usual;
-            few.tokens = tokens;
-            add_leads(few_leads(), {part, fmt::format("{}", tokens)}, cais_cell(few, part), cell,
-                      table);
-        }
-    return {{}, {}, {std::move(table)}};
+        for (const std::int64_t tokens : scope.decode)
+            rows.push_back({{part, std::to_string(tokens)},
+                            cais_cell({scope.usual.name, scope.usual.model, tokens}, part)});
+    return rows;
 }
 
-FigureResult gpus_figure(const CaisScope& scope, const Lookup& cell) {
-    FigureTable table = leads_table(few_leads(), "gpus",
-                                    fmt::format("{} at full scale on machines as they are: others' "
-                                                "time over cais's",
-                                                scope.usual.name),
-                                    {"machine", "sub-layer", "GPUs"});
+std::vector<LeadsRow> machine_rows(const CaisScope& scope) {
+    std::vector<LeadsRow> rows;
     for (const CaisMachine& machine : scope.machines)
         for (const std::string& part : scope.few_parts) {
             CellKey key = cais_cell(scope.usual, part);
             key.gpus = machine.gpus;
             key.machine = machine.machine;
             key.changes = wider(2);
-            add_leads(few_leads(), {machine.machine, part, fmt::format("{}", machine.gpus)}, key,
-                      cell, table);
+            rows.push_back({{machine.machine, part, std::to_string(machine.gpus)}, key});
         }
-    return {{}, {}, {std::move(table)}};
-}
-
-}  // namespace
-
-const Publication& cais_paper() {
-    return publication("cais");
+    return rows;
 }
 
 CaisScope whole_cais() {
@@ -276,12 +246,10 @@ CaisScope quick_cais() {
             .machines = {{"gh200-nvl32", 16}}};
 }
 
-/// One parameter set for every figure; 32 GPUs are still one node.
-PaperSetup cais_setup() {
-    PaperSetup setup = setup_of(cais_paper());
-    setup.eager = false;
-    setup.residual = false;
-    return setup;
+}  // namespace
+
+const Publication& cais_paper() {
+    return publication("cais");
 }
 
 CellKey cais_cell(const CaisModel& model, std::string_view part, std::string_view system) {
@@ -291,22 +259,43 @@ CellKey cais_cell(const CaisModel& model, std::string_view part, std::string_vie
     return key;
 }
 
-std::vector<PaperFigure> cais_figures(const CaisScope& scope) {
-    return {figure_of("sub-layer", sub_layer_figure, scope),
-            figure_of("inference", inference_figure, scope),
-            figure_of("training", training_figure, scope),
-            figure_of("table", cais_table, scope),
-            figure_of("utilisation", cais_utilisation, scope),
-            figure_of("scaling", scaling_figure, scope),
-            figure_of("full", full_figure, scope, false),
-            figure_of("nvls", cais_nvls, scope, false),
-            figure_of("decode", decode_figure, scope),
-            figure_of("gpus", gpus_figure, scope, false)};
-}
-
-Reproduction reproduce_cais(const ReproduceOptions& options) {
-    return reproduce_cells(begun(cais_paper(), options), cais_setup(),
-                           cais_figures(options.quick ? quick_cais() : whole_cais()), options);
+/// One parameter set for every figure; 32 GPUs are still one node.
+PaperOfCells cais_cells(bool quick) {
+    const Publication& paper = cais_paper();
+    const CaisScope scope = quick ? quick_cais() : whole_cais();
+    PaperSetup setup = setup_of(paper);
+    setup.eager = false;
+    setup.residual = false;
+    return {
+        paper,
+        setup,
+        {figure_of("sub-layer", sub_layer_figure, scope),
+         models_figure(scope,
+                       published_figure("inference",
+                                        "The whole model, forward: time of the baseline / cais's",
+                                        {"model"}, &ReproducedCell::forward_time)),
+         models_figure(scope, published_figure("training",
+                                               "The whole model, forward and backward: time of "
+                                               "the baseline / cais's",
+                                               {"model"}, &ReproducedCell::model_time)),
+         figure_of("table", cais_table, scope), figure_of("utilisation", cais_utilisation, scope),
+         figure_of("scaling", scaling_figure, scope), figure_of("full", full_figure, scope, false),
+         figure_of("nvls", cais_nvls, scope, false),
+         figure_of(paper, {.name = "decode",
+                           .title = fmt::format("{}, few tokens: cais's time, and others' over it",
+                                                scope.usual.name),
+                           .labels = {"sub-layer", "tokens"},
+                           .leads = few_leads(),
+                           .rows = decode_rows(scope)}),
+         figure_of(paper,
+                   {.name = "gpus",
+                    .title = fmt::format("{} at full scale on machines as they are: others' "
+                                         "time over cais's",
+                                         scope.usual.name),
+                    .labels = {"machine", "sub-layer", "GPUs"},
+                    .leads = few_leads(),
+                    .rows = machine_rows(scope)},
+                   false)}};
 }
 
 }  // namespace moehub

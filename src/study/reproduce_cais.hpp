@@ -1,6 +1,6 @@
 /// The figures of the CAIS paper (arXiv 2605.05628).
 #pragma once
-#include "study/reproduce_tables.hpp"
+#include "study/reproduce_paper.hpp"
 
 #include <cstdint>
 #include <string>
@@ -33,12 +33,8 @@ struct CaisScope {
     std::vector<std::int64_t> decode;      ///< tokens, ascending
     std::vector<CaisMachine> machines;
 };
-CaisScope whole_cais();
-CaisScope quick_cais();
 
 const Publication& cais_paper();
-PaperSetup cais_setup();
-std::vector<PaperFigure> cais_figures(const CaisScope& scope);
 
 /// A sub-layer on the paper's machine.
 CellKey cais_cell(const CaisModel& model, std::string_view part, std::string_view system = "");

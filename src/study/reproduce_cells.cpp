@@ -1,9 +1,9 @@
-#include "study/reproduce_cells.hpp"
-
+#include "base/input_error.hpp"
+#include "base/parallel.hpp"
 #include "base/quantity.hpp"
+#include "study/reproduce_paper.hpp"
 
 #include <moehub/compare.hpp>
-#include <moehub/error.hpp>
 #include <moehub/model_time.hpp>
 #include <moehub/presets.hpp>
 
@@ -28,39 +28,30 @@ const Reading& reading_of(const PaperSetup& setup, const CellKey& key) {
     return found == all.end() ? all.front() : *found;
 }
 
-Overrides machine_changes(const std::vector<std::string>& changes) {
-    Overrides some;
+/// Those of the machine, or those of the model without their prefix.
+void add_changes(Overrides& all, const std::vector<std::string>& changes, bool of_model) {
     for (const std::string& one : changes)
-        if (!one.starts_with(kModelPrefix)) some.push_back(one);
-    return some;
-}
-
-Overrides model_changes(const std::vector<std::string>& changes) {
-    Overrides some;
-    for (const std::string& one : changes)
-        if (one.starts_with(kModelPrefix)) some.push_back(one.substr(kModelPrefix.size()));
-    return some;
+        if (one.starts_with(kModelPrefix) == of_model)
+            all.push_back(of_model ? one.substr(kModelPrefix.size()) : one);
 }
 
 /// The paper's changes, the reading's, and last the cell's.
 Machine machine_of(const PaperSetup& setup, const CellKey& key) {
     Overrides changes;
-    const auto add = [&](const Overrides& some) {
-        changes.insert(changes.end(), some.begin(), some.end());
-    };
     if (key.machine.empty()) {
-        add(machine_changes(setup.changes));
-        add(reading_of(setup, key).changes);
+        add_changes(changes, setup.changes, false);
+        const Overrides& read = reading_of(setup, key).changes;
+        changes.insert(changes.end(), read.begin(), read.end());
     }
-    add(machine_changes(key.changes));
+    add_changes(changes, key.changes, false);
     const std::string& preset = key.machine.empty() ? setup.machine : key.machine;
     return with_gpus(load_machine(preset, changes), key.gpus);
 }
 
 Model model_of(const PaperSetup& setup, const CellKey& key) {
-    Overrides changes = model_changes(setup.changes);
-    const Overrides own = model_changes(key.changes);
-    changes.insert(changes.end(), own.begin(), own.end());
+    Overrides changes;
+    add_changes(changes, setup.changes, true);
+    add_changes(changes, key.changes, true);
     return load_model(key.model, changes);
 }
 
@@ -148,8 +139,8 @@ SystemSpec system_of(const PaperSetup& setup, const CellKey& key) {
 SubLayer part_of(const ReproducedCell& cell) {
     const std::optional<SubLayer> part = sub_layer_named(cell.part);
     if (!part)
-        throw InputError(fmt::format("sub-layer: found {}, allowed: {}", moehub::quoted(cell.part),
-                                     fmt::join(sub_layer_names(), ", ")));
+        throw input_error("sub-layer: found {}, allowed: {}", moehub::quoted(cell.part),
+                          fmt::join(sub_layer_names(), ", "));
     return *part;
 }
 
@@ -159,12 +150,16 @@ double statistic(const LayerResult& layer, std::string_view unit, std::string_vi
     return 0;
 }
 
+bool is_gpu(const std::string& name) {
+    return name.starts_with("gpu");
+}
+
 /// Over GPUs and both directions.
 double link_use(const LayerResult& layer) {
     double busy = 0;
     double links = 0;
     for (const LinkUse& link : layer.links) {
-        if (!link.from.starts_with("gpu") && !link.to.starts_with("gpu")) continue;
+        if (!is_gpu(link.from) && !is_gpu(link.to)) continue;
         busy += static_cast<double>(link.busy);
         ++links;
     }
@@ -207,6 +202,16 @@ void run_all_reduce(const Machine& machine, ReproducedCell& cell) {
     cell.bytes_down = result.bytes_down;
 }
 
+std::vector<Ps> in_bins_of(Ps width, const LinkUse& link) {
+    std::vector<Ps> bins;
+    for (std::size_t i = 0; i < link.bins.size(); ++i) {
+        const auto bin = static_cast<std::size_t>(static_cast<Ps>(i) * link.bin / width);
+        bins.resize(std::max(bins.size(), bin + 1));
+        bins[bin] += link.bins[i];
+    }
+    return bins;
+}
+
 }  // namespace
 
 std::vector<CellKey> cells_asked(const std::function<void(const Lookup&)>& ask) {
@@ -222,6 +227,10 @@ std::vector<CellKey> cells_asked(const std::function<void(const Lookup&)>& ask) 
         if (!training || !keys.contains(*training)) needed.push_back(key);
     }
     return needed;
+}
+
+PaperSetup setup_of(const Publication& paper) {
+    return {paper.machine, paper.changes, paper.readings};
 }
 
 ReproducedCell simulate_cell(const PaperSetup& setup, const CellKey& key) {
@@ -246,12 +255,12 @@ ReproducedCell simulate_cell(const PaperSetup& setup, const CellKey& key) {
 
 std::vector<ReproducedCell> simulate_cells(const PaperSetup& setup,
                                            const std::vector<CellKey>& keys,
-                                           const ParallelOptions& options) {
+                                           const ReproduceOptions& options) {
     const std::vector<std::size_t> order = largest_first(setup, keys);
     std::vector<ReproducedCell> cells(keys.size());
-    run_parallel(
-        keys.size(), [&](std::size_t i) { cells[order[i]] = simulate_cell(setup, keys[order[i]]); },
-        options);
+    run_parallel(keys.size(),
+                 [&](std::size_t i) { cells[order[i]] = simulate_cell(setup, keys[order[i]]); },
+                 {options.threads, options.progress});
     return cells;
 }
 
@@ -275,24 +284,6 @@ Lookup lookup_in(const std::vector<ReproducedCell>& cells, const std::string& re
 //     busier way = Σ_i max(b[up][i], b[down][i]).
 //
 // Links that ran longer have wider bins; all are seen in the widest.
-
-namespace {
-
-bool is_gpu(const std::string& name) {
-    return name.starts_with("gpu");
-}
-
-std::vector<Ps> in_bins_of(Ps width, const LinkUse& link) {
-    std::vector<Ps> bins;
-    for (std::size_t i = 0; i < link.bins.size(); ++i) {
-        const auto bin = static_cast<std::size_t>(static_cast<Ps>(i) * link.bin / width);
-        bins.resize(std::max(bins.size(), bin + 1));
-        bins[bin] += link.bins[i];
-    }
-    return bins;
-}
-
-}  // namespace
 
 Ps busier_way(const std::vector<LinkUse>& links) {
     Ps width = 1;

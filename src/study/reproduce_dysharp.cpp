@@ -22,80 +22,58 @@ Leads layer_leads() {
     return {"dysharp", {"deepep", "nvls", "fastermoe", "tutel", "ccfuser", "comet"}};
 }
 
-FigureResult grid_figure(const Leads& leads, CellWork work, const DysharpScope& scope,
-                         const Lookup& cell, FigureTable table) {
-    for (const DysharpConfig& config : scope.configs)
-        add_leads(leads, {config.name}, usual_point(config).under("", work), cell, table);
-    FigureResult result{
-        published_leads(dysharp_paper(), table),
-        {always_ahead(dysharp_paper(), table, "ahead of every baseline in every configuration")}};
-    add_means(dysharp_paper(), table);
-    result.tables.push_back(std::move(table));
-    return result;
-}
-
-FigureResult layer_figure(const DysharpScope& scope, const Lookup& cell) {
-    const Leads leads = layer_leads();
-    return grid_figure(
-        leads, CellWork::layer, scope, cell,
-        leads_table(leads, "layer", "One MoE layer: time of the baseline / dysharp's",
-                    {"configuration"}));
-}
-
-FigureResult training_figure(const DysharpScope& scope, const Lookup& cell) {
-    Leads leads = layer_leads();
-    leads.others.push_back("dualpipe");
-    leads.time = &ReproducedCell::model_time;
-    return grid_figure(leads, CellWork::training, scope, cell,
-                       leads_table(leads, "training",
-                                   "The whole model, forward and backward: time of the baseline "
-                                   "/ dysharp's",
-                                   {"configuration"}));
-}
-
-void add_point(std::vector<std::string> labels, const DysharpPoint& point, const Lookup& cell,
-               FigureTable& table) {
-    add_leads(layer_leads(), std::move(labels), point.under(""), cell, table);
-}
-
 DysharpConfig with_sequence(DysharpConfig config, int sequence) {
     config.sequence = sequence;
     return config;
 }
 
-/// A table with what is claimed of it.
-FigureResult claimed(PublishedClaim (*claim)(const Publication&, const FigureTable&,
-                                             std::string_view),
-                     std::string_view what, FigureTable table) {
-    FigureResult result;
-    result.claims = {claim(dysharp_paper(), table, what)};
-    result.tables.push_back(std::move(table));
-    return result;
+/// One layer, or whole models in training, of every configuration.
+PaperFigure grid_figure(const DysharpScope& scope, LeadsFigure figure, CellWork work,
+                        bool every_reading) {
+    figure.labels = {"configuration"};
+    figure.means = true;
+    figure.claims = {{always_ahead, "ahead of every baseline in every configuration"}};
+    for (const DysharpConfig& config : scope.configs)
+        figure.rows.push_back({{config.name}, usual_point(config).under("", work)});
+    return figure_of(dysharp_paper(), std::move(figure), every_reading);
 }
 
-FigureResult gpus_figure(const DysharpScope& scope, const Lookup& cell) {
-    FigureTable table = leads_table(layer_leads(), "gpus",
-                                    "More GPUs, one sequence each: time of the baseline / "
-                                    "dysharp's",
-                                    {"configuration", "GPUs"});
+PaperFigure layer_figure(const DysharpScope& scope) {
+    return grid_figure(
+        scope, {"layer", "One MoE layer: time of the baseline / dysharp's", {}, layer_leads(), {}},
+        CellWork::layer, true);
+}
+
+PaperFigure training_figure(const DysharpScope& scope) {
+    Leads leads = layer_leads();
+    leads.others.push_back("dualpipe");
+    leads.time = &ReproducedCell::model_time;
+    return grid_figure(scope,
+                       {"training",
+                        "The whole model, forward and backward: time of the baseline / dysharp's",
+                        {},
+                        leads,
+                        {}},
+                       CellWork::training, false);
+}
+
+std::vector<LeadsRow> gpus_rows(const DysharpScope& scope) {
+    std::vector<LeadsRow> rows;
     for (const DysharpConfig& config : scope.gpus_configs)
         for (const int gpus : scope.gpus) {
             DysharpPoint point = usual_point(config);
             point.gpus = gpus;
-            add_point({config.name, fmt::format("{}", gpus)}, point, cell, table);
+            rows.push_back({{config.name, std::to_string(gpus)}, point.under("")});
         }
-    return claimed(lead_grows, "the lead grows with the GPUs", std::move(table));
+    return rows;
 }
 
-FigureResult sequence_figure(const DysharpScope& scope, const Lookup& cell) {
-    FigureTable table = leads_table(
-        layer_leads(), "sequence",
-        fmt::format("{}, longer sequences: time of the baseline / dysharp's", scope.usual.name),
-        {"tokens of a GPU"});
+std::vector<LeadsRow> sequence_rows(const DysharpScope& scope) {
+    std::vector<LeadsRow> rows;
     for (const int sequence : scope.sequences)
-        add_point({fmt::format("{}", sequence)}, usual_point(with_sequence(scope.usual, sequence)),
-                  cell, table);
-    return claimed(lead_grows, "the lead grows with the sequence", std::move(table));
+        rows.push_back({{std::to_string(sequence)},
+                        usual_point(with_sequence(scope.usual, sequence)).under("")});
+    return rows;
 }
 
 /// From even to uneven.
@@ -105,34 +83,26 @@ constexpr std::pair<DeviationOf, const char*> kDeviations[] = {
     {DeviationOf::choices, "all choices"},
 };
 
-FigureResult deviation_figure(const DysharpScope& scope, const Lookup& cell) {
-    FigureTable table = leads_table(layer_leads(), "deviation",
-                                    fmt::format("{}, by the standard deviation of the experts' "
-                                                "shares: time of the baseline / dysharp's",
-                                                scope.usual.name),
-                                    {"of", "deviation"});
+std::vector<LeadsRow> deviation_rows(const DysharpScope& scope) {
+    std::vector<LeadsRow> rows;
     for (const auto& [of, name] : kDeviations)
         for (const double deviation : scope.deviations) {
             DysharpPoint point = usual_point(scope.usual);
             point.routing = dysharp_routing(scope.usual, deviation, of);
-            add_point({name, fmt::format("{}", deviation)}, point, cell, table);
+            rows.push_back({{name, fmt::format("{}", deviation)}, point.under("")});
         }
-    return claimed(always_ahead, "the lead stays however uneven experts are", std::move(table));
+    return rows;
 }
 
-FigureResult skew_figure(const DysharpScope& scope, const Lookup& cell) {
-    FigureTable table = leads_table(layer_leads(), "skew",
-                                    fmt::format("{}, inference, experts in demand by a power law: "
-                                                "time of the baseline / dysharp's",
-                                                scope.usual.name),
-                                    {"tokens of a GPU", "α"});
+std::vector<LeadsRow> skew_rows(const DysharpScope& scope) {
+    std::vector<LeadsRow> rows;
     for (const int sequence : scope.skew_sequences)
         for (const double skew : scope.skews) {
             DysharpPoint point = usual_point(with_sequence(scope.usual, sequence));
             point.routing = fmt::format("zipf:{}", skew);
-            add_point({fmt::format("{}", sequence), fmt::format("{}", skew)}, point, cell, table);
+            rows.push_back({{std::to_string(sequence), fmt::format("{}", skew)}, point.under("")});
         }
-    return claimed(always_ahead, "the lead stays under power-law skew", std::move(table));
+    return rows;
 }
 
 DysharpConfig small(int top_k) {
@@ -173,6 +143,8 @@ DysharpScope whole_dysharp() {
     return scope;
 }
 
+namespace {
+
 DysharpScope quick_dysharp() {
     const DysharpConfig few = with_sequence(small(8), 256);
     return {.configs = {few},
@@ -189,13 +161,7 @@ DysharpScope quick_dysharp() {
             .unit_sequence = 16};
 }
 
-/// One parameter set for every figure; 64 GPUs are still one node.
-PaperSetup dysharp_setup() {
-    PaperSetup setup = setup_of(dysharp_paper());
-    setup.software = {HostMode::graph, true, false};
-    setup.eager = false;
-    return setup;
-}
+}  // namespace
 
 CellKey DysharpPoint::under(std::string_view system, CellWork work) const {
     CellKey key{config.model, gpus, std::int64_t{config.sequence} * gpus, routing,
@@ -217,29 +183,52 @@ std::string dysharp_routing(const DysharpConfig& config, double deviation, Devia
     return fmt::format("normal:{:g}", deviation);
 }
 
-std::vector<PaperFigure> dysharp_figures(const DysharpScope& scope) {
-    return {figure_of("layer", layer_figure, scope),
-            figure_of("training", training_figure, scope, false),
-            figure_of("traffic", dysharp_traffic, scope),
-            figure_of("wire", dysharp_wire, scope),
-            figure_of("ablation", dysharp_ablation, scope, false),
-            figure_of("gpus", gpus_figure, scope, false),
-            figure_of("sequence", sequence_figure, scope, false),
-            figure_of("deviation", deviation_figure, scope, false),
-            figure_of("skew", skew_figure, scope, false),
-            figure_of("tlb", dysharp_tlb, scope, false),
-            figure_of("buffer", dysharp_buffer, scope, false)};
-}
-
-Reproduction reproduce_dysharp(const ReproduceOptions& options) {
-    const DysharpScope scope = options.quick ? quick_dysharp() : whole_dysharp();
-    Reproduction all = begun(dysharp_paper(), options);
-    for (std::string& sentence : all.setup)
+/// One parameter set for every figure; 64 GPUs are still one node.
+PaperOfCells dysharp_cells(bool quick) {
+    const DysharpScope scope = quick ? quick_dysharp() : whole_dysharp();
+    const std::string& usual = scope.usual.name;
+    const auto sweep = [](const char* name, std::string title, std::vector<std::string> labels,
+                          std::vector<LeadsRow> rows, LeadsClaim claim) {
+        return figure_of(
+            dysharp_paper(),
+            {name, std::move(title), std::move(labels), layer_leads(), std::move(rows), {claim}},
+            false);
+    };
+    PaperOfCells cells{dysharp_paper(), setup_of(dysharp_paper()), {}};
+    cells.setup.software = {HostMode::graph, true, false};
+    cells.setup.eager = false;
+    for (std::string& sentence : cells.paper.setup)
         sentence =
             fmt::format(fmt::runtime(sentence), fmt::arg("decode", scope.skew_sequences.front()),
                         fmt::arg("prompt", scope.skew_sequences.back()),
                         fmt::arg("units", scope.unit_sequence));
-    return reproduce_cells(std::move(all), dysharp_setup(), dysharp_figures(scope), options);
+    cells.figures = {
+        layer_figure(scope),
+        training_figure(scope),
+        sweep("gpus", "More GPUs, one sequence each: time of the baseline / dysharp's",
+              {"configuration", "GPUs"}, gpus_rows(scope),
+              {lead_grows, "the lead grows with the GPUs"}),
+        sweep("sequence",
+              fmt::format("{}, longer sequences: time of the baseline / dysharp's", usual),
+              {"tokens of a GPU"}, sequence_rows(scope),
+              {lead_grows, "the lead grows with the sequence"}),
+        sweep("deviation",
+              fmt::format("{}, by the standard deviation of the experts' shares: time of the "
+                          "baseline / dysharp's",
+                          usual),
+              {"of", "deviation"}, deviation_rows(scope),
+              {always_ahead, "the lead stays however uneven experts are"}),
+        sweep("skew",
+              fmt::format("{}, inference, experts in demand by a power law: time of the baseline / "
+                          "dysharp's",
+                          usual),
+              {"tokens of a GPU", "α"}, skew_rows(scope),
+              {always_ahead, "the lead stays under power-law skew"})};
+    // In the order of the paper's file: three parts behind training, two at the end.
+    const std::vector<PaperFigure> parts = dysharp_parts(scope);
+    cells.figures.insert(cells.figures.begin() + 2, parts.begin(), parts.begin() + 3);
+    cells.figures.insert(cells.figures.end(), parts.begin() + 3, parts.end());
+    return cells;
 }
 
 }  // namespace moehub

@@ -1,8 +1,7 @@
 /// The figures of the DySHARP paper (arXiv 2605.05607).
 #pragma once
-#include "study/reproduce_tables.hpp"
+#include "study/reproduce_paper.hpp"
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -29,15 +28,12 @@ struct DysharpScope {
     std::vector<double> skews;                ///< of a power law
     std::vector<int> skew_sequences;          ///< tokens of a GPU: of decoding, of a prompt
     std::vector<int> tlb_entries;             ///< ascending, with the paper's choice
-    std::vector<int> sum_packets;             ///< likewise
+    std::vector<int> sum_packets;             ///< ascending, with the paper's choice
     int unit_sequence = 0;                    ///< tokens of a GPU in packet grain
 };
 DysharpScope whole_dysharp();
-DysharpScope quick_dysharp();
 
 const Publication& dysharp_paper();
-PaperSetup dysharp_setup();
-std::vector<PaperFigure> dysharp_figures(const DysharpScope& scope);
 
 /// One layer of a configuration; where there are more GPUs than the machine has, more switches.
 struct DysharpPoint {
@@ -59,10 +55,7 @@ enum class DeviationOf {
 std::string dysharp_routing(const DysharpConfig& config, double deviation,
                             DeviationOf of = DeviationOf::even_share);
 
-FigureResult dysharp_traffic(const DysharpScope& scope, const Lookup& cell);
-FigureResult dysharp_wire(const DysharpScope& scope, const Lookup& cell);
-FigureResult dysharp_ablation(const DysharpScope& scope, const Lookup& cell);
-FigureResult dysharp_tlb(const DysharpScope& scope, const Lookup& cell);
-FigureResult dysharp_buffer(const DysharpScope& scope, const Lookup& cell);
+/// Traffic, wire and ablation; then tlb and buffer.
+std::vector<PaperFigure> dysharp_parts(const DysharpScope& scope);
 
 }  // namespace moehub

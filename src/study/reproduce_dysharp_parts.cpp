@@ -152,9 +152,7 @@ FigureResult sweep_figure(const UnitSweep& sweep, const std::vector<int>& sizes,
     return {{}, sweep_claims(sweep, table), {table}};
 }
 
-}  // namespace
-
-FigureResult dysharp_traffic(const DysharpScope& scope, const Lookup& cell) {
+FigureResult traffic_figure(const DysharpScope& scope, const Lookup& cell) {
     FigureTable table{"traffic",
                       "One MoE layer: bytes on all links, up and down",
                       {"configuration"},
@@ -178,7 +176,7 @@ FigureResult dysharp_traffic(const DysharpScope& scope, const Lookup& cell) {
             {std::move(table)}};
 }
 
-FigureResult dysharp_wire(const DysharpScope& scope, const Lookup& cell) {
+FigureResult wire_figure(const DysharpScope& scope, const Lookup& cell) {
     const DysharpPoint point = usual_point(scope.large);
     FigureTable table{"wire",
                       fmt::format("{}: exposed in deepep's layer; rows alone, the part of the time "
@@ -211,7 +209,7 @@ FigureResult dysharp_wire(const DysharpScope& scope, const Lookup& cell) {
         {std::move(table)}};
 }
 
-FigureResult dysharp_ablation(const DysharpScope& scope, const Lookup& cell) {
+FigureResult ablation_parts(const DysharpScope& scope, const Lookup& cell) {
     const auto under = [&](const char* system) -> const ReproducedCell& {
         return cell(usual_point(scope.large).under(system));
     };
@@ -234,16 +232,25 @@ FigureResult dysharp_ablation(const DysharpScope& scope, const Lookup& cell) {
     return {{}, ablation_claims(table), {table}};
 }
 
-FigureResult dysharp_tlb(const DysharpScope& scope, const Lookup& cell) {
+FigureResult tlb_figure(const DysharpScope& scope, const Lookup& cell) {
     return sweep_figure({"tlb", "entries of the AL TLB", "dysharp.tlb_entries", 512, "entries",
                          [](int entries) { return entries; }},
                         scope.tlb_entries, scope, cell);
 }
 
-FigureResult dysharp_buffer(const DysharpScope& scope, const Lookup& cell) {
+FigureResult buffer_figure(const DysharpScope& scope, const Lookup& cell) {
     return sweep_figure({"buffer", "reduction buffer of a switch's port", "dysharp.sum_packets",
                          512, "KB", [](int packets) { return packets * 128 / 1024; }},
                         scope.sum_packets, scope, cell);
+}
+
+}  // namespace
+
+std::vector<PaperFigure> dysharp_parts(const DysharpScope& scope) {
+    return {figure_of("traffic", traffic_figure, scope), figure_of("wire", wire_figure, scope),
+            figure_of("ablation", ablation_parts, scope, false),
+            figure_of("tlb", tlb_figure, scope, false),
+            figure_of("buffer", buffer_figure, scope, false)};
 }
 
 }  // namespace moehub

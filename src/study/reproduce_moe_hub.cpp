@@ -15,22 +15,31 @@
 //
 // More GPUs on the same tokens: throughput relative to the fewest GPUs is their time over the time
 // of more; linear is the ratio of the GPUs.
-#include "study/reproduce_moe_hub.hpp"
+#include "study/reproduce_paper.hpp"
 
 #include <algorithm>
+#include <cstdint>
 
 #include <fmt/format.h>
 
 namespace moehub {
 namespace {
 
+/// Which cells the figures have: the paper's, or a few of them.
+struct MoeHubScope {
+    std::vector<std::string> models;
+    std::vector<int> grid_gpus;             ///< layer and end-to-end
+    std::vector<std::int64_t> grid_tokens;  ///< layer and end-to-end
+    std::vector<std::int64_t> few_tokens;   ///< of the sweep over tokens
+    std::vector<std::int64_t> many_tokens;  ///< of the sweep over tokens
+    std::vector<double> spreads;            ///< of the token share per expert; 0: uniform
+    std::vector<std::int64_t> ablation;     ///< tokens
+    std::vector<int> scaling;               ///< GPUs, ascending
+    std::vector<std::string> scaling_models;
+};
+
 const Publication& moe_hub_paper() {
     return publication("moe-hub");
-}
-
-/// Mixtral on 8 GPUs and 8,192 tokens, where a figure does not vary them.
-CellKey usual_cell(std::string_view system = "") {
-    return {"mixtral-8x7b", 8, 8192, "uniform", std::string(system)};
 }
 
 /// MoE-Hub and those that the paper compares with, in its order.
@@ -38,45 +47,38 @@ Leads five_baselines(Ps ReproducedCell::*time = &ReproducedCell::time) {
     return {"moe-hub", {"megatron-te", "fastermoe", "tutel", "comet", "ccfuser"}, time};
 }
 
-/// A table of leads over models, GPUs and tokens.
-FigureTable grid_table(const MoeHubScope& scope, const Leads& leads, FigureTable table,
-                       const Lookup& cell) {
+Leads baselines_and_ideal() {
+    Leads leads = five_baselines();
+    leads.others.push_back("ideal");
+    return leads;
+}
+
+/// Models, GPUs and tokens.
+std::vector<LeadsRow> grid_rows(const MoeHubScope& scope) {
+    std::vector<LeadsRow> rows;
     for (const std::string& model : scope.models)
         for (const int gpus : scope.grid_gpus)
             for (const std::int64_t tokens : scope.grid_tokens)
-                add_leads(leads, {model, fmt::format("{}", gpus), fmt::format("{}", tokens)},
-                          {model, gpus, tokens, "uniform", ""}, cell, table);
-    return table;
+                rows.push_back({{model, std::to_string(gpus), std::to_string(tokens)},
+                                {model, gpus, tokens, "uniform", ""}});
+    return rows;
 }
 
-FigureResult layer_figure(const MoeHubScope& scope, const Lookup& cell) {
-    Leads leads = five_baselines();
-    leads.others.push_back("ideal");
-    FigureTable table =
-        grid_table(scope, leads,
-                   leads_table(leads, "layer", "One MoE layer: time of the baseline / moe-hub's",
-                               {"model", "GPUs", "tokens"}),
-                   cell);
-    FigureResult result{published_leads(moe_hub_paper(), table)};
-    result.numbers.push_back(published_mean(moe_hub_paper(), "layer", "share of ideal",
-                                            column_of(table, table.columns.size() - 1)));
-    add_means(moe_hub_paper(), table);
-    result.tables.push_back(std::move(table));
-    return result;
+std::vector<LeadsRow> imbalance_rows(const MoeHubScope& scope) {
+    std::vector<LeadsRow> rows;
+    for (const double spread : scope.spreads) {
+        const std::string routing = spread > 0 ? fmt::format("normal:{}", spread) : "uniform";
+        rows.push_back({{fmt::format("{}", spread)}, {"mixtral-8x7b", 8, 8192, routing, ""}});
+    }
+    return rows;
 }
 
-FigureResult end_to_end_figure(const MoeHubScope& scope, const Lookup& cell) {
-    const Leads leads = five_baselines(&ReproducedCell::model_time);
-    FigureTable table =
-        grid_table(scope, leads,
-                   leads_table(leads, "end-to-end",
-                               "The whole model, forward: time of the baseline / moe-hub's",
-                               {"model", "GPUs", "tokens"}),
-                   cell);
-    FigureResult result{published_leads(moe_hub_paper(), table)};
-    add_means(moe_hub_paper(), table);
-    result.tables.push_back(std::move(table));
-    return result;
+std::vector<LeadsRow> scaling_rows(const MoeHubScope& scope) {
+    std::vector<LeadsRow> rows;
+    for (const std::string& model : scope.scaling_models)
+        for (const int gpus : scope.scaling)
+            rows.push_back({{model, std::to_string(gpus)}, {model, gpus, 8192, "uniform", ""}});
+    return rows;
 }
 
 /// A row for each of these counts; returns the leads.
@@ -84,15 +86,13 @@ Values add_counts(const std::vector<std::int64_t>& counts, const Lookup& cell, F
     Values leads;
     for (const std::int64_t tokens : counts) {
         const auto time = [&](std::string_view system) {
-            CellKey key = usual_cell(system);
-            key.tokens = tokens;
-            return cell(key).time;
+            return cell({"mixtral-8x7b", 8, tokens, "uniform", std::string(system)}).time;
         };
         const Ps hub = time("moe-hub");
         const Ps megatron = time("megatron-te");
         leads.push_back(faster(megatron, hub));
         table.rows.push_back(
-            {{fmt::format("{}", tokens)}, {to_us(hub), to_us(megatron), leads.back()}});
+            {{std::to_string(tokens)}, {to_us(hub), to_us(megatron), leads.back()}});
     }
     return leads;
 }
@@ -117,25 +117,6 @@ FigureResult tokens_figure(const MoeHubScope& scope, const Lookup& cell) {
     return result;
 }
 
-FigureResult imbalance_figure(const MoeHubScope& scope, const Lookup& cell) {
-    Leads leads = five_baselines();
-    leads.others.push_back("ideal");
-    FigureTable table = leads_table(leads, "imbalance",
-                                    "One MoE layer of Mixtral, 8 GPUs, 8192 tokens, by the "
-                                    "standard deviation of the experts' shares",
-                                    {"std of shares"});
-    for (const double spread : scope.spreads) {
-        CellKey key = usual_cell();
-        if (spread > 0) key.routing = fmt::format("normal:{}", spread);
-        add_leads(leads, {fmt::format("{}", spread)}, key, cell, table);
-    }
-    FigureResult result;
-    result.claims = {
-        always_ahead(moe_hub_paper(), table, "the lead stays however uneven experts are")};
-    result.tables.push_back(std::move(table));
-    return result;
-}
-
 enum class HubUnit { rpm, dam };
 
 FigureTable ablation_table(const MoeHubScope& scope, const Lookup& cell) {
@@ -150,16 +131,13 @@ FigureTable ablation_table(const MoeHubScope& scope, const Lookup& cell) {
     for (const std::string& model : scope.models) {
         for (const std::int64_t tokens : scope.ablation) {
             const auto end = [&](std::string_view system) {
-                CellKey key = usual_cell(system);
-                key.model = model;
-                key.tokens = tokens;
-                return cell(key).first_gemm;
+                return cell({model, 8, tokens, "uniform", std::string(system)}).first_gemm;
             };
             const Ps base = end("mh-base");
             const Ps pkt = end("mh-pkt");
             const Ps dep = end("mh-dep");
             const Ps hub = end("moe-hub");
-            table.rows.push_back({{model, fmt::format("{}", tokens)},
+            table.rows.push_back({{model, std::to_string(tokens)},
                                   {to_us(hub), faster(base, pkt), faster(dep, hub),
                                    faster(base, dep), faster(pkt, hub)}});
         }
@@ -228,13 +206,6 @@ std::vector<PublishedClaim> claims_of(const FigureTable& by_model, const FigureT
     return claims;
 }
 
-CellKey on_gpus(const std::string& model, int gpus, std::string_view system = "") {
-    CellKey key = usual_cell(system);
-    key.model = model;
-    key.gpus = gpus;
-    return key;
-}
-
 FigureTable throughput_table(const MoeHubScope& scope, const Leads& leads, const Lookup& cell) {
     const int fewest = scope.scaling.front();
     FigureTable table{"scaling",
@@ -246,9 +217,9 @@ FigureTable throughput_table(const MoeHubScope& scope, const Leads& leads, const
     for (const std::string& model : scope.scaling_models) {
         for (const int gpus : scope.scaling) {
             const auto time = [&](const std::string& system, int on) {
-                return cell(on_gpus(model, on, system)).time;
+                return cell({model, on, 8192, "uniform", system}).time;
             };
-            FigureTable::Row row{{model, fmt::format("{}", gpus)},
+            FigureTable::Row row{{model, std::to_string(gpus)},
                                  {static_cast<double>(gpus) / fewest}};
             for (std::size_t i = 1; i < table.columns.size(); ++i)
                 row.values.push_back(faster(time(table.columns[i].title, fewest),
@@ -277,7 +248,7 @@ PublishedClaim closest_to_linear(const MoeHubScope& scope, const FigureTable& ta
     std::string found;
     for (const FigureTable::Row& row : table.rows) {
         const std::size_t best = best_baseline(row);
-        if (row.labels[1] == fmt::format("{}", scope.scaling.front()) || best == 0) continue;
+        if (row.labels[1] == std::to_string(scope.scaling.front()) || best == 0) continue;
         const double hub = row.values[kHubColumn].value_or(0);
         const double lead = hub / *row.values[best];
         ++rows;
@@ -308,28 +279,18 @@ FigureResult ablation_figure(const MoeHubScope& scope, const Lookup& cell) {
 }
 
 FigureResult scaling_figure(const MoeHubScope& scope, const Lookup& cell) {
-    const Leads leads = five_baselines();
-    FigureTable table =
-        leads_table(leads, "scaling", "More GPUs, 8192 tokens: time of the baseline / moe-hub's",
-                    {"model", "GPUs"});
-    for (const std::string& model : scope.scaling_models)
-        for (const int gpus : scope.scaling)
-            add_leads(leads, {model, fmt::format("{}", gpus)}, on_gpus(model, gpus), cell, table);
-    FigureTable throughput = throughput_table(scope, leads, cell);
-    return {{},
-            {always_ahead(moe_hub_paper(), table, "ahead of every baseline on any number of GPUs"),
-             closest_to_linear(scope, throughput)},
-            {std::move(table), std::move(throughput)}};
-}
-
-}  // namespace
-
-/// The paper goes on to 16 GPUs: the same links and switches with more ports, still one node.
-/// Experts have two matrices, as it describes them.
-PaperSetup moe_hub_setup() {
-    PaperSetup setup = setup_of(moe_hub_paper());
-    setup.bound_scales = true;
-    return setup;
+    FigureResult result =
+        make_leads(moe_hub_paper(),
+                   {.name = "scaling",
+                    .title = "More GPUs, 8192 tokens: time of the baseline / moe-hub's",
+                    .labels = {"model", "GPUs"},
+                    .leads = five_baselines(),
+                    .rows = scaling_rows(scope),
+                    .claims = {{always_ahead, "ahead of every baseline on any number of GPUs"}}},
+                   cell);
+    result.tables.push_back(throughput_table(scope, five_baselines(), cell));
+    result.claims.push_back(closest_to_linear(scope, result.tables.back()));
+    return result;
 }
 
 MoeHubScope whole_moe_hub() {
@@ -357,19 +318,42 @@ MoeHubScope quick_moe_hub() {
             .scaling_models = {"mixtral-8x7b"}};
 }
 
-std::vector<PaperFigure> moe_hub_figures(const MoeHubScope& scope) {
-    return {figure_of("layer", layer_figure, scope),
-            figure_of("end-to-end", end_to_end_figure, scope),
-            figure_of("tokens", tokens_figure, scope),
-            figure_of("imbalance", imbalance_figure, scope, false),
-            figure_of("ablation", ablation_figure, scope),
-            figure_of("scaling", scaling_figure, scope, false)};
-}
+}  // namespace
 
-Reproduction reproduce_moe_hub(const ReproduceOptions& options) {
-    return reproduce_cells(begun(moe_hub_paper(), options), moe_hub_setup(),
-                           moe_hub_figures(options.quick ? quick_moe_hub() : whole_moe_hub()),
-                           options);
+/// The paper goes on to 16 GPUs: the same links and switches with more ports, still one node.
+/// Experts have two matrices, as it describes them.
+PaperOfCells moe_hub_cells(bool quick) {
+    const Publication& paper = moe_hub_paper();
+    const MoeHubScope scope = quick ? quick_moe_hub() : whole_moe_hub();
+    PaperSetup setup = setup_of(paper);
+    setup.bound_scales = true;
+    return {
+        paper,
+        setup,
+        {figure_of(paper, {.name = "layer",
+                           .title = "One MoE layer: time of the baseline / moe-hub's",
+                           .labels = {"model", "GPUs", "tokens"},
+                           .leads = baselines_and_ideal(),
+                           .rows = grid_rows(scope),
+                           .means = true}),
+         figure_of(paper, {.name = "end-to-end",
+                           .title = "The whole model, forward: time of the baseline / moe-hub's",
+                           .labels = {"model", "GPUs", "tokens"},
+                           .leads = five_baselines(&ReproducedCell::model_time),
+                           .rows = grid_rows(scope),
+                           .means = true}),
+         figure_of("tokens", tokens_figure, scope),
+         figure_of(paper,
+                   {.name = "imbalance",
+                    .title = "One MoE layer of Mixtral, 8 GPUs, 8192 tokens, by the standard "
+                             "deviation of the experts' shares",
+                    .labels = {"std of shares"},
+                    .leads = baselines_and_ideal(),
+                    .rows = imbalance_rows(scope),
+                    .claims = {{always_ahead, "the lead stays however uneven experts are"}}},
+                   false),
+         figure_of("ablation", ablation_figure, scope),
+         figure_of("scaling", scaling_figure, scope, false)}};
 }
 
 }  // namespace moehub

@@ -140,15 +140,6 @@ FigureTable times_table(const MoeTunerSetup& setup, const MoeTunerTrial& trial) 
 
 }  // namespace
 
-MoeTunerScope whole_moetuner() {
-    return {32, 16384, 4096};
-}
-
-/// Fewer layers would be solved by the second integer program itself, which takes longer.
-MoeTunerScope quick_moetuner() {
-    return {10, 4096, 2048};
-}
-
 MoeTunerSetup one_node() {
     return {"one-node", "8 H100 in one node, EP4-TP2", with_gpus(load_machine("dgx-h100"), 8), 2};
 }
@@ -190,10 +181,8 @@ MoeTunerTrial run_moetuner(const MoeTunerSetup& setup, const std::string& routin
     const Model model = load_model("mixtral-8x7b");
     const Routing all = make_routing(parse_routing(routing), model, scope.tokens, scope.layers);
     const std::int64_t half = scope.tokens / 2;
-    PlaceInput input;
-    input.profiles = {profile_of(all, 0, half)};
-    input.gpus = kRanks;
-    input.nodes = setup.machine.nodes;
+    const PlaceInput input{
+        .profiles = {profile_of(all, 0, half)}, .gpus = kRanks, .nodes = setup.machine.nodes};
     const Profile held_out = profile_of(all, half, scope.tokens);
 
     MoeTunerTrial trial;
@@ -203,12 +192,11 @@ MoeTunerTrial run_moetuner(const MoeTunerSetup& setup, const std::string& routin
     }
     for (const NamedLayout& one : trial.layouts)
         trial.held_out.push_back(evaluate(held_out, one.layout, {.nodes = input.nodes}));
-    EffectOptions effect_options;
-    effect_options.tensor_parallel = setup.tensor_parallel;
-    effect_options.attention_gpus = setup.tensor_parallel;
-    effect_options.step_tokens = scope.step_tokens;
-    effect_options.threads = options.threads;
-    effect_options.progress = options.progress;
+    const EffectOptions effect_options{.tensor_parallel = setup.tensor_parallel,
+                                       .step_tokens = scope.step_tokens,
+                                       .attention_gpus = setup.tensor_parallel,
+                                       .threads = options.threads,
+                                       .progress = options.progress};
     const std::vector<SystemSpec> systems = load_systems({"megatron-te"});
     trial.effect =
         placement_effect({setup.machine, model, held_out, trial.layouts, systems}, effect_options);
@@ -257,7 +245,7 @@ FigureResult methods_figure(const std::vector<NamedTrial>& trials) {
 }
 
 Reproduction reproduce_moetuner(const ReproduceOptions& options) {
-    const MoeTunerScope scope = options.quick ? quick_moetuner() : whole_moetuner();
+    const MoeTunerScope scope = options.quick ? kQuickMoeTuner : kWholeMoeTuner;
     Reproduction all = begun(moetuner_paper(), options);
     for (std::string& sentence : all.setup)
         sentence = fmt::format(fmt::runtime(sentence), fmt::arg("routing", kMoeTunerRouting),

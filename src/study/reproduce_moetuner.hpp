@@ -1,7 +1,7 @@
 /// The evaluation of the MoETuner paper (arXiv 2502.06643): Mixtral served by Megatron, experts in
 /// order against experts placed by its two integer programs.
 #pragma once
-#include "study/reproduce_tables.hpp"
+#include "study/reproduce_paper.hpp"
 
 #include <moehub/place.hpp>
 #include <moehub/placement_effect.hpp>
@@ -21,8 +21,9 @@ struct MoeTunerScope {
     std::int64_t tokens = 0;  ///< recorded; the first half is placed for, the second simulated
     std::int64_t step_tokens = 0;
 };
-MoeTunerScope whole_moetuner();
-MoeTunerScope quick_moetuner();
+inline constexpr MoeTunerScope kWholeMoeTuner{32, 16384, 4096};
+/// Fewer layers would be solved by the second integer program itself, which takes longer.
+inline constexpr MoeTunerScope kQuickMoeTuner{10, 4096, 2048};
 
 struct MoeTunerSetup {
     std::string figure;

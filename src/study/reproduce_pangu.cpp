@@ -4,9 +4,9 @@
 // MFU is tokens/s · FLOPs of a token / peak, with all of attention's scores counted, below the
 // diagonal or not, and multi-token prediction as work: with half of them, both published pairs of
 // MFU and tokens/s would ask for a card that does not exist (presets/gpus/ascend-910b.toml).
-#include "study/reproduce_tables.hpp"
+#include "base/input_error.hpp"
+#include "study/reproduce_paper.hpp"
 
-#include <moehub/error.hpp>
 #include <moehub/plan.hpp>
 #include <moehub/presets.hpp>
 #include <moehub/shape_search.hpp>
@@ -83,7 +83,7 @@ class PanguRuns {
         options.progress = [this](std::size_t, std::size_t) { tick_(); };
         const Plan plan = plan_training(TrainingClock(run, clock), options);
         if (plan.best.empty())
-            throw InputError(fmt::format("{} layers do not fit under the paper's layout", layers));
+            throw input_error("{} layers do not fit under the paper's layout", layers);
         return plan.best.front();
     }
 

@@ -2,7 +2,6 @@
 
 #include "base/nearest.hpp"
 #include "base/quantity.hpp"
-#include "base/toml.hpp"
 #include "model/presets.hpp"
 
 #include <moehub/error.hpp>

@@ -1,9 +1,9 @@
 #include "study/training_runs.hpp"
 
+#include "base/input_error.hpp"
 #include "plan/units.hpp"
 #include "study/validate_kinds.hpp"
 
-#include <moehub/error.hpp>
 #include <moehub/plan.hpp>
 #include <moehub/presets.hpp>
 
@@ -77,7 +77,7 @@ std::optional<RoutingSpec> routing_in(const CsvRow& row) {
 NumberFormat precision_of(const PublishedRun& run) {
     if (run.precision == "bf16") return NumberFormat::bf16;
     if (run.precision == "fp8") return NumberFormat::fp8;
-    throw InputError(fmt::format("precision {}: known are bf16, fp8", run.precision));
+    throw input_error("precision {}: known are bf16, fp8", run.precision);
 }
 
 int ways(const PublishedRun& run, const std::string& key) {
@@ -123,8 +123,8 @@ PublishedRun parse_training_run(const CsvRow& row) {
 std::vector<PublishedRun> read_published_runs(const std::string& path) {
     const CsvTable table = CsvTable::read(path);
     if (const FileKind kind = file_kind_of(table); kind.header != kTrainingRunColumns)
-        throw InputError(fmt::format("{}: rows of kind {}, allowed: training runs, with columns {}",
-                                     path, kind.name, kTrainingRunColumns));
+        throw input_error("{}: rows of kind {}, allowed: training runs, with columns {}", path,
+                          kind.name, kTrainingRunColumns);
     if (table.size() == 0) throw InputError(path + ": a header without rows, allowed: one or more");
     std::vector<PublishedRun> runs;
     for (std::size_t i = 0; i < table.size(); ++i)

@@ -4,7 +4,12 @@
 
 #include <moehub/training_runs.hpp>
 
+#include <cstddef>
+#include <functional>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace moehub {
 
@@ -19,5 +24,50 @@ PublishedRun parse_training_run(const CsvRow& row);
 
 /// "a;b" as {"a", "b"}; empty parts are left out.
 std::vector<std::string> parts_of_list(std::string_view list);
+
+// How well the planner's order of published training runs agrees with the published one, within
+// each model and source, and within each model.
+//
+// Runs are compared by MFU: of different batches, sequences and numbers of GPUs that is the one
+// scale. Agreement is Spearman's rank correlation (rank_correlation in <moehub/plan.hpp>).
+
+struct RankedRun {
+    PublishedRun run;
+    std::string layout;    ///< to_text of the one that was timed
+    double published = 0;  ///< MFU, a fraction
+    double predicted = 0;  ///< the same
+    bool fits = false;
+};
+
+/// At least kFewestRanked runs of one model, of one source or of all.
+struct RankGroup {
+    std::string model;
+    std::string source;           ///< empty: all
+    std::vector<RankedRun> runs;  ///< best published first
+    double correlation = 0;
+    std::size_t pairs = 0;  ///< of runs whose published figures differ
+    /// Of those, predicted the other way round: numbers of runs, the better published first;
+    /// largest published difference first.
+    std::vector<std::pair<std::size_t, std::size_t>> swapped;
+};
+constexpr std::size_t kFewestRanked = 3;
+
+struct RunNotRanked {
+    int line = 0;
+    std::string why;
+};
+
+struct RunRanking {
+    std::vector<RankGroup> groups;  ///< by model, in order of appearance: sources, then all
+    std::vector<RunNotRanked> left_out;
+};
+
+/// Throws InputError as read_published_runs. `progress` is called after each row with (rows done,
+/// rows in all); may be empty.
+RunRanking rank_runs(const std::string& path,
+                     const std::function<void(std::size_t, std::size_t)>& progress = {});
+
+/// Of runs that are timed already: for rank_runs, and for tests.
+RankGroup ranked_group(std::vector<RankedRun> runs);
 
 }  // namespace moehub

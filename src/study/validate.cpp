@@ -1,8 +1,7 @@
+#include "base/input_error.hpp"
 #include "base/quantity.hpp"
 #include "study/validate_kinds.hpp"
-#include "study/validate_serving.hpp"
 
-#include <moehub/error.hpp>
 #include <moehub/presets.hpp>
 #include <moehub/served_model.hpp>
 #include <moehub/training_runs.hpp>
@@ -10,8 +9,6 @@
 
 #include <algorithm>
 #include <cmath>
-
-#include <fmt/format.h>
 
 namespace moehub {
 namespace {
@@ -92,10 +89,8 @@ Overrides card_settings(const Overrides& settings) {
     Overrides of_card;
     for (const std::string& one : settings) {
         if (!one.starts_with(kPrefix))
-            throw InputError(
-                fmt::format("--set: found {}, allowed: gpu.KEY=VALUE, as the rows are of "
-                            "cards",
-                            quoted(one)));
+            throw input_error("--set: found {}, allowed: gpu.KEY=VALUE, as the rows are of cards",
+                              quoted(one));
         of_card.push_back(one.substr(kPrefix.size()));
     }
     return of_card;
@@ -149,7 +144,7 @@ Validation validate(const std::string& path, const ValidateOptions& options) {
     if (cases.empty()) throw InputError(path + ": a header without rows, allowed: one or more");
     cases = long_enough(std::move(cases), options.above);
     if (cases.empty())
-        throw InputError(fmt::format("{}: no row takes {} µs or more", path, to_us(options.above)));
+        throw input_error("{}: no row takes {} µs or more", path, to_us(options.above));
     const PredictContext context = context_of(cases, kind.on, options);
 
     Validation validation;

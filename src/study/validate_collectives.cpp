@@ -7,7 +7,7 @@
 // one-shot kernel where that is the faster one, and NCCL's elsewhere, as its tables of measured
 // times choose.
 #include "study/collective_names.hpp"
-#include "study/validate_cases.hpp"
+#include "study/validate_kinds.hpp"
 
 #include <moehub/collective.hpp>
 
@@ -35,7 +35,7 @@ struct CollectiveCase {
 };
 
 CollectiveCase sizes_of(const CsvRow& row, CollectiveCase named) {
-    named.gpus = static_cast<int>(row.integer("gpus", 1, kMostCollectiveGpus));
+    named.gpus = whole(row, "gpus", 1, kMostCollectiveGpus);
     named.bytes = row.integer("bytes", 1, kMostBytes);
     return named;
 }
@@ -72,81 +72,61 @@ Prediction unknown(std::string_view what, const Known& known) {
     return skip(fmt::format("unknown {}; known: {}", what, fmt::join(known, ", ")));
 }
 
+/// With the algorithm that is asked for, or of an element with NCCL's own choice.
 Prediction predict_collective(const CollectiveCase& what, bool timed,
                               const PredictContext& context) {
-    Collective collective;
-    const auto op = op_named(what.op);
-    if (!op) return unknown("operation", op_names());
+    const bool one_shot = what.op == kOneShot;
+    std::vector<std::string_view> known = op_names();
+    if (!what.dtype.empty()) known.push_back(kOneShot);
+    const auto op = op_named(one_shot && !what.dtype.empty() ? "all_reduce" : what.op);
+    if (!op) return unknown("operation", known);
     const auto algorithm = algorithm_named(what.algorithm);
     if (!algorithm) return unknown("algorithm", algorithm_names());
-    const Machine machine = context.machine_or_skip(what.machine, what.gpus);
-    collective.op = *op;
-    collective.algorithm = *algorithm;
-    collective.gpus = what.gpus;
-    collective.bytes = what.bytes;
-    collective.grain = Grain::row;
-    const CollectiveResult result = run_collective(machine, collective);
-    return {timed ? to_us(result.time) : result.bus_bandwidth / kGB};
-}
-
-Prediction predict_nccl(const CollectiveCase& what, const PredictContext& context) {
-    Collective collective;
-    const bool one_shot = what.op == kOneShot;
-    const auto op = op_named(one_shot ? "all_reduce" : what.op);
-    if (!op) {
-        auto known = op_names();
-        known.push_back(kOneShot);
-        return unknown("operation", known);
-    }
-    const auto element = element_named(what.dtype);
+    const auto element = what.dtype.empty() ? Collective().element : element_named(what.dtype);
     if (!element) return unknown("dtype", element_names());
     const Machine machine = context.machine_or_skip(what.machine, what.gpus);
-    collective.op = *op;
-    collective.element = *element;
-    collective.gpus = what.gpus;
-    collective.bytes = what.bytes;
-    collective.algorithm = Collective::Algorithm::automatic;
-    Ps time = run_collective(machine, collective).time;
+    Collective collective{*op, *algorithm, *element, what.gpus, what.bytes};
+    const CollectiveResult result = run_collective(machine, collective);
+    if (!timed) return {result.bus_bandwidth / kGB};
+    if (!one_shot) return {to_us(result.time)};
     collective.algorithm = Collective::Algorithm::one_shot;
-    if (one_shot) time = std::min(time, run_collective(machine, collective).time);
-    return {to_us(time)};
+    return {to_us(std::min(result.time, run_collective(machine, collective).time))};
 }
 
-MeasuredCase by_algorithm(const CsvRow& row, bool cluster) {
+Cases by_algorithm(const CsvRow& row, bool cluster) {
     const CollectiveCase what =
         sizes_of(row, {row.text("machine"), row.text("op"), row.text("algorithm"), {}});
     const bool timed = row.has("us");
-    const Measurement measurement{
-        what.op + " " + what.algorithm,
-        shape_of(row, {"machine", "gpus", "op", "algorithm", "bytes", "source"}),
-        value_in(row, timed ? "us" : "busbw_GBps"), timed ? "us" : "GB/s"};
-    return {row.line(), measurement, [=](const PredictContext& context) {
-                CollectiveCase known = what;
-                if (cluster) {
-                    known.machine = cluster_of(what, context);
-                    known.algorithm = translated(kSaidAlgorithms, what.algorithm);
-                }
-                return predict_collective(known, timed, context);
-            }};
+    return {{{what.op + " " + what.algorithm,
+              {},
+              value_in(row, timed ? "us" : "busbw_GBps"),
+              timed ? "us" : "GB/s"},
+             [=](const PredictContext& context) {
+                 CollectiveCase known = what;
+                 if (cluster) {
+                     known.machine = cluster_of(what, context);
+                     known.algorithm = translated(kSaidAlgorithms, what.algorithm);
+                 }
+                 return predict_collective(known, timed, context);
+             }}};
 }
 
 }  // namespace
 
 Cases collective_cases(const CsvRow& row) {
-    return {by_algorithm(row, false)};
+    return by_algorithm(row, false);
 }
 
 Cases cluster_collective_cases(const CsvRow& row) {
-    return {by_algorithm(row, true)};
+    return by_algorithm(row, true);
 }
 
 Cases nccl_cases(const CsvRow& row) {
     const CollectiveCase what =
-        sizes_of(row, {row.text("machine"), row.text("op"), {}, row.text("dtype")});
-    return {{row.line(),
-             timed(row, what.machine + " " + what.op,
-                   shape_of(row, {"machine", "gpus", "op", "dtype", "bytes"})),
-             [what](const PredictContext& context) { return predict_nccl(what, context); }}};
+        sizes_of(row, {row.text("machine"), row.text("op"), "auto", row.text("dtype")});
+    return {{timed(row, what.machine + " " + what.op), [what](const PredictContext& context) {
+                 return predict_collective(what, true, context);
+             }}};
 }
 
 }  // namespace moehub

@@ -5,7 +5,7 @@
 #include "sim/gpu/card.hpp"
 #include "sim/gpu/gemm.hpp"
 #include "sim/gpu/memory_ops.hpp"
-#include "study/validate_cases.hpp"
+#include "study/validate_kinds.hpp"
 
 #include <moehub/presets.hpp>
 
@@ -89,14 +89,11 @@ Cases copy_cases(const CsvRow& row) {
     Cases cases;
     for (const bool fill : {false, true}) {
         const std::string way = fill ? "fill" : "copy";
-        CopiedRows what{fill};
-        what.warps = static_cast<int>(row.integer("warps", 1, 64));
-        what.blocks = static_cast<int>(row.integer("blocks", 1, kMost));
-        what.rows = row.integer("rows", 1, kMost);
-        what.width = kElement * static_cast<double>(row.integer("width", 1, kMost));
-        const Shape shape = shape_of(row, {"warps", "blocks", "rows", "width"}, {{"way", way}});
+        const CopiedRows what{fill, whole(row, "warps", 1, 64), whole(row, "blocks", 1, kMost),
+                              row.integer("rows", 1, kMost),
+                              kElement * static_cast<double>(row.integer("width", 1, kMost))};
         cases.push_back(
-            {row.line(), timed(row, way, shape, way + "_us"),
+            {timed(row, way, way + "_us", {{"way", way}}),
              [what](const PredictContext& context) { return predict_copy(what, context.gpu); }});
     }
     return cases;
@@ -107,10 +104,8 @@ Cases beside_copy_cases(const CsvRow& row) {
     gemm.rows = row.integer("rows", 1, kMost);
     gemm.k = row.integer("k", 1, kMost);
     gemm.n = row.integer("n", 1, kMost);
-    const int blocks = static_cast<int>(row.integer("copy_blocks", 0, kMost));
-    return {{row.line(),
-             timed(row, blocks == 0 ? "GEMM alone" : "GEMM beside a copy",
-                   shape_of(row, {"rows", "k", "n", "copy_blocks"}), "gemm_us"),
+    const int blocks = whole(row, "copy_blocks", 0, kMost);
+    return {{timed(row, blocks == 0 ? "GEMM alone" : "GEMM beside a copy", "gemm_us"),
              [=](const PredictContext& context) {
                  return predict_beside_copy(gemm, blocks, context.gpu);
              }}};

@@ -1,6 +1,6 @@
 // Kernels of serving engines: what their files call them, and the library whose constants they are.
 #include "study/kernel_keys.hpp"
-#include "study/validate_cases.hpp"
+#include "study/validate_kinds.hpp"
 
 #include <moehub/predict.hpp>
 
@@ -32,7 +32,7 @@ NumberFormat format_in(const CsvRow& row, std::string_view column) {
     return *format;
 }
 
-void read_extents(const CsvRow& row, KernelCall& call) {
+void read_call(const CsvRow& row, KernelCall& call) {
     for (const CallKey& key : keys_of(call))
         *key.value = row.integer(key.name, key.least, kMostOfACall);
 }
@@ -46,12 +46,13 @@ KernelCall phase_of(const CsvRow& row, KernelCall prefill, KernelCall decode) {
     return prefill;
 }
 
-std::string summary_name(const CsvRow& row, std::string_view what, std::string_view more) {
-    return fmt::format("{} {}{}{}", row.text("gpu"), what, more.empty() ? "" : " ", more);
-}
-
-Measurement measured(const CsvRow& row, std::string name, Shape shape) {
-    return {std::move(name), std::move(shape), value_in(row, "us"), "us", row.text("gpu")};
+/// Its name is the card's, then these.
+Measurement measured(const CsvRow& row, std::string_view what, std::string_view more) {
+    return {fmt::format("{} {}{}{}", row.text("gpu"), what, more.empty() ? "" : " ", more),
+            {},
+            value_in(row, "us"),
+            "us",
+            row.text("gpu")};
 }
 
 /// What the files do not say but the models behind their rows do: Nemotron's experts (hidden 2688,
@@ -71,36 +72,28 @@ void read_unsaid(const CsvRow& row, MoeCall& moe) {
 
 KernelCase parse_gemm(const CsvRow& row) {
     KernelCall call = GemmCall{};
-    read_extents(row, call);
+    read_call(row, call);
     const NumberFormat format = format_in(row, "dtype");
     set_formats(call, format, format);
-    return {measured(row, summary_name(row, "gemm", name_of(format)),
-                     shape_of(row, {"gpu", "dtype", "m", "n", "k"})),
-            "trtllm", call};
+    return {measured(row, "gemm", name_of(format)), "trtllm", call};
 }
 
 KernelCase parse_attention(const CsvRow& row) {
     KernelCall call = phase_of(row, PrefillCall{}, DecodeCall{});
-    read_extents(row, call);
+    read_call(row, call);
     if (row.integer("heads", 1) % row.integer("kv_heads", 1) != 0)
         row.reject("kv_heads", "a divisor of the row's heads");
     set_formats(call, format_in(row, "dtype"), format_in(row, "kv_dtype"));
-    return {measured(row, summary_name(row, kernel_name(call), ""),
-                     shape_of(row, {"gpu", "dtype", "kv_dtype", "batch", "tokens", "context",
-                                    "heads", "kv_heads", "head_dim", "window"})),
-            "trtllm", call};
+    return {measured(row, kernel_name(call), ""), "trtllm", call};
 }
 
 KernelCase parse_mla(const CsvRow& row) {
     KernelCall call = phase_of(row, MlaPrefillCall{}, MlaDecodeCall{});
-    read_extents(row, call);
+    read_call(row, call);
     if (std::holds_alternative<MlaPrefillCall>(call) && row.field("context") != row.field("tokens"))
         row.reject("context", "the row's tokens, or one token behind any context");
     set_formats(call, format_in(row, "dtype"), format_in(row, "kv_dtype"));
-    return {measured(row, summary_name(row, kernel_name(call), row.text("engine")),
-                     shape_of(row, {"gpu", "engine", "dtype", "kv_dtype", "batch", "tokens",
-                                    "context", "heads"})),
-            row.text("engine"), call};
+    return {measured(row, kernel_name(call), row.text("engine")), row.text("engine"), call};
 }
 
 KernelCase parse_moe(const CsvRow& row) {
@@ -115,14 +108,11 @@ KernelCase parse_moe(const CsvRow& row) {
         moe.gated = one.gated;
     }
     KernelCall call = moe;
-    read_extents(row, call);
+    read_call(row, call);
     const NumberFormat format = format_in(row, "dtype");
     set_formats(call, format, format);
     read_unsaid(row, std::get<MoeCall>(call));
-    return {measured(row, summary_name(row, row.text("kernel"), name_of(format)),
-                     shape_of(row, {"gpu", "kernel", "dtype", "tokens", "hidden", "expert_ffn",
-                                    "top_k", "experts", "tp", "ep", "distribution"})),
-            library, call};
+    return {measured(row, row.text("kernel"), name_of(format)), library, call};
 }
 
 Prediction predict_kernel_case(const KernelCase& what, const PredictContext& context) {

@@ -4,8 +4,9 @@
 // idle card, so the host has no lead; replayed as a graph; or forward and backward, where the host
 // is ahead on the way back by what it gained on the way out. Repeated without a pause, long layers
 // run at the clock that the card's power allows, as long operators do (tile.hpp).
+#include "base/input_error.hpp"
 #include "sim/gpu/tile.hpp"
-#include "study/validate_cases.hpp"
+#include "study/validate_kinds.hpp"
 #include "systems/systems.hpp"
 
 #include <charconv>
@@ -24,14 +25,6 @@ constexpr std::string_view kPhases[] = {"route",      "plan",  "permute", "gemm1
 constexpr std::string_view kPasses[] = {"fwd", "fwd_bwd"};
 constexpr std::string_view kWays[] = {"eager", "graph", "eager_forward_backward"};
 
-/// Columns that an operator does not have may be empty.
-using Extents = std::initializer_list<std::pair<std::string_view, std::int64_t*>>;
-void read_extents(const CsvRow& row, std::int64_t least, std::int64_t most,
-                  const Extents& extents) {
-    for (const auto& [column, value] : extents)
-        if (row.has(column)) *value = row.integer(column, least, most);
-}
-
 Prediction predict_layer_case(const LayerRowCase& what, const PredictContext& context) {
     const std::string_view dtype = what.op.op.find("fp8") == std::string::npos ? "bf16" : "fp8";
     if (what.dtype != dtype)
@@ -39,8 +32,8 @@ Prediction predict_layer_case(const LayerRowCase& what, const PredictContext& co
     return modelled(predict_layer(context.gpu, what.op));
 }
 
-MeasuredCase case_of(const CsvRow& row, LayerRowCase what) {
-    return {row.line(), what.measurement,
+MeasuredCase case_of(const LayerRowCase& what) {
+    return {what.measurement,
             [what](const PredictContext& context) { return predict_layer_case(what, context); }};
 }
 
@@ -67,7 +60,7 @@ Model load_model_share(const std::string& name) {
     }
     Model model = load_model(preset);
     if (ranks < 1 || model.experts < ranks || model.experts % ranks != 0)
-        throw InputError(fmt::format("{} experts cannot be shared by these ranks", model.experts));
+        throw input_error("{} experts cannot be shared by these ranks", model.experts);
     model.experts /= ranks;
     return model;
 }
@@ -138,8 +131,7 @@ Cases operator_cases(const CsvRow& row) {
     if (row.has("skew")) op.skew = row.non_negative("skew");
     if (op.max_rows > op.rows)
         row.reject("max_rows", fmt::format("at most the row's rows, {}", op.rows));
-    const Shape shape = shape_of(row, {"op", "groups", "rows", "max_rows", "k", "n", "skew"});
-    return {{row.line(), timed(row, op.op, shape),
+    return {{timed(row, op.op),
              [op](const PredictContext& context) { return modelled(predict(context.gpu, op)); }}};
 }
 
@@ -160,16 +152,13 @@ LayerRowCase parse_layer(const CsvRow& row) {
                   {"n", &op.n}});
     if (op.seq == 0 && op.rows == 0)
         row.fail("seq and rows: found nothing in both, allowed: one of them");
-    if (op.heads > 0 && op.kv_heads > 0 && op.heads % op.kv_heads != 0)
-        row.reject("kv_heads", fmt::format("a divisor of the row's heads, {}", op.heads));
-    parsed.measurement = timed(row, op.op,
-                               shape_of(row, {"op", "dtype", "batch", "heads", "kv_heads", "seq",
-                                              "head_dim", "groups", "rows", "k", "n"}));
+    check_heads(row, op.heads, op.kv_heads);
+    parsed.measurement = timed(row, op.op);
     return parsed;
 }
 
 Cases layer_cases(const CsvRow& row) {
-    return {case_of(row, parse_layer(row))};
+    return {case_of(parse_layer(row))};
 }
 
 Cases eager_cases(const CsvRow& row) {
@@ -178,8 +167,6 @@ Cases eager_cases(const CsvRow& row) {
         const std::string name = row.text("model");
         const std::int64_t tokens = row.integer("tokens", 1, kMostExtent);
         const std::int64_t rows = row.integer("rows", 1, kMostExtent);
-        const Shape shape =
-            shape_of(row, {"model", "tokens", "rows"}, {{"phase", std::string(phase)}});
         const auto predict = [=](const PredictContext& context) {
             return of_model(name, [&](const Model& model) {
                 return modelled(
@@ -188,8 +175,8 @@ Cases eager_cases(const CsvRow& row) {
                     "phase");
             });
         };
-        cases.push_back({row.line(),
-                         timed(row, std::string(phase), shape, fmt::format("{}_us", phase)),
+        cases.push_back({timed(row, std::string(phase), fmt::format("{}_us", phase),
+                               {{"phase", std::string(phase)}}),
                          predict});
     }
     return cases;
@@ -202,8 +189,7 @@ Cases training_op_cases(const CsvRow& row) {
     read_extents(row, 1, kMostExtent, {{"rows", &op.rows}});
     if (op.rows > 0 && op.elements % op.rows != 0)
         row.reject("rows", fmt::format("a divisor of the row's elements, {}", op.elements));
-    return {{row.line(), timed(row, op.op, shape_of(row, {"op", "elements", "rows"})),
-             [op](const PredictContext& context) {
+    return {{timed(row, op.op), [op](const PredictContext& context) {
                  return modelled(predict_training(context.gpu, op));
              }}};
 }
@@ -220,15 +206,11 @@ Cases long_attention_cases(const CsvRow& row) {
                                                    {"seq", &op.seq},
                                                    {"head_dim", &op.head_dim}})
             *value = row.integer(column, 1, kMostExtent);
-        if (op.heads % op.kv_heads != 0)
-            row.reject("kv_heads", fmt::format("a divisor of the row's heads, {}", op.heads));
+        check_heads(row, op.heads, op.kv_heads);
         parsed.dtype = "bf16";
         parsed.measurement =
-            timed(row, op.op,
-                  shape_of(row, {"op", "batch", "heads", "kv_heads", "seq", "head_dim"},
-                           {{"way", std::string(pass)}}),
-                  fmt::format("{}_us", pass));
-        cases.push_back(case_of(row, parsed));
+            timed(row, op.op, fmt::format("{}_us", pass), {{"way", std::string(pass)}});
+        cases.push_back(case_of(parsed));
     }
     return cases;
 }
@@ -239,15 +221,14 @@ Cases whole_layer_cases(const CsvRow& row) {
         const std::string name = row.text("model");
         const std::int64_t tokens = row.integer("tokens", 1, kMostLayerTokens);
         row.integer("max_rows", 1, kMostLayerTokens);
-        const Shape shape =
-            shape_of(row, {"model", "tokens", "max_rows"}, {{"way", std::string(way)}});
         const auto predict = [=](const PredictContext& context) {
             return of_model(name, [&](const Model& model) -> Prediction {
                 return {whole_layer_us(model, tokens, way, context.gpu)};
             });
         };
         cases.push_back(
-            {row.line(), timed(row, std::string(way), shape, fmt::format("{}_us", way)), predict});
+            {timed(row, std::string(way), fmt::format("{}_us", way), {{"way", std::string(way)}}),
+             predict});
     }
     return cases;
 }

@@ -8,7 +8,7 @@
 // its time is the bytes that the bandwidth counts, for tokens that choose as they did there, over
 // the bandwidth.
 #include "base/rng.hpp"
-#include "study/validate_cases.hpp"
+#include "study/validate_kinds.hpp"
 
 #include <moehub/layer.hpp>
 
@@ -42,14 +42,11 @@ constexpr MostRows kMostOfDeepEp{1 << 16, std::int64_t{1} << 30, 1 << 20, 1 << 1
 constexpr MostRows kMostOnCluster{4096, 65'536, 65'536, 4096, 16'000'000, true};
 
 void read_sizes(const CsvRow& row, const MostRows& most, MovedRows& what) {
-    const auto size = [&row](std::string_view column, std::int64_t largest) {
-        return static_cast<int>(row.integer(column, 1, largest));
-    };
-    what.gpus = size("gpus", most.gpus);
+    what.gpus = whole(row, "gpus", 1, most.gpus);
     what.tokens_per_gpu = row.integer("tokens_per_gpu", 1, most.tokens);
-    what.hidden = size("hidden", most.width);
-    what.experts = size("experts", most.experts);
-    what.top_k = size("top_k", most.choices_exist ? what.experts : most.experts);
+    what.hidden = whole(row, "hidden", 1, most.width);
+    what.experts = whole(row, "experts", 1, most.experts);
+    what.top_k = whole(row, "top_k", 1, most.choices_exist ? what.experts : most.experts);
     if (most.rows > 0 && std::int64_t{what.gpus} * what.tokens_per_gpu > most.rows / what.top_k)
         row.reject("tokens_per_gpu", fmt::format("at most {} rows over all GPUs", most.rows));
 }
@@ -93,10 +90,9 @@ double time_of(const MovedRows& what, const Machine& machine, const PredictConte
         "{} {} {} {} {} {} {} {} {} {} {} {} {}", what.system, what.machine, what.routing,
         what.gpus, what.sms, what.tokens_per_gpu, what.hidden, what.experts, what.top_k,
         what.groups, what.top_groups, what.dispatch_element, what.combine_element);
-    auto known = context.simulated->find(key);
-    if (known == context.simulated->end())
-        known = context.simulated->emplace(key, simulate(what, machine)).first;
-    return what.combine ? known->second.combine : known->second.dispatch;
+    const RowTimes& times =
+        remembered(*context.simulated, key, [&] { return simulate(what, machine); });
+    return what.combine ? times.combine : times.dispatch;
 }
 
 Prediction predict_deepep(const MovedRows& what, const PredictContext& context) {
@@ -122,23 +118,17 @@ Cases deepep_cases(const CsvRow& row, const std::string& system, bool with_sms) 
     what.routing = "uniform";
     read_sizes(row, kMostOfDeepEp, what);
     const bool one_node = row.integer("nodes", 1, kMostOfDeepEp.gpus) == 1;
-    Shape shape =
-        shape_of(row, {"machine", "gpus", "tokens_per_gpu", "hidden", "top_k", "experts"});
     std::string on;
     if (with_sms) {
-        what.sms = static_cast<int>(row.integer("sms", 1, kMostOfDeepEp.experts));
-        shape.emplace_back("sms", row.text("sms"));
+        what.sms = whole(row, "sms", 1, kMostOfDeepEp.experts);
         on = fmt::format(", {} SMs", what.sms);
     }
-    shape.emplace_back("phase", "");
     Cases cases;
     for (const bool combine : {false, true}) {
         const std::string phase = combine ? "combine" : "dispatch";
         what.combine = combine;
-        shape.back().second = phase;
-        cases.push_back({row.line(),
-                         timed(row, fmt::format("{} {} {}{}", system, what.machine, phase, on),
-                               shape, phase + "_us"),
+        cases.push_back({timed(row, fmt::format("{} {} {}{}", system, what.machine, phase, on),
+                               phase + "_us", {{"phase", phase}}),
                          [=](const PredictContext& context) {
                              if (!one_node) return skip("more than one node");
                              return predict_deepep(what, context);
@@ -189,11 +179,7 @@ Cases moe_comm_cases(const CsvRow& row) {
     read_elements(row, what);
     if (what.routing == "perfect") what.routing = "balanced";
     what.combine = phase == "combine";
-    const Shape shape = shape_of(
-        row, {"system", "machine", "gpus", "tokens_per_gpu", "hidden", "experts", "top_k",
-              "routing", "dispatch_bytes_per_element", "combine_bytes_per_element", "phase"});
-    return {{row.line(), timed(row, what.system, shape),
-             [=](const PredictContext& context) -> Prediction {
+    return {{timed(row, what.system), [=](const PredictContext& context) -> Prediction {
                  if (!what.combine && phase != "dispatch")
                      return skip(fmt::format("unknown phase {}; known: dispatch, combine", phase));
                  const Machine machine = context.machine_or_skip(what.machine, what.gpus);
@@ -213,28 +199,28 @@ Cases cluster_comm_cases(const CsvRow& row) {
     MovedRows what;
     read_sizes(row, kMostOnCluster, what);
     read_elements(row, what);
-    if (row.has("sms")) what.sms = static_cast<int>(row.integer("sms", 1, kMostOnCluster.experts));
+    if (row.has("sms")) what.sms = whole(row, "sms", 1, kMostOnCluster.experts);
     what.machine = row.text("machine");
     const std::string phase = row.text("phase");
     if (phase != "dispatch" && phase != "combine") row.reject("phase", "dispatch, combine");
     what.combine = phase == "combine";
-    const int per_node = static_cast<int>(row.integer("gpus_per_node", 1, kMostOnCluster.gpus));
+    const int per_node = whole(row, "gpus_per_node", 1, kMostOnCluster.gpus);
     const int nodes = (what.gpus + per_node - 1) / per_node;
     if (row.has("top_groups")) {
         what.groups = nodes;
-        what.top_groups = static_cast<int>(row.integer("top_groups", 1, nodes));
+        what.top_groups = whole(row, "top_groups", 1, nodes);
         const int reach = what.experts / nodes * what.top_groups;
         if (reach < what.top_k) row.reject("top_k", fmt::format("at most {}", reach));
     }
     const std::string system = row.text("system");
     what.system = version_of(row, system, what.gpus);
-    Measurement measurement = timed(row, system, {{"version", what.system}});
+    Measurement measurement = timed(row, system, "us", {{"version", what.system}});
     if (const double rate = value_in(row, "GBps"); measurement.value == 0 && rate > 0)
         measurement.value = counted_bytes(what, row.text("GBps_meaning"), nodes) / rate / 1e3;
-    for (auto& column : shape_of(row, {"machine", "gpus", "tokens_per_gpu", "experts", "top_groups",
-                                       "dispatch_bytes_per_element", "phase", "sms"}))
-        measurement.shape.push_back(std::move(column));
-    return {{row.line(), measurement, [what](const PredictContext& context) -> Prediction {
+    for (const char* column : {"machine", "gpus", "tokens_per_gpu", "experts", "top_groups",
+                               "dispatch_bytes_per_element", "phase", "sms"})
+        measurement.shape.emplace_back(column, row.field(column));
+    return {{measurement, [what](const PredictContext& context) -> Prediction {
                  const Machine machine = context.machine_or_skip(what.machine, what.gpus);
                  return {time_of(what, machine, context)};
              }}};

@@ -7,7 +7,8 @@
 //   - experts and their copies lie as EPLB puts them for routing without favourites; tokens choose
 //     so where the note says that balance was simulated, otherwise by what EPLB leaves.
 //   - times of operators are of one layer.
-#include "study/validate_cases.hpp"
+#include "base/input_error.hpp"
+#include "study/validate_kinds.hpp"
 
 #include <moehub/compare.hpp>
 #include <moehub/served_model.hpp>
@@ -44,7 +45,7 @@ std::string machine_of(const ServedRow& row) {
     if (row.accel == "H800") return "h800-cluster";
     if (row.accel == "B200") return "b200-cluster";
     if (row.accel == "GB200") return row.gpus <= 72 ? "gb200-nvl72" : "gb200-cluster";
-    throw InputError(fmt::format("accel {}: known are H100, H200, H800, B200, GB200", row.accel));
+    throw input_error("accel {}: known are H100, H200, H800, B200, GB200", row.accel);
 }
 
 bool has(const std::string& note, std::string_view words) {
@@ -79,10 +80,10 @@ const ServedStep& step_of(const ServedRow& row, const Serving& serving,
     const std::string key =
         fmt::format("{} {} {} {} {} {} {} {}", row.model, row.accel, row.gpus, row.prefill,
                     row.batch_per_gpu, row.context, name_of(row.overlap), row.balanced);
-    const auto known = context.served->find(key);
-    if (known != context.served->end()) return known->second;
-    const SystemSpec system = load_system(row.prefill ? "deepep" : "deepep-ll");
-    return (*context.served)[key] = serve(serving, {system}, {1, nullptr, {}}).front();
+    return remembered(*context.served, key, [&] {
+        const SystemSpec system = load_system(row.prefill ? "deepep" : "deepep-ll");
+        return serve(serving, {system}, {1, nullptr, {}}).front();
+    });
 }
 
 /// Of a dispatch or combine whose kernels leave their SMs.
@@ -129,8 +130,8 @@ Prediction predict_served(const ServedRow& row, const PredictContext& context) {
     return skip("no operator of this name is timed by itself");
 }
 
-Cases case_of(const CsvRow& row, Measurement measurement, const ServedRow& what) {
-    return {{row.line(), std::move(measurement),
+Cases case_of(Measurement measurement, const ServedRow& what) {
+    return {{std::move(measurement),
              [what](const PredictContext& context) { return predict_served(what, context); }}};
 }
 
@@ -139,7 +140,7 @@ ServedRow read_served(const CsvRow& row, std::string_view gpus, std::string_view
     ServedRow read;
     read.model = row.text("model");
     read.accel = row.text("accel");
-    read.gpus = static_cast<int>(row.integer(gpus, 1, kMostServedGpus));
+    read.gpus = whole(row, gpus, 1, kMostServedGpus);
     read.batch_per_gpu = row.integer(batch, 1, kMostServedTokens);
     const std::string phase = row.text("phase");
     if (phase != "prefill" && phase != "decode") row.reject("phase", "prefill, decode");
@@ -158,11 +159,11 @@ Cases served_cases(const CsvRow& row) {
     if (overlap == "two-batch") parsed.overlap = BatchOverlap::two_batch;
     parsed.balanced = has(row.field("note"), "simulated perfect EPLB");
     if (!row.field("redundant_experts").empty())
-        parsed.copies = static_cast<int>(row.integer("redundant_experts", 0, kMostServedGpus));
-    return case_of(row,
-                   {fmt::format("{} {} {}", parsed.model, parsed.accel, row.text("phase")),
-                    shape_of(row, {"gpus", "batch_per_gpu", "context_tokens", "overlap"}),
-                    value_in(row, "tokens_per_s_per_gpu"), "tokens/s"},
+        parsed.copies = whole(row, "redundant_experts", 0, kMostServedGpus);
+    return case_of({fmt::format("{} {} {}", parsed.model, parsed.accel, row.text("phase")),
+                    {},
+                    value_in(row, "tokens_per_s_per_gpu"),
+                    "tokens/s"},
                    parsed);
 }
 
@@ -174,10 +175,8 @@ Cases served_part_cases(const CsvRow& row) {
     if (parsed.prefill || has(note, "two-batch")) parsed.overlap = BatchOverlap::two_batch;
     parsed.balanced =
         has(note, "perfect EPLB") || has(note, "balanced routing") || has(note, "unit test");
-    return case_of(row,
-                   timed(row, fmt::format("{} {} {}", parsed.accel, row.text("phase"), parsed.part),
-                         shape_of(row, {"tokens_per_gpu"},
-                                  {{"overlap", std::string(name_of(parsed.overlap))}})),
+    return case_of(timed(row, fmt::format("{} {} {}", parsed.accel, row.text("phase"), parsed.part),
+                         "us", {{"overlap", std::string(name_of(parsed.overlap))}}),
                    parsed);
 }
 

@@ -1,6 +1,5 @@
-#include "study/validate_serving.hpp"
-
-#include "study/validate_cases.hpp"
+#include "base/input_error.hpp"
+#include "study/validate_kinds.hpp"
 
 #include <fmt/format.h>
 
@@ -33,8 +32,7 @@ NumberFormat weights_named(const std::string& name) {
     if (name == "fp8_block") return NumberFormat::fp8_block;
     if (name == "nvfp4") return NumberFormat::nvfp4;
     if (name == "int4_wo") return NumberFormat::w4a16;
-    throw InputError(
-        fmt::format("number format {}, known: bf16, fp8, fp8_block, nvfp4, int4_wo", name));
+    throw input_error("number format {}, known: bf16, fp8, fp8_block, nvfp4, int4_wo", name);
 }
 
 int whole_root(int square) {
@@ -108,9 +106,7 @@ double least_seconds(const ServingClock& clock, const ServingRow& row) {
 ServingRow parse_serving(const CsvRow& row) {
     constexpr std::int64_t kMost = 1'000'000;
     const auto count = [&](std::string_view column) {
-        return row.field(column).empty()
-                   ? 1
-                   : static_cast<int>(std::max<std::int64_t>(1, row.integer(column, 0, 65535)));
+        return row.field(column).empty() ? 1 : std::max(1, whole(row, column, 0, 65535));
     };
     ServingRow parsed;
     parsed.engine = row.text("engine");
@@ -126,34 +122,26 @@ ServingRow parse_serving(const CsvRow& row) {
         row.integer("requests_per_worker", 1, kMost) * parsed.layout.attention_dp;
     parsed.load.prefills = mode == "mixed";
     mend_squared(parsed);
-    Measurement& measurement = parsed.measurement;
-    measurement.name = fmt::format("{} {} {} {}", parsed.engine, parsed.model, parsed.gpu, mode);
-    measurement.shape =
-        shape_of(row, {"engine", "model", "gpu", "experts", "mode", "input", "output",
-                       "requests_per_worker", "tp", "attention_dp", "moe_tp", "moe_ep"});
-    measurement.value = value_in(row, "tpot_ms") * 1000;
-    measurement.unit = "us";
-    measurement.card = parsed.gpu;
+    parsed.measurement = {fmt::format("{} {} {} {}", parsed.engine, parsed.model, parsed.gpu, mode),
+                          {},
+                          value_in(row, "tpot_ms") * 1000,
+                          "us",
+                          parsed.gpu};
     return parsed;
 }
 
 EngineSpec& ServingBench::engine(const std::string& name) {
-    const auto known = engines_.find(name);
-    return known != engines_.end() ? known->second : engines_[name] = load_engine(name);
+    return remembered(engines_, name, [&] { return load_engine(name); });
 }
 
 const Machine& ServingBench::machine(const std::string& gpu, int gpus) {
     const std::string name = machine_name(gpu, gpus);
-    const auto known = machines_.find(name);
-    return known != machines_.end() ? known->second
-                                    : machines_[name] = load_machine(name, settings_);
+    return remembered(machines_, name, [&] { return load_machine(name, settings_); });
 }
 
 ServingCase ServingBench::serving_case(const ServingRow& row) {
-    const auto known = models_.find(row.model);
     ServingCase what;
-    what.model =
-        known != models_.end() ? known->second : models_[row.model] = load_model(row.model);
+    what.model = remembered(models_, row.model, [&] { return load_model(row.model); });
     what.layout = possible(row.layout, what.model);
     what.machine = machine(row.gpu, what.layout.gpus());
     what.engine = engine(row.engine);
@@ -184,7 +172,7 @@ ServingTpot predicted_tpot(const ServingClock& clock, const ServingRow& row) {
 
 Cases serving_cases(const CsvRow& row) {
     const ServingRow what = parse_serving(row);
-    return {{row.line(), what.measurement, [what](const PredictContext& context) -> Prediction {
+    return {{what.measurement, [what](const PredictContext& context) -> Prediction {
                  ServingBench& bench = *context.serving;
                  const ServingTpot tpot =
                      predicted_tpot(bench.clock(bench.serving_case(what)), what);

@@ -7,7 +7,7 @@
 #include "base/csv.hpp"
 #include "base/portable_math.hpp"
 #include "nelder_mead.hpp"
-#include "study/validate_serving.hpp"
+#include "study/validate_kinds.hpp"
 
 #include <moehub/error.hpp>
 #include <moehub/presets.hpp>
@@ -81,8 +81,10 @@ bool in_first_half(const ServingRow& row) {
 std::vector<Row> read_rows(const std::string& path) {
     const CsvTable table = CsvTable::read(path);
     std::vector<Row> rows;
+    const FileKind kind = file_kind_of(table);
     for (std::size_t i = 0; i < table.size(); ++i) {
         ServingRow one = parse_serving(table[i]);
+        one.measurement.shape = shape_of(table[i], kind);
         const bool fitted = in_first_half(one);
         rows.push_back({std::move(one), fitted});
     }

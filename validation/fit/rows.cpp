@@ -31,14 +31,10 @@ bool hashed_out(const Measurement& measurement) {
     return hash % 4 == 0;
 }
 
-KernelCase case_of(const CsvRow& row, const CsvTable& table) {
-    const auto has = [&](std::string_view column) {
-        const auto& columns = table.columns();
-        return std::find(columns.begin(), columns.end(), column) != columns.end();
-    };
-    if (has("distribution")) return parse_moe(row);
-    if (has("engine")) return parse_mla(row);
-    return has("window") ? parse_attention(row) : parse_gemm(row);
+KernelCase case_of(const CsvRow& row, const FileKind& kind) {
+    if (kind.name == "moe") return parse_moe(row);
+    if (kind.name == "mla") return parse_mla(row);
+    return kind.name == "attention" ? parse_attention(row) : parse_gemm(row);
 }
 
 /// Caches of different formats apart: their kernels differ.
@@ -81,8 +77,10 @@ std::vector<MeasuredCall> read_calls(const std::string& path) {
     const CsvTable table = CsvTable::read(path);
     std::vector<MeasuredCall> calls;
     TunerFiles files;
+    const FileKind kind = file_kind_of(table);
     for (std::size_t i = 0; i < table.size(); ++i) {
-        const KernelCase one = case_of(table[i], table);
+        KernelCase one = case_of(table[i], kind);
+        one.measurement.shape = shape_of(table[i], kind);
         const auto* moe = std::get_if<MoeCall>(&one.call);
         if (moe != nullptr && one.library.starts_with("trtllm")) files.add(*moe);
         if (one.measurement.value < kShortest) continue;

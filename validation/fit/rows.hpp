@@ -1,7 +1,7 @@
 /// The measured calls that kernels are fitted to, and the error of a card's constants on them.
 #pragma once
 #include "sim/kernels/kernels.hpp"
-#include "study/validate_cases.hpp"
+#include "study/validate_kinds.hpp"
 
 #include <moehub/gpu.hpp>
 

@@ -9,111 +9,114 @@
 namespace moehub {
 namespace {
 
-constexpr auto kLinear = OperatorKind::linear;
-constexpr auto kAttention = OperatorKind::attention;
+/// One rank's attention, and what all its products have in common.
+struct RankAttention {
+    OperatorWriter& writer;
+    const RankLoad& load;
+    const ServingCase& what = writer.what();
+    const Attention& attention = what.model.attention;
+    std::int64_t hidden = what.model.hidden;
+    std::int64_t heads = attention.heads / what.layout.attention_tp;
+    double layers = what.model.layers;
 
-void write_gqa_core(OperatorWriter& writer, const RankLoad& load, double count,
+    /// A product of `m` rows in every layer.
+    void linear(std::string name, NumberFormat format, std::int64_t m, std::int64_t n,
+                std::int64_t k) const {
+        writer.linear(std::move(name), OperatorKind::linear, layers, {format, m, n, k});
+    }
+};
+
+void write_gqa_core(const RankAttention& rank, std::int64_t kv_heads, int layers,
                     std::int64_t window) {
-    const Attention& a = writer.what().model.attention;
-    const int tp = writer.what().layout.attention_tp;
-    const NumberFormat cache = writer.what().formats.cache;
-    const std::int64_t heads = a.heads / tp;
-    const std::int64_t kv_heads = std::max(1, a.kv_heads / tp);
-    if (count == 0) return;
+    if (layers == 0) return;
+    const RankLoad& load = rank.load;
+    const NumberFormat cache = rank.what.formats.cache;
+    const std::int64_t head_dim = rank.attention.head_dim;
     const std::string suffix = window > 0 ? " (window)" : "";
+    const auto kernel = [&](const std::string& name, const KernelCall& call) {
+        rank.writer.kernel(name + suffix, OperatorKind::attention, layers,
+                           rank.what.engine.attention, call);
+    };
     // Guesses of a request see the same cache: so many more query heads on its keys.
     if (load.requests > 0)
-        writer.kernel("attention" + suffix, kAttention, count, writer.what().engine.attention,
-                      DecodeCall{cache, load.requests, load.context,
-                                 heads * load.tokens_per_request, kv_heads, a.head_dim, window});
+        kernel("attention",
+               DecodeCall{cache, load.requests, load.context, rank.heads * load.tokens_per_request,
+                          kv_heads, head_dim, window});
     if (load.prompts > 0)
-        writer.kernel("prompts' attention" + suffix, kAttention, count,
-                      writer.what().engine.attention,
-                      PrefillCall{NumberFormat::bf16, cache, load.prompts, load.prompt_tokens,
-                                  load.prompt_tokens + load.prompt_context, heads, kv_heads,
-                                  a.head_dim, window});
+        kernel("prompts' attention",
+               PrefillCall{NumberFormat::bf16, cache, load.prompts, load.prompt_tokens,
+                           load.prompt_tokens + load.prompt_context, rank.heads, kv_heads, head_dim,
+                           window});
 }
 
-void write_gqa(OperatorWriter& writer, const RankLoad& load) {
-    const Model& model = writer.what().model;
-    const Attention& a = model.attention;
-    const int tp = writer.what().layout.attention_tp;
-    const NumberFormat format = writer.what().formats.attention;
-    const std::int64_t heads = a.heads / tp;
-    const std::int64_t kv_heads = std::max(1, a.kv_heads / tp);
-    const double layers = model.layers;
-    writer.linear("qkv", kLinear, layers,
-                  {format, load.tokens, (heads + 2 * kv_heads) * a.head_dim, model.hidden});
+void write_gqa(const RankAttention& rank) {
+    const Attention& a = rank.attention;
+    const NumberFormat format = rank.what.formats.attention;
+    const std::int64_t kv_heads = std::max(1, a.kv_heads / rank.what.layout.attention_tp);
+    rank.linear("qkv", format, rank.load.tokens, (rank.heads + 2 * kv_heads) * a.head_dim,
+                rank.hidden);
     const int windowed = a.window > 0 ? a.window_layers : 0;
-    write_gqa_core(writer, load, model.layers - windowed, 0);
-    write_gqa_core(writer, load, windowed, a.window);
-    writer.linear("o", kLinear, layers, {format, load.tokens, model.hidden, heads * a.head_dim});
+    write_gqa_core(rank, kv_heads, rank.what.model.layers - windowed, 0);
+    write_gqa_core(rank, kv_heads, windowed, a.window);
+    rank.linear("o", format, rank.load.tokens, rank.hidden, rank.heads * a.head_dim);
 }
 
 /// The products that decoding absorbs kv_b into, and attention over the latent.
-void write_mla_decode(OperatorWriter& writer, const RankLoad& load) {
-    const Model& model = writer.what().model;
-    const Attention& a = model.attention;
-    const std::int64_t heads = a.heads / writer.what().layout.attention_tp;
+void write_mla_decode(const RankAttention& rank) {
+    const Attention& a = rank.attention;
+    const RankLoad& load = rank.load;
     const std::int64_t tokens = load.requests * load.tokens_per_request;
-    const double layers = model.layers;
-    writer.linear("kv_b absorbed, keys", kLinear, layers,
-                  {NumberFormat::bf16, tokens, heads * a.kv_lora_rank, a.qk_nope_head_dim});
-    writer.kernel("attention", kAttention, layers, writer.what().engine.mla,
-                  MlaDecodeCall{writer.what().formats.cache, load.requests, load.context,
-                                heads * load.tokens_per_request});
-    writer.linear("kv_b absorbed, values", kLinear, layers,
-                  {NumberFormat::bf16, tokens, heads * a.v_head_dim, a.kv_lora_rank});
+    rank.linear("kv_b absorbed, keys", NumberFormat::bf16, tokens, rank.heads * a.kv_lora_rank,
+                a.qk_nope_head_dim);
+    rank.writer.kernel("attention", OperatorKind::attention, rank.layers, rank.what.engine.mla,
+                       MlaDecodeCall{rank.what.formats.cache, load.requests, load.context,
+                                     rank.heads * load.tokens_per_request});
+    rank.linear("kv_b absorbed, values", NumberFormat::bf16, tokens, rank.heads * a.v_head_dim,
+                a.kv_lora_rank);
 }
 
-void write_mla_prompts(OperatorWriter& writer, const RankLoad& load) {
-    const Model& model = writer.what().model;
-    const Attention& a = model.attention;
-    const std::int64_t heads = a.heads / writer.what().layout.attention_tp;
+void write_mla_prompts(const RankAttention& rank) {
+    const Attention& a = rank.attention;
+    const RankLoad& load = rank.load;
     const std::int64_t whole = load.prompt_tokens + load.prompt_context;
-    const double layers = model.layers;
-    writer.linear("kv_b", kLinear, layers,
-                  {writer.what().formats.attention, load.prompts * whole,
-                   heads * (a.qk_nope_head_dim + a.v_head_dim), a.kv_lora_rank});
+    rank.linear("kv_b", rank.what.formats.attention, load.prompts * whole,
+                rank.heads * (a.qk_nope_head_dim + a.v_head_dim), a.kv_lora_rank);
     // The kernel knows whole prompts: of one whose beginning is cached, the scores of its rest.
     const double new_part = static_cast<double>(load.prompt_tokens) *
                             static_cast<double>(whole + load.prompt_context) /
                             (static_cast<double>(whole) * static_cast<double>(whole));
-    const double seconds = writer.kernel_seconds(
-        writer.what().engine.mla,
-        MlaPrefillCall{writer.what().formats.cache, load.prompts, whole, heads});
-    writer.add({"prompts' attention", kAttention, layers, seconds * new_part});
+    const double seconds = rank.writer.kernel_seconds(
+        rank.what.engine.mla,
+        MlaPrefillCall{rank.what.formats.cache, load.prompts, whole, rank.heads});
+    rank.writer.add(
+        {"prompts' attention", OperatorKind::attention, rank.layers, seconds * new_part});
 }
 
-void write_mla(OperatorWriter& writer, const RankLoad& load) {
-    const Model& model = writer.what().model;
-    const Attention& a = model.attention;
-    const std::int64_t heads = a.heads / writer.what().layout.attention_tp;
-    const NumberFormat format = writer.what().formats.attention;
-    const double layers = model.layers;
-    const std::int64_t key = a.qk_nope_head_dim + a.qk_rope_head_dim;
+void write_mla(const RankAttention& rank) {
+    const Attention& a = rank.attention;
+    const NumberFormat format = rank.what.formats.attention;
+    const std::int64_t tokens = rank.load.tokens;
+    const std::int64_t keys = rank.heads * (a.qk_nope_head_dim + a.qk_rope_head_dim);
     const std::int64_t latent = a.kv_lora_rank + a.qk_rope_head_dim;
     const bool low_rank = a.q_lora_rank > 0;
-    writer.linear(
-        low_rank ? "q_a, kv_a" : "q, kv_a", kLinear, layers,
-        {format, load.tokens, latent + (low_rank ? a.q_lora_rank : heads * key), model.hidden});
-    if (low_rank)
-        writer.linear("q_b", kLinear, layers, {format, load.tokens, heads * key, a.q_lora_rank});
-    if (load.requests > 0) write_mla_decode(writer, load);
-    if (load.prompts > 0) write_mla_prompts(writer, load);
-    writer.linear("o", kLinear, layers, {format, load.tokens, model.hidden, heads * a.v_head_dim});
+    rank.linear(low_rank ? "q_a, kv_a" : "q, kv_a", format, tokens,
+                latent + (low_rank ? a.q_lora_rank : keys), rank.hidden);
+    if (low_rank) rank.linear("q_b", format, tokens, keys, a.q_lora_rank);
+    if (rank.load.requests > 0) write_mla_decode(rank);
+    if (rank.load.prompts > 0) write_mla_prompts(rank);
+    rank.linear("o", format, tokens, rank.hidden, rank.heads * a.v_head_dim);
 }
 
 }  // namespace
 
 void write_attention(OperatorWriter& writer, const RankLoad& load) {
-    const Model& model = writer.what().model;
-    if (model.attention.kind == Attention::Form::mla)
-        write_mla(writer, load);
+    const RankAttention rank{writer, load};
+    if (rank.attention.kind == Attention::Form::mla)
+        write_mla(rank);
     else
-        write_gqa(writer, load);
-    const double row = kBf16Bytes * model.hidden;
-    writer.all_reduce("all-reduce after attention", OperatorKind::all_reduce, model.layers,
+        write_gqa(rank);
+    const double row = kBf16Bytes * rank.what.model.hidden;
+    writer.all_reduce("all-reduce after attention", OperatorKind::all_reduce, rank.layers,
                       row * static_cast<double>(load.tokens));
 }
 

@@ -1,9 +1,8 @@
 #include "study/serving/operators.hpp"
 
-#include <moehub/error.hpp>
+#include "base/input_error.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -16,7 +15,7 @@ std::int64_t share(std::int64_t of, int ranks) {
 }
 
 void require(bool holds, std::string_view what, double found, std::string_view allowed) {
-    if (!holds) throw InputError(fmt::format("{}: found {}, allowed: {}", what, found, allowed));
+    if (!holds) throw input_error("{}: found {}, allowed: {}", what, found, allowed);
 }
 
 }  // namespace
@@ -61,22 +60,18 @@ double OperatorWriter::exposed(const KernelCost& cost) const {
     return cost.seconds - overheads().start_hidden * cost.start;
 }
 
-double OperatorWriter::linear_seconds(const Matrix& matrix) {
-    // A row too many for a kernel's tiles may cost more than padding: engines capture graphs of
-    // round sizes.
-    double least =
-        kernel_seconds(what_.engine.linear, GemmCall{matrix.format, matrix.m, matrix.n, matrix.k});
-    for (const std::int64_t step : {64, 128}) {
-        const std::int64_t padded = (matrix.m + step - 1) / step * step;
-        least = std::min(least, kernel_seconds(what_.engine.linear, GemmCall{matrix.format, padded,
-                                                                             matrix.n, matrix.k}));
-    }
-    return least;
-}
-
 void OperatorWriter::linear(std::string name, OperatorKind kind, double count,
                             const Matrix& matrix) {
-    add({std::move(name), kind, count, linear_seconds(matrix)});
+    const auto seconds = [&](std::int64_t rows) {
+        return kernel_seconds(what_.engine.linear,
+                              GemmCall{matrix.format, rows, matrix.n, matrix.k});
+    };
+    // A row too many for a kernel's tiles may cost more than padding: engines capture graphs of
+    // round sizes.
+    double least = seconds(matrix.m);
+    for (const std::int64_t step : {64, 128})
+        least = std::min(least, seconds((matrix.m + step - 1) / step * step));
+    add({std::move(name), kind, count, least});
 }
 
 void OperatorWriter::kernel(std::string name, OperatorKind kind, double count,

@@ -1,9 +1,16 @@
 /// The operators of a step, written down part by part.
 #pragma once
-#include "study/serving/costs.hpp"
+#include "sim/kernels/kernels.hpp"
 
+#include <moehub/collective.hpp>
+#include <moehub/predict.hpp>
 #include <moehub/serving.hpp>
 
+#include <array>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace moehub {
@@ -46,7 +53,6 @@ class OperatorWriter {
 
     /// Of a kernel among others: without what of its start they cover.
     double exposed(const KernelCost& cost) const;
-    double linear_seconds(const Matrix& matrix);
     double kernel_seconds(const std::string& libraries, const KernelCall& call);
 
     const ServingCase& what() const { return what_; }
@@ -70,5 +76,41 @@ void write_dense_ffn(OperatorWriter& writer, const RankLoad& load);
 void write_router_and_shared(OperatorWriter& writer, const RankLoad& load);
 void write_moe(OperatorWriter& writer, const RankLoad& load);
 void write_ends(OperatorWriter& writer, const RankLoad& load);
+
+// Times of single kernels and collectives on one machine, each asked once.
+
+class ServingCosts {
+  public:
+    explicit ServingCosts(Machine machine) : machine_(std::move(machine)) {}
+
+    const Machine& machine() const { return machine_; }
+
+    /// By the first of `libraries` ("a, b") that has such a kernel on the card. Throws InputError
+    /// as predict_kernel does, where none has.
+    const KernelCost& kernel(const std::string& libraries, const KernelCall& call);
+
+    /// Routed experts when tokens choose at random, by the call's skew. As kernel otherwise.
+    const KernelCost& random_moe(const std::string& libraries, const MoeCall& call);
+
+    /// Seconds of a collective on the machine's first GPUs, of bytes as nccl-tests counts them:
+    /// simulated at powers of two, straight lines between them. NCCL's choice, or of all-reduces
+    /// TensorRT-LLM's one-shot kernel where that is faster and `one_shot` is set.
+    double collective(Collective::Op op, int gpus, double bytes, bool one_shot = false);
+
+  private:
+    using MoeKey = std::array<std::int64_t, 10>;
+    const std::string& library(const std::string& libraries, const KernelCall& call);
+    double simulated(Collective::Op op, int gpus, int exponent, bool one_shot);
+
+    Machine machine_;
+    std::map<std::string, PredictionCache> kernels_;
+    std::map<std::tuple<std::string, std::size_t, NumberFormat>, std::string> chosen_;
+    std::map<std::pair<std::string, MoeKey>, KernelCost> random_moe_;
+    std::map<std::tuple<Collective::Op, int, int, bool>, double> collectives_;
+};
+
+/// Expected of the rank with most. `draw` as of published measurements: experts' shares follow a
+/// power law of its alpha. Its groups are not read.
+ExpertRows random_rows(const RowDraw& draw);
 
 }  // namespace moehub

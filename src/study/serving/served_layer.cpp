@@ -1,4 +1,4 @@
-#include "study/lanes.hpp"
+#include "study/overlapped_passes.hpp"
 #include "study/serving/served_parts.hpp"
 
 #include <moehub/predict.hpp>
@@ -123,10 +123,7 @@ class Halves {
 
   private:
     std::size_t add(Lane lane, KernelTime length, int layer, std::optional<std::size_t> after) {
-        LaneStep step;
-        step.lane = lane;
-        step.length = length;
-        step.layer = layer;
+        LaneStep step{.lane = lane, .length = length, .layer = layer, .next = {}};
         if (after) {
             list[*after].next.push_back(list.size());
             step.missing = 1;

@@ -4,19 +4,16 @@
 ///     once + MoE layers · period + 2 · (dense layers of a half),
 ///
 /// with the period of served_overlap.cpp.
+#include "base/input_error.hpp"
 #include "base/parallel.hpp"
 #include "base/quantity.hpp"
 #include "sim/gpu/tile.hpp"
 #include "study/serving/operators.hpp"
 #include "study/serving/served_parts.hpp"
 
-#include <moehub/error.hpp>
 #include <moehub/served_model.hpp>
 
 #include <algorithm>
-#include <utility>
-
-#include <fmt/format.h>
 
 namespace moehub {
 namespace {
@@ -103,12 +100,12 @@ HalfLayer half_layer(const Serving& serving, const SystemSpec& system, const Pre
 
 void check_overlap(const SystemSpec& system, const MoeTimes& moe, std::string_view what) {
     if (moe.dispatch > 0 && (moe.dispatch_work > 0 || system.communication_sms > 0)) return;
-    throw InputError(
-        fmt::format("{} cannot overlap {}: {}, allowed: kernels that leave their SMs while rows "
-                    "travel (deepep-ll) or hold a few (communication_sms)",
-                    system.name, what,
-                    moe.dispatch > 0 ? "its dispatch holds all SMs"
-                                     : "its rows do not move in a step of their own"));
+    throw input_error(
+        "{} cannot overlap {}: {}, allowed: kernels that leave their SMs while rows travel "
+        "(deepep-ll) or hold a few (communication_sms)",
+        system.name, what,
+        moe.dispatch > 0 ? "its dispatch holds all SMs"
+                         : "its rows do not move in a step of their own");
 }
 
 ServedStep in_two_halves(const Serving& serving, const SystemSpec& system,
@@ -179,9 +176,8 @@ ServedStep serve_prepared(const Serving& serving, const PreparedStep& prepared,
 void check_served(const Serving& serving) {
     check(serving);
     if (serving.what.model.moe_layers() > 0) return;
-    throw InputError(
-        fmt::format("model {}: found no experts, allowed with systems: a model with experts",
-                    quoted(serving.what.model.name)));
+    throw input_error("model {}: found no experts, allowed with systems: a model with experts",
+                      quoted(serving.what.model.name));
 }
 
 std::vector<ServedStep> serve(const Serving& serving, const std::vector<SystemSpec>& systems,
@@ -199,13 +195,12 @@ ServedStep serve_by_engine(const Serving& serving, const ServeOptions& options) 
     check(serving);
     const bool dense = serving.what.model.moe_layers() == 0;
     if (serving.overlap != BatchOverlap::none)
-        throw InputError(fmt::format("overlap: found {}, allowed of {}: none",
-                                     name_of(serving.overlap),
-                                     dense ? "a dense model" : "the engine's own MoE layers"));
+        throw input_error("overlap: found {}, allowed of {}: none", name_of(serving.overlap),
+                          dense ? "a dense model" : "the engine's own MoE layers");
     if (!dense && serving.what.layout.attention_dp > 1 && serving.what.machine.nodes > 1)
-        throw InputError(fmt::format(
+        throw input_error(
             "{}'s own MoE layers exchange tokens inside one node, found {} nodes: name a system",
-            serving.what.engine.name, serving.what.machine.nodes));
+            serving.what.engine.name, serving.what.machine.nodes);
     const ServingClock clock(serving.what, options.costs);
     const ServingStep whole = clock.step(load_of(serving, serving.batch_per_gpu));
     ServedStep step;
@@ -222,45 +217,35 @@ ServedStep serve_by_engine(const Serving& serving, const ServeOptions& options) 
 
 namespace {
 
-std::string_view part_of(OperatorKind kind) {
-    switch (kind) {
-        case OperatorKind::attention:
-            return "attention core";
-        case OperatorKind::linear:
-        case OperatorKind::router:
-        case OperatorKind::shared_experts:
-            return "GEMM (dense)";
-        case OperatorKind::experts:
-            return "routed experts (MoE)";
-        case OperatorKind::dispatch:
-            return "dispatch";
-        case OperatorKind::combine:
-            return "combine";
-        case OperatorKind::all_reduce:
-            return "all-reduces";
-        case OperatorKind::small:
-            return "other kernels";
-        case OperatorKind::head:
-        case OperatorKind::sampling:
-            return "head and sampling";
-        case OperatorKind::host:
-            break;
-    }
-    return "host and waits";
-}
+/// In the order of a layer.
+constexpr std::pair<OperatorKind, std::string_view> kStepParts[] = {
+    {OperatorKind::attention, "attention core"},
+    {OperatorKind::linear, "GEMM (dense)"},
+    {OperatorKind::router, "GEMM (dense)"},
+    {OperatorKind::shared_experts, "GEMM (dense)"},
+    {OperatorKind::dispatch, "dispatch"},
+    {OperatorKind::experts, "routed experts (MoE)"},
+    {OperatorKind::combine, "combine"},
+    {OperatorKind::all_reduce, "all-reduces"},
+    {OperatorKind::small, "other kernels"},
+    {OperatorKind::head, "head and sampling"},
+    {OperatorKind::sampling, "head and sampling"},
+    {OperatorKind::host, "host and waits"}};
 
 }  // namespace
 
 std::vector<std::string_view> served_part_names() {
-    return {"attention core",       "GEMM (dense)",      "dispatch",
-            "routed experts (MoE)", "combine",           "all-reduces",
-            "other kernels",        "head and sampling", "host and waits"};
+    std::vector<std::string_view> names;
+    for (const auto& [kind, name] : kStepParts)
+        if (names.empty() || names.back() != name) names.push_back(name);
+    return names;
 }
 
 double part_seconds(const ServedStep& step, std::string_view name) {
     double seconds = 0;
     for (const StepOperator& one : step.operators)
-        if (part_of(one.kind) == name) seconds += one.total();
+        for (const auto& [kind, part] : kStepParts)
+            if (one.kind == kind && part == name) seconds += one.total();
     return seconds;
 }
 

@@ -1,7 +1,7 @@
 // A step of a serving engine, and requests that are made of steps.
+#include "base/input_error.hpp"
 #include "study/serving/operators.hpp"
 
-#include <moehub/error.hpp>
 #include <moehub/serving.hpp>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace moehub {
 namespace {
 
 [[noreturn]] void refuse(std::string_view what, int found, const std::string& allowed) {
-    throw InputError(fmt::format("{}: found {}, allowed: {}", what, found, allowed));
+    throw input_error("{}: found {}, allowed: {}", what, found, allowed);
 }
 
 void require_divides(std::string_view what, int by, std::string_view whole, int value) {
@@ -23,9 +23,9 @@ void require_divides(std::string_view what, int by, std::string_view whole, int 
 
 void check_experts(const Model& model, const ServingLayout& layout) {
     if (layout.moe_tp * layout.moe_ep != layout.gpus())
-        throw InputError(fmt::format(
+        throw input_error(
             "layout: found moe_tp {} × moe_ep {}, allowed: as many GPUs as attention has, {} × {}",
-            layout.moe_tp, layout.moe_ep, layout.attention_tp, layout.attention_dp));
+            layout.moe_tp, layout.moe_ep, layout.attention_tp, layout.attention_dp);
     require_divides("moe_tp", layout.moe_tp, "the experts' width", model.expert_ffn);
     if (layout.moe_ep > model.experts)
         refuse("moe_ep", layout.moe_ep, fmt::format("at most the experts, {}", model.experts));
@@ -45,9 +45,8 @@ void check(const ServingCase& what) {
         if (value < 1 || value > 65535) refuse(name, value, "1 to 65535");
     const int there = what.machine.gpus();
     if (static_cast<long>(layout.attention_tp) * layout.attention_dp > there)
-        throw InputError(fmt::format("layout: found {} × {} GPUs, allowed: at most {}'s {}",
-                                     layout.attention_tp, layout.attention_dp, what.machine.name,
-                                     there));
+        throw input_error("layout: found {} × {} GPUs, allowed: at most {}'s {}",
+                          layout.attention_tp, layout.attention_dp, what.machine.name, there);
     require_divides("attention_tp", layout.attention_tp, "the heads", model.attention.heads);
     const int kv_heads = model.attention.kv_heads;
     if (layout.attention_tp < kv_heads)
@@ -59,7 +58,7 @@ void check(const ServingCase& what) {
                         model.shared_experts * model.shared_ffn);
     if (model.experts > 0) check_experts(model, layout);
     if (!(what.expert_skew >= 0 && what.expert_skew <= 10))
-        throw InputError(fmt::format("expert_skew: found {}, allowed: 0 to 10", what.expert_skew));
+        throw input_error("expert_skew: found {}, allowed: 0 to 10", what.expert_skew);
 }
 
 ServingClock::ServingClock(ServingCase what, std::shared_ptr<ServingCosts> costs)
@@ -177,7 +176,7 @@ struct Pace {
 };
 
 void require_positive(std::string_view what, std::int64_t value) {
-    if (value < 1) throw InputError(fmt::format("{}: found {}, allowed: 1 or more", what, value));
+    if (value < 1) throw input_error("{}: found {}, allowed: 1 or more", what, value);
 }
 
 }  // namespace
@@ -190,8 +189,8 @@ RequestTimes request_times(const ServingClock& clock, const RequestLoad& load) {
     const std::int64_t room =
         serving_memory(clock.what()).most_requests(d(load.input + load.output));
     if (room == 0)
-        throw InputError(fmt::format("memory: found no room for a request of {} tokens",
-                                     load.input + load.output));
+        throw input_error("memory: found no room for a request of {} tokens",
+                          load.input + load.output);
     const double per_step = 1 + load.accepted;
     RequestTimes times;
     times.running = std::min(load.requests, room * layout.attention_dp);

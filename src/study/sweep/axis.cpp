@@ -1,14 +1,12 @@
 #include "study/sweep/axis.hpp"
 
+#include "base/input_error.hpp"
 #include "base/quantity.hpp"
-
-#include <moehub/error.hpp>
 
 #include <charconv>
 #include <cmath>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace moehub {
 namespace {
@@ -42,17 +40,16 @@ const Scale& scale_of(const std::string& text) {
             // Another kind, then.
         }
     }
-    throw InputError(
-        fmt::format("expected a number, or one with a unit such as \"100 ns\", found {}",
-                    moehub::quoted(text)));
+    throw input_error("expected a number, or one with a unit such as \"100 ns\", found {}",
+                      moehub::quoted(text));
 }
 
 double parse_as(const Scale& scale, const std::string& text, const std::string& like) {
     try {
         return scale.parse(text);
     } catch (const InputError&) {
-        throw InputError(fmt::format("found {} beside {}, allowed: units of one kind",
-                                     moehub::quoted(text), moehub::quoted(like)));
+        throw input_error("found {} beside {}, allowed: units of one kind", moehub::quoted(text),
+                          moehub::quoted(like));
     }
 }
 
@@ -67,7 +64,7 @@ double rounded(double value) {
 double parse_factor(const std::string& text) {
     const double factor = parse_number(text);
     if (!(factor > 1))
-        throw InputError(fmt::format("factor: found {}, allowed: above 1", moehub::quoted(text)));
+        throw input_error("factor: found {}, allowed: above 1", moehub::quoted(text));
     return factor;
 }
 
@@ -96,23 +93,22 @@ std::vector<std::string> values_of(const SweepRange& range) {
     const double from = scale.parse(range.from);
     const double to = parse_as(scale, range.to, range.from);
     if (from > to)
-        throw InputError(fmt::format("found from {} to {}, allowed: from the smaller on",
-                                     moehub::quoted(range.from), moehub::quoted(range.to)));
+        throw input_error("found from {} to {}, allowed: from the smaller on",
+                          moehub::quoted(range.from), moehub::quoted(range.to));
     const double factor = range.factor.empty() ? 0 : parse_factor(range.factor);
     const double step = range.step.empty() ? 0 : parse_as(scale, range.step, range.from);
     if (factor > 0 && from <= 0)
-        throw InputError(fmt::format("from: found {}, allowed: above 0 with a factor",
-                                     moehub::quoted(range.from)));
+        throw input_error("from: found {}, allowed: above 0 with a factor",
+                          moehub::quoted(range.from));
     if (factor == 0 && !(step > 0))
-        throw InputError(
-            fmt::format("step: found {}, allowed: above 0", moehub::quoted(range.step)));
+        throw input_error("step: found {}, allowed: above 0", moehub::quoted(range.step));
     std::vector<std::string> values;
     double product = from;
     for (std::size_t i = 0;; ++i) {
         const double value = rounded(factor > 0 ? product : from + static_cast<double>(i) * step);
         if (value > rounded(to)) return values;
         if (values.size() == kMostAxisValues)
-            throw InputError(fmt::format("more than {} values", kMostAxisValues));
+            throw input_error("more than {} values", kMostAxisValues);
         values.push_back(scale.print(value));
         product *= factor;
     }
@@ -152,10 +148,10 @@ SweepAxis zipped(const std::vector<SweepAxis>& axes) {
     for (const SweepAxis& axis : axes) {
         const SweepAxis& first = axes.front();
         if (axis.rows.size() != first.rows.size())
-            throw InputError(fmt::format(
+            throw input_error(
                 "{}: {}: found {} values beside {} of {}, allowed: as many, they go together",
                 axis.where, axis.keys.front(), axis.rows.size(), first.rows.size(),
-                first.keys.front()));
+                first.keys.front());
         made.keys.push_back(axis.keys.front());
         made.rows.resize(first.rows.size());
         for (std::size_t i = 0; i < made.rows.size(); ++i)

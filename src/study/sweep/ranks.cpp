@@ -1,9 +1,9 @@
-#include "study/sweep/rank_messages.hpp"
 #include "study/sweep/run.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <cstring>
 #include <deque>
 #include <mutex>
 #include <optional>
@@ -14,28 +14,71 @@
 
 namespace moehub {
 
-// The threads of one rank that simulate: points go in, what became of them comes out. The thread
-// that owns this object speaks with other ranks meanwhile.
-
 namespace {
 
 /// The threads of one rank that simulate: points go in, what became of them comes out. The thread
 /// that owns this object speaks with other ranks meanwhile.
 class RankWorkers {
   public:
-    RankWorkers(const Study& study, const SimulatePoint& simulate, int threads);
+    RankWorkers(const Study& study, const SimulatePoint& simulate, int threads)
+        : study_(study), simulate_(simulate) {
+        const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+        const unsigned count = threads > 0 ? static_cast<unsigned>(threads) : cores;
+        for (unsigned i = 0; i < count; ++i) threads_.emplace_back([this] { work(); });
+    }
     /// Ends the threads, after the points that they are at.
-    ~RankWorkers();
+    ~RankWorkers() {
+        const std::lock_guard lock(mutex_);
+        ending_ = true;
+        added_.notify_all();
+    }
 
     std::size_t threads() const { return threads_.size(); }
-    void add(std::size_t point);
+
+    void add(std::size_t point) {
+        const std::lock_guard lock(mutex_);
+        points_.push_back(point);
+        ++underway_;
+        added_.notify_one();
+    }
+
     /// Points that were added and have not come out.
-    std::size_t underway() const;
-    /// Waits for at most `limit`; a result or a failure.
-    std::optional<SweepMessage> next(std::chrono::milliseconds limit);
+    std::size_t underway() const {
+        const std::lock_guard lock(mutex_);
+        return underway_;
+    }
+
+    /// Waits for a moment; a result or a failure.
+    std::optional<SweepMessage> next() {
+        std::unique_lock lock(mutex_);
+        done_.wait_for(lock, std::chrono::milliseconds(1), [this] { return !messages_.empty(); });
+        if (messages_.empty()) return std::nullopt;
+        SweepMessage message = std::move(messages_.front());
+        messages_.pop_front();
+        --underway_;
+        return message;
+    }
 
   private:
-    void work();
+    void work() {
+        std::unique_lock lock(mutex_);
+        while (true) {
+            added_.wait(lock, [this] { return ending_ || !points_.empty(); });
+            if (ending_) return;
+            SweepMessage message{SweepMessage::Kind::result, points_.front()};
+            points_.pop_front();
+            lock.unlock();
+            try {
+                message.outcome = simulate_(point_of(study_, message.number));
+            } catch (const std::exception& error) {
+                message.kind = SweepMessage::Kind::failure;
+                message.text = error.what();
+            }
+            lock.lock();
+            messages_.push_back(std::move(message));
+            done_.notify_one();
+        }
+    }
 
     const Study& study_;
     const SimulatePoint& simulate_;
@@ -48,65 +91,6 @@ class RankWorkers {
     bool ending_ = false;
     std::vector<std::jthread> threads_;
 };
-
-}  // namespace
-
-RankWorkers::RankWorkers(const Study& study, const SimulatePoint& simulate, int threads)
-    : study_(study), simulate_(simulate) {
-    const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
-    const unsigned count = threads > 0 ? static_cast<unsigned>(threads) : cores;
-    for (unsigned i = 0; i < count; ++i) threads_.emplace_back([this] { work(); });
-}
-
-RankWorkers::~RankWorkers() {
-    const std::lock_guard lock(mutex_);
-    ending_ = true;
-    added_.notify_all();
-}
-
-void RankWorkers::add(std::size_t point) {
-    const std::lock_guard lock(mutex_);
-    points_.push_back(point);
-    ++underway_;
-    added_.notify_one();
-}
-
-std::size_t RankWorkers::underway() const {
-    const std::lock_guard lock(mutex_);
-    return underway_;
-}
-
-std::optional<SweepMessage> RankWorkers::next(std::chrono::milliseconds limit) {
-    std::unique_lock lock(mutex_);
-    done_.wait_for(lock, limit, [this] { return !messages_.empty(); });
-    if (messages_.empty()) return std::nullopt;
-    SweepMessage message = std::move(messages_.front());
-    messages_.pop_front();
-    --underway_;
-    return message;
-}
-
-void RankWorkers::work() {
-    std::unique_lock lock(mutex_);
-    while (true) {
-        added_.wait(lock, [this] { return ending_ || !points_.empty(); });
-        if (ending_) return;
-        SweepMessage message{SweepMessage::Kind::result, points_.front()};
-        points_.pop_front();
-        lock.unlock();
-        try {
-            message.outcome = simulate_(point_of(study_, message.number));
-        } catch (const std::exception& error) {
-            message.kind = SweepMessage::Kind::failure;
-            message.text = error.what();
-        }
-        lock.lock();
-        messages_.push_back(std::move(message));
-        done_.notify_one();
-    }
-}
-
-namespace {
 
 using Clock = std::chrono::steady_clock;
 using Kind = SweepMessage::Kind;
@@ -128,11 +112,10 @@ class Lead {
     }
 
     RankReport run(RankWorkers& workers) {
-        constexpr auto kLook = std::chrono::milliseconds(1);
         while (left_ > 0) {
             while (!pending_.empty() && workers.underway() <= workers.threads())
                 workers.add(take_pending());
-            while (const auto message = workers.next(kLook)) settle(*message);
+            while (const auto message = workers.next()) settle(*message);
             while (const auto received = transport_.receive()) take(*received);
             give_up_silent();
             show_life_sometimes();
@@ -258,14 +241,13 @@ RankReport lead_ranks(Transport& transport, const Study& study, const SimulatePo
 
 bool follow_rank(Transport& transport, const Study& study, const SimulatePoint& simulate,
                  const RankOptions& options) {
-    constexpr auto kLook = std::chrono::milliseconds(1);
     RankWorkers workers(study, simulate, options.run.threads);
     // One more than are simulated at a time: nobody waits for rank 0.
     transport.send(0, to_bytes({Kind::ready, workers.threads() + 1, options.signature}));
     auto heard = Clock::now();
     auto next_sign = heard + options.alive;
     while (true) {
-        while (auto message = workers.next(kLook)) transport.send(0, to_bytes(*message));
+        while (auto message = workers.next()) transport.send(0, to_bytes(*message));
         while (const auto received = transport.receive()) {
             heard = Clock::now();
             const SweepMessage message = from_bytes(received->bytes);
@@ -279,6 +261,81 @@ bool follow_rank(Transport& transport, const Study& study, const SimulatePoint& 
         if (Clock::now() - heard > options.patience)
             throw std::runtime_error("rank 0 does not answer any more; what it has saved stays");
     }
+}
+
+namespace {
+
+void put(std::string& bytes, std::uint64_t number) {
+    char raw[sizeof number];
+    std::memcpy(raw, &number, sizeof number);
+    bytes.append(raw, sizeof number);
+}
+
+void put(std::string& bytes, std::string_view text) {
+    put(bytes, text.size());
+    bytes.append(text);
+}
+
+template <class Value>
+void put(std::string& bytes, const std::vector<Value>& values) {
+    static_assert(sizeof(Value) == 8);
+    put(bytes, values.size());
+    if (!values.empty())
+        bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(Value));
+}
+
+class Reader {
+  public:
+    explicit Reader(std::string_view bytes) : rest_(bytes) {}
+
+    std::string_view take(std::uint64_t size) {
+        if (size > rest_.size()) throw std::runtime_error("a message of another rank is cut off");
+        const std::string_view taken = rest_.substr(0, size);
+        rest_.remove_prefix(size);
+        return taken;
+    }
+    std::uint64_t number() {
+        std::uint64_t number = 0;
+        std::memcpy(&number, take(sizeof number).data(), sizeof number);
+        return number;
+    }
+    std::string text() { return std::string(take(number())); }
+    template <class Value>
+    std::vector<Value> values() {
+        const std::uint64_t count = number();
+        if (count > rest_.size() / sizeof(Value)) take(rest_.size() + 1);
+        std::vector<Value> values(count);
+        const std::string_view taken = take(count * sizeof(Value));
+        if (count > 0) std::memcpy(values.data(), taken.data(), taken.size());
+        return values;
+    }
+
+  private:
+    std::string_view rest_;
+};
+
+}  // namespace
+
+std::string to_bytes(const SweepMessage& message) {
+    std::string bytes(1, static_cast<char>(message.kind));
+    put(bytes, message.number);
+    put(bytes, std::string_view(message.text));
+    put(bytes, std::string_view(message.outcome.refused));
+    put(bytes, message.outcome.values);
+    put(bytes, message.points);
+    return bytes;
+}
+
+SweepMessage from_bytes(std::string_view bytes) {
+    Reader reader(bytes);
+    SweepMessage message;
+    message.kind = static_cast<SweepMessage::Kind>(reader.take(1).front());
+    message.number = reader.number();
+    message.text = reader.text();
+    message.outcome.refused = reader.text();
+    message.outcome.values = reader.values<double>();
+    message.points = reader.values<std::uint64_t>();
+    return message;
 }
 
 }  // namespace moehub

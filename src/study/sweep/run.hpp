@@ -3,11 +3,16 @@
 /// given up, and its points go to others.
 #pragma once
 #include "study/sweep/store.hpp"
+#include "study/sweep/study.hpp"
 #include "study/sweep/transport.hpp"
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace moehub {
 
@@ -63,5 +68,28 @@ void show_life(Transport& transport);
 
 /// On rank 0, the last of its calls: tells all others to end, and whether some were lost.
 void end_ranks(Transport& transport, bool lost);
+
+// What ranks of a sweep tell one another, as bytes. All run the same program on the same kind of
+// machine, so numbers travel as they are in memory.
+
+struct SweepMessage {
+    enum class Kind : char {
+        ready = 'r',    ///< to rank 0: `text` is the signature, `number` how many points it takes
+        alive = 'a',    ///< either way
+        result = 'o',   ///< to rank 0: outcome of point `number`
+        failure = 'f',  ///< to rank 0: point `number` failed, `text` says how
+        points = 'p',   ///< from rank 0: simulate `points`
+        end = 'e',      ///< from rank 0; `number` is not 0 where ranks were lost
+    };
+    Kind kind = Kind::alive;
+    std::uint64_t number = 0;
+    std::string text = {};
+    SweepOutcome outcome = {};
+    std::vector<std::uint64_t> points = {};
+};
+
+std::string to_bytes(const SweepMessage& message);
+/// Throws std::runtime_error for what to_bytes does not write.
+SweepMessage from_bytes(std::string_view bytes);
 
 }  // namespace moehub

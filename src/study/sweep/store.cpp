@@ -1,8 +1,7 @@
 #include "study/sweep/store.hpp"
 
+#include "base/input_error.hpp"
 #include "base/utf8.hpp"
-
-#include <moehub/error.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -12,7 +11,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -50,8 +48,7 @@ std::string insert_result(const Study& study) {
 }
 
 [[noreturn]] void refuse(const std::string& path, std::string_view what) {
-    throw InputError(
-        fmt::format("{}: {}; it is left as it is, -o names another file", printable(path), what));
+    throw input_error("{}: {}; it is left as it is, -o names another file", printable(path), what);
 }
 
 void require_same(const std::string& path, const SweepFile& file, const SweepIdentity& wanted) {
@@ -122,10 +119,10 @@ SweepFile read_sweep_file(Database& database) {
     return file;
 }
 
-std::vector<std::optional<SweepOutcome>> read_outcomes(Database& database, const Study& study) {
+SweepOutcomes read_outcomes(Database& database, const Study& study) {
     const auto keys = static_cast<int>(keys_of(study).size());
     const auto measures = static_cast<int>(study.measures.size());
-    std::vector<std::optional<SweepOutcome>> outcomes(points_in(study));
+    SweepOutcomes outcomes(points_in(study));
     Statement rows = database.prepare("SELECT * FROM results ORDER BY point");
     while (rows.step()) {
         const auto number = static_cast<std::size_t>(rows.whole(0));
@@ -138,8 +135,8 @@ std::vector<std::optional<SweepOutcome>> read_outcomes(Database& database, const
     return outcomes;
 }
 
-std::optional<std::vector<std::optional<SweepOutcome>>> finished_outcomes(
-    const std::string& path, const Study& study, const SweepIdentity& identity) {
+std::optional<SweepOutcomes> finished_outcomes(const std::string& path, const Study& study,
+                                               const SweepIdentity& identity) {
     // What a writer that was killed has left beside its file only a writer puts in order.
     if (!std::filesystem::exists(path) || std::filesystem::exists(path + "-wal")) return {};
     Database database(path, DatabaseMode::read);
@@ -241,7 +238,7 @@ void SweepStore::save(const SweepPoint& point, const SweepOutcome& outcome) {
     all.commit();
 }
 
-void SweepStore::save_all(const std::vector<std::optional<SweepOutcome>>& outcomes) {
+void SweepStore::save_all(const SweepOutcomes& outcomes) {
     Transaction all(*database_);
     for (std::size_t i = 0; i < outcomes.size(); ++i)
         if (outcomes[i]) insert(point_of(study_, i), *outcomes[i]);
@@ -273,19 +270,110 @@ WriterLock::WriterLock(const std::string& file) : path_(file + "-lock") {
     for (int i = 0; i < kTries; ++i) {
         descriptor_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
         if (descriptor_ < 0)
-            throw InputError(
-                fmt::format("{}: cannot be written: {}", printable(file), std::strerror(errno)));
+            throw input_error("{}: cannot be written: {}", printable(file), std::strerror(errno));
         const bool locked = flock(descriptor_, LOCK_EX | LOCK_NB) == 0;
         if (locked && still_there(descriptor_, path_)) return;
         close(descriptor_);
         if (!locked && errno == EWOULDBLOCK) break;
     }
-    throw InputError(fmt::format("{}: another moehub is writing to it", printable(file)));
+    throw input_error("{}: another moehub is writing to it", printable(file));
 }
 
 WriterLock::~WriterLock() {
     unlink(path_.c_str());
     close(descriptor_);
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Source {
+    std::string path;
+    SweepFile file;
+    SweepOutcomes outcomes;
+};
+
+bool is_in_writable_folder(const std::string& path) {
+    const std::string folder = fs::path(path).parent_path().string();
+    return fs::exists(path) && access(folder.empty() ? "." : folder.c_str(), W_OK) == 0;
+}
+
+Source opened(const std::string& path) {
+    std::optional<WriterLock> held;  // where nobody may write, nobody is writing
+    if (is_in_writable_folder(path)) held.emplace(path);
+    // A writer that was killed has left a log, which only those who may write can fold in.
+    Database database(path, DatabaseMode::write);
+    Source source{path, read_sweep_file(database), {}};
+    source.outcomes = read_outcomes(database, source.file.study);
+    return source;
+}
+
+void require_same(const Source& first, const Source& other) {
+    const SweepIdentity& a = first.file.identity;
+    const SweepIdentity& b = other.file.identity;
+    const auto refuse = [&](std::string_view what) {
+        throw input_error("{}: {} than {}, allowed: parts of one study", printable(other.path),
+                          what, printable(first.path));
+    };
+    if (a.program != b.program)
+        refuse(fmt::format("holds results of {}, another moehub", printable(b.program)));
+    if (a.definition != b.definition) refuse("holds results of another study");
+    if (a.inputs != b.inputs)
+        refuse("holds results of other machines, models, systems or routings");
+}
+
+void add(MergedSweep& merged, const Source& source) {
+    for (std::size_t i = 0; i < merged.outcomes.size(); ++i) {
+        if (!source.outcomes[i]) continue;
+        if (merged.outcomes[i] && merged.outcomes[i] != source.outcomes[i])
+            throw input_error("{}: {}: differs from an earlier file's result, allowed: the same",
+                              printable(source.path),
+                              words_of(merged.study, point_of(merged.study, i)));
+        merged.outcomes[i] = source.outcomes[i];
+    }
+}
+
+void write(const std::string& path, const MergedSweep& merged, SweepIdentity identity) {
+    identity.shard = {};
+    SweepStore store(path, merged.study, identity);
+    store.save_all(merged.outcomes);
+    store.close();
+}
+
+}  // namespace
+
+MergedSweep merge_sweeps(const std::string& target, const std::vector<std::string>& sources) {
+    if (fs::exists(fs::symlink_status(target)))
+        throw InputError(printable(target) + ": exists, allowed: a new file");
+    MergedSweep merged;
+    SweepIdentity identity;
+    std::optional<Source> first;
+    for (const std::string& path : sources) {
+        Source source = opened(path);
+        if (!first) {
+            merged.study = source.file.study;
+            identity = source.file.identity;
+            merged.outcomes.resize(source.outcomes.size());
+        } else {
+            require_same(*first, source);
+        }
+        add(merged, source);
+        if (!first) first = std::move(source);
+    }
+    merged.missing = static_cast<std::size_t>(
+        std::count(merged.outcomes.begin(), merged.outcomes.end(), std::nullopt));
+    const std::string neighbour = fmt::format("{}.{}", target, getpid());
+    try {
+        write(neighbour, merged, identity);
+        if (std::rename(neighbour.c_str(), target.c_str()) != 0)
+            throw input_error("{}: cannot be written: {}", printable(target), std::strerror(errno));
+    } catch (const InputError&) {
+        for (const char* end : {"", "-wal", "-shm", "-journal", "-lock"})
+            unlink((neighbour + end).c_str());
+        throw;
+    }
+    return merged;
 }
 
 }  // namespace moehub

@@ -4,7 +4,6 @@
 #include "base/sqlite.hpp"
 #include "study/sweep/study.hpp"
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>

@@ -1,9 +1,8 @@
 #include "study/sweep/study.hpp"
 
+#include "base/input_error.hpp"
 #include "base/quantity.hpp"
 #include "base/toml.hpp"
-
-#include <moehub/error.hpp>
 
 #include <algorithm>
 #include <set>
@@ -27,23 +26,22 @@ std::string toml_list(const std::vector<std::string>& texts) {
 void check_axis(const SweepAxis& axis) {
     const std::string keys = fmt::format("{}", fmt::join(axis.keys, ", "));
     if (axis.rows.empty())
-        throw InputError(
-            fmt::format("{}: {}: found no values, allowed: one at least", axis.where, keys));
+        throw input_error("{}: {}: found no values, allowed: one at least", axis.where, keys);
     if (axis.rows.size() > kMostAxisValues)
-        throw InputError(fmt::format("{}: {}: found {} values, allowed: up to {}", axis.where, keys,
-                                     axis.rows.size(), kMostAxisValues));
+        throw input_error("{}: {}: found {} values, allowed: up to {}", axis.where, keys,
+                          axis.rows.size(), kMostAxisValues);
     std::set<std::vector<std::string>> seen;
     for (const auto& row : axis.rows)
         if (!seen.insert(row).second)
-            throw InputError(fmt::format("{}: {}: found {} twice, allowed: once", axis.where, keys,
-                                         moehub::quoted(fmt::format("{}", fmt::join(row, ", ")))));
+            throw input_error("{}: {}: found {} twice, allowed: once", axis.where, keys,
+                              moehub::quoted(fmt::format("{}", fmt::join(row, ", "))));
 }
 
 void check_keys(const Study& study) {
     std::set<std::string> seen;
     const auto once = [&](const std::string& key, const std::string& where) {
         if (!seen.insert(key).second)
-            throw InputError(fmt::format("{}: {}: stands more than once", where, key));
+            throw input_error("{}: {}: stands more than once", where, key);
     };
     for (const StudySetting& setting : study.fixed) once(setting.key, setting.where);
     for (const SweepAxis& axis : study.axes)
@@ -59,14 +57,13 @@ void check(const Study& study) {
         throw InputError(study.origin + ": systems: found none, allowed: one at least");
     const auto is_there = std::find(study.systems.begin(), study.systems.end(), study.baseline);
     if (!study.baseline.empty() && is_there == study.systems.end())
-        throw InputError(fmt::format("{}: baseline: found {}, allowed: one of the systems {}",
-                                     study.origin, moehub::quoted(study.baseline),
-                                     fmt::join(study.systems, ", ")));
+        throw input_error("{}: baseline: found {}, allowed: one of the systems {}", study.origin,
+                          moehub::quoted(study.baseline), fmt::join(study.systems, ", "));
     std::size_t points = seeds_in(study) * study.systems.size();
     for (const SweepAxis& axis : study.axes) {
         points = points > kMostPoints ? points : points * axis.rows.size();
         if (points > kMostPoints)
-            throw InputError(fmt::format("{}: more than {} points", study.origin, kMostPoints));
+            throw input_error("{}: more than {} points", study.origin, kMostPoints);
     }
 }
 

@@ -1,11 +1,10 @@
 // A study's file. Its tables are flattened, so [grid] link.latency and "link.latency" are the same.
 #include "base/files.hpp"
+#include "base/input_error.hpp"
 #include "base/nearest.hpp"
 #include "base/quantity.hpp"
 #include "base/toml.hpp"
 #include "study/sweep/study.hpp"
-
-#include <moehub/error.hpp>
 
 #include <algorithm>
 #include <array>
@@ -26,7 +25,7 @@ std::string place(const std::string& origin, int line) {
 
 [[noreturn]] void refuse(const std::string& origin, const ValuesEntry& entry,
                          std::string_view what) {
-    throw InputError(fmt::format("{}: {}: {}", place(origin, entry.line), entry.key, what));
+    throw input_error("{}: {}: {}", place(origin, entry.line), entry.key, what);
 }
 
 const Entry& single(const std::string& origin, const ValuesEntry& entry) {
@@ -98,7 +97,7 @@ class AxisReader {
                 throw InputError("a range has from, to and one of step and factor");
             return values_of({from, to, step, factor});
         } catch (const InputError& error) {
-            throw InputError(fmt::format("{}: {}: {}", where, part.key, error.what()));
+            throw input_error("{}: {}: {}", where, part.key, error.what());
         }
     }
 
@@ -194,7 +193,7 @@ class StudyReader {
             if (!entry.list) return parse_seeds(single(origin_, entry).text);
             return parse_seeds(fmt::format("{},", fmt::join(texts, ",")));
         } catch (const InputError& error) {
-            throw InputError(fmt::format("{}: {}", place(origin_, entry.line), error.what()));
+            throw input_error("{}: {}", place(origin_, entry.line), error.what());
         }
     }
 
@@ -208,9 +207,9 @@ class StudyReader {
 
 std::vector<std::string> parse_seeds(const std::string& text) {
     const auto fail = [&]() {
-        throw InputError(fmt::format(
+        throw input_error(
             "seeds: found {}, allowed: how many, up to {}, or a list of different whole numbers",
-            moehub::quoted(text), kMostSeeds));
+            moehub::quoted(text), kMostSeeds);
     };
     std::vector<std::string> seeds;
     try {

@@ -22,8 +22,7 @@ class GeometricMean {
         ++count_;
     }
     std::optional<double> value() const {
-        if (count_ == 0) return std::nullopt;
-        return count_ == 1 ? portable_exp(sum_) : portable_exp(sum_ / count_);
+        return count_ > 0 ? std::optional(portable_exp(sum_ / count_)) : std::nullopt;
     }
 
   private:

@@ -1,33 +1,12 @@
-/// The tables of each proposal: one function each, listed in area.cpp. Entries and banks are the
-/// machine's; the bits of an entry follow from its fields, named beside their widths.
+/// What bits cost in silicon:
+///
+///     mm² = (bits · cell / efficiency + banks · bank) · bit cell of the process
+///
+/// Sources and the error that is left: docs/area.md.
 #pragma once
 #include <moehub/area.hpp>
 
-#include <vector>
-
 namespace moehub {
-
-/// RPM, AAU and DAM of a GPU's hub.
-std::vector<AreaTable> moe_hub_tables(const Machine& machine);
-
-/// MultimemQ, AL TLB and trackers of a GPU; reductions in a switch.
-std::vector<AreaTable> dysharp_tables(const Machine& machine);
-
-/// Blocks of a GPU that wait for others; merge units and the group table in a switch.
-std::vector<AreaTable> cais_tables(const Machine& machine);
-
-/// Bits that tell so many things apart; none for a single one.
-constexpr int bits_for(std::int64_t things) {
-    int bits = 0;
-    while (bits < 62 && std::int64_t{1} << bits < things) ++bits;
-    return bits;
-}
-
-// What bits cost in silicon:
-//
-//     mm² = (bits · cell / efficiency + banks · bank) · bit cell of the process
-//
-// Sources and the error that is left: docs/area.md.
 
 /// TSMC's high-density six-transistor cells: 0.027 µm² (N7), 0.074 µm² (N16, of which 12 nm is a
 /// derivative with the same cell). Throws std::logic_error for other processes.
