@@ -1,6 +1,6 @@
 /// A question asked as the program and Python ask it: what was said in, the document out.
 #pragma once
-#include "answers/questions.hpp"
+#include "answers/question.hpp"
 #include "report/answer_forms.hpp"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // few that show what a cell is.
 #include "study/reproduce_cais.hpp"
 
-#include "answers/reproduction.hpp"
+#include "answers/question.hpp"
 #include "paper_cells.hpp"
 #include "report/answer_forms.hpp"
 

@@ -2,7 +2,7 @@
 // a few that show what a cell is.
 #include "study/reproduce_dysharp.hpp"
 
-#include "answers/reproduction.hpp"
+#include "answers/question.hpp"
 #include "paper_cells.hpp"
 #include "report/answer_forms.hpp"
 

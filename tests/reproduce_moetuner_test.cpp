@@ -2,7 +2,7 @@
 // says, and does the page in the docs say what is simulated now?
 #include "study/reproduce_moetuner.hpp"
 
-#include "answers/reproduction.hpp"
+#include "answers/question.hpp"
 #include "place/profile/profile_summary_parts.hpp"
 #include "report/answer_forms.hpp"
 

@@ -1,5 +1,5 @@
 // Are Pangu Ultra MoE's runs as published, and does the page in the docs say so?
-#include "answers/reproduction.hpp"
+#include "answers/question.hpp"
 #include "report/answer_forms.hpp"
 
 #include <moehub/error.hpp>

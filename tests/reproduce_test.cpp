@@ -1,6 +1,6 @@
 // Are a paper's numbers computed as the paper defines them, and each cell simulated once? Cells
 // here are made by hand; reproduce_cli_test.cpp runs the program.
-#include "answers/reproduction.hpp"
+#include "answers/question.hpp"
 #include "base/parallel.hpp"
 #include "paper_cells.hpp"
 #include "report/answer_forms.hpp"

@@ -1,5 +1,5 @@
 // Does `moehub sweep` keep what it has, go on where it was stopped, and refuse what is not its own?
-#include "answers/questions.hpp"
+#include "answers/question.hpp"
 #include "base/sqlite.hpp"
 #include "cli_fixture.hpp"
 #include "recorded_files.hpp"

@@ -1,7 +1,7 @@
 /// The parts of Python's module _moehub, and what they share. Everything that runs long releases
 /// the interpreter's lock.
 #pragma once
-#include "answers/questions.hpp"
+#include "answers/question.hpp"
 #include "base/json.hpp"
 
 #include <moehub/layer.hpp>

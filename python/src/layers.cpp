@@ -27,14 +27,10 @@ const LayerResult& result_of(const py::object& self) {
 py::list links_of(const py::object& self) {
     py::list made;
     for (const LinkUse& link : result_of(self).links) {
-        py::dict row;
-        row["from"] = link.from;
-        row["to"] = link.to;
-        row["bytes"] = link.bytes;
-        row["busy_ps"] = link.busy;
-        row["bin_ps"] = link.bin;
-        row["bins"] = view(link.bins, self);
-        made.append(row);
+        made.append(py::dict(py::arg("from") = link.from, py::arg("to") = link.to,
+                             py::arg("bytes") = link.bytes, py::arg("busy_ps") = link.busy,
+                             py::arg("bin_ps") = link.bin,
+                             py::arg("bins") = view(link.bins, self)));
     }
     return made;
 }
@@ -42,12 +38,9 @@ py::list links_of(const py::object& self) {
 py::list series_of(const std::vector<TimeSeries>& all, const py::object& self) {
     py::list made;
     for (const TimeSeries& one : all) {
-        py::dict row;
-        row["where"] = one.where;
-        row["name"] = one.name;
-        row["bin_ps"] = one.bin;
-        row["values"] = view(one.values, self);
-        made.append(row);
+        made.append(py::dict(py::arg("where") = one.where, py::arg("name") = one.name,
+                             py::arg("bin_ps") = one.bin,
+                             py::arg("values") = view(one.values, self)));
     }
     return made;
 }
@@ -93,13 +86,9 @@ py::list rows_of(const Timeline& timeline) {
         py::list steps;
         for (const RowStep& step : path.steps)
             steps.append(py::make_tuple(step.what, step.where, step.at));
-        py::dict row;
-        row["token"] = path.token;
-        row["expert"] = path.expert;
-        row["from"] = path.from;
-        row["to"] = path.to;
-        row["steps"] = steps;
-        made.append(row);
+        made.append(py::dict(py::arg("token") = path.token, py::arg("expert") = path.expert,
+                             py::arg("from") = path.from, py::arg("to") = path.to,
+                             py::arg("steps") = steps));
     }
     return made;
 }

@@ -1,6 +1,5 @@
 // Silicon that the proposals' tables take, beside the papers' figures.
-#include "answers/machine_options.hpp"
-#include "answers/questions.hpp"
+#include "answers/question.hpp"
 
 #include <moehub/area.hpp>
 
@@ -53,10 +52,10 @@ Table tables_table(const std::vector<AreaTable>& tables) {
          {{"copies", "copies", kWhole, 2}, &One::copies},
          {{"entries", "entries", kWhole, 2}, &One::entries},
          {{"bits each", "entry_bits", kWhole, 2}, &One::entry_bits},
-         {{"banks", "banks", kHidden}, &One::banks},
+         {hidden("banks"), &One::banks},
          {{"KiB", "bits", scaled(kTenths, 1.0 / 8192)}, &One::bits},
-         {{"added", "added", kHidden}, &One::added},
-         {{"process", "process_nm", kHidden}, &One::node_nm},
+         {hidden("added"), &One::added},
+         {hidden("process_nm"), &One::node_nm},
          {{"mm²", "area_mm2", fixed(4)}, &One::mm2},
          {{"", "", kText, 3}, [](const One& one) { return one.added ? "" : "there already"; }}},
         tables);
@@ -72,8 +71,8 @@ Table totals_table(const std::vector<AreaTotal>& totals) {
          {{"KiB", "bits", scaled(kTenths, 1.0 / 8192)}, &One::bits},
          {{"mm²", "area_mm2", fixed(4)}, &One::mm2},
          {{"published", "", kSignificant}, published_words},
-         {{"published", "published_mm2", kHidden}, published},
-         {{"under it", "published_below", kHidden},
+         {hidden("published_mm2"), published},
+         {hidden("published_below"),
           [](const One& one) { return value_if(one.published_mm2 > 0, one.published_below); }},
          {{"difference", "", kChange}, difference},
          {{"of a GH100", "share_of_gh100", {Show::Form::percent, 3}},
@@ -106,12 +105,7 @@ Answer answer_of(const Request& request, const Asker&) {
 }  // namespace
 
 Question area_question() {
-    return {.name = "area",
-            .python = "area",
-            .doc = "Silicon that the proposals' tables take, beside the papers' figures",
-            .overview = "silicon that the proposals' tables take",
-            .example = "moehub area --set moe_hub.rat_entries=32768 --set dysharp.tlb_entries=1024",
-            .ask = [] { return asked(options_of, answer_of); }};
+    return {.ask = asking(options_of, answer_of)};
 }
 
 }  // namespace moehub

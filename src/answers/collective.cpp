@@ -1,6 +1,5 @@
 // One collective on a machine's fabric: time, bandwidth, traffic.
-#include "answers/machine_options.hpp"
-#include "answers/questions.hpp"
+#include "answers/question.hpp"
 #include "report/number.hpp"
 #include "study/collective_names.hpp"
 
@@ -97,21 +96,21 @@ Answer answer_of(const Request& request, const Asker& asker) {
         {"One call",
          {},
          {Facts{{
-             {{"machine", "machine", kHidden}, name},
-             {{"op", "op", kHidden}, name_of(what.op)},
-             {{"algorithm", "algorithm", kHidden}, name_of(what.algorithm)},
-             {{"element", "element", kHidden}, name_of(what.element)},
-             {{"GPUs", "gpus", kHidden}, what.gpus},
-             {{"bytes", "bytes", kHidden}, what.bytes},
-             {{"grain", "grain", kHidden}, name_of(what.grain)},
+             {hidden("machine"), name},
+             {hidden("op"), name_of(what.op)},
+             {hidden("algorithm"), name_of(what.algorithm)},
+             {hidden("element"), name_of(what.element)},
+             {hidden("gpus"), what.gpus},
+             {hidden("bytes"), what.bytes},
+             {hidden("grain"), name_of(what.grain)},
              {{"as NCCL chooses", "chosen"}, or_null(result.chosen)},
              {{"counted from", "simulated_part"}, or_null(result.part)},
              {{"time", "time_us", scaled(kDuration, 1e-6)}, to_us(result.time)},
              {{"bus bandwidth", "bus_bandwidth_bytes_per_second", kRate}, result.bus_bandwidth},
              {{"algorithm bandwidth", "algorithm_bandwidth_bytes_per_second", kRate},
               algorithm_bandwidth},
-             {{"up", "traffic_bytes.up", kHidden}, result.bytes_up},
-             {{"down", "traffic_bytes.down", kHidden}, result.bytes_down},
+             {hidden("traffic_bytes.up"), result.bytes_up},
+             {hidden("traffic_bytes.down"), result.bytes_down},
              {{"traffic up"}, traffic(result.bytes_up, what.gpus)},
              {{"traffic down"}, traffic(result.bytes_down, what.gpus)},
              {{"packets", "packets", kWhole}, result.packets},
@@ -128,14 +127,7 @@ Answer answer_of(const Request& request, const Asker& asker) {
 }  // namespace
 
 Question collective_question() {
-    return {.name = "collective",
-            .python = "collective",
-            .doc = "Simulate one collective on a machine's fabric: time, bandwidth, traffic",
-            .overview = "time, bandwidth and traffic of one collective",
-            .example =
-                "moehub collective --op all_reduce --algorithm nvls --bytes 8G\n"
-                "  moehub collective --op all_reduce --algorithm auto --bytes 4M",
-            .first = "op",
+    return {.first = "op",
             .sweeps = {{.name = "collective",
                         .measures = {{"time_us"},
                                      {"bus_bandwidth_bytes_per_second"},
@@ -143,7 +135,7 @@ Question collective_question() {
                                      {"traffic_bytes.up", true},
                                      {"traffic_bytes.down", true},
                                      {"packets", true}}}},
-            .ask = [] { return asked(options_of, answer_of); }};
+            .ask = asking(options_of, answer_of)};
 }
 
 }  // namespace moehub

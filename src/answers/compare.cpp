@@ -3,7 +3,7 @@
 
 #include "answers/layer_answer.hpp"
 #include "answers/layer_request.hpp"
-#include "answers/questions.hpp"
+#include "answers/question.hpp"
 #include "answers/sweep_request.hpp"
 #include "layers/tp/dataflow.hpp"
 #include "report/perfetto.hpp"
@@ -32,47 +32,43 @@ constexpr std::int64_t kMostRows = 4096;  ///< that a trace follows
 /// What compare and run have in common.
 Options shared_options(Request& request) {
     LayerRequest& layer = request.layer;
-    Options options{
-        {"--layer-type",
-         to(request.type, Named<LayerType>{{"moe", LayerType::moe}, {"tp", LayerType::tp}}),
-         "moe: a MoE layer; tp: a tensor-parallel sub-layer of a transformer"},
-        sub_layer_option(layer),
-    };
-    append(options, machine_options(layer, "dgx-h800, for tensor parallelism dgx-h100",
-                                    "mixtral-8x7b, of --layer-type tp llama-7b"));
-    append(options, layer_options(layer));
-    append(options, token_options(layer,
-                                  "8192, or all of a trace, or for tensor parallelism the "
-                                  "model's batch"));
-    options.push_back(pass_option(layer));
-    append(options, software_options(layer));
-    options.push_back({"--trace-rows",
-                       to(layer.options.timeline.followed_rows, {0, kMostRows}),
-                       "rows to follow in each layer, at most",
-                       {.needs = "--trace"}});
-    return options;
+    Option type{"--layer-type",
+                to(request.type, Named<LayerType>{{"moe", LayerType::moe}, {"tp", LayerType::tp}}),
+                "moe: a MoE layer; tp: a tensor-parallel sub-layer of a transformer"};
+    Option rows{"--trace-rows", to(layer.options.timeline.followed_rows, {0, kMostRows}),
+                "rows to follow in each layer, at most", needs("--trace")};
+    return joined({{std::move(type), sub_layer_option(layer)},
+                   machine_options(layer, "dgx-h800, for tensor parallelism dgx-h100",
+                                   "mixtral-8x7b, of --layer-type tp llama-7b"),
+                   layer_options(layer),
+                   token_options(layer,
+                                 "8192, or all of a trace, or for tensor parallelism the model's "
+                                 "batch"),
+                   {pass_option(layer)},
+                   software_options(layer),
+                   {std::move(rows)}});
 }
 
 Options compare_options(Request& request) {
-    Options options{{"--systems", to(request.systems),
-                     "names or TOML files with commas between (moehub list systems); without it "
-                     "all that can run this"}};
-    append(options, shared_options(request));
-    options.push_back(baseline_option(request.layer));
-    append(options, sweep_axes_options(request.sweep, {.needs = "--sweep"}));
-    options.push_back({"--threads", to(request.threads, kThreads),
-                       "systems simulated at a time, same result; without it as many as cores"});
-    options.push_back({"-o,--output", to_file(request.output),
-                       "write to this file instead; with --sweep the database of the results"});
-    return options;
+    Option systems{"--systems", to(request.systems),
+                   "names or TOML files with commas between (moehub list systems); without it all "
+                   "that can run this"};
+    Option threads{"--threads", to(request.threads, kThreads),
+                   "systems simulated at a time, same result; without it as many as cores"};
+    Option output{"-o,--output", to_file(request.output),
+                  "write to this file instead; with --sweep the database of the results"};
+    return joined({{std::move(systems)},
+                   shared_options(request),
+                   {baseline_option(request.layer)},
+                   sweep_axes_options(request.sweep, needs("--sweep")),
+                   {std::move(threads), std::move(output)}});
 }
 
 Options run_options(Request& request) {
-    Options options{{"--system", to(request.system),
-                     "preset or TOML file (moehub list systems); without it moe-hub, of "
-                     "--layer-type tp cais"}};
-    append(options, shared_options(request));
-    return options;
+    Option system{"--system", to(request.system),
+                  "preset or TOML file (moehub list systems); without it moe-hub, of --layer-type "
+                  "tp cais"};
+    return joined({{std::move(system)}, shared_options(request)});
 }
 
 /// What was simulated, ready to be shown.
@@ -87,27 +83,6 @@ struct Simulated {
     Configuration configuration = {};
 };
 
-bool is_recorded(const Asker& asker) {
-    return asker.wants_page || asker.wants_trace;
-}
-
-Simulated simulate_moe(const Request& request, const Asker& asker) {
-    LayerCase layer = load_layer(request.layer);
-    layer.options.timeline.record = is_recorded(asker);
-    ChosenSystems chosen = choose_systems(layer, request.systems, request.layer.settings);
-    asker.loaded([&] { return inputs_of(layer) + inputs_of(chosen.systems); });
-    const CompareOptions options{layer.options, request.layer.baseline, request.threads,
-                                 asker.pieces("simulating")};
-    Simulated made{lead_of(layer), facts_of(layer), "(token, expert) pairs"};
-    made.parts = {{"", compare_checked(layer.input, chosen.systems, options)}};
-    made.whole = made.parts.front().comparison;
-    made.whole.left_out = std::move(chosen.left_out);
-    made.checks = checks_of(made.whole);
-    made.configuration =
-        configuration_of(layer.input.machine, layer.input.model, specs_of(made.whole));
-    return made;
-}
-
 /// "Dataflow optimizer: …" of CAIS.
 std::string dataflow_of(const TpInput& input, const SystemSpec& system) {
     if (system.program != "cais") return "";
@@ -117,30 +92,46 @@ std::string dataflow_of(const TpInput& input, const SystemSpec& system) {
                            layers::optimise(operators, input.machine.gpu, system.fuse_blocks));
 }
 
-Simulated simulate_tp_parts(const Request& request, const Asker& asker) {
-    TpCase layer = load_tp(request.layer);
-    layer.options.timeline.record = is_recorded(asker);
-    ChosenSystems chosen = choose_systems(layer, request.systems, request.layer.settings);
-    asker.loaded([&] { return inputs_of(layer) + inputs_of(chosen.systems); });
-    const TpCompareOptions options{layer.options, request.layer.baseline, request.threads,
-                                   asker.pieces("simulating")};
-    const TpInput input = layer.input(layer.parts.front());
-    const auto parts = compare_tp_parts(input, layer.parts, chosen.systems, options);
-    Simulated made{lead_of(layer), facts_of(layer), "tokens"};
+/// A comparison of each sub-layer, or one of the MoE layer, which has no name.
+std::vector<NamedComparison> compared(const LayerCase& layer, const Request& request,
+                                      const std::vector<SystemSpec>& systems, const Asker& asker) {
+    const std::string& baseline = request.layer.baseline;
+    const auto progress = asker.pieces("simulating");
+    if (layer.is_moe())
+        return {{"", compare_checked(layer.input, systems,
+                                     {layer.options, baseline, request.threads, progress})}};
+    const auto parts =
+        compare_tp_parts(layer.input_of(layer.parts.front()), layer.parts, systems,
+                         {layer.options_of_parts(), baseline, request.threads, progress});
+    std::vector<NamedComparison> named;
     for (std::size_t i = 0; i < parts.size(); ++i)
-        made.parts.push_back({std::string(name_of(layer.parts[i])), parts[i]});
-    made.whole = parts.size() > 1 ? sum_of(parts) : parts.front();
-    made.whole.left_out = std::move(chosen.left_out);
-    made.checks = checks_of(layer, made.whole);
-    made.dataflow = dataflow_of(input, chosen.systems.front());
-    made.configuration = configuration_of(layer.machine, layer.model, chosen.systems);
-    return made;
+        named.push_back({std::string(name_of(layer.parts[i])), parts[i]});
+    return named;
+}
+
+Comparison whole_of(const std::vector<NamedComparison>& parts) {
+    if (parts.size() == 1) return parts.front().comparison;
+    std::vector<Comparison> all;
+    for (const NamedComparison& one : parts) all.push_back(one.comparison);
+    return sum_of(all);
 }
 
 Simulated simulate(const Request& request, const Asker& asker) {
     const bool tp = request.type == LayerType::tp;
     asker.require_form(tp ? kDense : kExperts);
-    return tp ? simulate_tp_parts(request, asker) : simulate_moe(request, asker);
+    LayerCase layer = tp ? load_tp(request.layer) : load_layer(request.layer);
+    layer.options.timeline.record = asker.wants_page || asker.wants_trace;
+    ChosenSystems chosen = choose_systems(layer, request.systems, request.layer.settings);
+    asker.loaded([&] { return inputs_of(layer) + inputs_of(chosen.systems); });
+    Simulated made{lead_of(layer), facts_of(layer), tp ? "tokens" : "(token, expert) pairs"};
+    made.parts = compared(layer, request, chosen.systems, asker);
+    made.whole = whole_of(made.parts);
+    made.whole.left_out = std::move(chosen.left_out);
+    made.checks = checks_of(layer, made.whole);
+    if (tp)
+        made.dataflow = dataflow_of(layer.input_of(layer.parts.front()), chosen.systems.front());
+    made.configuration = configuration_of(layer.input.machine, layer.input.model, chosen.systems);
+    return made;
 }
 
 void add_trace(const Simulated& made, const Asker& asker, Answer& answer) {
@@ -215,10 +206,6 @@ Answer compare_answer(const Request& request, const Asker& asker) {
     return answer;
 }
 
-std::vector<OutputFile> outputs_of(const Request& request) {
-    return output_to("-o", request.output);
-}
-
 Answer run_answer(const Request& asked, const Asker& asker) {
     Request request = asked;
     request.system.name = request.system.name_or(asked.type == LayerType::tp ? "cais" : "moe-hub");
@@ -235,18 +222,7 @@ const std::vector<SweepMeasure> kMeasures{
 }  // namespace
 
 Question compare_question() {
-    return {.name = "compare",
-            .python = "compare",
-            .doc =
-                "Simulate a MoE or tensor-parallel layer under several systems: time, "
-                "speed-up, traffic",
-            .overview = "a MoE or tensor-parallel layer under several systems, side by side",
-            .example =
-                "moehub compare --machine dgx-h800 --model mixtral-8x7b --gpus 8 --tokens "
-                "8192 \\\n      --systems ideal,megatron-te,moe-hub --routing normal:0.032\n"
-                "  moehub compare --layer-type tp --sublayer all --systems "
-                "ideal,tp-nvls,cais",
-            .first = "systems",
+    return {.first = "systems",
             .form_words = {"a MoE layer", "--layer-type tp"},
             .forms = {.trace = true, .time_lines = true, .output = false},
             .sweeps = {{.name = "layer",
@@ -260,23 +236,15 @@ Question compare_question() {
                         .usual_systems = {"ideal", "tp-nvls", "cais"},
                         .check = check_tp_systems,
                         .measures = kMeasures}},
-            .ask = [] { return asked(compare_options, compare_answer, {}, outputs_of); }};
+            .ask = asking(compare_options, compare_answer, nullptr,
+                          [](const Request& request) { return output_to("-o", request.output); })};
 }
 
 Question run_question() {
-    return {.name = "run",
-            .python = "run",
-            .doc =
-                "Simulate a MoE or tensor-parallel layer under one system, with what its units "
-                "counted",
-            .overview = "one of them, with what its hardware units counted",
-            .example =
-                "moehub run --system moe-hub --set moe_hub.rat_entries=16 --grain packet\n"
-                "  moehub run --layer-type tp --system cais --sublayer L2",
-            .first = "system",
+    return {.first = "system",
             .form_words = {"a MoE layer", "--layer-type tp"},
             .forms = {.trace = true, .time_lines = true},
-            .ask = [] { return asked(run_options, run_answer); }};
+            .ask = asking(run_options, run_answer)};
 }
 
 }  // namespace moehub

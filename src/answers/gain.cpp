@@ -1,6 +1,6 @@
 // Where a system's lead comes from: host, activation, overlap, or the hardware.
 #include "answers/layer_answer.hpp"
-#include "answers/questions.hpp"
+#include "answers/question.hpp"
 
 #include <moehub/gain.hpp>
 
@@ -106,12 +106,10 @@ Table cases_table(const std::vector<Case>& cases) {
     const auto own = [](const Case& one) { return one.gain.steps.back().time; };
     return table_of<Case>(
         "cases", "",
-        {{{"machine", "machine", kHidden}, [](const Case& one) { return one.layer.machine_name; }},
+        {{hidden("machine"), [](const Case& one) { return one.layer.machine_name; }},
          {{"model", "model"}, [](const Case& one) { return one.layer.model_name; }},
-         {{"GPUs", "gpus", kHidden},
-          [](const Case& one) { return one.layer.input.machine.gpus(); }},
-         {{"tokens", "tokens", kHidden},
-          [](const Case& one) { return one.layer.input.routing.tokens; }},
+         {hidden("gpus"), [](const Case& one) { return one.layer.input.machine.gpus(); }},
+         {hidden("tokens"), [](const Case& one) { return one.layer.input.routing.tokens; }},
          {{first.steps.front().system + " µs", "baseline_us", kTenths},
           [](const Case& one) { return to_us(one.gain.steps.front().time); }},
          {{"host", "host_us", kTenths}, gains("host")},
@@ -120,7 +118,7 @@ Table cases_table(const std::vector<Case>& cases) {
          {{"hub", "hub_us", kTenths}, gains("hub")},
          {{first.steps.back().system + " µs", "time_us", kTenths},
           [own](const Case& one) { return to_us(own(one)); }},
-         {{"ideal", "ideal_us", kHidden}, [](const Case& one) { return to_us(one.gain.ideal); }},
+         {hidden("ideal_us"), [](const Case& one) { return to_us(one.gain.ideal); }},
          {{"left to ideal", "left_us", kTenths, 2},
           [own](const Case& one) { return to_us(own(one) - one.gain.ideal); }},
          {{"published", "lead_as_published", kTimes, 1},
@@ -192,14 +190,7 @@ Answer answer_of(const Request& request, const Asker& asker) {
 }  // namespace
 
 Question gain_question() {
-    return {.name = "gain",
-            .python = "gain",
-            .doc = "Where a system's lead comes from: host, activation, overlap, or the hardware",
-            .overview = "where a system's lead comes from: host, fusion, overlap, hardware",
-            .example =
-                "moehub gain --machine dgx-h800 --models mixtral-8x7b,deepseek-v3 --tokens "
-                "32768",
-            .first = "models",
+    return {.first = "models",
             .sweeps = {{.name = "gain",
                         .said = {{"models", Request().models.front().name}},
                         .measures = {{"time_us"},
@@ -212,7 +203,7 @@ Question gain_question() {
                                      {"lead_as_published"},
                                      {"lead_equal"},
                                      {"lead_over_best"}}}},
-            .ask = [] { return asked(options_of, answer_of); }};
+            .ask = asking(options_of, answer_of)};
 }
 
 }  // namespace moehub

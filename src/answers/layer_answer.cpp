@@ -74,8 +74,22 @@ std::string parts_words(const std::vector<SubLayer>& parts) {
     return fmt::format("sub-layers {}", fmt::join(names, ", "));
 }
 
+/// What was simulated of a model.
+std::string layer_words(const LayerCase& layer) {
+    if (!layer.is_moe()) return parts_words(layer.parts);
+    const Model& model = layer.input.model;
+    return fmt::format("top-{} of {} experts{} ({}), {}", model.top_k, model.experts,
+                       shared_experts(model), model.gated ? "gated" : "not gated",
+                       routing_words(layer));
+}
+
 /// What the books of a run say of the rows.
-std::string checked_words(const TpCase& layer) {
+std::string checked_words(const LayerCase& layer, const LayerResult& result) {
+    if (layer.is_moe())
+        return fmt::format(
+            "each of {} rows reached its expert once and its result came back once; regions of "
+            "hubs have no holes",
+            grouped(result.rows));
     const auto only = [&](SubLayer part) {
         return layer.parts.size() == 1 && layer.parts.front() == part;
     };
@@ -91,11 +105,6 @@ std::string checked_words(const TpCase& layer) {
         rows);
 }
 
-/// "with a, b"; nothing without changes.
-void add_changes(std::vector<std::string>& lead, const std::vector<std::string>& changes) {
-    if (!changes.empty()) lead.push_back(fmt::format("with {}", fmt::join(changes, ", ")));
-}
-
 std::string verified_words(const Comparison& comparison) {
     double error = 0;
     for (const ComparisonRow& row : comparison.rows)
@@ -103,186 +112,6 @@ std::string verified_words(const Comparison& comparison) {
     return fmt::format(
         "Verified: outputs equal the reference layer's, largest relative error {:.2g}.", error);
 }
-
-}  // namespace
-
-std::vector<std::string> lead_of(const LayerCase& layer) {
-    const auto& [machine, model, routing, placement] = layer.input;
-    std::vector<std::string> lead{fmt::format(
-        "{} on {}: {}, {} tokens, top-{} of {} experts{} ({}), {}, {} grain", layer.model_name,
-        layer.machine_name, several(machine.gpus(), "GPU"), grouped(routing.tokens), model.top_k,
-        model.experts, shared_experts(model), model.gated ? "gated" : "not gated",
-        routing_words(layer), name_of(layer.options.grain))};
-    add_changes(lead, changes(layer));
-    if (!layer.idle.empty()) lead.push_back(layer.idle);
-    return lead;
-}
-
-std::vector<std::string> lead_of(const TpCase& layer) {
-    std::vector<std::string> lead{
-        fmt::format("{} on {}: {}, {} tokens, {}, {} grain", layer.model_name, layer.machine_name,
-                    several(layer.machine.gpus(), "GPU"), grouped(layer.tokens),
-                    parts_words(layer.parts), name_of(layer.options.grain))};
-    add_changes(lead, layer.settings);
-    return lead;
-}
-
-Json facts_of(const LayerCase& layer) {
-    const LayerOptions& options = layer.options;
-    const auto& [machine, model, routing, placement] = layer.input;
-    Json json;
-    json["layer_type"] = "moe";
-    json["machine"] = layer.machine_name;
-    json["model"] = layer.model_name;
-    json["set"] = layer.settings;
-    json["gpus"] = machine.gpus();
-    json["tokens"] = routing.tokens;
-    json["experts"] = model.experts;
-    json["top_k"] = model.top_k;
-    json["gated"] = model.gated;
-    json["routing"] = layer.routing_name;
-    json["seed"] = or_null(layer.seed);
-    json["layer"] = or_null(layer.trace_layer);
-    json["grain"] = name_of(options.grain);
-    json["pass"] = options.pass == Pass::forward ? "forward" : "backward";
-    json["tensor_parallel"] = options.tensor_parallel;
-    json["layout"] = layer.layout ? Json{{"file", layer.layout->file},
-                                         {"layer", layer.layout->layer},
-                                         {"layer_of_model", layer.layout->number},
-                                         {"mean", layer.layout->mean}}
-                                  : Json(nullptr);
-    json["replicas"] = layer.replicas;
-    json["replica_policy"] =
-        options.replicas == ReplicaPolicy::round_robin ? "round-robin" : "least-loaded";
-    json["region_rows"] = options.region_rows;
-    json["page_rows"] = options.page_rows;
-    json["page_pool_bytes"] = options.page_pool;
-    return json;
-}
-
-Json facts_of(const TpCase& layer) {
-    Json json;
-    json["layer_type"] = "tp";
-    json["machine"] = layer.machine_name;
-    json["model"] = layer.model_name;
-    json["set"] = layer.settings;
-    json["gpus"] = layer.machine.gpus();
-    json["tokens"] = layer.tokens;
-    json["grain"] = name_of(layer.options.grain);
-    json["sub_layer"] = Json::array();
-    for (const SubLayer part : layer.parts) json["sub_layer"].push_back(name_of(part));
-    return json;
-}
-
-Table results_table(const std::string& key, const Comparison& whole,
-                    const std::vector<NamedComparison>& parts) {
-    using Row = ComparisonRow;
-    const bool several = whole.rows.size() > 1;
-    const bool ideal = several && whole.rows.front().share_of_ideal.has_value();
-    const bool sums = parts.size() > 1;
-    const bool moe = !sums && parts.front().name.empty();
-    const Show unless_one = several ? kTimes : kHidden;
-    const Show if_moe = moe ? kTenths : kHidden;
-    const auto us = [](Ps LayerResult::*time) {
-        return [time](const Row& row) { return to_us(row.result.*time); };
-    };
-    const auto part_us = [](Ps Breakdown::*time) {
-        return [time](const Row& row) { return to_us(row.result.breakdown.*time); };
-    };
-    std::vector<ColumnOf<Row>> columns{
-        {{"system", "system"}, [](const Row& row) { return row.result.system; }},
-        {{"software", "", moe ? kText : kHidden, 6},
-         [](const Row& row) {
-             return software_words(row.system) + (row.result.host_waits ? ", waits" : "");
-         }},
-        {{"host", "software.host", kHidden},
-         [](const Row& row) { return row.system.host == HostMode::eager ? "eager" : "graph"; }},
-        {{"host waits", "software.host_waits", kHidden},
-         [](const Row& row) { return row.result.host_waits; }},
-        {{"fused activation", "software.fused_activation", kHidden},
-         [](const Row& row) { return row.system.fused_activation; }},
-        {{"expert format", "software.expert_format", kHidden},
-         [](const Row& row) { return name_of(row.system.expert_format); }},
-        {{"dispatch element", "software.dispatch_element_bytes", kHidden},
-         [](const Row& row) { return row.system.dispatch_element; }}};
-    if (sums)
-        for (const NamedComparison& part : parts)
-            columns.push_back(
-                {{part.name + " µs", "sub_layers_us." + part.name, kTenths},
-                 [&part, &whole](const Row& row) {
-                     const auto at = &row - whole.rows.data();
-                     return to_us(part.comparison.rows[static_cast<std::size_t>(at)].result.time);
-                 }});
-    append(
-        columns,
-        {
-            {{sums ? "sum µs" : "time µs", "time_us", kTenths}, us(&LayerResult::time)},
-            {{"vs " + whole.baseline, "speedup", unless_one}, &Row::speedup},
-            {{"of ideal", "share_of_ideal", ideal ? kPercent : kHidden},
-             [](const Row& row) { return or_null(row.share_of_ideal); }},
-            {{"compute", "compute_us", kHidden}, part_us(&Breakdown::compute)},
-            {{"exposed µs", "communication_us", kTenths, 1}, part_us(&Breakdown::communication)},
-            {{"host µs", "host_us", if_moe, 2}, part_us(&Breakdown::host)},
-            {{"first GEMM", "first_gemm_us", kHidden}, us(&LayerResult::first_gemm)},
-            {{"dispatch", "dispatch_us", kHidden}, us(&LayerResult::dispatch)},
-            {{"combine", "combine_us", kHidden}, us(&LayerResult::combine)},
-            {{"up MB", "up_bytes", kMegabytes, 4},
-             [](const Row& row) { return row.result.bytes_up; }},
-            {{"down MB", "down_bytes", kMegabytes, 4},
-             [](const Row& row) { return row.result.bytes_down; }},
-            {{"payload", "payload_bytes", kHidden},
-             [](const Row& row) { return row.result.payload; }},
-            {{"SM busy", "sm_busy", kPercent, 5},
-             [](const Row& row) { return row.result.sm_busy; }},
-            {{"tensor busy", "tensor_busy", kHidden},
-             [](const Row& row) { return row.result.tensor_busy; }},
-            {{"rows", "rows", kHidden}, [](const Row& row) { return row.result.rows; }},
-            {{"packets", "packets", kHidden}, [](const Row& row) { return row.result.packets; }},
-            {{"events", "events", kHidden}, [](const Row& row) { return row.result.events; }},
-            {{"verified", "verified", kHidden}, [](const Row& row) { return row.result.verified; }},
-            {{"largest error", "largest_error", kHidden},
-             [](const Row& row) {
-                 return value_if(row.result.verified, row.result.largest_error);
-             }},
-        });
-    return table_of<Row>(key, "", columns, whole.rows);
-}
-
-Table sub_layers_table(const std::string& key, const std::vector<NamedComparison>& parts) {
-    Table all{key, "", {{"sub-layer", "sub_layer", kHidden}}, {}};
-    for (const NamedComparison& part : parts) {
-        const Table one = results_table("", part.comparison, {part});
-        if (all.columns.size() == 1)
-            all.columns.insert(all.columns.end(), one.columns.begin(), one.columns.end());
-        for (std::vector<Json> row : one.rows) {
-            row.insert(row.begin(), part.name);
-            all.rows.push_back(std::move(row));
-        }
-    }
-    return all;
-}
-
-Section systems_section(const std::string& heading, Table table, const Comparison& comparison) {
-    BarChart times = bars_of(table, "Where the time goes", "system",
-                             {"compute_us", "communication_us", "host_us"}, "µs");
-    times.stacked = true;
-    times.series[0].name = "compute";
-    times.series[1].name = "exposed communication";
-    times.series[2].name = "host (launches, synchronisation)";
-    for (std::size_t i = 0; i < 3; ++i)
-        times.series[i].mark = std::vector<std::string>{"█", "▒", "·"}[i];
-    Section section{heading, {}, {table, std::move(times)}};
-    section.notes = {
-        {"Compute: some kernel ran on the GPU that computes longest. Exposed communication: none "
-         "ran, and rows were underway. Host: neither.",
-         Reader::page}};
-    if (comparison.rows.size() > 1)
-        section.blocks.push_back(
-            system_bars(table, "Speed-up over " + comparison.baseline, "speedup", "×"));
-    return section;
-}
-
-namespace {
 
 /// Payload from GPU to GPU, a layer for each system that sent some.
 HeatChart traffic_map(const Comparison& comparison) {
@@ -303,46 +132,6 @@ HeatChart traffic_map(const Comparison& comparison) {
     chart.columns = chart.rows;
     return chart;
 }
-
-}  // namespace
-
-Section traffic_section(const NamedComparison& one) {
-    const Comparison& comparison = one.comparison;
-    const auto bytes = [&](std::string name, Bytes LayerResult::*member) {
-        ChartSeries series{std::move(name), {}};
-        for (const ComparisonRow& row : comparison.rows)
-            series.values.emplace_back(megabytes(row.result.*member));
-        return series;
-    };
-    Section section{
-        one.name.empty() ? "Traffic" : one.name + ": traffic",
-        {},
-        {BarChart{"On the wires, headers included, and payload between GPUs",
-                  "MB",
-                  names_of(comparison),
-                  {bytes("up", &LayerResult::bytes_up), bytes("down", &LayerResult::bytes_down),
-                   bytes("payload", &LayerResult::payload)}}}};
-    section.notes = {
-        {"Up: from GPUs to switches and NICs; down: from them to GPUs.", Reader::page}};
-    HeatChart map = traffic_map(comparison);
-    if (map.layers.empty()) return section;
-    if (map.layers.size() > 1)
-        section.notes.push_back({"Colours of the map have a scale for each system.", Reader::page});
-    section.blocks.push_back(std::move(map));
-    return section;
-}
-
-Section timeline_section(const NamedComparison& one) {
-    std::vector<std::string> notes;
-    TimelineChart chart = timeline_chart(one.comparison, notes);
-    Section section{one.name.empty() ? "Over time" : one.name + ": over time"};
-    if (chart.systems.empty()) return section;
-    for (const std::string& note : notes) section.notes.push_back({note, Reader::page});
-    section.blocks.push_back(std::move(chart));
-    return section;
-}
-
-namespace {
 
 /// Units whose names do not speak for themselves.
 constexpr struct {
@@ -415,7 +204,7 @@ struct CountedBy {
     Statistic statistic;
 };
 
-/// By unit, in the order in which units are first found.
+/// Sorts by unit, in the order in which units are first found.
 void sort_by_unit(std::vector<CountedBy>& list) {
     std::vector<std::string> units;
     const auto place = [&units](const std::string& unit) {
@@ -432,18 +221,206 @@ void sort_by_unit(std::vector<CountedBy>& list) {
 
 Table statistics_table(const std::vector<CountedBy>& list, const std::string& key, bool parts) {
     using Row = CountedBy;
-    return table_of<Row>(
-        key, "",
-        {{{"", parts ? "sub_layer" : "", kHidden}, &Row::part},
-         {{"system", "system", kHidden}, &Row::system},
-         {{"unit", "unit", kHidden}, [](const Row& row) { return row.statistic.unit; }},
-         {{"name", "name", kHidden}, [](const Row& row) { return row.statistic.name; }},
-         {{"value", "value", kHidden}, [](const Row& row) { return row.statistic.value; }},
-         {{"meaning", "meaning", kHidden}, [](const Row& row) { return row.statistic.doc; }}},
-        list);
+    return table_of<Row>(key, "",
+                         {{{"", parts ? "sub_layer" : "", kHidden}, &Row::part},
+                          {hidden("system"), &Row::system},
+                          {hidden("unit"), [](const Row& row) { return row.statistic.unit; }},
+                          {hidden("name"), [](const Row& row) { return row.statistic.name; }},
+                          {hidden("value"), [](const Row& row) { return row.statistic.value; }},
+                          {hidden("meaning"), [](const Row& row) { return row.statistic.doc; }}},
+                         list);
+}
+}  // namespace
+
+std::vector<std::string> lead_of(const LayerCase& layer) {
+    std::vector<std::string> lead{
+        fmt::format("{} on {}: {}, {} tokens, {}, {} grain", layer.model_name, layer.machine_name,
+                    several(layer.input.machine.gpus(), "GPU"), grouped(layer.tokens),
+                    layer_words(layer), name_of(layer.options.grain))};
+    if (const auto all = changes(layer); !all.empty())
+        lead.push_back(fmt::format("with {}", fmt::join(all, ", ")));
+    if (!layer.idle.empty()) lead.push_back(layer.idle);
+    return lead;
 }
 
-}  // namespace
+Json facts_of(const LayerCase& layer) {
+    const LayerOptions& options = layer.options;
+    const Model& model = layer.input.model;
+    Json json;
+    json["layer_type"] = layer.is_moe() ? "moe" : "tp";
+    json["machine"] = layer.machine_name;
+    json["model"] = layer.model_name;
+    json["set"] = layer.settings;
+    json["gpus"] = layer.input.machine.gpus();
+    json["tokens"] = layer.tokens;
+    if (!layer.is_moe()) {
+        json["grain"] = name_of(options.grain);
+        json["sub_layer"] = Json::array();
+        for (const SubLayer part : layer.parts) json["sub_layer"].push_back(name_of(part));
+        return json;
+    }
+    json["experts"] = model.experts;
+    json["top_k"] = model.top_k;
+    json["gated"] = model.gated;
+    json["routing"] = layer.routing_name;
+    json["seed"] = or_null(layer.seed);
+    json["layer"] = or_null(layer.trace_layer);
+    json["grain"] = name_of(options.grain);
+    json["pass"] = options.pass == Pass::forward ? "forward" : "backward";
+    json["tensor_parallel"] = options.tensor_parallel;
+    json["layout"] = layer.layout ? Json{{"file", layer.layout->file},
+                                         {"layer", layer.layout->layer},
+                                         {"layer_of_model", layer.layout->number},
+                                         {"mean", layer.layout->mean}}
+                                  : Json(nullptr);
+    json["replicas"] = layer.replicas;
+    json["replica_policy"] =
+        options.replicas == ReplicaPolicy::round_robin ? "round-robin" : "least-loaded";
+    json["region_rows"] = options.region_rows;
+    json["page_rows"] = options.page_rows;
+    json["page_pool_bytes"] = options.page_pool;
+    return json;
+}
+
+Table results_table(const std::string& key, const Comparison& whole,
+                    const std::vector<NamedComparison>& parts) {
+    using Row = ComparisonRow;
+    const bool several = whole.rows.size() > 1;
+    const bool ideal = several && whole.rows.front().share_of_ideal.has_value();
+    const bool sums = parts.size() > 1;
+    const bool moe = !sums && parts.front().name.empty();
+    const Show unless_one = several ? kTimes : kHidden;
+    const Show if_moe = moe ? kTenths : kHidden;
+    const auto us = [](Ps LayerResult::*time) {
+        return [time](const Row& row) { return to_us(row.result.*time); };
+    };
+    const auto part_us = [](Ps Breakdown::*time) {
+        return [time](const Row& row) { return to_us(row.result.breakdown.*time); };
+    };
+    std::vector<ColumnOf<Row>> columns{
+        {{"system", "system"}, [](const Row& row) { return row.result.system; }},
+        {{"software", "", moe ? kText : kHidden, 6},
+         [](const Row& row) {
+             return software_words(row.system) + (row.result.host_waits ? ", waits" : "");
+         }},
+        {hidden("software.host"),
+         [](const Row& row) { return row.system.host == HostMode::eager ? "eager" : "graph"; }},
+        {hidden("software.host_waits"), [](const Row& row) { return row.result.host_waits; }},
+        {hidden("software.fused_activation"),
+         [](const Row& row) { return row.system.fused_activation; }},
+        {hidden("software.expert_format"),
+         [](const Row& row) { return name_of(row.system.expert_format); }},
+        {hidden("software.dispatch_element_bytes"),
+         [](const Row& row) { return row.system.dispatch_element; }}};
+    if (sums)
+        for (const NamedComparison& part : parts)
+            columns.push_back(
+                {{part.name + " µs", "sub_layers_us." + part.name, kTenths},
+                 [&part, &whole](const Row& row) {
+                     const auto at = &row - whole.rows.data();
+                     return to_us(part.comparison.rows[static_cast<std::size_t>(at)].result.time);
+                 }});
+    append(columns,
+           {
+               {{sums ? "sum µs" : "time µs", "time_us", kTenths}, us(&LayerResult::time)},
+               {{"vs " + whole.baseline, "speedup", unless_one}, &Row::speedup},
+               {{"of ideal", "share_of_ideal", ideal ? kPercent : kHidden},
+                [](const Row& row) { return or_null(row.share_of_ideal); }},
+               {hidden("compute_us"), part_us(&Breakdown::compute)},
+               {{"exposed µs", "communication_us", kTenths, 1}, part_us(&Breakdown::communication)},
+               {{"host µs", "host_us", if_moe, 2}, part_us(&Breakdown::host)},
+               {hidden("first_gemm_us"), us(&LayerResult::first_gemm)},
+               {hidden("dispatch_us"), us(&LayerResult::dispatch)},
+               {hidden("combine_us"), us(&LayerResult::combine)},
+               {{"up MB", "up_bytes", kMegabytes, 4},
+                [](const Row& row) { return row.result.bytes_up; }},
+               {{"down MB", "down_bytes", kMegabytes, 4},
+                [](const Row& row) { return row.result.bytes_down; }},
+               {hidden("payload_bytes"), [](const Row& row) { return row.result.payload; }},
+               {{"SM busy", "sm_busy", kPercent, 5},
+                [](const Row& row) { return row.result.sm_busy; }},
+               {hidden("tensor_busy"), [](const Row& row) { return row.result.tensor_busy; }},
+               {hidden("rows"), [](const Row& row) { return row.result.rows; }},
+               {hidden("packets"), [](const Row& row) { return row.result.packets; }},
+               {hidden("events"), [](const Row& row) { return row.result.events; }},
+               {hidden("verified"), [](const Row& row) { return row.result.verified; }},
+               {hidden("largest_error"),
+                [](const Row& row) {
+                    return value_if(row.result.verified, row.result.largest_error);
+                }},
+           });
+    return table_of<Row>(key, "", columns, whole.rows);
+}
+
+Table sub_layers_table(const std::string& key, const std::vector<NamedComparison>& parts) {
+    Table all{key, "", {hidden("sub_layer")}, {}};
+    for (const NamedComparison& part : parts) {
+        const Table one = results_table("", part.comparison, {part});
+        if (all.columns.size() == 1)
+            all.columns.insert(all.columns.end(), one.columns.begin(), one.columns.end());
+        for (std::vector<Json> row : one.rows) {
+            row.insert(row.begin(), part.name);
+            all.rows.push_back(std::move(row));
+        }
+    }
+    return all;
+}
+
+Section systems_section(const std::string& heading, Table table, const Comparison& comparison) {
+    BarChart times = bars_of(table, "Where the time goes", "system",
+                             {"compute_us", "communication_us", "host_us"}, "µs");
+    times.stacked = true;
+    times.series[0].name = "compute";
+    times.series[1].name = "exposed communication";
+    times.series[2].name = "host (launches, synchronisation)";
+    for (std::size_t i = 0; i < 3; ++i)
+        times.series[i].mark = std::vector<std::string>{"█", "▒", "·"}[i];
+    Section section{heading, {}, {table, std::move(times)}};
+    section.notes = {
+        {"Compute: some kernel ran on the GPU that computes longest. Exposed communication: none "
+         "ran, and rows were underway. Host: neither.",
+         Reader::page}};
+    if (comparison.rows.size() > 1)
+        section.blocks.push_back(
+            system_bars(table, "Speed-up over " + comparison.baseline, "speedup", "×"));
+    return section;
+}
+
+Section traffic_section(const NamedComparison& one) {
+    const Comparison& comparison = one.comparison;
+    const auto bytes = [&](std::string name, Bytes LayerResult::*member) {
+        ChartSeries series{std::move(name), {}};
+        for (const ComparisonRow& row : comparison.rows)
+            series.values.emplace_back(megabytes(row.result.*member));
+        return series;
+    };
+    Section section{
+        one.name.empty() ? "Traffic" : one.name + ": traffic",
+        {},
+        {BarChart{"On the wires, headers included, and payload between GPUs",
+                  "MB",
+                  names_of(comparison),
+                  {bytes("up", &LayerResult::bytes_up), bytes("down", &LayerResult::bytes_down),
+                   bytes("payload", &LayerResult::payload)}}}};
+    section.notes = {
+        {"Up: from GPUs to switches and NICs; down: from them to GPUs.", Reader::page}};
+    HeatChart map = traffic_map(comparison);
+    if (map.layers.empty()) return section;
+    if (map.layers.size() > 1)
+        section.notes.push_back({"Colours of the map have a scale for each system.", Reader::page});
+    section.blocks.push_back(std::move(map));
+    return section;
+}
+
+Section timeline_section(const NamedComparison& one) {
+    std::vector<std::string> notes;
+    TimelineChart chart = timeline_chart(one.comparison, notes);
+    Section section{one.name.empty() ? "Over time" : one.name + ": over time"};
+    if (chart.systems.empty()) return section;
+    for (const std::string& note : notes) section.notes.push_back({note, Reader::page});
+    section.blocks.push_back(std::move(chart));
+    return section;
+}
 
 Section units_section(const std::string& key, const std::vector<NamedComparison>& parts,
                       const std::string& rows, Reader reader) {
@@ -500,10 +477,9 @@ std::string software_words(const Comparison& comparison) {
 }
 
 Table left_out_table(const std::vector<LeftOut>& systems) {
-    return table_of<LeftOut>("left_out", "",
-                             {{{"system", "system", kHidden}, &LeftOut::system},
-                              {{"reason", "reason", kHidden}, &LeftOut::reason}},
-                             systems);
+    return table_of<LeftOut>(
+        "left_out", "",
+        {{hidden("system"), &LeftOut::system}, {hidden("reason"), &LeftOut::reason}}, systems);
 }
 
 std::vector<std::string> left_out_sentences(const std::vector<LeftOut>& systems) {
@@ -522,28 +498,13 @@ std::vector<std::string> left_out_sentences(const std::vector<LeftOut>& systems)
     return sentences;
 }
 
-std::vector<std::string> checks_of(const Comparison& comparison) {
+std::vector<std::string> checks_of(const LayerCase& layer, const Comparison& comparison) {
     const LayerResult& first = comparison.rows.front().result;
-    std::vector<std::string> checks{fmt::format(
-        "Checked{}: each of {} rows reached its expert once and its result came back once; "
-        "regions of hubs have no holes.",
-        comparison.rows.size() > 1 ? " in every system" : "", grouped(first.rows))};
-    if (first.verified) checks.push_back(verified_words(comparison));
-    return checks;
-}
-
-std::vector<std::string> checks_of(const TpCase& layer, const Comparison& comparison) {
     std::vector<std::string> checks{
         fmt::format("Checked{}: {}.", comparison.rows.size() > 1 ? " in every system" : "",
-                    checked_words(layer))};
-    if (comparison.rows.front().result.verified) checks.push_back(verified_words(comparison));
+                    checked_words(layer, first))};
+    if (first.verified) checks.push_back(verified_words(comparison));
     return checks;
-}
-
-std::vector<SystemSpec> specs_of(const Comparison& comparison) {
-    std::vector<SystemSpec> specs;
-    for (const ComparisonRow& row : comparison.rows) specs.push_back(row.system);
-    return specs;
 }
 
 Configuration configuration_of(const Machine& machine, const Model& model,

@@ -20,16 +20,14 @@ struct NamedComparison {
 
 /// What was simulated in one line; a second one says what differs from the usual.
 std::vector<std::string> lead_of(const LayerCase& layer);
-std::vector<std::string> lead_of(const TpCase& layer);
 /// What was asked, for programs.
 Json facts_of(const LayerCase& layer);
-Json facts_of(const TpCase& layer);
 
 /// A row per system. Of several comparisons of the same systems a column each, and their sum, which
 /// `whole` is.
 Table results_table(const std::string& key, const Comparison& whole,
                     const std::vector<NamedComparison>& parts);
-/// The same of sub-layers one by one, which the first column names, for programs.
+/// The rows of several sub-layers one by one, which the first column names, for programs.
 Table sub_layers_table(const std::string& key, const std::vector<NamedComparison>& parts);
 /// Where the time goes, speed-ups, the table.
 Section systems_section(const std::string& heading, Table table, const Comparison& comparison);
@@ -47,16 +45,14 @@ std::string software_words(const Comparison& comparison);
 Table left_out_table(const std::vector<LeftOut>& systems);
 std::vector<std::string> left_out_sentences(const std::vector<LeftOut>& systems);
 /// What every run checked.
-std::vector<std::string> checks_of(const Comparison& comparison);
-std::vector<std::string> checks_of(const TpCase& layer, const Comparison& comparison);
+std::vector<std::string> checks_of(const LayerCase& layer, const Comparison& comparison);
 
-std::vector<SystemSpec> specs_of(const Comparison& comparison);
 /// The machine, the model and the systems as TOML.
 Configuration configuration_of(const Machine& machine, const Model& model,
                                const std::vector<SystemSpec>& systems);
 
-/// Of systems whose links were recorded; without systems where none were. `notes` gets what was
-/// joined or left out so that the page stays small, and how to move about.
+/// Systems whose links were recorded, over time; without systems where none were. `notes` gets what
+/// was joined or left out so that the page stays small, and how to move about.
 TimelineChart timeline_chart(const Comparison& comparison, std::vector<std::string>& notes);
 
 }  // namespace moehub

@@ -1,6 +1,7 @@
 // From what was asked to what is simulated.
 #include "answers/layer_request.hpp"
 #include "study/compare.hpp"
+#include "systems/needs.hpp"
 
 #include <moehub/predict.hpp>
 
@@ -25,15 +26,13 @@ int limited(std::string_view option, int value, Range allowed) {
 Model model_with_experts(const LayerRequest& request) {
     Model model = model_of(request.model, request.settings, kUsualModel);
     if (model.experts > 0) return model;
-    throw InputError(
-        fmt::format("--model: found {}, which has no experts, allowed: a model with experts",
-                    moehub::quoted(request.model.name_or(kUsualModel))));
+    bad_input("--model: found {}, which has no experts, allowed: a model with experts",
+              moehub::quoted(request.model.name_or(kUsualModel)));
 }
 
 void check_tokens(std::int64_t tokens, int gpus) {
     if (tokens >= gpus) return;
-    throw InputError(fmt::format(
-        "--tokens: found {}, allowed: at least one for each of the {} GPUs", tokens, gpus));
+    bad_input("--tokens: found {}, allowed: at least one for each of the {} GPUs", tokens, gpus);
 }
 
 void check_copies(const LayerRequest& request) {
@@ -61,8 +60,8 @@ LayerOptions options_of(const LayerRequest& request, int gpus) {
     LayerOptions options = request.options;
     options.tensor_parallel = limited("--tp", request.tensor_parallel, {1, gpus});
     if (gpus % options.tensor_parallel != 0)
-        throw InputError(fmt::format("--tp: found {}, allowed: divisors of the {} GPUs",
-                                     options.tensor_parallel, gpus));
+        bad_input("--tp: found {}, allowed: divisors of the {} GPUs", options.tensor_parallel,
+                  gpus);
     options.replicas = request.replica_policy.value_or(ReplicaPolicy::round_robin);
     return options;
 }
@@ -83,6 +82,49 @@ std::string idle_words(const Placement& placement) {
                        placement.ranks, placement.hosts.size());
 }
 
+constexpr std::string_view kAblations[] = {
+    "mh-base",     "mh-pkt",     "mh-dep",    "dysharp-basic", "dysharp-comet",
+    "fusion-only", "steps-only", "cais-base", "cais-partial",  "cais-uncoordinated"};
+constexpr std::string_view kSuperseded[] = {"deepep-single-qp", "deepep-ll-rdma"};
+
+template <class Names>
+bool is_one_of(const Names& names, const std::string& name) {
+    return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
+/// Why a system is not among the usual ones of a layer.
+std::optional<std::string> unusual(const LayerCase& layer, const SystemSpec& published) {
+    if (is_one_of(kAblations, published.name)) return "an ablation; it runs when it is named";
+    if (!layer.is_moe()) return std::nullopt;
+    if (is_one_of(kSuperseded, published.name))
+        return "an earlier version; it runs when it is named";
+    if (published.overlap_passes) return "whole models: moehub model --training";
+    if (published.once_per_node && layer.input.machine.nodes == 1)
+        return "in one node as without -relay";
+    if (published.narrow_experts() && !layer.software.fp8.value_or(false))
+        return "computes in FP8: --fp8";
+    return std::nullopt;
+}
+
+void check(const LayerCase& layer, const SystemSpec& system) {
+    if (layer.is_moe()) systems::check_loaded(layer.input, system, layer.options);
+    for (const SubLayer part : layer.parts)
+        check_tp(layer.input_of(part), system, layer.options_of_parts());
+}
+
+/// The usual systems of a layer; `left_out` gets the others.
+std::vector<Wanted<SystemSpec>> usual_systems(const LayerCase& layer,
+                                              std::vector<LeftOut>& left_out) {
+    std::vector<Wanted<SystemSpec>> usual;
+    for (const SystemInfo& system : layer.is_moe() ? all_systems() : all_tp_systems()) {
+        if (auto reason = unusual(layer, load_system(system.name)))
+            left_out.push_back({system.name, std::move(*reason)});
+        else
+            usual.push_back({system.name});
+    }
+    return usual;
+}
+
 }  // namespace
 
 Machine sized_machine(const LayerRequest& request, const char* usual) {
@@ -90,7 +132,7 @@ Machine sized_machine(const LayerRequest& request, const char* usual) {
     try {
         machine.gpu = with_kernels(machine.gpu, request.kernels);
     } catch (const InputError& error) {
-        throw InputError(fmt::format("--kernels: {}: {}", machine.gpu_name, error.what()));
+        bad_input("--kernels: {}: {}", machine.gpu_name, error.what());
     }
     if (!request.gpus) return machine;
     const int most = machine.max_gpus > 0 ? machine.max_gpus : machine.gpus();
@@ -144,10 +186,10 @@ std::vector<SystemSpec> load_systems(const std::vector<Wanted<SystemSpec>>& want
             taken = true;
         }
         if (!taken)
-            throw InputError(
-                fmt::format("--set: found {}, allowed: system.NAME.KEY=VALUE with one "
-                            "of the systems simulated: {}",
-                            moehub::quoted("system." + one), fmt::join(names, ", ")));
+            bad_input(
+                "--set: found {}, allowed: system.NAME.KEY=VALUE with one "
+                "of the systems simulated: {}",
+                moehub::quoted("system." + one), fmt::join(names, ", "));
     }
     std::vector<SystemSpec> systems;
     for (std::size_t i = 0; i < wanted.size(); ++i)
@@ -175,24 +217,25 @@ LayerCase load_layer(const LayerRequest& request, LayoutLayer usual) {
     if (request.layout.said())
         layout = load_layout(request.layout, made.input.model, gpus / made.options.tensor_parallel);
     load_routing(request, layout, usual, made);
-    check_tokens(made.input.routing.tokens, gpus);
+    made.tokens = made.input.routing.tokens;
+    check_tokens(made.tokens, gpus);
     if (!layout) made.input.placement = placement_of(made);
     made.idle = idle_words(made.input.placement);
     return made;
 }
 
-TpCase load_tp(const LayerRequest& request) {
-    TpCase made;
+LayerCase load_tp(const LayerRequest& request) {
+    LayerCase made;
     made.parts = request.sub_layers.value_or(std::vector{SubLayer::l1});
     made.machine_name = request.machine.name_or(kUsualTpMachine);
     made.model_name = request.model.name_or(kUsualTpModel);
     made.settings = settings_of(request);
-    made.machine = sized_machine(request, kUsualTpMachine);
-    made.model = model_of(request.model, request.settings, kUsualTpModel);
-    const std::int64_t usual = std::int64_t{made.model.sequence} * made.model.batch;
-    made.tokens =
-        asked_tokens(request, made.machine.gpus())
-            .value_or(made.model.sequence < 1 ? kUsualTokens : std::min(kMostTokens, usual));
+    made.input.machine = sized_machine(request, kUsualTpMachine);
+    made.input.model = model_of(request.model, request.settings, kUsualTpModel);
+    const Model& model = made.input.model;
+    const std::int64_t usual = std::int64_t{model.sequence} * model.batch;
+    made.tokens = asked_tokens(request, made.input.machine.gpus())
+                      .value_or(model.sequence < 1 ? kUsualTokens : std::min(kMostTokens, usual));
     made.options.grain = request.options.grain;
     made.options.verify = request.options.verify;
     made.options.timeline = request.options.timeline;
@@ -212,17 +255,38 @@ std::string inputs_of(const Placement& placement) {
 
 std::string inputs_of(const LayerCase& layer) {
     const auto& [machine, model, routing, placement] = layer.input;
-    return to_toml(machine) + to_toml(model) + inputs_of(routing) + inputs_of(placement);
-}
-
-std::string inputs_of(const TpCase& layer) {
-    return to_toml(layer.machine) + to_toml(layer.model) + std::to_string(layer.tokens);
+    return to_toml(machine) + to_toml(model) +
+           (layer.is_moe() ? inputs_of(routing) + inputs_of(placement)
+                           : std::to_string(layer.tokens));
 }
 
 std::string inputs_of(const std::vector<SystemSpec>& systems) {
     std::string bytes;
     for (const SystemSpec& system : systems) bytes += to_toml(system);
     return bytes;
+}
+
+ChosenSystems choose_systems(const LayerCase& layer,
+                             const std::optional<std::vector<Wanted<SystemSpec>>>& wanted,
+                             const Settings& settings) {
+    if (wanted) check_wanted(*wanted, layer.is_moe() ? check_systems : check_tp_systems);
+    ChosenSystems chosen;
+    const auto candidates = wanted ? *wanted : usual_systems(layer, chosen.left_out);
+    std::vector<LeftOut> refused;
+    for (SystemSpec& system : load_systems(candidates, settings, layer.software)) {
+        try {
+            check(layer, system);
+            chosen.systems.push_back(std::move(system));
+        } catch (const CannotRun& error) {
+            refused.push_back({system.name, error.why()});
+        } catch (const InputError& error) {
+            refused.push_back({system.name, error.what()});
+        }
+    }
+    if (chosen.systems.empty() && !refused.empty())
+        throw CannotRun(refused.front().system, refused.front().reason);
+    chosen.left_out.insert(chosen.left_out.begin(), refused.begin(), refused.end());
+    return chosen;
 }
 
 }  // namespace moehub

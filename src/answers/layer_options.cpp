@@ -29,7 +29,7 @@ Target to(std::optional<WantedRouting>& routing) {
         try {
             routing->drawn = parse_routing(text);
         } catch (const InputError& error) {
-            throw InputError(fmt::format("{}: {}", option, error.what()));
+            bad_input("{}: {}", option, error.what());
         }
     };
     target.give = [&routing](const HeldNoun& given) {
@@ -49,8 +49,8 @@ Named<SubLayers> sub_layers() {
     return names;
 }
 
-const OptionRules kOfExperts{.forms = kExperts};
-const OptionRules kWithExperts{.forms = kExperts | kServed};
+const OptionRules kOfExperts = in_forms(kExperts);
+const OptionRules kWithExperts = in_forms(kExperts | kServed);
 
 }  // namespace
 
@@ -70,14 +70,10 @@ Options machine_options(LayerRequest& request, const std::string& usual_machine,
 
 Options token_options(LayerRequest& request, const std::string& usual) {
     return {
-        {"--tokens",
-         to(request.tokens, {1, kMostTokens}),
-         "over all GPUs; without it " + usual,
-         {.forms = kExperts | kDense}},
-        {"--tokens-per-gpu",
-         to(request.tokens_per_gpu, {1, kMostTokens}),
-         "of each GPU, instead of --tokens",
-         {.excludes = {"--tokens"}, .forms = kExperts | kDense}},
+        {"--tokens", to(request.tokens, {1, kMostTokens}), "over all GPUs; without it " + usual,
+         in_forms(kExperts | kDense)},
+        {"--tokens-per-gpu", to(request.tokens_per_gpu, {1, kMostTokens}),
+         "of each GPU, instead of --tokens", excludes({"--tokens"}, kExperts | kDense)},
     };
 }
 
@@ -116,16 +112,14 @@ Options layer_options(LayerRequest& request) {
                      "rows of an expert's region; without it room for every token", kOfExperts},
                     {"--page-rows", to(options.page_rows, {1, kMostTokens}),
                      "regions grow by pages of so many rows; without it all at once", kOfExperts},
-                    {"--page-pool",
-                     to_size(options.page_pool),
+                    {"--page-pool", to_size(options.page_pool),
                      "memory of a GPU for its pages, as 256MiB; without it no limit",
-                     {.needs = "--page-rows", .forms = kExperts}},
+                     needs("--page-rows", kExperts)},
                     {"--grain", to(options.grain, named({Grain::packet, Grain::row})),
                      "packet: every packet by itself; row: as trains, faster"},
-                    {"--verify",
-                     to(options.verify),
+                    {"--verify", to(options.verify),
                      "carry numbers, compare outputs with a plain reference layer",
-                     {.forms = kExperts | kDense}},
+                     in_forms(kExperts | kDense)},
                 });
     for (Option& option : all)
         if (option.target.usual == "0") option.target.usual.clear();  // nothing is set
@@ -140,11 +134,10 @@ Option pass_option(LayerRequest& request) {
 }
 
 Option baseline_option(LayerRequest& request) {
-    return {"--baseline",
-            to_text(request.baseline, "S"),
+    return {"--baseline", to_text(request.baseline, "S"),
             "the system that others are measured by, one of those compared; without it "
             "megatron-te, for tensor parallelism tp-nvls, where it runs, else the slowest",
-            {.forms = kExperts | kDense}};
+            in_forms(kExperts | kDense)};
 }
 
 Options software_options(LayerRequest& request) {
@@ -163,11 +156,10 @@ Options software_options(LayerRequest& request) {
 }
 
 Option sub_layer_option(LayerRequest& request) {
-    return {"--sublayer",
-            to(request.sub_layers, sub_layers()),
+    return {"--sublayer", to(request.sub_layers, sub_layers()),
             "with --layer-type tp: L1, L2 (forward), L3, L4 (backward), attention-out, "
             "attention-in, all: L1 to L4; without it L1",
-            {.forms = kDense}};
+            in_forms(kDense)};
 }
 
 }  // namespace moehub

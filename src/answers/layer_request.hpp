@@ -1,6 +1,5 @@
 /// Which layer is simulated and how, as compare, run, gain, model, place and sweeps ask for it.
 #pragma once
-#include "answers/machine_options.hpp"
 #include "answers/question.hpp"
 
 #include <moehub/compare.hpp>
@@ -71,9 +70,10 @@ struct LayoutUse {
     bool mean = false;  ///< chosen as the one that stands for all
 };
 
-/// A MoE layer with what it was made from.
+/// A MoE layer or tensor-parallel sub-layers, with what they were made from.
 struct LayerCase {
-    std::string machine_name;  ///< preset or file, as asked for
+    std::vector<SubLayer> parts;  ///< one, or several that are added up; none: a MoE layer
+    std::string machine_name;     ///< preset or file, as asked for
     std::string model_name;
     std::vector<std::string> settings;  ///< "KEY=VALUE" that changed them; a model's as "model.KEY"
     std::string routing_name;           ///< generator or trace
@@ -82,24 +82,17 @@ struct LayerCase {
     int replicas = 0;                   ///< redundant copies of experts
     std::optional<LayoutUse> layout;    ///< without it experts stand in order
     Software software;                  ///< asked for, of all systems
-    LayerInput input;
-    LayerOptions options;
-    std::string idle = {};  ///< a sentence where GPUs hold no expert
-};
-
-/// Tensor-parallel sub-layers with what they were made from.
-struct TpCase {
-    std::string machine_name;
-    std::string model_name;
-    std::vector<std::string> settings;
-    Machine machine;
-    Model model;
     std::int64_t tokens = 0;
-    std::vector<SubLayer> parts;  ///< one, or several that are added up
-    TpOptions options;
+    LayerInput input;  ///< of sub-layers machine and model alone
+    LayerOptions options;
+    std::string idle;  ///< a sentence where GPUs hold no expert
 
+    bool is_moe() const { return parts.empty(); }
     /// Refers to this object.
-    TpInput input(SubLayer part) const { return {machine, model, tokens, part}; }
+    TpInput input_of(SubLayer part) const { return {input.machine, input.model, tokens, part}; }
+    TpOptions options_of_parts() const {
+        return {.grain = options.grain, .verify = options.verify, .timeline = options.timeline};
+    }
 };
 
 /// Which layer of a layout is simulated where `--layer` does not say.
@@ -107,7 +100,7 @@ enum class LayoutLayer { first, mean };
 
 /// Load what is named and make routing and placement. Throw InputError.
 LayerCase load_layer(const LayerRequest& request, LayoutLayer usual = LayoutLayer::first);
-TpCase load_tp(const LayerRequest& request);
+LayerCase load_tp(const LayerRequest& request);
 
 /// Machine as sized and with its kernels; model; whether that has no experts. Throw InputError.
 Machine sized_machine(const LayerRequest& request, const char* usual);
@@ -117,11 +110,11 @@ std::optional<std::int64_t> asked_tokens(const LayerRequest& request, int gpus);
 /// What was changed, for the reader of a result; the kernel library, too, if not PyTorch's.
 std::vector<std::string> settings_of(const LayerRequest& request);
 
-/// With what `--set system.NAME.KEY=VALUE` and the software change. Throws InputError for a setting
-/// that concerns none of them, and systems of one name.
+/// Systems with what `--set system.NAME.KEY=VALUE` and the software change. Throws InputError for a
+/// setting that concerns none of them, and systems of one name.
 std::vector<SystemSpec> load_systems(const std::vector<Wanted<SystemSpec>>& wanted,
                                      const Settings& settings, const Software& software);
-/// By names.
+/// Systems that are wanted by their names.
 std::vector<Wanted<SystemSpec>> wanted_systems(const std::vector<std::string>& names);
 /// The names of those that are named. Throws InputError as check_systems() does; objects are
 /// checked where they are loaded.
@@ -132,7 +125,6 @@ void check_wanted(const std::vector<Wanted<SystemSpec>>& systems,
 std::string inputs_of(const Routing& routing);
 std::string inputs_of(const Placement& placement);
 std::string inputs_of(const LayerCase& layer);
-std::string inputs_of(const TpCase& layer);
 std::string inputs_of(const std::vector<SystemSpec>& systems);
 
 /// Recorded tokens: layer by layer, all that have experts in each.
@@ -159,14 +151,10 @@ struct ChosenSystems {
     std::vector<LeftOut> left_out;
 };
 
-/// Those that are wanted and can run the layer; none wanted: all that can, but for the proposals'
+/// Systems that are wanted and can run the layer; none wanted: all that can, but for the proposals'
 /// ablations, what later versions replaced, and those that compute in FP8, which the others do not.
 /// Throws InputError for names that there are not, and where none of those wanted can run it.
 ChosenSystems choose_systems(const LayerCase& layer,
-                             const std::optional<std::vector<Wanted<SystemSpec>>>& wanted,
-                             const Settings& settings);
-/// The same of tensor-parallel sub-layers.
-ChosenSystems choose_systems(const TpCase& layer,
                              const std::optional<std::vector<Wanted<SystemSpec>>>& wanted,
                              const Settings& settings);
 

@@ -27,7 +27,7 @@ struct Choice {
     LayoutLayer usual;
 };
 
-/// As asked, else as usual: of the routing's layers and the layout's.
+/// The layer asked for, else the usual one, that both the routing and the layout have.
 int layer_of(const Choice& choice, const Routing& routing) {
     const auto& [request, layout, usual] = choice;
     if (!request.layer && layout && usual == LayoutLayer::mean) return mean_layer(*layout, routing);
@@ -53,9 +53,9 @@ int take_given(const Choice& choice, const Loaded<NamedRouting>& given, LayerCas
     const Routing& routing = given.value.value;
     const Model& model = made.input.model;
     if (routing.experts != model.experts || routing.top_k != model.top_k)
-        throw InputError(fmt::format(
-            "routing: found top-{} of {} experts, allowed: top-{} of {}, as {} has", routing.top_k,
-            routing.experts, model.top_k, model.experts, printable(made.model_name)));
+        bad_input("routing: found top-{} of {} experts, allowed: top-{} of {}, as {} has",
+                  routing.top_k, routing.experts, model.top_k, model.experts,
+                  printable(made.model_name));
     made.routing_name = given.name;
     const int layer = take(choice, routing, made);
     made.seed = given.value.seed;
@@ -68,8 +68,8 @@ int take_file(const Choice& choice, const std::string& file, LayerCase& made) {
         throw InputError("--seed: a trace has none, allowed: with a generator");
     const Routing trace = recorded_routing(file, made.input.model);
     if (trace.top_k != made.input.model.top_k)
-        throw InputError(fmt::format("--routing: found top-{} in {}, allowed: the model's top-{}",
-                                     trace.top_k, moehub::quoted(file), made.input.model.top_k));
+        bad_input("--routing: found top-{} in {}, allowed: the model's top-{}", trace.top_k,
+                  moehub::quoted(file), made.input.model.top_k);
     made.routing_name = file;
     return take(choice, trace, made);
 }
@@ -106,7 +106,7 @@ struct Burden {
     double sent = 0;     ///< (token, rank) pairs: rows where each goes once to a rank
 };
 
-/// Of the routing's `layer`; copies of an expert in turn.
+/// The burden of the routing's `layer`; copies of an expert take tokens in turn.
 Burden burden_of(const Placement& placement, const Routing& routing, int layer) {
     std::vector<double> rows(static_cast<std::size_t>(placement.ranks), 0);
     std::vector<std::int64_t> last(rows.size(), -1);  // token that went there last
@@ -123,6 +123,16 @@ Burden burden_of(const Placement& placement, const Routing& routing, int layer) 
     return burden;
 }
 
+ExpertLayout fitting_layout(const Loaded<ExpertLayout>& layout, const Model& model, int ranks) {
+    const ExpertLayout& value = layout.value;
+    check(value, layout.name);
+    const int layers = model.moe_layers() + model.mtp_layers;
+    if (value.experts == model.experts && value.gpus == ranks && value.layers() <= layers)
+        return value;
+    bad_input("{}: found {} of {} experts on {}, allowed: 1 to {} of {} on {}",
+              printable(layout.name), several(value.layers(), "layer"), value.experts,
+              several(value.gpus, "GPU"), layers, model.experts, ranks);
+}
 }  // namespace
 
 /// All layers with experts of a recording, with every token that has experts in each; of counts
@@ -164,22 +174,6 @@ void load_routing(const LayerRequest& request, const std::optional<ExpertLayout>
                             !request.layer && usual == LayoutLayer::mean};
 }
 
-namespace {
-
-ExpertLayout fitting_layout(const Loaded<ExpertLayout>& layout, const Model& model, int ranks) {
-    const ExpertLayout& value = layout.value;
-    check(value, layout.name);
-    const int layers = model.moe_layers() + model.mtp_layers;
-    if (value.experts == model.experts && value.gpus == ranks && value.layers() <= layers)
-        return value;
-    throw InputError(fmt::format("{}: found {} of {} experts on {}, allowed: 1 to {} of {} on {}",
-                                 printable(layout.name), several(value.layers(), "layer"),
-                                 value.experts, several(value.gpus, "GPU"), layers, model.experts,
-                                 ranks));
-}
-
-}  // namespace
-
 ExpertLayout load_layout(const Wanted<ExpertLayout>& wanted, const Model& model, int ranks) {
     if (wanted.given != nullptr) return fitting_layout(*wanted.given, model, ranks);
     const std::string& file = wanted.name;
@@ -187,19 +181,18 @@ ExpertLayout load_layout(const Wanted<ExpertLayout>& wanted, const Model& model,
         return read_layout(file, ranks, shape_of(model, 0));
     } catch (const InputError& error) {
         std::error_code absent;
-        if (!std::filesystem::exists(file, absent))
-            throw InputError(fmt::format("--layout: {}", error.what()));
+        if (!std::filesystem::exists(file, absent)) bad_input("--layout: {}", error.what());
         // A file may hold the layers of multi-token prediction, too: servers place their experts.
         if (model.mtp_layers > 0) try {
                 return read_layout(file, ranks, shape_of(model, model.mtp_layers));
             } catch (const InputError&) {
                 // The first error is of the model as it is simulated.
             }
-        throw InputError(
-            fmt::format("--layout: {} (wanted: {} of {} experts, as {} has, on "
-                        "{})",
-                        error.what(), several(model.moe_layers(), "MoE layer"), model.experts,
-                        printable(model.name), several(ranks, "expert-parallel rank")));
+        bad_input(
+            "--layout: {} (wanted: {} of {} experts, as {} has, on "
+            "{})",
+            error.what(), several(model.moe_layers(), "MoE layer"), model.experts,
+            printable(model.name), several(ranks, "expert-parallel rank"));
     }
 }
 

@@ -1,6 +1,6 @@
 // A whole model under several systems: forward, in training, or as an engine serves it.
 #include "answers/layer_answer.hpp"
-#include "answers/questions.hpp"
+#include "answers/question.hpp"
 #include "answers/served.hpp"
 #include "report/number.hpp"
 #include "sim/gpu/transformer.hpp"
@@ -18,6 +18,7 @@ namespace {
 
 constexpr const char* kUsualModel = "mixtral-8x7b";
 constexpr Range kSequence{1, 1 << 24};
+const OptionRules kTimed = in_forms(kExperts | kDense);  ///< not of what an engine serves
 
 struct Request {
     std::optional<std::vector<Wanted<SystemSpec>>> systems;
@@ -32,68 +33,57 @@ struct Request {
     int threads = 0;
 };
 
-Options options_of(Request& request) {
-    Options options{
+Options own_options(Request& request) {
+    return {
         {"--systems", to(request.systems),
          "names or TOML files with commas between (moehub list systems); without it "
          "ideal,megatron-te,moe-hub, of a dense model ideal,tp-nvls,cais"},
-        {"--attention-tp",
-         to(request.attention_gpus, at_least(1)),
+        {"--attention-tp", to(request.attention_gpus, at_least(1)),
          "beside experts: groups of so many GPUs share attention by tensor parallelism; without "
          "it every GPU has its own",
-         {.forms = kExperts | kServed}},
-        {"--attention-system",
-         to(request.attention_system),
-         "by which they share it; without it tp-nvls",
-         {.needs = "--attention-tp", .forms = kExperts}},
-        {"--sequence",
-         to(request.sequence, kSequence),
-         "tokens of a sequence; without it the model's. At most a GPU's tokens",
-         {.forms = kExperts | kDense}},
-        {"--training", to(request.training), "forward and backward", {.forms = kExperts | kDense}},
-        {"--graphs",
-         to(request.graphs),
-         "CUDA graphs outside what is simulated, no eager host",
-         {.forms = kExperts | kDense}},
-        {"--overlap-gradients",
-         to(request.overlap_gradients),
+         in_forms(kExperts | kServed)},
+        {"--attention-system", to(request.attention_system),
+         "by which they share it; without it tp-nvls", needs("--attention-tp", kExperts)},
+        {"--sequence", to(request.sequence, kSequence),
+         "tokens of a sequence; without it the model's. At most a GPU's tokens", kTimed},
+        {"--training", to(request.training), "forward and backward", kTimed},
+        {"--graphs", to(request.graphs), "CUDA graphs outside what is simulated, no eager host",
+         kTimed},
+        {"--overlap-gradients", to(request.overlap_gradients),
          "training: weights' gradients while a sub-layer's rows travel",
-         {.needs = "--training", .forms = kDense}},
+         needs("--training", kDense)},
     };
-    append(options, served_options(request.served));
+}
+
+Options options_of(Request& request) {
     LayerRequest& layer = request.layer;
-    for (Option& option :
-         machine_options(layer, "dgx-h800, of dense models dgx-h100", "mixtral-8x7b")) {
+    Options machine = machine_options(layer, "dgx-h800, of dense models dgx-h100", "mixtral-8x7b");
+    for (Option& option : machine)
         if (key_of(option) == "gpus") option.target = to(request.served.gpus, at_least(1));
-        options.push_back(std::move(option));
-    }
-    append(options, layer_options(layer));
-    append(options, token_options(layer,
-                                  "8192, or all of a trace, or of dense models the "
-                                  "model's batch"));
-    options.push_back(baseline_option(layer));
-    append(options, software_options(layer));
-    options.push_back({"--kernels",
-                       to_text(layer.kernels, "LIBRARY"),
-                       "library of linear layers and prompts' attention: torch, trtllm; MoE layers "
-                       "run torch's",
-                       {.forms = kExperts | kDense}});
-    options.push_back({"--threads", to(request.threads, kThreads),
-                       "systems simulated at a time, same result; without it as many as cores"});
-    return options;
+    const std::string tokens = "8192, or all of a trace, or of dense models the model's batch";
+    Option kernels{"--kernels", to_text(layer.kernels, "LIBRARY"),
+                   "library of linear layers and prompts' attention: torch, trtllm; MoE layers run "
+                   "torch's",
+                   kTimed};
+    Option threads{"--threads", to(request.threads, kThreads),
+                   "systems simulated at a time, same result; without it as many as cores"};
+    return joined({own_options(request),
+                   served_options(request.served),
+                   std::move(machine),
+                   layer_options(layer),
+                   token_options(layer, tokens),
+                   {baseline_option(layer)},
+                   software_options(layer),
+                   {std::move(kernels), std::move(threads)}});
 }
 
 /// A model that was timed, of either kind.
 struct Timed {
-    std::string model_name;
-    std::string machine_name;
-    Machine machine;
-    Model model;
-    std::int64_t tokens = 0;
-    Sequences sequences;
+    LayerCase layer;  ///< that was simulated of it
     ModelOptions options;
-    std::vector<std::string> lead;
-    Json facts;
+    std::vector<std::string> lead = lead_of(layer);
+    Json facts = facts_of(layer);
+    Sequences sequences = {};
     std::vector<ModelTime> times = {};
     std::vector<std::string> checks = {};
 };
@@ -120,22 +110,28 @@ std::vector<Wanted<SystemSpec>> wanted_or(const Request& request,
 }
 
 std::string outside_words(const Timed& made, const char* what) {
-    const Ps launch = made.machine.gpu.overheads.eager_launch;
-    return fmt::format("{} layers, {}, sequences of {} token{}; outside {} {}", made.model.layers,
-                       made.options.training ? "forward and backward" : "forward",
-                       grouped(made.sequences.length), made.sequences.length == 1 ? "" : "s", what,
-                       made.options.eager ? fmt::format("an eager host, one operator every {}",
-                                                        duration(to_seconds(launch)))
-                                          : "CUDA graphs");
+    const Ps launch = made.layer.input.machine.gpu.overheads.eager_launch;
+    return fmt::format(
+        "{} layers, {}, sequences of {} token{}; outside {} {}", made.layer.input.model.layers,
+        made.options.training ? "forward and backward" : "forward", grouped(made.sequences.length),
+        made.sequences.length == 1 ? "" : "s", what,
+        made.options.eager
+            ? fmt::format("an eager host, one operator every {}", duration(to_seconds(launch)))
+            : "CUDA graphs");
 }
 
-/// A divisor of the GPUs of a node.
-void check_attention(int gpus, const Machine& machine) {
-    const int node = machine.gpus_per_node;
-    count_of("--attention-tp", std::to_string(gpus), {1, node});
-    if (node % gpus != 0)
-        throw InputError(fmt::format(
-            "--attention-tp: found {}, allowed: divisors of the {} GPUs of a node", gpus, node));
+std::string attention_system(const Request& request) {
+    return request.attention_system.name_or("tp-nvls");
+}
+
+/// Settings of attention's system, or those of all others.
+Settings settings_for(const Request& request, bool attention) {
+    Settings settings = request.layer.settings;
+    const std::string prefix = attention_system(request) + ".";
+    if (request.attention_gpus)
+        std::erase_if(settings.others["system"],
+                      [&](const std::string& one) { return one.starts_with(prefix) != attention; });
+    return settings;
 }
 
 /// The system by which attention is shared; software is of MoE layers.
@@ -145,51 +141,39 @@ void add_attention(const Request& request, const Machine& machine, ModelOptions&
         throw InputError(
             "--attention-tp: found with --training, allowed: without it, attention's gradients "
             "under tensor parallelism are not modelled");
-    check_attention(*request.attention_gpus, machine);
+    const int gpus = *request.attention_gpus, node = machine.gpus_per_node;
+    count_of("--attention-tp", std::to_string(gpus), {1, node});
+    if (node % gpus != 0)
+        bad_input("--attention-tp: found {}, allowed: divisors of the {} GPUs of a node", gpus,
+                  node);
     Wanted<SystemSpec> system = request.attention_system;
-    system.name = system.name_or("tp-nvls");
+    system.name = attention_system(request);
     check_wanted({system}, check_tp_systems);
-    options.attention_gpus = *request.attention_gpus;
-    Settings settings = request.layer.settings;
-    std::erase_if(settings.others["system"],
-                  [&](const std::string& one) { return !one.starts_with(system.name + "."); });
-    options.attention_system = load_systems({system}, settings, {}).front();
-}
-
-/// Settings of MoE systems, without those of attention's.
-Settings without_attention(const Request& request) {
-    Settings settings = request.layer.settings;
-    if (request.attention_gpus)
-        std::erase_if(settings.others["system"], [&](const std::string& one) {
-            return one.starts_with(request.attention_system.name_or("tp-nvls") + ".");
-        });
-    return settings;
+    options.attention_gpus = gpus;
+    options.attention_system = load_systems({system}, settings_for(request, true), {}).front();
 }
 
 Timed time_moe(const Request& request, const Asker& asker) {
     const auto wanted = wanted_or(request, {"ideal", "megatron-te", "moe-hub"}, check_systems);
-    LayerCase layer = load_layer(request.layer, LayoutLayer::mean);
-    layer.options.timeline.record = asker.wants_page;
-    const auto& [machine, model, routing, placement] = layer.input;
-    Timed made{
-        layer.model_name,           layer.machine_name, machine,        model, routing.tokens, {},
-        options_of(request, asker), lead_of(layer),     facts_of(layer)};
-    made.options.layer = layer.options;
-    add_attention(request, machine, made.options);
-    const std::int64_t share = (routing.tokens - 1) / machine.gpus() + 1;
-    made.sequences = sequences_of(model, share * std::max(1, made.options.attention_gpus), 1,
+    Timed made{load_layer(request.layer, LayoutLayer::mean), options_of(request, asker)};
+    made.layer.options.timeline.record = asker.wants_page;
+    const LayerInput& input = made.layer.input;
+    made.options.layer = made.layer.options;
+    add_attention(request, input.machine, made.options);
+    const std::int64_t share = (made.layer.tokens - 1) / input.machine.gpus() + 1;
+    made.sequences = sequences_of(input.model, share * std::max(1, made.options.attention_gpus), 1,
                                   made.options.sequence);
     const std::vector<SystemSpec> systems =
-        load_systems(wanted, without_attention(request), request.layer.software);
+        load_systems(wanted, settings_for(request, false), request.layer.software);
     for (const SystemSpec& system : systems)
         if (!(request.training && system.overlap_passes))
-            check_layer(layer.input, system, layer.options);
-    asker.loaded([&] { return inputs_of(layer) + inputs_of(systems); });
-    made.times = simulate_models(layer.input, systems, made.options);
+            check_layer(input, system, made.layer.options);
+    asker.loaded([&] { return inputs_of(made.layer) + inputs_of(systems); });
+    made.times = simulate_models(input, systems, made.options);
     made.lead.push_back(outside_words(made, "MoE layers"));
     Comparison layers;
     for (const ModelTime& time : made.times) layers.rows.push_back({time.spec, *time.moe, 1, {}});
-    made.checks = checks_of(layers);
+    made.checks = checks_of(made.layer, layers);
     if (made.options.attention_gpus == 0) return made;
     const LayerResult& attention = made.times.front().sub_layers.front().result;
     made.lead.push_back(fmt::format("attention under tensor parallelism in groups of {}: {}",
@@ -203,24 +187,17 @@ Timed time_moe(const Request& request, const Asker& asker) {
 
 Timed time_dense(const Request& request, const Asker& asker) {
     const auto wanted = wanted_or(request, {"ideal", "tp-nvls", "cais"}, check_tp_systems);
-    TpCase layer = load_tp(request.layer);
+    LayerCase layer = load_tp(request.layer);
     layer.parts = {SubLayer::l1, SubLayer::l2};
     if (request.training) layer.parts.insert(layer.parts.end(), {SubLayer::l3, SubLayer::l4});
-    Timed made{layer.model_name,
-               layer.machine_name,
-               layer.machine,
-               layer.model,
-               layer.tokens,
-               sequences_of(layer.model, layer.tokens, 1, request.sequence.value_or(0)),
-               options_of(request, asker),
-               lead_of(layer),
-               facts_of(layer)};
-    made.options.layer.grain = layer.options.grain;
-    made.options.layer.verify = layer.options.verify;
-    const DenseInput input{layer.machine, layer.model, layer.tokens};
+    Timed made{std::move(layer), options_of(request, asker)};
+    const DenseInput input{made.layer.input.machine, made.layer.input.model, made.layer.tokens};
+    made.sequences = sequences_of(input.model, input.tokens, 1, request.sequence.value_or(0));
+    made.options.layer.grain = made.layer.options.grain;
+    made.options.layer.verify = made.layer.options.verify;
     const std::vector<SystemSpec> systems = load_systems(wanted, request.layer.settings, {});
     check_dense_models(input, systems, made.options);
-    asker.loaded([&] { return inputs_of(layer) + inputs_of(systems); });
+    asker.loaded([&] { return inputs_of(made.layer) + inputs_of(systems); });
     made.times = simulate_dense_models(input, systems, made.options);
     made.lead.push_back(outside_words(made, "sub-layers") +
                         (request.training && request.overlap_gradients
@@ -233,7 +210,7 @@ Timed time_dense(const Request& request, const Asker& asker) {
             sum.largest_error = std::max(sum.largest_error, one.result.largest_error);
         layers.rows.push_back({time.spec, sum, 1, {}});
     }
-    made.checks = checks_of(layer, layers);
+    made.checks = checks_of(made.layer, layers);
     return made;
 }
 
@@ -262,7 +239,7 @@ Breakdown breakdown_of(const ModelTime& time) {
     return sum;
 }
 
-/// The same of what was simulated alone.
+/// Where the time of what was simulated went, all else aside.
 Breakdown simulated_of(const ModelTime& time) {
     Breakdown sum;
     for (const LayerTypeTime& part : time.parts) {
@@ -301,26 +278,22 @@ Table results_table(const Timed& made) {
           }},
          {{"tokens/s", "tokens_per_second", kWhole}, &Time::tokens_per_second},
          {{"MFU", "mfu", kPercent}, &Time::mfu},
-         {{"compute", "compute_us", kHidden}, of(breakdown_of, &Breakdown::compute)},
-         {{"communication", "communication_us", kHidden},
-          of(breakdown_of, &Breakdown::communication)},
-         {{"host", "host_us", kHidden}, of(breakdown_of, &Breakdown::host)},
-         {{"simulated", "simulated_us", kHidden},
+         {hidden("compute_us"), of(breakdown_of, &Breakdown::compute)},
+         {hidden("communication_us"), of(breakdown_of, &Breakdown::communication)},
+         {hidden("host_us"), of(breakdown_of, &Breakdown::host)},
+         {hidden("simulated_us"),
           [](const Time& time) {
               const Breakdown sum = simulated_of(time);
               return to_us(sum.compute + sum.communication + sum.host);
           }},
-         {{"of it compute", "simulated_compute_us", kHidden},
-          of(simulated_of, &Breakdown::compute)},
-         {{"of it communication", "simulated_communication_us", kHidden},
-          of(simulated_of, &Breakdown::communication)},
-         {{"of it host", "simulated_host_us", kHidden}, of(simulated_of, &Breakdown::host)},
-         {{"period", "overlapped.period_us", kHidden}, overlapped(&OverlappedTime::period)},
-         {{"busy", "overlapped.busy_us", kHidden}, overlapped(&OverlappedTime::busy)},
-         {{"kernels", "overlapped.compute_us", kHidden}, overlapped(&OverlappedTime::compute)},
-         {{"underway", "overlapped.communication_us", kHidden},
-          overlapped(&OverlappedTime::communication)},
-         {{"waiting", "overlapped.host_us", kHidden}, overlapped(&OverlappedTime::host)}},
+         {hidden("simulated_compute_us"), of(simulated_of, &Breakdown::compute)},
+         {hidden("simulated_communication_us"), of(simulated_of, &Breakdown::communication)},
+         {hidden("simulated_host_us"), of(simulated_of, &Breakdown::host)},
+         {hidden("overlapped.period_us"), overlapped(&OverlappedTime::period)},
+         {hidden("overlapped.busy_us"), overlapped(&OverlappedTime::busy)},
+         {hidden("overlapped.compute_us"), overlapped(&OverlappedTime::compute)},
+         {hidden("overlapped.communication_us"), overlapped(&OverlappedTime::communication)},
+         {hidden("overlapped.host_us"), overlapped(&OverlappedTime::host)}},
         made.times);
 }
 
@@ -347,7 +320,7 @@ Table parts_table(const Timed& made) {
          {{"part", "name"}, [](const PartOf& one) { return one.part.name; }},
          {{"count", "", kWhole, 2},
           [&](const PartOf& one) { return if_layer(one, one.part.count); }},
-         {{"count", "count", kHidden}, [](const PartOf& one) { return one.part.count; }},
+         {hidden("count"), [](const PartOf& one) { return one.part.count; }},
          {{training ? "forward µs" : "µs each", "", kTenths, 1},
           [&](const PartOf& one) {
               return if_layer(one, to_us(one.part.forward + one.part.beside));
@@ -357,12 +330,9 @@ Table parts_table(const Timed& made) {
               return one.part.beside > 0 ? Json("beside it")
                                          : if_layer(one, to_us(one.part.backward));
           }},
-         {{"forward", "forward_us", kHidden},
-          [](const PartOf& one) { return to_us(one.part.forward); }},
-         {{"backward", "backward_us", kHidden},
-          [](const PartOf& one) { return to_us(one.part.backward); }},
-         {{"beside", "beside_us", kHidden},
-          [](const PartOf& one) { return to_us(one.part.beside); }},
+         {hidden("forward_us"), [](const PartOf& one) { return to_us(one.part.forward); }},
+         {hidden("backward_us"), [](const PartOf& one) { return to_us(one.part.backward); }},
+         {hidden("beside_us"), [](const PartOf& one) { return to_us(one.part.beside); }},
          {{"ms in all", "total_us", scaled(fixed(2), 1e-3)},
           [](const PartOf& one) { return to_us(one.part.total()); }},
          {{"share", "", kPercent}, &PartOf::share},
@@ -400,7 +370,7 @@ BarChart parts_chart(const std::vector<ModelTime>& times) {
     return chart;
 }
 
-/// Of one simulated layer of the model, or a sub-layer of it.
+/// The systems on one simulated layer of the model, or a sub-layer of it.
 Comparison comparison_of(const Timed& made, const std::string& baseline,
                          const std::function<const LayerResult&(const ModelTime&)>& result) {
     std::vector<SystemSpec> systems;
@@ -468,12 +438,13 @@ void add_attention_table(Answer& answer, const Timed& made) {
 Answer answer_with(Timed made, const Asker& asker) {
     const bool training = made.options.training;
     const ModelTime& baseline = baseline_of(made.times, made.options.baseline);
-    Answer answer{.title = fmt::format("{} on {}, {}", made.model_name, made.machine_name,
-                                       training ? "forward and backward" : "forward"),
-                  .lead = made.lead,
-                  .facts = made.facts};
+    Answer answer{
+        .title = fmt::format("{} on {}, {}", made.layer.model_name, made.layer.machine_name,
+                             training ? "forward and backward" : "forward"),
+        .lead = made.lead,
+        .facts = made.facts};
     answer.facts["sequence"] = made.sequences.length;
-    answer.facts["layers"] = made.model.layers;
+    answer.facts["layers"] = made.layer.input.model.layers;
     answer.facts["training"] = training;
     answer.facts["eager"] = made.options.eager;
     answer.facts["overlap_gradients"] = made.options.overlap_gradients;
@@ -499,7 +470,8 @@ Answer answer_with(Timed made, const Asker& asker) {
     add_attention_table(answer, made);
     std::vector<SystemSpec> systems;
     for (const ModelTime& time : made.times) systems.push_back(time.spec);
-    answer.configuration = configuration_of(made.machine, made.model, systems);
+    answer.configuration =
+        configuration_of(made.layer.input.machine, made.layer.input.model, systems);
     return answer;
 }
 
@@ -520,7 +492,7 @@ Answer answer_of(const Request& asked, const Asker& asker) {
     return answer_with(dense ? time_dense(request, asker) : time_moe(request, asker), asker);
 }
 
-/// Of either kind of model; which it is, each point says.
+/// Systems of a study of either kind of model; which it is, each point says.
 void check_any_systems(const std::vector<std::string>& systems) {
     try {
         check_systems(systems);
@@ -533,17 +505,6 @@ void check_any_systems(const std::vector<std::string>& systems) {
 
 Question model_question() {
     return {
-        .name = "model",
-        .python = "time_model",
-        .doc = "Time a whole model under several systems: by layer type, tokens/s, MFU",
-        .overview = "a whole model under several systems, end to end",
-        .example =
-            "moehub model --machine dgx-h800 --model mixtral-8x7b --tokens 8192 "
-            "\\\n      --systems megatron-te,moe-hub --training\n"
-            "  moehub model --model llama-7b --graphs\n"
-            "  moehub model --attention-tp 4 --attention-system cais\n"
-            "  moehub model --decode --machine h100-cluster --gpus 72 --model deepseek-v3 "
-            "\\\n      --context 2000 --batch-per-gpu 128",
         .first = "systems",
         .form_words = {"a model with experts", "a dense model", "--decode", "--prefill"},
         .forms = {.time_lines = true},
@@ -570,7 +531,7 @@ Question model_question() {
               .systems = "systems",
               .usual_systems = {"deepep", "moe-hub"},
               .measures = {{"step_us"}, {"tokens_per_second_per_gpu"}, {"hidden_us"}}}},
-        .ask = [] { return asked(options_of, answer_of); }};
+        .ask = asking(options_of, answer_of)};
 }
 
 }  // namespace moehub

@@ -15,62 +15,70 @@ namespace {
 
 [[noreturn]] void refuse(std::string_view option, const std::string& found,
                          std::string_view allowed) {
-    throw InputError(
-        fmt::format("{}: found {}, allowed: {}", option, moehub::quoted(found), allowed));
+    bad_input("{}: found {}, allowed: {}", option, moehub::quoted(found), allowed);
+}
+
+/// The kind of value that names such a noun.
+template <class Noun>
+ValueKind kind_of_noun() {
+    // In the order of HeldNoun's alternatives.
+    constexpr ValueKind kKinds[] = {ValueKind::machine, ValueKind::model,  ValueKind::gpu,
+                                    ValueKind::system,  ValueKind::layout, ValueKind::routing};
+    return kKinds[HeldNoun(Held<Noun>()).index()];
 }
 
 template <class Noun>
-Target noun(ValueKind kind, Wanted<Noun>& wanted) {
-    Target target;
-    target.kind = kind;
-    target.usual = wanted.name;
-    target.read = [&wanted](std::string_view option, const std::string& text) {
-        if (text.empty()) refuse(option, text, "a name or a file");
-        wanted = {text, nullptr};
-    };
-    target.give = [&wanted](const HeldNoun& given) { wanted.given = std::get<Held<Noun>>(given); };
-    return target;
+void add_keys(std::vector<std::string>& keys, const std::string& prefix) {
+    Noun noun;
+    for (const Field& field : fields_of(noun)) keys.push_back(prefix + field.key);
 }
 
-template <class Noun>
-std::vector<Wanted<Noun>>& list_in(std::vector<Wanted<Noun>>& list) {
-    return list;
-}
-template <class Noun>
-std::vector<Wanted<Noun>>& list_in(std::optional<std::vector<Wanted<Noun>>>& list) {
-    return list ? *list : list.emplace();
-}
-
-/// A list of nouns, or one that may not be there.
-template <class Noun, class Field>
-Target nouns(ValueKind kind, Field& wanted) {
-    Target target;
-    target.kind = kind;
-    target.commas = true;
-    target.clear = [&wanted] { list_in(wanted).clear(); };
-    target.read = [&wanted](std::string_view, const std::string& text) {
-        for (std::string& name : listed(text))
-            list_in(wanted).push_back({std::move(name), nullptr});
-    };
-    target.give = [&wanted](const HeldNoun& given) {
-        list_in(wanted).push_back({"", std::get<Held<Noun>>(given)});
-    };
-    return target;
+void add_keys_of(std::vector<std::string>& keys, const std::string& noun,
+                 const std::string& prefix) {
+    if (noun == "machine") add_keys<Machine>(keys, prefix);
+    if (noun == "gpu") add_keys<Gpu>(keys, prefix);
+    if (noun == "model") add_keys<Model>(keys, prefix);
+    if (noun == "system") add_keys<SystemSpec>(keys, prefix);
+    if (noun == "trainer") add_keys<TrainerSpec>(keys, prefix);
+    if (noun == "engine") add_keys<EngineSpec>(keys, prefix);
 }
 
-template <class Noun>
-std::string names_in(const std::vector<Wanted<Noun>>& list) {
-    std::vector<std::string> names;
-    for (const auto& one : list) names.push_back(one.name);
-    return fmt::format("{}", fmt::join(names, ","));
+std::string key_of_name(std::string name) {
+    name.erase(0, std::min(name.find_first_not_of('-'), name.size()));
+    std::replace(name.begin(), name.end(), '-', '_');
+    return name;
 }
 
+void check_rules(const Options& options, const Said& said) {
+    for (const Option& option : options) {
+        const OptionRules& rules = option.rules;
+        const std::string name = name_of(option);
+        const std::string key = key_of_name(name);
+        if (rules.required && !has(said, key)) bad_input("{} is required", name);
+        if (!is_on(options, said, key)) continue;
+        if (!rules.needs.empty() && !is_on(options, said, key_of_name(rules.needs)))
+            bad_input("{} requires {}", name, rules.needs);
+        for (const std::string& other : rules.excludes)
+            if (is_on(options, said, key_of_name(other))) bad_input("{} excludes {}", name, other);
+    }
+}
+
+/// A list that is said has something in it, and every text a name. No settings change nothing.
+void check_list(const Option& option, const SaidOption& said) {
+    const Target& target = option.target;
+    if (!(target.list || target.commas) || target.kind == ValueKind::settings) return;
+    if (said.texts.empty() && said.given.empty())
+        bad_input("{}: found nothing, allowed: {}", name_of(option), type_of(option));
+    if (words_of(target.kind).presets.empty() && !words_of(target.kind).files) return;
+    for (const std::string& text : said.texts)
+        if (listed(text).empty()) refuse(name_of(option), text, "a name or a file");
+}
 }  // namespace
 
 void refuse_name(std::string_view option, const std::string& found,
                  const std::vector<std::string>& known) {
-    throw InputError(fmt::format("{}: found {}, allowed: {}{}", option, moehub::quoted(found),
-                                 fmt::join(known, ", "), did_you_mean(found, known)));
+    bad_input("{}: found {}, allowed: {}{}", option, moehub::quoted(found), fmt::join(known, ", "),
+              did_you_mean(found, known));
 }
 
 std::int64_t count_of(std::string_view option, const std::string& text, Range allowed) {
@@ -127,10 +135,10 @@ Bytes size_of(std::string_view option, const std::string& text) {
 Ps time_of(std::string_view option, const std::string& text) {
     try {
         const Ps time = parse_time(text);
-        if (time < 0) throw InputError(fmt::format("found {}, allowed: 0 or more", quoted(text)));
+        if (time < 0) bad_input("found {}, allowed: 0 or more", quoted(text));
         return time;
     } catch (const InputError& error) {
-        throw InputError(fmt::format("{}: {}", option, error.what()));
+        bad_input("{}: {}", option, error.what());
     }
 }
 
@@ -173,40 +181,63 @@ Target to_texts(std::vector<std::string>& texts, ValueKind kind) {
     return target;
 }
 
-Target to(Wanted<Machine>& machine) {
-    return noun(ValueKind::machine, machine);
-}
-Target to(Wanted<Model>& model) {
-    return noun(ValueKind::model, model);
-}
-Target to(Wanted<Gpu>& gpu) {
-    return noun(ValueKind::gpu, gpu);
-}
-Target to(Wanted<SystemSpec>& system) {
-    return noun(ValueKind::system, system);
-}
-Target to(std::vector<Wanted<Model>>& models) {
-    Target target = nouns<Model>(ValueKind::model, models);
-    target.usual = names_in(models);
+template <class Noun>
+Target to(Wanted<Noun>& noun) {
+    Target target;
+    target.kind = kind_of_noun<Noun>();
+    target.usual = noun.name;
+    target.read = [&noun](std::string_view option, const std::string& text) {
+        if (text.empty()) refuse(option, text, "a name or a file");
+        noun = {text, nullptr};
+    };
+    target.give = [&noun](const HeldNoun& given) { noun.given = std::get<Held<Noun>>(given); };
     return target;
-}
-Target to(std::vector<Wanted<SystemSpec>>& systems) {
-    Target target = nouns<SystemSpec>(ValueKind::system, systems);
-    target.usual = names_in(systems);
-    return target;
-}
-Target to(std::optional<std::vector<Wanted<SystemSpec>>>& systems) {
-    return nouns<SystemSpec>(ValueKind::system, systems);
-}
-Target to(Wanted<ExpertLayout>& layout) {
-    return noun(ValueKind::layout, layout);
-}
-Target to(Wanted<NamedRouting>& routing) {
-    return noun(ValueKind::routing, routing);
 }
 
+template <class Noun>
+Target to(std::vector<Wanted<Noun>>& nouns) {
+    Target target;
+    target.kind = kind_of_noun<Noun>();
+    target.commas = true;
+    for (const auto& one : nouns) target.usual += (target.usual.empty() ? "" : ",") + one.name;
+    target.clear = [&nouns] { nouns.clear(); };
+    target.read = [&nouns](std::string_view, const std::string& text) {
+        for (std::string& name : listed(text)) nouns.push_back({std::move(name), nullptr});
+    };
+    target.give = [&nouns](const HeldNoun& given) {
+        nouns.push_back({"", std::get<Held<Noun>>(given)});
+    };
+    return target;
+}
+
+template <class Noun>
+Target to(std::optional<std::vector<Wanted<Noun>>>& nouns) {
+    std::vector<Wanted<Noun>> none;
+    Target target = to(none);  // all that goes into that list is replaced
+    const auto list = [&nouns]() -> auto& {
+        return nouns ? *nouns : nouns.emplace();
+    };
+    target.clear = [list] { list().clear(); };
+    target.read = [list](std::string_view option, const std::string& text) {
+        to(list()).read(option, text);
+    };
+    target.give = [list](const HeldNoun& given) { to(list()).give(given); };
+    return target;
+}
+
+template Target to(Wanted<Machine>&);
+template Target to(Wanted<Model>&);
+template Target to(Wanted<Gpu>&);
+template Target to(Wanted<SystemSpec>&);
+template Target to(Wanted<ExpertLayout>&);
+template Target to(Wanted<NamedRouting>&);
+template Target to(std::vector<Wanted<Model>>&);
+template Target to(std::vector<Wanted<SystemSpec>>&);
+template Target to(std::optional<std::vector<Wanted<SystemSpec>>>&);
+
 Target to_profiles(std::vector<Wanted<NamedRouting>>& profiles) {
-    Target target = nouns<NamedRouting>(ValueKind::profile, profiles);
+    Target target = to(profiles);
+    target.kind = ValueKind::profile;
     target.commas = false;
     target.list = true;
     target.read = [&profiles](std::string_view, const std::string& text) {
@@ -214,26 +245,6 @@ Target to_profiles(std::vector<Wanted<NamedRouting>>& profiles) {
     };
     return target;
 }
-
-namespace {
-
-template <class Noun>
-void add_keys(std::vector<std::string>& keys, const std::string& prefix) {
-    Noun noun;
-    for (const Field& field : fields_of(noun)) keys.push_back(prefix + field.key);
-}
-
-void add_keys_of(std::vector<std::string>& keys, const std::string& noun,
-                 const std::string& prefix) {
-    if (noun == "machine") add_keys<Machine>(keys, prefix);
-    if (noun == "gpu") add_keys<Gpu>(keys, prefix);
-    if (noun == "model") add_keys<Model>(keys, prefix);
-    if (noun == "system") add_keys<SystemSpec>(keys, prefix);
-    if (noun == "trainer") add_keys<TrainerSpec>(keys, prefix);
-    if (noun == "engine") add_keys<EngineSpec>(keys, prefix);
-}
-
-}  // namespace
 
 Target to(Settings& settings, std::vector<std::string> nouns) {
     Target target;
@@ -307,44 +318,6 @@ bool is_argument(const Option& option) {
     return !option.names.starts_with('-');
 }
 
-namespace {
-
-std::string key_of_name(std::string name) {
-    name.erase(0, std::min(name.find_first_not_of('-'), name.size()));
-    std::replace(name.begin(), name.end(), '-', '_');
-    return name;
-}
-
-void check_rules(const Options& options, const Said& said) {
-    for (const Option& option : options) {
-        const OptionRules& rules = option.rules;
-        const std::string name = name_of(option);
-        const std::string key = key_of_name(name);
-        if (rules.required && !has(said, key))
-            throw InputError(fmt::format("{} is required", name));
-        if (!is_on(options, said, key)) continue;
-        if (!rules.needs.empty() && !is_on(options, said, key_of_name(rules.needs)))
-            throw InputError(fmt::format("{} requires {}", name, rules.needs));
-        for (const std::string& other : rules.excludes)
-            if (is_on(options, said, key_of_name(other)))
-                throw InputError(fmt::format("{} excludes {}", name, other));
-    }
-}
-
-/// A list that is said has something in it, and every text a name. No settings change nothing.
-void check_list(const Option& option, const SaidOption& said) {
-    const Target& target = option.target;
-    if (!(target.list || target.commas) || target.kind == ValueKind::settings) return;
-    if (said.texts.empty() && said.given.empty())
-        throw InputError(
-            fmt::format("{}: found nothing, allowed: {}", name_of(option), type_of(option)));
-    if (words_of(target.kind).presets.empty() && !words_of(target.kind).files) return;
-    for (const std::string& text : said.texts)
-        if (listed(text).empty()) refuse(name_of(option), text, "a name or a file");
-}
-
-}  // namespace
-
 std::string key_of(const Option& option) {
     return key_of_name(name_of(option));
 }
@@ -357,6 +330,12 @@ const Option* find_option(const Options& options, std::string_view key) {
 
 void append(Options& options, Options more) {
     for (Option& option : more) options.push_back(std::move(option));
+}
+
+Options joined(std::vector<Options> parts) {
+    Options all;
+    for (Options& part : parts) append(all, std::move(part));
+    return all;
 }
 
 bool has(const Said& said, std::string_view key) {
@@ -378,8 +357,7 @@ void fill(const Options& options, const Said& said) {
         if (find_option(options, one.key) != nullptr) continue;
         std::vector<std::string> known;
         for (const Option& option : options) known.push_back(key_of(option));
-        throw InputError(fmt::format("unknown option {}{}", moehub::quoted(one.key),
-                                     did_you_mean(one.key, known)));
+        bad_input("unknown option {}{}", moehub::quoted(one.key), did_you_mean(one.key, known));
     }
     check_rules(options, said);
     for (const Option& option : options) {
@@ -393,12 +371,11 @@ void fill(const Options& options, const Said& said) {
             if (target.clear && !goes_on) target.clear();
             for (const std::string& text : one.texts) target.read(name, text);
             for (const HeldNoun& noun : one.given) {
-                if (!target.give)
-                    throw InputError(fmt::format("{}: found an object, allowed: a name", name));
+                if (!target.give) bad_input("{}: found an object, allowed: a name", name);
                 try {
                     target.give(noun);
                 } catch (const std::bad_variant_access&) {
-                    throw InputError(fmt::format("{}: found an object of another kind", name));
+                    bad_input("{}: found an object of another kind", name);
                 }
             }
         }

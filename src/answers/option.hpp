@@ -23,6 +23,12 @@
 
 namespace moehub {
 
+/// Throws InputError with these words: what was found, what is allowed.
+template <class... Values>
+[[noreturn]] void bad_input(fmt::format_string<Values...> words, Values&&... values) {
+    throw InputError(fmt::format(words, std::forward<Values>(values)...));
+}
+
 /// What a value is: its name in help, its type in Python and what completes it follow.
 enum class ValueKind {
     flag,
@@ -178,21 +184,18 @@ template <FieldOf<std::string> Field>
 Target to_file(Field& path) {
     Target target = to_text(path, "", ValueKind::file);
     target.read = [&path](std::string_view option, const std::string& text) {
-        if (text.empty()) throw InputError(fmt::format("{}: found \"\", allowed: a file", option));
+        if (text.empty()) bad_input("{}: found \"\", allowed: a file", option);
         path = text;
     };
     return target;
 }
 /// Names of presets or files.
-Target to(Wanted<Machine>& machine);
-Target to(Wanted<Model>& model);
-Target to(Wanted<Gpu>& gpu);
-Target to(Wanted<SystemSpec>& system);
-Target to(std::vector<Wanted<Model>>& models);
-Target to(std::vector<Wanted<SystemSpec>>& systems);
-Target to(std::optional<std::vector<Wanted<SystemSpec>>>& systems);
-Target to(Wanted<ExpertLayout>& layout);
-Target to(Wanted<NamedRouting>& routing);
+template <class Noun>
+Target to(Wanted<Noun>& noun);
+template <class Noun>
+Target to(std::vector<Wanted<Noun>>& nouns);
+template <class Noun>
+Target to(std::optional<std::vector<Wanted<Noun>>>& nouns);
 /// Recorded routing, FILE[:from-to][@weight]; a list.
 Target to_profiles(std::vector<Wanted<NamedRouting>>& profiles);
 /// "KEY=VALUE": keys of the first noun as they are, of others as "model.KEY", "system.NAME.KEY".
@@ -207,7 +210,7 @@ Target to_parsed(Value& value, Value (*parse)(const std::string&), std::string t
         try {
             value = parse(text);
         } catch (const InputError& error) {
-            throw InputError(fmt::format("{}: {}", option, error.what()));
+            bad_input("{}: {}", option, error.what());
         }
     };
     return target;
@@ -257,6 +260,17 @@ struct OptionRules {
     std::vector<std::string> excludes = {};
     unsigned forms = ~0u;  ///< forms of the question (Question::forms) that have it, a bit each
 };
+inline const OptionRules kRequired{.required = true};
+inline const OptionRules kMany{.many = true};
+inline OptionRules in_forms(unsigned forms) {
+    return {.forms = forms};
+}
+inline OptionRules needs(std::string option, unsigned forms = ~0u) {
+    return {.needs = std::move(option), .forms = forms};
+}
+inline OptionRules excludes(std::vector<std::string> options, unsigned forms = ~0u) {
+    return {.excludes = std::move(options), .forms = forms};
+}
 
 struct Option {
     std::string names;  ///< "-o,--output"; without dashes an argument known by its position
@@ -276,6 +290,8 @@ bool is_argument(const Option& option);  ///< known by its position
 std::string type_of(const Option& option);
 const Option* find_option(const Options& options, std::string_view key);
 void append(Options& options, Options more);
+/// Parts of a question's options as one.
+Options joined(std::vector<Options> parts);
 
 /// One option as somebody said it: texts, or objects. A list of both is said in several parts, one
 /// behind another, so that it keeps its order.

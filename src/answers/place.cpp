@@ -2,7 +2,7 @@
 #include "answers/layer_request.hpp"
 #include "answers/placed.hpp"
 #include "answers/profiles.hpp"
-#include "answers/questions.hpp"
+#include "answers/question.hpp"
 #include "base/utf8.hpp"
 #include "place/counts.hpp"
 #include "report/number.hpp"
@@ -43,27 +43,22 @@ struct Request {
 Options file_options(Request& request) {
     ProfileRequest& profiles = request.profiles;
     Options options{
-        {"dumps",
-         to_texts(profiles.ranks, ValueKind::profile),
+        {"dumps", to_texts(profiles.ranks, ValueKind::profile),
          "recorded routing; several are what the ranks of a server dumped of one recording, a file "
          "each, and make one profile",
-         {.many = true}},
-        {"--profile",
-         to_profiles(profiles.profiles),
+         kMany},
+        {"--profile", to_profiles(profiles.profiles),
          "recorded routing, FILE[:from-to][@weight]: a part as fractions of its tokens, a weight "
          "beside others; every file is a profile; repeatable",
-         {.many = true}},
-        {"--evaluate",
-         to_profiles(profiles.held_out),
-         "tokens to judge the layout by, held out from the search; repeatable",
-         {.many = true}},
+         kMany},
+        {"--evaluate", to_profiles(profiles.held_out),
+         "tokens to judge the layout by, held out from the search; repeatable", kMany},
     };
     append(options, profile_options(profiles));
     options.push_back(
-        {"--dense-layers",
-         to(profiles.dense_layers, {0, 10'000}),
+        {"--dense-layers", to(profiles.dense_layers, {0, 10'000}),
          "layers of the model before the first recorded one, where neither file nor --model says",
-         {.excludes = {"--model"}}});
+         excludes({"--model"})});
     return options;
 }
 
@@ -77,10 +72,8 @@ Options machine_options(Request& request) {
         {"--groups", to(request.groups, at_least(1)), "of experts, for eplb over several nodes"},
         {"--replicas", to(request.replicas, {0, 1'000'000}),
          "slots of a layer beyond one per expert"},
-        {"--memory",
-         to_size(request.memory),
-         "of a GPU for experts; without it all that the machine's GPU has",
-         {.needs = "--model"}},
+        {"--memory", to_size(request.memory),
+         "of a GPU for experts; without it all that the machine's GPU has", needs("--model")},
         {"--weight-bits", to(request.weight_bits, {1, 64}), "of an expert's weights, for --memory"},
     };
 }
@@ -119,10 +112,8 @@ Options search_options(Request& request) {
         {"--batch", to(search.batch, at_least(1)),
          "tokens of a decode step, for activated experts"},
         {"--current", to(request.current), "layout in use, any format, to move few from"},
-        {"--max-moves",
-         to(search.max_moves, at_least(0)),
-         "experts to copy from the current layout, at most",
-         {.needs = "--current"}},
+        {"--max-moves", to(search.max_moves, at_least(0)),
+         "experts to copy from the current layout, at most", needs("--current")},
         {"--time-limit", to(search.time_limit, kMost, "seconds above 0, at most 1e6"),
          "of the search, in seconds"},
         {"--seed", to(search.seed), "of the search"},
@@ -140,11 +131,10 @@ Options output_options(Request& request) {
         {"--pareto", to(request.pareto),
          "also try other objectives and caps, in half of the time; print those of which none is "
          "better in everything"},
-        {"--system",
-         to(request.system),
+        {"--system", to(request.system),
          "that the layout is for (moehub list systems): what it gains in time over EPLB with the "
          "same slots; where that or another layout is faster, it is taken",
-         {.needs = "--model"}},
+         needs("--model")},
         {"--simulate",
          std::move(simulate),
          "further systems to simulate with and without the layout; without --system the first "
@@ -158,25 +148,22 @@ Options output_options(Request& request) {
 }
 
 Options options_of(Request& request) {
-    Options all;
-    for (Options part : {file_options(request), machine_options(request), search_options(request),
-                         output_options(request)})
-        append(all, std::move(part));
-    return all;
+    return joined({file_options(request), machine_options(request), search_options(request),
+                   output_options(request)});
 }
 
 // From what was asked to what is placed.
 
-/// As many as the machine's nodes make, where it is not said.
+/// Nodes that share the experts: as many as the GPUs fill, where it is not said.
 int nodes_of(const Request& request, const Machine& machine, int gpus) {
     if (request.nodes) return *request.nodes;
     const int each = machine.gpus_per_node;
     if (gpus <= each) return 1;
     if (gpus % each != 0)
-        throw InputError(
-            fmt::format("--gpus: found {}, allowed: up to the {} of one node of {}, or a multiple "
-                        "of it; or say --nodes",
-                        gpus, each, printable(request.machine.name_or(""))));
+        bad_input(
+            "--gpus: found {}, allowed: up to the {} of one node of {}, or a multiple "
+            "of it; or say --nodes",
+            gpus, each, printable(request.machine.name_or("")));
     return gpus / each;
 }
 
@@ -188,15 +175,14 @@ LayoutFormat format_of(const Request& request) {
     const LayoutFormat format = request.format.value_or(by_ending);
     const std::string why = why_equal_slots(format);
     if (request.search.unequal && !request.output.empty() && !why.empty())
-        throw InputError(fmt::format("--unequal: found --format {}, {}, allowed: with csv, json",
-                                     to_string(format), why));
+        bad_input("--unequal: found --format {}, {}, allowed: with csv, json", to_string(format),
+                  why);
     return format;
 }
 
 void check_search(const PlaceOptions& search) {
     if (search.unequal && search.method != "moetuner")
-        throw InputError(
-            fmt::format("--unequal: found --method {}, allowed: with moetuner", search.method));
+        bad_input("--unequal: found --method {}, allowed: with moetuner", search.method);
 }
 
 /// Whether the experts' weights find room.
@@ -211,12 +197,12 @@ void check_memory(const Request& request, const PlaceTask& task) {
         (model.experts + task.input.redundant + task.input.gpus - 1) / task.input.gpus;
     const double all = expert * slots * model.moe_layers();
     if (limit <= 0 || all <= limit) return;
-    throw InputError(
-        fmt::format("--memory: found {} of {} a GPU in {}, {}, allowed: {}; fewer "
-                    "--replicas or more --gpus{}",
-                    several(slots, "slot"), byte_size(expert), several(model.moe_layers(), "layer"),
-                    byte_size(all), byte_size(limit),
-                    request.weight_bits == 16 ? ", or --weight-bits 8 where weights are FP8" : ""));
+    bad_input(
+        "--memory: found {} of {} a GPU in {}, {}, allowed: {}; fewer "
+        "--replicas or more --gpus{}",
+        several(slots, "slot"), byte_size(expert), several(model.moe_layers(), "layer"),
+        byte_size(all), byte_size(limit),
+        request.weight_bits == 16 ? ", or --weight-bits 8 where weights are FP8" : "");
 }
 
 void load_systems_of(const Request& request, PlaceTask& task) {
@@ -230,10 +216,9 @@ void load_systems_of(const Request& request, PlaceTask& task) {
     task.systems = load_systems(wanted, {}, {});
     task.machine = with_gpus(task.machine, task.input.gpus);
     if (task.machine.nodes != task.input.nodes)
-        throw InputError(fmt::format("{}: found {} nodes, allowed: {}, as {} of {} GPUs has",
-                                     request.system.said() ? "--system" : "--simulate",
-                                     task.input.nodes, task.machine.nodes,
-                                     printable(task.machine_name), task.input.gpus));
+        bad_input("{}: found {} nodes, allowed: {}, as {} of {} GPUs has",
+                  request.system.said() ? "--system" : "--simulate", task.input.nodes,
+                  task.machine.nodes, printable(task.machine_name), task.input.gpus);
 }
 
 /// Numbers of the layers in the model, where --dense-layers or the model says more than the file.
@@ -242,8 +227,8 @@ void number_layers(std::vector<Profile>& profiles, const Request& request, const
     for (Profile& profile : profiles) {
         const int first = profile.layer_numbers.front();
         if (dense > 0 && first > 0 && first != dense)
-            throw InputError(fmt::format("--dense-layers: found {}, allowed: {}, as {} has it",
-                                         dense, first, printable(profile.name)));
+            bad_input("--dense-layers: found {}, allowed: {}, as {} has it", dense, first,
+                      printable(profile.name));
         if (dense > 0 && first == 0) {
             for (int& number : profile.layer_numbers) number += dense;
             profile.model_layers += dense;
@@ -265,11 +250,11 @@ void read_profiles(const Request& request, PlaceTask& task) {
     task.input.profiles = std::move(all);
     const Profile& first = task.input.profiles.front();
     if (task.file.empty() || task.format != LayoutFormat::sglang || first.layers_said) return;
-    throw InputError(
-        fmt::format("--format sglang: found no word in {} on how many dense layers the model "
-                    "begins with, and SGLang wants a row for every layer, allowed: with --model M "
-                    "or --dense-layers N (0: none)",
-                    printable(first.name)));
+    bad_input(
+        "--format sglang: found no word in {} on how many dense layers the model "
+        "begins with, and SGLang wants a row for every layer, allowed: with --model M "
+        "or --dense-layers N (0: none)",
+        printable(first.name));
 }
 
 void read_current(const Request& request, PlaceTask& task) {
@@ -282,9 +267,8 @@ void read_current(const Request& request, PlaceTask& task) {
     }
     const ExpertLayout& layout = request.current.given->value;
     if (layout.gpus != gpus || layout.experts != shape.experts || layout.layers() != shape.layers)
-        throw InputError(fmt::format(
-            "--current: found {} layers of {} experts on {} GPUs, allowed: {} of {} on {}",
-            layout.layers(), layout.experts, layout.gpus, shape.layers, shape.experts, gpus));
+        bad_input("--current: found {} layers of {} experts on {} GPUs, allowed: {} of {} on {}",
+                  layout.layers(), layout.experts, layout.gpus, shape.layers, shape.experts, gpus);
     task.options.current = layout;
 }
 
@@ -380,37 +364,16 @@ Answer answer_of(const Request& request, const Asker& asker) {
     return answer;
 }
 
-std::vector<std::string> inputs_of(const Request& request) {
-    return files_of(request.profiles);
-}
-
-std::vector<OutputFile> outputs_of(const Request& request) {
-    return output_to("-o", request.output);
-}
-
 }  // namespace
 
 Question place_question() {
-    return {
-        .name = "place",
-        .python = "place",
-        .doc = "Place experts on GPUs from recorded routing, in the files servers load",
-        .overview = "experts on GPUs from recorded routing, in the files servers load",
-        .example =
-            "moehub place law.npy:0-0.5 --evaluate law.npy:0.5-1 --gpus 8 --model deepseek-v2-lite "
-            "\\\n      --system deepep -o layout.json\n"
-            "  moehub place dumps/*.pt --gpus 16 --machine h100-cluster --replicas 16 -o "
-            "layout.json\n"
-            "  moehub place --profile law.npy intent.npy@2 --gpus 16 --replicas 16 --load-blocks 4 "
-            "\\\n      --model deepseek-v2-lite --machine h100-cluster --format trtllm -o "
-            "layout.yaml\n"
-            "  moehub place --profile new.npy --current layout.json --max-moves 40 -o next.json\n"
-            "  moehub place --profile law.npy --objective gpus+4*transitions --pareto --time-limit "
-            "20",
-        .first = "profile",
-        .forms = {.output = false},
-        .ends_softly = true,
-        .ask = [] { return asked(options_of, answer_of, inputs_of, outputs_of); }};
+    return {.first = "profile",
+            .forms = {.output = false},
+            .ends_softly = true,
+            .ask = asking(
+                options_of, answer_of,
+                [](const Request& request) { return files_of(request.profiles); },
+                [](const Request& request) { return output_to("-o", request.output); })};
 }
 
 }  // namespace moehub

@@ -1,4 +1,4 @@
-#include "answers/machine_options.hpp"
+#include "answers/nouns.hpp"
 #include "answers/placed.hpp"
 #include "base/quantity.hpp"
 #include "base/utf8.hpp"
@@ -15,7 +15,7 @@ namespace {
 /// Which parts of an Evaluation mean something.
 struct Known {
     bool tokens = false;       ///< what needs every token's experts
-    bool transitions = false;  ///< likewise, and a next layer
+    bool transitions = false;  ///< what needs every token's experts in a next layer, too
     bool moved = false;        ///< there is a current layout
 };
 
@@ -135,10 +135,10 @@ Table layouts_table(const PlacementReport& report, const std::string& key,
                     const std::vector<LayoutRow>& rows) {
     using Row = LayoutRow;
     std::vector<ColumnOf<Row>> columns{
-        {{"profile", "profile", kHidden}, [](const Row& row) { return row.table->profile->name; }},
-        {{"held out", "held_out", kHidden}, &Row::held_out},
-        {{"weight", "weight", kHidden}, [](const Row& row) { return row.table->profile->weight; }},
-        {{"tokens", "tokens", kHidden},
+        {hidden("profile"), [](const Row& row) { return row.table->profile->name; }},
+        {hidden("held_out"), &Row::held_out},
+        {hidden("weight"), [](const Row& row) { return row.table->profile->weight; }},
+        {hidden("tokens"),
          [](const Row& row) {
              return value_if(row.table->has_tokens(), row.table->profile->tokens);
          }},
@@ -228,7 +228,7 @@ Section pairs_section(const std::vector<std::vector<double>>& pairs) {
     return {"Traffic between GPUs", {}, {std::move(map)}, {{traffic_model(), Reader::page}}};
 }
 
-/// Those of which none is better in everything, beside what was asked for.
+/// Layouts of which none is better in everything, the one asked for among the tries.
 std::vector<ParetoPoint> front_of(const PlacementReport& report) {
     const PlaceOptions& options = report.task.options;
     std::vector<ParetoPoint> points{{options.method, report.placed.result.objective,
@@ -251,11 +251,10 @@ Section front_section(const PlacementReport& report) {
         if (!kFigures[i].traded) columns[i].column.show = kHidden;
     append(columns,
            {{{"options", "options", kProse}, [](const Point& point) { return flags_of(point); }},
-            {{"method", "method", kHidden}, &Point::method},
-            {{"objective", "objective", kHidden},
-             [](const Point& point) { return to_string(point.objective); }},
-            {{"load cap", "load_cap", kHidden}, &Point::load_cap},
-            {{"time limit", "time_limit_seconds", kHidden}, &Point::time_limit}});
+            {hidden("method"), &Point::method},
+            {hidden("objective"), [](const Point& point) { return to_string(point.objective); }},
+            {hidden("load_cap"), &Point::load_cap},
+            {hidden("time_limit_seconds"), &Point::time_limit}});
     LineChart chart{"Load against GPUs per token",
                     {"GPUs per token", false, false},
                     {"load, busiest GPU over mean", false, false},
@@ -294,17 +293,17 @@ Table effects_table(const PlacementEffect& effect) {
                           {{"layout", "layout"}, &One::layout}};
     add_spread(columns, "layer µs", "layer_us", &One::layer, false);
     add_spread(columns, "all-to-all", "all_to_all_us", &One::all_to_all, true);
-    columns.push_back({{"fused", "fused", kHidden}, &One::fused});
+    columns.push_back({hidden("fused"), &One::fused});
     add_spread(columns, "experts", "processing_us", &One::processing, true);
-    append(columns, {{{"MoE layers", "moe_layers_us", kHidden},
-                      [](const One& one) { return to_us(one.moe_layers); }},
-                     {{"model ms", "model_us", scaled(kSignificant, 1e-3)},
-                      [](const One& one) { return value_if(one.model > 0, to_us(one.model)); }},
-                     {{"vs order", "speedup", kFactor}, &One::speedup},
-                     {{"vs eplb", "speedup_over_eplb", kFactor}, [&effect](const One& one) {
-                          const LayoutEffect* const eplb = effect_of(effect, kEplb, one.system);
-                          return eplb != nullptr ? Json(faster(one, *eplb)) : Json(nullptr);
-                      }}});
+    append(columns,
+           {{hidden("moe_layers_us"), [](const One& one) { return to_us(one.moe_layers); }},
+            {{"model ms", "model_us", scaled(kSignificant, 1e-3)},
+             [](const One& one) { return value_if(one.model > 0, to_us(one.model)); }},
+            {{"vs order", "speedup", kFactor}, &One::speedup},
+            {{"vs eplb", "speedup_over_eplb", kFactor}, [&effect](const One& one) {
+                 const LayoutEffect* const eplb = effect_of(effect, kEplb, one.system);
+                 return eplb != nullptr ? Json(faster(one, *eplb)) : Json(nullptr);
+             }}});
     return table_of("effects.layouts",
                     fmt::format("Simulated: {} of {} token{} through the MoE layers",
                                 several(effect.steps, "step"), grouped(effect.step_tokens),
@@ -371,7 +370,7 @@ Section file_section(const PlacementReport& report) {
 
 // What was asked.
 
-/// Of the runs asked for those that a profile has.
+/// How many of the runs of tokens that were asked for a profile has.
 int blocks_of(const PlacementTable& table, int asked) {
     return static_cast<int>(
         std::clamp<std::int64_t>(asked, 1, std::max<std::int64_t>(1, table.parts())));
@@ -400,7 +399,7 @@ std::string slots_words(const PlacementReport& report) {
                        copies > 0 ? fmt::format(", {} of a layer for copies", copies) : "");
 }
 
-/// Of all profiles; 0: only counts are known.
+/// The largest top-k of all profiles; 0: only counts are known.
 int top_k_of(const PlacementReport& report) {
     int most = 0;
     for (const PlacementTable& table : report.training) most = std::max(most, table.profile->top_k);

@@ -38,7 +38,7 @@ Candidate candidate(std::string name, const PlaceTask& task, PlaceOptions option
     return {std::move(name), std::move(options), std::move(result)};
 }
 
-/// With what EPLB does not know left out.
+/// The options asked for without what EPLB does not know.
 PlaceOptions eplb_options(const PlaceOptions& asked) {
     PlaceOptions options = asked;
     options.method = kEplb;
@@ -75,8 +75,8 @@ Profile with_tokens(const PlaceTask& task, std::vector<std::string>& notes) {
     return with_drawn_tokens(profile, *task.model);
 }
 
-/// Of the recorded layers not those behind the model's, of multi-token prediction, and on many GPUs
-/// some evenly chosen ones: a layer takes a second there.
+/// The recorded layers that are simulated: none behind the model's, of multi-token prediction, and
+/// on many GPUs some evenly chosen ones: a layer takes a second there.
 std::vector<std::size_t> chosen_layers(const PlaceTask& task, int recorded) {
     constexpr int kLayersTimesGpus = 256;
     constexpr int kFewest = 8;
@@ -175,7 +175,7 @@ bool can_be_written(const PlaceTask& task, const Candidate& one, std::vector<std
     }
 }
 
-/// Under the first system; null where that was not simulated.
+/// A layout's effect under the first system; null where that was not simulated.
 const LayoutEffect* effect_of(const PlaceTask& task, const Simulated& made,
                               const std::string& layout) {
     return made.effect ? effect_of(*made.effect, layout, task.systems.front().name) : nullptr;

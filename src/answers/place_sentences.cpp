@@ -49,7 +49,7 @@ std::string gain_sentence(const PlacementReport& report) {
                        table.layouts[before], fmt::join(parts, ", "));
 }
 
-/// Of all profiles and layers.
+/// The largest load over the mean in any layer of any profile.
 double worst_load(const PlacementReport& report) {
     double worst = 0;
     for (const PlacementTable& table : report.training)
@@ -65,13 +65,13 @@ bool cap_is_noted(const PlacementReport& report) {
     });
 }
 
-/// By more than rounding.
+/// Whether a layer is loaded above the cap by more than rounding.
 bool cap_is_broken(const PlacementReport& report) {
     return report.task.options.load_cap > 0 &&
            worst_load(report) > report.task.options.load_cap + 1e-6;
 }
 
-/// Both with as many digits as tell them apart.
+/// A value and its bound with as many digits as tell them apart.
 std::pair<std::string, std::string> told_apart(double value, double bound) {
     std::pair<std::string, std::string> texts{significant(value), significant(bound)};
     for (int decimals = 3; texts.first == texts.second && decimals <= 12; ++decimals)

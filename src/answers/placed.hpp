@@ -84,11 +84,12 @@ PlacementReport placement_report(const PlaceTask& task, const Placed& placed);
 std::vector<std::vector<double>> pair_traffic(const std::vector<Profile>& profiles,
                                               const ExpertLayout& layout);
 
-/// All tables in one, each row the mean over them; of the profile that knows least.
+/// One table for all profiles, each row a mean over theirs; it knows what the profile that knows
+/// least does.
 PlacementTable mean_table(const std::vector<PlacementTable>& tables);
 
 inline constexpr const char* kEplb = "eplb";
-/// That layout under that system; null where it was not simulated.
+/// What a layout does under a system; null where it was not simulated.
 const LayoutEffect* effect_of(const PlacementEffect& effect, const std::string& layout,
                               const std::string& system);
 

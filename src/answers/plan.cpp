@@ -1,8 +1,7 @@
 // A training run: the fastest parallel layouts, one in full, the fastest shapes of its model, or
 // how published runs are ordered.
-#include "answers/machine_options.hpp"
 #include "answers/plan_answers.hpp"
-#include "answers/questions.hpp"
+#include "answers/question.hpp"
 #include "report/number.hpp"
 
 #include <moehub/compare.hpp>
@@ -16,9 +15,9 @@ namespace {
 
 /// Forms of the question, a bit each.
 enum Form : unsigned { kSearch = 1, kExplain = 2, kRank = 4, kShapes = 8 };
-const OptionRules kOfRuns{.forms = kSearch | kExplain | kShapes};
-const OptionRules kOfSearches{.forms = kSearch | kShapes};
-const OptionRules kOfShapes{.forms = kShapes};
+const OptionRules kOfRuns = in_forms(kSearch | kExplain | kShapes);
+const OptionRules kOfSearches = in_forms(kSearch | kShapes);
+const OptionRules kOfShapes = in_forms(kShapes);
 
 constexpr std::int64_t kMostSequence = 1 << 24;
 constexpr std::int64_t kMostBatch = 100'000'000;
@@ -78,7 +77,7 @@ Target to_keys(PartialLayout& layout, std::string type) {
             layout = parse_partial_layout(text, layout);
             if (layout.system) check_systems({*layout.system});
         } catch (const InputError& error) {
-            throw InputError(fmt::format("{}: {}", option, error.what()));
+            bad_input("{}: {}", option, error.what());
         }
     };
     return target;
@@ -143,15 +142,13 @@ Options options_of(Request& request) {
     append(
         options,
         {{"--top", to(request.top, {1, kMostTop}), "layouts to list", kOfSearches},
-         {"--explain",
-          to_keys(request.explained, "LAYOUT"),
+         {"--explain", to_keys(request.explained, "LAYOUT"),
           "one layout in full, keys as --fix has them; what is not named is 1, zero1 or none",
-          {.forms = kExplain}},
-         {"--rank",
-          to_file(request.ranked),
+          in_forms(kExplain)},
+         {"--rank", to_file(request.ranked),
           "published runs, as validation/published_training.csv has them: do predicted and "
           "published orders of layouts agree?",
-          {.forms = kRank}},
+          in_forms(kRank)},
          {"--search-model", to(request.search_model),
           "search the model's shape as well: --model is the base, with its attention and "
           "vocabulary",
@@ -167,7 +164,7 @@ Options options_of(Request& request) {
     return options;
 }
 
-/// All of a machine that has fewer than usual.
+/// The GPUs that train: as many as asked for, else as usual, all of a machine that has fewer.
 Machine part_of(const Machine& whole, const std::optional<int>& gpus, int usual) {
     const int most = whole.max_gpus > 0 ? whole.max_gpus : whole.gpus();
     if (!gpus) return training_machine(whole, std::min(most, usual));
@@ -180,8 +177,8 @@ std::vector<std::string> systems_of(const Request& request, const PlanCase& what
     for (const Wanted<SystemSpec>& one : request.systems) names.push_back(one.name);
     if (names.empty()) return names;
     if (what.run.model.experts == 0)
-        throw InputError(fmt::format("--system: {} has no experts, allowed: without it",
-                                     moehub::quoted(what.model_name)));
+        bad_input("--system: {} has no experts, allowed: without it",
+                  moehub::quoted(what.model_name));
     if (request.fixed.system)
         throw InputError("--fix: system is found, and --system as well, allowed: one of the two");
     check_systems(names);
@@ -213,7 +210,7 @@ PlanCase load(const Request& request) {
     return what;
 }
 
-/// Of a layout, which names its system, or of a search.
+/// All that the numbers of a search, or of a layout, which names its system, depend on.
 std::string inputs_of(const PlanCase& what, const PartialLayout& layout) {
     std::vector<std::string> systems = what.systems;
     if (layout.system) systems.push_back(*layout.system);
@@ -281,11 +278,9 @@ Answer search_shapes(const Request& request, const Asker& asker) {
 Answer rank(const std::string& file, const Asker& asker) {
     const RunRanking ranking = rank_runs(file, asker.pieces("timing runs"));
     if (ranking.groups.empty() && !ranking.left_out.empty())
-        throw InputError(fmt::format("{}:{}: {}", file, ranking.left_out.front().line,
-                                     ranking.left_out.front().why));
+        bad_input("{}:{}: {}", file, ranking.left_out.front().line, ranking.left_out.front().why);
     if (ranking.groups.empty())
-        throw InputError(fmt::format("{}: fewer than {} runs of any model, nothing to rank", file,
-                                     kFewestRanked));
+        bad_input("{}: fewer than {} runs of any model, nothing to rank", file, kFewestRanked);
     return ranked_answer(ranking);
 }
 
@@ -300,7 +295,7 @@ Answer answer_of(const Request& request, const Asker& asker) {
     return form == kShapes ? search_shapes(request, asker) : search(request, asker);
 }
 
-/// None: the trainer's dispatcher.
+/// A study without systems plans by the trainer's dispatcher.
 void check_any_systems(const std::vector<std::string>& systems) {
     if (systems != std::vector<std::string>{""}) check_systems(systems);
 }
@@ -308,21 +303,7 @@ void check_any_systems(const std::vector<std::string>& systems) {
 }  // namespace
 
 Question plan_question() {
-    return {.name = "plan",
-            .python = "plan",
-            .doc =
-                "Plan a training run: the fastest parallel layouts of a model on a cluster, and "
-                "why",
-            .overview = "the fastest parallel layouts of a training run, and why",
-            .example =
-                "moehub plan --model qwen3-235b-a22b --machine h100-cluster --gpus 256 "
-                "\\\n      --global-batch 2048\n"
-                "  moehub plan --fix tp=2,pp=8 --precision fp8\n"
-                "  moehub plan --system deepep,moe-hub,dysharp\n"
-                "  moehub plan --explain tp=2,pp=8,ep=8\n"
-                "  moehub plan --rank validation/published_training.csv\n"
-                "  moehub plan --search-model --params 718e9±5% --active 39e9±5%",
-            .first = "model",
+    return {.first = "model",
             .form_words = {"a search of layouts", "--explain", "--rank", "--search-model"},
             .sweeps = {{.name = "plan",
                         .systems = "system",
@@ -336,7 +317,7 @@ Question plan_question() {
                                      {"host_bytes"}},
                         .forms = kSearch | kExplain,
                         .first_row = true}},
-            .ask = [] { return asked(options_of, answer_of); }};
+            .ask = asking(options_of, answer_of)};
 }
 
 }  // namespace moehub

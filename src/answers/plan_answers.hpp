@@ -28,7 +28,7 @@ struct PlanCase {
 };
 
 Answer searched_answer(const PlanCase& what, const Plan& plan);
-/// Of one layout; the clock, which has the run, draws its pipeline.
+/// One layout in full; the clock, which has the run, draws its pipeline.
 Answer explained_answer(const PlanCase& what, std::shared_ptr<TrainingClock> clock,
                         const ParallelLayout& layout);
 Answer shapes_answer(const PlanCase& what, const ShapeSearchOptions& options,
@@ -39,7 +39,7 @@ Answer ranked_answer(const RunRanking& ranking);
 
 using Steps = std::vector<TrainingStep>;
 
-/// As they come, with numbers ("rank") that charts repeat.
+/// A row for each step, with numbers ("rank") that charts repeat.
 Table layouts_table(const std::string& key, const Steps& steps);
 /// Shares of a step's parts, a column for each.
 Table breakdown_table(const Steps& steps);
@@ -47,10 +47,10 @@ Table seconds_table(const TrainingStep& step);
 
 /// Parts of the steps of such a table; `category` is the column that names a bar.
 BarChart time_chart(const Table& table, const std::string& title, const std::string& category);
-/// The same for terminals, by what parts are.
+/// Steps' times for terminals, by what their parts are.
 BarChart kinds_chart(const Steps& steps);
 
-/// Of one step; its chart has all of the table's.
+/// The memory of one step; its chart has all steps of the table.
 Section memory_section(const TrainingStep& step, const Table& all, const std::string& category,
                        Reader table);
 /// What each system makes of the run with the layout that suits it best.

@@ -1,5 +1,5 @@
 // Parallel layouts of a training run: the fastest, or one of them in full.
-#include "answers/machine_options.hpp"
+#include "answers/nouns.hpp"
 #include "answers/plan_answers.hpp"
 #include "plan/units.hpp"
 #include "report/number.hpp"

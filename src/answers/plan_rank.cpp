@@ -24,12 +24,11 @@ Table groups_table(const std::vector<RankGroup>& groups) {
         "groups", "",
         {{{"model", "model"}, &Group::model},
          {{"source"}, source_words},
-         {{"source", "source", kHidden}, source_of},
+         {hidden("source"), source_of},
          {{"runs", "runs", kWhole}, [](const Group& one) { return one.runs.size(); }},
          {{"rank correlation", "correlation", fixed(3)}, &Group::correlation},
-         {{"pairs", "pairs", kHidden}, &Group::pairs},
-         {{"pairs in order", "in_order", kHidden},
-          [](const Group& one) { return one.pairs - one.swapped.size(); }},
+         {hidden("pairs"), &Group::pairs},
+         {hidden("in_order"), [](const Group& one) { return one.pairs - one.swapped.size(); }},
          {{"pairs in order"},
           [](const Group& one) {
               return fmt::format("{} of {}", one.pairs - one.swapped.size(), one.pairs);
@@ -59,8 +58,8 @@ Table runs_table(const std::vector<RankedRun>& runs) {
          {{"GPUs", "gpus", kWhole, 1}, [](const Run& one) { return one.run.gpus; }},
          {{"machine", "machine", kText, 3}, [](const Run& one) { return one.run.machine; }},
          {{"parallel layout", "layout", kProse}, &Run::layout},
-         {{"fits", "fits", kHidden}, &Run::fits},
-         {{"note", "note", kHidden}, [](const Run& one) { return one.run.note; }}},
+         {hidden("fits"), &Run::fits},
+         {hidden("note"), [](const Run& one) { return one.run.note; }}},
         runs);
 }
 
@@ -98,13 +97,13 @@ Table swapped_table(std::string key, std::string caption, const std::vector<Swap
     return table_of<Pair>(
         std::move(key), std::move(caption),
         {{{"model", "model", kOnce, 1}, [](const Pair& one) { return one.group->model; }},
-         {{"source", "source", kHidden}, [](const Pair& one) { return source_of(*one.group); }},
+         {hidden("source"), [](const Pair& one) { return source_of(*one.group); }},
          {{"source", "", kOnce, 2}, [](const Pair& one) { return source_words(*one.group); }},
-         {{"better", "better_line", kHidden}, line(&Pair::better)},
+         {hidden("better_line"), line(&Pair::better)},
          {{"published better", "", kProse}, words(&Pair::better)},
          {{"published", "", kPercent}, of(&Pair::better, &RankedRun::published)},
          {{"predicted", "", kPercent}, of(&Pair::better, &RankedRun::predicted)},
-         {{"worse", "worse_line", kHidden}, line(&Pair::worse)},
+         {hidden("worse_line"), line(&Pair::worse)},
          {{"than", "", kProse}, words(&Pair::worse)},
          {{"published", "", kPercent}, of(&Pair::worse, &RankedRun::published)},
          {{"predicted", "", kPercent}, of(&Pair::worse, &RankedRun::predicted)}},

@@ -44,13 +44,13 @@ std::vector<ShapeColumn> columns_of(double fastest) {
         {{"of best", "", fixed(3)},
          [fastest](const RankedShape& one) { return one.shape.step.tokens_per_second / fastest; }},
         {{"MFU", "mfu", kPercent}, of_step(&TrainingStep::mfu)},
-        {{"step", "step_seconds", kHidden}, of_step(&TrainingStep::seconds)},
+        {hidden("step_seconds"), of_step(&TrainingStep::seconds)},
         {{"parallel layout", "parallel_layout", kProse, 1},
          [](const RankedShape& one) { return to_text(one.shape.step.layout); }},
     };
 }
 
-/// The same with a shape as words, which take less room.
+/// Those columns with a shape as words, which take less room.
 std::vector<ShapeColumn> page_columns(const std::vector<ShapeColumn>& columns) {
     const auto rest = std::find_if(columns.begin(), columns.end(), [](const ShapeColumn& one) {
         return one.column.key == "parameters";
@@ -82,7 +82,7 @@ Table axis_table(const AxisBest& axis, double fastest) {
     Table table{"by_axis." + axis.axis,
                 "",
                 {{axis.axis, "value", kWhole},
-                 {"tokens/s", "tokens_per_second_per_gpu", kHidden},
+                 hidden("tokens_per_second_per_gpu"),
                  {"of best", "", fixed(3)},
                  {"", "", bar_of(24)}},
                 {}};

@@ -1,6 +1,5 @@
 // One kernel of a serving engine on one card.
-#include "answers/machine_options.hpp"
-#include "answers/questions.hpp"
+#include "answers/question.hpp"
 #include "report/number.hpp"
 #include "study/kernel_keys.hpp"
 
@@ -48,7 +47,7 @@ Target to_kernel(KernelCall& call) {
     return target;
 }
 
-/// Of all kernels.
+/// The keys of all kernels' shapes, each once.
 std::vector<std::string> shape_keys() {
     std::vector<std::string> names;
     for (auto& [name, call] : kernels())
@@ -60,21 +59,18 @@ std::vector<std::string> shape_keys() {
 
 double skew_of(const std::string& text) {
     if (const auto skew = skew_named(text)) return *skew;
-    throw InputError(fmt::format(
-        "found {}, allowed: balanced, or power-law- and an exponent up to 10", quoted(text)));
+    bad_input("found {}, allowed: balanced, or power-law- and an exponent up to 10", quoted(text));
 }
 
 Options options_of(Request& request) {
     const auto formats = named({NumberFormat::bf16, NumberFormat::fp8, NumberFormat::fp8_block,
                                 NumberFormat::nvfp4, NumberFormat::w4a16});
-    Option shape{"shape",
-                 to_texts(request.shape),
-                 "its extents: m=4096 n=7168 k=2048; what is missing is named",
-                 {.many = true}};
+    Option shape{"shape", to_texts(request.shape),
+                 "its extents: m=4096 n=7168 k=2048; what is missing is named", kMany};
     shape.target.type = "KEY=VALUE";
     shape.target.keys = shape_keys;
     return {
-        {"kernel", to_kernel(request.call), "which kernel", {.required = true}},
+        {"kernel", to_kernel(request.call), "which kernel", kRequired},
         std::move(shape),
         {"--gpu", to(request.gpu), "preset or TOML file of the card"},
         {"--kernels", to_text(request.library, "LIBRARY"), "kernel library: trtllm, sglang, …"},
@@ -101,7 +97,7 @@ void read_shape(const std::vector<std::string>& shape, KernelCall& call) {
         const auto key = std::find_if(left.begin(), left.end(),
                                       [&](const CallKey& one) { return one.name == name; });
         if (key == left.end() && std::find(names.begin(), names.end(), name) != names.end())
-            throw InputError(fmt::format("{}: {} is given twice", kernel, name));
+            bad_input("{}: {} is given twice", kernel, name);
         if (equals == std::string::npos || key == left.end()) refuse_name(kernel, text, names);
         *key->value = count_of(name, text.substr(equals + 1), {key->least, kMostOfACall});
         left.erase(key);
@@ -111,8 +107,7 @@ void read_shape(const std::vector<std::string>& shape, KernelCall& call) {
         if (!key.otherwise) missing.push_back(key.name);
         *key.value = key.otherwise.value_or(0);
     }
-    if (!missing.empty())
-        throw InputError(fmt::format("{}: missing {}=…", kernel, fmt::join(missing, "=…, ")));
+    if (!missing.empty()) bad_input("{}: missing {}=…", kernel, fmt::join(missing, "=…, "));
 }
 
 /// Options that the kernel has no use for.
@@ -120,7 +115,7 @@ void refuse_strangers(const Request& request, const KernelCall& call, const Aske
     const bool moe = std::holds_alternative<MoeCall>(call);
     const bool gemm = std::holds_alternative<GemmCall>(call);
     const auto refuse = [&](bool given, std::string_view option, bool has) {
-        if (given && !has) throw InputError(fmt::format("{} has no {}", kernel_name(call), option));
+        if (given && !has) bad_input("{} has no {}", kernel_name(call), option);
     };
     refuse(request.format.has_value(), "--dtype",
            moe || gemm || std::holds_alternative<PrefillCall>(call));
@@ -152,7 +147,7 @@ Prediction predict(const Request& request, const Asker& asker) {
     try {
         return {call, gpu, predict_kernel(gpu, request.library, call)};
     } catch (const InputError& error) {
-        throw InputError(fmt::format("{}: {}", request.gpu.name_or(""), error.what()));
+        bad_input("{}: {}", request.gpu.name_or(""), error.what());
     }
 }
 
@@ -226,12 +221,12 @@ Answer answer_of(const Request& request, const Asker& asker) {
                     percent(peak), percent(hbm))};
     answer.facts = facts_of(request, made, asker);
     Facts facts{{
-        {{"time", "time_us", kHidden}, cost.seconds * 1e6},
-        {{"bound", "bound", kHidden}, bound_of(cost)},
-        {{"share of peak", "share_of_peak", kHidden}, peak},
-        {{"share of HBM", "share_of_hbm", kHidden}, hbm},
-        {{"FLOP", "flops", kHidden}, cost.flops},
-        {{"bytes", "memory_bytes", kHidden}, cost.bytes},
+        {hidden("time_us"), cost.seconds * 1e6},
+        {hidden("bound"), bound_of(cost)},
+        {hidden("share_of_peak"), peak},
+        {hidden("share_of_hbm"), hbm},
+        {hidden("flops"), cost.flops},
+        {hidden("memory_bytes"), cost.bytes},
     }};
     for (const Part& part : parts_of(cost))
         facts.list.push_back(
@@ -254,15 +249,10 @@ Answer answer_of(const Request& request, const Asker& asker) {
 }  // namespace
 
 Question predict_question() {
-    return {.name = "predict",
-            .python = "predict",
-            .doc = "Predict the time of one kernel of a serving engine on one card",
-            .overview = "time of one kernel of a serving engine on one card",
-            .example = "moehub predict gemm --gpu b200 --dtype fp8 m=4096 n=7168 k=2048 --explain",
-            .first = "kernel",
+    return {.first = "kernel",
             .sweeps = {{.name = "predict",
                         .measures = {{"time_us"}, {"share_of_peak"}, {"share_of_hbm"}}}},
-            .ask = [] { return asked(options_of, answer_of); }};
+            .ask = asking(options_of, answer_of)};
 }
 
 }  // namespace moehub

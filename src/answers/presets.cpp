@@ -1,6 +1,5 @@
 // What there is: lists of presets, one of them in full, and the systems' programs.
-#include "answers/machine_options.hpp"
-#include "answers/questions.hpp"
+#include "answers/question.hpp"
 
 #include <moehub/compare.hpp>
 #include <moehub/error.hpp>
@@ -86,13 +85,12 @@ Options show_options(ShowRequest& request) {
     for (const std::string& kind : kKinds)
         for (std::string& preset : preset_names(kind)) name.choices.push_back(std::move(preset));
     return {
-        {"name", std::move(name), "preset (moehub list) or TOML file", {.required = true}},
+        {"name", std::move(name), "preset (moehub list) or TOML file", kRequired},
         {"--set", to(request.settings, {"machine"}),
          "change a value first, repeatable: --set link.latency=\"300 ns\""},
-        {"--sources",
-         to(request.sources),
+        {"--sources", to(request.sources),
          "print the files behind it as written, with the source of every number",
-         {.excludes = {"--json", "--set"}}},
+         excludes({"--json", "--set"})},
     };
 }
 
@@ -165,7 +163,7 @@ Table programs_table(const std::string& key, const std::string& caption,
                                 {{{"system", "system"}, &SystemInfo::name},
                                  {{"lines", "lines", kWhole}, &SystemInfo::lines},
                                  {{"", "", kProse}, title},
-                                 {{"", "title", kHidden}, &SystemInfo::title}},
+                                 {hidden("title"), &SystemInfo::title}},
                                 systems);
 }
 
@@ -186,7 +184,7 @@ Table counted_table() {
         kCounted);
 }
 
-/// Of a name that both kinds of layers have, the MoE layers' program.
+/// A system's program; of a name that both kinds of layers have, the MoE layers'.
 Answer program_answer(const std::string& name) {
     std::vector<SystemInfo> systems = all_systems();
     for (SystemInfo& one : all_tp_systems()) systems.push_back(std::move(one));
@@ -221,36 +219,17 @@ Answer lines_answer(const LinesRequest& request, const Asker&) {
 }  // namespace
 
 Question list_question() {
-    return {.name = "list",
-            .doc =
-                "List the machines, models, GPUs, systems, serving engines, trainers and axes "
-                "of shape searches there are",
-            .overview = "what there is: machines, GPUs, models, systems",
-            .example = "moehub list machines",
-            .ask = [] { return asked(list_options, list_answer); }};
+    return {.ask = asking(list_options, list_answer)};
 }
 
 Question show_question() {
-    return {.name = "show",
-            .python = "show",
-            .doc =
-                "Print everything known about a machine, model, GPU, system, engine or trainer, "
-                "as TOML; with --json times in picoseconds, sizes in bytes, rates per second",
-            .overview = "everything known about one of them",
-            .example = "moehub show dgx-h100 --set gpu=h200-sxm -o mine.toml",
-            .first = "name",
+    return {.first = "name",
             .forms = {.csv = false, .page = false},
-            .ask = [] { return asked(show_options, show_answer); }};
+            .ask = asking(show_options, show_answer)};
 }
 
 Question lines_question() {
-    return {.name = "lines",
-            .python = "lines",
-            .doc = "List the systems and the lines their programs need; print one program",
-            .overview = "the systems, and how long their programs are",
-            .example = "moehub lines moe-hub",
-            .first = "system",
-            .ask = [] { return asked(lines_options, lines_answer); }};
+    return {.first = "system", .ask = asking(lines_options, lines_answer)};
 }
 
 }  // namespace moehub

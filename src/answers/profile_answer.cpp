@@ -49,7 +49,7 @@ OfLayer load(Value LoadSummary::*member) {
     return [member](const Layer& layer) { return json_of(layer.load.*member); };
 }
 
-/// Of a part that not every layer has.
+/// A member of a part that not every layer has.
 template <class Part, class Value>
 OfLayer of(std::optional<Part> Layer::*part, Value Part::*member) {
     return [=](const Layer& layer) {
@@ -132,17 +132,17 @@ void add_rows(const ProfileReport& report, std::size_t profile, std::vector<Laye
 }
 
 template <class Row, class Value>
-ColumnOf<Row> hidden(const char* key, Value Row::*member) {
-    return {{key, key, kHidden}, [member](const Row& row) { return json_of(row.*member); }};
+ColumnOf<Row> member(const char* key, Value Row::*value) {
+    return {hidden(key), [value](const Row& row) { return json_of(row.*value); }};
 }
 
 Table all_profiles(const ProfileReport& report) {
     using One = ProfileSummary;
     return table_of<One>(
         "profiles", "",
-        {hidden("name", &One::name), hidden("tokens", &One::tokens), hidden("steps", &One::steps),
-         hidden("experts", &One::experts), hidden("top_k", &One::top_k), hidden("gpus", &One::gpus),
-         hidden("pair_tokens", &One::pair_tokens), hidden("notes", &One::notes)},
+        {member("name", &One::name), member("tokens", &One::tokens), member("steps", &One::steps),
+         member("experts", &One::experts), member("top_k", &One::top_k), member("gpus", &One::gpus),
+         member("pair_tokens", &One::pair_tokens), member("notes", &One::notes)},
         report.profiles);
 }
 
@@ -150,10 +150,10 @@ Table all_differences(const ProfileReport& report) {
     using One = ProfileDifference;
     return table_of<One>(
         "differences", "",
-        {hidden("first", &One::first), hidden("second", &One::second),
-         hidden("total_variation", &One::total_variation), hidden("by_chance", &One::by_chance),
-         hidden("worst", &One::worst), hidden("worst_layer", &One::worst_layer),
-         hidden("correlation", &One::correlation)},
+        {member("first", &One::first), member("second", &One::second),
+         member("total_variation", &One::total_variation), member("by_chance", &One::by_chance),
+         member("worst", &One::worst), member("worst_layer", &One::worst_layer),
+         member("correlation", &One::correlation)},
         report.differences);
 }
 
@@ -204,7 +204,7 @@ ColumnOf<LayerRow> concentration_column(const char* words, const ProfileSummary&
 Table layers_table(const std::string& key, const std::vector<LayerRow>& rows) {
     const ProfileSummary& summary = rows.front().summary;
     std::vector<ColumnOf<LayerRow>> columns{
-        {{"profile", "profile", kHidden}, &LayerRow::profile},
+        {hidden("profile"), &LayerRow::profile},
         {{"layer", "layer", kWhole}, [](const LayerRow& row) { return row.layer.number; }}};
     for (const Figure& one : figures_of(summary.gpus))
         columns.push_back({{one.column, one.key, one.column.empty() ? kHidden : one.show},
@@ -217,7 +217,7 @@ Table layers_table(const std::string& key, const std::vector<LayerRow>& rows) {
                           return one ? Json(beside_chance(one->total_variation, one->by_chance))
                                      : Json(nullptr);
                       }},
-                     {{"counts", "counts", kHidden}, &LayerRow::counts}});
+                     {hidden("counts"), &LayerRow::counts}});
     return table_of(key, "By layer", columns, rows);
 }
 

@@ -29,7 +29,8 @@ double colour_cap(std::vector<double> values, double least) {
     return std::ceil(wanted / 10) * 10;
 }
 
-/// To hundredths, which keeps pages small, and with a cap that one cell far above does not move.
+/// The map rounded to hundredths, which keeps pages small, with a cap that one cell far above does
+/// not move.
 HeatChart finished(HeatChart chart, double least_cap) {
     std::vector<double>& values = chart.layers.front().values;
     chart.cap = colour_cap(values, least_cap);

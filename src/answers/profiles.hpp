@@ -13,7 +13,7 @@ namespace moehub {
 struct ProfileRequest {
     std::vector<std::string> ranks;              ///< dumps of one recording, one profile
     std::vector<Wanted<NamedRouting>> profiles;  ///< FILE[:from-to][@weight], a profile each
-    std::vector<Wanted<NamedRouting>> held_out;  ///< likewise
+    std::vector<Wanted<NamedRouting>> held_out;  ///< to judge by, in the same form
     std::optional<int> experts, layers, top_k;   ///< where files do not say
     ArrayKind kind = ArrayKind::by_itself;
     Wanted<Model> model;
@@ -22,7 +22,7 @@ struct ProfileRequest {
     std::size_t count() const { return profiles.size() + (ranks.empty() ? 0 : 1); }
 };
 
-/// All but the files.
+/// Options that say how recorded routing is read: all but the files.
 Options profile_options(ProfileRequest& request);
 
 /// The model that is asked for, which has experts; none where none is named. Throws InputError.

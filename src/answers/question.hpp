@@ -1,5 +1,5 @@
 /// A question: what may be asked, and the function that answers. The command line, Python and
-/// sweeps know questions by their table (questions.hpp) and nothing else.
+/// sweeps know questions by their table and nothing else.
 #pragma once
 #include "answers/option.hpp"
 #include "base/parallel.hpp"
@@ -13,9 +13,12 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace moehub {
+
+struct Reproduction;
 
 /// Who asks, looks on while the answer is made, and may end it.
 struct Asker {
@@ -48,7 +51,8 @@ struct Asker {
     void loaded(const std::function<std::string()>& inputs) const {
         if (ready) ready(inputs());
     }
-    /// Of an option with several values, which make a table: sweeps want one row a point.
+    /// Throws InputError in a sweep where an option has several values, which make a table: sweeps
+    /// want one row a point.
     void require_one_point(std::string_view option, std::size_t values) const;
     bool was_said(std::string_view key) const { return has(said, key); }
     /// Throws InputError when something was said that this form of the question does not have.
@@ -96,11 +100,13 @@ struct SweepKind {
 };
 
 struct Question {
-    std::string name;         ///< of the command
+    // Words, from the table in question.cpp.
+    std::string name = {};    ///< of the command
     std::string python = {};  ///< of the function; empty: Python has none
-    std::string doc;          ///< one line
-    std::string overview;     ///< what stands behind the name in the program's overview
-    std::string example;
+    std::string doc = {};
+    std::string overview = {};
+    std::string example = {};
+
     std::string first = {};                    ///< key of the option that Python takes by position
     std::vector<std::string> form_words = {};  ///< what its forms are called, bit by bit of
                                                ///< OptionRules::forms; one form: empty
@@ -110,22 +116,25 @@ struct Question {
     std::function<Asked()> ask;
 };
 
-/// None where no path was said.
+/// The file that an option names; none where no path was said.
 inline std::vector<OutputFile> output_to(const char* option, const std::string& path) {
     return path.empty() ? std::vector<OutputFile>{} : std::vector<OutputFile>{{option, path}};
 }
 
 /// A question whose request is a struct; with files that it reads and writes.
 template <class Request>
-Asked asked(Options (*options)(Request&), Answer (*answer)(const Request&, const Asker&),
-            std::vector<std::string> (*inputs)(const Request&) = nullptr,
-            std::vector<OutputFile> (*outputs)(const Request&) = nullptr) {
-    const auto request = std::make_shared<Request>();
-    Asked asked{options(*request),
-                [request, answer](const Asker& asker) { return answer(*request, asker); }};
-    if (inputs != nullptr) asked.inputs = [request, inputs] { return inputs(*request); };
-    if (outputs != nullptr) asked.outputs = [request, outputs] { return outputs(*request); };
-    return asked;
+std::function<Asked()> asking(
+    Options (*options)(Request&), Answer (*answer)(const Request&, const Asker&),
+    std::vector<std::string> (*inputs)(const std::type_identity_t<Request>&) = nullptr,
+    std::vector<OutputFile> (*outputs)(const std::type_identity_t<Request>&) = nullptr) {
+    return [=] {
+        const auto request = std::make_shared<Request>();
+        Asked asked{options(*request),
+                    [request, answer](const Asker& asker) { return answer(*request, asker); }};
+        if (inputs != nullptr) asked.inputs = [=] { return inputs(*request); };
+        if (outputs != nullptr) asked.outputs = [=] { return outputs(*request); };
+        return asked;
+    };
 }
 
 /// Before long work. Throws InputError when a file could not be written now, has no name or that of
@@ -133,5 +142,31 @@ Asked asked(Options (*options)(Request&), Answer (*answer)(const Request&, const
 /// these; devices may come twice.
 void require_writable(const std::vector<OutputFile>& files,
                       const std::vector<std::string>& inputs = {});
+
+// All questions: a function each, in a file of its name; their words stand in question.cpp.
+
+Question compare_question();
+Question run_question();
+Question gain_question();
+Question model_question();
+Question sweep_question();
+Question merge_question();
+Question plan_question();
+Question area_question();
+Question lines_question();
+Question list_question();
+Question show_question();
+Question collective_question();
+Question predict_question();
+Question validate_question();
+Question reproduce_question();
+Question profile_question();
+Question place_question();
+
+/// All of them with their words, in the order that help lists them.
+std::vector<Question> questions();
+
+/// A reproduced paper as an answer.
+Answer answer_of(const Reproduction& all);
 
 }  // namespace moehub

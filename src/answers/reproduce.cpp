@@ -1,6 +1,5 @@
 // A paper's published numbers beside the simulator's, with the cells behind them.
-#include "answers/questions.hpp"
-#include "answers/reproduction.hpp"
+#include "answers/question.hpp"
 #include "report/answer_forms.hpp"
 
 #include <moehub/reproduce.hpp>
@@ -28,22 +27,14 @@ Options options_of(Request& request) {
     paper.type = "PAPER";
     return {
         {"paper", std::move(paper), "which; without it they are listed"},
-        {"--figure", to_text(request.options.figure, "NAME"), "only this one", {.needs = "paper"}},
-        {"--quick",
-         to(request.options.quick),
-         "a few cells of each figure; means are not comparable with the paper's",
-         {.needs = "paper"}},
-        {"--page",
-         to_file(request.page),
+        {"--figure", to_text(request.options.figure, "NAME"), "only this one", needs("paper")},
+        {"--quick", to(request.options.quick),
+         "a few cells of each figure; means are not comparable with the paper's", needs("paper")},
+        {"--page", to_file(request.page),
          "write a page of Markdown, too, as docs/reproduction has one of each paper",
-         {.needs = "paper"}},
+         needs("paper")},
         {"--threads", to(request.options.threads, kThreads),
          "cells simulated at a time, same result; without it as many as cores"}};
-}
-
-/// For programs alone.
-Column value(std::string key) {
-    return {"", std::move(key), kHidden};
 }
 
 Show show_of(NumberKind kind, int digits) {
@@ -51,7 +42,7 @@ Show show_of(NumberKind kind, int digits) {
     return kind == NumberKind::share ? kPercent : kTenths;
 }
 
-/// With the digits that papers print.
+/// A published number with the digits that papers print.
 std::string published_text(NumberKind kind, double value) {
     return shown(value, show_of(kind, 3));
 }
@@ -70,9 +61,9 @@ Answer list_answer() {
         return rows;
     };
     Table all = table_of<PaperInfo>("papers", "",
-                                    {{value("name"), &PaperInfo::name},
-                                     {value("title"), &PaperInfo::title},
-                                     {value("figures"), figures}},
+                                    {{hidden("name"), &PaperInfo::name},
+                                     {hidden("title"), &PaperInfo::title},
+                                     {hidden("figures"), figures}},
                                     papers());
     for (const PaperInfo& one : papers()) {
         list.rows.push_back({one.name, "", one.title});
@@ -120,7 +111,7 @@ std::size_t readings_of(const Reproduction& all) {
     return std::max<std::size_t>(1, all.readings.size());
 }
 
-/// By the readings after the first, under their names; empty where there are none.
+/// What the readings after the first make of a number, under their names; empty without such.
 Json otherwise(const PublishedNumber& one, const std::vector<Reading>& readings) {
     Json json = Json::object();
     for (std::size_t i = 1; i <= one.otherwise.size(); ++i)
@@ -153,20 +144,20 @@ Table numbers_table(const Reproduction& all) {
           [&](const One& one) {
               return bar_against(one.ours, one.paper, full_scale(one, all.numbers));
           }},
-         {value("paper"), &One::paper},
-         {value("ours"), &One::ours},
-         {value("ratio"), &One::ratio},
-         {value("geometric_mean"),
+         {hidden("paper"), &One::paper},
+         {hidden("ours"), &One::ours},
+         {hidden("ratio"), &One::ratio},
+         {hidden("geometric_mean"),
           [&](const One& one) { return value_if(all.means != Means::none, one.geometric); }},
-         {value("as_published"), [](const One& one) { return one.as_published(); }},
-         {value("otherwise"), [&](const One& one) { return otherwise(one, all.readings); }},
-         {value("where"), &One::where},
-         {value("holds"),
+         {hidden("as_published"), [](const One& one) { return one.as_published(); }},
+         {hidden("otherwise"), [&](const One& one) { return otherwise(one, all.readings); }},
+         {hidden("where"), &One::where},
+         {hidden("holds"),
           [](const One& one) {
               return one.holds ? Json{one.holds->least, one.holds->most} : Json(nullptr);
           }},
-         {value("explained"), [&](const One& one) { return value_if(!all.quick, one.explained); }},
-         {value("reason"), [](const One& one) { return or_null(one.reason); }}});
+         {hidden("explained"), [&](const One& one) { return value_if(!all.quick, one.explained); }},
+         {hidden("reason"), [](const One& one) { return or_null(one.reason); }}});
     return table_of("numbers", "", columns, all.numbers);
 }
 
@@ -260,8 +251,8 @@ Section readings_section(const Reproduction& all) {
         "readings", "What the paper leaves open, read in several ways; \"here\" is the first",
         {{{"reading", "name"}, [](const Read& one) { return one.reading.name; }},
          {{"what it takes", "", kProse}, what_it_takes},
-         {value("what"), [](const Read& one) { return one.reading.what; }},
-         {value("changes"), [](const Read& one) { return one.reading.changes; }},
+         {hidden("what"), [](const Read& one) { return one.reading.what; }},
+         {hidden("changes"), [](const Read& one) { return one.reading.changes; }},
          {{"within 10 %", "", kTenths},
           [&](const Read& one) {
               return fmt::format("{} of {}", count_as_published(all, one.number), asked(one));
@@ -292,17 +283,17 @@ Section claims_section(const Reproduction& all) {
                            }});
     append(
         columns,
-        {{value("holds"), &One::holds},
-         {value("otherwise"),
+        {{hidden("holds"), &One::holds},
+         {hidden("otherwise"),
           [&](const One& one) {
               Json json = Json::object();
               for (std::size_t i = 0; i < one.otherwise.size(); ++i)
                   json[all.readings[i + 1].name] = {{"holds", Json(bool{one.otherwise[i]})}};
               return json;
           }},
-         {value("where"), &One::where},
-         {value("explained"), [&](const One& one) { return value_if(!all.quick, one.explained); }},
-         {value("reason"), [](const One& one) { return or_null(one.reason); }}});
+         {hidden("where"), &One::where},
+         {hidden("explained"), [&](const One& one) { return value_if(!all.quick, one.explained); }},
+         {hidden("reason"), [](const One& one) { return or_null(one.reason); }}});
     return {"Claims",
             {},
             {table_of("claims", "What the paper says without a number", columns, all.claims)}};
@@ -330,7 +321,7 @@ Section reasons_section(const Reproduction& all) {
 
 // Every cell
 
-/// That most columns have.
+/// The kind of numbers that most columns have.
 NumberKind usual_kind(const FigureTable& figure) {
     const auto columns = [&](NumberKind kind) {
         return std::count_if(figure.columns.begin(), figure.columns.end(),
@@ -403,33 +394,33 @@ std::string_view name_of(CellWork work) {
 Table cells_table(const std::vector<ReproducedCell>& cells) {
     using One = ReproducedCell;
     const auto name = [](const char* key, std::string CellKey::*member) -> ColumnOf<One> {
-        return {value(key), [member](const One& one) { return or_null(one.*member); }};
+        return {hidden(key), [member](const One& one) { return or_null(one.*member); }};
     };
     const auto time = [](const char* key, Ps One::*member) -> ColumnOf<One> {
-        return {value(key), [member](const One& one) {
+        return {hidden(key), [member](const One& one) {
                     return value_if(one.refusal.empty(), to_us(one.*member));
                 }};
     };
     const auto bytes = [](const char* key, Bytes One::*member) -> ColumnOf<One> {
-        return {value(key),
+        return {hidden(key),
                 [member](const One& one) { return value_if(one.refusal.empty(), one.*member); }};
     };
     const auto of_sub_layers = [](const char* key, auto of) -> ColumnOf<One> {
-        return {value(key), [of](const One& one) {
+        return {hidden(key), [of](const One& one) {
                     return value_if(one.work == CellWork::sub_layer, of(one));
                 }};
     };
     return table_of<One>(
         "cells", "",
         {name("model", &One::model),
-         {value("gpus"), &One::gpus},
-         {value("tokens"), &One::tokens},
+         {hidden("gpus"), &One::gpus},
+         {hidden("tokens"), &One::tokens},
          name("routing", &One::routing),
          name("system", &One::system),
          name("reading", &One::reading),
-         {value("work"), [](const One& one) { return name_of(one.work); }},
-         {value("changes"), &One::changes},
-         {value("grain"),
+         {hidden("work"), [](const One& one) { return name_of(one.work); }},
+         {hidden("changes"), &One::changes},
+         {hidden("grain"),
           [](const One& one) { return one.grain == Grain::row ? "row" : "packet"; }},
          name("part", &One::part),
          name("machine", &One::machine),
@@ -446,16 +437,16 @@ Table cells_table(const std::vector<ReproducedCell>& cells) {
          of_sub_layers("merge.deepest", [](const One& one) { return one.merge.deepest; }),
          of_sub_layers("merge.spread_us", [](const One& one) { return one.merge.spread_us; }),
          of_sub_layers("merge.longest_us", [](const One& one) { return one.merge.longest_us; }),
-         {value("refusal"), [](const One& one) { return or_null(one.refusal); }}},
+         {hidden("refusal"), [](const One& one) { return or_null(one.refusal); }}},
         cells);
 }
 
-/// The same for programs.
+/// Every table and every cell for programs.
 Section values_section(const Reproduction& all) {
     Table tables = table_of<FigureTable>("tables", "",
-                                         {{value("figure"), &FigureTable::figure},
-                                          {value("title"), &FigureTable::title},
-                                          {value("rows"), rows_json}},
+                                         {{hidden("figure"), &FigureTable::figure},
+                                          {hidden("title"), &FigureTable::title},
+                                          {hidden("rows"), rows_json}},
                                          all.tables);
     return {"", {}, {std::move(tables), cells_table(all.cells)}};
 }
@@ -491,10 +482,6 @@ Answer asked_answer(const Request& request, const Asker& asker) {
     return answer;
 }
 
-std::vector<OutputFile> outputs_of(const Request& request) {
-    return output_to("--page", request.page);
-}
-
 }  // namespace
 
 Answer answer_of(const Reproduction& all) {
@@ -522,13 +509,10 @@ Answer answer_of(const Reproduction& all) {
 }
 
 Question reproduce_question() {
-    return {.name = "reproduce",
-            .python = "reproduce",
-            .doc = "Run a paper's evaluation: every published number beside the simulator's",
-            .overview = "a paper's published numbers beside the simulator's",
-            .example = "moehub reproduce moe-hub --figure ablation",
-            .first = "paper",
-            .ask = [] { return asked(options_of, asked_answer, {}, outputs_of); }};
+    return {.first = "paper",
+            .ask = asking(options_of, asked_answer, nullptr, [](const Request& request) {
+                return output_to("--page", request.page);
+            })};
 }
 
 }  // namespace moehub

@@ -31,10 +31,8 @@ NumberFormat weights_of(const ServedQuestion& question, const Machine& machine) 
 void set_tokens_per_step(Serving& serving, double tokens) {
     const Model& model = serving.what.model;
     if (model.mtp_layers == 0)
-        throw InputError(fmt::format("--mtp: found with {}, which has no layer for it",
-                                     moehub::quoted(model.name)));
-    if (tokens < 1)
-        throw InputError(fmt::format("--mtp: found {}, allowed: tokens a step, 1 to 9", tokens));
+        bad_input("--mtp: found with {}, which has no layer for it", moehub::quoted(model.name));
+    if (tokens < 1) bad_input("--mtp: found {}, allowed: tokens a step, 1 to 9", tokens);
     serving.accepted = tokens - 1;
     serving.drafts = static_cast<int>(std::ceil(serving.accepted));
 }
@@ -61,8 +59,7 @@ ServingSetup setup_of(const ServedQuestion& question, const LayerRequest& layer,
     const auto group = [&](std::string_view option, int size) {
         const auto count = static_cast<int>(count_of(option, std::to_string(size), {1, gpus}));
         if (gpus % count == 0) return count;
-        throw InputError(
-            fmt::format("{}: found {}, allowed: divisors of the {} GPUs", option, count, gpus));
+        bad_input("{}: found {}, allowed: divisors of the {} GPUs", option, count, gpus);
     };
     ServingSetup setup;
     setup.weights = weights_of(question, machine);
@@ -89,8 +86,7 @@ Serving load_serving(const ServedQuestion& question, const LayerRequest& layer) 
     serving.prefill = asked.prefill;
     const auto& tokens = asked.prefill ? asked.prompt : asked.context;
     if (!tokens)
-        throw InputError(fmt::format("{}: found nothing, allowed: tokens",
-                                     asked.prefill ? "--prompt" : "--context"));
+        bad_input("{}: found nothing, allowed: tokens", asked.prefill ? "--prompt" : "--context");
     serving.context = *tokens;
     serving.overlap = asked.overlap;
     if (asked.tokens_per_step) set_tokens_per_step(serving, *asked.tokens_per_step);
@@ -151,7 +147,7 @@ struct Steps {
     std::vector<SystemSpec> systems;
 };
 
-/// Of a step under these systems.
+/// All that the numbers of a step under these systems depend on.
 std::string inputs_of(const ServedQuestion& question, const Serving& serving,
                       const std::vector<Wanted<SystemSpec>>& systems) {
     const ServingCase& what = serving.what;
@@ -323,53 +319,53 @@ Table steps_table(const Serving& serving, const std::vector<ServedStep>& steps) 
           [](const Step& step) { return 1e6 * step.seconds; }},
          {{"hidden by overlap ms", "hidden_us", hides ? kMilliseconds : kHidden, 4},
           [](const Step& step) { return 1e6 * step.hidden; }},
-         {{"busiest link", "busiest_link.name", kHidden},
-          [](const Step& step) { return or_null(step.busiest_link); }},
-         {{"busy", "busiest_link.busy", kHidden},
+         {hidden("busiest_link.name"), [](const Step& step) { return or_null(step.busiest_link); }},
+         {hidden("busiest_link.busy"),
           [](const Step& step) { return value_if(!step.busiest_link.empty(), step.network_busy); }},
          {{"largest part", "", kProse}, limit_of}},
         steps);
 }
 
-struct PartOf {
+/// One of the parts or operators of a system's step.
+template <class One>
+struct OfSystem {
     std::string system;
-    ServedPart part;
+    One one;
 };
 
-/// In the order of a layer, whichever system has them.
+/// Parts in the order of a layer, whichever system has them.
 Table parts_table(const std::vector<ServedStep>& steps) {
-    std::vector<PartOf> parts;
+    using Part = OfSystem<ServedPart>;
+    std::vector<Part> parts;
     for (const std::string_view name : served_part_names())
         for (const ServedStep& step : steps)
             if (const double seconds = part_seconds(step, name); seconds > 0)
                 parts.push_back({step.system, {std::string(name), seconds}});
-    return table_of<PartOf>(
+    return table_of<Part>(
         "parts", "",
-        {{{"ms of a step", "name"}, [](const PartOf& one) { return one.part.name; }},
-         {{"system", "system"}, &PartOf::system},
+        {{{"ms of a step", "name"}, [](const Part& part) { return part.one.name; }},
+         {{"system", "system"}, &Part::system},
          {{"ms", "time_us", kMilliseconds},
-          [](const PartOf& one) { return 1e6 * one.part.seconds; }}},
+          [](const Part& part) { return 1e6 * part.one.seconds; }}},
         parts);
 }
 
-struct OperatorOf {
-    std::string system;
-    StepOperator one;
-};
-
 Table operators_table(const std::vector<ServedStep>& steps) {
-    std::vector<OperatorOf> operators;
+    using Operator = OfSystem<StepOperator>;
+    std::vector<Operator> operators;
     for (const ServedStep& step : steps)
         for (const StepOperator& one : step.operators) operators.push_back({step.system, one});
-    using Row = OperatorOf;
-    return table_of<Row>(
+    const auto of = [](auto StepOperator::*member) {
+        return [member](const Operator& row) { return row.one.*member; };
+    };
+    return table_of<Operator>(
         "operators", "",
-        {{{"system", "system", kOnce}, &Row::system},
-         {{"operator", "name"}, [](const Row& row) { return row.one.name; }},
-         {{"kind", "kind"}, [](const Row& row) { return name_of(row.one.kind); }},
-         {{"count", "count", kSignificant}, [](const Row& row) { return row.one.count; }},
+        {{{"system", "system", kOnce}, &Operator::system},
+         {{"operator", "name"}, of(&StepOperator::name)},
+         {{"kind", "kind"}, [](const Operator& row) { return name_of(row.one.kind); }},
+         {{"count", "count", kSignificant}, of(&StepOperator::count)},
          {{"ms each", "time_us", kMilliseconds},
-          [](const Row& row) { return 1e6 * row.one.seconds; }}},
+          [](const Operator& row) { return 1e6 * row.one.seconds; }}},
         operators);
 }
 
@@ -440,14 +436,14 @@ Table sizes_table(const std::vector<ServedPoint>& points, bool prefill) {
           of_step(&ServedStep::tpot, 1e6)},
          {{"tokens/s a GPU", "tokens_per_second_per_gpu", kTenths},
           of_step(&ServedStep::tokens_per_second, 1)},
-         {{"hidden", "hidden_us", kHidden}, of_step(&ServedStep::hidden, 1e6)},
-         {{"busiest link", "busiest_link.name", kHidden},
+         {hidden("hidden_us"), of_step(&ServedStep::hidden, 1e6)},
+         {hidden("busiest_link.name"),
           [](const Point& point) {
               return point.step ? or_null(point.step->busiest_link) : Json(nullptr);
           }},
-         {{"busy", "busiest_link.busy", kHidden}, of_step(&ServedStep::network_busy, 1)},
-         {{"best", "best", kHidden}, &Point::best},
-         {{"reason", "reason", kHidden},
+         {hidden("busiest_link.busy"), of_step(&ServedStep::network_busy, 1)},
+         {hidden("best"), &Point::best},
+         {hidden("reason"),
           [](const Point& point) { return value_if(!point.step, point.why_not); }},
          {{"", "", kProse},
           [](const Point& point) {
@@ -487,8 +483,8 @@ std::vector<ServedPoint> find_batches(const std::vector<Serving>& servings,
     }
     if (std::any_of(points.begin(), points.end(), [](const auto& one) { return one.step; }))
         return points;
-    throw InputError(fmt::format("--find: no batch keeps --tpot {}: {}",
-                                 print_time(*question.served.tpot), points.front().why_not));
+    bad_input("--find: no batch keeps --tpot {}: {}", print_time(*question.served.tpot),
+              points.front().why_not);
 }
 
 Answer sizes_answer(const ServedQuestion& question, const std::vector<Serving>& servings,
@@ -544,28 +540,22 @@ Answer sizes_answer(const ServedQuestion& question, const std::vector<Serving>& 
 Options served_options(ServedRequest& request) {
     const auto weights = named({NumberFormat::bf16, NumberFormat::fp8, NumberFormat::fp8_block,
                                 NumberFormat::nvfp4, NumberFormat::w4a16});
-    const OptionRules served{.forms = kServed};
+    const OptionRules served = in_forms(kServed);
     return {
-        {"--decode",
-         to(request.decode),
+        {"--decode", to(request.decode),
          "serve: a step of decoding; needs --context and --batch-per-gpu; without "
          "--machine and --model dgx-h200 and deepseek-v3",
-         {.excludes = {"--prefill"}}},
+         excludes({"--prefill"})},
         {"--prefill", to(request.prefill),
          "serve: a step that reads prompts; needs --prompt and --batch-per-gpu"},
-        {"--context",
-         to(request.context, {1, kMostContext}),
-         "tokens that each request has in the cache",
-         {.forms = kDecode}},
-        {"--prompt",
-         to(request.prompt, {1, kMostContext}),
-         "tokens of a prompt",
-         {.forms = kPrefill}},
-        {"--batch-per-gpu",
-         to(request.batches, {1, kMostBatch}),
+        {"--context", to(request.context, {1, kMostContext}),
+         "tokens that each request has in the cache", in_forms(kDecode)},
+        {"--prompt", to(request.prompt, {1, kMostContext}), "tokens of a prompt",
+         in_forms(kPrefill)},
+        {"--batch-per-gpu", to(request.batches, {1, kMostBatch}),
          "requests, or prompts, of a GPU at a time; several with commas, and several --gpus, make "
          "a table",
-         {.excludes = {"--find"}, .forms = kServed}},
+         excludes({"--find"}, kServed)},
         {"--engine", to_text(request.engine, "", ValueKind::engine),
          "preset or TOML file (moehub list engines)", served},
         {"--weights", to(request.weights, weights), "without it fp8 where the card has it", served},
@@ -575,18 +565,13 @@ Options served_options(ServedRequest& request) {
          to(request.overlap,
             named({BatchOverlap::none, BatchOverlap::single_batch, BatchOverlap::two_batch})),
          "what runs while rows travel", served},
-        {"--mtp",
-         to(request.tokens_per_step, 9, "tokens a step, 1 to 9"),
+        {"--mtp", to(request.tokens_per_step, 9, "tokens a step, 1 to 9"),
          "tokens that a step gives a request by multi-token prediction, as 1.8; without it 1",
-         {.forms = kDecode}},
-        {"--find",
-         to(request.find, Named<bool>{{"batch", true}}),
-         "batch: the largest that keeps --tpot and fits in memory",
-         {.needs = "--tpot", .forms = kServed}},
-        {"--tpot",
-         to_time(request.tpot),
-         "longest time per token, or of a step of prompts, as 50ms",
-         {.needs = "--find", .forms = kServed}},
+         in_forms(kDecode)},
+        {"--find", to(request.find, Named<bool>{{"batch", true}}),
+         "batch: the largest that keeps --tpot and fits in memory", needs("--tpot", kServed)},
+        {"--tpot", to_time(request.tpot),
+         "longest time per token, or of a step of prompts, as 50ms", needs("--find", kServed)},
     };
 }
 

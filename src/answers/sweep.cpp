@@ -1,5 +1,5 @@
 // Many settings × seeds × systems over all cores, into a database.
-#include "answers/questions.hpp"
+#include "answers/question.hpp"
 #include "answers/sweep_request.hpp"
 #include "base/zip.hpp"
 #include "base/parallel.hpp"
@@ -25,16 +25,15 @@ namespace {
 SweepAxis axis_of(std::string_view option, const std::string& text) {
     const std::size_t equals = std::min(text.find('='), text.size());
     if (equals == 0 || equals == text.size())
-        throw InputError(
-            fmt::format("{}: found {}, allowed: KEY=VALUE,VALUE,… such as link.latency=100ns,1us",
-                        option, moehub::quoted(text)));
+        bad_input("{}: found {}, allowed: KEY=VALUE,VALUE,… such as link.latency=100ns,1us", option,
+                  moehub::quoted(text));
     const std::string key = text.substr(0, equals);
     SweepAxis axis{{key}, {}, std::string(option)};
     try {
         for (std::string& value : parse_axis_values(std::string_view(text).substr(equals + 1)))
             axis.rows.push_back({std::move(value)});
     } catch (const InputError& error) {
-        throw InputError(fmt::format("{}: {}: {}", option, key, error.what()));
+        bad_input("{}: {}: {}", option, key, error.what());
     }
     return axis;
 }
@@ -58,7 +57,7 @@ Target to_seeds(std::vector<std::string>& seeds) {
         try {
             seeds = parse_seeds(text);
         } catch (const InputError& error) {
-            throw InputError(fmt::format("--{}", error.what()));
+            bad_input("--{}", error.what());
         }
     };
     return target;
@@ -76,8 +75,7 @@ std::optional<SweepShard> shard_of(const std::string& text) {
     } catch (const InputError&) {
         // Said better below.
     }
-    throw InputError(
-        fmt::format("found {}, allowed: I/N with I from 1 to N, as in 2/4", moehub::quoted(text)));
+    bad_input("found {}, allowed: I/N with I from 1 to N, as in 2/4", moehub::quoted(text));
 }
 
 Target to_names(std::optional<std::vector<std::string>>& names) {
@@ -195,7 +193,7 @@ void add_named_systems(Study& study) {
     for (const std::string& key : keys_of(study)) add(key);
 }
 
-/// Of kinds whose models say by which systems they run.
+/// Systems of a study that names none: in some kinds its model says by which it runs.
 std::vector<std::string> usual_systems(const Study& study, const SweepKind& kind) {
     if (kind.dense_systems.empty()) return kind.usual_systems;
     for (const StudySetting& setting : study.fixed)
@@ -224,8 +222,7 @@ Study study_of(const SweepRequest& request, const Said& said) {
     if (request.systems) study.systems = *request.systems;
     if (!request.baseline.empty()) study.baseline = request.baseline;
     const auto refuse = [&study](const char* what) {
-        throw InputError(fmt::format("{}: {}: found with kind {}, which has none", study.origin,
-                                     what, study.kind));
+        bad_input("{}: {}: found with kind {}, which has none", study.origin, what, study.kind);
     };
     if (!study.seeds.empty() && find_option(asked.question.ask().options, "seed") == nullptr)
         refuse("seeds");
@@ -271,7 +268,7 @@ void load_names(Study& study, const StudyQuestion& asked) {
             asked.kind.check(study.systems);
         for (const std::string& name : study.systems) study.own_names.push_back(own_name(name));
     } catch (const InputError& error) {
-        throw InputError(fmt::format("{}: systems: {}", study.origin, error.what()));
+        bad_input("{}: systems: {}", study.origin, error.what());
     }
 }
 
@@ -291,9 +288,9 @@ void load_names(Study& study, const StudyQuestion& asked) {
         const auto where = where_is(study, full);
         if (!where) continue;
         const std::size_t rest = option.find(": ") + 2;
-        throw InputError(fmt::format("{}: {}: {}", *where, full, option.substr(rest)));
+        bad_input("{}: {}: {}", *where, full, option.substr(rest));
     }
-    throw InputError(fmt::format("{}: at {}: {}", study.origin, words_of(study, point), what));
+    bad_input("{}: at {}: {}", study.origin, words_of(study, point), what);
 }
 
 /// Thrown where only what goes into an answer was wanted.
@@ -353,16 +350,16 @@ CheckedStudy check_points(const Study& study, const StudyQuestion& what,
                                   checked.refusals.begin(), checked.refusals.end(),
                                   [](const std::string& reason) { return !reason.empty(); }));
     if (checked.refused == points_in(study))
-        throw InputError(fmt::format("{}: no point can run: {}: {}", study.origin,
-                                     words_of(study, point_of(study, 0)), checked.refusals[0]));
+        bad_input("{}: no point can run: {}: {}", study.origin, words_of(study, point_of(study, 0)),
+                  checked.refusals[0]);
     return checked;
 }
 
-/// Of several rows none is the point's.
+/// Throws InputError for an answer of several rows: none of them is the point's.
 void require_one_row(const Answer& answer, const SweepKind& kind) {
     const Table* const table = main_table(answer);
     if (table == nullptr || kind.first_row || table->rows.size() == 1) return;
-    throw InputError(fmt::format("found {} rows, allowed: one a point", table->rows.size()));
+    bad_input("found {} rows, allowed: one a point", table->rows.size());
 }
 
 SimulatePoint point_simulator(const Study& study, const StudyQuestion& what) {
@@ -513,7 +510,7 @@ class Sweep {
                 take(lead_ranks(*ranks_, study_, simulate_point, store, several));
             }
         } catch (const InputError& error) {
-            throw InputError(fmt::format("{}; {}", error.what(), saved_words(store)));
+            bad_input("{}; {}", error.what(), saved_words(store));
         }
         outcomes_ = store.outcomes();
         store.close();
@@ -559,6 +556,34 @@ Answer follow(const SweepRequest& request, const Asker& asker, Transport& ranks)
     return answer;
 }
 
+struct MergeRequest {
+    std::string target;
+    std::vector<std::string> sources;
+};
+
+Options merge_options(MergeRequest& request) {
+    Target target = to_file(request.target);
+    target.type = "OUT.sqlite";
+    Target sources = to_texts(request.sources, ValueKind::file);
+    sources.type = "IN.sqlite";
+    return {{"target", std::move(target), "the new database", kRequired},
+            {"sources",
+             std::move(sources),
+             "databases of one study's parts",
+             {.required = true, .many = true}}};
+}
+
+Answer merge_answer(const MergeRequest& request, const Asker&) {
+    const MergedSweep merged = merge_sweeps(request.target, request.sources);
+    Answer answer = sweep_table(merged.study, merged.outcomes, request.target);
+    // For scripts: what was merged is written, but it is not the whole study.
+    if (merged.missing > 0)
+        answer.missing = fmt::format(
+            "{}: {} of {} points are missing; merge all parts, or run the study with "
+            "-o {} to go on",
+            request.target, merged.missing, merged.outcomes.size(), request.target);
+    return answer;
+}
 }  // namespace
 
 Options sweep_axes_options(SweepAxes& axes, const OptionRules& beside) {
@@ -591,81 +616,20 @@ Answer sweep_answer(const SweepRequest& request, const Asker& asker) {
 }
 
 Question sweep_question() {
-    return {.name = "sweep",
-            .python = "sweep",
-            .doc =
-                "Simulate many settings × seeds × systems over all cores, into a database; goes "
-                "on where it was stopped",
-            .overview = "many settings, seeds and systems, over all cores, into a database",
-            .example =
-                "moehub sweep --sweep link.latency=100ns,250ns,1us --seeds 3 --csv "
-                "latency.csv\n"
-                "  moehub sweep --sweep tokens=1024..65536*4 --sweep "
-                "routing=uniform,normal:0.032\n"
-                "  moehub sweep --kind collective --set op=all_reduce --sweep "
-                "bytes=1M..1G*4\n"
-                "  moehub sweep examples/studies/rat_entries.toml --dry-run\n"
-                "  mpirun -n 4 moehub sweep STUDY.toml",
-            .first = "study",
-            .forms = {.output = false},
-            .ends_softly = true,
-            .ask = sweep_asked};
+    return {.first = "study", .forms = {.output = false}, .ends_softly = true, .ask = sweep_asked};
 }
 
 // moehub merge
 
-namespace {
-
-struct MergeRequest {
-    std::string target;
-    std::vector<std::string> sources;
-};
-
-Options merge_options(MergeRequest& request) {
-    Target target = to_file(request.target);
-    target.type = "OUT.sqlite";
-    Target sources = to_texts(request.sources, ValueKind::file);
-    sources.type = "IN.sqlite";
-    return {{"target", std::move(target), "the new database", {.required = true}},
-            {"sources",
-             std::move(sources),
-             "databases of one study's parts",
-             {.required = true, .many = true}}};
-}
-
-Answer merge_answer(const MergeRequest& request, const Asker&) {
-    const MergedSweep merged = merge_sweeps(request.target, request.sources);
-    Answer answer = sweep_table(merged.study, merged.outcomes, request.target);
-    // For scripts: what was merged is written, but it is not the whole study.
-    if (merged.missing > 0)
-        answer.missing = fmt::format(
-            "{}: {} of {} points are missing; merge all parts, or run the study with "
-            "-o {} to go on",
-            request.target, merged.missing, merged.outcomes.size(), request.target);
-    return answer;
-}
-
-std::vector<std::string> inputs_of(const MergeRequest& request) {
-    return request.sources;
-}
-
-std::vector<OutputFile> outputs_of(const MergeRequest& request) {
-    return {{"target", request.target}};
-}
-
-}  // namespace
-
 Question merge_question() {
-    return {.name = "merge",
-            .python = "merge",
-            .doc = "Join databases of parts of a sweep (moehub sweep --shard) into one",
-            .overview = "databases of parts of a sweep, joined",
-            .example =
-                "moehub merge latency.sqlite latency-1-of-4.sqlite latency-2-of-4.sqlite "
-                "\\\n      latency-3-of-4.sqlite latency-4-of-4.sqlite",
-            .first = "target",
+    return {.first = "target",
             .forms = {.output = false},
-            .ask = [] { return asked(merge_options, merge_answer, inputs_of, outputs_of); }};
+            .ask = asking(
+                merge_options, merge_answer,
+                [](const MergeRequest& request) { return request.sources; },
+                [](const MergeRequest& request) {
+                    return std::vector<OutputFile>{{"target", request.target}};
+                })};
 }
 
 }  // namespace moehub

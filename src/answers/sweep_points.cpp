@@ -1,6 +1,6 @@
 // A point of a study as what is said to its question: its keys are that question's options, and
 // what `--set` takes.
-#include "answers/questions.hpp"
+#include "answers/question.hpp"
 #include "answers/sweep_request.hpp"
 
 #include <moehub/presets.hpp>
@@ -99,10 +99,8 @@ void check_keys(const Study& study, const StudyQuestion& asked) {
         if (key == "seed")
             throw InputError(where + ": seed: found as a key, allowed: seeds, of the whole study");
         if (key == asked.kind.systems)
-            throw InputError(fmt::format(
-                "{}: {}: found as a key, allowed: systems, of the whole study", where, key));
-        throw InputError(
-            fmt::format("{}: unknown key {}{}", where, quoted(key), did_you_mean(key, known)));
+            bad_input("{}: {}: found as a key, allowed: systems, of the whole study", where, key);
+        bad_input("{}: unknown key {}{}", where, quoted(key), did_you_mean(key, known));
     };
     for (const StudySetting& setting : study.fixed) require(setting.key, setting.where);
     for (const SweepAxis& axis : study.axes)

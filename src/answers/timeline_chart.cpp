@@ -15,15 +15,12 @@ namespace {
 constexpr std::size_t kMostValues = 400'000;  ///< of all systems and GPUs: about 2 MB
 constexpr std::size_t kMostSpans = 200'000;
 
-double rounded(double value) {
-    return std::round(value * 10) / 10;
+/// The value to the nearest of so many steps between whole numbers.
+double rounded(double value, double steps) {
+    return std::round(value * steps) / steps;
 }
 
-double hundredths(double value) {
-    return std::round(value * 100) / 100;
-}
-
-/// Of "gpu 3": 3; −1 for anything else.
+/// The GPU's number, 3 of "gpu 3"; −1 for anything else.
 int gpu_of(std::string_view where) {
     constexpr std::string_view kGpu = "gpu ";
     if (!where.starts_with(kGpu)) return -1;
@@ -105,30 +102,21 @@ void add_links(const LayerResult& result, std::vector<TimelineGpu>& gpus) {
             for (double& value : one.values) value /= count[{static_cast<int>(gpu), one.name}];
 }
 
-/// Lanes by name, in the order of their appearance.
-std::vector<double>& spans_of(TimelineGpu& gpu, const std::string& name) {
-    for (TimelineLane& lane : gpu.lanes)
-        if (lane.name == name) return lane.spans;
-    return gpu.lanes.emplace_back(TimelineLane{name, {}}).spans;
-}
-
-void add_span(std::vector<double>& spans, Ps begin, Ps end) {
-    spans.push_back(hundredths(to_us(begin)));
-    spans.push_back(hundredths(to_us(end)));
+void add_span(std::vector<TimelineGpu>& gpus, int gpu, const std::string& lane, Ps begin, Ps end) {
+    if (gpu < 0 || gpu >= static_cast<int>(gpus.size())) return;
+    auto& spans = series_named(gpus[static_cast<std::size_t>(gpu)].lanes, lane).spans;
+    spans.push_back(rounded(to_us(begin), 100));
+    spans.push_back(rounded(to_us(end), 100));
 }
 
 void add_lanes(const LayerResult& result, std::vector<TimelineGpu>& gpus) {
     for (const BusyInterval& one : result.intervals)
-        if (one.gpu >= 0 && one.gpu < static_cast<int>(gpus.size()))
-            add_span(
-                spans_of(gpus[static_cast<std::size_t>(one.gpu)],
-                         one.what == BusyInterval::What::compute ? "kernels run" : "communication"),
-                one.begin, one.end);
+        add_span(gpus, one.gpu,
+                 one.what == BusyInterval::What::compute ? "kernels run" : "communication",
+                 one.begin, one.end);
     for (const KernelSpan& one : result.timeline.spans)
-        if (one.gpu >= 0 && one.gpu < static_cast<int>(gpus.size()))
-            add_span(spans_of(gpus[static_cast<std::size_t>(one.gpu)],
-                              result.timeline.kernels[static_cast<std::size_t>(one.kernel)]),
-                     one.begin, one.end);
+        add_span(gpus, one.gpu, result.timeline.kernels[static_cast<std::size_t>(one.kernel)],
+                 one.begin, one.end);
 }
 
 /// Packets of a bin as packets/µs.
@@ -188,7 +176,7 @@ std::vector<std::string> bounded(TimelineChart& chart) {
     const std::size_t joined = (values + kMostValues - 1) / kMostValues;
     for_each_series(chart, [&](TimelineSeries& one) {
         join(one, joined);
-        for (double& value : one.values) value = rounded(value);
+        for (double& value : one.values) value = rounded(value, 10);
     });
     if (joined > 1)
         notes.push_back(

@@ -1,6 +1,5 @@
 // How far predictions are from a file of measurements.
-#include "answers/machine_options.hpp"
-#include "answers/questions.hpp"
+#include "answers/question.hpp"
 #include "base/json.hpp"
 
 #include <moehub/validate.hpp>
@@ -27,11 +26,10 @@ Options options_of(Request& request) {
     Target file = to_file(request.file);
     file.type = "CSV";
     return {
-        {"FILE",
-         std::move(file),
+        {"FILE", std::move(file),
          "timings of kernels, operators, layers, eager phases, collectives or MoE communication; "
          "known by header",
-         {.required = true}},
+         kRequired},
         {"--gpu", to_text(request.options.gpu, "GPU", ValueKind::gpu),
          "preset or TOML file of the card, where rows name none"},
         {"--above", to_time(request.options.above), "leave out times shorter than this"},
@@ -99,7 +97,7 @@ Table rows_table(const std::string& key, const std::string& caption,
                      {{"predicted", "predicted", shown_as(kSignificant)}, &Row::predicted},
                      {{"unit", "", shown_as(kText)},
                       [](const Row& row) { return row.unit == "us" ? "µs" : row.unit; }},
-                     {{"unit", "unit", kHidden}, &Row::unit},
+                     {hidden("unit"), &Row::unit},
                      {{"error", "error", shown_as(kChange)}, &Row::error}});
     return table_of<Row>(key, caption, columns, rows);
 }
@@ -146,13 +144,7 @@ Answer answer_of(const Request& request, const Asker& asker) {
 }  // namespace
 
 Question validate_question() {
-    return {.name = "validate",
-            .python = "validate",
-            .doc = "Predict every row of a CSV file of measurements and show the errors",
-            .overview = "the model against measured times",
-            .example = "moehub validate validation/published_collectives.csv",
-            .first = "FILE",
-            .ask = [] { return asked(options_of, answer_of); }};
+    return {.first = "FILE", .ask = asking(options_of, answer_of)};
 }
 
 }  // namespace moehub

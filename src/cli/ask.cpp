@@ -142,10 +142,10 @@ std::unique_ptr<Transport> load_transport() {
         transport->finish(true);
         return nullptr;
     }
-    throw InputError(fmt::format(
+    bad_input(
         "sweep: started by MPI, but libmoehub_mpi.so cannot be loaded ({}), allowed: a build where "
         "libopenmpi-dev is installed, or --shard without MPI",
-        why.empty() ? "it was not built" : why));
+        why.empty() ? "it was not built" : why);
 }
 
 Answer answer_to(const Asked& asked, Asker& asker) {

@@ -17,7 +17,7 @@ struct Command {
     std::string overview;
     std::string example;
     Options options;
-    /// With what was said, and the whole line that was typed.
+    /// Called with what was said, and the whole line that was typed.
     std::function<void(const Said&, const std::string& line)> run;
 };
 
@@ -30,9 +30,9 @@ struct Application {
 };
 
 Command command_of(const Question& question);
-/// Both print what the program consists of, and refer to it.
-Command completion_command(const Application& program);  ///< for shells
-Command man_command(const Application& program);         ///< for man
+/// These print what the program consists of, and refer to it.
+Command completion_command(const Application& application);  ///< for shells
+Command man_command(const Application& application);         ///< for man
 
 /// Writes the text to standard output when `path` is empty, otherwise to that file: into a
 /// temporary neighbour first, then renamed, so that a reader sees the old file or the whole new
@@ -56,6 +56,6 @@ struct Parsed {
 
 /// Throws InputError when the command line is wrong: the unknown command or option with the
 /// nearest known name, otherwise the parser's own words.
-Parsed parse_command_line(const Application& program, int argc, char** argv);
+Parsed parse_command_line(const Application& application, int argc, char** argv);
 
 }  // namespace moehub

@@ -59,10 +59,10 @@ Said said_of(const Command& command, const TypedOptions& typed) {
 }
 
 /// The command that was being parsed: the last one named; none when it was the program itself.
-const Command* active(const CLI::App& app, const Application& program) {
+const Command* active(const CLI::App& app, const Application& application) {
     const auto parsed = app.get_subcommands();
     if (parsed.empty()) return nullptr;
-    for (const Command& command : program.commands)
+    for (const Command& command : application.commands)
         if (command.name == parsed.back()->get_name()) return &command;
     return nullptr;
 }
@@ -81,8 +81,8 @@ std::string shell_word(std::string_view word) {
     return out + "'";
 }
 
-std::string line_of(const Application& program, int argc, char** argv) {
-    std::string line = program.name;
+std::string line_of(const Application& application, int argc, char** argv) {
+    std::string line = application.name;
     for (int i = 1; i < argc; ++i) line += " " + shell_word(argv[i]);
     return line;
 }
@@ -97,13 +97,13 @@ std::string reworded(const CLI::ParseError& error) {
     return what;
 }
 
-std::vector<std::string> command_names(const Application& program) {
+std::vector<std::string> command_names(const Application& application) {
     std::vector<std::string> names;
-    for (const Command& command : program.commands) names.push_back(command.name);
+    for (const Command& command : application.commands) names.push_back(command.name);
     return names;
 }
 
-/// Those with two dashes.
+/// The command's names of options with two dashes.
 std::vector<std::string> option_names(const Command* command) {
     if (command == nullptr) return {"--help", "--version"};
     std::vector<std::string> names{"--help"};
@@ -123,7 +123,7 @@ std::string explain_option(const Command* command, const std::string& name) {
 
 /// For arguments that nobody took, one at least: what is unknown, with the nearest known name.
 /// `command` is the one they stand behind; null: none was named.
-std::string explain_strays(const Application& program, const Command* command,
+std::string explain_strays(const Application& application, const Command* command,
                            const std::vector<std::string>& strays) {
     // The option among them, if any: what follows it is its value.
     const auto option = std::find_if(strays.begin(), strays.end(), [](const std::string& one) {
@@ -134,15 +134,16 @@ std::string explain_strays(const Application& program, const Command* command,
     if (command != nullptr)
         return fmt::format("{0}: unexpected argument {1}; see moehub {0} --help", command->name,
                            moehub::quoted(stray));
-    const auto known = command_names(program);
+    const auto known = command_names(application);
     return fmt::format("unknown command {}, allowed: {}{}", moehub::quoted(stray),
                        fmt::join(known, ", "), did_you_mean(stray, known));
 }
 
-std::string explain(const CLI::App& app, const Application& program, const CLI::ParseError& error) {
-    const Command* const command = active(app, program);
+std::string explain(const CLI::App& app, const Application& application,
+                    const CLI::ParseError& error) {
+    const Command* const command = active(app, application);
     const auto strays = app.remaining(true);
-    if (!strays.empty()) return explain_strays(program, command, strays);
+    if (!strays.empty()) return explain_strays(application, command, strays);
     return (command == nullptr ? "" : command->name + ": ") + reworded(error);
 }
 
@@ -155,24 +156,24 @@ std::string requested_text(const CLI::App& app, const CLI::Success& request) {
 
 }  // namespace
 
-Parsed parse_command_line(const Application& program, int argc, char** argv) {
-    CLI::App app(program.doc, program.name);
-    app.set_version_flag("--version", program.version, "print the version");
+Parsed parse_command_line(const Application& application, int argc, char** argv) {
+    CLI::App app(application.doc, application.name);
+    app.set_version_flag("--version", application.version, "print the version");
     app.require_subcommand(0, 1);
-    app.footer("Example:\n  " + program.example);
-    std::vector<TypedOptions> typed(program.commands.size());
-    for (std::size_t i = 0; i < typed.size(); ++i) add(app, program.commands[i], typed[i]);
+    app.footer("Example:\n  " + application.example);
+    std::vector<TypedOptions> typed(application.commands.size());
+    for (std::size_t i = 0; i < typed.size(); ++i) add(app, application.commands[i], typed[i]);
     try {
         app.parse(argc, argv);
     } catch (const CLI::Success& request) {
         return {.text = requested_text(app, request)};
     } catch (const CLI::ParseError& error) {
-        throw InputError(explain(app, program, error));
+        throw InputError(explain(app, application, error));
     }
-    const Command* const command = active(app, program);
+    const Command* const command = active(app, application);
     if (command == nullptr) return {};
-    const auto number = static_cast<std::size_t>(command - program.commands.data());
-    return {command, said_of(*command, typed[number]), line_of(program, argc, argv)};
+    const auto number = static_cast<std::size_t>(command - application.commands.data());
+    return {command, said_of(*command, typed[number]), line_of(application, argc, argv)};
 }
 
 }  // namespace moehub

@@ -1,16 +1,25 @@
 #include "cli/interrupt.hpp"
 
+#include "base/files.hpp"
 #include "base/utf8.hpp"
+#include "cli/command.hpp"
+
+#include <moehub/error.hpp>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <condition_variable>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
-#include <string_view>
+#include <system_error>
 
+#include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 namespace moehub {
@@ -31,9 +40,14 @@ void say(std::string_view text) {
     [[maybe_unused]] const auto ignored = ::write(STDERR_FILENO, text.data(), text.size());
 }
 
-[[noreturn]] void end_now() {
+/// Over a progress bar, if there is one.
+void say_interrupted() {
     if (isatty(STDERR_FILENO) != 0) say("\r\x1b[K");
     say("moehub: interrupted; ");
+}
+
+[[noreturn]] void end_now() {
+    say_interrupted();
     const std::size_t size = written_size.load();
     say(size == 0 ? "nothing was written" : "wrote ");
     say({written_names.data(), size});
@@ -76,6 +90,22 @@ bool is_ignored() {
     return now.sa_handler == SIG_IGN;
 }
 
+/// Narrower ones are taken to be mistakes.
+constexpr int kLeastColumns = 40;
+
+int columns_of_stdout() {
+    winsize window{};
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0)
+        return std::max<int>(window.ws_col, kLeastColumns);
+    const char* const columns = std::getenv("COLUMNS");
+    if (columns == nullptr) return TextStyle::kNoLimit;
+    int count = 0;
+    const char* const end = columns + std::strlen(columns);
+    const auto read = std::from_chars(columns, end, count);
+    if (read.ec != std::errc() || read.ptr != end || count < 1) return TextStyle::kNoLimit;
+    return std::clamp(count, kLeastColumns, TextStyle::kNoLimit);
+}
+
 }  // namespace
 
 void end_on_interrupt() {
@@ -93,8 +123,8 @@ std::string what_was_written() {
 }
 
 void leave(const std::string& words) {
-    if (isatty(STDERR_FILENO) != 0) say("\r\x1b[K");
-    say("moehub: interrupted; " + words + "\n");
+    say_interrupted();
+    say(words + "\n");
     _exit(kInterruptedCode);
 }
 
@@ -121,6 +151,27 @@ Interrupt::Interrupt() {
 
 Interrupt::~Interrupt() {
     sigaction(SIGINT, &before_, nullptr);
+}
+
+void put(std::string_view text, const std::string& path) {
+    if (path.empty()) {
+        const int error = write_stream(text, stdout);
+        if (error == EPIPE) throw std::system_error(error, std::generic_category());
+        if (error != 0)
+            throw InputError(
+                fmt::format("standard output: cannot be written: {}", std::strerror(error)));
+        return;
+    }
+    // Whoever reads a pipe may never come, and Ctrl-C must end that wait: no file in work.
+    if (is_device(path)) return write_file(path, text);
+    FileInWork file(path);
+    write_file(path, text);
+    file.is_written();
+}
+
+TextStyle style_for(const std::string& path) {
+    if (!path.empty()) return {};
+    return {wants_colour(stdout), columns_of_stdout()};
 }
 
 }  // namespace moehub

@@ -1,6 +1,6 @@
 // The program: parse the command line, call the library, print. Exit codes: 0 done, 2 bad input
 // (one line on stderr), 3 a defect of moehub, 130 ended by Ctrl-C.
-#include "answers/questions.hpp"
+#include "answers/question.hpp"
 #include "base/utf8.hpp"
 #include "cli/command.hpp"
 #include "cli/interrupt.hpp"
@@ -30,7 +30,7 @@ int complain(std::string_view what, int code) {
     return code;
 }
 
-Application program() {
+Application application() {
     Application made{"moehub",
                      "moehub: Mixture-of-Experts on multi-GPU machines, simulated packet by packet",
                      fmt::format("moehub {}", version()),
@@ -41,10 +41,10 @@ Application program() {
 }
 
 /// What the program can do, where nothing is asked.
-std::string overview_of(const Application& program) {
+std::string overview_of(const Application& application) {
     std::string out =
         "moehub simulates Mixture-of-Experts layers on multi-GPU machines, packet by packet.\n\n";
-    for (const Command& command : program.commands) {
+    for (const Command& command : application.commands) {
         std::string how = command.name;
         for (const Option& option : command.options)
             if (is_argument(option) && option.rules.required) how += " " + type_of(option);
@@ -56,7 +56,7 @@ std::string overview_of(const Application& program) {
 }
 
 int run(int argc, char** argv) {
-    Application moehub = program();
+    Application moehub = application();
     Command about[] = {completion_command(moehub), man_command(moehub)};
     for (Command& command : about) moehub.commands.push_back(std::move(command));
     const Parsed parsed = parse_command_line(moehub, argc, argv);

@@ -62,7 +62,7 @@ constexpr Show fixed(int digits) {
 constexpr Show bar_of(int columns) {
     return {Show::Form::bar, columns};
 }
-/// The same of the value times `scale`.
+/// Shows the value times `scale`.
 constexpr Show scaled(Show show, double scale) {
     show.scale = scale;
     return show;
@@ -98,6 +98,11 @@ struct Column {
     /// Where bars are left to charts.
     bool is_read() const { return is_shown() && show.form != Show::Form::bar; }
 };
+
+/// A column that programs alone get.
+inline Column hidden(const std::string& key) {
+    return {key, key, kHidden};
+}
 
 struct Table {
     std::string key;      ///< its name for programs; empty: people alone get the table
@@ -225,7 +230,7 @@ const Table* main_table(const Answer& answer);
 /// std::logic_error where there is none.
 double number_at(const Answer& answer, const std::string& key);
 
-/// The same values with other rows and columns, for people: a row for each different content of
+/// A table's values with other rows and columns, for people: a row for each different content of
 /// the first `fixed` columns of the long table, a column for each different text of column
 /// `across`, whose cells show column `value`; columns behind these are taken from the first row.
 Table pivoted(const Table& table, std::size_t fixed_columns, std::size_t across, std::size_t value);
@@ -233,7 +238,7 @@ Table pivoted(const Table& table, std::size_t fixed_columns, std::size_t across,
 /// Bars of a table's rows: `category` names a column, as do `series`, by their keys.
 BarChart bars_of(const Table& table, const std::string& title, const std::string& category,
                  const std::vector<std::string>& series, const std::string& unit = "");
-/// The same of one column by systems, each with its colour.
+/// Bars of one column by systems, each with its colour.
 BarChart system_bars(const Table& table, const std::string& title, const std::string& key,
                      const std::string& unit);
 

@@ -16,7 +16,7 @@ inline constexpr int kSchemaVersion = 2;
 /// {"schema": {"command": "compare", "version": 2}, facts …, tables …}: a table is a list of its
 /// rows, a row an object.
 Json document_of(const Answer& answer);
-/// The same as text, with a newline at its end.
+/// The document as text, with a newline at its end.
 std::string json_text(const Answer& answer);
 
 /// The first table that programs get, one line a row; facts where there is no table. Empty where

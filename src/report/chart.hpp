@@ -78,14 +78,14 @@ struct HeatChart {
     std::vector<HeatLayer> layers;
     double cap = 0;               ///< the darkest colour's value, and of all beyond; 0: the largest
     std::size_t row_step = 1;     ///< neighbours that became one row, labelled by the first
-    std::size_t column_step = 1;  ///< likewise
+    std::size_t column_step = 1;  ///< neighbours that became one column
     bool in_terminals = false;    ///< values are over a mean, and terminals show the first layer
 };
 
 /// What stands for several cells in one.
 enum class MergeCells { largest, mean };
-/// With at most so many rows and columns: as many neighbours become one as divides evenly, where
-/// that can be.
+/// A map with at most so many rows and columns: as many neighbours become one as divides evenly,
+/// where that can be.
 HeatChart merged(HeatChart chart, std::size_t most_rows, std::size_t most_columns,
                  MergeCells how = MergeCells::largest);
 
@@ -120,7 +120,7 @@ struct TimelineChart {
 
 using Chart = std::variant<BarChart, LineChart, HeatChart, TimelineChart>;
 
-/// As src/report/web reads it.
+/// The chart as src/report/web reads it.
 Json chart_json(const Chart& chart);
 std::string_view title_of(const Chart& chart);
 /// Kind, title and the main numbers in a sentence or two, for those who do not see it.

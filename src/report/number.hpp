@@ -9,7 +9,7 @@ namespace moehub {
 /// Three or more significant digits without exponent: 0.0123, 1.23, 45.6, 789, 12,345.
 std::string significant(double value);
 
-/// With thousands separated: 1,234,567.
+/// A whole number with thousands separated: 1,234,567.
 std::string grouped(std::int64_t value);
 
 /// "1 GPU", "8 GPUs".

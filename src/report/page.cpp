@@ -76,7 +76,7 @@ std::string script_text(std::string text) {
     return text;
 }
 
-/// As it is, line by line.
+/// The text as it is, line by line.
 std::string preformatted(std::string_view text, std::string_view attributes = "") {
     std::string out = fmt::format("<pre{} tabindex=\"0\">", attributes);
     while (!text.empty()) {

@@ -19,29 +19,6 @@ struct Track {
     int thread = 0;
 };
 
-/// Writes events one after the other as text. Times are picoseconds of the layer; the format has
-/// microseconds, and viewers whole nanoseconds.
-class TraceWriter {
-  public:
-    void name_process(int process, std::string_view name);  ///< shown in the order of the numbers
-    void name_thread(Track track, std::string_view name);
-    void slice(Track track, std::string_view name, Ps begin, Ps end);
-    void counter(int process, std::string_view name, Ps at, double value);
-    /// A step of a flow, bound to the slice that it lies in.
-    enum class Flow { start, step, end };
-    void flow(Track track, Flow what, std::int64_t id, Ps at);
-
-    std::int64_t events() const { return events_; }
-    /// The whole file; `other` is a JSON object.
-    std::string finish(std::string_view other) &&;
-
-  private:
-    void begin(std::string_view kind, Track track, std::string_view name, Ps at);
-
-    std::string text_ = "{\"traceEvents\":[\n";
-    std::int64_t events_ = 0;
-};
-
 std::string quoted_json(std::string_view text) {
     return Json(text).dump(-1);
 }
@@ -51,49 +28,79 @@ std::string time_text(Ps time) {
     return fmt::format("{}.{:03}", time / kUs, time % kUs / kNs);
 }
 
-void TraceWriter::begin(std::string_view kind, Track track, std::string_view name, Ps at) {
-    if (events_++ > 0) text_ += ",\n";
-    fmt::format_to(std::back_inserter(text_), R"({{"ph":"{}","pid":{},"tid":{},"ts":{},"name":{})",
-                   kind, track.process, track.thread, time_text(at), quoted_json(name));
-}
+/// Writes events one after the other as text. Times are picoseconds of the layer; the format has
+/// microseconds, and viewers whole nanoseconds.
+class TraceWriter {
+  public:
+    /// Processes are shown in the order of their numbers.
+    void name_process(int process, std::string_view name) {
+        begin("M", {process, 0}, "process_name", 0);
+        text_ += fmt::format(R"(,"args":{{"name":{}}}}})", quoted_json(name));
+        begin("M", {process, 0}, "process_sort_index", 0);
+        text_ += fmt::format(R"(,"args":{{"sort_index":{}}}}})", process);
+    }
 
-void TraceWriter::name_process(int process, std::string_view name) {
-    begin("M", {process, 0}, "process_name", 0);
-    text_ += fmt::format(R"(,"args":{{"name":{}}}}})", quoted_json(name));
-    begin("M", {process, 0}, "process_sort_index", 0);
-    text_ += fmt::format(R"(,"args":{{"sort_index":{}}}}})", process);
-}
+    void name_thread(Track track, std::string_view name) {
+        begin("M", track, "thread_name", 0);
+        text_ += fmt::format(R"(,"args":{{"name":{}}}}})", quoted_json(name));
+        begin("M", track, "thread_sort_index", 0);
+        text_ += fmt::format(R"(,"args":{{"sort_index":{}}}}})", track.thread);
+    }
 
-void TraceWriter::name_thread(Track track, std::string_view name) {
-    begin("M", track, "thread_name", 0);
-    text_ += fmt::format(R"(,"args":{{"name":{}}}}})", quoted_json(name));
-    begin("M", track, "thread_sort_index", 0);
-    text_ += fmt::format(R"(,"args":{{"sort_index":{}}}}})", track.thread);
-}
+    /// Both ends are rounded alike, so that what lies in another slice still does.
+    void slice(Track track, std::string_view name, Ps first, Ps last) {
+        begin("X", track, name, first);
+        const Ps length = (last / kNs - first / kNs) * kNs;
+        text_ += fmt::format(R"(,"dur":{}}})", time_text(length));
+    }
 
-/// Both ends are rounded alike, so that what lies in another slice still does.
-void TraceWriter::slice(Track track, std::string_view name, Ps first, Ps last) {
-    begin("X", track, name, first);
-    const Ps length = (last / kNs - first / kNs) * kNs;
-    text_ += fmt::format(R"(,"dur":{}}})", time_text(length));
-}
+    void counter(int process, std::string_view name, Ps at, double value) {
+        begin("C", {process, 0}, name, at);
+        fmt::format_to(std::back_inserter(text_), R"(,"args":{{"value":{:.4g}}}}})", value);
+    }
 
-void TraceWriter::counter(int process, std::string_view name, Ps at, double value) {
-    begin("C", {process, 0}, name, at);
-    fmt::format_to(std::back_inserter(text_), R"(,"args":{{"value":{:.4g}}}}})", value);
-}
+    enum class Flow { start, step, end };
+    /// A step of a flow, bound to the slice that it lies in.
+    void flow(Track track, Flow what, std::int64_t id, Ps at) {
+        constexpr std::string_view kKinds[] = {"s", "t", "f"};
+        begin(kKinds[static_cast<std::size_t>(what)], track, "row", at);
+        text_ +=
+            fmt::format(R"(,"cat":"row","id":{}{}}})", id, what == Flow::end ? R"(,"bp":"e")" : "");
+    }
 
-void TraceWriter::flow(Track track, Flow what, std::int64_t id, Ps at) {
-    constexpr std::string_view kKinds[] = {"s", "t", "f"};
-    begin(kKinds[static_cast<std::size_t>(what)], track, "row", at);
-    text_ +=
-        fmt::format(R"(,"cat":"row","id":{}{}}})", id, what == Flow::end ? R"(,"bp":"e")" : "");
-}
+    std::int64_t events() const { return events_; }
 
-std::string TraceWriter::finish(std::string_view other) && {
-    text_ += fmt::format("\n],\n\"displayTimeUnit\":\"ns\",\n\"otherData\":{}}}\n", other);
-    return std::move(text_);
+    /// The whole file; `other` is a JSON object.
+    std::string finish(std::string_view other) && {
+        text_ += fmt::format("\n],\n\"displayTimeUnit\":\"ns\",\n\"otherData\":{}}}\n", other);
+        return std::move(text_);
+    }
+
+  private:
+    void begin(std::string_view kind, Track track, std::string_view name, Ps at) {
+        if (events_++ > 0) text_ += ",\n";
+        fmt::format_to(std::back_inserter(text_),
+                       R"({{"ph":"{}","pid":{},"tid":{},"ts":{},"name":{})", kind, track.process,
+                       track.thread, time_text(at), quoted_json(name));
+    }
+
+    std::string text_ = "{\"traceEvents\":[\n";
+    std::int64_t events_ = 0;
+};
+void flow(Track track, Flow what, std::int64_t id, Ps at);
+
+std::int64_t events() const {
+    return events_;
 }
+/// The whole file; `other` is a JSON object.
+std::string finish(std::string_view other) &&;
+
+private:
+void begin(std::string_view kind, Track track, std::string_view name, Ps at);
+
+std::string text_ = "{\"traceEvents\":[\n";
+std::int64_t events_ = 0;
+};
 
 // Counters: what a GPU or a switch did over time, in bins.
 
@@ -194,22 +201,99 @@ class LayerTrace {
     LayerTrace(TraceWriter& out, const TracedLayer& layer, int first_process)
         : out_(out), layer_(layer), result_(*layer.result), next_(first_process) {}
 
-    void write(const std::vector<TraceCounter>& counters, int joined_bins, std::int64_t first_flow);
+    void write(const std::vector<TraceCounter>& counters, int joined_bins,
+               std::int64_t first_flow) {
+        int gpus = 0;
+        for (const KernelSpan& span : result_.timeline.spans) gpus = std::max(gpus, span.gpu + 1);
+        for (int gpu = 0; gpu < gpus; ++gpu) process(fmt::format("gpu {}", gpu));
+        write_kernels();
+        for (const TraceCounter& counter : counters) write_counter(joined(counter, joined_bins));
+        int thread = kFirstRow;
+        for (const RowPath& row : result_.timeline.rows) write_row(row, thread++, first_flow++);
+    }
+
     int next_process() const { return next_; }
 
   private:
-    int process(const std::string& where);
-    Ps within(Ps time) const { return std::clamp<Ps>(time, 0, result_.time); }
-    void write_counter(const TraceCounter& counter);
-    void write_kernels();
     struct Slice {
         Track track;
         std::string name;
         Ps begin = 0;
         Ps end = 0;
     };
-    std::vector<Slice> slices_of(const RowPath& row, int thread);
-    void write_row(const RowPath& row, int thread, std::int64_t flow);
+
+    int process(const std::string& where) {
+        const auto [found, added] = processes_.try_emplace(where, next_);
+        if (added) out_.name_process(next_++, fmt::format("{} · {}", layer_.name, where));
+        return found->second;
+    }
+
+    Ps within(Ps time) const { return std::clamp<Ps>(time, 0, result_.time); }
+
+    /// The last bin reaches beyond the end: what it counted, it counted before.
+    void write_counter(const TraceCounter& counter) {
+        const int of = process(counter.where);
+        Ps at = 0;
+        double last = -1;
+        for (const double value : counter.values) {
+            if (at >= result_.time) break;
+            const Ps inside = std::min(counter.bin, result_.time - at);
+            const double mean =
+                value * static_cast<double>(counter.bin) / static_cast<double>(inside);
+            if (mean != last) out_.counter(of, counter.name, at, mean);
+            last = mean;
+            at += counter.bin;
+        }
+        if (last != 0) out_.counter(of, counter.name, within(at), 0);
+    }
+
+    void write_kernels() {
+        std::map<std::pair<int, int>, bool> named;
+        for (const KernelSpan& span : result_.timeline.spans) {
+            const Track track{process(fmt::format("gpu {}", span.gpu)), span.kernel + 1};
+            const std::string& name =
+                result_.timeline.kernels[static_cast<std::size_t>(span.kernel)];
+            if (!named[{track.process, track.thread}]) out_.name_thread(track, name);
+            named[{track.process, track.thread}] = true;
+            out_.slice(track, name, within(span.begin), within(span.end));
+        }
+    }
+
+    /// A slice lasts until the next step at the same place; where the row leaves, a nanosecond.
+    /// Steps of one nanosecond at one place are one slice.
+    std::vector<Slice> slices_of(const RowPath& row, int thread) {
+        std::vector<Slice> slices;
+        for (const RowStep& step : row.steps) {
+            const Track track{process(step.where), thread};
+            const Ps at = within(step.at);
+            const bool same = !slices.empty() && slices.back().track.process == track.process;
+            if (same && at / kNs <= slices.back().begin / kNs) {
+                slices.back().name += ", " + step.what;
+                continue;
+            }
+            if (same) slices.back().end = at;
+            slices.push_back({track, step.what, at, at + kNs});
+        }
+        return slices;
+    }
+
+    void write_row(const RowPath& row, int thread, std::int64_t flow) {
+        const std::vector<Slice> slices = slices_of(row, thread);
+        std::map<int, bool> named;
+        for (std::size_t i = 0; i < slices.size(); ++i) {
+            const Slice& slice = slices[i];
+            if (!named[slice.track.process]) out_.name_thread(slice.track, name_of_row(row));
+            named[slice.track.process] = true;
+            out_.slice(slice.track, slice.name, slice.begin, slice.end);
+            if (slices.size() < 2) continue;
+            using Flow = TraceWriter::Flow;
+            out_.flow(slice.track,
+                      i == 0                   ? Flow::start
+                      : i + 1 == slices.size() ? Flow::end
+                                               : Flow::step,
+                      flow, slice.begin);
+        }
+    }
 
     TraceWriter& out_;
     const TracedLayer& layer_;
@@ -217,86 +301,6 @@ class LayerTrace {
     int next_;
     std::map<std::string, int> processes_;
 };
-
-int LayerTrace::process(const std::string& where) {
-    const auto [found, added] = processes_.try_emplace(where, next_);
-    if (added) out_.name_process(next_++, fmt::format("{} · {}", layer_.name, where));
-    return found->second;
-}
-
-/// The last bin reaches beyond the end: what it counted, it counted before.
-void LayerTrace::write_counter(const TraceCounter& counter) {
-    const int of = process(counter.where);
-    Ps at = 0;
-    double last = -1;
-    for (const double value : counter.values) {
-        if (at >= result_.time) break;
-        const Ps inside = std::min(counter.bin, result_.time - at);
-        const double mean = value * static_cast<double>(counter.bin) / static_cast<double>(inside);
-        if (mean != last) out_.counter(of, counter.name, at, mean);
-        last = mean;
-        at += counter.bin;
-    }
-    if (last != 0) out_.counter(of, counter.name, within(at), 0);
-}
-
-void LayerTrace::write_kernels() {
-    std::map<std::pair<int, int>, bool> named;
-    for (const KernelSpan& span : result_.timeline.spans) {
-        const Track track{process(fmt::format("gpu {}", span.gpu)), span.kernel + 1};
-        const std::string& name = result_.timeline.kernels[static_cast<std::size_t>(span.kernel)];
-        if (!named[{track.process, track.thread}]) out_.name_thread(track, name);
-        named[{track.process, track.thread}] = true;
-        out_.slice(track, name, within(span.begin), within(span.end));
-    }
-}
-
-/// A slice lasts until the next step at the same place; where the row leaves, a nanosecond. Steps
-/// of one nanosecond at one place are one slice.
-std::vector<LayerTrace::Slice> LayerTrace::slices_of(const RowPath& row, int thread) {
-    std::vector<Slice> slices;
-    for (const RowStep& step : row.steps) {
-        const Track track{process(step.where), thread};
-        const Ps at = within(step.at);
-        const bool same = !slices.empty() && slices.back().track.process == track.process;
-        if (same && at / kNs <= slices.back().begin / kNs) {
-            slices.back().name += ", " + step.what;
-            continue;
-        }
-        if (same) slices.back().end = at;
-        slices.push_back({track, step.what, at, at + kNs});
-    }
-    return slices;
-}
-
-void LayerTrace::write_row(const RowPath& row, int thread, std::int64_t flow) {
-    const std::vector<Slice> slices = slices_of(row, thread);
-    std::map<int, bool> named;
-    for (std::size_t i = 0; i < slices.size(); ++i) {
-        const Slice& slice = slices[i];
-        if (!named[slice.track.process]) out_.name_thread(slice.track, name_of_row(row));
-        named[slice.track.process] = true;
-        out_.slice(slice.track, slice.name, slice.begin, slice.end);
-        if (slices.size() < 2) continue;
-        using Flow = TraceWriter::Flow;
-        out_.flow(slice.track,
-                  i == 0                   ? Flow::start
-                  : i + 1 == slices.size() ? Flow::end
-                                           : Flow::step,
-                  flow, slice.begin);
-    }
-}
-
-void LayerTrace::write(const std::vector<TraceCounter>& counters, int joined_bins,
-                       std::int64_t first_flow) {
-    int gpus = 0;
-    for (const KernelSpan& span : result_.timeline.spans) gpus = std::max(gpus, span.gpu + 1);
-    for (int gpu = 0; gpu < gpus; ++gpu) process(fmt::format("gpu {}", gpu));
-    write_kernels();
-    for (const TraceCounter& counter : counters) write_counter(joined(counter, joined_bins));
-    int thread = kFirstRow;
-    for (const RowPath& row : result_.timeline.rows) write_row(row, thread++, first_flow++);
-}
 
 std::string other_data(const Trace& trace, const std::vector<TracedLayer>& layers) {
     Json json;

@@ -27,8 +27,8 @@ struct Trace {
     int joined = 1;          ///< bins of a counter that were made one, so that the file stays small
 };
 
-/// Of layers whose timelines were recorded. With at most about `most_events` events of counters:
-/// bins are joined in pairs until there are no more.
+/// The trace of layers whose timelines were recorded, with at most about `most_events` events of
+/// counters: bins are joined in pairs until there are no more.
 Trace perfetto_trace(const std::vector<TracedLayer>& layers, std::int64_t most_events = 300'000);
 
 /// "trace: one row of 1,025 followed, 23,456 events, 3.2 MB".

@@ -20,7 +20,7 @@ void write(std::FILE* stream, const std::string& text) {
     std::fflush(stream);
 }
 
-/// As people wait: "12 s", "3 min 05 s", "2 h 10 min".
+/// A time as people wait: "12 s", "3 min 05 s", "2 h 10 min".
 std::string waiting_words(double seconds) {
     const auto whole = static_cast<std::int64_t>(std::min(seconds + 0.5, 1e12));
     if (whole < 60) return fmt::format("{} s", whole);
@@ -53,17 +53,13 @@ double Progress::seconds() const {
     return std::chrono::duration<double>(Clock::now() - begin_).count();
 }
 
-void Progress::set(State state) {
-    if (!artist_.joinable()) return;
-    state.at = Clock::now();
-    const std::lock_guard lock(mutex_);
-    state_ = std::move(state);
-}
-
 void Progress::update(const Work& work) {
+    if (!artist_.joinable()) return;
     const double share = std::clamp(work.share, 0.0, 1.0);
     const double own = share - work.before;
-    set({share, work.words, own > 0 ? seconds() * (1 - share) / own : -1, {}});
+    const double left = own > 0 ? seconds() * (1 - share) / own : -1;
+    const std::lock_guard lock(mutex_);
+    state_ = {share, work.words, left, Clock::now()};
 }
 
 void Progress::keep_drawing(const std::stop_token& end) {

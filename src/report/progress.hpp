@@ -41,7 +41,6 @@ class Progress {
         Clock::time_point at;
     };
     double seconds() const;
-    void set(State state);
     void keep_drawing(const std::stop_token& end);
     void draw(const State& state);
 

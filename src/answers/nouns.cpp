@@ -1,8 +1,6 @@
-#include "answers/machine_options.hpp"
+#include "answers/nouns.hpp"
 
-#include "base/quantity.hpp"
-
-#include <moehub/error.hpp>
+#include "answers/option.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,10 +11,10 @@ namespace {
 /// A noun that is given has its settings already.
 void refuse_settings(const Overrides& settings, std::string_view noun) {
     if (settings.empty()) return;
-    throw InputError(
-        fmt::format("--set: found {} beside a {} that is given, allowed: where it is "
-                    "made",
-                    moehub::quoted(settings.front()), noun));
+    bad_input(
+        "--set: found {} beside a {} that is given, allowed: where it is "
+        "made",
+        moehub::quoted(settings.front()), noun);
 }
 
 }  // namespace
