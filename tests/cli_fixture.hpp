@@ -1,5 +1,7 @@
 /// For tests that run the program itself: exit codes, both outputs, files in a folder of their own.
 #pragma once
+#include "golden.hpp"
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -62,11 +64,12 @@ class Cli : public testing::Test {
         return file(name);
     }
 
-    /// As the file has it; with MOEHUB_REGENERATE set the file is written first.
-    void expect_golden(const std::string& text, const std::string& path) const {
-        if (std::getenv("MOEHUB_REGENERATE") != nullptr)
-            std::ofstream(path, std::ios::binary) << text;
-        EXPECT_EQ(text, text_of(path)) << path;
+    /// Ends well, and prints what this file of tests/golden holds.
+    void expect_golden(const std::string& arguments, const std::string& name) const {
+        const auto outcome = moehub(arguments);
+        EXPECT_EQ(outcome.err, "");
+        EXPECT_EQ(outcome.code, 0);
+        golden::expect_text(outcome.out, MOEHUB_SOURCE_DIR "/tests/golden/" + name);
     }
 
     /// Bad input: this one line, code 2, nothing on standard output.

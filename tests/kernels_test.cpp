@@ -202,6 +202,31 @@ TEST(Kernels, AGemmReadsAndWritesEachElementOnce) {
     EXPECT_DOUBLE_EQ(cost.flops, 2.0 * 100 * 200 * 300);
 }
 
+/// Weights, what goes in and comes out, and caches, each once; extents are primes, so that no two
+/// products of them are alike.
+TEST(Kernels, ACallNeedsMemoryForEachOfItsTensors) {
+    using enum NumberFormat;
+    EXPECT_DOUBLE_EQ(memory_of(GemmCall{fp8, 3, 5, 7}), 3 * 7 + 7 * 5 + 2 * 3 * 5);
+    EXPECT_DOUBLE_EQ(memory_of(GemmCall{w4a16, 3, 64, 7}),
+                     2 * 3 * 7 + 7 * 64 * (4 + 16.0 / 64) / 8 + 2 * 3 * 64);
+    // Queries and results of all heads; keys and values of the context, which holds the tokens.
+    EXPECT_DOUBLE_EQ(memory_of(PrefillCall{bf16, fp8, 3, 5, 0, 14, 7, 64, 0}),
+                     3 * 64 * (5 * 2 * (2 * 14 + 2 * 7) + 5 * 2 * 7));
+    EXPECT_DOUBLE_EQ(memory_of(PrefillCall{bf16, fp8, 3, 5, 11, 14, 7, 64, 0}),
+                     3 * 64 * (5 * 2 * (2 * 14 + 2 * 7) + 11 * 2 * 7));
+    EXPECT_DOUBLE_EQ(memory_of(DecodeCall{bf16, 3, 11, 14, 7, 64, 0}),
+                     3 * 64 * 2 * (2 * 14 + (11 + 1) * 2 * 7));
+    // DeepSeek's latents: 512 numbers and 64 with positions; heads of 128 and 64.
+    EXPECT_DOUBLE_EQ(memory_of(MlaPrefillCall{bf16, 3, 5, 7}),
+                     3 * 5 * 2 * (7 * (2 * (128 + 64) + 2 * 128) + 512 + 64));
+    EXPECT_DOUBLE_EQ(memory_of(MlaDecodeCall{fp8, 3, 11, 7}),
+                     3 * (2 * 7 * (512 + 64 + 512) + (11 + 1) * (512 + 64)));
+    MoeCall moe{fp8, 3, 64, 96, 2, 8, 2, 4};  // two experts of half the width on each card
+    EXPECT_DOUBLE_EQ(memory_of(moe), 2 * 3 * 64 * 96 / 2 + 2 * 2 * 3 * 64);
+    moe.gated = false;
+    EXPECT_DOUBLE_EQ(memory_of(moe), 2 * 2 * 64 * 96 / 2 + 2 * 2 * 3 * 64);
+}
+
 TEST(Kernels, PrefillCountsScoresThatNoMaskHides) {
     const Gpu gpu = load_gpu("h200-sxm");
     const auto flops = [&](std::int64_t tokens, std::int64_t context, std::int64_t window) {

@@ -1,5 +1,5 @@
-// Runs `moehub model`: what it prints, and the line for every kind of bad input. Its golden texts
-// are written anew as those of compare_cli_test.cpp.
+// Runs `moehub model`: what it prints, and the line for every kind of bad input. golden.hpp
+// says how its golden texts are written anew.
 #include "cli_fixture.hpp"
 
 #include <cstdlib>
@@ -25,15 +25,7 @@ class ModelCli : public Cli {
     }
 };
 
-class ModelGolden : public ModelCli {
-  protected:
-    void expect_golden(const std::string& arguments, const std::string& name) const {
-        const Outcome outcome = moehub(arguments);
-        EXPECT_EQ(outcome.code, 0) << outcome.err;
-        EXPECT_EQ(outcome.err, "");
-        Cli::expect_golden(outcome.out, MOEHUB_SOURCE_DIR "/tests/golden/" + name);
-    }
-};
+class ModelGolden : public ModelCli {};
 
 TEST_F(ModelGolden, WithoutArguments) {
     expect_golden("model", "model_default.txt");

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <limits>
+#include <numeric>
 
 #include <gtest/gtest.h>
 
@@ -92,19 +93,24 @@ Process compute_in_parts(GpuProgram& gpu, std::size_t parts) {
 }
 
 TEST(OwnSystem, has_one_set_of_weight_gradients_however_its_experts_run) {
-    LayerOptions options;
-    options.pass = Pass::backward;
-    const auto extra = [&](std::size_t parts) {  // SM time beyond the forward pass's
-        const auto busy = [&](Pass pass) {
-            options.pass = pass;
-            const auto program = [parts](GpuProgram& gpu) { return compute_in_parts(gpu, parts); };
-            const LayerResult result =
-                simulate_layer(small_input(), own_system("parts", program, 2), options);
-            return result.sm_busy * static_cast<double>(result.time);
-        };
-        return busy(Pass::backward) - busy(Pass::forward);
+    const auto gradients = [](Pass pass, std::size_t parts) {  // SM time of theirs, ps
+        const auto program = [parts](GpuProgram& gpu) { return compute_in_parts(gpu, parts); };
+        LayerOptions options;
+        options.pass = pass;
+        options.timeline.record = true;
+        const LayerResult result =
+            simulate_layer(small_input(), own_system("parts", program, 2), options);
+        double sum = 0;
+        for (const TimeSeries& series : result.timeline.sms)
+            if (series.name == "gradients")
+                sum += std::accumulate(series.values.begin(), series.values.end(), 0.0) *
+                       static_cast<double>(series.bin);
+        return sum;
     };
-    EXPECT_NEAR(extra(4) / extra(1), 1, 0.5);
+    EXPECT_EQ(gradients(Pass::forward, 1), 0);
+    const double once = gradients(Pass::backward, 1);
+    EXPECT_GT(once, 0);
+    for (const std::size_t parts : {2, 4}) EXPECT_DOUBLE_EQ(gradients(Pass::backward, parts), once);
 }
 
 TEST(OwnSystem, that_loses_doubles_or_changes_rows_ends_with_an_error) {

@@ -257,10 +257,8 @@ TEST_F(PlanCli, SearchesShapes) {
 
 /// What is printed to the last digit, and so what is simulated.
 TEST_F(PlanCli, PrintsAsTheGoldenPlan) {
-    const Outcome outcome = moehub(kSmall + kBatch + "--fix mb=1,etp=1,sharding=zero1 --top 3");
-    expect_golden(outcome.out, MOEHUB_SOURCE_DIR "/tests/golden/plan.txt");
-    const Outcome one = moehub(kSmall + kBatch + "--explain pp=4,ep=2");
-    expect_golden(one.out, MOEHUB_SOURCE_DIR "/tests/golden/plan_explain.txt");
+    expect_golden(kSmall + kBatch + "--fix mb=1,etp=1,sharding=zero1 --top 3", "plan.txt");
+    expect_golden(kSmall + kBatch + "--explain pp=4,ep=2", "plan_explain.txt");
 }
 
 #ifndef MOEHUB_SANITIZED  // dozens of simulated layers; other tests run fewer

@@ -92,35 +92,52 @@ TEST(PlanSizeTable, NeverFallsAndGoesOnAsItEnds) {
     EXPECT_NEAR(table.at(1e12), 10, 0.01);
 }
 
+/// Payload of parallel links that carry as much the other way: beside each packet its header, an
+/// acknowledgement of one that came, and on each link a credit update every 16 ns.
+double wire_rate(const LinkSpec& link, int links = 1) {
+    const auto flit = static_cast<double>(link.flit);
+    const double flits = static_cast<double>(link.payload) / flit;
+    const double updates = links * link.credit_flits * flit / 16e-9;
+    return (link.bandwidth - updates) * flits / (flits + link.header_flits + link.ack_flits);
+}
+
 TEST(PlanCollectives, LargeOnesTakeTheirBytesOverTheSlowestRate) {
     struct Case {
         const char* machine;
         GpuGroup group;
-        double rate;  ///< bytes/s of a GPU that count, on the bus
+        double nics;    ///< of a GPU that count, on the bus; 0: NVLink
+        double beyond;  ///< of the wire's time: launches, steps, filling and emptying
     };
-    // Rings: NICs of all members (within headers), NVLink as published rings reach it, and a mesh's
-    // direct sends. 8 members of a node have 8 NICs, and what passes one NIC passes it once.
+    // Rings over NICs of all members, NVLink, and a mesh's direct sends. 8 members of a node have 8
+    // NICs, and what passes one NIC passes it once.
     const std::vector<Case> cases = {
-        {"h100-cluster", {16, 8}, 50e9},        {"h100-cluster", {32, 1}, 8 * 50e9},
-        {"h100-cluster", {32, 4}, 2 * 50e9},    {"h100-cluster", {8, 1}, 357e9},
-        {"ascend-910b-cluster", {16, 8}, 25e9},
+        {"h100-cluster", {16, 8}, 1, 0.01},        {"h100-cluster", {32, 1}, 8, 0.03},
+        {"h100-cluster", {32, 4}, 2, 0.01},        {"h100-cluster", {8, 1}, 0, 0.08},
+        {"ascend-910b-cluster", {16, 8}, 1, 0.01},
     };
-    for (const auto& [name, group, rate] : cases) {
+    for (const auto& [name, group, nics, beyond] : cases) {
         const Machine machine = cluster(name, 16);
         Communication all = on(machine);
         const double bytes = 1024 * kMiB;
         const double n = group.size;
         const double time = all.collective(Op::reduce_scatter, group, bytes);
-        EXPECT_NEAR(time * rate / (bytes * (n - 1) / n), 1, 0.15) << name << " " << group.size;
+        const double rate =
+            nics > 0 ? nics * wire_rate(machine.nic) : wire_rate(machine.link, machine.switches);
+        const double wire = bytes * (n - 1) / n / rate;
+        EXPECT_GT(time, wire) << name << " " << group.size;
+        EXPECT_LT(time, (1 + beyond) * wire) << name << " " << group.size;
         EXPECT_EQ(time, all.collective(Op::all_gather, group, bytes));
     }
 }
 
 TEST(PlanCollectives, AnAllReduceCarriesTwice) {
-    Communication all = on(cluster("h100-cluster", 16));
+    const Machine machine = cluster("h100-cluster", 16);
+    Communication all = on(machine);
     const double bytes = 256 * kMiB;
     const double time = all.collective(Op::all_reduce, {16, 8}, bytes);
-    EXPECT_NEAR(time * 50e9 / (2 * bytes * 15 / 16), 1, 0.15);
+    const double wire = 2 * bytes * 15 / 16 / wire_rate(machine.nic);
+    EXPECT_GT(time, wire);
+    EXPECT_LT(time, 1.03 * wire);
     Communication mesh = on(cluster("ascend-910b-cluster", 4));
     const GpuGroup nodes{32, 1};
     EXPECT_NEAR(mesh.collective(Op::all_reduce, nodes, bytes) /
@@ -132,9 +149,15 @@ TEST(PlanCollectives, AMeshGathersInsideNodesThenBetween) {
     const Machine machine = cluster("ascend-910b-cluster", 16);
     Communication all = on(machine);
     const double bytes = 1024 * kMiB;
-    const double inside = bytes * 7 / 8 / machine.link.bandwidth;
-    const double between = bytes / 8 * 15 / 16 / machine.nic.bandwidth;
-    EXPECT_NEAR(all.collective(Op::all_gather, {128, 1}, bytes) / (inside + between), 1, 0.25);
+    const double inside = all.collective(Op::all_gather, {8, 1}, bytes);
+    const double between = all.collective(Op::all_gather, {16, 8}, bytes / 8);
+    EXPECT_NEAR(all.collective(Op::all_gather, {128, 1}, bytes) / (inside + between), 1, 1e-6);
+    const double links = bytes * 7 / 8 / wire_rate(machine.link, 7);
+    const double nics = bytes / 8 * 15 / 16 / wire_rate(machine.nic);
+    EXPECT_GT(inside, links);
+    EXPECT_LT(inside, 1.003 * links);
+    EXPECT_GT(between, nics);
+    EXPECT_LT(between, 1.03 * nics);
 }
 
 TEST(PlanCollectives, AGroupOfOneAndNoBytesTakeNothing) {
@@ -186,7 +209,8 @@ TEST(PlanCollectives, TablesAreNearWhatIsSimulatedExactly) {
         for (const double bytes : {30e6, 150e6, 700e6}) {
             const double table = all.collective(Op::all_gather, group, bytes);
             const double exact = all.collective(Op::all_gather, group, bytes, true);
-            EXPECT_NEAR(table / exact, 1, 0.1) << group.size << " of " << bytes;
+            EXPECT_NEAR(table / exact, 1, bytes > 1e8 ? 2e-4 : 0.03)
+                << group.size << " of " << bytes;
         }
     }
 }
@@ -198,17 +222,17 @@ TEST(PlanCollectives, LargeGroupsFollowFromSmallOnes) {
     const double eight = all.collective(Op::all_gather, {8, 8}, 8 * part, true);
     const double nine = all.collective(Op::all_gather, {9, 8}, 9 * part, true);
     const double seven = all.collective(Op::all_gather, {7, 8}, 7 * part, true);
-    EXPECT_NEAR((nine - eight) / (eight - seven), 1, 0.02);
+    EXPECT_NEAR((nine - eight) / (eight - seven), 1, 1e-4);
 }
 
 TEST(PlanCollectives, ThousandsOfGpusAreLimitedByTheirNics) {
     const Machine machine = cluster("h100-cluster", 256);
     Communication all = on(machine);
     const double bytes = 64 * 1024 * kMiB;
-    const double bound = bytes / (8 * machine.nic.bandwidth);
+    const double wire = bytes / (8 * wire_rate(machine.nic));
     const double time = all.collective(Op::reduce_scatter, {2048, 1}, bytes);
-    EXPECT_GT(time, bound);
-    EXPECT_LT(time, 1.25 * bound);
+    EXPECT_GT(time, wire * 2047 / 2048);
+    EXPECT_LT(time, 1.03 * wire);
 }
 
 TEST(PlanMessages, TakeNvlinkInsideANodeAndNicsBetween) {
@@ -216,12 +240,14 @@ TEST(PlanMessages, TakeNvlinkInsideANodeAndNicsBetween) {
     Communication node = on(cluster("h100-cluster", 1));
     Communication nodes = on(cluster("h100-cluster", 4));
     const double near = node.message(4, bytes);
+    const Machine machine = cluster("h100-cluster", 4);
     const double far = nodes.message(8, bytes);
-    EXPECT_NEAR(far * 50e9 / bytes, 1, 0.1);
+    EXPECT_GT(far, bytes / wire_rate(machine.nic));
+    EXPECT_LT(far, 1.01 * bytes / wire_rate(machine.nic));
     EXPECT_NEAR(near * 320e9 / bytes, 1, 0.15);
     EXPECT_DOUBLE_EQ(nodes.message(16, bytes), far);
     EXPECT_NEAR(nodes.message(4, bytes), (near + far) / 2, 1e-9) << "half of the GPUs' leave";
-    EXPECT_NEAR(nodes.message(8, 1e8) / nodes.message(8, 1e8, true), 1, 0.05);
+    EXPECT_NEAR(nodes.message(8, 1e8) / nodes.message(8, 1e8, true), 1, 1e-3);
 }
 
 TEST(PlanMoe, NothingTravelsAmongOne) {
@@ -254,8 +280,8 @@ TEST(PlanMoe, TablesAreNearWhatIsSimulatedExactly) {
         const MoeCase one = layer_of(ep, 2500);
         const MoeCommunication table = all.moe(one);
         const MoeCommunication exact = all.moe(one, true);
-        EXPECT_NEAR(table.alone / exact.alone, 1, 0.1) << ep;
-        EXPECT_NEAR(table.exposed / exact.exposed, 1, 0.15) << ep;
+        EXPECT_NEAR(table.alone / exact.alone, 1, 0.05) << ep;
+        EXPECT_NEAR(table.exposed / exact.exposed, 1, 0.02) << ep;
     }
 }
 

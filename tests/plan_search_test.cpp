@@ -11,6 +11,7 @@
 #include <cmath>
 #include <fstream>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace moehub {
@@ -176,6 +177,88 @@ TEST(PlanSearch, SaysWhyNoLayoutIsLeft) {
     EXPECT_NE(refused("sharding=fsdp,pp=2"), "accepted");
     EXPECT_NE(refused("tpp=2"), "accepted");
     EXPECT_NE(refused("system=deepep,etp=2,ep=2"), "accepted") << "deepep keeps experts whole";
+}
+
+/// Each rule at its border: what just comes out, and what just does not.
+TEST(PlanSearch, RefusesWhatDoesNotComeOutAndNothingElse) {
+    TrainingRun run = run_of("mixtral-8x7b", "h100-cluster", 32, 64);
+    const auto why = [&](const std::string& layout) {
+        return why_not(run, parse_parallel_layout(layout));
+    };
+    for (const char* allowed :
+         {"tp=8,cp=4", "pp=32", "ep=8,pp=4", "ep=8,etp=4", "pp=2,vpp=17", "mb=2", "pp=4,vpp=2",
+          "pp=4,ep=2,overlap=dualpipe", "sharding=fsdp,tp=2", "ep=2,overlap=1f1b,recompute=norms",
+          "etp=2,overlap=1f1b", "recompute=selective"})
+        EXPECT_EQ(why(allowed), "") << allowed;
+    const std::vector<std::pair<std::string, std::string>> refused = {
+        {"tp=8,cp=8", "tp·cp·pp = 64 is more than 32 GPUs: take smaller ones or more GPUs"},
+        {"cp=3", "tp·cp·pp = 3 does not divide 32 GPUs"},
+        {"ep=8,etp=8", "ep·etp·pp = 64 is more than 32 GPUs: take smaller ones or more GPUs"},
+        {"etp=3", "ep·etp·pp = 3 does not divide 32 GPUs"},
+        {"tp=16", "tp = 16 does not divide the 8 GPUs of a node; allowed: 1, 2, 4, 8"},
+        {"pp=2,vpp=18",
+         "pp·vpp = 36 is more than the 34 parts there are: 32 layers, embedding, head"},
+        {"mb=3",
+         "a global batch of 64 does not divide into micro-batches of 3 on 32 data-parallel "
+         "ranks: take a multiple of 96, or smaller micro-batches"},
+        {"vpp=2", "vpp needs more than one pipeline stage"},
+        {"pp=4,vpp=2,mb=4", "vpp needs a number of micro-batches that pp = 4 divides, there are 2"},
+        {"ep=2,overlap=dualpipe", "dualpipe needs an even number of stages, pp is 1"},
+        {"pp=4,vpp=2,ep=2,overlap=dualpipe",
+         "dualpipe has one piece a stage and direction: vpp is 1"},
+        {"pp=4,ep=2,mb=2,overlap=dualpipe",
+         "dualpipe needs an even number of micro-batches, at least 8, there are 4"},
+        {"sharding=fsdp,pp=2",
+         "fsdp gathers weights for every micro-batch and has no pipeline: take pp=1"},
+        {"overlap=1f1b", "overlap 1f1b hides the exchange of rows: ep is more than 1"},
+        {"ep=2,overlap=1f1b,recompute=experts",
+         "overlap 1f1b cannot compute experts again: recompute less"},
+        {"ep=2,overlap=1f1b,recompute=full",
+         "overlap 1f1b cannot compute experts again: recompute less"},
+        {"recompute=latents", "recompute latents is for latent attention"}};
+    for (const auto& [layout, words] : refused) EXPECT_EQ(why(layout), words) << layout;
+
+    run.global_batch = 72;
+    EXPECT_EQ(why("pp=4,ep=2,overlap=dualpipe"),
+              "dualpipe needs an even number of micro-batches, at least 8, there are 9");
+    run.model.experts = 12;
+    run.model.attention.heads = 12;
+    EXPECT_EQ(why("ep=8,pp=4"), "ep = 8 does not divide 12 experts; allowed: 1, 2, 3, 4, 6, 12");
+    EXPECT_EQ(why("tp=8"), "tp = 8 does not divide 12 heads; allowed: 1, 2, 3, 4, 6, 12");
+    run.model.mtp_layers = 1;
+    for (const bool mtp : {true, false}) {
+        run.mtp = mtp;
+        EXPECT_EQ(why("pp=4,vpp=9,mb=3"),
+                  fmt::format("pp·vpp = 36 is more than the {} parts there are: 32 layers, "
+                              "embedding, head{}",
+                              mtp ? 35 : 34, mtp ? " and multi-token prediction" : ""));
+    }
+    run.model.experts = 0;
+    EXPECT_EQ(why("ep=2"), "ep and etp are 1 in a model without experts");
+    EXPECT_EQ(why("etp=2"), "ep and etp are 1 in a model without experts");
+
+    TrainingRun three = run_of("mixtral-8x7b", "h100-cluster", 24, 48);
+    const auto why_three = [&](const std::string& layout) {
+        return why_not(three, parse_parallel_layout(layout));
+    };
+    EXPECT_EQ(why_three("ep=8"), "");
+    for (const auto& [layout, group] :
+         {std::pair{"ep=6", 6}, std::pair{"ep=4,etp=3", 12}, std::pair{"ep=3", 3}})
+        EXPECT_EQ(why_three(layout),
+                  fmt::format("ep·etp = {} is neither a divisor nor a multiple of the 8 GPUs of a "
+                              "node",
+                              group));
+    EXPECT_EQ(why_three("ep=8,etp=3"), "etp = 3 does not divide the experts' width of 14336");
+    EXPECT_EQ(why_three("pp=3,ep=2,overlap=dualpipe"),
+              "dualpipe needs an even number of stages, pp is 3");
+    // A run's own sequence, and without one the model's.
+    EXPECT_EQ(why_three("cp=3"), "tp·cp = 3 does not divide sequences of 4096 tokens");
+    three.sequence = 0;
+    EXPECT_EQ(why_three("cp=3"), "tp·cp = 3 does not divide sequences of 4096 tokens");
+    three.model.sequence = 4098;
+    EXPECT_EQ(why_three("cp=3"), "");
+    three.sequence = 1;
+    EXPECT_EQ(why_three("cp=3"), "tp·cp = 3 does not divide sequences of 1 tokens");
 }
 
 #ifndef MOEHUB_SANITIZED  // dozens of simulated layers; other tests run fewer

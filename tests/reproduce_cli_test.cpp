@@ -1,7 +1,5 @@
 // Runs `moehub reproduce`. Texts that hold simulated times are in tests/golden, the page in docs;
-// after a change of the model
-//     MOEHUB_REGENERATE=1 build/…/tests/moehub_tests --gtest_filter='*Golden*'
-// writes them anew: read the difference before committing it.
+// golden.hpp says how they are written anew.
 #include "cli_fixture.hpp"
 
 #include <moehub/reproduce.hpp>
@@ -32,7 +30,7 @@ TEST_F(ReproduceGolden, Quick) {
     const auto outcome = in_folder("reproduce moe-hub --quick");
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(outcome.err, "");
-    expect_golden(outcome.out, MOEHUB_SOURCE_DIR "/tests/golden/reproduce_quick.txt");
+    golden::expect_text(outcome.out, MOEHUB_SOURCE_DIR "/tests/golden/reproduce_quick.txt");
     EXPECT_FALSE(cli_test::fs::exists(file("docs"))) << "nothing is written";
 }
 
@@ -46,7 +44,8 @@ TEST_F(ReproduceGolden, PageInTheDocsWithEveryDifferenceExplained) {
     for (const auto* kind : {"numbers", "claims"})
         for (const json& one : all[kind])
             EXPECT_EQ(one["explained"], true) << one["figure"] << ", " << one["what"];
-    expect_golden(text_of(file("moe-hub.md")), MOEHUB_SOURCE_DIR "/docs/reproduction/moe-hub.md");
+    golden::expect_text(text_of(file("moe-hub.md")),
+                        MOEHUB_SOURCE_DIR "/docs/reproduction/moe-hub.md");
 }
 
 #endif

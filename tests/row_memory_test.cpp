@@ -1,7 +1,9 @@
 // Does a region's memory notice what is missing, doubled or in the wrong row?
 #include "sim/hub/row_memory.hpp"
 
+#include <algorithm>
 #include <stdexcept>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -59,6 +61,37 @@ TEST(RowMemory, numbers_lie_where_their_lines_were_written) {
     EXPECT_EQ(memory.numbers(0)[0], 1.5);
     EXPECT_EQ(memory.numbers(0)[1], 2.5);
     EXPECT_EQ(memory.numbers(0)[2], 3.5);
+}
+
+/// A row's numbers are shared out over its lines as evenly as they go: each piece brings its own
+/// and no others, whatever the lines, the numbers and the order in which pieces come.
+TEST(RowMemory, EachPieceBringsItsOwnNumbers) {
+    constexpr Bytes kLine = 128;
+    constexpr std::uint32_t kRow = 2;
+    for (const std::size_t lines : {1, 2, 3, 7, 70})
+        for (const std::size_t width : {1, 2, 3, 5, 14, 70, 97})
+            for (const std::size_t piece : {1, 2, 5})
+                for (const bool last_first : {false, true}) {
+                    RowMemory memory(static_cast<Bytes>(lines) * kLine, kLine, false, width);
+                    const std::size_t pieces = (lines + piece - 1) / piece;
+                    for (std::size_t i = 0; i < pieces; ++i) {
+                        const std::size_t which = last_first ? pieces - 1 - i : i;
+                        const std::size_t first = which * piece;
+                        const std::size_t count = std::min(piece, lines - first);
+                        const std::vector<double> numbers(width, static_cast<double>(which));
+                        memory.write({kRow, 9, static_cast<Bytes>(first) * kLine,
+                                      static_cast<Bytes>(count) * kLine, numbers.data()});
+                    }
+                    const double* const got = memory.numbers(kRow);
+                    EXPECT_TRUE(std::is_sorted(got, got + width));
+                    for (std::size_t which = 0; which < pieces; ++which) {
+                        const std::size_t count = std::min(piece, lines - which * piece);
+                        const auto brought = static_cast<std::size_t>(
+                            std::count(got, got + width, static_cast<double>(which)));
+                        EXPECT_GE(brought, count * width / lines) << lines << " " << width;
+                        EXPECT_LE(brought, (count * width + lines - 1) / lines) << lines;
+                    }
+                }
 }
 
 TEST(RowMemory, rows_of_more_than_64_lines_are_tracked_line_by_line) {

@@ -1,16 +1,13 @@
 // Is a serving step the sum of its kernels, do more requests never make a worker slower per token,
 // does what cannot run get its one clear line, and how far off are published measurements?
 #include "error_of.hpp"
+#include "golden.hpp"
 #include "study/serving/operators.hpp"
 
 #include <moehub/predict.hpp>
 #include <moehub/presets.hpp>
 #include <moehub/serving.hpp>
 #include <moehub/validate.hpp>
-
-#include <fstream>
-#include <map>
-#include <sstream>
 
 #include <gtest/gtest.h>
 
@@ -169,30 +166,11 @@ TEST(Serving, WhatCannotRunIsRefusedInOneLine) {
         "unknown engine \"trtlm\"; did you mean \"trtllm\"? (sglang, sglang-0.4, trtllm, vllm)");
 }
 
-/// Errors of published rows, group by group, as they were when the constants were fitted.
-TEST(Serving, PublishedRowsStayAsNearAsTheyWere) {
+/// Of each group of published rows, as when the constants were fitted.
+TEST(Serving, ErrorsOfPublishedRowsAreNoWorseThanTheGoldenOnes) {
     const std::string folder = MOEHUB_SOURCE_DIR "/validation/";
-    std::map<std::string, ValidationSummary> now;
-    for (const ValidationSummary& one : validate(folder + "published_serving_requests.csv").summary)
-        now[one.name] = one;
-    std::ifstream golden(folder + "serving_errors.csv");
-    std::string line;
-    std::getline(golden, line);
-    ASSERT_EQ(line, "group,rows,median,p90");
-    std::size_t groups = 0;
-    for (; std::getline(golden, line); ++groups) {
-        std::istringstream cells(line);
-        std::string name, rows, median, p90;
-        std::getline(cells, name, ',');
-        std::getline(cells, rows, ',');
-        std::getline(cells, median, ',');
-        std::getline(cells, p90, ',');
-        ASSERT_TRUE(now.contains(name)) << name;
-        EXPECT_EQ(now[name].rows, std::stoul(rows)) << name;
-        EXPECT_LT(now[name].median, std::stod(median) + 0.01) << name;
-        EXPECT_LT(now[name].p90, std::stod(p90) + 0.02) << name;
-    }
-    EXPECT_EQ(groups, now.size());
+    golden::expect_errors(validate(folder + "published_serving_requests.csv").summary,
+                          folder + "serving_errors.csv", 0.01, 0.02);
 }
 
 }  // namespace

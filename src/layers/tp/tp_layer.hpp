@@ -32,7 +32,6 @@ class TpNumbers {
     double largest_error() const;
 
   private:
-    std::vector<double> outputs(std::uint32_t gpu, const double* read) const;
     /// The largest difference of two rows of numbers, not a number where one is not.
     static void compare(const double* made, const std::vector<double>& wanted, double& worst,
                         double& largest);
