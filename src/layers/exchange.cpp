@@ -70,9 +70,8 @@ Process AllToAll::exchange(GpuId gpu, std::vector<Rows> rows, Bytes bytes) {
 Process AllToAll::exchange(GpuId gpu, std::vector<Rows> rows, std::vector<Bytes> bytes) {
     const Communicating communicating(layer_.card(gpu));
     std::vector<sim::Parcel> parcels;
-    for (const GpuId peer : peers(gpu)) {
+    for (const GpuId peer : peers(gpu))
         parcels.push_back({bytes[peer], {peer == gpu ? Rows{} : std::move(rows[peer]), {}}});
-    }
     for (Rows& some : received_[gpu]) some.clear();
     sim::Endpoint& endpoint = layer_.endpoint(gpu);
     const Ps own = endpoint.copy_in_memory(bytes[gpu]);
@@ -84,9 +83,8 @@ Process AllToAll::exchange(GpuId gpu, std::vector<Rows> rows, std::vector<Bytes>
 Process AllToAll::gather(GpuId gpu, const Rows& rows, Bytes bytes) {
     const Communicating communicating(layer_.card(gpu));
     std::vector<sim::Parcel> parcels;
-    for (const GpuId peer : peers(gpu)) {
+    for (const GpuId peer : peers(gpu))
         parcels.push_back({bytes, {peer == gpu ? Rows{} : rows, {}}});
-    }
     for (Rows& some : received_[gpu]) some.clear();
     received_[gpu][gpu] = rows;
     co_await exchange_parcels(gpu, std::move(parcels));
@@ -144,14 +142,12 @@ Process RowCounts::exchange(GpuId gpu, Bytes bytes) {
     const Communicating communicating(layer_.card(gpu));
     const sim::Launched launched(layer_.card(gpu), KernelName::counts);
     std::vector<sim::Parcel> parcels;
-    for (std::vector<std::int64_t>& counts : counted(gpu)) {
+    for (std::vector<std::int64_t>& counts : counted(gpu))
         parcels.push_back({bytes, {{}, std::move(counts)}});
-    }
     told_[gpu][gpu] = parcels[gpu].message.counts;
     co_await sim::tell(all_, gpu, std::move(parcels));
-    for (sim::Received& from : all_.received(gpu)) {
+    for (sim::Received& from : all_.received(gpu))
         told_[gpu][from.from] = std::move(from.message.counts);
-    }
 }
 
 std::int64_t RowCounts::rows(GpuId gpu, GpuId source, int expert) const {
@@ -163,9 +159,7 @@ std::int64_t RowCounts::tokens(GpuId gpu, GpuId source) const {
 }
 
 const std::vector<std::int64_t>& RowCounts::told(GpuId gpu, GpuId source) const {
-    if (told_[gpu][source].empty()) {
-        throw std::logic_error("counts are read that nobody has told");
-    }
+    if (told_[gpu][source].empty()) throw std::logic_error("counts are read that nobody has told");
     return told_[gpu][source];
 }
 

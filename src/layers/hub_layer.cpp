@@ -33,16 +33,15 @@ HubLayer::HubLayer(MoeLayer& of)
     for (const GpuId gpu : layer.gpus.all()) {
         experts_.emplace_back();
         for (const int expert : layer.experts_of(gpu)) add_expert(gpu, expert);
-        sim::RowSpace results;
-        results.name = fmt::format("results on gpu {}", gpu);
-        results.rows = std::int64_t{layer.tokens(gpu)} * layer.top_k() * layer.shards();
-        results.data_bytes = layer.combine_bytes();
-        results.allocated = false;
+        const sim::RowSpace results{
+            .name = fmt::format("results on gpu {}", gpu),
+            .rows = std::int64_t{layer.tokens(gpu)} * layer.top_k() * layer.shards(),
+            .data_bytes = layer.combine_bytes(),
+            .allocated = false};
         results_.push_back(rowsp_malloc(layer.endpoint(gpu), results));
         sim::ReplicaTable& replicas = layer.gpus.hub(gpu).replicas(layer.options.replicas);
-        for (const auto& hosts : layer.input.placement.hosts) {
+        for (const auto& hosts : layer.input.placement.hosts)
             replicas.add(std::vector<std::uint32_t>(hosts.begin(), hosts.end()));
-        }
         layer.endpoint(gpu).spawn("end of the experts", watch_experts(gpu));
     }
 }
@@ -115,12 +114,11 @@ std::uint32_t HubLayer::copy_of(std::uint32_t expert, std::uint32_t rank) const 
 }
 
 void HubLayer::store_at(GpuId from, sim::MallocId to, const Stored& row) {
-    sim::RowStore store;
-    store.to = to;
-    store.row_id = row.id;
-    store.bytes = layer.dispatch_bytes();
-    store.numbers = layer.books.input(row.token);
-    store.answered = row.answered;
+    const sim::RowStore store{.to = to,
+                              .row_id = row.id,
+                              .bytes = layer.dispatch_bytes(),
+                              .numbers = layer.books.input(row.token),
+                              .answered = row.answered};
     const std::uint64_t source = source_column(from, row.result);
     {
         const sim::Carrying carrying(layer.gpus.recorder(), row.token, layer.choice_of(row.id),
@@ -204,13 +202,12 @@ void HubLayer::send_back(GpuId gpu, const LocalExpert& expert, std::uint32_t row
             relay.bring(gpu, home, place, numbers);
             continue;
         }
-        sim::PlainStore result;
-        result.to = results_[home];
-        result.row = place + static_cast<std::uint32_t>(shard);
-        result.bytes = layer.combine_bytes();
-        result.arrived = counters_.results;
-        result.answered = counters_.results_sent;
-        result.numbers = numbers;
+        const sim::PlainStore result{.to = results_[home],
+                                     .row = place + static_cast<std::uint32_t>(shard),
+                                     .bytes = layer.combine_bytes(),
+                                     .numbers = numbers,
+                                     .arrived = counters_.results,
+                                     .answered = counters_.results_sent};
         const sim::Carrying carrying(layer.gpus.recorder(), layer.token_of(id), layer.choice_of(id),
                                      sim::RowLog::What::result);
         store(layer.endpoint(gpu), result);
@@ -238,11 +235,10 @@ void HubLayer::Starter::rows_ready(sim::RegionId region, std::uint32_t row_block
 
 void HubLayer::spawn_dam(GpuId gpu) {
     layer.gpus.hub(gpu).listen(starters_.emplace_back(*this, gpu));
-    if (relay.active()) {
+    if (relay.active())
         layer.endpoint(gpu).spawn("hub: rows of other nodes", start_all_ready(gpu));
-    } else {
+    else
         all_ready.start(gpu, stores(gpu));
-    }
 }
 
 /// A GPU has sent everything when it has passed on all that crossed to it, too.

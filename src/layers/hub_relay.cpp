@@ -87,9 +87,8 @@ Process HubRelay::run(GpuId gpu) {
     endpoint.spawn_unit("results added up", add_up_results(gpu));
     co_await out_.arrived(gpu, 1, topology.nodes - 1);
     std::int64_t crossed = 0;
-    for (const sim::Received& total : out_.take_messages(gpu, 1)) {
+    for (const sim::Received& total : out_.take_messages(gpu, 1))
         crossed += total.message.counts.front();
-    }
     co_await endpoint.until(tokens_, crossed);
     endpoint.increase(passed_on_);
     co_await endpoint.until(sums_, crossed);

@@ -41,6 +41,11 @@ GemmShape down_shape(const MoeLayer& layer, std::int64_t rows) {
     return shape;
 }
 
+Process run_gradient(sim::Card& card, GemmPlan plan, sim::CounterId done) {
+    co_await run_gemm(card, plan, KernelName::gradients, sim::Priority::low);
+    card.endpoint.increase(done);
+}
+
 }  // namespace
 
 GemmPlan MoeLayer::plan_up(std::int64_t rows) const {
@@ -143,15 +148,6 @@ Process MoeLayer::run_shared(GpuId gpu) {
         co_await run_stream(card(gpu), traffic, KernelName::shared_experts);
     }
 }
-
-namespace {
-
-Process run_gradient(sim::Card& card, GemmPlan plan, sim::CounterId done) {
-    co_await run_gemm(card, plan, KernelName::gradients, sim::Priority::low);
-    card.endpoint.increase(done);
-}
-
-}  // namespace
 
 /// A weight's gradient is the inputs' transpose times the outputs' gradient: as many operations as
 /// the way forward, all experts as one grouped kernel, behind everything that others wait for.

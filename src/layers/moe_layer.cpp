@@ -137,9 +137,8 @@ void MoeLayer::make_rows() {
     for (const auto& experts : experts_) {
         for (std::size_t i = 0; i < experts.size(); ++i) {
             const auto expert = static_cast<std::size_t>(experts[i]);
-            if (input.placement.hosts[expert].front() == &experts - experts_.data()) {
+            if (input.placement.hosts[expert].front() == &experts - experts_.data())
                 position[expert] = static_cast<std::uint32_t>(i);
-            }
         }
     }
     const auto tokens_in_all = static_cast<std::uint32_t>(input.routing.tokens);
@@ -183,9 +182,8 @@ void MoeLayer::follow_rows(sim::RowLog& log) const {
 /// As the hub does when a row is sent: by its own table of replicas.
 void MoeLayer::choose_copies(GpuId gpu) {
     sim::ReplicaTable replicas(options.replicas, gpu);
-    for (const auto& hosts : input.placement.hosts) {
+    for (const auto& hosts : input.placement.hosts)
         replicas.add(std::vector<std::uint32_t>(hosts.begin(), hosts.end()));
-    }
     for (Row& row : rows_[gpu]) {
         row.rank = static_cast<std::uint16_t>(replicas.choose(row.expert));
         ++rows_on_[row.rank * static_cast<std::size_t>(input.model.experts) + row.expert];

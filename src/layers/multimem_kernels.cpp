@@ -10,9 +10,8 @@ std::int64_t add_tokens(MultimemLayer& rows, GpuId gpu) {
     std::int64_t stores = 0;
     const std::uint32_t first = rows.layer.first_token(gpu);
     const std::uint32_t node = rows.layer.gpus.fabric.topology().node(gpu);
-    for (std::uint32_t token = first; token < first + rows.layer.tokens(gpu); ++token) {
+    for (std::uint32_t token = first; token < first + rows.layer.tokens(gpu); ++token)
         stores += rows.stores_of(rows.add_token(gpu, token, rows.rows_by_node(token)[node]));
-    }
     return stores;
 }
 
@@ -20,9 +19,8 @@ Process send_tokens(MultimemLayer& rows, GpuId gpu, sim::CounterId answered, Cro
     MoeLayer& layer = rows.layer;
     const std::uint32_t first = layer.first_token(gpu);
     std::int64_t stores = crossings.stores;
-    for (std::uint32_t i = 0; i < layer.tokens(gpu); ++i) {
+    for (std::uint32_t i = 0; i < layer.tokens(gpu); ++i)
         stores += rows.stores_of(rows.token_on(gpu, first + i));
-    }
     Sending sending;
     sending.sms = layer.system.sending_sms;
     sending.rows = layer.tokens(gpu);
@@ -38,9 +36,8 @@ Process send_tokens(MultimemLayer& rows, GpuId gpu, sim::CounterId answered, Cro
 }
 
 void write_all_results(MultimemLayer& rows, GpuId gpu) {
-    for (const MultimemExpert& expert : rows.experts(gpu)) {
+    for (const MultimemExpert& expert : rows.experts(gpu))
         rows.write_results(gpu, expert, 0, rows.rows_in(gpu, expert));
-    }
 }
 
 void TileStarter::rows_ready(sim::RegionId region, std::uint32_t tile) {
@@ -71,9 +68,8 @@ void CombiningKernel::add(GpuId gpu, const Item& item) {
 
 void CombiningKernel::start(GpuId gpu) {
     rows_.layer.card(gpu).blocks.hold(sms(), KernelName::combine);
-    for (int sm = 0; sm < sms(); ++sm) {
+    for (int sm = 0; sm < sms(); ++sm)
         rows_.layer.endpoint(gpu).spawn_unit("SM that loads sums", run_sm(gpu));
-    }
 }
 
 Process CombiningKernel::run_sm(GpuId gpu) {
@@ -140,9 +136,8 @@ std::int64_t Relay::crossings(GpuId home) const {
     std::int64_t sum = 0;
     for (std::uint32_t i = 0; i < rows_.layer.tokens(home); ++i) {
         const std::vector<Rows> nodes = rows_.rows_by_node(rows_.layer.first_token(home) + i);
-        for (std::uint32_t node = 0; node < nodes.size(); ++node) {
+        for (std::uint32_t node = 0; node < nodes.size(); ++node)
             sum += node != here && !nodes[node].empty();
-        }
     }
     return sum;
 }
@@ -161,9 +156,8 @@ int Relay::cross(GpuId home, const std::vector<Rows>& by_node) {
 
 std::vector<Rows> Relay::take(GpuId gpu) {
     std::vector<Rows> tokens;
-    for (sim::Received& one : out_.take_messages(gpu, 0)) {
+    for (sim::Received& one : out_.take_messages(gpu, 0))
         tokens.push_back(std::move(one.message.rows));
-    }
     return tokens;
 }
 

@@ -296,11 +296,9 @@ void MultimemLayer::add_crossed(GpuId home, std::uint32_t token, GpuId from) {
 }
 
 void MultimemLayer::close_books(GpuId gpu) {
-    for (const MultimemExpert& expert : experts_[gpu]) {
-        for (const CarriedRow& row : rows_of(gpu, expert, 0, rows_in(gpu, expert))) {
+    for (const MultimemExpert& expert : experts_[gpu])
+        for (const CarriedRow& row : rows_of(gpu, expert, 0, rows_in(gpu, expert)))
             layer.books.delivered(row.token, row.choice, 0);
-        }
-    }
     const sim::RowSums& crossed = layer.gpus.hub(gpu).sums(crossed_[gpu]);
     const std::uint32_t node = layer.gpus.fabric.topology().node(gpu);
     for (std::uint32_t i = 0; i < layer.tokens(gpu); ++i) {

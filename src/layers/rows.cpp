@@ -14,9 +14,8 @@ CarriedRow carried(MoeLayer& layer, const Row& row) {
 
 std::vector<Rows> permuted(MoeLayer& layer, GpuId gpu) {
     std::vector<Rows> buffers(layer.gpus.count());
-    for (const Row& row : layer.rows_of(gpu)) {
+    for (const Row& row : layer.rows_of(gpu))
         buffers[layer.gpu_of(row.rank, layer.shard_of(gpu))].push_back(carried(layer, row));
-    }
     return buffers;
 }
 
@@ -39,13 +38,11 @@ std::int64_t count_rows(const std::vector<Rows>& buffers) {
 std::vector<std::int64_t> rows_by_expert(const MoeLayer& layer, GpuId gpu,
                                          const std::vector<Rows>& received) {
     std::vector<std::int64_t> rows(static_cast<std::size_t>(layer.input.model.experts));
-    for (const Rows& buffer : received) {
+    for (const Rows& buffer : received)
         for (const CarriedRow& row : buffer) ++rows[row.expert];
-    }
     std::vector<std::int64_t> local;
-    for (const int expert : layer.experts_of(gpu)) {
+    for (const int expert : layer.experts_of(gpu))
         local.push_back(rows[static_cast<std::size_t>(expert)]);
-    }
     return local;
 }
 
@@ -70,6 +67,24 @@ namespace {
 Process run_one(sim::Card& card, GemmPlan plan, KernelName kernel, sim::CounterId done) {
     if (plan.tiles() > 0) co_await run_gemm(card, plan, kernel);
     card.endpoint.increase(done);
+}
+
+/// Backward, gradients pass the second matrix first, and of the first there are two where gated.
+GemmPlan grouped_plan(const MoeLayer& layer, const std::vector<std::int64_t>& rows, bool up) {
+    const bool several = layer.input.model.gated && up != layer.backward();
+    const std::int64_t inner = (several ? 2 : 1) * std::int64_t{layer.inner()};
+    const std::int64_t hidden = layer.input.model.hidden;
+    const FusedEnd end = up ? layer.end_of_up(layer.inner()) : FusedEnd{};
+    const Gpu& gpu = layer.input.machine.gpu;
+    if (gpu.library != "torch" && !layer.backward())
+        return plan_expert_gemm(gpu, {rows, up ? hidden : inner, up ? inner : hidden,
+                                      layer.system.expert_format, end.stored, end.read});
+    GroupedShape shape{rows, up ? hidden : inner, up ? inner : hidden};
+    shape.fp8 = layer.system.narrow_experts();
+    shape.stored = end.stored;
+    shape.beside = end.read;
+    shape.cold = true;  // other layers' weights went through L2 since
+    return plan_grouped_gemm(gpu, shape);
 }
 
 }  // namespace
@@ -121,9 +136,8 @@ std::vector<Rows> rows_by_peer(const MoeLayer& layer, GpuId gpu) {
 
 std::int64_t copies_in(const Rows& rows) {
     std::int64_t copies = 0;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (std::size_t i = 0; i < rows.size(); ++i)
         if (i == 0 || rows[i].token != rows[i - 1].token) ++copies;
-    }
     return copies;
 }
 
@@ -148,28 +162,6 @@ std::vector<Rows> rows_by_home(const MoeLayer& layer, const Rows& rows) {
     for (const CarriedRow& row : rows) buffers[layer.home_of(row.token)].push_back(row);
     return buffers;
 }
-
-namespace {
-
-/// Backward, gradients pass the second matrix first, and of the first there are two where gated.
-GemmPlan grouped_plan(const MoeLayer& layer, const std::vector<std::int64_t>& rows, bool up) {
-    const bool several = layer.input.model.gated && up != layer.backward();
-    const std::int64_t inner = (several ? 2 : 1) * std::int64_t{layer.inner()};
-    const std::int64_t hidden = layer.input.model.hidden;
-    const FusedEnd end = up ? layer.end_of_up(layer.inner()) : FusedEnd{};
-    const Gpu& gpu = layer.input.machine.gpu;
-    if (gpu.library != "torch" && !layer.backward())
-        return plan_expert_gemm(gpu, {rows, up ? hidden : inner, up ? inner : hidden,
-                                      layer.system.expert_format, end.stored, end.read});
-    GroupedShape shape{rows, up ? hidden : inner, up ? inner : hidden};
-    shape.fp8 = layer.system.narrow_experts();
-    shape.stored = end.stored;
-    shape.beside = end.read;
-    shape.cold = true;  // other layers' weights went through L2 since
-    return plan_grouped_gemm(gpu, shape);
-}
-
-}  // namespace
 
 double expert_bytes(const MoeLayer& layer) {
     return bytes_of(layer.system.expert_format) * static_cast<double>(layer.input.model.hidden);

@@ -80,9 +80,8 @@ Ps TokenFusion::ready_latency() const {
 
 std::int64_t TokenFusion::add_tokens(GpuId gpu) {
     const std::int64_t stores = layers::add_tokens(rows_, gpu);
-    for (std::uint32_t i = 0; i < layer_.tokens(gpu); ++i) {
+    for (std::uint32_t i = 0; i < layer_.tokens(gpu); ++i)
         expect(gpu, rows_.token_on(gpu, layer_.first_token(gpu) + i));
-    }
     return stores;
 }
 
@@ -134,9 +133,8 @@ Process TokenFusion::tell_collectors(GpuId gpu, std::size_t expert, std::uint32_
     co_await layer_.endpoint(gpu).delay(hub.write_latency + hub.read_latency);
     const Rows rows = rows_.rows_of(gpu, of, first, last);
     layer_.card(gpu).hbm.take(static_cast<double>(kTid * static_cast<Bytes>(rows.size())));
-    for (const CarriedRow& row : rows) {
+    for (const CarriedRow& row : rows)
         notices_.store(gpu, relay_.collector(gpu, row.token), 0, {row}, kNotice);
-    }
 }
 
 Process TokenFusion::run_expert(GpuId gpu, std::size_t expert, std::int64_t rows) {
@@ -186,11 +184,10 @@ Process TokenFusion::release(GpuId gpu, std::uint32_t token, Ps time) {
 
 /// At home it is part of a token; elsewhere it goes there.
 void TokenFusion::collected(GpuId gpu, std::uint32_t token) {
-    if (layer_.home_of(token) == gpu) {
+    if (layer_.home_of(token) == gpu)
         layer_.endpoint(gpu).increase(collected_);
-    } else {
+    else
         relay_.send_home(gpu, token);
-    }
 }
 
 Process TokenFusion::watch_homecoming(GpuId gpu) {
@@ -207,11 +204,9 @@ Process TokenFusion::combine(GpuId gpu, bool from_the_start) {
     if (!from_the_start) co_await kernel_.ready(gpu);
     kernel_.start(gpu);
     std::int64_t parts = 0;  // a token's in each node
-    for (std::uint32_t i = 0; i < layer_.tokens(gpu); ++i) {
-        for (const Rows& rows : rows_.rows_by_node(layer_.first_token(gpu) + i)) {
+    for (std::uint32_t i = 0; i < layer_.tokens(gpu); ++i)
+        for (const Rows& rows : rows_.rows_by_node(layer_.first_token(gpu) + i))
             parts += !rows.empty();
-        }
-    }
     co_await endpoint.until(collected_, parts);
     kernel_.stop(gpu);
 }

@@ -110,11 +110,10 @@ TorchPass torch_forward(const Gpu& gpu, const TorchShape& shape) {
         o.gather(),
         o.grouped(shape.hidden, o.up()),
     };
-    if (shape.gated) {
+    if (shape.gated)
         pass.rest = {o.plain(o.rows_inner(), 1), o.plain(o.rows_inner(), 2)};
-    } else {
+    else
         pass.rest = {{1, vectorised_traffic(o.rows_inner(), 1)}};
-    }
     const std::vector<TorchOperator> last = {
         o.grouped(shape.inner, shape.hidden),
         o.small(1, 2),  // each row's gate weight, in bf16

@@ -32,6 +32,9 @@ struct UnitWeights {
 UnitWeights weights_of(const Model& model, const ParallelLayout& layout, Unit unit);
 UnitWeights weights_of(const Model& model, const ParallelLayout& layout, const UnitCounts& counts);
 
+/// Bytes of a micro-batch's activations that a unit keeps for its backward pass.
+double activations_of(const TrainingRun& run, const ParallelLayout& layout, Unit unit);
+
 /// Works on one thread; the communication that it asks for is shared.
 class StepModel {
   public:
@@ -105,9 +108,6 @@ class StepModel {
     std::map<std::tuple<ShareKey, int>, LayerWork> ends_;
     std::map<int, double> imbalance_;
 };
-
-/// Bytes of a micro-batch's activations that a unit keeps for its backward pass.
-double activations_of(const TrainingRun& run, const ParallelLayout& layout, Unit unit);
 
 /// Of the stage that has most; `pieces` in the order of the model, `held` by stage.
 StepMemory memory_of(const TrainingRun& run, const ParallelLayout& layout,

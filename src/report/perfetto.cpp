@@ -87,20 +87,6 @@ class TraceWriter {
     std::string text_ = "{\"traceEvents\":[\n";
     std::int64_t events_ = 0;
 };
-void flow(Track track, Flow what, std::int64_t id, Ps at);
-
-std::int64_t events() const {
-    return events_;
-}
-/// The whole file; `other` is a JSON object.
-std::string finish(std::string_view other) &&;
-
-private:
-void begin(std::string_view kind, Track track, std::string_view name, Ps at);
-
-std::string text_ = "{\"traceEvents\":[\n";
-std::int64_t events_ = 0;
-};
 
 // Counters: what a GPU or a switch did over time, in bins.
 

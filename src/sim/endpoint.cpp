@@ -112,10 +112,9 @@ void Endpoint::keep(CounterId arrived, Message message) {
 }
 
 std::vector<Received> Endpoint::take(CounterId arrived) {
-    if (recorder_ != nullptr) {
+    if (recorder_ != nullptr)
         for (const Received& some : counters_[arrived].inbox)
             recorder_->rows.taken(some.message.rows, id_, now_);
-    }
     return std::exchange(counters_[arrived].inbox, {});
 }
 

@@ -110,11 +110,10 @@ void Endpoint::store(const Train& train) {
         memory_writes(static_cast<double>(train.bytes) * static_cast<double>(copies));
     const Ps write_latency = fabric_->machine().hub.write_latency;
     Hub::TakenIn taken{now_, now_};
-    if (list != kNoGroup) {
+    if (list != kNoGroup)
         taken = hub_->take_in_list({arrival_of(train), regions});
-    } else if (transfer.target.region != kNoRegion) {
+    else if (transfer.target.region != kNoRegion)
         taken = hub_->take_in(arrival_of(train));
-    }
     const Ps visible = std::max(written + write_latency, taken.visible);
     fabric_->release(train.hold, std::max(written, taken.passed), train.flits);
     if (!to_self(train)) count_received(train);
@@ -161,9 +160,8 @@ bool Endpoint::all_of_it(Transfer& transfer, const Train& train) {
     const Bytes answered = Bytes{train.answers} * train.bytes;
     transfer.delivered += answered;
     if (!transfer.multicast()) return transfer.delivered == transfer.bytes;
-    if (transfer.kind != EventKind::store) {
+    if (transfer.kind != EventKind::store)
         return transfer.delivered == transfer.bytes * fabric_->answers(transfer);
-    }
     if (train.bytes == transfer.bytes) return true;
     Bytes& mine = copies_[train.transfer];
     mine += train.bytes;
@@ -220,9 +218,8 @@ void Endpoint::add_sum(const Train& train, Ps visible) {
 void Endpoint::complete(const Train& train) {
     Transfer& transfer = fabric_->transfer(train.transfer);
     transfer.completed += Bytes{train.answers} * train.bytes;
-    if (train.kind == EventKind::ack && !transfer.from_sm && transfer.kind != EventKind::meet) {
+    if (train.kind == EventKind::ack && !transfer.from_sm && transfer.kind != EventKind::meet)
         memory_reads(static_cast<double>(train.bytes) * train.answers / fabric_->answers(transfer));
-    }
     if (transfer.completed != transfer.bytes * fabric_->answers(transfer)) return;
     transfer.completed_at = now_;
     if (transfer.answered != kNoCounter) increase(transfer.answered);

@@ -46,9 +46,8 @@ Wire spine_wire(const Machine& machine, const Topology& topology, const FabricOp
 /// In whole packets, as many as can be counted, and no more than a shared FIFO's staging holds.
 Bytes largest_train_of(const Machine& machine, const FabricOptions& options, const Wire& link) {
     Bytes most = std::min(options.train, link.largest_train);
-    if (options.queueing == Queueing::shared_fifo) {
+    if (options.queueing == Queueing::shared_fifo)
         most = std::min(most, Bytes{machine.hub.staging_packets} * link.fold * link.payload);
-    }
     return std::max<Bytes>(most / link.payload, 1) * link.payload;
 }
 
@@ -179,36 +178,28 @@ void Fabric::check_merging(const Transfer& transfer) const {
     const bool meets = transfer.kind == EventKind::meet;
     const bool reduces = transfer.kind == EventKind::reduce;
     if (!meets && !reduces && transfer.target.merge == 0) return;
-    if (options_.queueing == Queueing::rpm) {
+    if (options_.queueing == Queueing::rpm)
         throw std::logic_error("what a switch merges does not pass an RPM");
-    }
     if (transfer.multicast() || transfer.kind == EventKind::store ||
-        transfer.kind == EventKind::atomic) {
+        transfer.kind == EventKind::atomic)
         throw std::logic_error("a switch merges loads and reductions between two GPUs only");
-    }
-    if (meets && (topology_.mesh || transfer.target.merge == 0)) {
+    if (meets && (topology_.mesh || transfer.target.merge == 0))
         throw std::logic_error("GPUs meet at a switch, and as many as are told");
-    }
-    if (reduces && merged(transfer) && transfer.arrived != kNoCounter) {
+    if (reduces && merged(transfer) && transfer.arrived != kNoCounter)
         throw std::logic_error("the home of merged reductions learns of them by Hub::watch_sums");
-    }
 }
 
 TransferId Fabric::add_transfer(const Transfer& transfer) {
     const Bytes most = link_.payload * Bytes{0xffffffff};
-    if (transfer.bytes <= 0 || transfer.bytes > most) {
+    if (transfer.bytes <= 0 || transfer.bytes > most)
         throw InputError(fmt::format("a transfer of {} B, allowed 1 to {}", transfer.bytes, most));
-    }
     if (transfer.multicast()) {
-        for (const GpuId member : groups_.members(transfer.group)) {
-            if (topology_.mesh || !topology_.same_node(member, transfer.src)) {
+        for (const GpuId member : groups_.members(transfer.group))
+            if (topology_.mesh || !topology_.same_node(member, transfer.src))
                 throw std::logic_error("a switch copies to GPUs of its own node only");
-            }
-        }
     }
-    if (transfer.added_in_network() && !machine_.sharp) {
+    if (transfer.added_in_network() && !machine_.sharp)
         throw std::logic_error("no leaf adds up: the machine has no SHARP");
-    }
     check_list(transfer);
     check_merging(transfer);
     const TransferId id = transfers_.add(transfer);
@@ -272,12 +263,9 @@ void Fabric::send_train(ComponentId target, const Train& train, PoolId hold, con
 }
 
 Ps Fabric::run(ComponentId component, std::span<const Event> events, Ps until) {
-    if (component < topology_.gpus) {
-        return endpoints_[component].run(events, until);
-    }
-    if (component < 2 * topology_.gpus) {
+    if (component < topology_.gpus) return endpoints_[component].run(events, until);
+    if (component < 2 * topology_.gpus)
         return egresses_[component - topology_.gpus].run(*this, events, until);
-    }
     return switches_[component - 2 * topology_.gpus].run(*this, events, until);
 }
 
@@ -296,9 +284,8 @@ void Fabric::run() {
     for (std::uint32_t i = 0; i < topology_.gpus; ++i) engine_.wake(topology_.gpu(i), 0);
     engine_.run(*this);
     std::string waiters;
-    for (const Endpoint& endpoint : endpoints_) {
+    for (const Endpoint& endpoint : endpoints_)
         if (!endpoint.idle()) endpoint.describe_waiters(waiters);
-    }
     if (!waiters.empty())
         throw Deadlock("nothing moves any more, and still waiting are:" + waiters);
     for (std::size_t i = 0; i < transfers_.size(); ++i) {
@@ -316,11 +303,9 @@ void Fabric::drop_programs() {
 
 Bytes Fabric::wire_bytes_up() const {
     Bytes sum = 0;
-    for (const Egress& egress : egresses_) {
-        for (const Uplinks::Uplink& uplink : egress.uplinks().all()) {
+    for (const Egress& egress : egresses_)
+        for (const Uplinks::Uplink& uplink : egress.uplinks().all())
             sum += uplink.busy.flits() * uplink.wire->flit;
-        }
-    }
     return sum;
 }
 
@@ -335,9 +320,8 @@ Bytes Fabric::wire_bytes_down() const {
     }
     if (!topology_.mesh) return sum;
     for (const Egress& egress : egresses_) {
-        for (const Uplinks::Uplink& uplink : egress.uplinks().all()) {
+        for (const Uplinks::Uplink& uplink : egress.uplinks().all())
             if (!topology_.is_nic(uplink.number)) sum += uplink.busy.flits() * link_.flit;
-        }
     }
     return sum;
 }

@@ -21,6 +21,26 @@ TimeSeries series_of(const TimeBins<kBins>& bins, std::string where, std::string
     return series;
 }
 
+// What every link carried, for results.
+
+/// Who is at the far end of an uplink: its switch, its leaf, or, in a mesh, a peer.
+ComponentId behind_uplink(const Topology& topology, std::uint32_t gpu, std::uint32_t uplink) {
+    if (topology.is_nic(uplink)) return topology.of_switch(topology.leaf(gpu));
+    if (!topology.mesh) return topology.of_switch(topology.node_switch(topology.node(gpu), uplink));
+    const std::uint32_t rail = uplink < topology.rail(gpu) ? uplink : uplink + 1;
+    return topology.gpu(topology.node(gpu) * topology.gpus_per_node + rail);
+}
+
+LinkUse use_of(const Busy& busy, const Wire& wire, std::string from, std::string to) {
+    LinkUse use{std::move(from), std::move(to), busy.flits() * wire.flit, 0, busy.width(), {}};
+    for (const Ps bin : busy.bins()) {
+        use.bins.push_back(bin);
+        use.busy += bin;
+    }
+    while (!use.bins.empty() && use.bins.back() == 0) use.bins.pop_back();
+    return use;
+}
+
 }  // namespace
 
 std::string name_of(const Topology& topology, ComponentId component) {
@@ -81,32 +101,6 @@ void Recorder::add_rows(Timeline& timeline) const {
     }
 }
 
-// What every link carried, for results.
-
-namespace {
-
-/// Who is at the far end of an uplink: its switch, its leaf, or, in a mesh, a peer.
-ComponentId behind_uplink(const Topology& topology, std::uint32_t gpu, std::uint32_t uplink) {
-    if (topology.is_nic(uplink)) return topology.of_switch(topology.leaf(gpu));
-    if (!topology.mesh) {
-        return topology.of_switch(topology.node_switch(topology.node(gpu), uplink));
-    }
-    const std::uint32_t rail = uplink < topology.rail(gpu) ? uplink : uplink + 1;
-    return topology.gpu(topology.node(gpu) * topology.gpus_per_node + rail);
-}
-
-LinkUse use_of(const Busy& busy, const Wire& wire, std::string from, std::string to) {
-    LinkUse use{std::move(from), std::move(to), busy.flits() * wire.flit, 0, busy.width(), {}};
-    for (const Ps bin : busy.bins()) {
-        use.bins.push_back(bin);
-        use.busy += bin;
-    }
-    while (!use.bins.empty() && use.bins.back() == 0) use.bins.pop_back();
-    return use;
-}
-
-}  // namespace
-
 std::vector<LinkUse> Fabric::links() const {
     std::vector<LinkUse> list;
     for (std::uint32_t gpu = 0; gpu < topology_.gpus; ++gpu) {
@@ -147,9 +141,8 @@ GatherStats Fabric::gather_stats() const {
 MergeStats Fabric::merge_stats() const {
     MergeStats sum;
     for (const Switch& one : switches_) {
-        for (std::size_t port = 0; port < one.ports().size(); ++port) {
+        for (std::size_t port = 0; port < one.ports().size(); ++port)
             if (const MergeUnit* unit = one.merge_unit(port)) sum.add(unit->stats());
-        }
     }
     return sum;
 }

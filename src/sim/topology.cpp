@@ -11,11 +11,10 @@ Topology::Topology(const Machine& machine, bool fold_planes)
       gpus_per_node(static_cast<std::uint32_t>(machine.gpus_per_node)),
       mesh(machine.topology == NodeTopology::mesh),
       nics(machine.nodes > 1) {
-    if (mesh) {
+    if (mesh)
         planes = gpus_per_node > 1 ? gpus_per_node - 1 : 1;
-    } else {
+    else
         planes = fold_planes ? 1 : static_cast<std::uint32_t>(machine.switches);
-    }
     leaf_nodes = nodes;
     if (nics && machine.spines > 0) join_leaves(machine);
     first_leaf_ = mesh ? 0 : nodes * planes;

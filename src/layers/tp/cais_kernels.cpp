@@ -149,11 +149,10 @@ Process CaisKernels::post_all(GpuId gpu, std::uint32_t piece, For what) {
 }
 
 Process CaisKernels::reduce(GpuId gpu, std::uint32_t piece) {
-    if (layer_.home_here(gpu, piece)) {
+    if (layer_.home_here(gpu, piece))
         layer_.gpus.endpoint(gpu).increase(made_ + piece);
-    } else {
+    else
         co_await post_all(gpu, piece, For::reduction);
-    }
 }
 
 sim::Endpoint::Until CaisKernels::summed(GpuId gpu, std::uint32_t piece) {
@@ -204,14 +203,12 @@ void CaisKernels::normalised(GpuId gpu, std::uint32_t piece) {
     endpoint.increase(shared_);
     if (coordinate_ || alone || !layer_.has_second() || !layer_.system.fuse_blocks)
         return endpoint.increase(ready_ + piece);
-    sim::Transfer flag;
-    flag.group = everyone_;
-    flag.bytes = TpFlags::kBytes;
-    flag.address =
-        std::uint64_t{piece} * static_cast<std::uint64_t>(layer_.gpus.fabric.link().payload);
-    flag.from_sm = true;
-    flag.arrived = ready_ + piece;
-    endpoint.post(flag);
+    const auto line = static_cast<std::uint64_t>(layer_.gpus.fabric.link().payload);
+    endpoint.post({.from_sm = true,
+                   .bytes = TpFlags::kBytes,
+                   .address = piece * line,
+                   .arrived = ready_ + piece,
+                   .group = everyone_});
 }
 
 Process CaisKernels::load(GpuId gpu, std::uint32_t piece, SecondGemm& gemm) {

@@ -17,6 +17,43 @@ const double* data(const std::vector<double>& numbers) {
     return numbers.empty() ? nullptr : numbers.data();
 }
 
+constexpr std::uint32_t kFirstInner = 2;  ///< of the first GEMM's width, on one GPU
+constexpr std::uint32_t kOutputs = 2;     ///< of the second's columns, on one GPU
+constexpr double kEpsilon = 1e-6;         ///< keeps a norm of nothing finite
+
+/// Between -1 and 1, from what it belongs to.
+double number(std::uint64_t what, std::uint64_t gpu, std::uint64_t a, std::uint64_t b) {
+    const std::uint64_t bits = sim::identity_of((what << 60) ^ (gpu << 48) ^ (a << 20) ^ b);
+    return static_cast<double>(bits >> 40) / static_cast<double>(1 << 23) - 1;
+}
+
+enum What : std::uint64_t { input = 1, first_weight = 2, second_weight = 3 };
+
+/// The plain computation, which nothing of what it checks takes part in: one GEMM over the whole
+/// inner width, a norm by its root mean square, and each output as one product of vectors.
+std::vector<double> reference_row(std::uint32_t gpus, std::uint32_t row, std::size_t width) {
+    std::vector<double> made(width);
+    for (std::size_t j = 0; j < width; ++j)
+        for (std::uint32_t inner = 0; inner < gpus * kFirstInner; ++inner)
+            made[j] += number(input, inner / kFirstInner, row, inner % kFirstInner) *
+                       number(first_weight, inner / kFirstInner, j, inner % kFirstInner);
+    const double squares = std::inner_product(made.begin(), made.end(), made.begin(), 0.0);
+    const double root = std::sqrt(squares / static_cast<double>(width) + kEpsilon);
+    for (double& one : made) one /= root;
+    return made;
+}
+
+std::vector<double> reference_outputs(std::uint32_t gpu, const std::vector<double>& row) {
+    std::vector<double> made;
+    for (std::uint32_t output = 0; output < kOutputs; ++output) {
+        std::vector<double> weights(row.size());
+        for (std::size_t j = 0; j < row.size(); ++j)
+            weights[j] = number(second_weight, gpu, j, output);
+        made.push_back(std::inner_product(row.begin(), row.end(), weights.begin(), 0.0));
+    }
+    return made;
+}
+
 }  // namespace
 
 std::uint64_t TpLayer::identity(GpuId gpu, std::uint32_t row) const {
@@ -118,11 +155,10 @@ void TpLayer::read(GpuId gpu, std::uint32_t piece) {
             throw std::logic_error(fmt::format("gpu {} reads row {} twice", gpu, row));
         read_[gpu][row] = true;
         if (!numbers.any()) continue;
-        if (normalised_) {
+        if (normalised_)
             numbers.multiply(gpu, row, came);
-        } else {
+        else
             numbers.multiply(gpu, row, numbers.normalised(came).data());
-        }
     }
     note_step(gpu, piece, "read");
 }
@@ -179,47 +215,6 @@ void TpLayer::finish(GpuId gpu) {
             numbers.end_with(row, gpus.hub(gpu).sums(shared).numbers(row));
     }
 }
-
-namespace {
-
-constexpr std::uint32_t kFirstInner = 2;  ///< of the first GEMM's width, on one GPU
-constexpr std::uint32_t kOutputs = 2;     ///< of the second's columns, on one GPU
-constexpr double kEpsilon = 1e-6;         ///< keeps a norm of nothing finite
-
-/// Between -1 and 1, from what it belongs to.
-double number(std::uint64_t what, std::uint64_t gpu, std::uint64_t a, std::uint64_t b) {
-    const std::uint64_t bits = sim::identity_of((what << 60) ^ (gpu << 48) ^ (a << 20) ^ b);
-    return static_cast<double>(bits >> 40) / static_cast<double>(1 << 23) - 1;
-}
-
-enum What : std::uint64_t { input = 1, first_weight = 2, second_weight = 3 };
-
-/// The plain computation, which nothing of what it checks takes part in: one GEMM over the whole
-/// inner width, a norm by its root mean square, and each output as one product of vectors.
-std::vector<double> reference_row(std::uint32_t gpus, std::uint32_t row, std::size_t width) {
-    std::vector<double> made(width);
-    for (std::size_t j = 0; j < width; ++j)
-        for (std::uint32_t inner = 0; inner < gpus * kFirstInner; ++inner)
-            made[j] += number(input, inner / kFirstInner, row, inner % kFirstInner) *
-                       number(first_weight, inner / kFirstInner, j, inner % kFirstInner);
-    const double squares = std::inner_product(made.begin(), made.end(), made.begin(), 0.0);
-    const double root = std::sqrt(squares / static_cast<double>(width) + kEpsilon);
-    for (double& one : made) one /= root;
-    return made;
-}
-
-std::vector<double> reference_outputs(std::uint32_t gpu, const std::vector<double>& row) {
-    std::vector<double> made;
-    for (std::uint32_t output = 0; output < kOutputs; ++output) {
-        std::vector<double> weights(row.size());
-        for (std::size_t j = 0; j < row.size(); ++j)
-            weights[j] = number(second_weight, gpu, j, output);
-        made.push_back(std::inner_product(row.begin(), row.end(), weights.begin(), 0.0));
-    }
-    return made;
-}
-
-}  // namespace
 
 TpNumbers::TpNumbers(std::uint32_t gpus, std::int64_t rows, std::size_t width)
     : gpus_(gpus), rows_(rows), width_(width) {

@@ -50,12 +50,8 @@ void TpLayer::add_regions(GpuId gpu) {
     sim::Hub& hub = gpus.hub(gpu);
     for (sim::RegionId* region : {&partials, &totals, &passed, &shared, &gathered})
         *region = hub.add_sums({0, input.tokens}, row_bytes());
-    sim::RowSpace space;
-    space.name = "outputs";
-    space.rows = input.tokens;
-    space.data_bytes = row_bytes();
-    space.allocated = false;
-    outputs = hub.add_region(space);
+    outputs = hub.add_region(
+        {.name = "outputs", .rows = input.tokens, .data_bytes = row_bytes(), .allocated = false});
 }
 
 // Kernels.
@@ -120,16 +116,14 @@ std::vector<TpLayer::Stretch> TpLayer::parts_of(std::uint32_t piece, Bytes part)
 }
 
 sim::Transfer TpLayer::reduction(GpuId to, const Stretch& of, sim::RegionId into) const {
-    sim::Transfer transfer;
-    transfer.kind = sim::EventKind::reduce;
-    transfer.dst = to;
-    transfer.bytes = of.bytes;
-    transfer.address = static_cast<std::uint64_t>(of.begin);
-    transfer.target.region = partials;
-    transfer.target.row = static_cast<std::uint32_t>(of.begin / row_bytes());
-    transfer.target.offset = static_cast<std::uint32_t>(of.begin % row_bytes());
-    transfer.target.into = into;
-    return transfer;
+    return {.kind = sim::EventKind::reduce,
+            .dst = to,
+            .bytes = of.bytes,
+            .address = static_cast<std::uint64_t>(of.begin),
+            .target = {.region = partials,
+                       .row = static_cast<std::uint32_t>(of.begin / row_bytes()),
+                       .offset = static_cast<std::uint32_t>(of.begin % row_bytes()),
+                       .into = into}};
 }
 
 sim::Transfer TpLayer::load(const Stretch& of) const {

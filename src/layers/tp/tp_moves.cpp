@@ -39,17 +39,12 @@ sim::Transfer part_of(const sim::Transfer& whole, Bytes offset, Bytes size) {
 
 void TpFlags::raise(GpuId from, GpuId to, std::uint32_t number) {
     sim::Endpoint& endpoint = layer_.gpus.endpoint(from);
-    if (from == to) {
-        endpoint.increase(first_ + number);
-        return;
-    }
-    sim::Transfer flag;
-    flag.dst = to;
-    flag.bytes = kBytes;
-    flag.address = (std::uint64_t{to} << 40) + (std::uint64_t{from} << 7);
-    flag.arrived = first_ + number;
-    flag.from_sm = true;
-    endpoint.post(flag);
+    if (from == to) return endpoint.increase(first_ + number);
+    endpoint.post({.dst = to,
+                   .from_sm = true,
+                   .bytes = kBytes,
+                   .address = (std::uint64_t{to} << 40) + (std::uint64_t{from} << 7),
+                   .arrived = first_ + number});
 }
 
 void TpFlags::raise_at_others(GpuId from, std::uint32_t number) {

@@ -7,6 +7,19 @@ std::uint32_t block_rows(const GemmPlan& plan) {
     return static_cast<std::uint32_t>(plan.tile_rows);
 }
 
+struct Alone {
+    explicit Alone(TpLayer& of) : layer(of) {}
+    TpLayer& layer;
+};
+
+Process program(Alone& alone, GpuId gpu) {
+    TpLayer& layer = alone.layer;
+    co_await layer.run_first(gpu);
+    co_await run_norm(layer, gpu, TpLayer::Sum::in_partials);
+    co_await layer.run_second(gpu);
+    layer.finish(gpu);
+}
+
 }  // namespace
 
 Overlaps::Overlaps(const Pieces& pieces, std::uint32_t rows, std::uint32_t block_rows)
@@ -62,23 +75,6 @@ void SecondGemm::came(std::uint32_t piece) {
     layer_.read(gpu_, piece);
     overlaps_.piece_done(piece, [this](std::uint32_t block) { gemm_.start(block, 1); });
 }
-
-namespace {
-
-struct Alone {
-    explicit Alone(TpLayer& of) : layer(of) {}
-    TpLayer& layer;
-};
-
-Process program(Alone& alone, GpuId gpu) {
-    TpLayer& layer = alone.layer;
-    co_await layer.run_first(gpu);
-    co_await run_norm(layer, gpu, TpLayer::Sum::in_partials);
-    co_await layer.run_second(gpu);
-    layer.finish(gpu);
-}
-
-}  // namespace
 
 std::vector<std::uint32_t> all_pieces(const TpLayer& layer) {
     std::vector<std::uint32_t> list;

@@ -1,6 +1,8 @@
 /// A mixed integer program, and CBC to solve it. Minimises; prints nothing; the same program and
 /// limits give the same solution unless the clock or `stop` ends the search.
 #pragma once
+#include "place/counts.hpp"
+
 #include <stop_token>
 #include <utility>
 #include <vector>

@@ -3,6 +3,7 @@
 //   per_token: records, each with topk_ids_of_layer [layers, tokens, 8], ids of slots, −1 padded;
 //   per_pass: records, each with global_physical_count [layers, slots];
 // records come with last_physical_to_logical_map [layers, slots]. Layers are all of the model's.
+#include "base/files.hpp"
 #include "base/torch_file.hpp"
 #include "place/profile/profile_readers.hpp"
 

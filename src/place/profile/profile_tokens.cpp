@@ -1,4 +1,5 @@
 // From ids as they were recorded, [token][layer][choice], to a profile's, [layer][token][choice].
+#include "base/files.hpp"
 #include "base/input_error.hpp"
 #include "base/utf8.hpp"
 #include "model/routing_limits.hpp"

@@ -47,23 +47,19 @@ void refuse_collnet(const Machine& machine, const Collective& what) {
 }
 
 void refuse_if_impossible(const Machine& machine, const Collective& what) {
-    if (what.bytes <= 0 || what.bytes > kMostBytes) {
+    if (what.bytes <= 0 || what.bytes > kMostBytes)
         throw InputError(fmt::format("bytes: found {}, allowed 1 to {}", what.bytes, kMostBytes));
-    }
-    if (what.gpus < 2) {
+    if (what.gpus < 2)
         throw InputError(fmt::format("a collective needs at least 2 GPUs, found {}", what.gpus));
-    }
     if (what.gpus != machine.gpus()) {
         throw InputError(fmt::format("{} has {} GPUs, the collective asks for {}", machine.name,
                                      machine.gpus(), what.gpus));
     }
     if (what.op == Op::all_to_all && what.algorithm != Algorithm::direct &&
-        what.algorithm != Algorithm::automatic) {
+        what.algorithm != Algorithm::automatic)
         throw InputError("all_to_all runs with the direct algorithm or auto only");
-    }
-    if (what.op != Op::all_reduce && what.algorithm == Algorithm::one_shot) {
+    if (what.op != Op::all_reduce && what.algorithm == Algorithm::one_shot)
         throw InputError("one-shot is an algorithm of all_reduce only");
-    }
     if (what.algorithm == Algorithm::one_shot && machine.nodes > 1) {
         throw InputError(fmt::format(
             "{} cannot run one-shot: it needs one node, whose GPUs store into each other's memory",
@@ -176,9 +172,8 @@ CollectiveResult run_part(const Machine& machine, const Collective& what, const 
     // All start together, and the library's own start-up time is measured with what it does then.
     Communicator all(fabric, "a collective", false);
     Ps end = 0;
-    for (const GpuId gpu : fabric.all_gpus()) {
+    for (const GpuId gpu : fabric.all_gpus())
         fabric.gpu(gpu).spawn("collective", run_one(all, gpu, part.program(all, gpu), end));
-    }
     fabric.run();
     CollectiveResult result;
     result.time = end;

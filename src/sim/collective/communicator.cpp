@@ -10,9 +10,8 @@ Communicator::Communicator(Fabric& fabric, const char* name, bool meets)
 Communicator::Communicator(Fabric& fabric, std::vector<GpuId> members, const char* name, bool meets)
     : fabric_(fabric), members_(std::move(members)), meets_(meets) {
     group_ = fabric.groups().add(members_);
-    if (!std::is_sorted(members_.begin(), members_.end())) {
+    if (!std::is_sorted(members_.begin(), members_.end()))
         throw std::logic_error("a communicator's members are in ascending order");
-    }
     for (const GpuId gpu : members_) {
         Member& member = states_.emplace_back();
         member.counters = endpoint(gpu).add_counters(name, 2 * kCounts);
@@ -37,9 +36,8 @@ void Communicator::begin(GpuId gpu) {
     Member& member = states_[rank(gpu)];
     member.set = 1 - member.set;
     ++member.calls;
-    for (std::uint32_t i = 0; i < kCounts; ++i) {
+    for (std::uint32_t i = 0; i < kCounts; ++i)
         member.before[member.set][i] += std::exchange(member.many[member.set][i], 0);
-    }
 }
 
 CounterId Communicator::counter(GpuId member, Count count, GpuId caller) const {

@@ -28,14 +28,23 @@ std::int64_t send_to_peers(Communicator& all, GpuId gpu, const Phase& phase) {
     });
 }
 
+void send_parcels(Communicator& all, GpuId gpu, std::vector<Parcel>& parcels) {
+    const std::uint64_t from = std::uint64_t{all.rank(gpu)} << 32;
+    post_to_peers(all, gpu, Count::exchanged, [&](std::uint32_t peer) {
+        return Transfer{.bytes = std::max<Bytes>(1, parcels[peer].bytes),
+                        .address = (std::uint64_t{peer} << 40) + from,
+                        .answered = all.counter(gpu, Count::answered, gpu),
+                        .message = all.fabric().messages().add(std::move(parcels[peer].message))};
+    });
+}
+
 }  // namespace
 
 Process direct(Communicator& all, GpuId gpu, Op op, Bytes bytes) {
     const std::uint32_t n = all.size();
     const std::uint32_t rank = all.rank(gpu);
-    if (bytes < n && all.calls(gpu) > 0) {
+    if (bytes < n && all.calls(gpu) > 0)
         throw std::logic_error("members without a part wait for nobody: no second call");
-    }
     const bool gathers = op == Op::all_gather || op == Op::all_reduce;
     all.begin(gpu);
     co_await all.endpoint(gpu).delay(all.costs().launch);
@@ -48,27 +57,12 @@ Process direct(Communicator& all, GpuId gpu, Op op, Bytes bytes) {
         if (op == Op::all_reduce) co_await all.endpoint(gpu).delay(all.costs().hop);
         sent += send_to_peers(all, gpu, {bytes, true, Count::gathered});
         std::int64_t expected = 0;
-        for (std::uint32_t i = 0; i < n; ++i) {
+        for (std::uint32_t i = 0; i < n; ++i)
             if (i != rank && part(bytes, i, n) > 0) ++expected;
-        }
         co_await all.until(gpu, Count::gathered, expected);
     }
     co_await all.until(gpu, Count::answered, sent);
 }
-
-namespace {
-
-void send_parcels(Communicator& all, GpuId gpu, std::vector<Parcel>& parcels) {
-    const std::uint64_t from = std::uint64_t{all.rank(gpu)} << 32;
-    post_to_peers(all, gpu, Count::exchanged, [&](std::uint32_t peer) {
-        return Transfer{.bytes = std::max<Bytes>(1, parcels[peer].bytes),
-                        .address = (std::uint64_t{peer} << 40) + from,
-                        .answered = all.counter(gpu, Count::answered, gpu),
-                        .message = all.fabric().messages().add(std::move(parcels[peer].message))};
-    });
-}
-
-}  // namespace
 
 /// Nobody waits for acknowledgements; they are counted all the same, for the next call.
 Process tell(Communicator& all, GpuId gpu, std::vector<Parcel> parcels) {

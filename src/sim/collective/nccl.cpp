@@ -108,6 +108,11 @@ bool can_add_in_switch(const Machine& machine, const Extent& extent, const NcclC
            (extent.nodes == 1 || extent.heads <= kLargestTreeNode);
 }
 
+bool in_one_node(const Communicator& all) {
+    const std::uint32_t node = all.fabric().topology().gpus_per_node;
+    return all.member(0) / node == all.member(all.size() - 1) / node;
+}
+
 }  // namespace
 
 NcclChoice choose(const Machine& machine, std::uint32_t gpus, const NcclCall& call) {
@@ -130,9 +135,8 @@ NcclChoice choose(const Machine& machine, std::uint32_t gpus, const NcclCall& ca
         ring.protocol = protocol;
         consider({false, protocol}, ring_estimate(machine, extent, ring));
     }
-    if (can_add_in_switch(machine, extent, call)) {
+    if (can_add_in_switch(machine, extent, call))
         consider({true}, switch_estimate(machine, extent));
-    }
     return best;
 }
 
@@ -161,23 +165,13 @@ Ps work_time(double bytes, double channels, double rate) {
     return static_cast<Ps>(std::min(bytes / (channels * rate) * kSecond + 0.5, kLongest));
 }
 
-namespace {
-
-bool in_one_node(const Communicator& all) {
-    const std::uint32_t node = all.fabric().topology().gpus_per_node;
-    return all.member(0) / node == all.member(all.size() - 1) / node;
-}
-
-}  // namespace
-
 /// Of some GPUs of several nodes NCCL's choice is not modelled: a ring there, hop by hop
 /// (ring.cpp), and sends of everyone to everyone (direct.cpp).
 Process nccl(Communicator& all, GpuId gpu, NcclCall call) {
     const bool sends = call.op == Op::all_to_all;
     const bool near = in_one_node(all);
-    if (!near && all.rings() == 1) {
+    if (!near && all.rings() == 1)
         return sends ? direct(all, gpu, call.op, call.bytes) : ring(all, gpu, call.op, call.bytes);
-    }
     NcclCall whole = call;
     if (call.part_of > 0) whole.bytes = call.part_of;
     const NcclChoice choice = choose(all.machine(), all.size(), whole);

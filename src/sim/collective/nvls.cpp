@@ -17,12 +17,11 @@ Slice own_slice(const Communicator& all, GpuId gpu, Bytes bytes) {
 }
 
 Transfer switch_chunk(const SwitchRequest& request, const Slice& slice, Bytes offset, Bytes size) {
-    Transfer transfer;
-    transfer.kind = request.kind;
-    transfer.group = request.group;
-    transfer.bytes = std::min(size, slice.bytes - offset);
-    transfer.address = static_cast<std::uint64_t>(slice.begin + offset);
-    transfer.target = slice.target;
+    Transfer transfer{.kind = request.kind,
+                      .bytes = std::min(size, slice.bytes - offset),
+                      .address = static_cast<std::uint64_t>(slice.begin + offset),
+                      .group = request.group,
+                      .target = slice.target};
     transfer.target.offset += static_cast<std::uint32_t>(offset);
     return transfer;
 }
@@ -101,24 +100,6 @@ Process store(Communicator& all, GpuId gpu, Slice slice, bool loads) {
     co_await all.until(gpu, Count::stored, posted);
 }
 
-}  // namespace
-
-Process multicast_slice(Communicator& all, GpuId gpu, Slice slice) {
-    all.begin(gpu);
-    co_await all.endpoint(gpu).delay(all.costs().switch_launch);
-    co_await store(all, gpu, slice, false);
-    if (all.meets()) co_await barrier(all, gpu);
-}
-
-Process reduce_slice(Communicator& all, GpuId gpu, Slice slice) {
-    all.begin(gpu);
-    co_await all.endpoint(gpu).delay(all.costs().switch_launch);
-    if (all.meets()) co_await barrier(all, gpu);
-    co_await load(all, gpu, slice, Count::loaded);
-}
-
-namespace {
-
 /// What both kinds of in-switch all-reduce do once they have begun; the copying out of the last
 /// wave, or chunk, is seen at the end.
 Process all_reduce_chunks(Communicator& all, GpuId gpu, Slice slice, RowTarget stored,
@@ -134,6 +115,20 @@ Process all_reduce_chunks(Communicator& all, GpuId gpu, Slice slice, RowTarget s
 }
 
 }  // namespace
+
+Process multicast_slice(Communicator& all, GpuId gpu, Slice slice) {
+    all.begin(gpu);
+    co_await all.endpoint(gpu).delay(all.costs().switch_launch);
+    co_await store(all, gpu, slice, false);
+    if (all.meets()) co_await barrier(all, gpu);
+}
+
+Process reduce_slice(Communicator& all, GpuId gpu, Slice slice) {
+    all.begin(gpu);
+    co_await all.endpoint(gpu).delay(all.costs().switch_launch);
+    if (all.meets()) co_await barrier(all, gpu);
+    co_await load(all, gpu, slice, Count::loaded);
+}
 
 Process all_reduce_slice(Communicator& all, GpuId gpu, Slice slice, RowTarget stored) {
     all.begin(gpu);

@@ -132,11 +132,10 @@ Process tree_up(Communicator& all, GpuId gpu, const Head& head, std::uint32_t nu
             const std::uint32_t way = all.tree_way(Head::way(block, i));
             co_await endpoint.until(all.ring_counter(gpu, way), ++all.ring_parts(gpu, way));
         }
-        if (tree.up < 0) {
+        if (tree.up < 0)
             endpoint.increase(all.ring_counter(gpu, all.tree_way(Head::way(block, own))));
-        } else {
+        else
             send_block(all, gpu, head, block, {tree.up, tree.which_child});
-        }
     }
 }
 

@@ -26,9 +26,8 @@ struct RingOrder {
     }
     std::uint32_t next(std::uint32_t gpu) const {
         const std::uint32_t node = gpu / gpus_per_node;
-        if (before(gpu) + 1 < gpus_per_node) {
+        if (before(gpu) + 1 < gpus_per_node)
             return node * gpus_per_node + (gpu + 1 - node * gpus_per_node) % gpus_per_node;
-        }
         const std::uint32_t next_node = (node + 1) % nodes;
         return next_node * gpus_per_node + entry(next_node);
     }
@@ -84,9 +83,8 @@ Process count_end(Communicator& all, GpuId gpu, Process ring) {
 Process ring(Communicator& all, GpuId gpu, Op op, Bytes bytes) {
     const std::uint32_t rounds = op == Op::all_reduce ? 2 : 1;
     all.begin(gpu);
-    for (std::uint32_t i = 1; i < all.rings(); ++i) {
+    for (std::uint32_t i = 1; i < all.rings(); ++i)
         all.endpoint(gpu).spawn("ring", count_end(all, gpu, pass_on(all, gpu, i, rounds, bytes)));
-    }
     co_await pass_on(all, gpu, 0, rounds, bytes);
     co_await all.until(gpu, Count::gathered, all.rings() - 1);
 }
@@ -251,9 +249,8 @@ Ps ring_start(const Communicator& all, bool several_blocks) {
 Process protocol_ring(Communicator& all, GpuId gpu, NcclCall call) {
     all.begin(gpu);
     const std::uint32_t rings = rings_of(all);
-    for (std::uint32_t i = 1; i < rings; ++i) {
+    for (std::uint32_t i = 1; i < rings; ++i)
         all.endpoint(gpu).spawn("ring", count_end(all, gpu, go_round(all, gpu, call, i)));
-    }
     co_await go_round(all, gpu, call, 0);
     co_await all.until(gpu, Count::gathered, rings - 1);
 }

@@ -123,11 +123,9 @@ Process run_gemm(Card& card, const GemmPlan& plan, KernelName kernel, Priority p
     const Launched launched(card, kernel);
     co_await run_for(card, plan.start, kernel);
     Finished finished(card.endpoint);
-    for (const TileRun& run : plan.runs) {
-        for (std::int64_t i = 0; i < run.count; ++i) {
+    for (const TileRun& run : plan.runs)
+        for (std::int64_t i = 0; i < run.count; ++i)
             card.blocks.submit({&run.work, &plan.rates, &finished, 0, kernel}, priority);
-        }
-    }
     co_await card.endpoint.until(finished.done, plan.tiles());
     co_await run_for(card, plan.finish, kernel);
 }
@@ -141,9 +139,8 @@ Process run_stream_blocks(Card& card, Traffic traffic, KernelName kernel, Priori
     const Launched launched(card, kernel);
     const StreamPlan plan = plan_stream(card.gpu, traffic);
     Finished finished(card.endpoint);
-    for (int i = 0; i < plan.blocks; ++i) {
+    for (int i = 0; i < plan.blocks; ++i)
         card.blocks.submit({&plan.work, &plan.rates, &finished, 0, kernel}, priority);
-    }
     co_await card.endpoint.until(finished.done, plan.blocks);
 }
 

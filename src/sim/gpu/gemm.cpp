@@ -83,28 +83,6 @@ bool sensible(const Gpu& gpu, const GemmShape& shape, const GemmTile& tile, std:
     return shape.k >= kLeastPart * split && tiles * static_cast<double>(split) <= 2.0 * gpu.sms;
 }
 
-}  // namespace
-
-GemmPlan plan_gemm(const Gpu& gpu, const GemmShape& shape) {
-    GemmPlan best;
-    double least = -1;
-    for (const GemmTile& tile : kTiles)
-        for (const std::int64_t split : kSplits) {
-            if (!sensible(gpu, shape, tile, split)) continue;
-            GemmPlan plan = cut_gemm(gpu, shape, tile, split);
-            const double seconds = tiles_seconds(gpu, plan) + plan.finish + sending(shape, plan);
-            if (least >= 0 && seconds >= least) continue;
-            least = seconds;
-            best = std::move(plan);
-        }
-    return best;
-}
-
-GemmPlan plan_gemm_like(const Gpu& gpu, const GemmShape& shape, const GemmPlan& like) {
-    const GemmTile tile{static_cast<int>(like.tile_rows), static_cast<int>(like.tile_cols)};
-    return cut_gemm(gpu, shape, tile, like.split);
-}
-
 // torch._grouped_mm on Hopper runs one of two CUTLASS kernels (PyTorch, GroupMM.cu): with at most
 // 128 rows per group on average, or n ≤ 128, tiles of 64 × 128 in the ping-pong schedule,
 // otherwise 128 × 256 in the cooperative one. Either way two SMs form a cluster along the rows and
@@ -113,8 +91,6 @@ GemmPlan plan_gemm_like(const Gpu& gpu, const GemmShape& shape, const GemmPlan& 
 // pulled in order by sms / 2 clusters. Each group's weights, inputs and outputs cross HBM once,
 // less what the previous replay left in L2; the pieces of weights a tile reads are 128 bytes wide
 // and a whole row of n apart (`hbm_narrow`). torch._scaled_grouped_mm is taken to cut FP8 alike.
-
-namespace {
 
 constexpr std::int64_t kSmall = 128;
 constexpr int kCluster = 2;
@@ -150,7 +126,87 @@ TileRun group_tiles(const GroupedShape& shape, std::size_t group, const GemmPlan
              .sms = kCluster}};
 }
 
+// Rows were drawn one by one, group i with probability ∝ (i+1)^-skew. The fullest group has
+// max_rows; the others share the rest in proportion to their probability, each at one quantile of
+// its Poisson distribution (normal above 40 rows). The quantiles are u_i = frac(i · 0.618…), the
+// golden-ratio sequence: evenly spread for any number of groups, so that the share of empty groups
+// and of groups just above a tile's edge is that of a typical draw. What is then missing or too
+// much is spread by expectation.
+
+constexpr double kGolden = 0.6180339887498949;
+constexpr double kNormalFrom = 40;
+constexpr double kLogisticScale = 1.702;  ///< the logistic curve closest to the normal one
+constexpr int kMostPoisson = 500;
+
+std::int64_t count_at(double mean, double u) {
+    if (mean >= kNormalFrom) {
+        const double z = portable_log(u / (1 - u)) / kLogisticScale;
+        return std::max<std::int64_t>(0,
+                                      std::llround(std::floor(mean + std::sqrt(mean) * z + 0.5)));
+    }
+    double term = portable_exp(-mean);
+    double total = term;
+    int count = 0;
+    while (total < u && count < kMostPoisson) {
+        ++count;
+        term *= mean / count;
+        total += term;
+    }
+    return count;
+}
+
+std::int64_t missing(const std::vector<std::int64_t>& counts, std::int64_t rows) {
+    return rows - std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+}
+
+/// In proportion to the means first, then one row at a time.
+void spread_missing(std::vector<std::int64_t>& counts, const std::vector<double>& means,
+                    const GroupSpread& spread) {
+    const auto rest = static_cast<double>(spread.rows - counts[0]);
+    const auto surplus = static_cast<double>(missing(counts, spread.rows));
+    double carry = 0;
+    for (std::size_t i = 1; i < counts.size(); ++i) {
+        if (rest > 0) carry += surplus * means[i] / rest;
+        const auto step = static_cast<std::int64_t>(std::floor(carry + 0.5));
+        const std::int64_t wanted = std::clamp<std::int64_t>(counts[i] + step, 0, counts[0]);
+        carry -= static_cast<double>(wanted - counts[i]);
+        counts[i] = wanted;
+    }
+    std::int64_t left = missing(counts, spread.rows);
+    for (std::size_t i = 1, idle = 0; left != 0 && idle < counts.size();) {
+        const std::int64_t step = left > 0 ? 1 : -1;
+        const std::int64_t wanted = counts[i] + step;
+        const bool fits = wanted >= 0 && wanted <= counts[0];
+        if (fits) {
+            counts[i] = wanted;
+            left -= step;
+        }
+        idle = fits ? 0 : idle + 1;
+        i = i + 1 < counts.size() ? i + 1 : 1;
+    }
+}
+
 }  // namespace
+
+GemmPlan plan_gemm(const Gpu& gpu, const GemmShape& shape) {
+    GemmPlan best;
+    double least = -1;
+    for (const GemmTile& tile : kTiles)
+        for (const std::int64_t split : kSplits) {
+            if (!sensible(gpu, shape, tile, split)) continue;
+            GemmPlan plan = cut_gemm(gpu, shape, tile, split);
+            const double seconds = tiles_seconds(gpu, plan) + plan.finish + sending(shape, plan);
+            if (least >= 0 && seconds >= least) continue;
+            least = seconds;
+            best = std::move(plan);
+        }
+    return best;
+}
+
+GemmPlan plan_gemm_like(const Gpu& gpu, const GemmShape& shape, const GemmPlan& like) {
+    const GemmTile tile{static_cast<int>(like.tile_rows), static_cast<int>(like.tile_cols)};
+    return cut_gemm(gpu, shape, tile, like.split);
+}
 
 GemmPlan plan_grouped_gemm(const Gpu& gpu, const GroupedShape& shape) {
     const auto groups = static_cast<std::int64_t>(shape.rows.size());
@@ -210,70 +266,6 @@ GemmPlan plan_grouped_gradient(const Gpu& gpu, const GroupedShape& shape) {
     }
     return plan;
 }
-
-// Rows were drawn one by one, group i with probability ∝ (i+1)^-skew. The fullest group has
-// max_rows; the others share the rest in proportion to their probability, each at one quantile of
-// its Poisson distribution (normal above 40 rows). The quantiles are u_i = frac(i · 0.618…), the
-// golden-ratio sequence: evenly spread for any number of groups, so that the share of empty groups
-// and of groups just above a tile's edge is that of a typical draw. What is then missing or too
-// much is spread by expectation.
-
-namespace {
-
-constexpr double kGolden = 0.6180339887498949;
-constexpr double kNormalFrom = 40;
-constexpr double kLogisticScale = 1.702;  ///< the logistic curve closest to the normal one
-constexpr int kMostPoisson = 500;
-
-std::int64_t count_at(double mean, double u) {
-    if (mean >= kNormalFrom) {
-        const double z = portable_log(u / (1 - u)) / kLogisticScale;
-        return std::max<std::int64_t>(0,
-                                      std::llround(std::floor(mean + std::sqrt(mean) * z + 0.5)));
-    }
-    double term = portable_exp(-mean);
-    double total = term;
-    int count = 0;
-    while (total < u && count < kMostPoisson) {
-        ++count;
-        term *= mean / count;
-        total += term;
-    }
-    return count;
-}
-
-std::int64_t missing(const std::vector<std::int64_t>& counts, std::int64_t rows) {
-    return rows - std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
-}
-
-/// In proportion to the means first, then one row at a time.
-void spread_missing(std::vector<std::int64_t>& counts, const std::vector<double>& means,
-                    const GroupSpread& spread) {
-    const auto rest = static_cast<double>(spread.rows - counts[0]);
-    const auto surplus = static_cast<double>(missing(counts, spread.rows));
-    double carry = 0;
-    for (std::size_t i = 1; i < counts.size(); ++i) {
-        if (rest > 0) carry += surplus * means[i] / rest;
-        const auto step = static_cast<std::int64_t>(std::floor(carry + 0.5));
-        const std::int64_t wanted = std::clamp<std::int64_t>(counts[i] + step, 0, counts[0]);
-        carry -= static_cast<double>(wanted - counts[i]);
-        counts[i] = wanted;
-    }
-    std::int64_t left = missing(counts, spread.rows);
-    for (std::size_t i = 1, idle = 0; left != 0 && idle < counts.size();) {
-        const std::int64_t step = left > 0 ? 1 : -1;
-        const std::int64_t wanted = counts[i] + step;
-        const bool fits = wanted >= 0 && wanted <= counts[0];
-        if (fits) {
-            counts[i] = wanted;
-            left -= step;
-        }
-        idle = fits ? 0 : idle + 1;
-        i = i + 1 < counts.size() ? i + 1 : 1;
-    }
-}
-
-}  // namespace
 
 std::vector<std::int64_t> rows_per_group(const GroupSpread& spread) {
     if (spread.groups <= 1) return {spread.rows};

@@ -51,16 +51,6 @@ std::optional<double> seconds(const Gpu& gpu, const Operator& op) {
     return plan_seconds(gpu, plan_grouped_gemm(gpu, {rows, op.k, op.n}));
 }
 
-}  // namespace
-
-std::optional<Ps> predict(const Gpu& gpu, const Operator& op) {
-    const std::optional<double> kernels = seconds(gpu, op);
-    if (!kernels) return std::nullopt;
-    const std::optional<Ps> replayed = time_of(to_seconds(gpu.kernels.graph_replay) + *kernels);
-    if (!replayed) return std::nullopt;
-    return std::max(gpu.kernels.graph_replay_floor, *replayed);
-}
-
 // Operators of a transformer layer as layers.csv measures them: replayed alone on a host in its
 // slow state,
 //
@@ -72,8 +62,6 @@ std::optional<Ps> predict(const Gpu& gpu, const Operator& op) {
 //
 // with further steps when query heads share keys, whose gradients are then summed. Forward with
 // backward, the host is ahead of the card but for its first launch.
-
-namespace {
 
 constexpr std::int64_t kMostSequence = 100'000'000;  ///< tokens, of batches and heads together less
 constexpr double kBackwardSteps = 2.8;  ///< of the host before the kernels, in eager launches
@@ -154,12 +142,6 @@ std::optional<double> seconds(const Gpu& gpu, const LayerOperator& op) {
     return matrices(gpu, op);
 }
 
-}  // namespace
-
-std::optional<Ps> predict_layer(const Gpu& gpu, const LayerOperator& op) {
-    return time_of(seconds(gpu, op));
-}
-
 // Phases of a MoE layer in eager PyTorch, called on an idle card: the host issues the operators of
 // a phase, the card begins with the first `eager_latency` later, and the phase ends with the later
 // of the two,
@@ -168,8 +150,6 @@ std::optional<Ps> predict_layer(const Gpu& gpu, const LayerOperator& op) {
 //
 // Planning asks the card for the largest expert (bincount), so the host waits for the sort: there
 // its steps and the sort add up. Weights are read from HBM: other work went before.
-
-namespace {
 
 constexpr std::int64_t kMostOfAPhase = 1'000'000;
 // Of the host, in eager launches.
@@ -217,15 +197,6 @@ std::optional<double> seconds(const Gpu& gpu, const EagerPhase& phase) {
     return std::nullopt;
 }
 
-}  // namespace
-
-std::optional<Ps> predict_eager(const Gpu& gpu, const EagerPhase& phase) {
-    const bool sized = within(phase.tokens) && within(phase.rows) && within(phase.hidden) &&
-                       within(phase.inner, kMostExtent / 2) && within(phase.experts, kMostOfAPhase);
-    if (!sized) return std::nullopt;
-    return time_of(seconds(gpu, phase));
-}
-
 // What training adds to a layer's operators, as eager PyTorch runs it on one card; fp32 but for
 // the gradients that are accumulated.
 //
@@ -239,8 +210,6 @@ std::optional<Ps> predict_eager(const Gpu& gpu, const EagerPhase& phase) {
 //
 //     adamw, cross entropy = host steps · eager_launch + kernels
 //     accumulation         = max(slow floor, slow replay + kernel)
-
-namespace {
 
 constexpr std::int64_t kMostElements = 1'000'000'000'000;
 constexpr double kRowsOnSm = 2;   ///< blocks of 1,024 threads, a row each
@@ -291,6 +260,25 @@ std::optional<double> seconds(const Gpu& gpu, const TrainingOperator& op) {
 }
 
 }  // namespace
+
+std::optional<Ps> predict(const Gpu& gpu, const Operator& op) {
+    const std::optional<double> kernels = seconds(gpu, op);
+    if (!kernels) return std::nullopt;
+    const std::optional<Ps> replayed = time_of(to_seconds(gpu.kernels.graph_replay) + *kernels);
+    if (!replayed) return std::nullopt;
+    return std::max(gpu.kernels.graph_replay_floor, *replayed);
+}
+
+std::optional<Ps> predict_layer(const Gpu& gpu, const LayerOperator& op) {
+    return time_of(seconds(gpu, op));
+}
+
+std::optional<Ps> predict_eager(const Gpu& gpu, const EagerPhase& phase) {
+    const bool sized = within(phase.tokens) && within(phase.rows) && within(phase.hidden) &&
+                       within(phase.inner, kMostExtent / 2) && within(phase.experts, kMostOfAPhase);
+    if (!sized) return std::nullopt;
+    return time_of(seconds(gpu, phase));
+}
 
 std::optional<Ps> predict_training(const Gpu& gpu, const TrainingOperator& op) {
     return time_of(seconds(gpu, op));

@@ -131,6 +131,23 @@ void attend(const Model& model, const Sequences& sequences, int window, Operatio
                         {AttentionCall{shape, true}}});
 }
 
+// Shapes of attention, and the operations that the model's mathematics asks for.
+
+/// Queries and keys of one causal sequence that see each other.
+double pairs(std::int64_t length, std::int64_t window) {
+    const std::int64_t seen = window > 0 ? std::min(window, length) : length;
+    return 0.5 * static_cast<double>(seen) * static_cast<double>(seen + 1) +
+           static_cast<double>(length - seen) * static_cast<double>(seen);
+}
+
+double attention_flops(const Model& model, const Sequences& sequences, int window) {
+    double flops = 0;
+    for (const AttentionShape& shape : attention_shapes(model, sequences, window))
+        flops += 2 * static_cast<double>(shape.batch * shape.heads) *
+                 static_cast<double>(shape.qk_dim + shape.v_dim) * pairs(shape.queries, window);
+    return flops;
+}
+
 }  // namespace
 
 Sequences sequences_of(const Model& model, std::int64_t tokens, int gpus, int asked) {
@@ -196,27 +213,6 @@ Operations head(const Model& model, std::int64_t tokens, bool training) {
         list.push_back({"loss", Part::head, {Traffic{logits, 0}}, {Traffic{logits, logits}}});
     return list;
 }
-
-// Shapes of attention, and the operations that the model's mathematics asks for.
-
-namespace {
-
-/// Queries and keys of one causal sequence that see each other.
-double pairs(std::int64_t length, std::int64_t window) {
-    const std::int64_t seen = window > 0 ? std::min(window, length) : length;
-    return 0.5 * static_cast<double>(seen) * static_cast<double>(seen + 1) +
-           static_cast<double>(length - seen) * static_cast<double>(seen);
-}
-
-double attention_flops(const Model& model, const Sequences& sequences, int window) {
-    double flops = 0;
-    for (const AttentionShape& shape : attention_shapes(model, sequences, window))
-        flops += 2 * static_cast<double>(shape.batch * shape.heads) *
-                 static_cast<double>(shape.qk_dim + shape.v_dim) * pairs(shape.queries, window);
-    return flops;
-}
-
-}  // namespace
 
 std::vector<AttentionShape> attention_shapes(const Model& model, const Sequences& sequences,
                                              int window) {

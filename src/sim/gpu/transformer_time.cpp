@@ -80,12 +80,11 @@ BlockTime block_time(const Gpu& gpu, const Operations& operations, Pass pass, bo
             spent.kernels[static_cast<std::size_t>(part)] += time;
         }
     };
-    if (pass == Pass::forward) {
+    if (pass == Pass::forward)
         for (const Operation& one : operations) run(one.part, one.forward);
-    } else {
+    else
         for (auto one = operations.rbegin(); one != operations.rend(); ++one)
             run(one->part, one->backward);
-    }
     return spent;
 }
 

@@ -15,9 +15,8 @@ RegionId Aau::add_region(const RegionSpec& spec) {
 
 Aau::Located Aau::locate(RegionId region, std::uint32_t row_id, Bytes offset, std::uint32_t packets,
                          Ps now) {
-    if (packets == 0 || offset < 0 || offset >= memory_.spec(region).row_bytes) {
+    if (packets == 0 || offset < 0 || offset >= memory_.spec(region).row_bytes)
         throw std::logic_error("AAU: a packet that lies outside its row");
-    }
     Located located;
     const auto held = rat_.find(region, row_id);
     const bool must_read = !held && (spec_.in_memory || apt_[region].spilled);

@@ -40,21 +40,18 @@ std::optional<std::uint32_t> RowMap::take(std::uint64_t key) {
 void RowMap::grow() {
     std::vector<Slot> old(std::max<std::size_t>(16, 2 * slots_.size()));
     old.swap(slots_);
-    for (const Slot& slot : old) {
+    for (const Slot& slot : old)
         if (slot.used) slots_[probe(slot.key)] = slot;
-    }
 }
 
 Rat::Rat(const RatSpec& spec) {
-    if (spec.entries < 1 || spec.banks < 1) {
+    if (spec.entries < 1 || spec.banks < 1)
         throw std::logic_error("RAT: at least one entry and one bank");
-    }
     const auto entries = static_cast<std::size_t>(spec.entries);
     const std::size_t banks = std::min(entries, static_cast<std::size_t>(spec.banks));
     banks_.resize(banks);
-    for (std::size_t i = 0; i < banks; ++i) {
+    for (std::size_t i = 0; i < banks; ++i)
         banks_[i].entries = entries / banks + (i < entries % banks ? 1 : 0);
-    }
 }
 
 Rat::Inserted Rat::insert(RegionId region, std::uint32_t row_id, std::uint32_t local_row) {
@@ -134,9 +131,8 @@ std::uint64_t PagedMemory::address(RegionId id, std::uint32_t local_row) {
 Page PagedMemory::page(RegionId id, std::uint32_t local_row) const {
     const Region& region = regions_[id];
     const std::uint32_t page = local_row / region.rows_per_page;
-    if (page >= region.begins.size() || region.begins[page] == kNone) {
+    if (page >= region.begins.size() || region.begins[page] == kNone)
         throw std::logic_error("pages: a page that was not handed out");
-    }
     const std::uint32_t first = page * region.rows_per_page;
     const std::int64_t rows =
         std::min<std::int64_t>(region.rows_per_page, region.spec.rows - first);

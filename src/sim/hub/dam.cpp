@@ -7,17 +7,15 @@ namespace moehub::sim {
 
 BlockGroup Dam::add(const Range& range) {
     if (range.rows == 0 || range.group_rows == 0 || range.data_bytes < 1 ||
-        range.data_bytes > range.row_bytes) {
+        range.data_bytes > range.row_bytes)
         throw std::logic_error("DAM: an empty range");
-    }
     const std::uint64_t end =
         range.begin + std::uint64_t{range.rows} * static_cast<std::uint64_t>(range.row_bytes);
     const auto after = std::upper_bound(begins_.begin(), begins_.end(), range.begin);
     const auto entry = table_.begin() + (after - begins_.begin());
     if ((entry != table_.end() && entry->range.begin < end) ||
-        (entry != table_.begin() && std::prev(entry)->end > range.begin)) {
+        (entry != table_.begin() && std::prev(entry)->end > range.begin))
         throw std::logic_error("DAM: ranges overlap");
-    }
     const auto first = static_cast<BlockGroup>(groups_.size());
     recent_ = static_cast<std::size_t>(entry - table_.begin());
     table_.insert(entry, {range, end, first});
@@ -43,9 +41,8 @@ std::optional<Dam::Ready> Dam::acknowledged(std::uint64_t address, Bytes bytes,
     const std::uint64_t within = address - range.begin;
     const std::uint64_t row = within / static_cast<std::uint64_t>(range.row_bytes);
     const auto offset = static_cast<Bytes>(within % static_cast<std::uint64_t>(range.row_bytes));
-    if (bytes < 0 || bytes > range.row_bytes - offset) {
+    if (bytes < 0 || bytes > range.row_bytes - offset)
         throw std::logic_error("DAM: an acknowledgement beyond the end of its row");
-    }
     const Bytes data = std::min(bytes, range.data_bytes - offset);
     if (data <= 0) return std::nullopt;
     stats_.updates += packets;
@@ -55,9 +52,8 @@ std::optional<Dam::Ready> Dam::acknowledged(std::uint64_t address, Bytes bytes,
 
 std::optional<Dam::Ready> Dam::count(BlockGroup number, Bytes bytes, Ps visible) {
     Group& group = groups_[number];
-    if (complete_ || bytes > group.threshold - group.counted) {
+    if (complete_ || bytes > group.threshold - group.counted)
         throw std::logic_error("DAM: a group was given more than its data");
-    }
     group.counted += bytes;
     group.latest = std::max(group.latest, group.held ? visible : hold(number, visible));
     if (group.counted != group.threshold) return std::nullopt;
@@ -67,9 +63,8 @@ std::optional<Dam::Ready> Dam::count(BlockGroup number, Bytes bytes, Ps visible)
 
 std::optional<Dam::Ready> Dam::expect(BlockGroup number, Bytes data) {
     Group& group = groups_[number];
-    if (data > group.threshold || data < group.counted) {
+    if (data > group.threshold || data < group.counted)
         throw std::logic_error("DAM: a group has more than it is to get");
-    }
     if (data == group.threshold) return std::nullopt;  // as it was
     group.threshold = data;
     if (group.counted != data) return std::nullopt;
@@ -109,11 +104,10 @@ std::vector<BlockGroup> Dam::all_ready() {
     std::vector<BlockGroup> partial;
     for (std::size_t i = 0; i < groups_.size(); ++i) {
         const Group& group = groups_[i];
-        if (group.counted == 0) {
+        if (group.counted == 0)
             ++stats_.deallocated;
-        } else if (group.counted < group.threshold) {
+        else if (group.counted < group.threshold)
             partial.push_back(static_cast<BlockGroup>(i));
-        }
     }
     stats_.released = static_cast<std::int64_t>(partial.size());
     return partial;

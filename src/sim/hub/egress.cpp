@@ -57,9 +57,8 @@ std::uint32_t peer_of(const Fabric& fabric, const Transfer& transfer) {
 }  // namespace
 
 PerPeerQueues::PerPeerQueues(const Uplinks& uplinks) {
-    for (const Uplinks::Uplink& uplink : uplinks.all()) {
+    for (const Uplinks::Uplink& uplink : uplinks.all())
         links_.emplace_back().queues.resize(uplink.channels.size());
-    }
 }
 
 void PerPeerQueues::post(Fabric& fabric, Uplinks& uplinks, TransferId id) {
@@ -86,9 +85,8 @@ void PerPeerQueues::post(Fabric& fabric, Uplinks& uplinks, TransferId id) {
 
 Ps PerPeerQueues::run(Fabric& fabric, Uplinks& uplinks, Ps until) {
     Ps next = kNever;
-    for (Uplinks::Uplink& uplink : uplinks.all()) {
+    for (Uplinks::Uplink& uplink : uplinks.all())
         next = std::min(next, run_uplink(fabric, uplinks, uplink, until));
-    }
     return next;
 }
 
@@ -115,9 +113,8 @@ void PerPeerQueues::refill(Fabric& fabric, Uplinks& uplinks, Uplinks::Uplink& up
     train.plane = static_cast<std::uint8_t>(uplink.number);
     uplink.channels[number].packets += train.packets;
     Transfer& transfer = fabric.transfer(cursor.transfer);
-    if (transfer.told && ++transfer.issued == cursor.count) {
+    if (transfer.told && ++transfer.issued == cursor.count)
         fabric.tell_taken_in(cursor.transfer, std::max(uplink.free_at, transfer.ready));
-    }
     ++cursor.group;
     if (settle(fabric, uplink, cursor)) {
         ++queue.turn;
@@ -165,11 +162,10 @@ bool PerPeerQueues::settle(Fabric& fabric, const Uplinks::Uplink& uplink, Cursor
 }
 
 void SharedFifo::post(Fabric& fabric, Uplinks&, TransferId id) {
-    if (head_ == kNoTransfer) {
+    if (head_ == kNoTransfer)
         head_ = id;
-    } else {
+    else
         fabric.transfer(tail_).next = id;
-    }
     tail_ = id;
 }
 

@@ -50,9 +50,8 @@ Hub::Hub(Endpoint& gpu, const Machine& machine, const Options& options)
 RegionId Hub::add_region(const RowSpace& space) {
     Region region{space, RowMemory(space.data_bytes, line_, space.source_column, numbers_)};
     const Bytes row_bytes = space.data_bytes + (space.source_column ? kSourceColumn : 0);
-    if (space.allocated) {
+    if (space.allocated)
         region.aau = aau_.add_region({space.name, space.rows, row_bytes, space.page_rows});
-    }
     regions_.push_back(std::move(region));
     return static_cast<RegionId>(regions_.size() - 1);
 }
@@ -175,9 +174,8 @@ void Hub::put_down(const Written& what) {
 
 /// A fault is in the contents alone: who watches counts what came.
 void Hub::add_sum(const SumArrival& arrival, const Sum& sum, const Fault& fault) {
-    if (arrival.into < watchers_.size()) {
+    if (arrival.into < watchers_.size())
         watchers_[arrival.into].count(gpu_, arrival.stretch, arrival.answers, arrival.visible);
-    }
     if (fault.what == Fault::What::drop || fault.what == Fault::What::delay) return;
     RowSums& into = sums_[arrival.into];
     into.add(arrival.stretch, sum, arrival.answers);
@@ -216,9 +214,8 @@ void Hub::expect_last(RegionId id) {
     const std::int64_t left = region.expected % size;
     if (left == 0) return;
     const auto last = static_cast<BlockGroup>(region.expected / size);
-    if (const auto ready = dam_.expect(region.first_block + last, left * region.space.data_bytes)) {
+    if (const auto ready = dam_.expect(region.first_block + last, left * region.space.data_bytes))
         tell(*ready);
-    }
 }
 
 void Hub::count(const Counted& what) {
@@ -239,13 +236,11 @@ void Hub::tell(const Dam::Ready& ready) {
 }
 
 void Hub::ring() {
-    for (Late& late : std::exchange(late_, {})) {
-        if (late.time > gpu_.now()) {
+    for (Late& late : std::exchange(late_, {}))
+        if (late.time > gpu_.now())
             late_.push_back(late);
-        } else {
+        else
             put_down(late.what);
-        }
-    }
     while (!due_.empty() && due_.front().time <= gpu_.now()) {
         std::pop_heap(due_.begin(), due_.end(), std::greater<>());
         const BlockGroup group = due_.back().group;
@@ -262,9 +257,8 @@ void Hub::release(BlockGroup group) {
 }
 
 void Hub::all_ready() {
-    for (const BlockGroup group : dam_.all_ready()) {
+    for (const BlockGroup group : dam_.all_ready())
         if (listener_ != nullptr) release(group);
-    }
 }
 
 }  // namespace moehub::sim

@@ -5,21 +5,21 @@ namespace {
 
 constexpr Bytes kFlagBytes = 16;
 
-/// The switch is chosen by what identifies a line: its region, row and offset.
-std::uint64_t line_address(const MallocId& to, std::uint32_t row, Bytes bytes) {
-    const auto row_bytes = static_cast<std::uint64_t>(bytes);
-    return (std::uint64_t{to.gpu} << 48) + (std::uint64_t{to.region} << 40) + row * row_bytes;
+/// Of a row, or what follows it. The switch is chosen by what identifies a line: its region, row
+/// and offset.
+Transfer transfer_to(const MallocId& to, std::uint32_t row, Bytes bytes) {
+    const std::uint64_t place = row * static_cast<std::uint64_t>(bytes);
+    return {.dst = to.gpu,
+            .from_sm = true,
+            .bytes = bytes,
+            .address = (std::uint64_t{to.gpu} << 48) + (std::uint64_t{to.region} << 40) + place,
+            .target = {.region = to.region, .row = row}};
 }
 
 Transfer row_transfer(const RowStore& row) {
-    Transfer transfer;
-    transfer.dst = row.to.gpu;
-    transfer.bytes = row.bytes;
-    transfer.address = line_address(row.to, row.row_id, row.bytes);
+    Transfer transfer = transfer_to(row.to, row.row_id, row.bytes);
     transfer.answered = row.answered;
-    transfer.from_sm = transfer.told = true;
-    transfer.target.region = row.to.region;
-    transfer.target.row = row.row_id;
+    transfer.told = true;
     transfer.target.allocate = true;
     transfer.target.numbers = row.numbers;
     return transfer;
@@ -50,27 +50,19 @@ void store_row_and_source(Endpoint& gpu, const RowStore& row, std::uint64_t sour
 }
 
 void store(Endpoint& gpu, const PlainStore& row) {
-    Transfer transfer;
-    transfer.dst = row.to.gpu;
-    transfer.bytes = row.bytes;
-    transfer.address = line_address(row.to, row.row, row.bytes);
+    Transfer transfer = transfer_to(row.to, row.row, row.bytes);
     transfer.arrived = row.arrived;
     transfer.answered = row.answered;
-    transfer.from_sm = true;
-    transfer.target.region = row.to.region;
-    transfer.target.row = row.row;
     transfer.target.numbers = row.numbers;
     gpu.post(transfer);
 }
 
 void store_flag(Endpoint& gpu, GpuId to, CounterId arrived) {
-    Transfer transfer;
-    transfer.dst = to;
-    transfer.bytes = kFlagBytes;
-    transfer.address = (std::uint64_t{to} << 48) + std::uint64_t{arrived} * 128;
-    transfer.arrived = arrived;
-    transfer.from_sm = true;
-    gpu.post(transfer);
+    gpu.post({.dst = to,
+              .from_sm = true,
+              .bytes = kFlagBytes,
+              .address = (std::uint64_t{to} << 48) + std::uint64_t{arrived} * 128,
+              .arrived = arrived});
 }
 
 AllReady::AllReady(Fabric& fabric) : fabric_(fabric) {
@@ -90,9 +82,8 @@ Process AllReady::announce(GpuId gpu, std::int64_t stores) {
     Endpoint& endpoint = fabric_.gpu(gpu);
     const std::uint32_t gpus = fabric_.topology().gpus;
     co_await endpoint.until(acknowledged_, stores);
-    for (std::uint32_t i = 0; i < gpus; ++i) {
+    for (std::uint32_t i = 0; i < gpus; ++i)
         store_flag(endpoint, static_cast<GpuId>((gpu + i) % gpus), senders_done_);
-    }
 }
 
 Process AllReady::watch(GpuId gpu) {

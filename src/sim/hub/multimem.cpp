@@ -5,16 +5,14 @@
 namespace moehub::sim {
 
 void OrTable::expect(std::uint32_t token, std::uint32_t experts) {
-    if (experts == 0 || !counts_.try_emplace(token, Count{experts, 0, false, false}).second) {
+    if (experts == 0 || !counts_.try_emplace(token, Count{experts, 0, false, false}).second)
         throw std::logic_error("OR table: a token is expected twice, or of no expert");
-    }
 }
 
 std::optional<Ps> OrTable::add(std::uint32_t token, Ps now) {
     const auto found = counts_.find(token);
-    if (found == counts_.end()) {
+    if (found == counts_.end())
         throw std::logic_error("OR table: an expert is through with a token that nobody expects");
-    }
     Count& count = found->second;
     ++stats_.updates;
     count.latest = std::max(count.latest, count.held ? now : hold(token, count, now));

@@ -8,9 +8,8 @@
 namespace moehub::sim {
 
 PacketManager::PacketManager(const Uplinks& uplinks) {
-    for (const Uplinks::Uplink& uplink : uplinks.all()) {
+    for (const Uplinks::Uplink& uplink : uplinks.all())
         links_.emplace_back().channels.resize(uplink.channels.size());
-    }
 }
 
 Ps PacketManager::run(Fabric& fabric, Uplinks& uplinks, Ps until) {
@@ -199,9 +198,8 @@ void PacketManager::take_timed_out(Fabric& fabric, Uplinks& uplinks) {
     for (Uplinks::Uplink& uplink : uplinks.all()) {
         if (links_[uplink.number].waits != now) continue;
         links_[uplink.number].waits = kNever;
-        for (std::uint32_t number = 1; number <= uplink.requests; ++number) {
+        for (std::uint32_t number = 1; number <= uplink.requests; ++number)
             take_line(fabric, uplinks, uplink, number, now);
-        }
     }
     waits_ = kNever;
     for (const Link& link : links_) waits_ = std::min(waits_, link.waits);

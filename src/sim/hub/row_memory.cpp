@@ -67,9 +67,8 @@ void RowMemory::write(const Piece& piece) {
 
 void RowMemory::write_source(std::uint32_t number, std::uint32_t row_id, std::uint64_t source) {
     Row& target = row(number, row_id);
-    if (target.has_source) {
+    if (target.has_source)
         throw std::logic_error(fmt::format("the source of row {} came twice", row_id));
-    }
     target.has_source = true;
     target.source = source;
 }
@@ -138,12 +137,10 @@ void RowSums::add_sums_of(std::uint32_t row, const RowSums& other, std::uint32_t
 
 SumsWatcher::SumsWatcher(const RowSums& sums, const SumsWatch& watch)
     : watch_(watch), row_bytes_(sums.row_bytes()), first_row_(sums.extent().first) {
-    if (watch.piece <= 0 || watch.piece % row_bytes_ != 0) {
+    if (watch.piece <= 0 || watch.piece % row_bytes_ != 0)
         throw std::logic_error("sums are watched by pieces of whole rows");
-    }
-    for (Bytes left = sums.extent().rows * row_bytes_; left > 0; left -= watch.piece) {
+    for (Bytes left = sums.extent().rows * row_bytes_; left > 0; left -= watch.piece)
         pieces_.push_back({std::min(left, watch.piece) * watch.contributions});
-    }
 }
 
 void SumsWatcher::count(Endpoint& gpu, const RowStretch& stretch, std::uint32_t answers,
@@ -157,9 +154,8 @@ void SumsWatcher::count(Endpoint& gpu, const RowStretch& stretch, std::uint32_t 
         piece.visible = std::max(piece.visible, visible);
         piece.missing -= here * answers;
         if (piece.missing < 0) throw std::logic_error("more came for a sum than is expected");
-        if (piece.missing == 0) {
+        if (piece.missing == 0)
             gpu.increase_at(piece.visible, watch_.first + static_cast<CounterId>(number));
-        }
         at += here;
         left -= here;
     }

@@ -38,9 +38,8 @@ Uplinks::Choice Uplinks::choose(Fabric& fabric, const Uplink& uplink, Ps until) 
             const Staged& staged = channel.trains.front();
             Ps start = std::max(uplink.free_at, staged.time);
             // Credits are asked for only when it is time: a shorter answer may still go first.
-            if (channel.pool != kNoPool && start < until) {
+            if (channel.pool != kNoPool && start < until)
                 start = fabric.pool(channel.pool).ready(first_packet_flits(staged.train), start);
-            }
             if (start < best.start) best = {start, number};
         }
     };

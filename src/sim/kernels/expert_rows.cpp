@@ -81,12 +81,11 @@ void add_limited(const RowDraw& r, const Choices& chosen, const Choices& group, 
     }
     const std::uint64_t kept = kept_groups(r, group);
     int homeless = 0;
-    for (int j = 0; j < r.top_k; ++j) {
+    for (int j = 0; j < r.top_k; ++j)
         if (kept >> group[at(j)] & 1)
             rows[at(chosen[at(j)])] += count;
         else
             ++homeless;
-    }
     const auto end = chosen.begin() + r.top_k;
     for (int g = 0; g < r.groups && homeless > 0; ++g) {
         if (!(kept >> g & 1)) continue;
@@ -102,12 +101,11 @@ void add_limited(const RowDraw& r, const Choices& chosen, const Choices& group, 
 Counts balanced_starts(const RowDraw& r, int stride) {
     Counts starts{};
     const auto tokens = static_cast<std::int32_t>(r.tokens);
-    if (tokens >= stride) {
+    if (tokens >= stride)
         for (int e = 0; e < r.experts; ++e)
             starts[at(e)] = tokens / r.experts + (e < tokens % r.experts ? 1 : 0);
-    } else {
+    else
         for (int t = 0; t < tokens; ++t) ++starts[at(t * stride / tokens)];
-    }
     return starts;
 }
 

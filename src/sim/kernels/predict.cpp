@@ -116,6 +116,43 @@ KernelCost cost(const Gpu& gpu, const KernelLibrary& library, const MlaDecodeCal
     return library.mla_decode.start > 0 ? mla_decode(gpu, library.mla_decode, call) : KernelCost{};
 }
 
+using Key = std::array<std::int64_t, 13>;
+
+std::int64_t number(NumberFormat format) {
+    return static_cast<std::int64_t>(format);
+}
+
+Key key(const GemmCall& c) {
+    return {number(c.format), c.m, c.n, c.k};
+}
+Key key(const PrefillCall& c) {
+    return {number(c.format), number(c.cache), c.batch,    c.tokens, c.context,
+            c.heads,          c.kv_heads,      c.head_dim, c.window};
+}
+Key key(const DecodeCall& c) {
+    return {number(c.cache), c.batch, c.context, c.heads, c.kv_heads, c.head_dim, c.window};
+}
+Key key(const MlaPrefillCall& c) {
+    return {number(c.cache), c.batch, c.tokens, c.heads};
+}
+Key key(const MlaDecodeCall& c) {
+    return {number(c.cache), c.batch, c.context, c.heads};
+}
+Key key(const MoeCall& c) {
+    return {number(c.format),
+            c.tokens,
+            c.hidden,
+            c.expert_ffn,
+            c.top_k,
+            c.experts,
+            c.tp,
+            c.ep,
+            c.groups,
+            c.kept_groups,
+            c.gated ? 1 : 0,
+            std::bit_cast<std::int64_t>(c.skew)};
+}
+
 }  // namespace
 
 const KernelLibrary& library_of(const Gpu& gpu, const std::string& name) {
@@ -156,47 +193,6 @@ Gpu with_kernels(const Gpu& gpu, const std::string& name) {
     changed.library = name;
     return changed;
 }
-
-namespace {
-
-using Key = std::array<std::int64_t, 13>;
-
-std::int64_t number(NumberFormat format) {
-    return static_cast<std::int64_t>(format);
-}
-
-Key key(const GemmCall& c) {
-    return {number(c.format), c.m, c.n, c.k};
-}
-Key key(const PrefillCall& c) {
-    return {number(c.format), number(c.cache), c.batch,    c.tokens, c.context,
-            c.heads,          c.kv_heads,      c.head_dim, c.window};
-}
-Key key(const DecodeCall& c) {
-    return {number(c.cache), c.batch, c.context, c.heads, c.kv_heads, c.head_dim, c.window};
-}
-Key key(const MlaPrefillCall& c) {
-    return {number(c.cache), c.batch, c.tokens, c.heads};
-}
-Key key(const MlaDecodeCall& c) {
-    return {number(c.cache), c.batch, c.context, c.heads};
-}
-Key key(const MoeCall& c) {
-    return {number(c.format),
-            c.tokens,
-            c.hidden,
-            c.expert_ffn,
-            c.top_k,
-            c.experts,
-            c.tp,
-            c.ep,
-            c.groups,
-            c.kept_groups,
-            c.gated ? 1 : 0,
-            std::bit_cast<std::int64_t>(c.skew)};
-}
-
-}  // namespace
 
 PredictionCache::PredictionCache(Gpu gpu, std::string library)
     : gpu_(std::move(gpu)), library_(std::move(library)) {}

@@ -84,11 +84,10 @@ void Gather::remove(EntryId id) {
     Entry& entry = entries_[id];
     entry.number = 0;
     entries_.give_back(id);
-    if (entry.later == kNone) {
+    if (entry.later == kNone)
         index_.erase(entry.key);
-    } else {
+    else
         index_[entry.key] = entry.later;
-    }
 }
 
 void Gather::begin(EntryId id, std::size_t member, const Event& answer) {
@@ -111,9 +110,8 @@ void Gather::begin(EntryId id, std::size_t member, const Event& answer) {
         made.since = answer.time;
     }
     Batch& batch = entry.batches.back();
-    if (batch.train.transfer != answer.train.transfer) {
+    if (batch.train.transfer != answer.train.transfer)
         throw std::logic_error("answers to different requests were gathered");
-    }
     ++batch.train.answers;
     entry.batch_of[member] = static_cast<std::uint16_t>(entry.batches.size() - 1);
     const bool data = entry.key.data;
@@ -133,21 +131,18 @@ void Gather::begin(EntryId id, std::size_t member, const Event& answer) {
 void Gather::end(Fabric& fabric, EntryId id, std::size_t member, const Event& answer) {
     Entry& entry = entries_[id];
     Batch& batch = entry.batches[entry.batch_of[member]];
-    if (batch.train.sum == kNoSum) {
+    if (batch.train.sum == kNoSum)
         batch.train.sum = answer.train.sum;
-    } else if (answer.train.sum != kNoSum) {
+    else if (answer.train.sum != kNoSum)
         fabric.sums().merge(batch.train.sum, answer.train.sum);
-    }
     ++batch.ended;
-    if (batch.closed && batch.ended == batch.train.answers) {
+    if (batch.closed && batch.ended == batch.train.answers)
         pass(batch, last_phase(batch.train), answer.time);
-    }
     const auto through = [](const Batch& one) {
         return one.closed && one.ended == one.train.answers;
     };
-    if (entry.missing == 0 && std::all_of(entry.batches.begin(), entry.batches.end(), through)) {
+    if (entry.missing == 0 && std::all_of(entry.batches.begin(), entry.batches.end(), through))
         remove(id);
-    }
 }
 
 /// Nothing joins any more: its first packet can go on, and the last once it is there.

@@ -14,9 +14,8 @@ GroupId GroupTable::append(std::span<const GpuId> gpus) {
 
 GroupId GroupTable::add(std::vector<GpuId> gpus) {
     std::sort(gpus.begin(), gpus.end());
-    if (gpus.empty() || std::adjacent_find(gpus.begin(), gpus.end()) != gpus.end()) {
+    if (gpus.empty() || std::adjacent_find(gpus.begin(), gpus.end()) != gpus.end())
         throw std::logic_error("a group of GPUs is empty or has one twice");
-    }
     const auto known = known_.find(gpus);
     if (known != known_.end()) return known->second;
     const GroupId id = append(gpus);
@@ -26,9 +25,8 @@ GroupId GroupTable::add(std::vector<GpuId> gpus) {
 
 GroupId GroupTable::add_list(std::vector<RowGoal> goals) {
     std::sort(goals.begin(), goals.end());
-    if (goals.empty() || std::adjacent_find(goals.begin(), goals.end()) != goals.end()) {
+    if (goals.empty() || std::adjacent_find(goals.begin(), goals.end()) != goals.end())
         throw std::logic_error("a list of targets is empty or has one twice");
-    }
     const GroupId id = append({});
     Group& group = groups_[id];
     group.list = true;
@@ -47,9 +45,8 @@ GroupId GroupTable::add_list(std::vector<RowGoal> goals) {
 std::span<const RegionId> GroupTable::regions_on(GroupId group, GpuId gpu) const {
     const auto gpus = members(group);
     const auto found = std::lower_bound(gpus.begin(), gpus.end(), gpu);
-    if (found == gpus.end() || *found != gpu) {
+    if (found == gpus.end() || *found != gpu)
         throw std::logic_error("a list of targets came to a GPU that is not in it");
-    }
     return regions(group, static_cast<std::size_t>(found - gpus.begin()));
 }
 

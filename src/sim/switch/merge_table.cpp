@@ -68,11 +68,10 @@ void MergeTable::use(Id id) {
 
 void MergeTable::append(Links& ends, Id id, Links Entry::*list) {
     (entries_[id].*list) = {ends.before, kNone};
-    if (ends.before == kNone) {
+    if (ends.before == kNone)
         ends.behind = id;
-    } else {
+    else
         (entries_[ends.before].*list).behind = id;
-    }
     ends.before = id;
 }
 

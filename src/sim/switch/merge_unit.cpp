@@ -73,18 +73,16 @@ void MergeUnit::load(Fabric& fabric, const Event& event) {
 /// Data from home: for all who wait, and for those who will still ask.
 void MergeUnit::answer(Fabric& fabric, const Event& event) {
     const Id id = table_.find(key_of(fabric, event.train, false));
-    if (id == MergeTable::kNone || table_[id].state != State::load_wait) {
+    if (id == MergeTable::kNone || table_[id].state != State::load_wait)
         throw std::logic_error("data came that no load waits for");
-    }
     Entry& entry = table_[id];
     entry.train = event.train;
     entry.train.phase = Phase::whole;
     entry.train.hold = kNoPool;
     entry.train.merge = false;
     entry.state = State::load_ready;
-    for (Id to = entry.requester; to != MergeTable::kNone; to = table_.requester(to).next) {
+    for (Id to = entry.requester; to != MergeTable::kNone; to = table_.requester(to).next)
         give_data(fabric, entry, table_.requester(to), event.time);
-    }
     table_.drop_requesters(entry);
     if (entry.expired || entry.count >= entry.wanted) return remove(fabric, id);
     table_.use(id);
@@ -147,9 +145,8 @@ MergeTable::Id MergeUnit::add_entry(const MergeTable::Key& key, const Event& eve
 
 /// One more request for a line that has an entry.
 void MergeUnit::join(Entry& entry, const Event& event) {
-    if (entry.train.bytes != event.train.bytes) {
+    if (entry.train.bytes != event.train.bytes)
         throw std::logic_error("requests for different bytes were merged");
-    }
     ++entry.count;
     entry.last = event.time;
     stats_.merged += event.train.packets;
@@ -232,9 +229,8 @@ std::int64_t MergeUnit::charge(const Entry& entry, Ps now) const {
 std::int64_t MergeUnit::charged(Ps now) const {
     if (!trains_) return packets_;
     std::int64_t sum = 0;
-    for (const Entry& entry : table_.all()) {
+    for (const Entry& entry : table_.all())
         if (entry.state != State::free) sum += charge(entry, now);
-    }
     return sum;
 }
 
@@ -249,11 +245,10 @@ bool MergeUnit::make_room(Fabric& fabric, Ps now, std::int64_t need) {
         const Entry& entry = table_[id];
         full -= charge(entry, now);
         stats_.evicted += entry.train.packets;
-        if (entry.state == State::reduction) {
+        if (entry.state == State::reduction)
             send_home(fabric, id, now);
-        } else {
+        else
             remove(fabric, id);
-        }
     }
     return true;
 }
@@ -268,9 +263,8 @@ std::span<const Event> GroupSync::take(Fabric& fabric, const Event& event) {
     const std::uint64_t address = transfer.address + static_cast<std::uint64_t>(offset);
     std::vector<Train>& came = waiting_[address];
     if (std::any_of(came.begin(), came.end(),
-                    [&](const Train& other) { return other.src == train.src; })) {
+                    [&](const Train& other) { return other.src == train.src; }))
         throw std::logic_error("a GPU meets others where it still waits for them");
-    }
     came.push_back(train);
     stats_.deepest = std::max(stats_.deepest, static_cast<std::int64_t>(waiting_.size()));
     if (came.size() < transfer.target.merge) return out_;

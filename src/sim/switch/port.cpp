@@ -165,9 +165,8 @@ double FluidLink::step(double left) {
         gain[i] = rate_[i] - served;
     }
     double time = left;
-    for (const std::size_t i : {0u, 1u}) {
+    for (const std::size_t i : {0u, 1u})
         if (backlog_[i] > 0 && gain[i] < 0) time = std::min(time, backlog_[i] / -gain[i]);
-    }
     for (const std::size_t i : {0u, 1u}) {
         const double after = backlog_[i] + gain[i] * time;
         backlog_[i] = after > 1e-6 ? after : 0;  // what is left then is rounding

@@ -15,14 +15,13 @@ Switch::Switch(Fabric& fabric, SwitchId number)
     const std::uint32_t ports = topology.ports(number);
     ports_.reserve(ports);
     for (std::uint32_t i = 0; i < ports; ++i) {
-        Port::Spec spec;
-        spec.wire = &fabric.wire_of_port(number, i);
-        spec.self = topology.of_switch(number);
-        spec.behind = topology.behind_port(number, i);
-        spec.packets = packets_;
-        spec.credits =
-            !topology.leads_to_gpu(number, i) || (packets_ && fabric.options().slow_ingress);
-        ports_.emplace_back(fabric, spec);
+        const bool slow = packets_ && fabric.options().slow_ingress;
+        ports_.emplace_back(fabric,
+                            Port::Spec{.wire = &fabric.wire_of_port(number, i),
+                                       .self = topology.of_switch(number),
+                                       .behind = topology.behind_port(number, i),
+                                       .packets = packets_,
+                                       .credits = !topology.leads_to_gpu(number, i) || slow});
     }
     if (topology.adaptive && topology.tier(number) == Topology::Tier::leaf)
         booked_.resize(topology.spines);
@@ -63,21 +62,19 @@ void Switch::record(Recorder& recorder, const Fabric& fabric, const Event& event
     const ComponentId self = fabric.topology().of_switch(number_);
     recorder.rows.entered(train, self, event.time);
     const bool merged = train.merge && of_node_ && !train.multicast;
-    if (merged && train.kind == EventKind::meet) {
+    if (merged && train.kind == EventKind::meet)
         recorder.count(self, "group sync", event.time, train.packets);
-    } else if (merged && !is_response(train.kind)) {
+    else if (merged && !is_response(train.kind))
         recorder.count(self, "merge", event.time, train.packets);
-    } else if (!train.multicast && added_here(fabric, train)) {
+    else if (!train.multicast && added_here(fabric, train))
         recorder.count(self, "sums", event.time, train.packets);
-    }
 }
 
 void Switch::enter(Fabric& fabric, const Event& event) {
     if (Recorder* recorder = fabric.recorder()) record(*recorder, fabric, event);
     if (event.train.multicast) return replicate(fabric, event);
-    if (event.train.merge && of_node_) {
+    if (event.train.merge && of_node_)
         return event.train.kind == EventKind::meet ? meet(fabric, event) : merge(fabric, event);
-    }
     if (added_here(fabric, event.train)) return add_up(fabric, event);
     const std::uint32_t port = lookup(fabric, event.train);
     const bool up = !booked_.empty() && port >= fabric.topology().leaf_nodes;
@@ -150,9 +147,8 @@ bool Switch::added_here(const Fabric& fabric, const Train& train) const {
 
 void Switch::add_up(Fabric& fabric, const Event& event) {
     if (!network_sums_) network_sums_ = std::make_unique<NetworkSums>(number_);
-    for (const Event& made : network_sums_->take(fabric, event)) {
+    for (const Event& made : network_sums_->take(fabric, event))
         hand_over(fabric, network_sums_->port(fabric, made.train), made);
-    }
 }
 
 /// What a unit made. An acknowledgement that costs nothing on the wire goes straight to its GPU.

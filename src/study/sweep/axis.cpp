@@ -68,17 +68,11 @@ double parse_factor(const std::string& text) {
     return factor;
 }
 
-std::string trimmed(std::string_view text) {
-    while (text.starts_with(' ')) text.remove_prefix(1);
-    while (text.ends_with(' ')) text.remove_suffix(1);
-    return std::string(text);
-}
-
 std::vector<std::string> split(std::string_view text, char separator) {
     std::vector<std::string> parts;
     while (true) {
         const std::size_t end = text.find(separator);
-        parts.push_back(trimmed(text.substr(0, end)));
+        parts.emplace_back(trimmed(text.substr(0, end)));
         if (end == std::string_view::npos) return parts;
         text.remove_prefix(end + 1);
     }
@@ -120,8 +114,8 @@ std::vector<std::string> parse_axis_values(std::string_view text) {
     const std::size_t sign =
         dots == std::string_view::npos ? std::string_view::npos : text.find_first_of("*+", dots);
     if (sign != std::string_view::npos && text.find_first_of(",;") == std::string_view::npos) {
-        SweepRange range{trimmed(text.substr(0, dots)),
-                         trimmed(text.substr(dots + 2, sign - dots - 2)), "", ""};
+        SweepRange range{std::string(trimmed(text.substr(0, dots))),
+                         std::string(trimmed(text.substr(dots + 2, sign - dots - 2))), "", ""};
         (text[sign] == '*' ? range.factor : range.step) = trimmed(text.substr(sign + 1));
         return values_of(range);
     }
