@@ -33,7 +33,7 @@ inline double ratio(Ps time, Ps of) {
 /// Throws InputError when two have the same name.
 void check_unlike(const std::vector<SystemSpec>& systems);
 
-/// As compare_systems(), which checks them first (check_layer).
+/// Compares as compare_systems() does, which checks systems first (check_layer).
 Comparison compare_checked(const LayerInput& input, const std::vector<SystemSpec>& systems,
                            const CompareOptions& options);
 

@@ -37,18 +37,19 @@ Rest rest_of(const Model& model, const Gpu& gpu, const Sequences& sequences,
 void share_attention(Rest& rest, const Model& slice, const Gpu& gpu, const Sequences& sequences,
                      const ModelOptions& options);
 
-/// Of a dense model: what one GPU runs between the matrices, and its share of the head.
+/// The rest of a dense model: what one GPU runs between the matrices, and its share of the head.
 Rest rest_of_slice(const Model& slice, const Gpu& gpu, const Sequences& sequences,
                    const ModelOptions& options);
 
 /// What all of it waits for its eager host.
 LayerTypeTime host_of(const Rest& rest);
 
-/// Its heads; of FFN and vocabulary the largest share. Key-value heads fewer than GPUs are kept by
-/// several. Throws InputError when heads cannot be shared so.
+/// The model with a GPU's share of the heads; of FFN and vocabulary the largest share. Key-value
+/// heads fewer than GPUs are kept by several. Throws InputError when heads cannot be shared so.
 Model slice_of(const Model& model, int gpus);
 
-/// Its two halves as one group runs them; the other groups do the same on links of their own.
+/// Two halves of an attention as one group runs them; the other groups do the same on links of
+/// their own.
 struct SharedAttention {
     Model slice;                         ///< of one GPU
     Sequences sequences;                 ///< of a group

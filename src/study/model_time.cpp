@@ -173,8 +173,8 @@ void check_dense(const Model& model) {
     check_whole(model, kAllowed);
 }
 
-/// Of the gradients of a sub-layer's two matrices on one GPU's share of them, after its own pass
-/// backward; `first` is the one whose rows the sub-layer adds up.
+/// Times of the gradients of a sub-layer's two matrices on one GPU's share of them, after its own
+/// pass backward; `first` is the one whose rows the sub-layer adds up.
 struct WeightGradients {
     Ps first = 0;
     Ps second = 0;

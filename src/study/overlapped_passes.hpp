@@ -29,7 +29,8 @@ struct KernelTime {
     Ps beside = 0;  ///< with those that communication leaves; not less
 };
 
-/// Of one layer, one way. Backward, the dispatch brings gradients of the outputs to the experts.
+/// What a layer takes one way. Backward, the dispatch brings gradients of the outputs to the
+/// experts.
 struct PassSteps {
     KernelTime attention = {};
     Ps dispatch = 0;
@@ -47,7 +48,7 @@ struct OverlappedSteps {
     Ps communication() const;
 };
 
-/// Of one layer forward and one backward.
+/// How long a layer forward and one backward take beside each other.
 struct OverlappedPair {
     Ps period = 0;  ///< at least either lane, at most both
     Ps busy = 0;    ///< of that, kernels run

@@ -33,7 +33,7 @@ struct LayerTimes {
     Times collectives;  ///< by GPU
 };
 
-/// In which rows were underway on each GPU, or others awaited that had not come so far.
+/// Times in which rows were underway on each GPU, or others were awaited that had not come so far.
 Times collectives_of(const LayerResult& result, int gpus) {
     Times times(static_cast<std::size_t>(gpus));
     for (const BusyInterval& one : result.intervals)

@@ -14,15 +14,15 @@ namespace moehub {
 /// kNobody) are passed over: a layer is simulated with as many rows for every token.
 class ProfileSteps {
   public:
-    /// As many whole steps as there are, at most `most_steps`; of fewer tokens than one step has,
-    /// all in one. Throws InputError where no token is complete.
+    /// Cuts tokens into whole steps, at most `most_steps`; fewer tokens than one step has are all
+    /// in one. Throws InputError where no token is complete.
     ProfileSteps(const Profile& profile, std::int64_t step_tokens, int most_steps);
 
     int steps() const { return steps_; }
     std::int64_t tokens() const { return tokens_; }  ///< of a step
     std::int64_t incomplete() const { return incomplete_; }
 
-    /// With equal weights for all experts of a token.
+    /// A routing in which all experts of a token have equal weights.
     Routing routing(int layer, int step) const;
 
   private:

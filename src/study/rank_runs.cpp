@@ -11,7 +11,7 @@
 namespace moehub {
 namespace {
 
-/// In order of first appearance.
+/// Different keys, in order of first appearance.
 template <class Key>
 std::vector<std::string> distinct(const std::vector<RankedRun>& runs, const Key& key) {
     std::vector<std::string> names;

@@ -24,7 +24,7 @@ Leads nine_baselines(Ps ReproducedCell::*time) {
             time};
 }
 
-/// Of what the paper does not run.
+/// CAIS against who matters where the paper does not run anything.
 Leads few_leads() {
     return {"cais", {"cais-uncoordinated", "cais-base", "tp-nvls"}};
 }
@@ -171,7 +171,7 @@ FigureResult scaling_figure(const CaisScope& scope, const Lookup& cell) {
         {std::move(table)}};
 }
 
-/// By the first reading, whose SMs it has twice.
+/// The figure is made by the first reading: full scale has twice its SMs.
 FigureResult full_figure(const CaisScope& scope, const Lookup& cell) {
     FigureTable table{
         "full",

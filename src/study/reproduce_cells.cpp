@@ -28,7 +28,7 @@ const Reading& reading_of(const PaperSetup& setup, const CellKey& key) {
     return found == all.end() ? all.front() : *found;
 }
 
-/// Those of the machine, or those of the model without their prefix.
+/// Adds changes of the machine, or those of the model without their prefix.
 void add_changes(Overrides& all, const std::vector<std::string>& changes, bool of_model) {
     for (const std::string& one : changes)
         if (one.starts_with(kModelPrefix) == of_model)
@@ -60,8 +60,8 @@ int tensor_parallel_of(const CellKey& key, const Model& model) {
     return std::max(1, key.gpus / model.experts);
 }
 
-/// In rough proportion to the time a simulation takes: rows, and GPUs that take part; in packet
-/// grain each of a row's packets. A collective is nothing beside.
+/// A number in rough proportion to the time a simulation takes: rows, and GPUs that take part; in
+/// packet grain each of a row's packets. A collective is nothing beside.
 double work_of(const PaperSetup& setup, const CellKey& key) {
     constexpr double kRowPackets = 32;
     if (key.work == CellWork::all_reduce) return 0;

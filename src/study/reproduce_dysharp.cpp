@@ -111,8 +111,8 @@ DysharpConfig small(int top_k) {
 DysharpConfig medium(int top_k) {
     return {fmt::format("M top-{}", top_k), "dysharp-m", 128, top_k, 4096};
 }
-/// Of the larger top-k a quarter of the tokens, which changes ratios little and saves most of the
-/// time that all of this takes.
+/// Configurations with a larger top-k have a quarter of the tokens, which changes ratios little and
+/// saves most of the time that all of this takes.
 DysharpConfig large(int top_k) {
     return {fmt::format("L top-{}", top_k), "dysharp-l", 256, top_k, top_k > 8 ? 2048 : 8192};
 }

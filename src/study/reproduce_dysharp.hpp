@@ -43,7 +43,7 @@ struct DysharpPoint {
 
     CellKey under(std::string_view system, CellWork work = CellWork::layer) const;
 };
-/// As the paper runs everything that it does not vary: 32 GPUs, its standard deviation.
+/// A configuration as the paper runs it where nothing is varied: 32 GPUs, its deviation.
 DysharpPoint usual_point(const DysharpConfig& config);
 
 /// What the paper's standard deviation of the experts' shares is a part of; it does not say.

@@ -39,7 +39,7 @@ MoeTunerSetup two_nodes();
 struct MoeTunerTrial {
     std::vector<NamedLayout> layouts;  ///< kContiguous first
     std::vector<Evaluation> held_out;  ///< by layout
-    PlacementEffect effect;            ///< likewise
+    PlacementEffect effect;            ///< by layout
 
     const LayoutEffect& of(std::string_view layout) const;
 };

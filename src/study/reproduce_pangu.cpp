@@ -115,7 +115,7 @@ class PanguRuns {
         return made;
     }
 
-    /// With what overlaps as in the run itself; what is computed again is free.
+    /// A layout with what overlaps as in the run itself; what is computed again is free.
     PartialLayout optimised_layout() {
         const TrainingStep& chosen = step({"", kAllTechniques, kAfter});
         PartialLayout fixed = fixed_layout(row_of(kAfter), trainer(kAllTechniques));

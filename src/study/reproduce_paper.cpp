@@ -193,7 +193,7 @@ std::optional<double> lead_of(const FigureTable::Row& row) {
     return geometric_mean_of({row.values.begin() + kFirstLead, row.values.end()});
 }
 
-/// Of which series a row is: its labels but the last; empty where there is only one.
+/// The series that a row is of: its labels but the last; empty where there is only one.
 std::string series_of(const FigureTable::Row& row) {
     return fmt::format("{}", fmt::join(row.labels.begin(), std::prev(row.labels.end()), ", "));
 }

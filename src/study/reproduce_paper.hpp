@@ -55,7 +55,7 @@ struct PaperFigure {
     bool every_reading = true;  ///< false: only the first is asked
 };
 
-/// Over a paper's cells, or a few of them.
+/// A figure over a paper's cells, or a few of them.
 template <class Scope>
 PaperFigure figure_of(std::string name, FigureResult (*make)(const Scope&, const Lookup&),
                       const Scope& scope, bool every_reading = true) {
@@ -68,7 +68,7 @@ struct PaperOfCells {
     PaperSetup setup;
     std::vector<PaperFigure> figures;
 };
-// With all cells of each figure, or a few of them.
+// The papers, with all cells of each figure, or a few of them.
 PaperOfCells moe_hub_cells(bool quick);
 PaperOfCells dysharp_cells(bool quick);
 PaperOfCells cais_cells(bool quick);
@@ -92,7 +92,7 @@ std::vector<ReproducedCell> simulate_cells(const PaperSetup& setup,
                                            const std::vector<CellKey>& keys,
                                            const ReproduceOptions& options);
 
-/// Among these, found by key and reading, a layer also in training; one that is not there is a
+/// Finds cells among these by key and reading, a layer also in training; one that is not there is a
 /// defect (std::logic_error). Refers to the cells.
 Lookup lookup_in(const std::vector<ReproducedCell>& cells, const std::string& reading);
 
@@ -115,7 +115,7 @@ std::optional<double> mean_of(const Values& values);
 std::optional<double> geometric_mean_of(const Values& values);
 std::optional<double> largest_of(const Values& values);
 
-/// One column, rows of means aside.
+/// The values of a column, rows of means aside.
 Values column_of(const FigureTable& table, std::size_t column);
 
 /// Notes of a table: this cell of this row could not run, if so.

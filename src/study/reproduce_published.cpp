@@ -36,7 +36,7 @@ struct Found {
         throw InputError(at(origin, {entry.key, "", Entry::Type::word, entry.line}) +
                          std::string(what));
     }
-    /// Of a key that is no list the one value.
+    /// Its values; the one value of a key that is no list.
     std::vector<std::string> texts(Entry::Type type = Entry::Type::string,
                                    std::string_view expected = "text") const {
         std::vector<std::string> texts;

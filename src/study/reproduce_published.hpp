@@ -64,7 +64,7 @@ struct Publication {
                          std::string found = {}) const;
 };
 
-/// Of the binary.
+/// The paper's file as the binary has it.
 const Publication& publication(std::string_view paper);
 
 /// Throws InputError, one line with file and key.

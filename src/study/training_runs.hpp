@@ -46,7 +46,7 @@ struct RankGroup {
     std::vector<RankedRun> runs;  ///< best published first
     double correlation = 0;
     std::size_t pairs = 0;  ///< of runs whose published figures differ
-    /// Of those, predicted the other way round: numbers of runs, the better published first;
+    /// Pairs that are predicted the other way round: numbers of runs, the better published first;
     /// largest published difference first.
     std::vector<std::pair<std::size_t, std::size_t>> swapped;
 };
@@ -67,7 +67,7 @@ struct RunRanking {
 RunRanking rank_runs(const std::string& path,
                      const std::function<void(std::size_t, std::size_t)>& progress = {});
 
-/// Of runs that are timed already: for rank_runs, and for tests.
+/// The group of runs that are timed already.
 RankGroup ranked_group(std::vector<RankedRun> runs);
 
 }  // namespace moehub

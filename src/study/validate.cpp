@@ -126,7 +126,7 @@ PredictContext context_of(const Cases& cases, MeasuredOn on, const ValidateOptio
     return context;
 }
 
-/// Without those that are shorter than asked for.
+/// The cases but those that are shorter than asked for.
 Cases long_enough(Cases cases, Ps above) {
     std::erase_if(cases, [above](const MeasuredCase& one) {
         const auto& [name, shape, value, unit, card] = one.measurement;

@@ -42,7 +42,7 @@ CollectiveCase sizes_of(const CsvRow& row, CollectiveCase named) {
 
 using Translation = std::pair<std::string_view, std::string_view>;
 
-/// As a source says it, and as moehub does.
+/// Names as a source says them, and as moehub does.
 constexpr Translation kSaidAlgorithms[] = {
     {"nccl default", "auto"}, {"nvls", "auto"}, {"SHARP manifest", "collnet"}};
 constexpr Translation kClusters[] = {{"dgx-h100", "h100-cluster"},
@@ -72,7 +72,7 @@ Prediction unknown(std::string_view what, const Known& known) {
     return skip(fmt::format("unknown {}; known: {}", what, fmt::join(known, ", ")));
 }
 
-/// With the algorithm that is asked for, or of an element with NCCL's own choice.
+/// The time or bandwidth by the algorithm that is asked for; "auto" is NCCL's own choice.
 Prediction predict_collective(const CollectiveCase& what, bool timed,
                               const PredictContext& context) {
     const bool one_shot = what.op == kOneShot;

@@ -69,7 +69,7 @@ Prediction predict_copy(const CopiedRows& what, const Gpu& gpu) {
     return {std::max(alone, far * memory) * 1e6};
 }
 
-/// Of a GEMM beside a copy by so many blocks.
+/// The time of a GEMM beside a copy by so many blocks.
 Prediction predict_beside_copy(const GemmShape& gemm, int blocks, Gpu gpu) {
     if (blocks >= gpu.sms) return skip("no SM is left for the GEMM");
     gpu.bf16_flops *= gpu.kernels.throttled_clock;

@@ -41,7 +41,7 @@ struct Measurement {
     std::string unit;       ///< "us" or "GB/s"
     std::string card = {};  ///< GPU preset that the row names; empty: it names none
 };
-/// One in microseconds.
+/// A measurement in microseconds.
 Measurement timed(const CsvRow& row, std::string name, std::string_view column = "us",
                   Shape more = {});
 
@@ -96,7 +96,7 @@ struct NamedCard {
     std::string why;
 };
 
-/// Of rows underway, in microseconds.
+/// Times of rows underway, in microseconds.
 struct RowTimes {
     double dispatch = 0;
     double combine = 0;
@@ -105,7 +105,7 @@ struct RowTimes {
 /// What predictions may need besides their row.
 struct PredictContext {
     Overrides settings;  ///< of all machines that rows name
-    /// As the settings change it; of so many GPUs. Throw InputError.
+    /// The machine as the settings change it; of so many GPUs. Throw InputError.
     Machine machine(const std::string& name) const { return load_machine(name, settings); }
     Machine machine(const std::string& name, int gpus) const {
         return with_gpus(machine(name), gpus);
@@ -115,7 +115,7 @@ struct PredictContext {
 
     Gpu gpu;                                 ///< of rows that name none
     std::map<std::string, NamedCard> cards;  ///< all that rows name
-    /// By what was simulated: rows of a file share simulations.
+    /// Times by what was simulated: rows of a file share simulations.
     std::shared_ptr<std::map<std::string, RowTimes>> simulated =
         std::make_shared<std::map<std::string, RowTimes>>();
     std::shared_ptr<ServingBench> serving;  ///< what rows of serving share
@@ -205,7 +205,7 @@ struct MovedRows {
     int groups = 1;               ///< of experts: nodes,
     int top_groups = 1;           ///< of which a token may reach so many
     double dispatch_element = 0;  ///< bytes; 0: the system's own
-    double combine_element = 0;   ///< likewise
+    double combine_element = 0;   ///< bytes; 0: the system's own
 };
 /// Tokens choose as in DeepEP's tests: experts have random scores; the groups with the best expert
 /// are kept, and of their experts the best.
@@ -219,7 +219,7 @@ struct KernelCase {
 };
 KernelCase parse_gemm(const CsvRow& row);
 KernelCase parse_attention(const CsvRow& row);  ///< prefill, and decode: one token
-KernelCase parse_mla(const CsvRow& row);        ///< likewise
+KernelCase parse_mla(const CsvRow& row);
 KernelCase parse_moe(const CsvRow& row);
 Prediction predict_kernel_case(const KernelCase& what, const PredictContext& context);
 
@@ -288,7 +288,7 @@ class ServingBench {
 };
 
 inline constexpr double kSpeculative = 0.72;
-/// Of multi-token prediction: guesses a step checks, and those that are right.
+// Multi-token prediction: guesses a step checks, and those that are right.
 inline constexpr int kDrafts = 3;
 inline constexpr double kAccepted = 1.5;
 

@@ -84,7 +84,7 @@ RowTimes simulate(const MovedRows& what, const Machine& machine) {
     return {to_us(result.dispatch), to_us(result.combine)};
 }
 
-/// Of the phase, in microseconds.
+/// The time of the phase, in microseconds.
 double time_of(const MovedRows& what, const Machine& machine, const PredictContext& context) {
     const std::string key = fmt::format(
         "{} {} {} {} {} {} {} {} {} {} {} {} {}", what.system, what.machine, what.routing,

@@ -86,14 +86,14 @@ const ServedStep& step_of(const ServedRow& row, const Serving& serving,
     });
 }
 
-/// Of a dispatch or combine whose kernels leave their SMs.
+/// Seconds of the kernels of a dispatch or combine that leave their SMs.
 std::optional<double> kernels_of(const ServedStep& step, std::string_view move) {
     for (const StepOperator& one : step.operators)
         if (one.name == fmt::format("{} kernels", move)) return one.total();
     return std::nullopt;
 }
 
-/// Of one layer; nothing where it is no operator here.
+/// Seconds of one layer; nothing where it is no operator here.
 std::optional<double> part_of_layer(const ServedRow& row, const Serving& serving,
                                     const ServedStep& step) {
     const double layers = serving.what.model.layers;

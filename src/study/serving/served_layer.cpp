@@ -10,7 +10,8 @@
 namespace moehub {
 namespace {
 
-/// Of one GPU: above it a layer is simulated with half and all of them and extended linearly.
+/// Tokens of one GPU, above which a layer is simulated with half and all of them and extended
+/// linearly.
 constexpr std::int64_t kMostSimulated = 2048;
 
 LayerInput layer_of(const Serving& serving, std::int64_t tokens_per_gpu) {
@@ -54,7 +55,7 @@ MoeTimes simulate(const Serving& serving, const SystemSpec& system, std::int64_t
     return times;
 }
 
-/// As far beyond `more` as that is beyond `less`, `steps` times.
+/// Times as far beyond `more` as that is beyond `less`, `steps` times.
 MoeTimes extended(const MoeTimes& less, const MoeTimes& more, double steps) {
     MoeTimes far = more;
     for (double MoeTimes::*part :

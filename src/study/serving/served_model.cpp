@@ -125,7 +125,7 @@ ServedStep in_two_halves(const Serving& serving, const SystemSpec& system,
     return step;
 }
 
-/// In which rows travel and SMs are free, at least those that communication does not hold.
+/// Seconds in which rows travel and SMs are free, at least those that communication does not hold.
 double underway(const MoeTimes& moe) {
     return moe.dispatch - moe.dispatch_work + moe.combine - moe.combine_work;
 }

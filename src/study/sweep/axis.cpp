@@ -53,7 +53,7 @@ double parse_as(const Scale& scale, const std::string& text, const std::string& 
     }
 }
 
-/// Without the last bits in which 0.1 + 0.2 is not 0.3.
+/// The value without the last bits in which 0.1 + 0.2 is not 0.3.
 double rounded(double value) {
     const std::string text = fmt::format("{:.12g}", value);
     double read = 0;

@@ -51,21 +51,21 @@ class SweepStore {
     SweepStore(const std::string& path, const Study& study, const SweepIdentity& identity);
     ~SweepStore();
 
-    /// By number; nothing where a point has not run.
+    /// Outcomes by number of point; nothing where one has not run.
     const SweepOutcomes& outcomes() const { return outcomes_; }
     std::size_t saved() const { return saved_; }
-    /// Of the shard.
+    /// Points of the shard.
     std::size_t points() const;
     /// Numbers of the shard's points that have no outcome, of those that are the same the first.
     std::vector<std::size_t> missing() const;
     const std::string& path() const { return path_; }
 
-    /// Of the point and of those of the shard that are the same. On disk when it returns, whatever
-    /// then happens to this process. Throws InputError, with all that was saved before still there.
-    /// One thread at a time.
+    /// Saves the outcome of the point and of those of the shard that are the same: on disk when it
+    /// returns, whatever then happens to this process. Throws InputError, with all that was saved
+    /// before still there. One thread at a time.
     void save(const SweepPoint& point, const SweepOutcome& outcome);
 
-    /// All that are there, in one step. Throws InputError.
+    /// Saves all that are there, in one step. Throws InputError.
     void save_all(const SweepOutcomes& outcomes);
 
     /// Leaves one plain file. Throws InputError.
@@ -100,7 +100,8 @@ struct SweepFile {
 
 /// Throws InputError when the database is no sweep's, or of another schema.
 SweepFile read_sweep_file(Database& database);
-/// By number; nothing where a point has not run. Throws InputError for what no sweep has written.
+/// Outcomes by number of point; nothing where one has not run. Throws InputError for what no sweep
+/// has written.
 SweepOutcomes read_outcomes(Database& database, const Study& study);
 
 struct MergedSweep {

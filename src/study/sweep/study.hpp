@@ -94,7 +94,7 @@ struct SweepOutcome {
     bool operator==(const SweepOutcome&) const = default;
 };
 
-/// By number; nothing where a point has not run.
+/// Outcomes by number of point; nothing where one has not run.
 using SweepOutcomes = std::vector<std::optional<SweepOutcome>>;
 
 }  // namespace moehub

@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kIdeal = "ideal";
 
-/// Of numbers above 0; nothing of none.
+/// The geometric mean of numbers above 0; nothing of none.
 class GeometricMean {
   public:
     void add(double number) {

@@ -19,7 +19,7 @@ struct SweepRow {
     std::optional<double> speedup;  ///< the baseline's time over its own, at the same setting
     std::optional<double> share_of_ideal;  ///< ideal's time over its own
 };
-/// One a point, in the order of their numbers. Refers to the outcomes.
+/// A row for each point, in the order of their numbers. Refers to the outcomes.
 std::vector<SweepRow> sweep_rows(const Study& study, const SweepOutcomes& outcomes);
 
 /// One system at one setting, over its seeds.
@@ -33,7 +33,7 @@ struct SweepMean {
     std::optional<double> speedup;  ///< geometric mean over seeds
     std::optional<double> share_of_ideal;
 };
-/// By setting, then system.
+/// Means in the order of settings, then systems.
 std::vector<SweepMean> sweep_means(const Study& study, const std::vector<SweepRow>& rows);
 
 /// A value of an axis: how much faster than the baseline each system is there, over all other axes
@@ -41,7 +41,7 @@ std::vector<SweepMean> sweep_means(const Study& study, const std::vector<SweepRo
 struct AxisValue {
     std::string value;                            ///< of zipped keys with " / " between
     std::vector<std::optional<double>> speedups;  ///< by system, geometric mean
-    std::vector<std::optional<double>> times_us;  ///< likewise
+    std::vector<std::optional<double>> times_us;  ///< by system, geometric mean
 };
 struct AxisSummary {
     std::vector<AxisValue> values;
