@@ -1,8 +1,8 @@
 // Large groups. n GPUs, N nodes; m few nodes that are simulated.
 //
 // Rings of nodes with several members: some steps on a few nodes tell all
-// (sim/collective/collective.cpp). Rings of one member a node: steps with parts of bytes / N are alike,
-// so
+// (sim/collective/collective.cpp). Rings of one member a node: steps with parts of bytes / N are
+// alike, so
 //
 //     time = start + (time of m nodes with such parts − start) · (N − 1) / (m − 1).
 //

@@ -3,8 +3,8 @@
 //   choice: base64 of int32, [tokens, layers, top_k], without its shape.
 //   vLLM (--enable-return-routed-experts): "routed_experts" of a choice: base64 of a .npy file.
 //   Others: an object of data (base64), shape and dtype; or nested lists.
-#include "base/files.hpp"
 #include "base/base64.hpp"
+#include "base/files.hpp"
 #include "base/quantity.hpp"
 #include "place/profile/profile_readers.hpp"
 
