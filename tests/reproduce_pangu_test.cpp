@@ -2,6 +2,7 @@
 #include "answers/question.hpp"
 #include "report/answer_forms.hpp"
 
+#include <moehub/reproduce.hpp>
 #include <moehub/error.hpp>
 
 #include <fstream>
