@@ -11,12 +11,7 @@ namespace {
 
 Collective collective(Collective::Op op, Collective::Algorithm algorithm, Bytes bytes,
                       Grain grain) {
-    Collective what;
-    what.op = op;
-    what.algorithm = algorithm;
-    what.bytes = bytes;
-    what.grain = grain;
-    return what;
+    return {.op = op, .algorithm = algorithm, .bytes = bytes, .grain = grain};
 }
 
 void simulate(benchmark::State& state, const char* machine_name, int gpus, Collective what) {

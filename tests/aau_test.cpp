@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-namespace moehub::sim {
+namespace moehub::sim::aau_test {
 namespace {
 
 constexpr Ps kLookup = 1 * kNs;
@@ -295,4 +295,4 @@ RC_GTEST_PROP(Aau, rows_fill_their_region_densely_and_keep_their_row_number_what
 }
 
 }  // namespace
-}  // namespace moehub::sim
+}  // namespace moehub::sim::aau_test

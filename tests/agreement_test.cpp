@@ -1,106 +1,90 @@
 // Fields of a machine or a model that do not go together: does the error say which file and line,
 // or which --set, each of them came from, and do values made by hand get the same check?
 #include "cli_fixture.hpp"
-#include "error_of.hpp"
+#include "noun_errors.hpp"
 #include "small_layer.hpp"
 
 #include <functional>
 #include <limits>
 
-namespace moehub {
+namespace moehub::agreement_test {
 namespace {
 
-std::string machine_error(const std::string& toml) {
-    return error_of([&toml] { parse<Machine>(toml, "m.toml"); });
-}
-
-std::string model_error(const std::string& toml) {
-    return error_of([&toml] { parse<Model>(toml, "m.toml"); });
-}
-
-std::string set_error(const std::string& machine, const std::string& setting) {
-    return error_of([&] { load_machine(machine, {setting}); });
-}
-
 TEST(Agreement, of_a_machines_fields_is_asked_for_where_they_were_given) {
-    const std::string base = "extends = 'dgx-h100'\n";
-    EXPECT_EQ(machine_error(base + "nodes = 2"),
-              "m.toml: nic.bandwidth: found 0 B/s, allowed 1 MB/s and more with nodes = 2 "
-              "(m.toml:2)");
-    EXPECT_EQ(machine_error(base + "[link]\nflit = '100 B'\n"),
-              "preset machines/dgx-h100:12: link.payload: found 128 B, allowed multiples of "
-              "link.flit = 100 B (m.toml:3)");
-    EXPECT_EQ(
-        machine_error(base + "[link]\npayload = '1 MiB'\nflit = '1 B'\n"),
-        "m.toml:3: link.payload: found 1048576 B, which makes packets of 1048578 flits, allowed "
-        "at most 65535");
-    EXPECT_EQ(machine_error(base + "[link]\nlatency = '1 ps'\n"),
-              "m.toml:3: link.latency: found 1 ps, allowed 1 ns and more");
-    EXPECT_EQ(machine_error(base + "topology = 'mesh'\nswitches = 0"),
-              "preset machines/dgx-h100:5: in_switch: found true, allowed false with topology = "
-              "mesh (m.toml:2)");
-    EXPECT_EQ(machine_error(base + "gpus_per_node = 60000\n\n\nnodes = 3"),
-              "m.toml:5: nodes: found 3, 180000 GPUs in all, allowed at most 65535 GPUs");
+    expect_errors([](auto& changes) { return machine_error("extends = 'dgx-h100'\n" + changes); },
+                  R"(
+nodes = 2
+    m.toml: nic.bandwidth: found 0 B/s, allowed 1 MB/s and more with nodes = 2 (m.toml:2)
+[link]
+flit = '100 B'
+    preset machines/dgx-h100:12: link.payload: found 128 B, allowed multiples of link.flit = 100 B (m.toml:3)
+[link]
+payload = '1 MiB'
+flit = '1 B'
+    m.toml:3: link.payload: found 1048576 B, which makes packets of 1048578 flits, allowed at most 65535
+[link]
+latency = '1 ps'
+    m.toml:3: link.latency: found 1 ps, allowed 1 ns and more
+topology = 'mesh'
+switches = 0
+    preset machines/dgx-h100:5: in_switch: found true, allowed false with topology = mesh (m.toml:2)
+gpus_per_node = 60000
+
+
+nodes = 3
+    m.toml:5: nodes: found 3, 180000 GPUs in all, allowed at most 65535 GPUs
+)");
 }
 
 TEST(Agreement, of_what_was_set_names_the_setting) {
-    EXPECT_EQ(set_error("dgx-h100", "switches=0"),
-              "--set: switches: found 0, allowed 1 or more with topology = switched (preset "
-              "machines/dgx-h100:3)");
-    EXPECT_EQ(set_error("dgx-h100", "topology=mesh"),
-              "preset machines/dgx-h100:4: switches: found 4, allowed 0 with topology = mesh "
-              "(--set)");
-    EXPECT_EQ(set_error("dgx-h100", "max_gpus=4"),
-              "--set: max_gpus: found 4, allowed 0 or 8 and more");
-    EXPECT_EQ(set_error("dgx-h100", "link.buffer_flits=4"),
-              "--set: link.buffer_flits: found 4, allowed 10 or more: one packet or "
-              "acknowledgement");
-    EXPECT_EQ(set_error("dgx-h100", "moe_hub.store_bytes=48 B"),
-              "--set: moe_hub.store_bytes: found 48 B, allowed multiples of link.flit = 16 B "
-              "(preset machines/dgx-h100:11) that divide link.payload = 128 B (preset "
-              "machines/dgx-h100:12)");
-    EXPECT_EQ(set_error("h100-cluster", "nic.payload=4160 B"),
-              "--set: nic.payload: found 4160 B, allowed multiples of link.payload = 128 B "
-              "(preset machines/dgx-h100:12)");
-    EXPECT_EQ(set_error("h100-cluster", "nic.ack_flits=1024"),
-              "preset machines/h100-cluster:23: nic.buffer_flits: found 256, allowed 1024 or "
-              "more: one packet or acknowledgement");
-    EXPECT_EQ(set_error("h100-cluster", "nic.bandwidth=1 B/s"),
-              "--set: nic.bandwidth: found 1 B/s, allowed 0 B/s or 1 MB/s and more");
-    EXPECT_EQ(set_error("h100-cluster", "spine_latency=0 ns"),
-              "--set: spine_latency: found 0 ps, allowed 1 ns and more");
+    expect_errors(set_error, R"(
+dgx-h100 switches=0
+    --set: switches: found 0, allowed 1 or more with topology = switched (preset machines/dgx-h100:3)
+dgx-h100 topology=mesh
+    preset machines/dgx-h100:4: switches: found 4, allowed 0 with topology = mesh (--set)
+dgx-h100 max_gpus=4
+    --set: max_gpus: found 4, allowed 0 or 8 and more
+dgx-h100 link.buffer_flits=4
+    --set: link.buffer_flits: found 4, allowed 10 or more: one packet or acknowledgement
+dgx-h100 moe_hub.store_bytes=48 B
+    --set: moe_hub.store_bytes: found 48 B, allowed multiples of link.flit = 16 B (preset machines/dgx-h100:11) that divide link.payload = 128 B (preset machines/dgx-h100:12)
+h100-cluster nic.payload=4160 B
+    --set: nic.payload: found 4160 B, allowed multiples of link.payload = 128 B (preset machines/dgx-h100:12)
+h100-cluster nic.ack_flits=1024
+    preset machines/h100-cluster:23: nic.buffer_flits: found 256, allowed 1024 or more: one packet or acknowledgement
+h100-cluster nic.bandwidth=1 B/s
+    --set: nic.bandwidth: found 1 B/s, allowed 0 B/s or 1 MB/s and more
+h100-cluster spine_latency=0 ns
+    --set: spine_latency: found 0 ps, allowed 1 ns and more
+)");
 }
 
 TEST(Agreement, of_a_models_fields_is_asked_for_where_they_were_given) {
-    const std::string base = "extends = 'mixtral-8x7b'\n";
-    const std::string experts = "experts = 8 (preset models/mixtral-8x7b:7)";
-    EXPECT_EQ(model_error(base + "top_k = 9"),
-              "m.toml:2: top_k: found 9, allowed at most " + experts);
-    EXPECT_EQ(model_error(base + "top_k = 0"),
-              "m.toml:2: top_k: found 0, allowed 1 or more with " + experts);
-    EXPECT_EQ(model_error(base + "expert_ffn = 0"),
-              "m.toml:2: expert_ffn: found 0, allowed 1 or more with " + experts);
-    EXPECT_EQ(model_error(base + "expert_groups = 3"),
-              "preset models/mixtral-8x7b:7: experts: found 8, allowed multiples of "
-              "expert_groups = 3 (m.toml:2)");
-    EXPECT_EQ(model_error(base + "top_groups = 2"),
-              "m.toml:2: top_groups: found 2, allowed at most expert_groups = 1");
-    EXPECT_EQ(model_error(base + "expert_groups = 8"),
-              "preset models/mixtral-8x7b:8: top_k: found 2, allowed at most 1: the experts of "
-              "top_groups = 1");
-    EXPECT_EQ(model_error(base + "shared_experts = 2"),
-              "m.toml: shared_ffn: found 0, allowed 1 or more with shared_experts = 2 (m.toml:2)");
-    EXPECT_EQ(model_error(base + "dense_layers = 33"),
-              "m.toml:2: dense_layers: found 33, allowed at most layers = 32 (preset "
-              "models/mixtral-8x7b:3)");
-    EXPECT_EQ(model_error(base + "attention.kv_heads = 5"),
-              "preset models/mixtral-8x7b:14: attention.heads: found 32, allowed multiples of "
-              "attention.kv_heads = 5 (m.toml:2)");
-    EXPECT_EQ(model_error(base + "attention.kind = 'mla'"),
-              "m.toml: attention.kv_lora_rank: found 0, allowed 1 or more with attention.kind = "
-              "mla (m.toml:2)");
+    expect_errors([](auto& changes) { return model_error("extends = 'mixtral-8x7b'\n" + changes); },
+                  R"(
+top_k = 9
+    m.toml:2: top_k: found 9, allowed at most experts = 8 (preset models/mixtral-8x7b:7)
+top_k = 0
+    m.toml:2: top_k: found 0, allowed 1 or more with experts = 8 (preset models/mixtral-8x7b:7)
+expert_ffn = 0
+    m.toml:2: expert_ffn: found 0, allowed 1 or more with experts = 8 (preset models/mixtral-8x7b:7)
+expert_groups = 3
+    preset models/mixtral-8x7b:7: experts: found 8, allowed multiples of expert_groups = 3 (m.toml:2)
+top_groups = 2
+    m.toml:2: top_groups: found 2, allowed at most expert_groups = 1
+expert_groups = 8
+    preset models/mixtral-8x7b:8: top_k: found 2, allowed at most 1: the experts of top_groups = 1
+shared_experts = 2
+    m.toml: shared_ffn: found 0, allowed 1 or more with shared_experts = 2 (m.toml:2)
+dense_layers = 33
+    m.toml:2: dense_layers: found 33, allowed at most layers = 32 (preset models/mixtral-8x7b:3)
+attention.kv_heads = 5
+    preset models/mixtral-8x7b:14: attention.heads: found 32, allowed multiples of attention.kv_heads = 5 (m.toml:2)
+attention.kind = 'mla'
+    m.toml: attention.kv_lora_rank: found 0, allowed 1 or more with attention.kind = mla (m.toml:2)
+)");
     EXPECT_EQ(error_of([] { load_model("mixtral-8x7b", {"top_k=9"}); }),
-              "--set: top_k: found 9, allowed at most " + experts);
+              "--set: top_k: found 9, allowed at most experts = 8 (preset models/mixtral-8x7b:7)");
 }
 
 using Extends = cli_test::Cli;
@@ -196,4 +180,4 @@ TEST(HandMade, bad_models_are_refused) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::agreement_test

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub::sim {
+namespace moehub::sim::al_table_test {
 namespace {
 
 constexpr Ps kLookup = 1 * kNs;
@@ -203,4 +203,4 @@ TEST(AlTable, every_lookup_is_right_and_paid_for_in_any_order) {
 }
 
 }  // namespace
-}  // namespace moehub::sim
+}  // namespace moehub::sim::al_table_test

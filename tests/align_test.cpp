@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub {
+namespace moehub::align_test {
 namespace {
 
 Matrix random_matrix(int rows, int columns, std::uint64_t below, Rng& rng) {
@@ -141,4 +141,4 @@ TEST(Align, leaves_a_layout_without_transitions_as_it_is) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::align_test

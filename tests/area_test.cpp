@@ -1,7 +1,8 @@
 // What do the proposals' tables take? Bits by hand, what grows with what, totals, and the command.
+#include "study/area.hpp"
+
 #include "cli_fixture.hpp"
 #include "error_of.hpp"
-#include "study/area.hpp"
 
 #include <moehub/area.hpp>
 #include <moehub/presets.hpp>
@@ -12,7 +13,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-namespace moehub {
+namespace moehub::area_test {
 namespace {
 
 AreaTable table_of(const std::vector<AreaTable>& tables, const std::string& name) {
@@ -26,7 +27,7 @@ AreaTable with(const std::string& setting, const std::string& name) {
     return table_of(area_of(load_machine("dgx-h800", {setting})), name);
 }
 
-TEST(Area, AreTheBitsThoseOfTheFields) {
+TEST(Area, bits_are_those_of_the_fields) {
     // 8 GPUs, packets of 128 B, 80 GB of memory: addresses of 37 bits.
     const auto tables = area_of(load_machine("dgx-h800"));
     const auto bits = [&](const char* name) { return table_of(tables, name).entry_bits; };
@@ -53,7 +54,7 @@ TEST(Area, AreTheBitsThoseOfTheFields) {
     EXPECT_EQ(table_of(tables, "partial sums").bits(), 8 * 64 * 1024 * 8);  // 64 KB a port
 }
 
-TEST(Area, DoesTwiceTheTableHaveTwiceTheBits) {
+TEST(Area, twice_the_table_has_twice_the_bits) {
     const struct {
         const char* twice;
         const char* table;
@@ -83,7 +84,7 @@ TEST(Area, DoesTwiceTheTableHaveTwiceTheBits) {
     }
 }
 
-TEST(Area, AreMoreGpusMorePartitionsAndPorts) {
+TEST(Area, more_gpus_are_more_partitions_and_ports) {
     EXPECT_EQ(with("gpus_per_node=16", "RPM lines").copies, 15);
     EXPECT_EQ(with("gpus_per_node=16", "partial sums").copies, 16);
     EXPECT_EQ(with("gpus_per_node=16", "RAT").copies, 1);
@@ -91,14 +92,14 @@ TEST(Area, AreMoreGpusMorePartitionsAndPorts) {
     EXPECT_EQ(with("gpus_per_node=16", "group sync").copies, 1);
 }
 
-TEST(Area, IsWhatAMachineLacksLeftOut) {
+TEST(Area, what_a_machine_lacks_is_left_out) {
     for (const AreaTable& one : area_of(load_machine("ascend-910b-cluster")))
         EXPECT_EQ(one.side, AreaSide::gpu) << one.name;
     for (const AreaTable& one : area_of(load_machine("dgx-h800", {"gpus_per_node=1"})))
         EXPECT_FALSE(one.name.starts_with("RPM")) << one.name;
 }
 
-TEST(Area, IsATablesAreaItsCellsAndItsBanks) {
+TEST(Area, a_tables_area_is_its_cells_and_its_banks) {
     AreaTable table;
     table.entries = 1000;
     table.entry_bits = 700;
@@ -112,7 +113,7 @@ TEST(Area, IsATablesAreaItsCellsAndItsBanks) {
     EXPECT_NEAR(with_area(compared, costs).mm2, (700e3 * 6 + 3e5) * 0.074e-6, 1e-12);
 }
 
-TEST(Area, AreTotalsTheSumOfWhatIsAdded) {
+TEST(Area, totals_are_the_sum_of_what_is_added) {
     const auto tables = area_of(load_machine("dgx-h800"));
     const auto totals = area_totals(tables);
     ASSERT_EQ(totals.size(), 5u);
@@ -137,25 +138,25 @@ TEST(Area, AreTotalsTheSumOfWhatIsAdded) {
 }
 
 // DySHARP's GPU is what one constant was fitted to.
-TEST(Area, IsTheFitStillOne) {
+TEST(Area, the_fit_is_still_one) {
     const AreaTotal dysharp = area_totals(area_of(load_machine("dgx-h800")))[1];
     EXPECT_NEAR(dysharp.mm2, 0.198, 0.002);
 }
 
 // No constant has seen it.
-TEST(Area, IsAnotherPapersSwitchWithinATwentieth) {
+TEST(Area, another_papers_switch_is_within_a_twentieth) {
     const AreaTotal cais = area_totals(area_of(load_machine("dgx-h100")))[4];
     EXPECT_EQ(cais.proposal, "CAIS");
     EXPECT_NEAR(cais.mm2, 0.50, 0.025);
 }
 
 // Bare cells of one port's 64 KB are more than the paper's whole switch.
-TEST(Area, CouldThePapersSwitchHoldItsBuffer) {
+TEST(Area, the_papers_switch_could_hold_its_buffer) {
     const double cells = 64 * 1024 * 8 * bit_cell_um2(12) * 1e-6;
     EXPECT_GT(cells, 3 * 0.01);
 }
 
-TEST(Area, IsAMachineThatCannotBeRefused) {
+TEST(Area, a_machine_that_cannot_be_is_refused) {
     Machine machine = load_machine("dgx-h800");
     machine.moe_hub.rat_entries = 0;
     EXPECT_NE(error_of([&] { area_of(machine); }).find("moe_hub.rat_entries"), std::string::npos);
@@ -163,11 +164,11 @@ TEST(Area, IsAMachineThatCannotBeRefused) {
 
 class AreaCli : public cli_test::Cli {};
 
-TEST_F(AreaCli, PrintsTheGoldenTable) {
+TEST_F(AreaCli, prints_the_golden_table) {
     expect_golden("area", "area.txt");
 }
 
-TEST_F(AreaCli, HasJsonAllThatIsAsked) {
+TEST_F(AreaCli, json_has_all_that_is_asked) {
     const auto outcome = moehub("area --json --set moe_hub.rat_entries=32768 -o " + file("a.json"));
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(outcome.out, "");
@@ -182,11 +183,11 @@ TEST_F(AreaCli, HasJsonAllThatIsAsked) {
     EXPECT_EQ((*rat)["bits"], 32768 * 64);
 }
 
-TEST_F(AreaCli, IsBadInputOneLine) {
+TEST_F(AreaCli, bad_input_is_one_line) {
     expect_refused_about("area --set moe_hub.rat_entries=0", "moe_hub.rat_entries");
     expect_refused_about("area --machine dgx-h80", "did you mean \"dgx-h800\"");
     expect_refused("area --tokens 5", "area: unknown option \"--tokens\"; see moehub area --help");
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::area_test

@@ -6,10 +6,10 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub::layers {
+namespace moehub::layers::books_test {
 namespace {
 
-class BooksTest : public ::testing::Test {
+class RowBooks : public ::testing::Test {
   protected:
     Machine machine_ = testing::small_gpus(2);
     Model model_ = testing::small_model(4, 2);
@@ -31,7 +31,7 @@ class BooksTest : public ::testing::Test {
     }
 };
 
-TEST_F(BooksTest, close_when_every_row_was_there_once) {
+TEST_F(RowBooks, close_when_every_row_was_there_once) {
     for (const int shards : {1, 3}) {
         Books books(input_, shards, 4);
         enter_all(books, shards);
@@ -40,20 +40,20 @@ TEST_F(BooksTest, close_when_every_row_was_there_once) {
     }
 }
 
-TEST_F(BooksTest, do_not_close_without_a_row) {
+TEST_F(RowBooks, do_not_close_without_a_row) {
     Books books(input_, 1, 0);
     enter(books, 0, 0, 0);
     EXPECT_THROW(books.check(), std::logic_error);
 }
 
-TEST_F(BooksTest, refuse_a_row_twice) {
+TEST_F(RowBooks, refuse_a_row_twice) {
     Books books(input_, 1, 0);
     enter_all(books, 1);
     EXPECT_THROW(books.delivered(1, 1, 0), std::logic_error);
     EXPECT_THROW(books.returned(1, 1, 0, nullptr), std::logic_error);
 }
 
-TEST_F(BooksTest, show_the_error_of_a_wrong_expert) {
+TEST_F(RowBooks, show_the_error_of_a_wrong_expert) {
     Books books(input_, 1, 4);
     for (std::uint32_t token = 0; token < 3; ++token) {
         for (std::uint32_t slot = 0; slot < 2; ++slot) {
@@ -65,4 +65,4 @@ TEST_F(BooksTest, show_the_error_of_a_wrong_expert) {
 }
 
 }  // namespace
-}  // namespace moehub::layers
+}  // namespace moehub::layers::books_test

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-namespace moehub::testing {
+namespace moehub::testing::bytes_test {
 namespace {
 
 constexpr int kGpus = 4;
@@ -111,22 +111,23 @@ void megatron_te(const Chosen& chosen, Wires& wires) {
     });
 }
 
-/// Rows alone, with counts for the receiver's experts.
-void all_to_all(const Chosen& chosen, Wires& wires) {
-    wires.all_to_all(4 * kLocal);
+void rows_there_and_back(const Chosen& chosen, Wires& wires) {
     each_pair([&](int home, int gpu) {
         wires.store(home, gpu, kRow * chosen.rows_to(home, gpu));
         wires.store(gpu, home, kRow * chosen.rows_to(home, gpu));
     });
 }
 
+/// Rows alone, with counts for the receiver's experts.
+void all_to_all(const Chosen& chosen, Wires& wires) {
+    wires.all_to_all(4 * kLocal);
+    rows_there_and_back(chosen, wires);
+}
+
 /// In one node there is nothing to gather; all know all counts.
 void hierarchical(const Chosen& chosen, Wires& wires) {
     wires.all_to_all(4 * kExperts);
-    each_pair([&](int home, int gpu) {
-        wires.store(home, gpu, kRow * chosen.rows_to(home, gpu));
-        wires.store(gpu, home, kRow * chosen.rows_to(home, gpu));
-    });
+    rows_there_and_back(chosen, wires);
 }
 
 void fastermoe(const Chosen& chosen, Wires& wires) {
@@ -318,7 +319,7 @@ void by_lists(const Chosen& chosen, Wires& wires) {
     }
 }
 
-/// Of every result its token's home is told.
+/// A token's home is told of every result.
 void notices(const Chosen& chosen, Wires& wires) {
     each_pair([&](int home, int gpu) {
         for (Bytes row = 0; row < chosen.rows_to(home, gpu); ++row) wires.store(gpu, home, 16);
@@ -444,4 +445,4 @@ TEST_P(BytesOfEverySystem, are_the_closed_form) {
 }
 
 }  // namespace
-}  // namespace moehub::testing
+}  // namespace moehub::testing::bytes_test

@@ -1,6 +1,8 @@
 /// For tests that run the program itself: exit codes, both outputs, files in a folder of their own.
 #pragma once
+#include "error_of.hpp"
 #include "golden.hpp"
+#include "own_folder.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -8,10 +10,10 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
-#include <stdexcept>
 #include <string>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,15 +33,8 @@ inline std::string text_of(const fs::path& path) {
     return text.str();
 }
 
-class Cli : public testing::Test {
+class Cli : public ::testing::Test {
   protected:
-    Cli() {
-        std::string name = (fs::temp_directory_path() / "moehub-cli-XXXXXX").string();
-        if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-        folder_ = name;
-    }
-    ~Cli() override { fs::remove_all(folder_); }
-
     /// Runs a shell command line in which `moehub` is the built program.
     Outcome shell(const std::string& line) const {
         const std::string err = file("stderr");
@@ -57,11 +52,24 @@ class Cli : public testing::Test {
         return outcome;
     }
     Outcome moehub(const std::string& arguments) const { return shell("moehub " + arguments); }
+    nlohmann::json json_of(const std::string& arguments) const {
+        const Outcome outcome = moehub(arguments + " --json");
+        EXPECT_EQ(outcome.code, 0) << arguments << ": " << outcome.err;
+        return nlohmann::json::parse(outcome.out);
+    }
 
-    std::string file(const std::string& name) const { return (folder_ / name).string(); }
+    /// Expects of a run's result that it is that of the second system compared, but for the lead.
+    void expect_run_is_second_of(const std::string& run, const std::string& compare) const {
+        nlohmann::json one = json_of(run)["results"][0];
+        nlohmann::json row = json_of(compare)["results"][1];
+        one.erase("speedup");
+        row.erase("speedup");
+        EXPECT_EQ(one, row);
+    }
+
+    std::string file(const std::string& name) const { return folder_.file(name); }
     std::string saved(const std::string& name, const std::string& text) const {
-        std::ofstream(file(name), std::ios::binary) << text;
-        return file(name);
+        return folder_.saved(name, text);
     }
 
     /// Ends well, and prints what this file of tests/golden holds.
@@ -80,7 +88,7 @@ class Cli : public testing::Test {
         EXPECT_EQ(outcome.out, "") << arguments;
     }
 
-    /// As above where the words are another room's: one line that contains `part`.
+    /// Bad input whose words are another room's: one line that contains `part`.
     void expect_refused_about(const std::string& arguments, const std::string& part) const {
         const auto outcome = moehub(arguments);
         EXPECT_TRUE(outcome.err.starts_with("moehub: ")) << outcome.err;
@@ -90,8 +98,20 @@ class Cli : public testing::Test {
         EXPECT_EQ(outcome.out, "") << arguments;
     }
 
+    /// Expects of each refusal in a text (refusals_in) that `moehub` with `before` and its input
+    /// says its line; where that ends in "…", that the line contains what stands before it.
+    void expect_refusals(const std::string& before, const std::string& text) const {
+        static const std::string kAndSoOn = "…";
+        for (const auto& [input, line] : ::moehub::refusals_in(text)) {
+            if (line.ends_with(kAndSoOn))
+                expect_refused_about(before + input, line.substr(0, line.size() - kAndSoOn.size()));
+            else
+                expect_refused(before + input, line);
+        }
+    }
+
   private:
-    fs::path folder_;
+    ::moehub::OwnFolder folder_;
 };
 
 }  // namespace cli_test

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+namespace cli_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -14,7 +15,7 @@ using cli_test::Cli;
 using cli_test::Outcome;
 using cli_test::text_of;
 
-TEST_F(Cli, ListPrintsNamesAndTitlesAsJson) {
+TEST_F(Cli, list_prints_names_and_titles_as_json) {
     const Outcome outcome = shell("moehub list machines --json");
     EXPECT_EQ(outcome.code, 0);
     const auto json = nlohmann::json::parse(outcome.out);
@@ -22,7 +23,7 @@ TEST_F(Cli, ListPrintsNamesAndTitlesAsJson) {
     EXPECT_EQ(json["machines"][0]["name"], "ascend-910b-cluster");
 }
 
-TEST_F(Cli, DoesItIntroduceItselfWithoutArguments) {
+TEST_F(Cli, introduces_itself_without_arguments) {
     const auto outcome = moehub("");
     EXPECT_EQ(outcome.code, 0);
     EXPECT_EQ(outcome.err, "");
@@ -32,7 +33,7 @@ TEST_F(Cli, DoesItIntroduceItselfWithoutArguments) {
         EXPECT_NE(outcome.out.find(command), std::string::npos) << command;
 }
 
-TEST_F(Cli, IsTheVersionThatOfTheBuild) {
+TEST_F(Cli, the_version_is_that_of_the_build) {
     const auto outcome = moehub("--version");
     EXPECT_EQ(outcome.code, 0);
     const auto build = text_of(MOEHUB_SOURCE_DIR "/CMakeLists.txt");
@@ -40,7 +41,7 @@ TEST_F(Cli, IsTheVersionThatOfTheBuild) {
     EXPECT_NE(build.find("project(moehub VERSION " + version + " "), std::string::npos) << version;
 }
 
-TEST_F(Cli, DoesEveryCommandHelpWithAnExample) {
+TEST_F(Cli, every_command_helps_with_an_example) {
     for (const auto* command : {"compare", "run", "model", "area", "lines", "list", "show",
                                 "collective", "validate", "profile", "place"}) {
         const auto outcome = moehub(std::string(command) + " --help");
@@ -50,7 +51,7 @@ TEST_F(Cli, DoesEveryCommandHelpWithAnExample) {
     }
 }
 
-TEST_F(Cli, IsAMisspeltNameAnsweredWithTheNearest) {
+TEST_F(Cli, a_misspelt_name_is_answered_with_the_nearest) {
     expect_refused(
         "vaildate x.csv",
         "unknown command \"vaildate\", allowed: compare, run, gain, model, sweep, merge, plan, "
@@ -70,7 +71,7 @@ TEST_F(Cli, IsAMisspeltNameAnsweredWithTheNearest) {
     expect_refused("collective --grain flit", "--grain: found \"flit\", allowed: packet, row");
 }
 
-TEST_F(Cli, IsAMalformedCommandLineRefused) {
+TEST_F(Cli, a_malformed_command_line_is_refused) {
     expect_refused("validate", "validate: FILE is required");
     expect_refused("collective --bytes", "collective: --bytes: found nothing, allowed: a value");
     expect_refused("collective --gpus 2 --gpus 4", "collective: --gpus: stands more than once");
@@ -78,7 +79,7 @@ TEST_F(Cli, IsAMalformedCommandLineRefused) {
                    "collective: unexpected argument \"dgx-h100\"; see moehub collective --help");
 }
 
-TEST_F(Cli, IsAFileWrittenBesideATableOnStandardOutput) {
+TEST_F(Cli, a_file_is_written_beside_a_table_on_standard_output) {
     const auto outcome =
         moehub("compare --gpus 2 --tokens 64 --systems ideal --csv - -o '" + file("text") + "'");
     EXPECT_EQ(outcome.code, 0) << outcome.err;
@@ -86,19 +87,19 @@ TEST_F(Cli, IsAFileWrittenBesideATableOnStandardOutput) {
     EXPECT_NE(text_of(file("text")).find("time µs"), std::string::npos);
 }
 
-TEST_F(Cli, IsNothingThatWouldBeRefusedShownAsUsual) {
+TEST_F(Cli, what_would_be_refused_is_not_shown_as_usual) {
     for (const char* command : {"compare", "model", "plan", "reproduce", "sweep", "validate"})
         EXPECT_EQ(moehub(std::string(command) + " --help").out.find("N=0"), std::string::npos)
             << command;
 }
 
-TEST_F(Cli, IsAFileWithoutANameRefused) {
+TEST_F(Cli, a_file_without_a_name_is_refused) {
     expect_refused("validate ''", "FILE: found \"\", allowed: a file");
     expect_refused("plan --rank ''", "--rank: found \"\", allowed: a file");
     expect_refused("compare -o ''", "--output: found \"\", allowed: a file");
 }
 
-TEST_F(Cli, IsAWrongSizeRefused) {
+TEST_F(Cli, a_wrong_size_is_refused) {
     for (const std::string bad : {"0", "-5", "8X", "1.5", "nan", "1e30", "9000000000000000000", ""})
         expect_refused("collective --bytes '" + bad + "'",
                        "--bytes: found \"" + bad +
@@ -109,7 +110,7 @@ TEST_F(Cli, IsAWrongSizeRefused) {
                        "--gpus: found \"" + bad + "\", allowed: a whole number, 2 or more");
 }
 
-TEST_F(Cli, IsWhatAMachineCannotRunRefused) {
+TEST_F(Cli, what_a_machine_cannot_run_is_refused) {
     expect_refused_about("collective --machine dgx-h10 --bytes 1M", "dgx-h10");
     expect_refused_about("collective --machine dgx-h100 --gpus 1000 --bytes 1M", "1000");
     expect_refused_about("collective --op all_to_all --algorithm ring --bytes 1M", "all_to_all");
@@ -118,7 +119,7 @@ TEST_F(Cli, IsWhatAMachineCannotRunRefused) {
         "collective --op all_reduce --algorithm nvls --set in_switch=false --bytes 1M", "nvls");
 }
 
-TEST_F(Cli, AreSizesReadAsPeopleWriteThem) {
+TEST_F(Cli, sizes_are_read_as_people_write_them) {
     const auto bytes_of = [&](const std::string& size) {
         const auto outcome = moehub("collective --gpus 2 --json --bytes '" + size + "'");
         return outcome.code == 0 ? nlohmann::json::parse(outcome.out)["bytes"].get<long>() : -1;
@@ -130,7 +131,7 @@ TEST_F(Cli, AreSizesReadAsPeopleWriteThem) {
     EXPECT_EQ(bytes_of("2 MB"), 2000000);
 }
 
-TEST_F(Cli, IsACollectiveTheSameEveryTimeButForTheWall) {
+TEST_F(Cli, a_collective_is_the_same_every_time_but_for_the_wall) {
     const std::string line = "collective --op all_gather --gpus 4 --bytes 1M --json";
     auto one = nlohmann::json::parse(moehub(line).out);
     auto other = nlohmann::json::parse(moehub(line).out);
@@ -145,7 +146,7 @@ TEST_F(Cli, IsACollectiveTheSameEveryTimeButForTheWall) {
     EXPECT_NEAR(one["bus_bandwidth_bytes_per_second"].get<double>(), 1048576 / seconds * 3 / 4, 1);
 }
 
-TEST_F(Cli, DoesValidateShowSummaryAndWorstRows) {
+TEST_F(Cli, validate_shows_summary_and_worst_rows) {
     std::string csv = "op,groups,rows,max_rows,k,n,skew,us\n";
     for (int i = 1; i <= 12; ++i)
         csv += "gemm,1,512,512,4096,1024,," + std::to_string(10 * i) + "\n";
@@ -164,7 +165,7 @@ TEST_F(Cli, DoesValidateShowSummaryAndWorstRows) {
     EXPECT_EQ(json["rows"].size(), 12u);
 }
 
-TEST_F(Cli, IsABadFileRefused) {
+TEST_F(Cli, a_bad_file_is_refused) {
     expect_refused("validate /no/such.csv",
                    "/no/such.csv: cannot be read: No such file or directory");
     const auto empty = saved("empty.csv", "");
@@ -179,7 +180,7 @@ TEST_F(Cli, IsABadFileRefused) {
         "h2000");
 }
 
-TEST_F(Cli, IsAnOutputFileReplacedWholeOrNotAtAll) {
+TEST_F(Cli, an_output_file_is_replaced_whole_or_not_at_all) {
     const auto path = saved("out.json", "old");
     EXPECT_EQ(moehub("collective --gpus 2 --bytes 0 -o " + path).code, 2);
     EXPECT_EQ(text_of(path), "old");
@@ -195,7 +196,7 @@ TEST_F(Cli, IsAnOutputFileReplacedWholeOrNotAtAll) {
                    folder.string() + ": cannot be written: Is a directory");
 }
 
-TEST_F(Cli, DoesALinkedOutputFileStayALink) {
+TEST_F(Cli, a_linked_output_file_stays_a_link) {
     const auto path = saved("real.txt", "old");
     fs::create_symlink(path, file("link.txt"));
     EXPECT_EQ(moehub("collective --gpus 2 --bytes 64k -o " + file("link.txt")).code, 0);
@@ -203,12 +204,12 @@ TEST_F(Cli, DoesALinkedOutputFileStayALink) {
     EXPECT_NE(text_of(path), "old");
 }
 
-TEST_F(Cli, DoesAReaderThatLeavesEndItQuietly) {
+TEST_F(Cli, a_reader_that_leaves_ends_it_quietly) {
     const auto outcome = shell("{ moehub list; echo $? >&2; } | true");
     EXPECT_TRUE(outcome.err == "0\n") << outcome.err;
 }
 
-TEST_F(Cli, IsAFullDiskReported) {
+TEST_F(Cli, a_full_disk_is_reported) {
     if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
     const auto outcome = shell("moehub >/dev/full");
     EXPECT_EQ(outcome.code, 2);
@@ -216,7 +217,7 @@ TEST_F(Cli, IsAFullDiskReported) {
 }
 
 /// Through the program itself, where all kinds are linked together.
-TEST_F(Cli, IsABadRowOfEveryKindOfMeasurementsRefusedInOneLine) {
+TEST_F(Cli, a_bad_row_of_every_kind_of_measurements_is_refused_in_one_line) {
     const std::pair<std::string, std::string> kinds[] = {
         {"op,groups,rows,max_rows,k,n,skew,us\n", "gemm,1,-5,,16,16,,1\n"},
         {"machine,gpus,op,algorithm,bytes,us,busbw_GBps,source\n", "x,0,a,b,1,1,,s\n"},
@@ -236,3 +237,4 @@ TEST_F(Cli, IsABadRowOfEveryKindOfMeasurementsRefusedInOneLine) {
 }
 
 }  // namespace
+}  // namespace cli_test

@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub {
+namespace moehub::cluster_collective_test {
 namespace {
 
 using Op = Collective::Op;
@@ -262,4 +262,4 @@ TEST(ClusterCollective, machines_that_cannot_say_what_they_need) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::cluster_collective_test

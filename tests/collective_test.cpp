@@ -8,20 +8,14 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub {
+namespace moehub::collective_test {
 namespace {
 
 using Op = Collective::Op;
 using Algorithm = Collective::Algorithm;
 
 Collective make(Op op, Algorithm algorithm, Bytes bytes, Grain grain = Grain::row, int gpus = 8) {
-    Collective what;
-    what.op = op;
-    what.algorithm = algorithm;
-    what.bytes = bytes;
-    what.grain = grain;
-    what.gpus = gpus;
-    return what;
+    return {.op = op, .algorithm = algorithm, .gpus = gpus, .bytes = bytes, .grain = grain};
 }
 
 constexpr Bytes kMiB = 1 << 20;
@@ -43,8 +37,7 @@ TEST(Collective, published_measurements_are_met_within_5_percent) {
 #ifdef MOEHUB_SANITIZED
     GTEST_SKIP() << "8 GiB collectives take minutes under a sanitizer";
 #endif
-    const Validation result =
-        validate(std::string(MOEHUB_SOURCE_DIR) + "/validation/published_collectives.csv");
+    const Validation result = validate(MOEHUB_SOURCE_DIR "/validation/published_collectives.csv");
     ASSERT_EQ(result.rows.size(), 7u);
     for (const auto& row : result.rows) EXPECT_LT(std::abs(row.error), 0.05);
 }
@@ -59,7 +52,7 @@ double algorithm_bandwidth(const Machine& machine, int gpus, Bytes bytes) {
 // GPUs, and on Blackwell it takes longer than the wire.
 TEST(Collective, an_in_switch_all_reduce_is_as_fast_on_4_gpus_as_on_72) {
     const Machine machine = load_machine("gb200-nvl72");
-    for (const int gpus : {4, 8, 64, 72})
+    for (const int gpus : {4, 8, 72})
         EXPECT_NEAR(algorithm_bandwidth(with_gpus(machine, gpus), gpus, 256 * kMiB) / 420e9, 1, 0.1)
             << gpus;
 }
@@ -168,10 +161,8 @@ TEST(Collective, bytes_that_do_not_divide_evenly_all_arrive) {
 
 TEST(Collective, every_machine_runs_every_collective_it_can) {
     for (const std::string& name : preset_names("machines")) {
-        const Machine machine = load_machine(name);
-#ifdef MOEHUB_SANITIZED  // rings of hundreds of GPUs take minutes there
-        if (machine.gpus() > 72) continue;
-#endif
+        Machine machine = load_machine(name);
+        if (machine.gpus() > 72) machine = with_gpus(machine, 64);
         for (const Collective& what : all_collectives(1 * kMiB, Grain::row, machine.gpus())) {
             const bool switched = what.algorithm == Algorithm::nvls;
             const bool one_node = switched || what.algorithm == Algorithm::one_shot;
@@ -236,4 +227,4 @@ TEST(Collective, what_cannot_run_is_refused_in_one_line) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::collective_test

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub::testing {
+namespace moehub::testing::communicator_test {
 namespace {
 
 using sim::GpuId;
@@ -102,4 +102,4 @@ TEST(Exchange, brings_what_was_put_in_and_can_be_repeated) {
 }
 
 }  // namespace
-}  // namespace moehub::testing
+}  // namespace moehub::testing::communicator_test

@@ -8,10 +8,10 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub {
+namespace moehub::compare_test {
 namespace {
 
-class Compare : public testing::Test {
+class Compare : public ::testing::Test {
   protected:
     LayerInput input() const { return {machine_, model_, routing_, placement_}; }
 
@@ -21,7 +21,7 @@ class Compare : public testing::Test {
     const Placement placement_ = contiguous_placement(model_.experts, 4);
 };
 
-TEST_F(Compare, AreSpeedupsOverMegatronWhereverItStands) {
+TEST_F(Compare, speedups_are_over_megatron_wherever_it_stands) {
     const Comparison all = compare(input(), {"moe-hub", "megatron-te", "ideal"});
     EXPECT_EQ(all.baseline, "megatron-te");
     ASSERT_EQ(all.rows.size(), 3u);
@@ -32,7 +32,7 @@ TEST_F(Compare, AreSpeedupsOverMegatronWhereverItStands) {
     EXPECT_LT(*all.rows[1].share_of_ideal, 1);
 }
 
-TEST_F(Compare, IsTheBaselineOtherwiseTheSlowest) {
+TEST_F(Compare, the_baseline_is_otherwise_the_slowest) {
     const Comparison all = compare(input(), {"mh-base", "moe-hub", "mh-pkt"});
     for (const ComparisonRow& row : all.rows) {
         EXPECT_GE(row.speedup, 1) << row.result.system;
@@ -67,12 +67,12 @@ Reports reports_of(const LayerInput& input, const std::vector<SystemSpec>& syste
     return reports;
 }
 
-TEST_F(Compare, IsEachSystemReportedOnce) {
+TEST_F(Compare, each_system_is_reported_once) {
     EXPECT_EQ(reports_of(input(), load_systems({"ideal", "moe-hub", "dysharp"}), 3),
               (Reports{{1, 3}, {2, 3}, {3, 3}}));
 }
 
-TEST_F(Compare, IsEveryRoundOfAnEagerHostReported) {
+TEST_F(Compare, every_round_of_an_eager_host_is_reported) {
     // The host has more to do than its GPU: the lead that it starts with takes rounds to find.
     Model small = model_;
     small.hidden = small.expert_ffn = 256;
@@ -87,7 +87,7 @@ TEST_F(Compare, IsEveryRoundOfAnEagerHostReported) {
     }
 }
 
-TEST_F(Compare, AreIdealsOfOtherFormatsReported) {
+TEST_F(Compare, ideals_of_other_formats_are_reported) {
     std::vector<SystemSpec> systems = load_systems({"ideal", "moe-hub"});
     systems[1].expert_format = NumberFormat::fp8;
     systems[1].dispatch_element = 1;
@@ -98,7 +98,7 @@ TEST_F(Compare, AreIdealsOfOtherFormatsReported) {
     EXPECT_LT(*both.other_ideal, both.rows[0].result.time);
 }
 
-TEST_F(Compare, IsTheFirstFailureTheOneThatIsTold) {
+TEST_F(Compare, the_first_failure_is_the_one_that_is_told) {
     CompareOptions options;
     options.threads = 2;
     options.layer.region_rows = 1;  // too few for moe-hub, of no matter to ideal
@@ -108,11 +108,11 @@ TEST_F(Compare, IsTheFirstFailureTheOneThatIsTold) {
     EXPECT_THROW(compare(input(), {"ideal", "moe-hub"}, options), std::runtime_error);
 }
 
-TEST_F(Compare, AreNamesCheckedBeforeAnythingRuns) {
+TEST_F(Compare, names_are_checked_before_anything_runs) {
     EXPECT_THROW(compare(input(), {}), InputError);
     EXPECT_THROW(compare(input(), {"ideal", "nobody"}), InputError);
     EXPECT_THROW(compare(input(), {"ideal", "ideal"}), InputError);
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::compare_test

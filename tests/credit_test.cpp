@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub::sim {
+namespace moehub::sim::credit_test {
 namespace {
 
 constexpr Ps kUpdate = 1 << 14;
@@ -62,4 +62,4 @@ TEST(CreditPool, a_train_may_overdraw_and_the_next_waits_until_that_is_paid) {
 }
 
 }  // namespace
-}  // namespace moehub::sim
+}  // namespace moehub::sim::credit_test

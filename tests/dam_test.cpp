@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-namespace moehub::sim {
+namespace moehub::sim::dam_test {
 namespace {
 
 constexpr Dam::Range kRange = {
@@ -189,4 +189,4 @@ RC_GTEST_PROP(Dam, every_group_is_ready_once_at_the_time_of_its_latest_line, ())
 }
 
 }  // namespace
-}  // namespace moehub::sim
+}  // namespace moehub::sim::dam_test

@@ -13,7 +13,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-namespace moehub::testing {
+namespace moehub::testing::deepep_test {
 namespace {
 
 struct Trial {
@@ -172,4 +172,4 @@ TEST(DeepEp, normal_kernels_take_as_long_as_measured_at_every_number_of_sms) {
 }
 
 }  // namespace
-}  // namespace moehub::testing
+}  // namespace moehub::testing::deepep_test

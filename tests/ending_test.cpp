@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub {
+namespace moehub::ending_test {
 namespace {
 
 LayerInput large_layer() {
@@ -38,14 +38,14 @@ void expect_ends(const Work& work) {
     EXPECT_LT(Clock::now() - begin, std::chrono::seconds(5));
 }
 
-TEST(Ending, ASimulationEnds) {
+TEST(Ending, a_simulation_ends) {
     const LayerInput input = large_layer();
     LayerOptions options;
     options.grain = Grain::packet;
     expect_ends([&] { simulate_layer(input, "moe-hub", options); });
 }
 
-TEST(Ending, PiecesInOtherThreadsEnd) {
+TEST(Ending, pieces_in_other_threads_end) {
     const LayerInput input = large_layer();
     LayerOptions options;
     options.grain = Grain::packet;
@@ -54,7 +54,7 @@ TEST(Ending, PiecesInOtherThreadsEnd) {
     });
 }
 
-TEST(Ending, NoPieceBeginsAfterwards) {
+TEST(Ending, no_piece_begins_afterwards) {
     std::stop_source source;
     const std::stop_token token = source.get_token();
     const EndsOn ends(token);
@@ -69,7 +69,7 @@ TEST(Ending, NoPieceBeginsAfterwards) {
     EXPECT_EQ(begun, 1);
 }
 
-TEST(Ending, NothingEndsWithoutBeingAsked) {
+TEST(Ending, nothing_ends_without_being_asked) {
     std::stop_source source;
     {
         const std::stop_token token = source.get_token();
@@ -83,4 +83,4 @@ TEST(Ending, NothingEndsWithoutBeingAsked) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::ending_test

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub::sim {
+namespace moehub::sim::engine_test {
 namespace {
 
 constexpr Ps kLag = 100;
@@ -108,4 +108,4 @@ TEST(Engine, an_effect_inside_its_own_window_is_refused) {
 }
 
 }  // namespace
-}  // namespace moehub::sim
+}  // namespace moehub::sim::engine_test

@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-namespace moehub {
+namespace moehub::eplb_test {
 namespace {
 
 using Rows = std::vector<std::vector<int>>;
@@ -195,4 +195,4 @@ TEST(SolveSimple, keeps_round_robin_copies_apart) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::eplb_test

@@ -1,9 +1,10 @@
 // Is the exact method's layout the best there is, by the evaluation that shares no code with it?
-#include "base/rng.hpp"
 #include "place/exact/exact.hpp"
-#include "place/methods.hpp"
 
-#include <moehub/error.hpp>
+#include "base/rng.hpp"
+#include "error_of.hpp"
+#include "place/methods.hpp"
+#include "place_cases.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -11,42 +12,10 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub {
+namespace moehub::exact_test {
 namespace {
 
 using LayerOn = std::vector<std::vector<int>>;  // [gpu] → experts
-
-struct Size {
-    int layers, experts, top_k;
-    std::int64_t tokens;
-};
-
-/// Some experts are liked more, some tokens keep theirs from layer to layer, some choose fewer.
-Profile random_profile(const Size& size, std::uint64_t seed) {
-    Rng rng(seed);
-    Profile profile;
-    profile.name = "random";
-    profile.layers = size.layers;
-    profile.experts = size.experts;
-    profile.top_k = size.top_k;
-    profile.tokens = size.tokens;
-    profile.model_layers = size.layers;
-    for (int layer = 0; layer < size.layers; ++layer) profile.layer_numbers.push_back(layer);
-    for (std::int64_t row = 0; row < size.layers * size.tokens; ++row) {
-        std::vector<std::uint16_t> chosen;
-        while (static_cast<int>(chosen.size()) < size.top_k) {
-            const auto bound = static_cast<std::uint64_t>(size.experts);
-            const auto expert =
-                static_cast<std::uint16_t>(std::min(rng.below(bound), rng.below(bound)));
-            if (std::find(chosen.begin(), chosen.end(), expert) == chosen.end())
-                chosen.push_back(expert);
-        }
-        if (rng.below(10) == 0) chosen.back() = Profile::kNobody;
-        profile.chosen.insert(profile.chosen.end(), chosen.begin(), chosen.end());
-    }
-    count_choices(profile);
-    return profile;
-}
 
 void all_placements(int experts, LayerOn on, std::vector<LayerOn>& found) {
     int expert = 0;
@@ -69,20 +38,6 @@ std::vector<LayerOn> all_placements(int experts, int gpus) {
     return found;
 }
 
-double value_of(const PlaceInput& input, const PlaceOptions& options, const ExpertLayout& layout) {
-    double sum = 0;
-    double weights = 0;
-    for (const Profile& profile : input.profiles) {
-        const Evaluation seen =
-            evaluate(profile, layout,
-                     {input.nodes, options.batch, options.current ? &*options.current : nullptr});
-        sum += profile.weight *
-               value_of(*options.objective, seen, std::int64_t{profile.layers} * profile.experts);
-        weights += profile.weight;
-    }
-    return sum / weights;
-}
-
 double ratio_of(std::span<const double> counts, const LayerOn& on) {
     double sum = 0;
     double most = 0;
@@ -95,7 +50,7 @@ double ratio_of(std::span<const double> counts, const LayerOn& on) {
     return sum > 0 ? most * static_cast<double>(on.size()) / sum : 1;
 }
 
-/// Of the worst profile or block.
+/// The busiest GPU over the mean, in the profile or block where that is most.
 double worst_ratio(const PlaceInput& input, int blocks, int layer, const LayerOn& on) {
     double worst = 0;
     for (const Profile& profile : input.profiles) {
@@ -118,7 +73,7 @@ double least_value(const PlaceInput& input, const PlaceOptions& options,
     double least = std::numeric_limits<double>::infinity();
     const std::function<void(int)> descend = [&](int layer) {
         if (layer == layout.layers()) {
-            least = std::min(least, value_of(input, options, layout));
+            least = std::min(least, mean_value(input, options, layout));
             return;
         }
         for (const LayerOn& on : placements) {
@@ -135,22 +90,8 @@ bool anything(int, const LayerOn&) {
     return true;
 }
 
-PlaceOptions options_for(const std::string& objective) {
-    PlaceOptions options;
-    options.objective = parse_objective(objective);
-    options.load_cap = 100;
-    options.batch = 4;
-    options.time_limit = 100;
-    return options;
-}
-
 std::string error_of(const PlaceInput& input, const PlaceOptions& options) {
-    try {
-        solve_exact(input, options);
-    } catch (const InputError& error) {
-        return error.what();
-    }
-    return "";
+    return moehub::error_of([&] { solve_exact(input, options); });
 }
 
 void expect_best(const PlaceInput& input, const PlaceOptions& options, double least) {
@@ -160,7 +101,7 @@ void expect_best(const PlaceInput& input, const PlaceOptions& options, double le
     EXPECT_FALSE(solution.cut_short);
     ASSERT_TRUE(solution.bound.has_value());
     EXPECT_NEAR(*solution.bound, least, 1e-9);
-    EXPECT_NEAR(value_of(input, options, solution.layout), least, 1e-9);
+    EXPECT_NEAR(mean_value(input, options, solution.layout), least, 1e-9);
 }
 
 TEST(Exact, is_the_best_of_all_layouts) {
@@ -254,10 +195,7 @@ TEST(Exact, takes_the_lowest_load_where_none_keeps_the_cap) {
 }
 
 TEST(Exact, places_counts_alone_by_load) {
-    Profile profile = random_profile({2, 4, 2, 30}, 9);
-    profile.chosen.clear();
-    profile.tokens = profile.top_k = 0;
-    const PlaceInput input{.profiles = {profile}, .gpus = 2};
+    const PlaceInput input{.profiles = {counts_only(random_profile({2, 4, 2, 30}, 9))}, .gpus = 2};
     const PlaceOptions options = options_for("load");
     expect_best(input, options, least_value(input, options, anything));
 }
@@ -266,7 +204,7 @@ TEST(Exact, one_gpu_has_one_layout) {
     const PlaceInput input{.profiles = {random_profile({2, 40, 2, 30}, 9)}, .gpus = 1};
     const PlaceOptions options = options_for("load+gpus+transitions");
     const Solution solution = solve_exact(input, options);
-    EXPECT_EQ(solution.bound, value_of(input, options, solution.layout));
+    EXPECT_EQ(solution.bound, mean_value(input, options, solution.layout));
     EXPECT_EQ(*solution.bound, 2);
 }
 
@@ -298,7 +236,7 @@ TEST(Exact, stopped_gives_a_layout_without_a_bound) {
     EXPECT_FALSE(stopped.bound.has_value());
     EXPECT_EQ(stopped.notes.size(), 1U);
     options.stop = {};
-    EXPECT_GT(value_of(input, options, stopped.layout), *solve_exact(input, options).bound);
+    EXPECT_GT(mean_value(input, options, stopped.layout), *solve_exact(input, options).bound);
 }
 
 TEST(Exact, threads_change_nothing) {
@@ -355,4 +293,4 @@ TEST(ExactChain, names_cost_nothing) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::exact_test

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub::sim {
+namespace moehub::sim::execute_test {
 namespace {
 
 class Execute : public ::testing::Test {
@@ -221,4 +221,4 @@ TEST_F(Execute, a_shared_rate_is_divided_evenly_and_capped_for_one) {
 }
 
 }  // namespace
-}  // namespace moehub::sim
+}  // namespace moehub::sim::execute_test

@@ -1,11 +1,12 @@
 // Does the fabric's timing follow its closed forms, and is nothing lost?
 #include "sim/fabric.hpp"
 
+#include "grains.hpp"
 #include "traffic.hpp"
 
 #include <gtest/gtest.h>
 
-namespace moehub::testing {
+namespace moehub::testing::fabric_test {
 namespace {
 
 // small_machine(): a flit takes 100 ps on one of four links, a full packet 9 flits.
@@ -18,18 +19,8 @@ sim::FabricOptions packets() {
     return options;
 }
 
-class BothGrains : public ::testing::TestWithParam<Grain> {
-  protected:
-    sim::FabricOptions options() const {
-        sim::FabricOptions options;
-        options.grain = GetParam();
-        return options;
-    }
-};
-INSTANTIATE_TEST_SUITE_P(Grains, BothGrains, ::testing::Values(Grain::packet, Grain::row),
-                         [](const auto& test) {
-                             return test.param == Grain::packet ? "packet" : "row";
-                         });
+class BothGrains : public InGrain {};
+IN_BOTH_GRAINS(BothGrains);
 
 TEST_P(BothGrains, one_packet_takes_two_hops_two_serialisations_and_the_memory) {
     const Delivery result = deliver(small_machine(), {{0, 5, 128}}, options());
@@ -249,4 +240,4 @@ TEST(Fabric, what_a_program_throws_reaches_the_caller) {
 }
 
 }  // namespace
-}  // namespace moehub::testing
+}  // namespace moehub::testing::fabric_test

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-namespace moehub::testing {
+namespace moehub::testing::fair_test {
 namespace {
 
 /// A random layer that is large enough for kernels to matter; the seed says all.
@@ -79,4 +79,4 @@ TEST_P(IdealIsABound, of_every_system) {
 }
 
 }  // namespace
-}  // namespace moehub::testing
+}  // namespace moehub::testing::fair_test

@@ -13,7 +13,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-namespace moehub::fit {
+namespace moehub::fit::fit_test {
 namespace {
 
 const std::string kMeasurements = std::string(MOEHUB_SOURCE_DIR) + "/validation/kernels";
@@ -25,7 +25,7 @@ std::string text_of(const std::filesystem::path& path) {
     return text.str();
 }
 
-TEST(NelderMead, FindsTheMinimumOfAValley) {
+TEST(NelderMead, finds_the_minimum_of_a_valley) {
     const auto valley = [](const Point& x) {
         return (x[0] - 3) * (x[0] - 3) + 10 * (x[1] - x[0] * x[0]) * (x[1] - x[0] * x[0]);
     };
@@ -43,7 +43,7 @@ Problem problem_of(const std::string& generation, const std::string& library,
     throw std::logic_error("no such problem");
 }
 
-/// Of the generation's file, written anew by the fit, not a byte changes.
+/// Expects that the fit writes the generation's file as it is, to the byte.
 void expect_shipped(const Problem& problem, const Solution& solution) {
     const std::filesystem::path folder =
         std::filesystem::temp_directory_path() / ("moehub-fit-" + std::to_string(getpid()));
@@ -56,14 +56,14 @@ void expect_shipped(const Problem& problem, const Solution& solution) {
 }
 
 /// The quickest of both generations, one of them a fused MoE.
-TEST(Fit, WritesTheShippedConstantsToTheByte) {
+TEST(Fit, writes_the_shipped_constants_to_the_byte) {
     for (const Problem& problem : {problem_of("blackwell", "trtllm", "decode"),
                                    problem_of("hopper", "flashinfer-cutlass", "moe_bf16")})
         expect_shipped(problem, solve(problem, kMeasurements));
 }
 
 /// All constants, as they stand in the presets, are what the fit would print of them.
-TEST(Fit, EveryShippedConstantIsWrittenAsTheFitWritesIt) {
+TEST(Fit, every_shipped_constant_is_written_as_the_fit_writes_it) {
     for (const Problem& problem : problems()) {
         Gpu gpu = load_gpu(problem.generation == "hopper" ? "h200-sxm" : "b200");
         Solution solution;
@@ -79,7 +79,7 @@ TEST(Fit, EveryShippedConstantIsWrittenAsTheFitWritesIt) {
     }
 }
 
-TEST(Fit, EveryKnobIsAConstantAndEveryKernelIsFitted) {
+TEST(Fit, every_knob_is_a_constant_and_every_kernel_is_fitted) {
     for (const std::string generation : {"hopper", "blackwell"}) {
         std::map<std::string, KernelLibrary> libraries =
             load_gpu(generation == "hopper" ? "h200-sxm" : "b200").libraries;
@@ -110,4 +110,4 @@ TEST(Fit, EveryKnobIsAConstantAndEveryKernelIsFitted) {
 }
 
 }  // namespace
-}  // namespace moehub::fit
+}  // namespace moehub::fit::fit_test

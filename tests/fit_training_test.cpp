@@ -13,14 +13,14 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-namespace moehub::fit {
+namespace moehub::fit::fit_training_test {
 namespace {
 
 TrainerConstant constant(const std::string& preset, const std::string& key, double start) {
     return {preset, key, key.ends_with("launch") ? " us" : "", start, start / 100, start * 100};
 }
 
-TEST(TrainingFit, AConstantHoldsForThoseThatExtendItsPreset) {
+TEST(TrainingFit, a_constant_holds_for_those_that_extend_its_preset) {
     const std::vector<TrainerConstant> shared{constant("megatron-26.04", "passes", 3)};
     for (const char* name : {"megatron-26.04", "megatron-folding", "megatron-gb200-eager"})
         EXPECT_EQ(overrides_for(name, shared, {3.5}), std::vector<std::string>{"passes=3.5"});
@@ -36,7 +36,7 @@ TEST(TrainingFit, AConstantHoldsForThoseThatExtendItsPreset) {
 }
 
 /// Rows that a trainer with other constants would have published.
-class MadeUpRows : public testing::Test {
+class MadeUpRows : public ::testing::Test {
   protected:
     void SetUp() override {
         const TrainerSpec trainer =
@@ -67,7 +67,7 @@ class MadeUpRows : public testing::Test {
         constant("megatron-modelzoo", "passes", 4)};
 };
 
-TEST_F(MadeUpRows, ConstantsAreFoundAgainAndTheSameTwice) {
+TEST_F(MadeUpRows, constants_are_found_again_and_the_same_twice) {
     const auto fitted = [&] {
         TrainingFit fit(path_, constants_, 3);
         const double before = fit.loss();
@@ -88,4 +88,4 @@ TEST_F(MadeUpRows, ConstantsAreFoundAgainAndTheSameTwice) {
 }
 
 }  // namespace
-}  // namespace moehub::fit
+}  // namespace moehub::fit::fit_training_test

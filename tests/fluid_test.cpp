@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub::sim {
+namespace moehub::sim::fluid_test {
 namespace {
 
 constexpr std::size_t kAnswers = 0, kRequests = 1;
@@ -58,4 +58,4 @@ TEST(FluidLink, no_work_is_lost_or_made_when_classes_change) {
 }
 
 }  // namespace
-}  // namespace moehub::sim
+}  // namespace moehub::sim::fluid_test

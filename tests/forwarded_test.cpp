@@ -13,7 +13,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-namespace moehub::testing {
+namespace moehub::testing::forwarded_test {
 namespace {
 
 constexpr int kNodes = 3;
@@ -290,4 +290,4 @@ TEST(Forwarded, tokens_reach_as_many_nodes_as_in_deepeps_tests) {
 }
 
 }  // namespace
-}  // namespace moehub::testing
+}  // namespace moehub::testing::forwarded_test

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub {
+namespace moehub::gpu_presets_test {
 namespace {
 
 bool is_constant(const std::string& key) {
@@ -18,7 +18,7 @@ bool is_constant(const std::string& key) {
 
 /// A constant that the file of a card without a generation forgets is that of the H200, however
 /// little the card is like one.
-TEST(GpuPresets, EveryConstantIsGivenOrTheGenerations) {
+TEST(GpuPresets, every_constant_is_given_or_the_generations) {
     for (const std::string& name : preset_names("gpus")) {
         if (!load_gpu(name).generation.empty()) continue;
         std::set<std::string> given;
@@ -53,7 +53,7 @@ std::vector<Rule> rules_of(const Gpu& gpu, const Gpu& h200) {
             {gpu.clock / h200.clock, {&K::plain_elements}}};
 }
 
-TEST(GpuPresets, ExtrapolatedRatesFollowTheirRule) {
+TEST(GpuPresets, extrapolated_rates_follow_their_rule) {
     const Gpu h200 = load_gpu("h200-sxm");
     for (const std::string name : {"b200", "gb200", "ascend-910b"}) {
         const Gpu gpu = load_gpu(name);
@@ -66,7 +66,7 @@ TEST(GpuPresets, ExtrapolatedRatesFollowTheirRule) {
     }
 }
 
-TEST(GpuPresets, InheritedRatesGoWithClockAndMemory) {
+TEST(GpuPresets, inherited_rates_go_with_clock_and_memory) {
     const Gpu b200 = load_gpu("b200");
     const Gpu gb300 = load_gpu("gb300");
     EXPECT_DOUBLE_EQ(gb300.kernels.gemm_load, b200.kernels.gemm_load * gb300.clock / b200.clock);
@@ -90,7 +90,7 @@ std::vector<Gpu> cards_with_fp8() {
 const std::vector<std::int64_t> kRows = {1, 16, 100, 128, 512, 2048, 8192, 65536};
 const std::vector<std::int64_t> kWidths = {128, 768, 2048, 4096, 7168, 14336, 57344};
 
-TEST(PresetsFp8, AGemmIsNoSlowerThanInBf16) {
+TEST(PresetsFp8, a_gemm_is_no_slower_than_in_bf16) {
     for (const Gpu& gpu : cards_with_fp8())
         for (const std::int64_t rows : kRows)
             for (const std::int64_t k : kWidths)
@@ -111,7 +111,7 @@ double computing(const Gpu& gpu, const GroupedShape& shape) {
     return plan_seconds(gpu, plan) - plan.start;
 }
 
-TEST(PresetsFp8, AGroupedGemmComputesNoSlowerThanInBf16) {
+TEST(PresetsFp8, a_grouped_gemm_computes_no_slower_than_in_bf16) {
     for (const Gpu& gpu : cards_with_fp8())
         for (const std::int64_t groups : {1, 8, 32, 256})
             for (const std::int64_t rows : kRows)
@@ -130,7 +130,7 @@ TEST(PresetsFp8, AGroupedGemmComputesNoSlowerThanInBf16) {
 }
 
 /// Whole operators, start and all, once they take a while.
-TEST(PresetsFp8, ALargeGroupedGemmIsFasterThanInBf16) {
+TEST(PresetsFp8, a_large_grouped_gemm_is_faster_than_in_bf16) {
     for (const Gpu& gpu : cards_with_fp8()) {
         GroupedShape shape;
         shape.rows.assign(32, 2048);
@@ -143,4 +143,4 @@ TEST(PresetsFp8, ALargeGroupedGemmIsFasterThanInBf16) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::gpu_presets_test

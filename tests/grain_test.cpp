@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub::testing {
+namespace moehub::testing::grain_test {
 namespace {
 
 struct Case {
@@ -89,4 +89,4 @@ TEST_P(Grains, agree) {
 }
 
 }  // namespace
-}  // namespace moehub::testing
+}  // namespace moehub::testing::grain_test

@@ -1,33 +1,18 @@
 // Do GPUs that meet at a switch all go on when the last has come, and not before? Both grains, both
 // schemes.
-#include "sim/fabric.hpp"
+#include "grains.hpp"
 #include "traffic.hpp"
 
 #include <gtest/gtest.h>
 
-namespace moehub::testing {
+namespace moehub::testing::group_sync_test {
 namespace {
 
 // small_machine(): a flit takes 100 ps on one of the links.
 constexpr Ps kStore = 150 * kNs, kHop = 250 * kNs, kFlit = 100;
 
-class Meeting : public ::testing::TestWithParam<std::tuple<Grain, sim::Scheme>> {
-  protected:
-    sim::FabricOptions options() const {
-        sim::FabricOptions options;
-        options.grain = std::get<0>(GetParam());
-        options.scheme = std::get<1>(GetParam());
-        return options;
-    }
-};
-INSTANTIATE_TEST_SUITE_P(
-    Grains, Meeting,
-    ::testing::Combine(::testing::Values(Grain::packet, Grain::row),
-                       ::testing::Values(sim::Scheme::windows, sim::Scheme::heap)),
-    [](const auto& test) {
-        return std::string(std::get<0>(test.param) == Grain::packet ? "packet" : "row") +
-               (std::get<1>(test.param) == sim::Scheme::heap ? "_heap" : "_windows");
-    });
+class Meeting : public InGrainAndScheme {};
+IN_BOTH_GRAINS_AND_SCHEMES(Meeting);
 
 /// At place `number`, at each of the switches.
 sim::Transfer meet(const sim::Fabric& fabric, int switches, std::uint64_t number, int gpus) {
@@ -173,4 +158,4 @@ TEST(GroupSync, needs_a_switch_and_a_number) {
 }
 
 }  // namespace
-}  // namespace moehub::testing
+}  // namespace moehub::testing::group_sync_test

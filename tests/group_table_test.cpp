@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub::sim {
+namespace moehub::sim::group_table_test {
 namespace {
 
 template <class T>
@@ -125,4 +125,4 @@ TEST(GroupTable, random_lists_and_groups_keep_what_they_were_given) {
 }
 
 }  // namespace
-}  // namespace moehub::sim
+}  // namespace moehub::sim::group_table_test

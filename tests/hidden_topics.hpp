@@ -2,6 +2,7 @@
 /// layer it mostly takes the experts of that topic, which lie far apart.
 #pragma once
 #include "base/rng.hpp"
+#include "place_cases.hpp"
 #include "recorded_files.hpp"
 
 #include <moehub/profile.hpp>
@@ -19,17 +20,11 @@ struct TopicSizes {
 /// Top-2. Topics are equally frequent.
 inline Profile topic_profile(const TopicSizes& sizes, std::uint64_t seed) {
     Rng rng(seed, 0);
-    Profile profile;
-    profile.name = "topics";
-    profile.layers = profile.model_layers = sizes.layers;
-    profile.experts = sizes.experts;
-    profile.top_k = 2;
-    profile.tokens = sizes.tokens;
+    Profile profile = empty_profile("topics", {sizes.layers, sizes.experts, 2, sizes.tokens});
     const auto below = [&rng](int count) {
         return static_cast<int>(rng.below(static_cast<std::uint64_t>(count)));
     };
     for (int layer = 0; layer < sizes.layers; ++layer) {
-        profile.layer_numbers.push_back(layer);
         for (int token = 0; token < sizes.tokens; ++token) {
             const bool stray = below(sizes.stray) == 0;
             const int step = stray ? 1 : sizes.topics;

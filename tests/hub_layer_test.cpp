@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub::testing {
+namespace moehub::testing::hub_layer_test {
 namespace {
 
 TEST(HubLayer, a_small_rat_evicts_and_restores_and_costs_time_but_no_row) {
@@ -96,4 +96,4 @@ TEST(HubLayer, without_the_dam_the_first_gemm_ends_later) {
 }
 
 }  // namespace
-}  // namespace moehub::testing
+}  // namespace moehub::testing::hub_layer_test

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-namespace moehub {
+namespace moehub::joint_test {
 namespace {
 
 #ifdef MOEHUB_SANITIZED
@@ -132,10 +132,7 @@ TEST(Joint, finds_the_optimum_over_several_profiles) {
 TEST(Joint, weighs_profiles_by_weight_whatever_their_top_k) {
     for (std::uint64_t seed = 1; seed <= 3; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
-        PlaceInput input{.profiles = {random_profile({2, 6, 1, 60, 0}, seed),
-                                      random_profile({2, 6, 4, 90, 0}, seed + 50)},
-                         .gpus = 2};
-        input.profiles[0].weight = 4;
+        const PlaceInput input = two_profiles({2, 6, 1, 60, 0}, {2, 6, 4, 90, 0}, seed, 4);
         const PlaceOptions options = options_for("transitions");
         EXPECT_LE(place(input, options).value, *solve_exact(input, options).bound * 1.01);
     }
@@ -144,10 +141,7 @@ TEST(Joint, weighs_profiles_by_weight_whatever_their_top_k) {
 TEST(Joint, finds_the_layout_whose_worst_profile_is_best) {
     for (std::uint64_t seed = 1; seed <= 3; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
-        PlaceInput input{.profiles = {random_profile({1, 6, 2, 60, 0}, seed),
-                                      random_profile({1, 6, 2, 90, 0}, seed + 50)},
-                         .gpus = 2};
-        input.profiles[0].weight = 5;
+        const PlaceInput input = two_profiles({1, 6, 2, 60, 0}, {1, 6, 2, 90, 0}, seed, 5);
         const auto worst = [&](const ExpertLayout& layout) {
             return std::max(evaluate(input.profiles[0], layout).gpus_per_token,
                             evaluate(input.profiles[1], layout).gpus_per_token);
@@ -177,4 +171,4 @@ TEST(Joint, places_counts_alone_by_load) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::joint_test

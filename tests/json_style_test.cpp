@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace moehub {
+namespace moehub::json_style_test {
 namespace {
 
 using cli_test::Cli;
@@ -58,7 +58,7 @@ class JsonCli : public Cli {
 
 const std::string kSmall = "--gpus 4 --tokens 256 ";
 
-TEST_F(JsonCli, LayersAndModels) {
+TEST_F(JsonCli, layers_and_models_keep_the_style) {
     document("compare", kSmall + "--systems ideal,moe-hub,dysharp");
     document("compare", kSmall + "--layer-type tp --sublayer all");
     document("run", kSmall);
@@ -71,7 +71,7 @@ TEST_F(JsonCli, LayersAndModels) {
     document("model", "--decode --model qwen3-30b-a3b --gpus 1 --context 500 --batch-per-gpu 8,16");
 }
 
-TEST_F(JsonCli, WhatThereIs) {
+TEST_F(JsonCli, what_there_is_keeps_the_style) {
     document("area", "");
     document("lines", "");
     document("lines", "moe-hub");
@@ -84,7 +84,7 @@ TEST_F(JsonCli, WhatThereIs) {
     document("reproduce", "");
 }
 
-TEST_F(JsonCli, RecordedRouting) {
+TEST_F(JsonCli, recorded_routing_keeps_the_style) {
     const auto file =
         saved("routing.npy",
               npy_of(topic_profile({.layers = 4, .experts = 16, .topics = 4, .tokens = 300}, 1)));
@@ -92,7 +92,7 @@ TEST_F(JsonCli, RecordedRouting) {
     document("place", "--gpus 4 --time-limit 0.2 --pareto --profile " + file);
 }
 
-TEST_F(JsonCli, SystemsThatCannotRunSayWhy) {
+TEST_F(JsonCli, systems_that_cannot_run_say_why) {
     const ordered_json all = document("compare", "--gpus 1 --tokens 64");
     ASSERT_FALSE(all["left_out"].empty());
     std::set<std::string> named;
@@ -106,7 +106,7 @@ TEST_F(JsonCli, SystemsThatCannotRunSayWhy) {
     EXPECT_TRUE(named.contains("mh-base"));
 }
 
-TEST_F(JsonCli, AnySystemIsTheBaseline) {
+TEST_F(JsonCli, any_system_is_the_baseline) {
     const std::string systems = kSmall + "--systems ideal,megatron-te,moe-hub ";
     const ordered_json layer = document("compare", systems + "--baseline moe-hub");
     EXPECT_EQ(layer["baseline"], "moe-hub");
@@ -135,7 +135,7 @@ TEST_F(JsonCli, AnySystemIsTheBaseline) {
                          "--baseline");
 }
 
-TEST_F(JsonCli, TokensOfEachGpu) {
+TEST_F(JsonCli, tokens_of_each_gpu_keep_the_style) {
     EXPECT_EQ(document("compare", "--gpus 4 --tokens-per-gpu 64 --systems ideal")["tokens"], 256);
     EXPECT_EQ(document("run", "--layer-type tp --gpus 4 --tokens-per-gpu 64")["tokens"], 256);
     expect_refused_about("compare --tokens 64 --tokens-per-gpu 8", "--tokens");
@@ -144,4 +144,4 @@ TEST_F(JsonCli, TokensOfEachGpu) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::json_style_test

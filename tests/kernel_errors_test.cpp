@@ -5,12 +5,12 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub {
+namespace moehub::kernel_errors_test {
 namespace {
 
 constexpr double kPoint = 0.01;
 
-TEST(KernelErrors, AreNoWorseThanTheGoldenOnes) {
+TEST(KernelErrors, are_no_worse_than_the_golden_ones) {
     const std::string folder = std::string(MOEHUB_SOURCE_DIR) + "/validation/kernels/";
     ValidateOptions options;
     options.above = 10 * kUs;
@@ -23,4 +23,4 @@ TEST(KernelErrors, AreNoWorseThanTheGoldenOnes) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::kernel_errors_test

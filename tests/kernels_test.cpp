@@ -14,7 +14,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub {
+namespace moehub::kernels_test {
 namespace {
 
 const std::vector<std::string> kCards = {"h100-sxm", "h200-sxm", "b200", "gb200", "gb300", "h20"};
@@ -87,7 +87,7 @@ bool falls_when_measured(const KernelCall& call, std::string_view key, const Gpu
            key == "kept_groups";
 }
 
-TEST(Kernels, MoreWorkNeverTakesLessTime) {
+TEST(Kernels, more_work_never_takes_less_time) {
     for (const std::string& name : kCards) {
         const Gpu gpu = load_gpu(name);
         on_every(gpu, [&](const Asked& asked) {
@@ -109,7 +109,7 @@ TEST(Kernels, MoreWorkNeverTakesLessTime) {
     }
 }
 
-TEST(Kernels, ARowMoreNeverTakesLessTime) {
+TEST(Kernels, a_row_more_never_takes_less_time) {
     for (const std::string& name : kCards) {
         const Gpu gpu = load_gpu(name);
         for (const NumberFormat format : {NumberFormat::bf16, NumberFormat::fp8}) {
@@ -123,7 +123,7 @@ TEST(Kernels, ARowMoreNeverTakesLessTime) {
     }
 }
 
-TEST(Kernels, ABetterCardIsNeverSlower) {
+TEST(Kernels, a_better_card_is_never_slower) {
     using Change = std::function<void(Gpu&)>;
     const std::vector<std::pair<std::string, Change>> changes = {
         {"HBM", [](Gpu& g) { g.hbm_bandwidth *= 1.5; }},
@@ -145,7 +145,7 @@ TEST(Kernels, ABetterCardIsNeverSlower) {
     }
 }
 
-TEST(Kernels, ColdWeightsComeNoFasterThanMemoryAllows) {
+TEST(Kernels, cold_weights_come_no_faster_than_memory_allows) {
     for (const std::string& name : kCards) {
         const Gpu gpu = load_gpu(name);
         on_every(gpu, [&](const Asked& asked) {
@@ -162,7 +162,7 @@ TEST(Kernels, ColdWeightsComeNoFasterThanMemoryAllows) {
 
 /// FP8 quantises its inputs first and scales its results last, which short calls and small k wait
 /// for longer than they gain; the products themselves must not be slower.
-TEST(Kernels, ProductsInFp8AreNoSlowerThanInBf16) {
+TEST(Kernels, products_in_fp8_are_no_slower_than_in_bf16) {
     for (const std::string& name : kCards) {
         const Gpu gpu = load_gpu(name);
         for (const std::int64_t m : {1, 100, 1000, 8192})
@@ -183,7 +183,7 @@ TEST(Kernels, ProductsInFp8AreNoSlowerThanInBf16) {
     }
 }
 
-TEST(Kernels, PartsAddUp) {
+TEST(Kernels, parts_add_up) {
     const Gpu gpu = load_gpu("b200");
     on_every(gpu, [&](const Asked& asked) {
         const KernelCost cost = predict_kernel(gpu, asked.library, asked.call);
@@ -195,7 +195,7 @@ TEST(Kernels, PartsAddUp) {
     });
 }
 
-TEST(Kernels, AGemmReadsAndWritesEachElementOnce) {
+TEST(Kernels, a_gemm_reads_and_writes_each_element_once) {
     const KernelCost cost =
         predict_kernel(load_gpu("h200-sxm"), "trtllm", GemmCall{NumberFormat::bf16, 100, 200, 300});
     EXPECT_DOUBLE_EQ(cost.bytes, 2.0 * (100 * 300 + 300 * 200 + 100 * 200));
@@ -204,7 +204,7 @@ TEST(Kernels, AGemmReadsAndWritesEachElementOnce) {
 
 /// Weights, what goes in and comes out, and caches, each once; extents are primes, so that no two
 /// products of them are alike.
-TEST(Kernels, ACallNeedsMemoryForEachOfItsTensors) {
+TEST(Kernels, a_call_needs_memory_for_each_of_its_tensors) {
     using enum NumberFormat;
     EXPECT_DOUBLE_EQ(memory_of(GemmCall{fp8, 3, 5, 7}), 3 * 7 + 7 * 5 + 2 * 3 * 5);
     EXPECT_DOUBLE_EQ(memory_of(GemmCall{w4a16, 3, 64, 7}),
@@ -227,7 +227,7 @@ TEST(Kernels, ACallNeedsMemoryForEachOfItsTensors) {
     EXPECT_DOUBLE_EQ(memory_of(moe), 2 * 2 * 64 * 96 / 2 + 2 * 2 * 3 * 64);
 }
 
-TEST(Kernels, PrefillCountsScoresThatNoMaskHides) {
+TEST(Kernels, prefill_counts_scores_that_no_mask_hides) {
     const Gpu gpu = load_gpu("h200-sxm");
     const auto flops = [&](std::int64_t tokens, std::int64_t context, std::int64_t window) {
         return predict_kernel(gpu, "trtllm",
@@ -247,7 +247,7 @@ TEST(Kernels, PrefillCountsScoresThatNoMaskHides) {
                 << window << ' ' << before;
 }
 
-TEST(ExpertRows, EveryRowOfABalancedGroupIsSomewhere) {
+TEST(ExpertRows, every_row_of_a_balanced_group_is_somewhere) {
     for (const std::int64_t tokens : {1, 7, 64, 1000})
         for (const int top_k : {1, 2, 8}) {
             const ExpertRows rows = expert_rows({tokens, top_k, 64, 1, 0, 1, 1});
@@ -257,7 +257,7 @@ TEST(ExpertRows, EveryRowOfABalancedGroupIsSomewhere) {
         }
 }
 
-TEST(ExpertRows, ThePowerLawKeepsAllRowsAndFillsOneRankMost) {
+TEST(ExpertRows, the_power_law_keeps_all_rows_and_fills_one_rank_most) {
     const ExpertRows alone = expert_rows({2000, 8, 128, 1, 1.2, 1, 1});
     EXPECT_DOUBLE_EQ(alone.rows, 16000);
     const ExpertRows fullest = expert_rows({2000, 8, 128, 8, 1.2, 1, 1});
@@ -267,7 +267,7 @@ TEST(ExpertRows, ThePowerLawKeepsAllRowsAndFillsOneRankMost) {
     EXPECT_DOUBLE_EQ(expert_rows({2000, 8, 128, 1, 1.0, 1, 1}).rows, 16000);  // the limit
 }
 
-TEST(PredictionCache, GivesWhatPredictionGives) {
+TEST(PredictionCache, gives_what_prediction_gives) {
     for (const std::string name : {"h200-sxm", "b200"}) {
         const Gpu gpu = load_gpu(name);
         PredictionCache trtllm(gpu, "trtllm");
@@ -279,7 +279,7 @@ TEST(PredictionCache, GivesWhatPredictionGives) {
     }
 }
 
-TEST(WithKernels, AModelsLinearLayersAndPromptsAreTheLibrarys) {
+TEST(WithKernels, a_models_linear_layers_and_prompts_are_the_librarys) {
     const Gpu gpu = load_gpu("h200-sxm");
     const Gpu changed = with_kernels(gpu, "trtllm");
     const GemmShape shape{500, 4096, 7168};
@@ -296,7 +296,7 @@ TEST(WithKernels, AModelsLinearLayersAndPromptsAreTheLibrarys) {
     EXPECT_NE(error_of([&] { with_kernels(gpu, "sglang"); }).find("no GEMMs"), std::string::npos);
 }
 
-TEST(Kernels, WhatCannotRunIsRefusedInOneLine) {
+TEST(Kernels, what_cannot_run_is_refused_in_one_line) {
     const Gpu h100 = load_gpu("h100-sxm");
     const auto refused = [](const Gpu& gpu, const std::string& library, const KernelCall& call) {
         return error_of([&] { predict_kernel(gpu, library, call); });
@@ -337,4 +337,4 @@ TEST(Kernels, WhatCannotRunIsRefusedInOneLine) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::kernels_test

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub {
+namespace moehub::layer_kernels_test {
 namespace {
 
 struct RouterRow {
@@ -46,4 +46,4 @@ TEST(LayerKernels, a_weighted_scatter_add_takes_its_bytes_over_a_steady_rate) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::layer_kernels_test

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+namespace layout_command_test {
 namespace {
 
 using cli_test::Cli;
@@ -21,7 +22,7 @@ class LayoutCli : public Cli {
                        "extends = \"mixtral-8x7b\"\nlayers = 4\ndense_layers = 1\ndense_ffn = "
                        "1024\nhidden = 1024\nexpert_ffn = 1024\n")) {}
 
-    /// Of the MoE layers 1 to 3 on 4 GPUs, in order.
+    /// The experts of layers 1 to 3 on 4 GPUs, in order.
     ExpertLayout layout() const { return moehub::contiguous_layout({3, 8, {1, 2, 3}, 4}, 4); }
     std::string written(const ExpertLayout& layout, LayoutFormat format, const char* name) const {
         return saved(name, moehub::layout_text(layout, format));
@@ -42,7 +43,7 @@ class LayoutCli : public Cli {
     std::string model_;  ///< 4 layers, the first dense; 8 experts
 };
 
-TEST_F(LayoutCli, IsEveryFormatTheSameLayer) {
+TEST_F(LayoutCli, every_format_is_the_same_layer) {
     ExpertLayout mixed = layout();
     mixed.on[1] = {{7, 0}, {1, 6}, {2, 5}, {3, 4}};
     const double in_order = time_of("");
@@ -60,7 +61,7 @@ TEST_F(LayoutCli, IsEveryFormatTheSameLayer) {
         << text.out;
 }
 
-TEST_F(LayoutCli, AreCopiesOfTheFileThere) {
+TEST_F(LayoutCli, copies_of_the_file_are_there) {
     ExpertLayout copies = layout();
     for (auto& on : copies.on)
         for (std::size_t gpu = 0; gpu < 4; ++gpu) on[gpu].push_back(gpu == 0 ? 7 : 0);
@@ -82,7 +83,7 @@ TEST_F(LayoutCli, AreCopiesOfTheFileThere) {
                    "them");
 }
 
-TEST_F(LayoutCli, IsAModelsLayerTheOneNearestToTheMean) {
+TEST_F(LayoutCli, a_models_layer_is_the_one_nearest_to_the_mean) {
     // All rows go to experts 0 and 1, which stand together in the first of three layers.
     std::vector<std::uint8_t> ids;
     for (int token = 0; token < 64; ++token)
@@ -102,7 +103,7 @@ TEST_F(LayoutCli, IsAModelsLayerTheOneNearestToTheMean) {
               std::string::npos);
 }
 
-TEST_F(LayoutCli, DoRunAndGainTakeOne) {
+TEST_F(LayoutCli, run_and_gain_take_one) {
     const auto name = written(layout(), LayoutFormat::json, "a.json");
     EXPECT_EQ(moehub(layer("--system ideal --layout " + name, "run")).code, 0);
     EXPECT_EQ(moehub("gain --models " + model_ +
@@ -111,7 +112,7 @@ TEST_F(LayoutCli, DoRunAndGainTakeOne) {
               0);
 }
 
-TEST_F(LayoutCli, IsALayoutOfAnotherModelRefused) {
+TEST_F(LayoutCli, a_layout_of_another_model_is_refused) {
     const auto name = written(layout(), LayoutFormat::json, "a.json");
     const std::string wanted =
         " (wanted: 3 MoE layers of 8 experts, as small has, on 4 expert-parallel ranks)";
@@ -142,7 +143,7 @@ TEST_F(LayoutCli, IsALayoutOfAnotherModelRefused) {
                    "--layout: found with --layer-type tp, allowed: with a MoE layer");
 }
 
-TEST_F(LayoutCli, IsARecordingOfAnyKindATrace) {
+TEST_F(LayoutCli, a_recording_of_any_kind_is_a_trace) {
     const auto trace = saved("trace.npy", moehub::npy_of(moehub::topic_profile({}, 1)));
     const std::string model = "compare --model " + model_ + " --gpus 4 --systems ideal --routing ";
     const json whole = json_of(model + trace);
@@ -155,3 +156,4 @@ TEST_F(LayoutCli, IsARecordingOfAnyKindATrace) {
 }
 
 }  // namespace
+}  // namespace layout_command_test

@@ -13,7 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <rapidcheck/gtest.h>
 
-namespace moehub {
+namespace moehub::layout_formats_test {
 namespace {
 
 using nlohmann::json;
@@ -313,12 +313,12 @@ TEST(LayoutFormats, do_not_ask_for_much_memory_for_small_files) {
 }
 
 TEST(LayoutFormats, read_files_and_name_them) {
-    const auto path = std::filesystem::path(testing::TempDir()) / "moehub_layout_test.json";
+    const auto path = std::filesystem::path(::testing::TempDir()) / "moehub_layout_test.json";
     std::ofstream(path, std::ios::binary) << layout_text(small(), LayoutFormat::sglang);
     EXPECT_EQ(read_layout(path, 2, shape_of(small())), small());
     std::filesystem::remove(path);
     EXPECT_THROW(read_layout(path, 2, shape_of(small())), InputError);
-    EXPECT_THROW(read_layout(testing::TempDir(), 2, shape_of(small())), InputError);
+    EXPECT_THROW(read_layout(::testing::TempDir(), 2, shape_of(small())), InputError);
 }
 
 RC_GTEST_PROP(LayoutFormats, end_in_a_layout_or_in_one_line_when_bytes_are_changed, ()) {
@@ -333,4 +333,4 @@ RC_GTEST_PROP(LayoutFormats, end_in_a_layout_or_in_one_line_when_bytes_are_chang
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::layout_formats_test

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub {
+namespace moehub::layout_test {
 namespace {
 
 using Lists = std::vector<std::vector<int>>;
@@ -106,4 +106,4 @@ TEST(Layout, counts_the_experts_that_must_be_copied) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::layout_test

@@ -1,10 +1,11 @@
 // Does a switch make one of the requests for a line, answer each of them once, add each
 // contribution once whatever it has to give up, and always go on? Both grains, both schemes.
+#include "grains.hpp"
 #include "merge_bench.hpp"
 
 #include <gtest/gtest.h>
 
-namespace moehub::testing {
+namespace moehub::testing::merge_unit_test {
 namespace {
 
 using sim::EventKind;
@@ -14,24 +15,8 @@ constexpr Ps kStore = 150 * kNs, kHop = 250 * kNs, kWrite = 400 * kNs, kRead = 6
 constexpr Ps kFlit = 100;
 constexpr Ps kSecond = 1'000'000'000 * kNs;
 
-class Merging : public ::testing::TestWithParam<std::tuple<Grain, sim::Scheme>> {
-  protected:
-    sim::FabricOptions options() const {
-        sim::FabricOptions options;
-        options.grain = std::get<0>(GetParam());
-        options.scheme = std::get<1>(GetParam());
-        return options;
-    }
-    bool rows() const { return std::get<0>(GetParam()) == Grain::row; }
-};
-INSTANTIATE_TEST_SUITE_P(
-    Grains, Merging,
-    ::testing::Combine(::testing::Values(Grain::packet, Grain::row),
-                       ::testing::Values(sim::Scheme::windows, sim::Scheme::heap)),
-    [](const auto& test) {
-        return std::string(std::get<0>(test.param) == Grain::packet ? "packet" : "row") +
-               (std::get<1>(test.param) == sim::Scheme::heap ? "_heap" : "_windows");
-    });
+class Merging : public InGrainAndScheme {};
+IN_BOTH_GRAINS_AND_SCHEMES(Merging);
 
 Machine merging(int gpus, int switches, int entries, Ps timeout) {
     Machine machine = small_machine(gpus, switches);
@@ -489,4 +474,4 @@ TEST(SeparateLoads, do_not_wait_behind_reductions_for_the_same_peer) {
 }
 
 }  // namespace
-}  // namespace moehub::testing
+}  // namespace moehub::testing::merge_unit_test

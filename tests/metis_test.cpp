@@ -1,10 +1,9 @@
 // Does METIS find experts that belong together, with equal slots and within the load cap?
 #include "base/rng.hpp"
+#include "error_of.hpp"
 #include "model/routing_trace.hpp"
 #include "place/methods.hpp"
 #include "place/partition.hpp"
-
-#include <moehub/error.hpp>
 
 #include <algorithm>
 #include <cstdlib>
@@ -14,7 +13,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub {
+namespace moehub::metis_test {
 namespace {
 
 void count(Profile& profile) {
@@ -121,13 +120,8 @@ TEST(Metis, gives_the_same_twice_and_refuses_what_it_cannot_do) {
     Profile profile = profile_of({}, order);
     PlaceInput input = input_of(profile, 4);
     EXPECT_EQ(solve_metis(input, {}).layout, solve_metis(input, {}).layout);
-    const auto error_of = [](const PlaceInput& bad) -> std::string {
-        try {
-            solve_metis(bad, {});
-        } catch (const InputError& error) {
-            return error.what();
-        }
-        return "";
+    const auto error_of = [](const PlaceInput& bad) {
+        return moehub::error_of([&] { solve_metis(bad, {}); });
     };
     input.redundant = 4;
     EXPECT_EQ(error_of(input), "metis: found --replicas, allowed: none");
@@ -244,4 +238,4 @@ TEST(Metis, sends_tokens_of_recorded_routing_to_fewer_gpus) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::metis_test

@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub {
+namespace moehub::model_blocks_test {
 namespace {
 
 double predicted_us(const Gpu& gpu, const std::string& model, std::int64_t tokens) {
@@ -24,7 +24,7 @@ double predicted_us(const Gpu& gpu, const std::string& model, std::int64_t token
     return seconds * 1e6;
 }
 
-TEST(ModelBlocks, TakeAsLongAsMeasured) {
+TEST(ModelBlocks, take_as_long_as_measured) {
     const Gpu gpu = load_gpu("h200-sxm");
     const auto table =
         CsvTable::read(std::string(MOEHUB_SOURCE_DIR) + "/validation/h200/blocks.csv");
@@ -48,4 +48,4 @@ TEST(ModelBlocks, TakeAsLongAsMeasured) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::model_blocks_test

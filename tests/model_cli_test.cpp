@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+namespace model_cli_test {
 namespace {
 
 using cli_test::Cli;
@@ -16,34 +17,27 @@ using nlohmann::json;
 
 const std::string kSmall = "--gpus 4 --tokens 256";
 
-class ModelCli : public Cli {
-  protected:
-    json json_of(const std::string& arguments) const {
-        const Outcome outcome = moehub(arguments + " --json");
-        EXPECT_EQ(outcome.code, 0) << arguments << ": " << outcome.err;
-        return json::parse(outcome.out);
-    }
-};
+class ModelCli : public Cli {};
 
 class ModelGolden : public ModelCli {};
 
-TEST_F(ModelGolden, WithoutArguments) {
+TEST_F(ModelGolden, without_arguments) {
     expect_golden("model", "model_default.txt");
 }
 
-TEST_F(ModelGolden, TrainingWithLatentAttention) {
+TEST_F(ModelGolden, training_with_latent_attention) {
     expect_golden("model --model deepseek-v2-lite --training --systems megatron-te,moe-hub",
                   "model_training.txt");
 }
 
-TEST_F(ModelGolden, OneSystemInGraphsWithWindows) {
+TEST_F(ModelGolden, one_system_in_graphs_with_windows) {
     expect_golden(
         "model --model gpt-oss-120b --graphs --systems moe-hub --sequence 300 --gpus 4 "
         "--tokens 2048",
         "model_graphs.txt");
 }
 
-TEST_F(ModelCli, HasJsonAllThatIsAsked) {
+TEST_F(ModelCli, json_has_all_that_is_asked) {
     const json all = json_of("model --training --model deepseek-v2-lite " + kSmall);
     EXPECT_EQ(all["machine"], "dgx-h800");
     EXPECT_EQ(all["model"], "deepseek-v2-lite");
@@ -82,7 +76,7 @@ TEST_F(ModelCli, HasJsonAllThatIsAsked) {
     }
 }
 
-TEST_F(ModelCli, IsTheLayerThatOfAComparison) {
+TEST_F(ModelCli, the_layer_is_that_of_a_comparison) {
     const json model = json_of("model --systems moe-hub,megatron-te,ideal " + kSmall);
     json layer = json_of("compare --systems moe-hub,megatron-te,ideal " + kSmall);
     EXPECT_EQ(model["moe_layer"], layer["results"]);
@@ -96,7 +90,7 @@ TEST_F(ModelCli, threads_change_nothing) {
     EXPECT_EQ(one.out, moehub("model --threads 4 --json " + kSmall).out);
 }
 
-TEST_F(ModelCli, IsWhatDoesNotFitRefused) {
+TEST_F(ModelCli, what_does_not_fit_is_refused) {
     expect_refused_about("model --systems ideal,moehub", "did you mean \"moe-hub\"?");
     expect_refused_about("model --systems ''", "--systems: found \"\", allowed: a name or a file");
     expect_refused_about("model --systems ideal,,moe-hub", "unknown system \"\"");
@@ -114,7 +108,7 @@ TEST_F(ModelCli, IsWhatDoesNotFitRefused) {
     expect_refused_about("model --set model.nonsense=1", "nonsense");
 }
 
-TEST_F(ModelCli, AreOverlappedPassesOnePart) {
+TEST_F(ModelCli, overlapped_passes_are_one_part) {
     const std::string arguments = "model --training --systems deepep,dualpipe " + kSmall;
     const Outcome text = moehub(arguments);
     EXPECT_EQ(text.code, 0) << text.err;
@@ -139,7 +133,7 @@ TEST_F(ModelCli, AreOverlappedPassesOnePart) {
                        "whole models in training (moehub model --training)");
 }
 
-TEST_F(ModelCli, IsAnOutputFileReplacedWholeOrNotAtAll) {
+TEST_F(ModelCli, an_output_file_is_replaced_whole_or_not_at_all) {
     const auto path = saved("out.txt", "old");
     EXPECT_EQ(moehub("model --tokens 0 -o " + path).code, 2);
     EXPECT_EQ(text_of(path), "old");
@@ -152,3 +146,4 @@ TEST_F(ModelCli, IsAnOutputFileReplacedWholeOrNotAtAll) {
 }
 
 }  // namespace
+}  // namespace model_cli_test

@@ -1,9 +1,9 @@
 // Whole models: do parts add up, and does each take what its operators take?
+#include "model_parts.hpp"
 #include "sim/gpu/transformer.hpp"
 
 #include <moehub/compare.hpp>
 #include <moehub/error.hpp>
-#include <moehub/model_time.hpp>
 #include <moehub/presets.hpp>
 
 #include <algorithm>
@@ -14,10 +14,10 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub {
+namespace moehub::model_time_test {
 namespace {
 
-class ModelTimes : public testing::Test {
+class ModelTimes : public ::testing::Test {
   protected:
     struct Fixture {
         Machine machine = with_gpus(load_machine("dgx-h800"), 4);
@@ -35,17 +35,6 @@ class ModelTimes : public testing::Test {
     };
 };
 
-Ps ps(double seconds) {
-    return std::llround(seconds * 1e12);
-}
-
-const LayerTypeTime& part(const ModelTime& time, const std::string& name) {
-    const auto found = std::find_if(time.parts.begin(), time.parts.end(),
-                                    [&](const auto& one) { return one.name == name; });
-    if (found == time.parts.end()) throw std::logic_error("no part " + name);
-    return *found;
-}
-
 int kernels(const Operations& operations, Pass pass) {
     int count = 0;
     for (const Operation& one : operations)
@@ -58,7 +47,7 @@ bool has(const Operations& operations, std::string_view name) {
                        [&](const Operation& one) { return one.name == name; });
 }
 
-TEST_F(ModelTimes, DoPartsAddUp) {
+TEST_F(ModelTimes, parts_add_up) {
     const Fixture fixture("deepseek-v2-lite", 512);
     ModelOptions options;
     options.training = true;
@@ -77,7 +66,7 @@ TEST_F(ModelTimes, DoPartsAddUp) {
     }
 }
 
-TEST_F(ModelTimes, IsOnlyTheMoeLayerTheSystems) {
+TEST_F(ModelTimes, only_the_moe_layer_is_the_systems) {
     const Fixture fixture("mixtral-8x7b", 512);
     const std::vector<ModelTime> times = fixture.run({});
     ASSERT_EQ(times[0].parts.size(), times[1].parts.size());
@@ -97,7 +86,7 @@ TEST_F(ModelTimes, IsOnlyTheMoeLayerTheSystems) {
     EXPECT_EQ(baseline_of({times[0]}).system, "ideal");
 }
 
-TEST_F(ModelTimes, DoesAttentionTakeWhatItsKernelsTake) {
+TEST_F(ModelTimes, attention_takes_what_its_kernels_take) {
     const Fixture fixture("mixtral-8x7b", 2048);
     const Gpu& gpu = fixture.machine.gpu;
     ModelOptions options;
@@ -123,7 +112,7 @@ TEST_F(ModelTimes, DoesAttentionTakeWhatItsKernelsTake) {
     EXPECT_EQ(time.parts.back().name, "LM head") << "graphs wait for no host";
 }
 
-TEST_F(ModelTimes, IsAShortBlockAsLongAsItsHostNeeds) {
+TEST_F(ModelTimes, a_short_block_is_as_long_as_its_host_needs) {
     Gpu gpu = load_gpu("h800-sxm");
     gpu.overheads.eager_launch = 42 * kUs;  // longer than any kernel of 16 tokens
     const Operations block = attention_block(load_model("mixtral-8x7b"), {16, 16}, 0);
@@ -137,7 +126,7 @@ TEST_F(ModelTimes, IsAShortBlockAsLongAsItsHostNeeds) {
     }
 }
 
-TEST_F(ModelTimes, DoesALongBlockHideItsHost) {
+TEST_F(ModelTimes, a_long_block_hides_its_host) {
     const Gpu gpu = load_gpu("h800-sxm");
     const Operations block = attention_block(load_model("mixtral-8x7b"), {65536, 4096}, 0);
     const BlockTime eager = block_time(gpu, block, Pass::forward, true);
@@ -147,7 +136,7 @@ TEST_F(ModelTimes, DoesALongBlockHideItsHost) {
     EXPECT_EQ(eager.host, gpu.overheads.eager_launch) << "only for the first operator";
 }
 
-TEST_F(ModelTimes, DoesTrainingTakeMoreThanTwiceTheForwardPass) {
+TEST_F(ModelTimes, training_takes_more_than_twice_the_forward_pass) {
     const Fixture fixture("mixtral-8x7b", 4096);
     ModelOptions options;
     options.eager = false;  // a host that launches is hidden behind longer kernels
@@ -164,7 +153,7 @@ TEST_F(ModelTimes, DoesTrainingTakeMoreThanTwiceTheForwardPass) {
     }
 }
 
-TEST_F(ModelTimes, AreLatentProjectionsThoseOfTheModel) {
+TEST_F(ModelTimes, latent_projections_are_those_of_the_model) {
     const Model large = load_model("deepseek-v3");
     const Operations with_latent = attention_block(large, {1024, 1024}, 0);
     EXPECT_TRUE(has(with_latent, "query, down"));
@@ -191,7 +180,7 @@ TEST_F(ModelTimes, AreLatentProjectionsThoseOfTheModel) {
     EXPECT_EQ(weights, static_cast<double>(parameters(one_more) - parameters(same)));
 }
 
-TEST_F(ModelTimes, AreOperatorsAsManyAsTheDocsSay) {
+TEST_F(ModelTimes, operators_are_as_many_as_the_docs_say) {
     const auto counts = [](const Operations& list) {
         return std::pair(kernels(list, Pass::forward), kernels(list, Pass::backward));
     };
@@ -205,7 +194,7 @@ TEST_F(ModelTimes, AreOperatorsAsManyAsTheDocsSay) {
     EXPECT_EQ(counts(head(model, 64, false)).first, 3);
 }
 
-TEST_F(ModelTimes, AreWindowedLayersOfTheirOwnKind) {
+TEST_F(ModelTimes, windowed_layers_are_of_their_own_kind) {
     const Fixture fixture("gpt-oss-120b", 4 * 4096);
     ModelOptions options;
     options.eager = false;
@@ -217,7 +206,7 @@ TEST_F(ModelTimes, AreWindowedLayersOfTheirOwnKind) {
     EXPECT_EQ(part(time, "norms and residuals").count, 36);
 }
 
-TEST_F(ModelTimes, AreSequencesWholeOnAGpu) {
+TEST_F(ModelTimes, sequences_are_whole_on_a_gpu) {
     const Model model = load_model("mixtral-8x7b");  // sequences of 4,096
     EXPECT_EQ(sequences_of(model, 8192, 8, 0).length, 1024) << "no more than the GPU has";
     EXPECT_EQ(sequences_of(model, 65536, 8, 0).length, 4096);
@@ -229,7 +218,7 @@ TEST_F(ModelTimes, AreSequencesWholeOnAGpu) {
     EXPECT_EQ(shapes[1].queries, 50);
 }
 
-TEST_F(ModelTimes, AreFlopsThoseOfTheMatricesAndOfSeenKeys) {
+TEST_F(ModelTimes, flops_are_those_of_the_matrices_and_of_seen_keys) {
     Model model = load_model("mixtral-8x7b");
     const double matrices = 2.0 * static_cast<double>(active_parameters(model) - 32000LL * 4096);
     // A query sees 1, 2, … 1,024 keys; 32 layers of 32 heads, 128 numbers of key and of value.
@@ -241,7 +230,7 @@ TEST_F(ModelTimes, AreFlopsThoseOfTheMatricesAndOfSeenKeys) {
 }
 
 // Four layers, and once more for a host whose counts a round before did not have.
-TEST_F(ModelTimes, IsEverySimulationReported) {
+TEST_F(ModelTimes, every_simulation_is_reported) {
     const Fixture fixture("olmoe-1b-7b", 64);
     ModelOptions options;
     options.training = true;
@@ -257,7 +246,7 @@ TEST_F(ModelTimes, IsEverySimulationReported) {
     EXPECT_EQ(known, 5u);
 }
 
-TEST_F(ModelTimes, AreModelsThatAreNotWholeRefused) {
+TEST_F(ModelTimes, models_that_are_not_whole_are_refused) {
     Fixture fixture("mixtral-8x7b", 64);
     const auto refused = [&](const std::string& what) {
         try {
@@ -280,4 +269,4 @@ TEST_F(ModelTimes, AreModelsThatAreNotWholeRefused) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::model_time_test

@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub::testing {
+namespace moehub::testing::moe_comm_test {
 namespace {
 
 Model deepseek_v3_shape() {
@@ -173,4 +173,4 @@ TEST(MoeComm, fp8_layers_take_as_long_as_published_on_an_h200) {
 }
 
 }  // namespace
-}  // namespace moehub::testing
+}  // namespace moehub::testing::moe_comm_test

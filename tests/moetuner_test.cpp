@@ -1,11 +1,11 @@
 // Do MoETuner's two programs reach what trying everything reaches, and does the whole method give
 // layouts that keep its rules?
-#include "base/rng.hpp"
-#include "place/methods.hpp"
-#include "place/moetuner/ilp.hpp"
 #include "place/moetuner/moetuner.hpp"
 
-#include <moehub/error.hpp>
+#include "base/rng.hpp"
+#include "error_of.hpp"
+#include "place/methods.hpp"
+#include "place/moetuner/ilp.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub {
+namespace moehub::moetuner_test {
 namespace {
 
 constexpr double kAny = std::numeric_limits<double>::infinity();
@@ -33,9 +33,9 @@ IntegerProgram knapsack() {
 }
 
 TEST(IntegerProgram, finds_the_best_and_prints_nothing) {
-    testing::internal::CaptureStdout();
+    ::testing::internal::CaptureStdout();
     const auto result = knapsack().solve({});
-    EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+    EXPECT_EQ(::testing::internal::GetCapturedStdout(), "");
     EXPECT_TRUE(result.proven);
     EXPECT_FALSE(result.cut_short);
     EXPECT_NEAR(result.value, -21, 1e-6);
@@ -114,8 +114,8 @@ TEST(MoeTunerClusters, are_as_even_as_can_be) {
                           {7, 2, true},
                           {8, 3, true}})
         for (std::uint64_t seed = 1; seed <= 4; ++seed) {
-            SCOPED_TRACE(testing::Message() << c.experts << " on " << c.clusters << ", unequal "
-                                            << c.unequal << ", seed " << seed);
+            SCOPED_TRACE(::testing::Message() << c.experts << " on " << c.clusters << ", unequal "
+                                              << c.unequal << ", seed " << seed);
             const auto loads = random_loads(c.experts, seed);
             const auto found = balanced_clusters(
                 {.load = loads, .clusters = c.clusters, .unequal = c.unequal, .seconds = 100});
@@ -254,7 +254,8 @@ TEST(MoeTunerLabels, memory_is_kept_with_clusters_of_any_size) {
     }
 }
 
-/// As Mixtral: 8 experts, two of them for every token; some are liked more, and neighbours follow.
+/// A profile like that of Mixtral: 8 experts, two of them for every token; some are liked more, and
+/// neighbours follow.
 Profile mixtral_like(int layers, std::int64_t tokens, std::uint64_t seed) {
     Rng rng(seed);
     Profile profile;
@@ -364,13 +365,8 @@ TEST(MoeTuner, tells_how_far_it_is) {
 }
 
 TEST(MoeTuner, says_what_is_allowed) {
-    const auto error_of = [](const PlaceInput& input) -> std::string {
-        try {
-            solve_moetuner(input, {});
-        } catch (const InputError& error) {
-            return error.what();
-        }
-        return "";
+    const auto error_of = [](const PlaceInput& bad) {
+        return moehub::error_of([&] { solve_moetuner(bad, {}); });
     };
     PlaceInput input = input_of(mixtral_like(2, 20, 1));
     input.redundant = 4;
@@ -382,4 +378,4 @@ TEST(MoeTuner, says_what_is_allowed) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::moetuner_test

@@ -1,14 +1,13 @@
 // Do the systems with lists of targets deliver each row once and return the right sums, however
 // small their tables, wherever a token's experts are, and whatever fails on the way?
-#include "small_layer.hpp"
-#include "systems/systems.hpp"
+#include "heap_oracle.hpp"
 
 #include <functional>
 #include <random>
 
 #include <gtest/gtest.h>
 
-namespace moehub::testing {
+namespace moehub::testing::multimem_layer_test {
 namespace {
 
 constexpr double kRounding = 1e-11;
@@ -71,11 +70,7 @@ class MultimemLayer : public ::testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Systems, MultimemLayer,
                          ::testing::Values("dysharp", "dysharp-basic", "dysharp-comet",
                                            "fusion-only", "moe-hub+dysharp"),
-                         [](const auto& system) {
-                             std::string name = system.param;
-                             for (char& c : name) c = c == '-' || c == '+' ? '_' : c;
-                             return name;
-                         });
+                         name_of_system);
 
 TEST_P(MultimemLayer, is_right_with_each_table_of_one_entry_and_with_all) {
     for (const Tiny& tiny : tiny_tables()) {
@@ -211,116 +206,7 @@ TEST_P(MultimemLayer, is_right_backward) {
 TEST_P(MultimemLayer, is_right_in_fp8) {
     Case layer = verified();
     layer.model = small_model(8, 3, 512);
-    const LayerInput input{layer.machine, layer.model, make_routing({}, layer.model, layer.tokens),
-                           contiguous_placement(8, 4)};
-    const SystemSpec whole = load_system(GetParam());
-    const SystemSpec fp8 = with_software(whole, {.host = {}, .fused_activation = {}, .fp8 = true});
-    for (const Grain grain : {Grain::row, Grain::packet}) {
-        layer.options.grain = grain;
-        const LayerResult wide = simulate_layer(input, whole, layer.options);
-        const LayerResult narrow = simulate_layer(input, fp8, layer.options);
-        expect_right(narrow);
-        EXPECT_LT(narrow.payload, wide.payload);
-    }
-}
-
-/// Tokens that are not shared out evenly, experts without rows, GPUs without experts.
-TEST_P(MultimemLayer, is_right_on_random_layers) {
-    for (std::uint32_t seed = 0; seed < 8; ++seed) {
-        SCOPED_TRACE(seed);
-        std::mt19937 random(1000 + seed);
-        const auto pick = [&](std::initializer_list<int> values) {
-            return *(values.begin() + random() % values.size());
-        };
-        Case layer = verified();
-        layer.machine = small_gpus(pick({2, 3, 5, 8}));
-        layer.machine.dysharp.tlb_entries = pick({1, 7, 512});
-        layer.machine.dysharp.tlb_banks = pick({1, 16});
-        layer.machine.dysharp.ts_entries = pick({1, 2, 1024});
-        layer.machine.dysharp.or_entries = pick({1, 5, 1024});
-        layer.machine.dysharp.multimem_entries = pick({1, 3, 32});
-        layer.machine.dysharp.sum_packets = pick({1, 4, 512});
-        layer.machine.dysharp.flit_targets = pick({1, 3, 8});
-        layer.machine.dysharp.replicate = pick({0, 1, 50}) * kNs;
-        layer.machine.dysharp.reduce_locally = pick({0, 1}) == 1;
-        layer.machine.link.buffer_flits = pick({11, 256});
-        layer.model = small_model(pick({5, 16, 40}), pick({1, 2, 5}), pick({64, 100, 768}));
-        layer.model.expert_ffn = 256;
-        layer.tokens = pick({9, 100, 401});
-        layer.routing = seed % 2 == 0 ? "zipf:1.5" : "uniform";
-        if (pick({0, 1}) == 1) {
-            layer.model.shared_experts = 1;
-            layer.model.shared_ffn = 256;
-        }
-        if (!layer.allowed(GetParam())) continue;
-        run_both(layer);
-    }
-}
-
-/// Layers in which rows take most of the time, where packets meet at ports.
-TEST_P(MultimemLayer, takes_nearly_as_long_in_rows_as_in_packets) {
-    Case layer;
-    layer.machine = with_gpus(load_machine("dgx-h800"), 4);
-    layer.model = small_model(16, 4, 4096);
-    layer.model.expert_ffn = 1024;
-    layer.tokens = 2048;
-    const LayerResult row = layer.run(GetParam());
-    layer.options.grain = Grain::packet;
-    const LayerResult packet = layer.run(GetParam());
-    EXPECT_GT(packet.time, 100 * kUs);
-    EXPECT_EQ(row.payload, packet.payload);
-    const double ratio = static_cast<double>(row.time) / static_cast<double>(packet.time);
-    EXPECT_NEAR(ratio, 1, 0.05) << row.time << " and " << packet.time;
-}
-
-/// The heap is the oracle of the windows, with small tables too.
-TEST_P(MultimemLayer, takes_the_same_picoseconds_in_windows_and_on_the_heap) {
-    Case layer;
-    make_tiny(layer.machine);
-    layer.machine.dysharp.reduce_locally = false;
-    layer.model = small_model(8, 4);
-    const LayerInput input{layer.machine, layer.model, make_routing({}, layer.model, layer.tokens),
-                           contiguous_placement(8, 4)};
-    const SystemSpec system = load_system(GetParam());
-    for (const Grain grain : {Grain::row, Grain::packet}) {
-        layer.options.grain = grain;
-        layers::Job job{input, system, layer.options};
-        const LayerResult windows = systems::run_job(job);
-        job.scheme = sim::Scheme::heap;
-        const LayerResult heap = systems::run_job(job);
-        EXPECT_EQ(windows.time, heap.time);
-        EXPECT_EQ(windows.bytes_up, heap.bytes_up);
-        EXPECT_EQ(windows.bytes_down, heap.bytes_down);
-    }
-}
-
-/// Whether a run ends with an error, or its numbers with one.
-bool notices(const Case& layer, const std::string& name, const sim::Fault& fault) {
-    const LayerInput input{layer.machine, layer.model, make_routing({}, layer.model, layer.tokens),
-                           contiguous_placement(layer.model.experts, layer.machine.gpus())};
-    const SystemSpec system = load_system(name);
-    layers::Job job{input, system, layer.options};
-    job.fault = fault;
-    try {
-        return systems::run_job(job).largest_error > kRounding;
-    } catch (const std::exception&) {
-        return true;
-    }
-}
-
-void expect_noticed(const Case& layer, const std::string& name) {
-    using What = sim::Fault::What;
-    std::int64_t carriers = 0;
-    EXPECT_FALSE(notices(layer, name, {What::none, 0, 0, &carriers})) << "all is well";
-    ASSERT_GT(carriers, 11);
-    for (const What what : {What::drop, What::duplicate, What::delay}) {
-        for (std::int64_t i = 0; i < 12; ++i) {
-            const std::int64_t transfer = (carriers - 1) * i / 11;
-            EXPECT_TRUE(notices(layer, name, {what, transfer, 1'000'000 * kUs, nullptr}))
-                << "fault " << static_cast<int>(what) << " of transfer " << transfer << " of "
-                << carriers;
-        }
-    }
+    expect_same_on_the_heap(layer, GetParam());
 }
 
 TEST_P(MultimemLayer, notices_faults_with_small_tables_and_several_experts_of_a_token_on_a_gpu) {
@@ -332,7 +218,7 @@ TEST_P(MultimemLayer, notices_faults_with_small_tables_and_several_experts_of_a_
         layer.machine.dysharp.reduce_locally = reduce_locally;
         for (const Grain grain : {Grain::row, Grain::packet}) {
             layer.options.grain = grain;
-            expect_noticed(layer, GetParam());
+            expect_noticed(layer, GetParam(), 12);
         }
     }
 }
@@ -342,17 +228,17 @@ TEST_P(MultimemLayer, notices_faults_between_nodes) {
     layer.options.verify = false;
     layer.tokens = 32;
     if (!layer.allowed(GetParam())) GTEST_SKIP() << "it works inside one node";
-    expect_noticed(layer, GetParam());
+    expect_noticed(layer, GetParam(), 12);
     layer.options.grain = Grain::packet;
-    expect_noticed(layer, GetParam());
+    expect_noticed(layer, GetParam(), 12);
 }
 
 TEST_P(MultimemLayer, notices_faults_backward) {
     Case layer;
     layer.tokens = 48;
     layer.options.pass = Pass::backward;
-    expect_noticed(layer, GetParam());
+    expect_noticed(layer, GetParam(), 12);
 }
 
 }  // namespace
-}  // namespace moehub::testing
+}  // namespace moehub::testing::multimem_layer_test

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub::sim {
+namespace moehub::sim::multimem_queue_test {
 namespace {
 
 constexpr Ps kFetch = 20 * kNs;
@@ -79,4 +79,4 @@ TEST(MultimemQueue, a_short_row_holds_its_share_of_the_queue) {
 }
 
 }  // namespace
-}  // namespace moehub::sim
+}  // namespace moehub::sim::multimem_queue_test

@@ -1,6 +1,7 @@
 // Do packets with lists of targets reach each target once and no other, at the bytes and times of
 // closed forms, and do loads by lists bring the exact sums? Both grains, both schemes.
 #include "error_of.hpp"
+#include "grains.hpp"
 #include "sim/fabric.hpp"
 #include "sim/hub/hub.hpp"
 #include "traffic.hpp"
@@ -13,7 +14,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-namespace moehub::testing {
+namespace moehub::testing::multimem_test {
 namespace {
 
 using sim::GpuId;
@@ -224,26 +225,15 @@ void expect_bytes(const Bench& bench, const Wires& wires) {
     }
 }
 
-class Multimem : public ::testing::TestWithParam<std::tuple<Grain, sim::Scheme>> {
+class Multimem : public InGrainAndScheme {
   protected:
     sim::FabricOptions options() const {
-        sim::FabricOptions options;
-        options.grain = std::get<0>(GetParam());
-        options.scheme = std::get<1>(GetParam());
+        sim::FabricOptions options = InGrainAndScheme::options();
         options.slow_ingress = true;
         return options;
     }
 };
-INSTANTIATE_TEST_SUITE_P(GrainsAndSchemes, Multimem,
-                         ::testing::Combine(::testing::Values(Grain::packet, Grain::row),
-                                            ::testing::Values(sim::Scheme::windows,
-                                                              sim::Scheme::heap)),
-                         [](const auto& test) {
-                             const bool packet = std::get<0>(test.param) == Grain::packet;
-                             const bool heap = std::get<1>(test.param) == sim::Scheme::heap;
-                             return std::string(packet ? "packet" : "row") +
-                                    (heap ? "_heap" : "_windows");
-                         });
+IN_BOTH_GRAINS_AND_SCHEMES(Multimem);
 
 TEST_P(Multimem, a_store_reaches_each_target_once_and_no_other) {
     Bench bench(small_machine(), options());
@@ -695,4 +685,4 @@ TEST(SwitchesDown, all_of_them_or_more_are_refused) {
 }
 
 }  // namespace
-}  // namespace moehub::testing
+}  // namespace moehub::testing::multimem_test

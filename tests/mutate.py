@@ -13,6 +13,7 @@ wrongly, or say why nothing that is promised changes.
 """
 
 import argparse
+import fcntl
 import json
 import os
 import random
@@ -119,8 +120,16 @@ class Scratch:
         self.root, self.jobs = root, jobs
         self.tree = root / "build/mutate"
         self.build, self.log = self.tree / "build/release", self.tree / "build/log"
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        self.lock = (self.tree / "build/lock").open("w")
+        try:
+            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            sys.exit(f"mutate: another run has {self.tree}")
+        self.changed = self.tree / "build/changed"  # which file is, as long as one is
+        if self.changed.exists():  # a run that was ended: what was built of it goes
+            (self.tree / self.changed.read_text()).unlink(missing_ok=True)
         self.copy()
-        self.log.parent.mkdir(exist_ok=True)
         wanted = ["-DCMAKE_BUILD_TYPE=Release", "-DMOEHUB_TESTS=ON", "-DMOEHUB_UNITY=OFF"]
         charts = sorted((root / "build/npm").glob("echarts-*.min.js"))
         wanted += [f"-DMOEHUB_ECHARTS={charts[-1]}"] if charts else []
@@ -157,13 +166,18 @@ class Scratch:
         lines = text.split("\n")
         line, at = lines[mutant.line - 1], mutant.column - 1
         lines[mutant.line - 1] = line[:at] + mutant.new + line[at + len(mutant.old):]
+        self.changed.write_text(mutant.file)
         try:
             path.write_text("\n".join(lines), encoding="utf-8")
             if not self.run("cmake", "--build", self.build, "-j", self.jobs, "--target", *TARGETS):
-                return "the compiler"
-            return tests.first_failure(mutant.file, self.jobs, limit)
+                # What is built is run for its manual page, so that a build may end without an error.
+                killer = "the compiler" if "error:" in self.log.read_text(errors="replace") else "the build"
+            else:
+                killer = tests.first_failure(mutant.file, self.jobs, limit)
         finally:
             path.write_text(text, encoding="utf-8")
+        self.changed.unlink()
+        return killer
 
 
 class Tests:

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-namespace moehub::testing {
+namespace moehub::testing::node_bytes_test {
 namespace {
 
 constexpr int kNode = 4;
@@ -238,4 +238,4 @@ TEST(OncePerNode, says_what_it_cannot_run) {
 }
 
 }  // namespace
-}  // namespace moehub::testing
+}  // namespace moehub::testing::node_bytes_test

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-namespace moehub {
+namespace moehub::npy_test {
 namespace {
 
 std::string with_header(const std::string& header, const std::string& values, int version = 1) {
@@ -137,7 +137,7 @@ TEST(Npy, refuses_broken_headers) {
 }
 
 TEST(Npy, reads_files_and_names_them_in_errors) {
-    const auto path = std::filesystem::path(testing::TempDir()) / "moehub_npy_test.npy";
+    const auto path = std::filesystem::path(::testing::TempDir()) / "moehub_npy_test.npy";
     std::ofstream(path, std::ios::binary) << npy("|u1", "(3,)", "\1\2\3");
     EXPECT_EQ(values_of(NpyArray::read(path)), (Values{1, 2, 3}));
     std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
@@ -149,7 +149,7 @@ TEST(Npy, reads_files_and_names_them_in_errors) {
     } catch (const InputError& error) {
         EXPECT_EQ(error.what(), path.string() + ": no such file");
     }
-    EXPECT_THROW(NpyArray::read(testing::TempDir()), InputError);
+    EXPECT_THROW(NpyArray::read(::testing::TempDir()), InputError);
 }
 
 RC_GTEST_PROP(Npy, ends_in_an_array_or_in_one_line_when_bytes_are_changed, ()) {
@@ -163,4 +163,4 @@ RC_GTEST_PROP(Npy, ends_in_an_array_or_in_one_line_when_bytes_are_changed, ()) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::npy_test

@@ -15,7 +15,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub {
+namespace moehub::operators_layers_test {
 namespace {
 
 const std::string kData = std::string(MOEHUB_SOURCE_DIR) + "/validation/h200/";
@@ -61,7 +61,7 @@ std::map<std::string, Spread> held_out(double above_us) {
     return spreads;
 }
 
-TEST(Attention, LongOnesTakeTheirProductsAndExponentials) {
+TEST(Attention, long_ones_take_their_products_and_exponentials) {
     const Gpu gpu = h200();
     const double tokens = 32768;
     const double scores = 64 * tokens * tokens / 2;
@@ -69,7 +69,7 @@ TEST(Attention, LongOnesTakeTheirProductsAndExponentials) {
     EXPECT_NEAR(attention_forward_seconds(gpu, causal(32768)) / (scores * score), 1, 0.05);
 }
 
-TEST(Attention, WithoutAMaskTakesTwiceAsLong) {
+TEST(Attention, without_a_mask_takes_twice_as_long) {
     const Gpu gpu = h200();
     AttentionShape full = causal(16384);
     full.causal = false;
@@ -81,7 +81,7 @@ TEST(Attention, WithoutAMaskTakesTwiceAsLong) {
         0.1);
 }
 
-TEST(Attention, AWindowMakesItLinear) {
+TEST(Attention, a_window_makes_it_linear) {
     const Gpu gpu = h200();
     AttentionShape near = causal(16384);
     near.window = 1024;
@@ -94,7 +94,7 @@ TEST(Attention, AWindowMakesItLinear) {
                      attention_forward_seconds(gpu, causal(16384)));
 }
 
-TEST(Attention, TheLastQueriesOfALongSequenceSeeItAll) {
+TEST(Attention, the_last_queries_of_a_long_sequence_see_it_all) {
     const Gpu gpu = h200();
     AttentionShape late = causal(32768);
     late.queries = 4096;
@@ -105,7 +105,7 @@ TEST(Attention, TheLastQueriesOfALongSequenceSeeItAll) {
     EXPECT_GT(attention_forward_seconds(gpu, late), 10 * attention_forward_seconds(gpu, early));
 }
 
-TEST(Attention, OneBlockMoreThanSmsWaitsForOne) {
+TEST(Attention, one_block_more_than_sms_waits_for_one) {
     const Gpu gpu = h200();
     const double one = attention_forward_seconds(gpu, causal(128, 1));
     EXPECT_DOUBLE_EQ(attention_forward_seconds(gpu, causal(128, gpu.sms)), one);
@@ -114,14 +114,14 @@ TEST(Attention, OneBlockMoreThanSmsWaitsForOne) {
     EXPECT_NEAR((two - start) / (one - start), 2, 1e-9);
 }
 
-TEST(Attention, ManyHeadsAtTheirMeanAreAboutThoseOneByOne) {
+TEST(Attention, many_heads_at_their_mean_are_about_those_one_by_one) {
     const Gpu gpu = h200();
     const double most = attention_forward_seconds(gpu, causal(4096, 1024));
     const double more = attention_forward_seconds(gpu, causal(4096, 8192));
     EXPECT_NEAR(more / most, 8, 0.1);
 }
 
-TEST(Norms, AreBoundByMemoryWhenRowsAreShort) {
+TEST(Norms, are_bound_by_memory_when_rows_are_short) {
     const Gpu gpu = h200();
     const double rms = stream_seconds(gpu, norm_traffic(gpu, 1'000'000, 2048, Norm::rms));
     EXPECT_NEAR(rms * gpu.sms * gpu.kernels.norm_load / (4e6 * 2048), 1, 0.05);
@@ -130,7 +130,7 @@ TEST(Norms, AreBoundByMemoryWhenRowsAreShort) {
     EXPECT_GT(norm_traffic(gpu, 1, 8192, Norm::rms).again, 0);
 }
 
-TEST(Fp8, HalvesTheWeightsAndScalesTheOperations) {
+TEST(Fp8, halves_the_weights_and_scales_the_operations) {
     const Gpu gpu = h200();
     const GemmPlan wide = plan_gemm(gpu, {4096, 4096, 4096});
     GemmShape shape{4096, 4096, 4096};
@@ -150,7 +150,7 @@ TEST(Fp8, HalvesTheWeightsAndScalesTheOperations) {
     EXPECT_EQ(fp8_work(none, 0.5), 1);
 }
 
-TEST(LayerOperators, WhatIsNotModelledHasNoTime) {
+TEST(LayerOperators, what_is_not_modelled_has_no_time) {
     const Gpu gpu = h200();
     LayerOperator op;
     op.op = "attention_fwd_cudnn";
@@ -170,7 +170,7 @@ TEST(LayerOperators, WhatIsNotModelledHasNoTime) {
     EXPECT_FALSE(predict_eager(gpu, {"plan", 1, 0, 1, 1, 1}));
 }
 
-TEST(LayerOperators, AgreeWithThePythonOfTheFit) {
+TEST(LayerOperators, agree_with_the_python_of_the_fit) {
     const Gpu gpu = h200();
     const auto rows = read("layers_golden.csv");
     EXPECT_GT(rows.size(), 40u);
@@ -180,14 +180,14 @@ TEST(LayerOperators, AgreeWithThePythonOfTheFit) {
             << row.op.op << ' ' << row.op.rows << ' ' << row.op.seq;
 }
 
-TEST(LayerBars, MediansOfHeldOutRows) {
+TEST(LayerBars, medians_of_held_out_rows_keep_their_bars) {
     auto spreads = held_out(0);
     EXPECT_EQ(spreads.size(), 12u);
     for (auto& [op, spread] : spreads) EXPECT_LE(spread.at(0.5), 0.08) << op;
 }
 
 // Below 20 us a replay is what the host made of it: 12 or 18 us for the same kernels.
-TEST(LayerBars, HeldOutRowsThatOutlastTheHost) {
+TEST(LayerBars, held_out_rows_that_outlast_the_host_keep_their_bars) {
     for (auto& [op, spread] : held_out(20)) {
         EXPECT_GE(spread.errors.size(), 3u) << op;
         EXPECT_LE(spread.at(0.5), 0.08) << op;
@@ -196,4 +196,4 @@ TEST(LayerBars, HeldOutRowsThatOutlastTheHost) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::operators_layers_test

@@ -16,7 +16,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-namespace moehub {
+namespace moehub::operators_test {
 namespace {
 
 const std::string kData = std::string(MOEHUB_SOURCE_DIR) + "/validation/h200/";
@@ -78,7 +78,8 @@ bool held_out(const std::string& file, const Operator& op) {
     return mixed * 2654435761u >= 1u << 31 && !first.contains(shape_of(op));
 }
 
-/// As the file measured it: in ops_chained.csv among others in a graph, else replayed alone.
+/// The prediction for what the file measured: kernels among others in a graph (ops_chained.csv),
+/// or replayed alone.
 double predicted_us(const Gpu& gpu, const std::string& file, const Operator& op) {
     if (file != "ops_chained.csv") return to_us(predict(gpu, op).value());
     Gpu chained = gpu;
@@ -101,7 +102,7 @@ Spread errors(const std::string& file, const std::string& op, double above_us = 
     return {all.size(), at(0.5), at(0.9)};
 }
 
-TEST(Operators, LargeGemmsReachTheSustainedRate) {
+TEST(Operators, large_gemms_reach_the_sustained_rate) {
     const Gpu gpu = h200();
     const double sustained = gpu.kernels.tensor_efficiency * gpu.bf16_flops;
     const double side = 8192;
@@ -112,7 +113,7 @@ TEST(Operators, LargeGemmsReachTheSustainedRate) {
     EXPECT_NEAR(lowered / (sustained * gpu.kernels.throttled_clock), 1, 0.05);
 }
 
-TEST(Operators, TinyGemmsTakeTheFloorAndTheirKernelLittleMoreThanItsStart) {
+TEST(Operators, tiny_gemms_take_the_floor_and_their_kernel_little_more_than_its_start) {
     const Gpu gpu = h200();
     EXPECT_EQ(predict(gpu, gemm(16, 64, 64)), gpu.kernels.graph_replay_floor);
     const double kernel = plan_seconds(gpu, plan_gemm(gpu, {16, 64, 64}));
@@ -120,14 +121,14 @@ TEST(Operators, TinyGemmsTakeTheFloorAndTheirKernelLittleMoreThanItsStart) {
     EXPECT_LT(kernel, to_seconds(gpu.kernels.gemm_start) + 1e-6);
 }
 
-TEST(Operators, SkinnyGemmsReadTheirWeightsAtMemoryBandwidth) {
+TEST(Operators, skinny_gemms_read_their_weights_at_memory_bandwidth) {
     const Gpu gpu = h200();
     const double bytes = 2.0 * 8192 * 65536;
     const double floor = bytes / (gpu.kernels.hbm_efficiency * gpu.hbm_bandwidth);
     EXPECT_NEAR(seconds(gpu, gemm(16, 8192, 65536)) / floor, 1, 0.1);
 }
 
-TEST(Operators, MemoryBoundKernelsApproachBytesOverBandwidth) {
+TEST(Operators, memory_bound_kernels_approach_bytes_over_bandwidth) {
     const Gpu gpu = h200();
     const double bytes = 1e11;
     const double rate =
@@ -136,7 +137,7 @@ TEST(Operators, MemoryBoundKernelsApproachBytesOverBandwidth) {
     EXPECT_LT(stream_seconds(gpu, {.read = 1, .written = 1}), 5e-6);
 }
 
-TEST(Operators, WhatStaysInL2IsReadFaster) {
+TEST(Operators, what_stays_in_l2_is_read_faster) {
     const Gpu gpu = h200();
     const double kept = gpu.kernels.l2_resident * static_cast<double>(gpu.l2_capacity);
     EXPECT_DOUBLE_EQ(l2_hit(gpu, 0.9 * kept), 1);
@@ -156,7 +157,7 @@ TEST(Operators, WhatStaysInL2IsReadFaster) {
     EXPECT_NEAR(kernel(14336), 16.8e-6, 1e-6);
 }
 
-TEST(Operators, MoreRowsNeverTakeMuchLess) {
+TEST(Operators, more_rows_never_take_much_less) {
     const Gpu gpu = h200();
     for (const std::int64_t k : {512, 2048, 7168})
         for (const std::int64_t n : {256, 1536, 7168}) {
@@ -175,7 +176,7 @@ TEST(Operators, MoreRowsNeverTakeMuchLess) {
         }
 }
 
-TEST(Operators, OneGroupIsAboutAGemm) {
+TEST(Operators, one_group_is_about_a_gemm) {
     const Gpu gpu = h200();
     for (const std::int64_t k : {2048, 4096, 7168}) {
         const double grouped = seconds(gpu, {"grouped_gemm", 1, 8192, 8192, k, 4096, 0});
@@ -183,7 +184,7 @@ TEST(Operators, OneGroupIsAboutAGemm) {
     }
 }
 
-TEST(Operators, EmptyGroupsHaveNoTiles) {
+TEST(Operators, empty_groups_have_no_tiles) {
     const Gpu gpu = h200();
     const GemmPlan plan = plan_grouped_gemm(gpu, {{300, 0, 700, 0}, 1024, 512});
     ASSERT_EQ(plan.runs.size(), 2u);
@@ -193,7 +194,7 @@ TEST(Operators, EmptyGroupsHaveNoTiles) {
     EXPECT_EQ(plan.tiles(), 2 * 2 + 3 * 2);
 }
 
-TEST(Operators, OneWaveMoreCostsOneTileMore) {
+TEST(Operators, one_wave_more_costs_one_tile_more) {
     const Gpu gpu = h200();
     GemmPlan plan = plan_gemm(gpu, {4096, 4096, 4096});
     plan.runs[0].count = plan.slots;
@@ -207,7 +208,7 @@ TEST(Operators, OneWaveMoreCostsOneTileMore) {
                      3 * tile + tile_seconds(gpu, plan.rates, plan.runs[0].work, 1));
 }
 
-TEST(Operators, WhatIsNotModelledHasNoTime) {
+TEST(Operators, what_is_not_modelled_has_no_time) {
     const Gpu gpu = h200();
     EXPECT_FALSE(predict(gpu, {"attention", 1, 16, 16, 64, 64, 0}));
     EXPECT_FALSE(predict(gpu, gemm(0, 64, 64)));
@@ -218,7 +219,7 @@ TEST(Operators, WhatIsNotModelledHasNoTime) {
     EXPECT_FALSE(predict(gpu, gemm(1'000'000'000, 1'000'000'000, 1'000'000'000)));
 }
 
-RC_GTEST_PROP(RowsPerGroup, SumsToRowsWithTheFullestFirst, ()) {
+RC_GTEST_PROP(RowsPerGroup, sums_to_rows_with_the_fullest_first, ()) {
     const auto groups = *rc::gen::inRange<std::int64_t>(1, 300);
     const auto rows = *rc::gen::inRange<std::int64_t>(1, 200'000);
     const auto max_rows = *rc::gen::inRange<std::int64_t>(0, 300'000);
@@ -232,13 +233,13 @@ RC_GTEST_PROP(RowsPerGroup, SumsToRowsWithTheFullestFirst, ()) {
     RC_ASSERT(counts[0] == std::clamp(max_rows, even, rows));
 }
 
-TEST(RowsPerGroup, AsManyGroupsStayEmptyAsInADraw) {
+TEST(RowsPerGroup, as_many_groups_stay_empty_as_in_a_draw) {
     const auto counts = rows_per_group({128, 256, 7, 0});
     const auto empty = std::count(counts.begin(), counts.end(), 0);
     EXPECT_NEAR(static_cast<double>(empty), 128 * std::exp(-2.0), 4);
 }
 
-TEST(Operators, AgreeWithThePythonOfTheFit) {
+TEST(Operators, agree_with_the_python_of_the_fit) {
     const Gpu gpu = h200();
     const auto rows = read("ops_golden.csv");
     EXPECT_GT(rows.size(), 100u);
@@ -251,7 +252,7 @@ TEST(Operators, AgreeWithThePythonOfTheFit) {
 const std::vector<std::string> kFiles = {"ops.csv", "ops_repeat.csv", "ops_extra.csv",
                                          "ops_chained.csv"};
 
-TEST(OperatorBars, GroupedGemm) {
+TEST(OperatorBars, grouped_gemms_keep_their_bars) {
     for (const auto* file : {"ops.csv", "ops_repeat.csv", "ops_extra.csv"}) {
         const Spread e = errors(file, "grouped_gemm");
         EXPECT_GE(e.count, 60u);
@@ -260,7 +261,7 @@ TEST(OperatorBars, GroupedGemm) {
     }
 }
 
-TEST(OperatorBars, Gemm) {
+TEST(OperatorBars, gemms_keep_their_bars) {
     for (const std::string& file : kFiles) {
         const Spread e = errors(file, "gemm");
         EXPECT_GE(e.count, 80u);
@@ -269,14 +270,14 @@ TEST(OperatorBars, Gemm) {
     }
 }
 
-TEST(OperatorBars, GatherAndSum) {
+TEST(OperatorBars, gathers_and_sums_keep_their_bars) {
     for (const auto* op : {"gather_rows", "sum8_rows"})
         for (const std::string& file : kFiles)
             EXPECT_LE(errors(file, op).median, 0.10) << op << ' ' << file;
 }
 
 // Measured while the host took 15 us to send off a graph: shorter kernels do not show.
-TEST(OperatorBars, ReplaysThatOutlastASlowHost) {
+TEST(OperatorBars, replays_that_outlast_a_slow_host_keep_their_bars) {
     const double outlasting = 20;
     const Spread e = errors("ops_slow_host.csv", "gemm", outlasting);
     EXPECT_GE(e.count, 140u);
@@ -286,10 +287,10 @@ TEST(OperatorBars, ReplaysThatOutlastASlowHost) {
         EXPECT_LE(errors("ops_slow_host.csv", op, outlasting).median, 0.10) << op;
 }
 
-TEST(OperatorBars, Argsort) {
+TEST(OperatorBars, argsorts_keep_their_bars) {
     EXPECT_LE(errors("ops.csv", "argsort").median, 0.10);
     EXPECT_LE(errors("ops_extra.csv", "argsort").median, 0.15);
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::operators_test

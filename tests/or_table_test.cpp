@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub::sim {
+namespace moehub::sim::or_table_test {
 namespace {
 
 constexpr Ps kRestore = 600 * kNs;
@@ -89,11 +89,17 @@ TEST(OrTable, an_update_that_comes_during_a_restore_is_ready_when_that_ends_and_
     EXPECT_EQ(table.stats().restored, 1);
 }
 
-TEST(OrTable, a_ready_token_gives_its_entry_back) {
+/// Two entries for three tokens of two experts each: one expert of tokens 1 and 2 has come.
+OrTable two_begun() {
     OrTable table(2, kRestore);
     for (const std::uint32_t token : {1u, 2u, 3u}) table.expect(token, 2);
     table.add(1, 10);
     table.add(2, 20);
+    return table;
+}
+
+TEST(OrTable, a_ready_token_gives_its_entry_back) {
+    OrTable table = two_begun();
     EXPECT_EQ(table.add(2, 30), Ps{30});
     table.add(3, 40);  // where 2 was, though 1 is older
     EXPECT_EQ(table.add(1, 50), Ps{50});
@@ -102,10 +108,7 @@ TEST(OrTable, a_ready_token_gives_its_entry_back) {
 }
 
 TEST(OrTable, the_oldest_goes_to_memory) {
-    OrTable table(2, kRestore);
-    for (const std::uint32_t token : {1u, 2u, 3u}) table.expect(token, 2);
-    table.add(1, 10);
-    table.add(2, 20);
+    OrTable table = two_begun();
     table.add(3, 30);
     EXPECT_EQ(table.add(3, 40), Ps{40});
     EXPECT_EQ(table.add(2, 50), Ps{50});
@@ -149,4 +152,4 @@ TEST(OrTable, every_token_is_ready_once_in_any_order_and_size) {
 }
 
 }  // namespace
-}  // namespace moehub::sim
+}  // namespace moehub::sim::or_table_test

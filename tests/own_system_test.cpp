@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub::testing {
+namespace moehub::testing::own_system_test {
 namespace {
 
 using Change = std::function<void(GpuProgram&, Rows&)>;
@@ -213,4 +213,4 @@ TEST(HandMadeInput, that_cannot_be_is_refused) {
 }
 
 }  // namespace
-}  // namespace moehub::testing
+}  // namespace moehub::testing::own_system_test

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace moehub {
+namespace moehub::page_test {
 namespace {
 
 bool has(const std::string& text, const std::string& part) {
@@ -49,7 +49,7 @@ std::string page_of(const std::string& name) {
     return page_html(answer_of(name), name);
 }
 
-TEST(Page, IsAForeignNameHarmless) {
+TEST(Page, a_foreign_name_is_harmless) {
     const std::string html = page_of(kNasty);
     EXPECT_FALSE(has(html, "<img"));
     EXPECT_FALSE(has(html, "\x1b"));
@@ -62,7 +62,7 @@ TEST(Page, IsAForeignNameHarmless) {
     EXPECT_EQ(nlohmann::json::parse(script(html, "document"))["name"], "</script></script>");
 }
 
-TEST(Page, AreChartsWholeAndNamed) {
+TEST(Page, charts_are_whole_and_named) {
     const std::string html = page_of("plain");
     const auto charts = nlohmann::json::parse(script(html, "charts"));
     ASSERT_EQ(charts.size(), 4u);
@@ -77,7 +77,7 @@ TEST(Page, AreChartsWholeAndNamed) {
     EXPECT_EQ(count(html, "scope=\"col\""), 2u);
 }
 
-TEST(Page, DoesItLoadNothing) {
+TEST(Page, loads_nothing) {
     const std::string html = page_of("plain");
     const std::string own = html.substr(0, html.find("<script type=\"application/gzip\""));
     for (const auto* part : {" src=", "href=", "@import", "url("}) EXPECT_FALSE(has(own, part));
@@ -90,7 +90,7 @@ TEST(Page, DoesItLoadNothing) {
 
 class PageCli : public cli_test::Cli {};
 
-TEST_F(PageCli, IsTheDocumentThatOfJsonAndTheCommandThere) {
+TEST_F(PageCli, the_document_is_that_of_json_and_the_command_is_there) {
     const std::string html = file("it's.html");
     const std::string asked = "run --gpus 4 --tokens 256 --set 'link.latency=300 ns'";
     const auto ran = moehub(asked + " --html \"" + html + "\"");
@@ -106,7 +106,7 @@ TEST_F(PageCli, IsTheDocumentThatOfJsonAndTheCommandThere) {
     EXPECT_TRUE(has(page, escaped("it'\\''s.html'")));
 }
 
-TEST_F(PageCli, IsAPathThatCannotBeWrittenRefusedFirst) {
+TEST_F(PageCli, a_path_that_cannot_be_written_is_refused_first) {
     for (const std::string command :
          {"compare", "run", "run --layer-type tp", "model", "model --model llama-7b", "plan",
           "reproduce moe-hub --quick", "plan --explain tp=2"})
@@ -117,7 +117,7 @@ TEST_F(PageCli, IsAPathThatCannotBeWrittenRefusedFirst) {
                    "--html: found the file of another output, allowed: its own");
 }
 
-TEST_F(PageCli, IsAPageOf72GpusSmall) {
+TEST_F(PageCli, a_page_of_72_gpus_is_small) {
     constexpr std::uintmax_t kMost = 5'000'000;
     const std::string html = file("a.html");
     const auto ran = moehub(
@@ -128,7 +128,7 @@ TEST_F(PageCli, IsAPageOf72GpusSmall) {
     EXPECT_LT(std::filesystem::file_size(html), kMost);
 }
 
-TEST_F(PageCli, IsARecordingOfDeepSeekV3Small) {
+TEST_F(PageCli, a_recording_of_deepseek_v3_is_small) {
     constexpr int kTokens = 400, kLayers = 58, kTop = 8, kExperts = 256;
     std::string header = "{'descr': '|u1', 'fortran_order': False, 'shape': (400, 58, 8), }";
     header += std::string(117 - header.size(), ' ') + "\n";
@@ -144,4 +144,4 @@ TEST_F(PageCli, IsARecordingOfDeepSeekV3Small) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::page_test

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-namespace moehub::sim {
+namespace moehub::sim::pages_test {
 namespace {
 
 std::string error_of(PagedMemory& memory, RegionId region, std::uint32_t row) {
@@ -128,4 +128,4 @@ RC_GTEST_PROP(PagedMemory, no_two_rows_overlap, ()) {
 }
 
 }  // namespace
-}  // namespace moehub::sim
+}  // namespace moehub::sim::pages_test

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub {
+namespace moehub::parameters_test {
 namespace {
 
 /// What publishers call active: what a token passes through. Some leave out the input embedding,
@@ -61,13 +61,13 @@ double billions(std::int64_t count) {
     return static_cast<double>(count) * 1e-9;
 }
 
-TEST(Parameters, TotalsAreWithinHalfAPercentOfThePublished) {
+TEST(Parameters, totals_are_within_half_a_percent_of_the_published) {
     for (const Published& one : kPublished)
         EXPECT_NEAR(billions(parameters(load_model(one.name))), one.total, 0.005 * one.total)
             << one.name;
 }
 
-TEST(Parameters, ActiveOnesAreThePublishedToTheirLastDigit) {
+TEST(Parameters, active_ones_are_the_published_to_their_last_digit) {
     for (const Published& one : kPublished) {
         const Model model = load_model(one.name);
         const std::int64_t lookup = std::int64_t{model.vocab} * model.hidden;
@@ -78,7 +78,7 @@ TEST(Parameters, ActiveOnesAreThePublishedToTheirLastDigit) {
     }
 }
 
-TEST(Parameters, EveryPresetIsPublishedOrNamedAsNot) {
+TEST(Parameters, every_preset_is_published_or_named_as_not) {
     std::set<std::string> known = kUnpublished;
     for (const Published& one : kPublished) known.insert(one.name);
     for (const std::string& name : preset_names("models"))
@@ -87,13 +87,13 @@ TEST(Parameters, EveryPresetIsPublishedOrNamedAsNot) {
 }
 
 /// The paper's 39 B is published to two digits; without the input embedding it is met to 0.5 %.
-TEST(Parameters, PanguActivatesThirtyNineBillion) {
+TEST(Parameters, pangu_activates_thirty_nine_billion) {
     const Model pangu = load_model("pangu-ultra-moe");
     const std::int64_t lookup = std::int64_t{pangu.vocab} * pangu.hidden;
     EXPECT_NEAR(billions(active_parameters(pangu) - lookup), 39, 0.005 * 39);
 }
 
-TEST(Parameters, PanguExpertsHoldWhatThePaperImplies) {
+TEST(Parameters, pangu_experts_hold_what_the_paper_implies) {
     const Model pangu = load_model("pangu-ultra-moe");
     EXPECT_EQ(pangu.moe_layers(), 58);
     Model without = pangu;
@@ -102,14 +102,14 @@ TEST(Parameters, PanguExpertsHoldWhatThePaperImplies) {
     EXPECT_EQ(parameters(pangu) - parameters(without) - router, 58LL * 248 * 3 * 7680 * 2048);
 }
 
-TEST(Parameters, ThePublishedLlamaIsThatOfThePaperWithANarrowerFfn) {
+TEST(Parameters, the_published_llama_is_that_of_the_paper_with_a_narrower_ffn) {
     Model llama = load_model("llama-7b");
     llama.dense_ffn = 11008;
     EXPECT_NEAR(billions(parameters(llama)), 6.738, 0.001);
 }
 
 /// Cutting experts leaves their weights; only the router grows.
-TEST(Parameters, FinerGrainsHoldTheSameExperts) {
+TEST(Parameters, finer_grains_hold_the_same_experts) {
     const Model coarse = load_model("mixtral-8x22b");
     const Model fine = load_model("mixtral-8x22b-g8t8");
     EXPECT_EQ(parameters(fine) - parameters(coarse), 56LL * 6144 * (64 - 8));
@@ -117,11 +117,11 @@ TEST(Parameters, FinerGrainsHoldTheSameExperts) {
 }
 
 /// Eight copies of Llama 3 70B's FFN, and all else once.
-TEST(Parameters, UpcyclingMultipliesTheFfnAlone) {
+TEST(Parameters, upcycling_multiplies_the_ffn_alone) {
     const Model dense = load_model("llama-3.1-70b");
     const Model moe = load_model("llama3-8x70b");
     EXPECT_EQ(parameters(moe) - parameters(dense), 80LL * (7 * 3LL * 8192 * 28672 + 8192 * 8));
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::parameters_test

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-namespace moehub {
+namespace moehub::pareto_test {
 namespace {
 
 ParetoPoint point(double load, double gpus, double transitions, double pair) {
@@ -25,13 +25,13 @@ std::vector<double> loads_of(const std::vector<ParetoPoint>& points) {
     return loads;
 }
 
-TEST(Pareto, IsWhatAnotherBeatsLeftOut) {
+TEST(Pareto, leaves_out_what_another_beats) {
     const std::vector<ParetoPoint> points{point(1.0, 4.0, 0.8, 1.1), point(1.1, 3.0, 0.8, 1.2),
                                           point(1.2, 3.0, 0.8, 1.2), point(1.3, 3.5, 0.5, 1.5)};
     EXPECT_EQ(loads_of(pareto_front(points)), (std::vector<double>{1.0, 1.1, 1.3}));
 }
 
-TEST(Pareto, StandEqualsOnceAndTheFirst) {
+TEST(Pareto, equals_stand_once_and_the_first) {
     std::vector<ParetoPoint> points{point(1, 2, 3, 4), point(1, 2, 3, 4)};
     points[0].load_cap = 1.5;
     const auto front = pareto_front(points);
@@ -40,7 +40,7 @@ TEST(Pareto, StandEqualsOnceAndTheFirst) {
     EXPECT_TRUE(pareto_front({}).empty());
 }
 
-TEST(Pareto, DoNodesCount) {
+TEST(Pareto, nodes_count) {
     auto near = point(1.1, 3, 0.5, 1), far = point(1.0, 3, 0.5, 1);
     near.evaluation.nodes_per_token = 1.2;
     far.evaluation.nodes_per_token = 1.9;
@@ -52,7 +52,7 @@ bool no_worse(const Evaluation& a, const Evaluation& b) {
            a.off_gpu_transitions <= b.off_gpu_transitions && a.heaviest_pair <= b.heaviest_pair;
 }
 
-RC_GTEST_PROP(Pareto, IsTheFrontWhatTheDefinitionSays, ()) {
+RC_GTEST_PROP(Pareto, the_front_is_what_the_definition_says, ()) {
     const int count = *rc::gen::inRange(1, 30);
     std::vector<ParetoPoint> points;
     for (int i = 0; i < count; ++i) {
@@ -69,7 +69,7 @@ RC_GTEST_PROP(Pareto, IsTheFrontWhatTheDefinitionSays, ()) {
         }));
 }
 
-TEST(Pareto, DoTriesShareTheTimeAndLeaveOutWhatWasAsked) {
+TEST(Pareto, tries_share_the_time_and_leave_out_what_was_asked) {
     PlaceInput input{.profiles = {topic_profile({}, 1)}, .gpus = 4};
     PlaceOptions options;
     options.time_limit = 5;
@@ -89,7 +89,7 @@ TEST(Pareto, DoTriesShareTheTimeAndLeaveOutWhatWasAsked) {
     EXPECT_EQ(pareto_tries(input, options).size(), tries.size() + 1);
 }
 
-TEST(Pareto, AreTransitionsNotTriedInOneLayer) {
+TEST(Pareto, transitions_are_not_tried_in_one_layer) {
     const PlaceInput input{.profiles = {topic_profile({.layers = 1}, 1)}, .gpus = 4};
     for (const ParetoPoint& one : pareto_tries(input, {})) {
         EXPECT_EQ(one.objective.transitions, 0);
@@ -97,7 +97,7 @@ TEST(Pareto, AreTransitionsNotTriedInOneLayer) {
     }
 }
 
-TEST(Pareto, AreCountsRefused) {
+TEST(Pareto, counts_are_refused) {
     PlaceInput input{.profiles = {topic_profile({}, 1)}, .gpus = 4};
     Profile& profile = input.profiles.front();
     profile.tokens = 0;
@@ -107,7 +107,7 @@ TEST(Pareto, AreCountsRefused) {
     EXPECT_THROW(place_pareto(input, {}, {}), InputError);
 }
 
-TEST(Pareto, AreLayoutsJudgedByOtherTokens) {
+TEST(Pareto, layouts_are_judged_by_other_tokens) {
     const PlaceInput input{.profiles = {topic_profile({}, 1)}, .gpus = 4};
     const std::vector<Profile> judges{topic_profile({}, 2), topic_profile({}, 3)};
     PlaceOptions options;
@@ -130,7 +130,7 @@ TEST(Pareto, AreLayoutsJudgedByOtherTokens) {
     EXPECT_TRUE(differ);
 }
 
-TEST(Pareto, EndsWhenAskedTo) {
+TEST(Pareto, ends_when_asked_to) {
     const PlaceInput input{.profiles = {topic_profile({}, 1)}, .gpus = 4};
     std::stop_source source;
     source.request_stop();
@@ -139,14 +139,14 @@ TEST(Pareto, EndsWhenAskedTo) {
     EXPECT_TRUE(place_pareto(input, options, {}).empty());
 }
 
-TEST(Pareto, DoFlagsSayHowToGetThere) {
+TEST(Pareto, flags_say_how_to_get_there) {
     EXPECT_EQ(flags_of({"joint", parse_objective("gpus+2*transitions"), 1.1, 0.25, {}}),
               "--objective gpus+2*transitions --load-cap 1.1 --time-limit 0.25");
     EXPECT_EQ(flags_of({"moetuner", parse_objective("load"), 0, 2, {}}),
               "--method moetuner --objective load --load-cap 0 --time-limit 2");
 }
 
-TEST(Pareto, IsTheMeanWeighted) {
+TEST(Pareto, the_mean_is_weighted) {
     Evaluation a, b;
     a.gpus_per_token = 2;
     b.gpus_per_token = 4;
@@ -158,4 +158,4 @@ TEST(Pareto, IsTheMeanWeighted) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::pareto_test

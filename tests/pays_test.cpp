@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub::testing {
+namespace moehub::testing::pays_test {
 namespace {
 
 struct Trial {
@@ -211,4 +211,4 @@ TEST(Pays, the_steps_of_a_gain_lead_from_the_baseline_to_the_system) {
 }
 
 }  // namespace
-}  // namespace moehub::testing
+}  // namespace moehub::testing::pays_test

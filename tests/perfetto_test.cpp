@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-namespace moehub::testing {
+namespace moehub::testing::perfetto_test {
 namespace {
 
 using nlohmann::json;
@@ -93,7 +93,7 @@ void expect_events(const json& trace, double longest_us) {
     }
 }
 
-TEST(Perfetto, EveryEventIsWellFormed) {
+TEST(Perfetto, every_event_is_well_formed) {
     for (const char* system : {"moe-hub", "dysharp", "megatron-te", "comet", "nvls", "deepep"}) {
         const LayerResult result = recorded(system);
         const Trace trace = perfetto_trace({{system, &result}});
@@ -107,7 +107,7 @@ TEST(Perfetto, EveryEventIsWellFormed) {
     }
 }
 
-TEST(Perfetto, SystemsAreProcessesOfTheirOwn) {
+TEST(Perfetto, systems_are_processes_of_their_own) {
     const LayerResult hub = recorded("moe-hub");
     const LayerResult ideal = recorded("ideal");
     const json parsed = json::parse(perfetto_trace({{"ideal", &ideal}, {"moe-hub", &hub}}).json);
@@ -122,7 +122,7 @@ TEST(Perfetto, SystemsAreProcessesOfTheirOwn) {
 }
 
 /// A counter's area is what was recorded.
-TEST(Perfetto, CountersKeepWhatTheyCount) {
+TEST(Perfetto, counters_keep_what_they_count) {
     const LayerResult result = recorded("moe-hub");
     for (const std::int64_t most : {std::int64_t{1'000'000}, std::int64_t{200}}) {
         const Trace trace = perfetto_trace({{"moe-hub", &result}}, most);
@@ -151,7 +151,7 @@ TEST(Perfetto, CountersKeepWhatTheyCount) {
     }
 }
 
-TEST(Perfetto, ASubLayerHasOne) {
+TEST(Perfetto, a_sub_layer_has_one) {
     TpCase one;
     one.tokens = 256;
     one.options.timeline.record = true;
@@ -161,7 +161,7 @@ TEST(Perfetto, ASubLayerHasOne) {
 
 using TraceCli = cli_test::Cli;
 
-TEST_F(TraceCli, RunWritesATraceAndSaysWhatItHolds) {
+TEST_F(TraceCli, run_writes_a_trace_and_says_what_it_holds) {
     const std::string path = file("trace.json");
     const auto outcome = moehub("run --tokens 512 --gpus 4 --trace-rows 5 --trace '" + path + "'");
     ASSERT_EQ(outcome.code, 0) << outcome.err;
@@ -174,7 +174,7 @@ TEST_F(TraceCli, RunWritesATraceAndSaysWhatItHolds) {
     EXPECT_GE(ids.size(), 3u);
 }
 
-TEST_F(TraceCli, CompareWritesAllSystemsAndTheSameResult) {
+TEST_F(TraceCli, compare_writes_all_systems_and_the_same_result) {
     const std::string path = file("trace.json");
     const std::string layer = "compare --tokens 512 --gpus 4 --systems ideal,moe-hub --json";
     const auto with = moehub(layer + " --trace '" + path + "'");
@@ -189,7 +189,7 @@ TEST_F(TraceCli, CompareWritesAllSystemsAndTheSameResult) {
     EXPECT_NE(cli_test::text_of(path).find("L2 cais · gpu 0"), std::string::npos);
 }
 
-TEST_F(TraceCli, AMistakeIsOneLineAndWritesNothing) {
+TEST_F(TraceCli, a_mistake_is_one_line_and_writes_nothing) {
     const std::string nowhere = file("no folder/trace.json");
     const auto unwritable = moehub("run --tokens 512 --trace '" + nowhere + "'");
     EXPECT_EQ(unwritable.code, 2);
@@ -203,4 +203,4 @@ TEST_F(TraceCli, AMistakeIsOneLineAndWritesNothing) {
 }
 
 }  // namespace
-}  // namespace moehub::testing
+}  // namespace moehub::testing::perfetto_test

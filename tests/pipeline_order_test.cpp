@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub {
+namespace moehub::pipeline_order_test {
 namespace {
 
 using Key = std::tuple<int, int, std::int64_t>;  ///< stage, piece, micro-batch
@@ -35,14 +35,14 @@ std::string order_of(const PipelineResult& result, int stage) {
 constexpr PieceTime kPiece{1, 2, 0.5, 0};
 constexpr PieceTime kOverlapped{1, 2, 0.5, 2.5};
 
-TEST(PipelineOrder, IsPlain1F1B) {
+TEST(PipelineOrder, is_plain_1f1b) {
     const PipelineResult result = run_pipeline(even_stages(3, 1, 4, kPiece), true);
     EXPECT_EQ(order_of(result, 0), "F0.0 F1.0 F2.0 B0.0 F3.0 B1.0 B2.0 B3.0");
     EXPECT_EQ(order_of(result, 2), "F0.0 B0.0 F1.0 B1.0 F2.0 B2.0 F3.0 B3.0");
 }
 
 // Warm-up of 2(p - s - 1) + (v - 1)p: 4 and 2 forwards; one more in pairs.
-TEST(PipelineOrder, IsMegatronsInterleaved) {
+TEST(PipelineOrder, is_megatrons_interleaved) {
     const PipelineResult result = run_pipeline(even_stages(2, 2, 4, kPiece), true);
     EXPECT_EQ(order_of(result, 0),
               "F0.0 F1.0 F0.1 F1.1 F2.0 B0.1 F3.0 B1.1 F2.1 B0.0 F3.1 B1.0 B2.1 B3.1 B2.0 B3.0");
@@ -54,7 +54,7 @@ TEST(PipelineOrder, IsMegatronsInterleaved) {
 }
 
 // DeepSeek's steps with 4 stages and 4 micro-batches from each end: 0 to 3 and 4 to 7.
-TEST(PipelineOrder, IsDualPipes) {
+TEST(PipelineOrder, is_dual_pipes) {
     const PipelineResult result = run_pipeline(even_dualpipe(4, 8, kOverlapped), true);
     EXPECT_EQ(order_of(result, 0),
               "F0.0 F1.0 F2.0 F4.1 B4.1 W4.1 F5.1 F3.0&B5.1 F6.1&B0.0 B6.1 F7.1&B1.0 B7.1 B2.0 "
@@ -67,7 +67,7 @@ TEST(PipelineOrder, IsDualPipes) {
               "W6.1 B7.1 W7.1");
 }
 
-TEST(PipelineOrder, HoldsWhatItsWarmUpLeaves) {
+TEST(PipelineOrder, holds_what_its_warm_up_leaves) {
     const auto held = [](const PipelineInput& input) { return run_pipeline(input).held; };
     using Counts = std::vector<std::int64_t>;
     EXPECT_EQ(held(even_stages(4, 1, 100, kPiece)), (Counts{4, 3, 2, 1}));
@@ -158,7 +158,7 @@ std::vector<std::int64_t> held_by(const PipelineResult& result, const Ends& ends
     return most;
 }
 
-TEST(PipelineOrder, RunsEachTaskOnceAfterWhatItNeeds) {
+TEST(PipelineOrder, runs_each_task_once_after_what_it_needs) {
     for (std::uint64_t seed = 1; seed <= 120; ++seed) {
         const PipelineInput input = random_pipeline(seed, Unevenness::any, 5);
         SCOPED_TRACE(described(input, seed));
@@ -190,7 +190,7 @@ TEST(PipelineOrder, RunsEachTaskOnceAfterWhatItNeeds) {
     }
 }
 
-TEST(PipelineOrder, PictureShowsTasks) {
+TEST(PipelineOrder, picture_shows_tasks) {
     EXPECT_EQ(
         draw_pipeline(run_pipeline(even_stages(4, 1, 8, kPiece), true), 100),
         "stage 0  0░1░2░3░············a▓▓▓4░b▓▓▓5░c▓▓▓6░d▓▓▓7░e▓▓▓··f▓▓▓··g▓▓▓··h▓▓▓  72.7 %\n"
@@ -207,7 +207,7 @@ TEST(PipelineOrder, PictureShowsTasks) {
     EXPECT_NE(many.find("stage 0  ░"), std::string::npos) << many;
 }
 
-TEST(PipelineOrder, PictureKeepsItsWidth) {
+TEST(PipelineOrder, picture_keeps_its_width) {
     for (std::uint64_t seed = 1; seed <= 40; ++seed) {
         const PipelineInput input = random_pipeline(seed, Unevenness::any, 9);
         const PipelineResult result = run_pipeline(input, true);
@@ -229,4 +229,4 @@ TEST(PipelineOrder, PictureKeepsItsWidth) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::pipeline_order_test

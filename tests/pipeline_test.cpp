@@ -11,12 +11,12 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub {
+namespace moehub::pipeline_test {
 namespace {
 
 constexpr PieceTime kPiece{1, 2.25, 0.75, 0};
 
-TEST(Pipeline, TakesTheTimeOfPlain1F1B) {
+TEST(Pipeline, takes_the_time_of_plain_1f1b) {
     for (const int p : {1, 2, 3, 4, 7, 16})
         for (const std::int64_t m : {1, 2, 3, 5, 8, 16, 37, 1000}) {  // m < p too
             const PipelineResult result = run_pipeline(even_stages(p, 1, m, kPiece));
@@ -26,7 +26,7 @@ TEST(Pipeline, TakesTheTimeOfPlain1F1B) {
         }
 }
 
-TEST(Pipeline, InterleavingDividesTheBubble) {
+TEST(Pipeline, interleaving_divides_the_bubble) {
     for (const int p : {1, 2, 3, 4, 8, 16})
         for (const int v : {2, 3, 5})
             for (const std::int64_t groups : {1, 2, 3, 40}) {  // m = p too
@@ -40,7 +40,7 @@ TEST(Pipeline, InterleavingDividesTheBubble) {
 
 /// DeepSeek's formula, exact where forward, weights and the rest of backward take equally long:
 /// (p / 2 - 1) * (pair + backward - 3 * weights).
-TEST(Pipeline, HasDualPipesBubble) {
+TEST(Pipeline, has_dual_pipes_bubble) {
     for (const int p : {2, 4, 8, 16})
         for (const std::int64_t m : {2 * p, 2 * p + 2, 50 * p})
             for (const double pair : {3.0, 2.5, 2.0}) {
@@ -53,7 +53,7 @@ TEST(Pipeline, HasDualPipesBubble) {
             }
 }
 
-TEST(Pipeline, OfOneStageIsItsWork) {
+TEST(Pipeline, of_one_stage_is_its_work) {
     const PieceTime saves{1, 2, 0, 2.5};
     EXPECT_NEAR(run_pipeline(even_stages(1, 1, 10, saves)).seconds, 1 + 9 * 2.5 + 2, 1e-12);
     PipelineInput input = even_stages(1, 3, 7, kPiece);
@@ -62,7 +62,7 @@ TEST(Pipeline, OfOneStageIsItsWork) {
 }
 
 // A micro-batch goes round p stages and back: 2(p - 1) sends for p micro-batches under way.
-TEST(Pipeline, PlainScheduleShowsItsSends) {
+TEST(Pipeline, plain_schedule_shows_its_sends) {
     PipelineInput input = even_stages(4, 1, 4000, kPiece);
     input.send = 0.25;
     const double shorter = run_pipeline(input).seconds;
@@ -70,7 +70,7 @@ TEST(Pipeline, PlainScheduleShowsItsSends) {
     EXPECT_NEAR(run_pipeline(input).seconds - shorter, 400 * (3.25 + 2.0 * 3 / 4 * 0.25), 1e-6);
 }
 
-TEST(Pipeline, InterleavingHidesItsSends) {
+TEST(Pipeline, interleaving_hides_its_sends) {
     PipelineInput input = even_stages(4, 2, 4000, kPiece);
     const double without = run_pipeline(input).seconds;
     input.send = 0.25;
@@ -79,7 +79,7 @@ TEST(Pipeline, InterleavingHidesItsSends) {
     EXPECT_LT(run_pipeline(input).seconds, without + 20 * 0.25);
 }
 
-TEST(Pipeline, SlowestStageSetsThePeriod) {
+TEST(Pipeline, slowest_stage_sets_the_period) {
     const auto seconds_of = [](PipelineInput input, std::int64_t micro_batches) {
         input.micro_batches = micro_batches;
         return run_pipeline(input).seconds;
@@ -106,7 +106,7 @@ TEST(Pipeline, SlowestStageSetsThePeriod) {
     }
 }
 
-TEST(Pipeline, AddedRoundsAreTheRoundsThatWouldRun) {
+TEST(Pipeline, added_rounds_are_the_rounds_that_would_run) {
     for (std::uint64_t seed = 1; seed <= 150; ++seed) {
         PipelineInput input = random_pipeline(seed, Unevenness::none, 60);
         if (seed % 2 == 0) input.send *= 30;  // longer than tasks: messages set the pace
@@ -121,7 +121,7 @@ TEST(Pipeline, AddedRoundsAreTheRoundsThatWouldRun) {
 
 // Stages that are nearly as slow as the slowest fall back too late for what was run; the rest is
 // then an estimate: of 3000 pipelines like these two needed one and were 8e-6 off at most.
-TEST(Pipeline, AddedRoundsOfUnevenStagesAreNearlySo) {
+TEST(Pipeline, added_rounds_of_uneven_stages_are_nearly_so) {
     for (const Unevenness unevenness : {Unevenness::ends, Unevenness::slight, Unevenness::any})
         for (std::uint64_t seed = 1; seed <= 100; ++seed) {
             const PipelineInput input = random_pipeline(seed, unevenness, 60);
@@ -130,7 +130,7 @@ TEST(Pipeline, AddedRoundsOfUnevenStagesAreNearlySo) {
         }
 }
 
-TEST(Pipeline, IsNeverFasterWithLongerTimes) {
+TEST(Pipeline, is_never_faster_with_longer_times) {
     for (std::uint64_t seed = 1; seed <= 200; ++seed) {
         PipelineInput input = random_pipeline(seed, Unevenness::any, 30);
         const double before = run_pipeline(input).seconds;
@@ -155,7 +155,7 @@ TEST(Pipeline, IsNeverFasterWithLongerTimes) {
     }
 }
 
-TEST(Pipeline, RefusesWhatCannotRun) {
+TEST(Pipeline, refuses_what_cannot_run) {
     const auto error = [](const PipelineInput& input) {
         return error_of([&input] { run_pipeline(input); });
     };
@@ -193,4 +193,4 @@ TEST(Pipeline, RefusesWhatCannotRun) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::pipeline_test

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub {
+namespace moehub::place_bound_test {
 namespace {
 
 using Part = double Evaluation::*;
@@ -93,10 +93,7 @@ TEST(Bound, no_layout_is_below_with_several_profiles) {
     int counted = 0;
     for (std::uint64_t seed = 1; seed <= 4; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
-        PlaceInput input{.profiles = {random_profile({2, 6, 2, 30, 0}, seed),
-                                      random_profile({2, 6, 3, 20, 0}, seed + 50)},
-                         .gpus = 2};
-        input.profiles[0].weight = 2.5;
+        const PlaceInput input = two_profiles({2, 6, 2, 30, 0}, {2, 6, 3, 20, 0}, seed, 2.5);
         expect_below_all(input, seed % 2 == 0 ? 1.4 : 0, counted);
     }
     EXPECT_GE(counted, 2);
@@ -297,4 +294,4 @@ TEST(MostGain, is_at_least_the_largest_and_not_far_above) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::place_bound_test

@@ -19,16 +19,22 @@ struct CaseSize {
     int nobody = 10;  ///< one choice in so many is nobody's; 0: none
 };
 
-/// Some experts are liked more; half of the tokens take experts near those of the layer before.
-inline Profile random_profile(const CaseSize& size, std::uint64_t seed) {
-    Rng rng(seed, 77);
+/// A model all of whose layers have experts; what tokens chose is to be added.
+inline Profile empty_profile(const std::string& name, const CaseSize& size) {
     Profile profile;
-    profile.name = "random";
+    profile.name = name;
     profile.layers = profile.model_layers = size.layers;
     profile.experts = size.experts;
     profile.top_k = size.top_k;
     profile.tokens = size.tokens;
     for (int layer = 0; layer < size.layers; ++layer) profile.layer_numbers.push_back(layer);
+    return profile;
+}
+
+/// Some experts are liked more; half of the tokens take experts near those of the layer before.
+inline Profile random_profile(const CaseSize& size, std::uint64_t seed) {
+    Rng rng(seed, 77);
+    Profile profile = empty_profile("random", size);
     const auto experts = static_cast<std::uint64_t>(size.experts);
     std::vector<std::uint64_t> near(static_cast<std::size_t>(size.tokens));
     for (std::uint64_t& of_token : near) of_token = rng.below(experts);
@@ -52,7 +58,16 @@ inline Profile random_profile(const CaseSize& size, std::uint64_t seed) {
     return profile;
 }
 
-/// As from a file that has counts alone.
+/// Two random profiles on two GPUs, of which the first weighs more.
+inline PlaceInput two_profiles(const CaseSize& first, const CaseSize& second, std::uint64_t seed,
+                               double weight) {
+    PlaceInput input{.profiles = {random_profile(first, seed), random_profile(second, seed + 50)},
+                     .gpus = 2};
+    input.profiles[0].weight = weight;
+    return input;
+}
+
+/// The profile as a file would give it that has counts alone.
 inline Profile counts_only(Profile profile) {
     profile.chosen.clear();
     profile.tokens = profile.top_k = 0;

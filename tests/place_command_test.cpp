@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+namespace place_command_test {
 namespace {
 
 using cli_test::Cli;
@@ -51,7 +52,7 @@ class PlaceCli : public Cli {
     std::string trace_;  ///< 8 experts, top-2, 3 layers, 400 tokens
 };
 
-TEST_F(PlaceCli, HasJsonAllThatIsAsked) {
+TEST_F(PlaceCli, json_has_all_that_is_asked) {
     const json all = json_of(quick("--evaluate " + trace_ + ":0.5-1", ":0-0.5"));
     EXPECT_EQ(all["method"], "joint");
     EXPECT_EQ(all["objective"], "gpus");
@@ -79,7 +80,7 @@ TEST_F(PlaceCli, HasJsonAllThatIsAsked) {
     EXPECT_NE(all["traffic_model"].get<std::string>().find("home GPU"), std::string::npos);
 }
 
-TEST_F(PlaceCli, IsTheReportReadable) {
+TEST_F(PlaceCli, the_report_is_readable) {
     const auto outcome = moehub(quick("--evaluate " + trace_ + ":0.5-1", ":0-0.5"));
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(outcome.err, "") << "no bar without a terminal";
@@ -92,7 +93,7 @@ TEST_F(PlaceCli, IsTheReportReadable) {
         EXPECT_NE(outcome.out.find(part), std::string::npos) << part << "\n" << outcome.out;
 }
 
-TEST_F(PlaceCli, GivesTheSameSeedTheSameBytes) {
+TEST_F(PlaceCli, the_same_seed_gives_the_same_bytes) {
     const std::string thorough =
         "place --profile " + trace_ + " --gpus 4 --time-limit 60 --seed 3 ";
     const json one = json_of(thorough + "--threads 1 --dense-layers 0 -o " + file("one.json"));
@@ -103,7 +104,7 @@ TEST_F(PlaceCli, GivesTheSameSeedTheSameBytes) {
     EXPECT_EQ(text_of(file("one.json")), text_of(file("two.json")));
 }
 
-TEST_F(PlaceCli, IsTheLayoutWrittenInTheFormatOfItsEnding) {
+TEST_F(PlaceCli, the_layout_is_written_in_the_format_of_its_ending) {
     const auto first_line = [this](const std::string& name, const std::string& options) {
         EXPECT_EQ(moehub(quick(options + " -o " + file(name))).code, 0);
         const std::string text = text_of(file(name));
@@ -126,7 +127,7 @@ TEST_F(PlaceCli, IsTheLayoutWrittenInTheFormatOfItsEnding) {
     EXPECT_NE(outcome.out.find("format csv"), std::string::npos) << outcome.out;
 }
 
-TEST_F(PlaceCli, AreDenseLayersCounted) {
+TEST_F(PlaceCli, dense_layers_are_counted) {
     const auto rows = [this](const std::string& options) {
         EXPECT_EQ(moehub(quick(options + " -o " + file("rows.json"))).code, 0) << options;
         return json::parse(text_of(file("rows.json")))["physical_to_logical_map"].size();
@@ -146,7 +147,7 @@ TEST_F(PlaceCli, AreDenseLayersCounted) {
     EXPECT_FALSE(fs::exists(file("rows.json")));
 }
 
-TEST_F(PlaceCli, MustExpertsFitTheMemory) {
+TEST_F(PlaceCli, experts_must_fit_the_memory) {
     const auto model = saved(
         "small.toml", "extends = \"mixtral-8x7b\"\nlayers = 3\nhidden = 1000\nexpert_ffn = 1000\n");
     const std::string with_model = quick("--model " + model + " ");
@@ -159,7 +160,7 @@ TEST_F(PlaceCli, MustExpertsFitTheMemory) {
     expect_refused_about(quick("--model deepseek-v3 --machine dgx-h100"), "allowed: 80.0 GB");
 }
 
-TEST_F(PlaceCli, AreFewExpertsMovedFromTheCurrentLayout) {
+TEST_F(PlaceCli, few_experts_are_moved_from_the_current_layout) {
     EXPECT_EQ(moehub(quick("--method contiguous -o " + file("now.csv"))).code, 0);
     const json few =
         json_of(quick("--current " + file("now.csv") + " --max-moves 4 -o " + file("next.csv")));
@@ -172,7 +173,7 @@ TEST_F(PlaceCli, AreFewExpertsMovedFromTheCurrentLayout) {
     expect_refused_about(quick("--current " + file("none.csv")), "none.csv: no such file");
 }
 
-TEST_F(PlaceCli, CanReplicasAndNodesBeAskedFor) {
+TEST_F(PlaceCli, replicas_and_nodes_can_be_asked_for) {
     const json all = json_of(quick("--replicas 4 --nodes 2"));
     EXPECT_EQ(all["slots_per_gpu"], 3);
     EXPECT_EQ(all["nodes"], 2);
@@ -186,7 +187,7 @@ TEST_F(PlaceCli, CanReplicasAndNodesBeAskedFor) {
                    "of it; or say --nodes");
 }
 
-TEST_F(PlaceCli, AreSeveralProfilesTakenInEveryForm) {
+TEST_F(PlaceCli, several_profiles_are_taken_in_every_form) {
     const auto other = saved("other.npy", npy_of(topic_profile({}, 2)));
     EXPECT_EQ(found_in(json_of(quick("", " " + other))).size(), 2u) << "after one flag";
     const json repeated = json_of(quick("--worst-profile --profile " + other + "@3"));
@@ -197,7 +198,7 @@ TEST_F(PlaceCli, AreSeveralProfilesTakenInEveryForm) {
     EXPECT_EQ(found_in(judged, true).size(), 2u);
 }
 
-TEST_F(PlaceCli, PrintsThoseOfWhichNoneIsBetter) {
+TEST_F(PlaceCli, prints_those_of_which_none_is_better) {
     const json all = json_of(quick("--pareto --dense-layers 0 -o " + file("own.json")));
     ASSERT_GE(all["pareto"].size(), 1u);
     for (const json& one : all["pareto"]) {
@@ -210,7 +211,7 @@ TEST_F(PlaceCli, PrintsThoseOfWhichNoneIsBetter) {
     EXPECT_NE(text.out.find("Layouts of which none is better in everything"), std::string::npos);
 }
 
-TEST_F(PlaceCli, IsTheEffectSimulated) {
+TEST_F(PlaceCli, the_effect_is_simulated) {
     const std::string machine = " --model mixtral-8x7b --machine dgx-h200";
     const json all = json_of(quick("--simulate ideal,megatron-te --simulate deepep" + machine));
     const json& layouts = all["effects"]["layouts"];
@@ -233,7 +234,7 @@ TEST_F(PlaceCli, IsTheEffectSimulated) {
     expect_refused_about(quick("--simulate deepep --nodes 2" + machine), "--simulate: found 2");
 }
 
-TEST_F(PlaceCli, IsTheFasterLayoutTaken) {
+TEST_F(PlaceCli, the_faster_layout_is_taken) {
     // One layer of the model is simulated for each recorded one; whichever the system, what is
     // written is no slower than EPLB's layout, and the report says where it is not the search's.
     const std::string machine = " --model mixtral-8x7b --machine dgx-h200 --replicas 4 -o ";
@@ -265,7 +266,7 @@ TEST_F(PlaceCli, IsTheFasterLayoutTaken) {
     expect_refused_about(quick("--system deepep"), "--system requires --model");
 }
 
-TEST_F(PlaceCli, AreTokensDrawnByCounts) {
+TEST_F(PlaceCli, tokens_are_drawn_by_counts) {
     std::vector<std::int32_t> counts;
     for (int layer = 0; layer < 2; ++layer)
         for (int expert = 0; expert < 8; ++expert) counts.push_back(expert == 3 ? 4000 : 1000);
@@ -276,7 +277,7 @@ TEST_F(PlaceCli, AreTokensDrawnByCounts) {
     EXPECT_NE(all["notes"].dump().find("drawn by the counts"), std::string::npos);
 }
 
-TEST_F(PlaceCli, AreRanksDumpsOneProfile) {
+TEST_F(PlaceCli, dumps_of_ranks_are_one_profile) {
     const auto other = saved("other.npy", npy_of(topic_profile({}, 2)));
     const json both = json_of("place " + trace_ + " " + other + " --gpus 4 --time-limit 0.02");
     ASSERT_EQ(found_in(both).size(), 1u);
@@ -291,7 +292,7 @@ TEST_F(PlaceCli, AreRanksDumpsOneProfile) {
                          "found another part or weight");
 }
 
-TEST_F(PlaceCli, IsTheServersCommandLinePrinted) {
+TEST_F(PlaceCli, the_servers_command_line_is_printed) {
     const auto out = [this](const std::string& options, const std::string& name) {
         return moehub(quick(options + " --dense-layers 0 -o " + file(name))).out;
     };
@@ -309,7 +310,7 @@ TEST_F(PlaceCli, IsTheServersCommandLinePrinted) {
     has(out("", "a.csv"), "moehub compare --machine dgx-h100 --gpus 4");
 }
 
-TEST_F(PlaceCli, EndsCtrlCWithTheBestSoFar) {
+TEST_F(PlaceCli, ctrl_c_ends_with_the_best_so_far) {
     // So large that the search alone takes many times what it gets. In the foreground timeout sends
     // one signal; otherwise one to the group, too, and the second ends the program.
     const auto big =
@@ -333,7 +334,7 @@ TEST_F(PlaceCli, EndsCtrlCWithTheBestSoFar) {
     EXPECT_EQ(text.out.find("by the clock"), std::string::npos) << text.out;
 }
 
-TEST_F(PlaceCli, KeepsTheLayoutThatCannotBeSimulated) {
+TEST_F(PlaceCli, keeps_the_layout_that_cannot_be_simulated) {
     // The third layer recorded is that of multi-token prediction, which is placed and not timed.
     const auto model =
         saved("few.toml", "extends = \"mixtral-8x7b\"\nlayers = 2\nmtp_layers = 1\n");
@@ -347,7 +348,7 @@ TEST_F(PlaceCli, KeepsTheLayoutThatCannotBeSimulated) {
     EXPECT_NE(outcome.out.find("- not simulated under torch: "), std::string::npos) << outcome.out;
 }
 
-TEST_F(PlaceCli, AreBlocksOnlyThoseThatThereAre) {
+TEST_F(PlaceCli, blocks_are_only_those_that_there_are) {
     const auto counts =
         saved("counts.npy",
               npy("<i4", "(1, 4)", moehub::bytes_of(std::vector<std::int32_t>{3, 5, 1, 2})));
@@ -364,7 +365,7 @@ TEST_F(PlaceCli, AreBlocksOnlyThoseThatThereAre) {
                    "--load-blocks: found \"65\", allowed: a whole number from 1 to 64");
 }
 
-TEST_F(PlaceCli, IsNothingWrittenWhenTheInputIsBad) {
+TEST_F(PlaceCli, nothing_is_written_when_the_input_is_bad) {
     const std::string out = file("out.json");
     expect_refused_about(quick("--objective nothing -o " + out), "--objective: found \"nothing\"");
     expect_refused_about(quick("--method moetuner --unequal -o " + out), "--unequal: found");
@@ -382,32 +383,49 @@ TEST_F(PlaceCli, IsNothingWrittenWhenTheInputIsBad) {
     expect_refused(quick("-o -"), "-o: found \"-\", allowed: a file");
 }
 
-TEST_F(PlaceCli, HasEveryMistakeALine) {
+TEST_F(PlaceCli, every_mistake_has_a_line) {
     expect_refused("place", "--profile: found nothing, allowed: FILE");
     expect_refused("place --profile", "place: --profile: found nothing, allowed: a value");
     expect_refused_about("place --profile none.npy", "none.npy");
     expect_refused_about("place --profile " + trace_ + ":0.5-0.2", "part: found \"0.5-0.2\"");
     expect_refused_about("place --profile " + trace_ + " --evaluate none.npy", "none.npy");
-    expect_refused_about(quick("--method jiont"), "--method: found \"jiont\"");
-    expect_refused_about(quick("--metod eplb"), "did you mean \"--method\"?");
+    expect_refusals(quick(""), R"(
+--method jiont
+    --method: found "jiont"…
+--metod eplb
+    did you mean "--method"?…
+--replicas -1
+    --replicas: found "-1"…
+--replicas 1000
+    --replicas: found 1000…
+--nodes 3
+    --nodes: found 3…
+--groups 3
+    --groups: found 3…
+--load-cap 0.5
+    --load-cap: found 0.5…
+--load-cap -1
+    --load-cap: found "-1"…
+--seed -1
+    --seed: found "-1"…
+--threads 0
+    --threads: found "0"…
+--batch 0
+    --batch: found "0"…
+--load-blocks 0
+    --load-blocks: found "0"…
+--format sglnag
+    did you mean "sglang"?…
+--machine dgx-h1000
+    did you mean "dgx-h100"?…
+--unequal
+    --unequal: found --method joint…
+)");
     expect_refused("place --profile " + trace_ + " --gpus -4",
                    "--gpus: found \"-4\", allowed: a whole number from 1 to 4096");
     expect_refused_about("place --profile " + trace_ + " --gpus 3", "on 3 GPUs, allowed");
-    expect_refused_about(quick("--replicas -1"), "--replicas: found \"-1\"");
-    expect_refused_about(quick("--replicas 1000"), "--replicas: found 1000");
-    expect_refused_about(quick("--nodes 3"), "--nodes: found 3");
-    expect_refused_about(quick("--groups 3"), "--groups: found 3");
-    expect_refused_about(quick("--load-cap 0.5"), "--load-cap: found 0.5");
-    expect_refused_about(quick("--load-cap -1"), "--load-cap: found \"-1\"");
     expect_refused_about("place --profile " + trace_ + " --time-limit 0", "--time-limit: found 0");
     expect_refused_about("place --profile " + trace_ + " --time-limit 1e9", "at most 1e6");
-    expect_refused_about(quick("--seed -1"), "--seed: found \"-1\"");
-    expect_refused_about(quick("--threads 0"), "--threads: found \"0\"");
-    expect_refused_about(quick("--batch 0"), "--batch: found \"0\"");
-    expect_refused_about(quick("--load-blocks 0"), "--load-blocks: found \"0\"");
-    expect_refused_about(quick("--format sglnag"), "did you mean \"sglang\"?");
-    expect_refused_about(quick("--machine dgx-h1000"), "did you mean \"dgx-h100\"?");
-    expect_refused_about(quick("--unequal"), "--unequal: found --method joint");
     const auto counts =
         saved("counts.npy",
               npy("<i4", "(1, 4)", moehub::bytes_of(std::vector<std::int32_t>{3, 5, 1, 2})));
@@ -417,7 +435,7 @@ TEST_F(PlaceCli, HasEveryMistakeALine) {
     expect_refused_about("place --gpus 2 --profile " + trace_ + " --evaluate " + counts, "counts");
 }
 
-TEST_F(PlaceCli, DoesHelpNameWhatThereIs) {
+TEST_F(PlaceCli, help_names_what_there_is) {
     const auto help = moehub("place --help");
     EXPECT_EQ(help.code, 0);
     for (const auto* part :
@@ -427,7 +445,7 @@ TEST_F(PlaceCli, DoesHelpNameWhatThereIs) {
 }
 
 #ifndef MOEHUB_SANITIZED  // finds too little in its time
-TEST_F(PlaceCli, GainsOnRecordedRoutingHoldOnOtherTokens) {
+TEST_F(PlaceCli, gains_on_recorded_routing_hold_on_other_tokens) {
     const char* const named = std::getenv("MOEHUB_ROUTING_DIR");
     const fs::path folder =
         named != nullptr ? fs::path(named) : fs::path(MOEHUB_SOURCE_DIR) / "../shared/data/routing";
@@ -443,3 +461,4 @@ TEST_F(PlaceCli, GainsOnRecordedRoutingHoldOnOtherTokens) {
 #endif
 
 }  // namespace
+}  // namespace place_command_test

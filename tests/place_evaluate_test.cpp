@@ -10,20 +10,14 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub {
+namespace moehub::place_evaluate_test {
 namespace {
 
 constexpr std::uint16_t kNone = Profile::kNobody;
 
 /// Two layers, four experts, top-2; experts {0, 1} are on GPU 0 and {2, 3} on GPU 1 below.
 Profile four_tokens() {
-    Profile profile;
-    profile.name = "four";
-    profile.layers = profile.model_layers = 2;
-    profile.experts = 4;
-    profile.top_k = 2;
-    profile.tokens = 4;
-    profile.layer_numbers = {0, 1};
+    Profile profile = empty_profile("four", {2, 4, 2, 4});
     profile.chosen = {0, 1, 0, 2, 0, kNone, kNone, kNone,  // layer 0
                       0, 1, 1, 3, 3, 2,     0,     kNone};
     count_choices(profile);
@@ -262,4 +256,4 @@ TEST(Objective, weighs_the_parts) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::place_evaluate_test

@@ -7,14 +7,14 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub {
+namespace moehub::place_loads_test {
 namespace {
 
 std::size_t at(int index) {
     return static_cast<std::size_t>(index);
 }
 
-/// Of one view: [gpu] over the mean.
+/// Every GPU's load over the mean, by the counts of one view.
 std::vector<double> ratios(const Ready& ready, int layer, const std::vector<double>& counts) {
     std::vector<double> loads(at(ready.gpus));
     const LayerItems& items = ready.items[at(layer)];
@@ -171,4 +171,4 @@ TEST(LongestFirst, fills_every_gpu_and_keeps_copies_apart) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::place_loads_test

@@ -1,8 +1,8 @@
 // The search's parts keep tables and mend them swap by swap. Are they, after many swaps, what they
 // would be from scratch, and does a swap change what it was said to change?
 #include "place/assignment.hpp"
-#include "place/search/spread.hpp"
 #include "place/search/chain.hpp"
+#include "place/search/spread.hpp"
 #include "place_ready.hpp"
 
 #include <cmath>
@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub {
+namespace moehub::place_parts_test {
 namespace {
 
 std::size_t at(int index) {
@@ -277,4 +277,4 @@ TEST(Relabel, is_the_best_that_keeps_nodes_together) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::place_parts_test

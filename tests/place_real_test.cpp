@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub {
+namespace moehub::place_real_test {
 namespace {
 
 #ifdef MOEHUB_SANITIZED
@@ -51,7 +51,7 @@ class Halves {
     Profile judge_;
 };
 
-class PlaceReal : public testing::Test {
+class PlaceReal : public ::testing::Test {
   protected:
     void SetUp() override {
         if (!kSearches) GTEST_SKIP() << "not under a sanitizer";
@@ -107,4 +107,4 @@ TEST_F(PlaceReal, is_as_even_as_moetuner) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::place_real_test

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub {
+namespace moehub::place_search_test {
 namespace {
 
 using ItemGpus = std::vector<std::vector<int>>;
@@ -19,7 +19,7 @@ std::size_t at(int index) {
 /// A search over all layers of one profile, and the layout that its places mean.
 struct Searched {
     Ready ready;
-    std::vector<Held> held;
+    std::vector<HeldExperts> held;
     PlaceOptions options;
     PlaceInput input;
 
@@ -111,4 +111,4 @@ TEST(Search, aligned_keeps_groups_and_loses_no_transition) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::place_search_test

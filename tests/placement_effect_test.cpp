@@ -12,7 +12,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub {
+namespace moehub::placement_effect_test {
 namespace {
 
 Profile profile_from(const Routing& routing) {
@@ -70,7 +70,7 @@ struct Small {
     }
 };
 
-TEST(PlacementEffect, IsALayerTheOneThatIsSimulatedAlone) {
+TEST(PlacementEffect, a_layer_is_the_one_that_is_simulated_alone) {
     const Small small;
     const PlacementEffect effect = small.run();
     EXPECT_EQ(effect.steps, 2);
@@ -89,7 +89,7 @@ TEST(PlacementEffect, IsALayerTheOneThatIsSimulatedAlone) {
     EXPECT_EQ(effect.layouts[1].by_layer[2], (time(first_step) + time(second) + 1) / 2);
 }
 
-TEST(PlacementEffect, IsABalancedLayoutFaster) {
+TEST(PlacementEffect, a_balanced_layout_is_faster) {
     const PlacementEffect effect = Small().run();
     const LayoutEffect& contiguous = effect.layouts[0];
     const LayoutEffect& spread = effect.layouts[1];
@@ -100,7 +100,7 @@ TEST(PlacementEffect, IsABalancedLayoutFaster) {
     EXPECT_FALSE(spread.fused);
 }
 
-TEST(PlacementEffect, DoMeanAndTailFollowFromTheLayers) {
+TEST(PlacementEffect, mean_and_tail_follow_from_the_layers) {
     Small small;
     small.options.most_steps = 1;
     const LayoutEffect one = small.run().layouts[0];
@@ -111,7 +111,7 @@ TEST(PlacementEffect, DoMeanAndTailFollowFromTheLayers) {
     EXPECT_EQ(one.layer.mean, (one.moe_layers + 1) / 3);
 }
 
-TEST(PlacementEffect, IsP95BelowTheWorstOfManySteps) {
+TEST(PlacementEffect, p95_is_below_the_worst_of_many_steps) {
     Small small;
     small.options.step_tokens = 64;  // 32 steps, of three layers
     small.options.most_steps = 32;
@@ -124,7 +124,7 @@ TEST(PlacementEffect, IsP95BelowTheWorstOfManySteps) {
     EXPECT_LE(one.processing.mean, one.processing.p95);
 }
 
-TEST(PlacementEffect, AreStepsFurtherTokensOfTheProfile) {
+TEST(PlacementEffect, steps_are_further_tokens_of_the_profile) {
     Small small;
     for (std::size_t i = 2048; i < 4096; i += 2) {  // the second step of layer 0
         small.profile.chosen[i] = 0;
@@ -139,7 +139,7 @@ TEST(PlacementEffect, AreStepsFurtherTokensOfTheProfile) {
     EXPECT_GT(both.layouts[0].by_layer[0], one.layouts[0].by_layer[0]);
 }
 
-TEST(PlacementEffect, AreIncompleteTokensPassedOver) {
+TEST(PlacementEffect, incomplete_tokens_are_passed_over) {
     Small small;
     small.options.most_steps = 1;
     const PlacementEffect whole = small.run();
@@ -158,7 +158,7 @@ TEST(PlacementEffect, AreIncompleteTokensPassedOver) {
     EXPECT_EQ(note, "1 tokens with fewer than 2 experts in some layer were passed over");
 }
 
-TEST(PlacementEffect, IsTheWholeModelItsLayersAndTheRest) {
+TEST(PlacementEffect, the_whole_model_is_its_layers_and_the_rest) {
     Small small;
     EXPECT_EQ(small.run().layouts[0].model, 0) << "no attention";
     EXPECT_EQ(small.run().notes.size(), 1u);
@@ -174,7 +174,7 @@ TEST(PlacementEffect, IsTheWholeModelItsLayersAndTheRest) {
     EXPECT_EQ(one.model - 3 * one.layer.mean, whole.total - 3 * whole.moe->time);
 }
 
-TEST(PlacementEffect, AreSystemsThatOverlapToldApart) {
+TEST(PlacementEffect, systems_that_overlap_are_told_apart) {
     Small small;
     small.systems = load_systems({"moe-hub", "megatron-te"});
     small.options.most_steps = 1;
@@ -188,7 +188,7 @@ TEST(PlacementEffect, AreSystemsThatOverlapToldApart) {
     EXPECT_LT(effect.layouts[1].layer.mean, effect.layouts[3].layer.mean);
 }
 
-TEST(PlacementEffect, DoGpusShareExperts) {
+TEST(PlacementEffect, gpus_share_experts) {
     Small small;
     small.options.tensor_parallel = 2;
     small.layouts = {{"two groups", contiguous_layout({3, 8}, 2)}};
@@ -211,7 +211,7 @@ TEST(PlacementEffect, threads_get_the_same_times) {
         EXPECT_EQ(one.layouts[i].by_layer, three.layouts[i].by_layer);
 }
 
-TEST(PlacementEffectRefuses, AProfileOfCounts) {
+TEST(PlacementEffectRefuses, a_profile_of_counts) {
     Small small;
     small.profile.tokens = 0;
     EXPECT_EQ(small.refusal(),
@@ -219,7 +219,7 @@ TEST(PlacementEffectRefuses, AProfileOfCounts) {
               "layers");
 }
 
-TEST(PlacementEffectRefuses, SizesThatDoNotFit) {
+TEST(PlacementEffectRefuses, sizes_that_do_not_fit) {
     Small other_model;
     other_model.model.experts = 16;
     EXPECT_EQ(other_model.refusal(),
@@ -250,7 +250,7 @@ TEST(PlacementEffectRefuses, SizesThatDoNotFit) {
     EXPECT_EQ(none.refusal(), "effect: found no layout, allowed: 1 or more");
 }
 
-TEST(PlacementEffectRefuses, ASystemThatCannotRunALayout) {
+TEST(PlacementEffectRefuses, a_system_that_cannot_run_a_layout) {
     Small small;
     small.systems = load_systems({"tutel"});
     ExpertLayout& layout = small.layouts[1].layout;
@@ -262,7 +262,7 @@ TEST(PlacementEffectRefuses, ASystemThatCannotRunALayout) {
         << small.refusal();
 }
 
-TEST(PlacementEffectOfRecordedRouting, IsAllOfItSimulated) {
+TEST(PlacementEffectOfRecordedRouting, all_of_it_is_simulated) {
     const char* given = std::getenv("MOEHUB_ROUTING_DIR");
     const std::string folder =
         given != nullptr ? given : MOEHUB_SOURCE_DIR "/../shared/data/routing";
@@ -290,4 +290,4 @@ TEST(PlacementEffectOfRecordedRouting, IsAllOfItSimulated) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::placement_effect_test

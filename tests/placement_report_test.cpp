@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-namespace moehub {
+namespace moehub::placement_report_test {
 namespace {
 
 using Document = nlohmann::ordered_json;
@@ -56,7 +56,7 @@ bool has(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
 }
 
-TEST(PlacementReport, AreRowsWhatEvaluateSays) {
+TEST(PlacementReport, rows_are_what_evaluate_says) {
     Case one;
     one.task.held_out = {topic_profile({}, 2)};
     const PlacementReport report = one.report();
@@ -76,7 +76,7 @@ TEST(PlacementReport, AreRowsWhatEvaluateSays) {
     EXPECT_LT(own.gpus_per_token, rows[0].gpus_per_token - 0.3) << "topics were found";
 }
 
-TEST(PlacementReport, IsTheEvaluationTheWeightedMean) {
+TEST(PlacementReport, the_evaluation_is_the_weighted_mean) {
     Case one;
     one.task.held_out = {topic_profile({}, 2), topic_profile({}, 3)};
     one.task.held_out[0].weight = 3;
@@ -93,7 +93,7 @@ TEST(PlacementReport, IsTheEvaluationTheWeightedMean) {
     EXPECT_EQ(json["held_out"], true);
 }
 
-TEST(PlacementReport, AreKeysAlwaysTheSame) {
+TEST(PlacementReport, keys_are_always_the_same) {
     std::vector<std::string> expected;
     for (const int kind : {0, 1, 2}) {
         Case one;
@@ -110,7 +110,7 @@ TEST(PlacementReport, AreKeysAlwaysTheSame) {
     }
 }
 
-TEST(PlacementReport, IsWhatIsNotKnownNull) {
+TEST(PlacementReport, what_is_not_known_is_null) {
     Case counts;
     forget_tokens(counts.task.input.profiles[0]);
     const PlacementReport report = counts.report();
@@ -130,7 +130,7 @@ TEST(PlacementReport, IsWhatIsNotKnownNull) {
     EXPECT_GE(single["evaluation"]["gpus_per_token"], 1);
 }
 
-TEST(PlacementReport, AreGapsAboveBounds) {
+TEST(PlacementReport, gaps_are_above_bounds) {
     Case one;
     const PlacementReport report = one.report();
     const Document json = json_of(report);
@@ -142,7 +142,7 @@ TEST(PlacementReport, AreGapsAboveBounds) {
     }
 }
 
-TEST(PlacementReport, DoPairsSumToOneAndLeaveWhatEvaluateSays) {
+TEST(PlacementReport, pairs_sum_to_one_and_leave_what_evaluate_says) {
     Case one;
     const PlacementReport report = one.report();
     const auto pairs = pair_traffic(one.task.input.profiles, one.placed.result.layout);
@@ -158,7 +158,7 @@ TEST(PlacementReport, DoPairsSumToOneAndLeaveWhatEvaluateSays) {
     EXPECT_TRUE(pair_traffic(one.task.input.profiles, one.placed.result.layout).empty());
 }
 
-TEST(PlacementReport, SaysWhereTheFiguresComeFrom) {
+TEST(PlacementReport, says_where_the_figures_come_from) {
     Case alone;
     alone.task.input.profiles[0].name = "law.npy";
     const std::string text = text_of(alone.report());
@@ -176,7 +176,7 @@ TEST(PlacementReport, SaysWhereTheFiguresComeFrom) {
     EXPECT_FALSE(has(other, ":0-0.5")) << other;
 }
 
-TEST(PlacementReport, WarnsWhenLoadDoesNotCarryOver) {
+TEST(PlacementReport, warns_when_load_does_not_carry_over) {
     Case one;
     one.task.held_out = {topic_profile({}, 2)};
     PlacementReport report = one.report();
@@ -188,7 +188,7 @@ TEST(PlacementReport, WarnsWhenLoadDoesNotCarryOver) {
     EXPECT_TRUE(has(text_of(report), warning));
 }
 
-TEST(PlacementReport, AdvisesOnlyWhatIsNotGivenYet) {
+TEST(PlacementReport, advises_only_what_is_not_given_yet) {
     Case one;
     one.task.held_out = {topic_profile({}, 2)};
     PlacementReport report = one.report();
@@ -203,7 +203,7 @@ TEST(PlacementReport, AdvisesOnlyWhatIsNotGivenYet) {
     EXPECT_FALSE(has(advice(), "the rest")) << advice();
 }
 
-TEST(PlacementReport, AreTokensHeldBackOnlyWhereThereAreSome) {
+TEST(PlacementReport, tokens_are_held_back_only_where_there_are_some) {
     Case one;
     PlacementReport report = one.report();
     const auto advice = [&report] { return placement_sentences(report)[1]; };
@@ -218,7 +218,7 @@ TEST(PlacementReport, AreTokensHeldBackOnlyWhereThereAreSome) {
     EXPECT_TRUE(has(advice(), "To hold steps " + back)) << advice();
 }
 
-TEST(PlacementReport, SaysWhatTheBoundIsWorth) {
+TEST(PlacementReport, says_what_the_bound_is_worth) {
     Case one;
     PlacementReport report = one.report();
     PlaceResult& result = one.placed.result;
@@ -252,7 +252,7 @@ TEST(PlacementReport, SaysWhatTheBoundIsWorth) {
     EXPECT_FALSE(has(text_of(report), broken));
 }
 
-TEST(PlacementReport, SaysWhoCutItShort) {
+TEST(PlacementReport, says_who_cut_it_short) {
     Case one;
     PlacementReport report = one.report();
     one.placed.result.cut_short = true;
@@ -262,7 +262,7 @@ TEST(PlacementReport, SaysWhoCutItShort) {
     EXPECT_FALSE(has(text_of(report), "clock"));
 }
 
-TEST(PlacementReport, IsTheCurrentLayoutWhatIsComparedWith) {
+TEST(PlacementReport, the_current_layout_is_what_is_compared_with) {
     Case one;
     one.task.options.current = round_robin_layout({3, 8}, 4);
     one.task.options.max_moves = 4;
@@ -278,7 +278,7 @@ TEST(PlacementReport, IsTheCurrentLayoutWhatIsComparedWith) {
     EXPECT_EQ(json_of(report)["baselines"]["current"]["moved_experts"], 0);
 }
 
-TEST(PlacementReport, AreNodesShownWhereThereAreSome) {
+TEST(PlacementReport, nodes_are_shown_where_there_are_some) {
     Case one;
     one.task.input.nodes = 2;
     const std::string text = text_of(one.report());
@@ -288,7 +288,7 @@ TEST(PlacementReport, AreNodesShownWhereThereAreSome) {
     EXPECT_FALSE(has(text_of(Case().report()), "nodes/token"));
 }
 
-TEST(PlacementReport, AreFrontAndEffectsShown) {
+TEST(PlacementReport, front_and_effects_are_shown) {
     Case one;
     PlacementReport report = one.report();
     one.task.options.objective = one.placed.result.objective = parse_objective("load");
@@ -322,7 +322,7 @@ TEST(PlacementReport, AreFrontAndEffectsShown) {
     EXPECT_TRUE(json["effects"]["layouts"][2]["model_us"].is_null());
 }
 
-TEST(PlacementReport, AreGpusWithoutExpertsMentioned) {
+TEST(PlacementReport, gpus_without_experts_are_mentioned) {
     Case one;
     EXPECT_FALSE(has(text_of(one.report()), "hold no expert"));
     ExpertLayout& layout = one.placed.result.layout;
@@ -340,7 +340,7 @@ TEST(PlacementReport, AreGpusWithoutExpertsMentioned) {
     EXPECT_EQ(json["idle"][0], "contiguous: 8 of 16 GPUs hold no expert.");
 }
 
-TEST(PlacementReport, AreNamesEscaped) {
+TEST(PlacementReport, names_are_escaped) {
     Case one;
     one.task.input.profiles[0].name = "bad\x1b[31m\nname\xff.npy";
     const PlacementReport report = one.report();
@@ -362,7 +362,7 @@ Held<NamedRouting> held_routing(const Profile& profile, const std::string& name)
     return held(NamedRouting{std::move(routing)}, name);
 }
 
-TEST(Place, TakesWhatIsAtHandForNames) {
+TEST(Place, takes_what_is_at_hand_for_names) {
     const Profile first = topic_profile({}, 1), second = topic_profile({}, 2);
     const Machine machine = with_gpus(load_machine("dgx-h800", {"link.latency=1us"}), 4);
     const Said said{{"profile", {}, {held_routing(first, "mine")}},
@@ -385,7 +385,7 @@ TEST(Place, TakesWhatIsAtHandForNames) {
     EXPECT_THROW(document_of("place", odd), InputError);
 }
 
-TEST(Place, IsARoutingAtHandWhatItsFileIs) {
+TEST(Place, a_routing_at_hand_is_what_its_file_is) {
     const Profile profile = topic_profile({}, 1);
     const Said said{{"files", {}, {held_routing(profile, "mine")}}, {"gpus", {"4"}}};
     const Document json = Document::parse(document_of("profile", said).dump(2));
@@ -398,4 +398,4 @@ TEST(Place, IsARoutingAtHandWhatItsFileIs) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::placement_report_test

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-namespace moehub {
+namespace moehub::placement_test {
 namespace {
 
 using Hosts = std::vector<std::vector<int>>;
@@ -106,4 +106,4 @@ RC_GTEST_PROP(PlacementReplicas, keep_all_hosts_and_add_as_many_as_asked, ()) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::placement_test

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+namespace plan_cli_test {
 namespace {
 
 using cli_test::Cli;
@@ -18,12 +19,6 @@ const std::string kBatch = "--global-batch 32 ";
 
 class PlanCli : public Cli {
   protected:
-    json json_of(const std::string& arguments) const {
-        const Outcome outcome = moehub(arguments + " --json");
-        EXPECT_EQ(outcome.code, 0) << arguments << ": " << outcome.err;
-        return json::parse(outcome.out);
-    }
-
     /// Columns on a terminal.
     static std::size_t widest(const std::string& text) {
         std::istringstream lines(text);
@@ -36,7 +31,7 @@ class PlanCli : public Cli {
     }
 };
 
-TEST_F(PlanCli, PrintsLayoutsPartsMemoryAndFront) {
+TEST_F(PlanCli, prints_layouts_parts_memory_and_front) {
     const Outcome outcome = moehub(kSmall + kBatch + "--fix mb=1,etp=1,sharding=zero1 --top 4");
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(outcome.err, "");
@@ -51,7 +46,7 @@ TEST_F(PlanCli, PrintsLayoutsPartsMemoryAndFront) {
     EXPECT_EQ(outcome.out.find("\n5  "), std::string::npos);
 }
 
-TEST_F(PlanCli, HasJsonAllThatIsAsked) {
+TEST_F(PlanCli, json_has_all_that_is_asked) {
     const json plan = json_of(kSmall + kBatch + "--fix pp=2,etp=1,mb=1 --top 3");
     EXPECT_EQ(plan["model"], "mixtral-8x7b");
     EXPECT_EQ(plan["machine"], "dgx-h100");
@@ -84,7 +79,7 @@ TEST_F(PlanCli, HasJsonAllThatIsAsked) {
     }
 }
 
-TEST_F(PlanCli, ExplainsWhatItListed) {
+TEST_F(PlanCli, explains_what_it_listed) {
     const json plan = json_of(kSmall + kBatch + "--fix mb=1,etp=1,sharding=zero1 --top 1");
     const json& best = plan["best"][0];
     const json one =
@@ -93,7 +88,7 @@ TEST_F(PlanCli, ExplainsWhatItListed) {
     EXPECT_EQ(one["step"][0], best);
 }
 
-TEST_F(PlanCli, ExplainsOneLayout) {
+TEST_F(PlanCli, explains_one_layout) {
     const Outcome outcome = moehub(kSmall + kBatch + "--explain pp=4,ep=2");
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     for (const char* part : {"\npp=4,ep=2\n", " a step, ", "micro-batches of 1 sequence",
@@ -106,7 +101,7 @@ TEST_F(PlanCli, ExplainsOneLayout) {
     EXPECT_NE(large.out.find("It does not fit: "), std::string::npos) << large.out;
 }
 
-TEST_F(PlanCli, ComparesSystems) {
+TEST_F(PlanCli, compares_systems) {
     const std::string arguments =
         kSmall + kBatch + "--fix mb=1,tp=1,ep=8 --system all-to-all,moe-hub --top 2";
     const Outcome outcome = moehub(arguments);
@@ -118,7 +113,7 @@ TEST_F(PlanCli, ComparesSystems) {
     EXPECT_EQ(plan["systems"][1]["layout"]["system"], "moe-hub");
 }
 
-TEST_F(PlanCli, WritesAPageAndATable) {
+TEST_F(PlanCli, writes_a_page_and_a_table) {
     const std::string page = file("plan.html");
     const std::string table = file("plan.csv");
     const Outcome outcome =
@@ -133,7 +128,7 @@ TEST_F(PlanCli, WritesAPageAndATable) {
 }
 
 /// Keys of a layout are swept like any others, and a layout that cannot be is refused alone.
-TEST_F(PlanCli, IsSwept) {
+TEST_F(PlanCli, is_swept) {
     const std::string run =
         " --set model=mixtral-8x7b --set machine=dgx-h100 --set gpus=8 --set sequence=1024 --set "
         "model.layers=8 --set model.hidden=1024 --set global_batch=32";
@@ -158,48 +153,67 @@ TEST_F(PlanCli, IsSwept) {
                          "unknown key \"search_model\"");
 }
 
-TEST_F(PlanCli, WritesToAFile) {
+TEST_F(PlanCli, writes_to_a_file) {
     const std::string path = file("plan.json");
     const std::string arguments = kSmall + kBatch + "--fix mb=1,tp=1,ep=8 --json";
     EXPECT_EQ(moehub(arguments + " -o " + path).out, "");
     EXPECT_EQ(text_of(path), moehub(arguments + " --threads 1").out);
 }
 
-TEST_F(PlanCli, RefusesBadInput) {
-    expect_refused(kSmall + kBatch + "--top 0",
-                   "--top: found \"0\", allowed: a whole number from 1 to 1000");
-    expect_refused(kSmall + kBatch + "--fix tp=3", "tp·cp·pp = 3 does not divide 8 GPUs");
-    expect_refused_about(kSmall + kBatch + "--fix tpp=2", "did you mean \"tp\"?");
-    expect_refused_about(kSmall + kBatch + "--fix tp", "is not KEY=VALUE");
-    expect_refused_about(kSmall + kBatch + "--fix tp=2,pp=2,tp=4", "\"tp\" is found twice");
-    expect_refused_about(kSmall + kBatch + "--fix tp=0", "tp is \"0\"");
-    expect_refused_about(kSmall + kBatch + "--fix sharding=zero4",
-                         "sharding is \"zero4\", allowed: none");
-    expect_refused_about(kSmall + kBatch + "--fix recompute=half", "recompute is \"half\"");
-    expect_refused_about(kSmall + kBatch + "--fix ep=3", "ep·etp·pp = 3 does not divide 8 GPUs");
-    expect_refused_about(kSmall + kBatch + "--fix pp=8,vpp=2",
-                         "pp·vpp = 16 is more than the 10 parts");
-    expect_refused_about(kSmall + kBatch + "--fix mb=64", "a global batch of 32 does not divide");
+TEST_F(PlanCli, refuses_bad_input) {
+    expect_refusals(kSmall + kBatch, R"(
+--top 0
+    --top: found "0", allowed: a whole number from 1 to 1000
+--fix tp=3
+    tp·cp·pp = 3 does not divide 8 GPUs
+--fix tpp=2
+    did you mean "tp"?…
+--fix tp
+    is not KEY=VALUE…
+--fix tp=2,pp=2,tp=4
+    "tp" is found twice…
+--fix tp=0
+    tp is "0"…
+--fix sharding=zero4
+    sharding is "zero4", allowed: none…
+--fix recompute=half
+    recompute is "half"…
+--fix ep=3
+    ep·etp·pp = 3 does not divide 8 GPUs…
+--fix pp=8,vpp=2
+    pp·vpp = 16 is more than the 10 parts…
+--fix mb=64
+    a global batch of 32 does not divide…
+--precision fp4
+    --precision: found "fp4", allowed: bf16…
+--routing skewed
+    --routing: …
+--trainer nobody
+    nobody…
+--system nobody
+    unknown system "nobody"…
+--system deepep --fix system=deepep
+    one of the two…
+--fix system=moehub
+    did you mean "moe-hub"?…
+--explain tp=2 --top 3
+    --top: found with --explain, allowed: with a search of layouts or --search-model…
+--explain tp=2 --fix pp=2
+    --fix: found with --explain…
+--explain tp=16
+    more than 8 GPUs…
+--explain ''
+    --explain: …
+--set trainer.graph=1
+    graph…
+--threads 0
+    --threads: found "0"…
+-o /none/plan.txt
+    /none/plan.txt…
+)");
     expect_refused_about(kSmall + "--global-batch 0", "--global-batch: found \"0\"");
     expect_refused_about("plan --sequence 4095 --fix tp=2", "4095");
     expect_refused_about("plan --sequence 0", "--sequence: found \"0\"");
-    expect_refused_about(kSmall + kBatch + "--precision fp4",
-                         "--precision: found \"fp4\", allowed: bf16");
-    expect_refused_about(kSmall + kBatch + "--routing skewed", "--routing: ");
-    expect_refused_about(kSmall + kBatch + "--trainer nobody", "nobody");
-    expect_refused_about(kSmall + kBatch + "--system nobody", "unknown system \"nobody\"");
-    expect_refused_about(kSmall + kBatch + "--system deepep --fix system=deepep", "one of the two");
-    expect_refused_about(kSmall + kBatch + "--fix system=moehub", "did you mean \"moe-hub\"?");
-    expect_refused_about(kSmall + kBatch + "--explain tp=2 --top 3",
-                         "--top: found with --explain, allowed: with a search of layouts or "
-                         "--search-model");
-    expect_refused_about(kSmall + kBatch + "--explain tp=2 --fix pp=2",
-                         "--fix: found with --explain");
-    expect_refused_about(kSmall + kBatch + "--explain tp=16", "more than 8 GPUs");
-    expect_refused_about(kSmall + kBatch + "--explain ''", "--explain: ");
-    expect_refused_about(kSmall + kBatch + "--set trainer.graph=1", "graph");
-    expect_refused_about(kSmall + kBatch + "--threads 0", "--threads: found \"0\"");
-    expect_refused_about(kSmall + kBatch + "-o /none/plan.txt", "/none/plan.txt");
     expect_refused_about("plan --machine dgx-h100 --gpus 12",
                          "--gpus: found \"12\", allowed: a whole number from 1 to 8");
     expect_refused_about("plan --model llama-7b --machine dgx-h100 --gpus 8 --system deepep",
@@ -209,7 +223,7 @@ TEST_F(PlanCli, RefusesBadInput) {
 }
 
 #ifndef MOEHUB_SANITIZED  // long, and in code that shorter tests run
-TEST_F(PlanCli, RanksPublishedRuns) {
+TEST_F(PlanCli, ranks_published_runs) {
     const std::string runs = file("runs.csv");
     std::ofstream(runs)
         << "model,machine,gpus,precision,global_batch,micro_batch,sequence,tp,pp,vpp,cp,ep,etp,"
@@ -231,7 +245,7 @@ TEST_F(PlanCli, RanksPublishedRuns) {
 }
 #endif
 
-TEST_F(PlanCli, SearchesShapes) {
+TEST_F(PlanCli, searches_shapes) {
     const std::string axes = file("axes.toml");
     std::ofstream(axes) << "layers = '6..10'\nhidden = '1024, 2048'\n";
     const std::string search = kSmall + kBatch +
@@ -256,13 +270,13 @@ TEST_F(PlanCli, SearchesShapes) {
 }
 
 /// What is printed to the last digit, and so what is simulated.
-TEST_F(PlanCli, PrintsAsTheGoldenPlan) {
+TEST_F(PlanCli, prints_as_the_golden_plan) {
     expect_golden(kSmall + kBatch + "--fix mb=1,etp=1,sharding=zero1 --top 3", "plan.txt");
     expect_golden(kSmall + kBatch + "--explain pp=4,ep=2", "plan_explain.txt");
 }
 
 #ifndef MOEHUB_SANITIZED  // dozens of simulated layers; other tests run fewer
-TEST_F(PlanCli, SaysWhatWouldFitWhenNothingDoes) {
+TEST_F(PlanCli, says_what_would_fit_when_nothing_does) {
     expect_refused_about("plan --gpus 8 --global-batch 16 --sequence 1024 --fix mb=1,etp=1",
                          "more than it has; 16 GPUs would do: ");
     expect_refused_about(
@@ -272,3 +286,4 @@ TEST_F(PlanCli, SaysWhatWouldFitWhenNothingDoes) {
 #endif
 
 }  // namespace
+}  // namespace plan_cli_test

@@ -12,7 +12,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub {
+namespace moehub::plan_communication_test {
 namespace {
 
 using Op = Collective::Op;
@@ -52,7 +52,7 @@ MoeCase layer_of(int ep, std::int64_t tokens) {
     return one;
 }
 
-TEST(PlanGroups, MembersOfANodeFollowFromTheStride) {
+TEST(PlanGroups, members_of_a_node_follow_from_the_stride) {
     const Machine machine = cluster("h100-cluster", 16);
     EXPECT_EQ(shape_of(machine, {8, 1}), (GroupShape{8, 1}));
     EXPECT_EQ(shape_of(machine, {32, 1}), (GroupShape{8, 4}));
@@ -65,14 +65,14 @@ TEST(PlanGroups, MembersOfANodeFollowFromTheStride) {
     EXPECT_EQ(shape_of(rack, {9, 8}), (GroupShape{9, 1}));
 }
 
-TEST(PlanGroups, PartOfAMeshHasPartOfItsLinks) {
+TEST(PlanGroups, part_of_a_mesh_has_part_of_its_links) {
     const Machine machine = cluster("ascend-910b-cluster", 2);
     const Machine part = machine_of(machine, {2, 1});
     EXPECT_DOUBLE_EQ(part.link.bandwidth, machine.link.bandwidth / 7);
     EXPECT_DOUBLE_EQ(machine_of(machine, {8, 2}).link.bandwidth, machine.link.bandwidth);
 }
 
-TEST(PlanSizeTable, NeverFallsAndGoesOnAsItEnds) {
+TEST(PlanSizeTable, never_falls_and_goes_on_as_it_ends) {
     std::atomic<int> asked = 0;
     SizeTable table(
         [&](Bytes bytes) {
@@ -101,7 +101,7 @@ double wire_rate(const LinkSpec& link, int links = 1) {
     return (link.bandwidth - updates) * flits / (flits + link.header_flits + link.ack_flits);
 }
 
-TEST(PlanCollectives, LargeOnesTakeTheirBytesOverTheSlowestRate) {
+TEST(PlanCollectives, large_ones_take_their_bytes_over_the_slowest_rate) {
     struct Case {
         const char* machine;
         GpuGroup group;
@@ -130,7 +130,7 @@ TEST(PlanCollectives, LargeOnesTakeTheirBytesOverTheSlowestRate) {
     }
 }
 
-TEST(PlanCollectives, AnAllReduceCarriesTwice) {
+TEST(PlanCollectives, an_all_reduce_carries_twice) {
     const Machine machine = cluster("h100-cluster", 16);
     Communication all = on(machine);
     const double bytes = 256 * kMiB;
@@ -145,7 +145,7 @@ TEST(PlanCollectives, AnAllReduceCarriesTwice) {
                 2, 1e-6);
 }
 
-TEST(PlanCollectives, AMeshGathersInsideNodesThenBetween) {
+TEST(PlanCollectives, a_mesh_gathers_inside_nodes_then_between) {
     const Machine machine = cluster("ascend-910b-cluster", 16);
     Communication all = on(machine);
     const double bytes = 1024 * kMiB;
@@ -160,7 +160,7 @@ TEST(PlanCollectives, AMeshGathersInsideNodesThenBetween) {
     EXPECT_LT(between, 1.03 * nics);
 }
 
-TEST(PlanCollectives, AGroupOfOneAndNoBytesTakeNothing) {
+TEST(PlanCollectives, a_group_of_one_and_no_bytes_take_nothing) {
     Communication all = on(cluster("h100-cluster", 2));
     for (const Op op : {Op::all_gather, Op::reduce_scatter, Op::all_reduce, Op::all_to_all}) {
         EXPECT_EQ(all.collective(op, {1, 8}, 1e9), 0);
@@ -170,7 +170,7 @@ TEST(PlanCollectives, AGroupOfOneAndNoBytesTakeNothing) {
     EXPECT_EQ(all.message(8, 0), 0);
 }
 
-TEST(PlanCollectives, MoreBytesNeverTakeLess) {
+TEST(PlanCollectives, more_bytes_never_take_less) {
     Communication all = on(cluster("h100-cluster", 16));
     for (const Op op : {Op::reduce_scatter, Op::all_reduce, Op::all_to_all}) {
         for (const GpuGroup group : {GpuGroup{4, 1}, GpuGroup{4, 4}, GpuGroup{16, 8}}) {
@@ -184,7 +184,7 @@ TEST(PlanCollectives, MoreBytesNeverTakeLess) {
     }
 }
 
-TEST(PlanCollectives, MoreBandwidthIsNeverSlower) {
+TEST(PlanCollectives, more_bandwidth_is_never_slower) {
     Machine machine = cluster("h100-cluster", 16);
     Communication slow = on(machine);
     machine.nic.bandwidth *= 2;
@@ -202,7 +202,7 @@ TEST(PlanCollectives, MoreBandwidthIsNeverSlower) {
     }
 }
 
-TEST(PlanCollectives, TablesAreNearWhatIsSimulatedExactly) {
+TEST(PlanCollectives, tables_are_near_what_is_simulated_exactly) {
     Communication all = on(cluster("h100-cluster", 64));
     for (const GpuGroup group :
          {GpuGroup{8, 1}, GpuGroup{4, 1}, GpuGroup{16, 4}, GpuGroup{16, 8}}) {
@@ -215,7 +215,7 @@ TEST(PlanCollectives, TablesAreNearWhatIsSimulatedExactly) {
     }
 }
 
-TEST(PlanCollectives, LargeGroupsFollowFromSmallOnes) {
+TEST(PlanCollectives, large_groups_follow_from_small_ones) {
     // 8 nodes are simulated, 9 are counted on: the ring grows by a step.
     Communication all = on(cluster("h100-cluster", 16));
     const double part = 4 * kMiB;
@@ -225,7 +225,7 @@ TEST(PlanCollectives, LargeGroupsFollowFromSmallOnes) {
     EXPECT_NEAR((nine - eight) / (eight - seven), 1, 1e-4);
 }
 
-TEST(PlanCollectives, ThousandsOfGpusAreLimitedByTheirNics) {
+TEST(PlanCollectives, thousands_of_gpus_are_limited_by_their_nics) {
     const Machine machine = cluster("h100-cluster", 256);
     Communication all = on(machine);
     const double bytes = 64 * 1024 * kMiB;
@@ -235,7 +235,7 @@ TEST(PlanCollectives, ThousandsOfGpusAreLimitedByTheirNics) {
     EXPECT_LT(time, 1.03 * wire);
 }
 
-TEST(PlanMessages, TakeNvlinkInsideANodeAndNicsBetween) {
+TEST(PlanMessages, take_nvlink_inside_a_node_and_nics_between) {
     const double bytes = 256 * kMiB;
     Communication node = on(cluster("h100-cluster", 1));
     Communication nodes = on(cluster("h100-cluster", 4));
@@ -250,13 +250,13 @@ TEST(PlanMessages, TakeNvlinkInsideANodeAndNicsBetween) {
     EXPECT_NEAR(nodes.message(8, 1e8) / nodes.message(8, 1e8, true), 1, 1e-3);
 }
 
-TEST(PlanMoe, NothingTravelsAmongOne) {
+TEST(PlanMoe, nothing_travels_among_one) {
     Communication all = on(small_cluster());
     EXPECT_EQ(all.moe(layer_of(1, 4096)).exposed, 0);
     EXPECT_EQ(all.moe(layer_of(2, 0)).exposed, 0);
 }
 
-TEST(PlanMoe, GrowsWithTokensAndNodes) {
+TEST(PlanMoe, grows_with_tokens_and_nodes) {
     Communication all = on(small_cluster());
     for (const Pass pass : {Pass::forward, Pass::backward}) {
         double last = 0;
@@ -274,7 +274,7 @@ TEST(PlanMoe, GrowsWithTokensAndNodes) {
     EXPECT_GT(all.moe(layer_of(4, 4096)).exposed, all.moe(layer_of(2, 4096)).exposed);
 }
 
-TEST(PlanMoe, TablesAreNearWhatIsSimulatedExactly) {
+TEST(PlanMoe, tables_are_near_what_is_simulated_exactly) {
     Communication all = on(small_cluster());
     for (const int ep : {2, 4}) {
         const MoeCase one = layer_of(ep, 2500);
@@ -285,7 +285,7 @@ TEST(PlanMoe, TablesAreNearWhatIsSimulatedExactly) {
     }
 }
 
-TEST(PlanMoe, WhatASystemCannotRunIsSaidEveryTime) {
+TEST(PlanMoe, what_a_system_cannot_run_is_said_every_time) {
     Communication all = on(small_cluster());
     MoeCase shared = layer_of(2, 64);
     shared.etp = 2;  // deepep's experts are whole
@@ -312,7 +312,7 @@ std::vector<double> answers(Communication& all, int first) {
     return found;
 }
 
-TEST(PlanCommunication, ThreadsFindTheSameWhoeverAsksFirst) {
+TEST(PlanCommunication, threads_find_the_same_whoever_asks_first) {
     const Machine machine = cluster("h100-cluster", 2);
     Communication alone = on(machine);
     const std::vector<double> expected = answers(alone, 0);
@@ -326,4 +326,4 @@ TEST(PlanCommunication, ThreadsFindTheSameWhoeverAsksFirst) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::plan_communication_test

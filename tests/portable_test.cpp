@@ -14,13 +14,13 @@
 
 #include <fmt/format.h>
 
-namespace moehub {
+namespace moehub::portable_test {
 namespace {
 
 constexpr std::string_view kOldCpu =
     "GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX2,-FMA,-FMA4,-AVX2_Usable,-FMA_Usable";
 
-/// Of all bits of the numbers added (FNV-1a).
+/// A hash of all bits of the numbers added (FNV-1a).
 class Digest {
   public:
     void add(double value) {
@@ -118,4 +118,4 @@ TEST_F(Portable, commands_print_the_same_bytes_with_and_without_fma) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::portable_test

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+namespace predict_cli_test {
 namespace {
 
 using cli_test::Cli;
@@ -21,7 +22,7 @@ hbm_capacity = "288 GB"
 l2_capacity = "192 MiB"
 )";
 
-TEST_F(PredictCli, AnswersOneQuestion) {
+TEST_F(PredictCli, answers_one_question) {
     const auto outcome = moehub("predict gemm --gpu b200 --dtype fp8 m=4096 n=7168 k=2048");
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_NE(outcome.out.find("µs on b200 (trtllm), bound by"), std::string::npos) << outcome.out;
@@ -31,7 +32,7 @@ TEST_F(PredictCli, AnswersOneQuestion) {
     EXPECT_NE(explained.out.find("GFLOP"), std::string::npos) << explained.out;
 }
 
-TEST_F(PredictCli, JsonHoldsTheSame) {
+TEST_F(PredictCli, json_holds_the_same) {
     const auto outcome =
         moehub("predict decode batch=16 context=4000 heads=32 kv_heads=8 head_dim=128 --json");
     ASSERT_EQ(outcome.code, 0) << outcome.err;
@@ -42,7 +43,7 @@ TEST_F(PredictCli, JsonHoldsTheSame) {
     EXPECT_LT(json["share_of_hbm"], 1);
 }
 
-TEST_F(PredictCli, EveryKernelAnswers) {
+TEST_F(PredictCli, every_kernel_answers) {
     for (const std::string arguments :
          {"gemm m=1 n=1 k=1",
           "prefill batch=1 tokens=100 heads=8 kv_heads=8 head_dim=64 --cache fp8",
@@ -53,7 +54,7 @@ TEST_F(PredictCli, EveryKernelAnswers) {
         EXPECT_EQ(moehub("predict " + arguments).code, 0) << arguments;
 }
 
-TEST_F(PredictCli, MistakesGetOneLine) {
+TEST_F(PredictCli, mistakes_get_one_line) {
     expect_refused(
         "predict gem m=1",
         "kernel: found \"gem\", allowed: gemm, prefill, decode, mla-prefill, mla-decode, "
@@ -84,7 +85,7 @@ TEST_F(PredictCli, MistakesGetOneLine) {
         "trtllm; did you mean \"trtllm\"?");
 }
 
-TEST_F(PredictCli, ACardFromItsDatasheetSaysWhatItInherits) {
+TEST_F(PredictCli, a_card_from_its_datasheet_says_what_it_inherits) {
     const std::string card = saved("next.toml", kDatasheet);
     const auto shown = moehub("show " + card);
     EXPECT_EQ(shown.code, 0) << shown.err;
@@ -97,27 +98,23 @@ TEST_F(PredictCli, ACardFromItsDatasheetSaysWhatItInherits) {
     EXPECT_NE(time.out.find("are the generation's"), std::string::npos) << time.out;
 }
 
-TEST_F(PredictCli, AGenerationThatIsNotThereIsRefused) {
-    std::string text = kDatasheet;
-    text.replace(text.find("blackwell"), 9, "blackwel");
-    const std::string card = saved("next.toml", text);
-    expect_refused(
-        "show " + card,
-        card +
-            ":2: generation: unknown generation \"blackwel\"; did you mean \"blackwell\"? "
-            "(ada, ampere, blackwell, hopper)");
+TEST_F(PredictCli, a_generation_or_library_that_is_not_there_is_refused) {
+    std::string misspelt = kDatasheet;
+    misspelt.replace(misspelt.find("blackwell"), 9, "blackwel");
+    const std::pair<std::string, std::string> wrong[] = {
+        {misspelt,
+         ":2: generation: unknown generation \"blackwel\"; did you mean \"blackwell\"? (ada, "
+         "ampere, blackwell, hopper)"},
+        {kDatasheet + "[kernels.trtlm.decode]\nstart = \"9 us\"\n",
+         ":12: kernels.trtlm.decode: split_waves is missing, and a library that no generation has "
+         "gives all of a kernel; did you mean \"trtllm\"?"}};
+    for (const auto& [text, error] : wrong) {
+        const std::string card = saved("next.toml", text);
+        expect_refused("show " + card, card + error);
+    }
 }
 
-TEST_F(PredictCli, AMisspeltLibraryInAFileIsRefused) {
-    const std::string card =
-        saved("next.toml", kDatasheet + "[kernels.trtlm.decode]\nstart = \"9 us\"\n");
-    expect_refused("show " + card,
-                   card +
-                       ":12: kernels.trtlm.decode: split_waves is missing, and a library that no "
-                       "generation has gives all of a kernel; did you mean \"trtllm\"?");
-}
-
-TEST_F(PredictCli, AConstantInAFileIsTaken) {
+TEST_F(PredictCli, a_constant_in_a_file_is_taken) {
     const std::string card =
         saved("next.toml", kDatasheet + "[kernels.trtllm.gemm_bf16]\nstart = \"90 us\"\n");
     const auto outcome = moehub("predict gemm m=1 n=64 k=64 --json --gpu " + card);
@@ -126,7 +123,7 @@ TEST_F(PredictCli, AConstantInAFileIsTaken) {
     EXPECT_GT(json["time_us"], 90);
 }
 
-TEST_F(PredictCli, AnInheritedConstantIsSet) {
+TEST_F(PredictCli, an_inherited_constant_is_set) {
     const auto slow = moehub(
         "predict gemm --gpu gb300 --set kernels.trtllm.gemm.hbm=0.5 "
         "m=1 n=16384 k=16384 --json");
@@ -139,7 +136,7 @@ TEST_F(PredictCli, AnInheritedConstantIsSet) {
                    "--set: kernels.trtllm.gemm.hbm: found \"0\", allowed 0.001 to 1");
 }
 
-TEST_F(PredictCli, PublishedKernelsAreReadAsTheyAre) {
+TEST_F(PredictCli, published_kernels_are_read_as_they_are) {
     const std::string rows =
         saved("rows.csv",
               "gpu,dtype,m,n,k,us\nb200,fp8,4096,7168,2048,90\nb999,fp8,1,1,1,9\n"
@@ -156,10 +153,11 @@ TEST_F(PredictCli, PublishedKernelsAreReadAsTheyAre) {
                    "--above: expected a time such as \"250 ns\" (ps, ns, us, ms, s), found \"10\"");
 }
 
-TEST_F(PredictCli, ALayerUnderAnotherLibrarySaysSo) {
+TEST_F(PredictCli, a_layer_under_another_library_says_so) {
     const auto outcome = moehub("model --systems moe-hub --tokens 1024 --kernels trtllm --json");
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_NE(outcome.out.find("kernels=trtllm"), std::string::npos) << outcome.out;
 }
 
 }  // namespace
+}  // namespace predict_cli_test

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-namespace moehub {
+namespace moehub::profile_npy_test {
 namespace {
 
 using ProfileNpy = RecordedFiles;
@@ -272,4 +272,4 @@ TEST(ProfileReal, recorded_routing_is_read_as_ids) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::profile_npy_test

@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-namespace moehub {
+namespace moehub::profile_report_test {
 namespace {
 
 Profile sized(const std::string& name, int experts, int layers, std::int64_t tokens) {
@@ -95,7 +95,7 @@ bool well_formed(const std::string& xml) {
 
 const std::string kNasty = "<script>&\"'\x1b[31m\n\xff\xEF\xBF\xBF.npy";
 
-TEST(ProfileText, DoesItTellTheLayersAndWhatTheyMean) {
+TEST(ProfileText, tells_the_layers_and_what_they_mean) {
     const std::string text = text_of(report_of({drawn("a.npy", 16, 4, 500)}));
     EXPECT_TRUE(
         text.starts_with("a.npy: 500 tokens, 4 layers of 16 experts, top-2\n\n- The busiest "))
@@ -109,7 +109,7 @@ TEST(ProfileText, DoesItTellTheLayersAndWhatTheyMean) {
         has(text_of(report_of({drawn("a.npy", 16, 4, 500)}), {.colour = true}), "\x1b[48;5;"));
 }
 
-TEST(ProfileText, IsItNarrowWhateverTheSize) {
+TEST(ProfileText, is_narrow_whatever_the_size) {
     const std::string text = text_of(report_of({spread("a.npy", 300, 100, 50)}), {.width = 104});
     std::istringstream lines(text);
     int count = 0;
@@ -119,7 +119,7 @@ TEST(ProfileText, IsItNarrowWhateverTheSize) {
     EXPECT_TRUE(has(text, "too few tokens"));
 }
 
-TEST(ProfileText, CanOnlyWhatIsAboveTheBoundBeWon) {
+TEST(ProfileText, only_what_is_above_the_bound_can_be_won) {
     const ProfileReport report = report_of({drawn("a.npy", 16, 4, 500)});
     const std::string sentence = profile_sentences(report)[1];
     EXPECT_TRUE(sentence.starts_with("Experts in order give the busiest GPU ")) << sentence;
@@ -127,7 +127,7 @@ TEST(ProfileText, CanOnlyWhatIsAboveTheBoundBeWon) {
         << sentence;
 }
 
-TEST(ProfileText, IsOneLayerToldInDetail) {
+TEST(ProfileText, one_layer_is_told_in_detail) {
     const std::string text = text_of(report_of({drawn("a.npy", 16, 4, 500)}, 1));
     EXPECT_TRUE(has(text, "\nLayer 4: 1,000 rows of 500 tokens, 62.5 an expert\n")) << text;
     EXPECT_TRUE(has(text, "█"));
@@ -135,7 +135,7 @@ TEST(ProfileText, IsOneLayerToldInDetail) {
     EXPECT_FALSE(has(text, "Load, layers"));
 }
 
-TEST(ProfileText, AreSeveralNumberedAndCompared) {
+TEST(ProfileText, several_are_numbered_and_compared) {
     const Profile a = drawn("a.npy", 16, 4, 500), b = drawn("b.npy", 16, 4, 400);
     const std::string text = text_of(report_of({a, b}));
     for (const auto* part : {"1  a.npy: 500", "2  b.npy: 400", "\n2  b.npy\n", "Load that differs",
@@ -143,7 +143,7 @@ TEST(ProfileText, AreSeveralNumberedAndCompared) {
         EXPECT_TRUE(has(text, part)) << part << "\n" << text;
 }
 
-TEST(ProfileForms, IsAForeignNameHarmless) {
+TEST(ProfileForms, a_foreign_name_is_harmless) {
     const Profile one = drawn(kNasty, 8, 3, 60);
     const ProfileReport report = report_of({one, one}, 1);
     const std::string text = text_of(report);
@@ -157,7 +157,7 @@ TEST(ProfileForms, IsAForeignNameHarmless) {
     EXPECT_TRUE(nlohmann::json::accept(json_text(profile_answer(report))));
 }
 
-TEST(ProfileForms, ArePagesWholeOfEveryKind) {
+TEST(ProfileForms, pages_are_whole_of_every_kind) {
     Profile counts;
     counts.name = "counts";
     counts.layers = 2;
@@ -183,7 +183,7 @@ std::vector<HeatChart> maps_of(const ProfileReport& report) {
     return maps;
 }
 
-TEST(ProfileForms, DoesOneBusyExpertMakeNothingPale) {
+TEST(ProfileForms, one_busy_expert_makes_nothing_pale) {
     Profile counts;
     counts.name = "counts";
     counts.layers = 1;
@@ -197,7 +197,7 @@ TEST(ProfileForms, DoesOneBusyExpertMakeNothingPale) {
     EXPECT_EQ(maps_of(report_of({counts}))[0].cap, 50) << "of few every one counts";
 }
 
-TEST(ProfileForms, DoesTheMapHoldTheLoad) {
+TEST(ProfileForms, the_map_holds_the_load) {
     const ProfileReport report = report_of({drawn("a.npy", 16, 4, 500)});
     const ProfileSummary& summary = report.profiles[0];
     const std::vector<HeatChart> maps = maps_of(report);
@@ -214,7 +214,7 @@ TEST(ProfileForms, DoesTheMapHoldTheLoad) {
         EXPECT_NEAR(maps[1].layers[0].values[at], lift(at), 0.005) << at;
 }
 
-TEST(ProfileJson, IsEverythingThereInOrder) {
+TEST(ProfileJson, everything_is_there_in_order) {
     const auto report = report_of({drawn("a.npy", 16, 4, 500)});
     const auto json = nlohmann::ordered_json::parse(json_text(profile_answer(report)));
     const auto& layer = json["layers"][1];
@@ -231,7 +231,7 @@ TEST(ProfileJson, IsEverythingThereInOrder) {
     EXPECT_TRUE(json["layers"][3]["next"]["transitions"].is_null());
 }
 
-TEST(HeatMap, IsTheLargestKeptAndTheMeanTaken) {
+TEST(HeatMap, the_largest_is_kept_and_the_mean_taken) {
     HeatChart map;
     map.rows = {"3", "4"};
     map.columns = {"0", "1", "2", "3", "4"};
@@ -252,14 +252,14 @@ TEST(HeatMap, IsTheLargestKeptAndTheMeanTaken) {
     EXPECT_EQ(merged(wide, 9, 96).column_step, 4u) << "divides evenly";
 }
 
-TEST(HeatMap, FitsTheTerminal) {
+TEST(HeatMap, fits_the_terminal) {
     const ProfileReport report = report_of({spread("a.npy", 300, 2, 50)});
     EXPECT_TRUE(has(text_of(report), "; the largest of 4 experts each\n"));
     const std::string narrow = text_of(report, {.width = 40});
     EXPECT_TRUE(has(narrow, "; the largest of\n10 experts each\n")) << narrow;
 }
 
-TEST(ExpertOrder, AreBlocksPutTogether) {
+TEST(ExpertOrder, blocks_are_put_together) {
     // 0, 2, 4 and 1, 3, 5 go together.
     std::vector<double> matrix(36, 0.1);
     for (std::size_t a = 0; a < 6; ++a)
@@ -289,7 +289,7 @@ class ProfileCli : public cli_test::Cli {
     }
 };
 
-TEST_F(ProfileCli, DoesItPrintAndWriteEveryForm) {
+TEST_F(ProfileCli, prints_and_writes_every_form) {
     const std::string file = trace(), html = this->file("a.html");
     const auto text = moehub("profile " + file + " --html " + html);
     EXPECT_EQ(text.code, 0) << text.err;
@@ -307,7 +307,7 @@ TEST_F(ProfileCli, DoesItPrintAndWriteEveryForm) {
     EXPECT_EQ(std::count(csv.out.begin(), csv.out.end(), '\n'), 3);
 }
 
-TEST_F(ProfileCli, IsBadInputOneLine) {
+TEST_F(ProfileCli, bad_input_is_one_line) {
     const std::string file = trace();
     expect_refused("profile " + file + " --layer 2",
                    "--layer: found \"2\", allowed: a whole number from 0 to 1");
@@ -336,4 +336,4 @@ TEST_F(ProfileCli, IsBadInputOneLine) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::profile_report_test

@@ -4,7 +4,7 @@
 
 #include <rapidcheck/gtest.h>
 
-namespace moehub {
+namespace moehub::profile_routed_test {
 namespace {
 
 using ProfileRouted = RecordedFiles;
@@ -31,12 +31,13 @@ std::string raw(const I4& ids) {
 const ProfileOptions kTwoByTwo{.layers = 2, .top_k = 2};
 
 TEST(Base64, decodes_what_the_standard_says) {
-    EXPECT_EQ(base64_decoded(""), "");
-    EXPECT_EQ(base64_decoded("Zg=="), "f");
-    EXPECT_EQ(base64_decoded("Zm8="), "fo");
-    EXPECT_EQ(base64_decoded("Zm9v"), "foo");
-    EXPECT_EQ(base64_decoded("Zm9vYmFy"), "foobar");
-    EXPECT_EQ(base64_decoded("Zm8"), "fo");
+    for (const auto& [code, text] : std::map<std::string, std::string>{{"", ""},
+                                                                       {"Zg==", "f"},
+                                                                       {"Zm8=", "fo"},
+                                                                       {"Zm8", "fo"},
+                                                                       {"Zm9v", "foo"},
+                                                                       {"Zm9vYmFy", "foobar"}})
+        EXPECT_EQ(base64_decoded(code), text);
     for (const char* bad : {"Z", "Zm9v=", "Zm=v", "Zm9*", "====", "Zm 9"})
         EXPECT_EQ(base64_decoded(bad), std::nullopt) << bad;
 }
@@ -137,4 +138,4 @@ TEST_F(ProfileRouted, refuses_other_lines_and_names_them) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::profile_routed_test

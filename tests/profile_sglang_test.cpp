@@ -3,7 +3,7 @@
 
 #include <rapidcheck/gtest.h>
 
-namespace moehub {
+namespace moehub::profile_sglang_test {
 namespace {
 
 using ProfileSglang = RecordedFiles;
@@ -194,7 +194,7 @@ RC_GTEST_PROP(ProfileSglangBytes, end_in_a_profile_or_in_one_line_when_changed, 
     std::string pickle = "\x80\x02" + per_token(torch, {I4{-1, -1, -1, 0, 1, 2}}) + ".";
     for (int i = *rc::gen::inRange(1, 4); i > 0; --i)
         pickle[*rc::gen::inRange<std::size_t>(0, pickle.size())] = *rc::gen::arbitrary<char>();
-    const auto path = std::filesystem::path(testing::TempDir()) / "moehub_changed.pt";
+    const auto path = std::filesystem::path(::testing::TempDir()) / "moehub_changed.pt";
     std::ofstream(path, std::ios::binary) << torch.file(pickle);
     try {
         RC_ASSERT(read_profile(parse_profile_source(path.string())).layers > 0);
@@ -205,4 +205,4 @@ RC_GTEST_PROP(ProfileSglangBytes, end_in_a_profile_or_in_one_line_when_changed, 
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::profile_sglang_test

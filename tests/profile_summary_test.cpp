@@ -1,7 +1,7 @@
 // Is recorded routing summed up rightly? Closed forms, brute force, and what is known of real
 // routing.
-#include "place/counts.hpp"
 #include "place/bounds.hpp"
+#include "place/counts.hpp"
 #include "place/profile/profile_summary_parts.hpp"
 
 #include <moehub/error.hpp>
@@ -17,7 +17,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-namespace moehub {
+namespace moehub::profile_summary_test {
 namespace {
 
 struct Shape {
@@ -69,7 +69,7 @@ Profile counted(int experts, std::vector<double> counts) {
     return profile;
 }
 
-TEST(ProfileLoads, AreTheFiguresTheirClosedForms) {
+TEST(ProfileLoads, the_figures_are_their_closed_forms) {
     const std::vector<double> rows{4, 2, 1, 1};
     const LoadSummary load = load_summary(rows, 2);
     EXPECT_EQ(load.rows, 8);
@@ -86,7 +86,7 @@ TEST(ProfileLoads, AreTheFiguresTheirClosedForms) {
     EXPECT_EQ(load.gpu_bound, 1.25);  // 4 with the smallest, against 4 on average
 }
 
-TEST(ProfileLoads, IsAnEvenLayerEvenAndAnEmptyOneZero) {
+TEST(ProfileLoads, an_even_layer_is_even_and_an_empty_one_zero) {
     const LoadSummary even = load_summary(std::vector<double>(12, 7.0), 4);
     EXPECT_EQ(even.variation, 0);
     EXPECT_NEAR(even.gini, 0, 1e-15);
@@ -126,7 +126,7 @@ RC_GTEST_PROP(ProfileLoads, is_no_placement_below_the_bound, ()) {
     RC_ASSERT(load_bound(rows, gpus, SlotCounts::any) <= bound);
 }
 
-TEST(ProfileTransitions, IsAFixedPathAllTheInformationThereIs) {
+TEST(ProfileTransitions, a_fixed_path_is_all_the_information_there_is) {
     // From e to e + 1: 16 of 256 pairs, log2 16 bits, and of 4 GPUs one expert each leaves.
     const Profile profile =
         made({3, 16, 1}, 1600, [](int layer, auto token, int) { return (token + layer) % 16; });
@@ -140,7 +140,7 @@ TEST(ProfileTransitions, IsAFixedPathAllTheInformationThereIs) {
     EXPECT_FALSE(summary.layers[0].coactivation);  // top-1
 }
 
-TEST(ProfileTransitions, AreIndependentLayersNoMoreThanChance) {
+TEST(ProfileTransitions, independent_layers_are_no_more_than_chance) {
     const ProfileSummary summary = summarize(drawn("lognormal:0.5", {3, 32, 4}, 4000), {});
     const TransitionSummary& next = *summary.layers[0].next;
     EXPECT_NEAR(next.information, next.information_by_chance, 0.01);
@@ -152,7 +152,7 @@ TEST(ProfileTransitions, AreIndependentLayersNoMoreThanChance) {
               1.2 * next.concentration.heaviest_tenth);
 }
 
-TEST(ProfileTransitions, DoTheyAgreeWithThePlainCount) {
+TEST(ProfileTransitions, agree_with_the_plain_count) {
     const Profile profile = drawn("zipf:0.5,transition:0.6", {2, 20, 3}, 700);
     const TransitionSummary next = *summarize(profile, {.gpus = 5}).layers[0].next;
     std::vector<double> plain = transitions(profile)[0].at_;
@@ -167,7 +167,7 @@ TEST(ProfileTransitions, DoTheyAgreeWithThePlainCount) {
                      std::accumulate(plain.begin(), plain.begin() + 40, 0.0) / (700 * 9));
 }
 
-TEST(ProfilePairs, ArePairsThatAlwaysGoTogetherFound) {
+TEST(ProfilePairs, pairs_that_always_go_together_are_found) {
     // {0, 1} or {2, 3}: of six pairs two have all, by chance each has a sixth.
     const Profile profile = made({1, 4, 2}, 100, [](int, auto token, int slot) {
         return 2 * (token % 2) + (token % 3 == 0 ? slot : 1 - slot);
@@ -188,14 +188,14 @@ TEST(ProfilePairs, ArePairsThatAlwaysGoTogetherFound) {
         EXPECT_DOUBLE_EQ(matrices.lift[at], at == 1 || at == 4 || at == 11 || at == 14 ? 3 : 0);
 }
 
-TEST(ProfilePairs, IsOnlyLoadNoStructure) {
+TEST(ProfilePairs, load_alone_is_no_structure) {
     const ProfileSummary summary = summarize(drawn("zipf:0.5", {1, 32, 4}, 6000), {});
     const CoactivationSummary& pairs = *summary.layers[0].coactivation;
     EXPECT_EQ(pairs.pairs, 6000 * 6);
     EXPECT_NEAR(pairs.concentration.heaviest_tenth / pairs.concentration.by_chance, 1, 0.05);
 }
 
-TEST(ProfileSums, AreTokensWithFewerExpertsCountedAsTheyAre) {
+TEST(ProfileSums, tokens_with_fewer_experts_are_counted_as_they_are) {
     const auto nobody = Profile::kNobody;
     const Profile profile = made({2, 4, 2}, 90, [=](int layer, auto token, int slot) {
         if (layer == 0 && token % 3 == 0) return int{nobody};  // a third chose nobody
@@ -210,7 +210,7 @@ TEST(ProfileSums, AreTokensWithFewerExpertsCountedAsTheyAre) {
     EXPECT_EQ(summary.layers[0].next->transitions, 30 * 4 + 30);
 }
 
-TEST(ProfileSums, IsASampleToldAndLikeTheWhole) {
+TEST(ProfileSums, a_sample_is_told_and_like_the_whole) {
     const Profile profile = drawn("zipf:0.5,transition:0.7", {2, 16, 2}, 20000);
     const ProfileSummary all = summarize(profile, {});
     const ProfileSummary part = summarize(profile, {.most_pairs = 20000});
@@ -224,7 +224,7 @@ TEST(ProfileSums, IsASampleToldAndLikeTheWhole) {
     EXPECT_NE(part.layers[0].next->information, all.layers[0].next->information);
 }
 
-TEST(ProfileDrift, IsAChangeSeenAndNoiseNot) {
+TEST(ProfileDrift, a_change_is_seen_and_noise_is_not) {
     const ProfileSummary changed = summarize(
         made({1, 8, 1}, 800, [](int, auto token, int) { return token / 400 * 4 + token % 4; }));
     EXPECT_DOUBLE_EQ(changed.layers[0].halves->total_variation, 1);
@@ -242,7 +242,7 @@ TEST(ProfileDrift, IsAChangeSeenAndNoiseNot) {
     EXPECT_FALSE(even.layers[0].halves->correlation);
 }
 
-TEST(ProfileCounts, IsWhatTheyCannotSayLeftOut) {
+TEST(ProfileCounts, what_they_cannot_say_is_left_out) {
     Profile profile = counted(4, {4, 2, 1, 1, 0, 0, 0, 0});
     const ProfileSummary summary = summarize(profile, {.gpus = 2});
     EXPECT_EQ(summary.layers[0].load.gini, 10.0 / 32);
@@ -258,7 +258,7 @@ TEST(ProfileCounts, IsWhatTheyCannotSayLeftOut) {
     EXPECT_FALSE(stepped.layers[1].halves);  // no rows
 }
 
-TEST(ProfileCounts, AreHugeAndManyExpertsNoTrouble) {
+TEST(ProfileCounts, huge_counts_and_many_experts_are_no_trouble) {
     std::vector<double> most(60000, 0x1p53);
     most[7] = 0;
     const LoadSummary load = load_summary(most, 8);
@@ -272,7 +272,7 @@ TEST(ProfileCounts, AreHugeAndManyExpertsNoTrouble) {
     EXPECT_EQ(too_many.notes.size(), 1u);
 }
 
-TEST(ProfileDifferences, IsAnotherDomainFarAndTheSameNear) {
+TEST(ProfileDifferences, another_domain_is_far_and_the_same_near) {
     const Shape shape{4, 32, 4};
     const std::vector<Profile> profiles{drawn("lognormal:0.8", shape, 3000, 1),
                                         drawn("lognormal:0.8", shape, 3000, 2),
@@ -289,7 +289,7 @@ TEST(ProfileDifferences, IsAnotherDomainFarAndTheSameNear) {
     EXPECT_THROW(differences({profiles[0], drawn("uniform", {4, 16, 4}, 10)}), InputError);
 }
 
-TEST(ProfileSums, AreWrongGpusAndLayersRefused) {
+TEST(ProfileSums, wrong_gpus_and_layers_are_refused) {
     const Profile profile = counted(4, {1, 2, 3, 4});
     for (const int gpus : {0, -1, 5})
         EXPECT_THROW(summarize(profile, {.gpus = gpus}), InputError) << gpus;
@@ -297,7 +297,7 @@ TEST(ProfileSums, AreWrongGpusAndLayersRefused) {
     EXPECT_THROW(pair_matrices(profile, -1), InputError);
 }
 
-TEST(ProfileOfRealRouting, IsItWhatWasMeasuredBefore) {
+TEST(ProfileOfRealRouting, is_what_was_measured_before) {
     const char* const folder = std::getenv("MOEHUB_ROUTING_DIR");
     const std::string path =
         (folder != nullptr ? std::string(folder)
@@ -317,4 +317,4 @@ TEST(ProfileOfRealRouting, IsItWhatWasMeasuredBefore) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::profile_summary_test

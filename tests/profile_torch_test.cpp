@@ -4,7 +4,7 @@
 #include "error_of.hpp"
 #include "torch_writer.hpp"
 
-namespace moehub {
+namespace moehub::profile_torch_test {
 namespace {
 
 std::string zip_error(const std::string& bytes) {
@@ -193,4 +193,4 @@ TEST(TorchFile, a_small_file_cannot_ask_for_much_memory) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::profile_torch_test

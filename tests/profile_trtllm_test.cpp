@@ -1,7 +1,7 @@
 // Are TensorRT-LLM's expert statistics read, all ranks added up, holes found?
 #include "recorded_files.hpp"
 
-namespace moehub {
+namespace moehub::profile_trtllm_test {
 namespace {
 
 using ProfileTrtllm = RecordedFiles;
@@ -167,4 +167,4 @@ TEST_F(ProfileTrtllm, refuses_broken_safetensors) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::profile_trtllm_test

@@ -2,8 +2,7 @@
 #include "base/quantity.hpp"
 
 #include "base/nearest.hpp"
-
-#include <moehub/error.hpp>
+#include "error_of.hpp"
 
 #include <cmath>
 #include <limits>
@@ -11,20 +10,15 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-namespace moehub {
+namespace moehub::quantity_test {
 namespace {
 
 template <class Parse>
 std::string error_of(Parse parse, std::string_view text) {
-    try {
-        parse(text);
-    } catch (const InputError& error) {
-        return error.what();
-    }
-    return "accepted";
+    return moehub::error_of([&] { parse(text); });
 }
 
-TEST(Quantity, ReadsEveryUnitOfTime) {
+TEST(Quantity, reads_every_unit_of_time) {
     EXPECT_EQ(parse_time("7 ps"), 7);
     EXPECT_EQ(parse_time("250 ns"), 250 * kNs);
     EXPECT_EQ(parse_time("8.4 us"), 8'400'000);
@@ -35,7 +29,7 @@ TEST(Quantity, ReadsEveryUnitOfTime) {
     EXPECT_EQ(parse_time("  0 ns "), 0);
 }
 
-TEST(Quantity, ReadsDecimalAndBinaryBytes) {
+TEST(Quantity, reads_decimal_and_binary_bytes) {
     EXPECT_EQ(parse_bytes("128 B"), 128);
     EXPECT_EQ(parse_bytes("64 KB"), 64'000);
     EXPECT_EQ(parse_bytes("60 MiB"), 60LL << 20);
@@ -43,7 +37,7 @@ TEST(Quantity, ReadsDecimalAndBinaryBytes) {
     EXPECT_EQ(parse_bytes("80 GB"), 80'000'000'000);
 }
 
-TEST(Quantity, ReadsRatesInBytesAndBits) {
+TEST(Quantity, reads_rates_in_bytes_and_bits) {
     EXPECT_EQ(parse_rate("450 GB/s"), 450e9);
     EXPECT_EQ(parse_rate("400 Gb/s"), 50e9);
     EXPECT_EQ(parse_rate("4.8 TB/s"), 4.8e12);
@@ -53,7 +47,7 @@ TEST(Quantity, ReadsRatesInBytesAndBits) {
     EXPECT_EQ(parse_number("-0.125"), -0.125);
 }
 
-TEST(Quantity, PrintsTheUnitAPersonWouldChoose) {
+TEST(Quantity, prints_the_unit_a_person_would_choose) {
     EXPECT_EQ(print_time(250 * kNs), "250 ns");
     EXPECT_EQ(print_time(8'400'000), "8.4 us");
     EXPECT_EQ(print_time(936'250), "936.25 ns");
@@ -70,7 +64,7 @@ TEST(Quantity, PrintsTheUnitAPersonWouldChoose) {
     EXPECT_EQ(print_number(0.032), "0.032");
 }
 
-TEST(Quantity, RefusesAWrongUnitInOneLine) {
+TEST(Quantity, refuses_a_wrong_unit_in_one_line) {
     EXPECT_EQ(error_of(parse_time, "250 GB"),
               "expected a time such as \"250 ns\" (ps, ns, us, ms, s), found \"250 GB\"");
     EXPECT_EQ(error_of(parse_bytes, "5 ns"),
@@ -88,7 +82,7 @@ TEST(Quantity, RefusesAWrongUnitInOneLine) {
     EXPECT_EQ(error_of(parse_number, "a\nb"), "expected a number, found \"a\\nb\"");
 }
 
-TEST(Quantity, RefusesWhatNoInt64OrDoubleHolds) {
+TEST(Quantity, refuses_what_no_int64_or_double_holds) {
     EXPECT_EQ(error_of(parse_time, "0.5 ps"),
               "expected a whole number of picoseconds below 9.2e18, found \"0.5 ps\"");
     EXPECT_EQ(error_of(parse_bytes, "9e18 KB"),
@@ -98,13 +92,13 @@ TEST(Quantity, RefusesWhatNoInt64OrDoubleHolds) {
         EXPECT_NE(error_of(parse_number, text), "accepted") << text;
 }
 
-RC_GTEST_PROP(Quantity, IntegersSurviveARoundTrip, (std::int64_t value)) {
+RC_GTEST_PROP(Quantity, integers_survive_a_round_trip, (std::int64_t value)) {
     RC_PRE(value > std::numeric_limits<std::int64_t>::min());
     RC_ASSERT(parse_time(print_time(value)) == value);
     RC_ASSERT(parse_bytes(print_bytes(value)) == value);
 }
 
-RC_GTEST_PROP(Quantity, DoublesSurviveARoundTrip, (std::int64_t mantissa)) {
+RC_GTEST_PROP(Quantity, doubles_survive_a_round_trip, (std::int64_t mantissa)) {
     const int exponent = *rc::gen::inRange(-300, 300);
     const double value = std::ldexp(static_cast<double>(mantissa), exponent);
     RC_ASSERT(parse_number(print_number(value)) == value);
@@ -112,14 +106,14 @@ RC_GTEST_PROP(Quantity, DoublesSurviveARoundTrip, (std::int64_t mantissa)) {
     RC_ASSERT(parse_flops(print_flops(value)) == value);
 }
 
-RC_GTEST_PROP(Quantity, AnyTextIsReadOrRefused, (const std::string& text)) {
+RC_GTEST_PROP(Quantity, any_text_is_read_or_refused, (const std::string& text)) {
     error_of(parse_time, text);
     error_of(parse_bytes, text);
     error_of(parse_rate, text);
     error_of(parse_number, text);
 }
 
-TEST(Nearest, FindsTheMisspeltName) {
+TEST(Nearest, finds_the_misspelt_name) {
     const std::vector<std::string> known{"link.bandwidth", "link.latency", "nodes"};
     EXPECT_EQ(nearest("link.bandwith", known), "link.bandwidth");
     EXPECT_EQ(nearest("node", known), "nodes");
@@ -130,4 +124,4 @@ TEST(Nearest, FindsTheMisspeltName) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::quantity_test

@@ -11,12 +11,13 @@
 #include <nlohmann/json.hpp>
 
 namespace moehub {
-
 Question diameter_question();
+}  // namespace moehub
 
+namespace moehub::question_test {
 namespace {
 
-TEST(Question, DoesTheOneInArchitectureAnswer) {
+TEST(Question, the_one_in_architecture_answers) {
     const Question question = diameter_question();
     const Asked asked = question.ask();
     fill(asked.options, {{"machine", {"gb200-nvl72"}}, {"set", {"link.latency=1 us"}}});
@@ -25,7 +26,7 @@ TEST(Question, DoesTheOneInArchitectureAnswer) {
     EXPECT_EQ(document["latency_us"], 2.0);
 }
 
-TEST(Question, HasEveryOneWordsAndOptionsOfItsOwn) {
+TEST(Question, every_one_has_words_and_options_of_its_own) {
     std::set<std::string> names;
     for (const Question& question : questions()) {
         EXPECT_TRUE(names.insert(question.name).second) << question.name;
@@ -47,7 +48,7 @@ TEST(Question, HasEveryOneWordsAndOptionsOfItsOwn) {
 }
 
 /// Nothing is not the usual: who says a list says what is in it.
-TEST(Question, HasNoListsOfNothing) {
+TEST(Question, has_no_lists_of_nothing) {
     const auto refusal = [](const Option& option, const std::vector<std::string>& texts) {
         return error_of([&] {
             Option alone = option;
@@ -136,7 +137,7 @@ Said said_by(const std::vector<std::string>& words, const Options& options) {
     return said;
 }
 
-TEST(Question, HasExamplesThatItUnderstands) {
+TEST(Question, has_examples_that_it_understands) {
     for (const Question& question : questions())
         for (const std::string& command : commands_in(question.example)) {
             const std::vector<std::string> words = words_in(command);
@@ -146,4 +147,4 @@ TEST(Question, HasExamplesThatItUnderstands) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::question_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub::testing {
+namespace moehub::testing::random_fabric_test {
 namespace {
 
 struct Random {
@@ -95,4 +95,4 @@ TEST_P(RandomFabric, schemes_agree_exactly_and_grains_closely) {
 }
 
 }  // namespace
-}  // namespace moehub::testing
+}  // namespace moehub::testing::random_fabric_test

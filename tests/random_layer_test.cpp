@@ -7,11 +7,17 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub::testing {
+namespace moehub::testing::random_layer_test {
 namespace {
 
+#ifdef MOEHUB_SANITIZED
+constexpr int kSeeds = 10;
+#else
+constexpr int kSeeds = 30;
+#endif
+
 class RandomLayer : public ::testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(Seeds, RandomLayer, ::testing::Range(0, 30));
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomLayer, ::testing::Range(0, kSeeds));
 
 TEST_P(RandomLayer, every_row_once_dense_and_right_in_both_grains) {
     std::mt19937 random(static_cast<std::uint32_t>(GetParam()));
@@ -93,4 +99,4 @@ TEST(EveryPreset, runs_under_every_system_or_is_refused_in_one_line) {
 }
 
 }  // namespace
-}  // namespace moehub::testing
+}  // namespace moehub::testing::random_layer_test

@@ -12,7 +12,7 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
-namespace moehub::testing {
+namespace moehub::testing::random_settings_test {
 namespace {
 
 /// Values of one kind of key; drawn from those named, or from all between, small ones as often as
@@ -129,4 +129,4 @@ TEST_P(RandomSettings, are_refused_in_one_line_or_simulated) {
 }
 
 }  // namespace
-}  // namespace moehub::testing
+}  // namespace moehub::testing::random_settings_test

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-namespace moehub::sim {
+namespace moehub::sim::rat_test {
 namespace {
 
 TEST(Rat, finds_what_was_entered_and_nothing_else) {
@@ -136,4 +136,4 @@ RC_GTEST_PROP(Rat, agrees_with_one_queue_per_bank, ()) {
 }
 
 }  // namespace
-}  // namespace moehub::sim
+}  // namespace moehub::sim::rat_test

@@ -31,11 +31,11 @@ inline std::string npy(const std::string& dtype, const std::string& shape,
 }
 
 /// A folder of its own for each test, gone with it.
-class RecordedFiles : public testing::Test {
+class RecordedFiles : public ::testing::Test {
   protected:
     RecordedFiles() {
-        const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-        folder_ = std::filesystem::path(testing::TempDir()) /
+        const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+        folder_ = std::filesystem::path(::testing::TempDir()) /
                   ("moehub_" + std::string(test->test_suite_name()) + "_" + test->name());
         std::filesystem::remove_all(folder_);
         std::filesystem::create_directories(folder_);

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-namespace moehub::testing {
+namespace moehub::testing::redundancy_test {
 namespace {
 
 /// GPUs with so many experts each; a token chooses k of all at random, each at most once.
@@ -31,7 +31,7 @@ struct Spread {
     double remote_rows() const { return static_cast<double>(k) * (gpus - 1) / gpus; }
     /// Nothing leaves: all choices are the GPU's own.
     double stays() const { return none_of(experts() - local); }
-    /// Of what goes up a token's link, what is not its first copy.
+    /// The share of what goes up a token's link that is not its first copy.
     double redundant(double copies) const { return 1 - (1 - stays()) / copies; }
 };
 
@@ -157,4 +157,4 @@ TEST(Redundancy, nvls_takes_to_every_gpu_what_few_of_its_experts_want) {
 }
 
 }  // namespace
-}  // namespace moehub::testing
+}  // namespace moehub::testing::redundancy_test

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub {
+namespace moehub::reference_test {
 namespace {
 
 Model tiny(bool gated, int shared) {
@@ -92,4 +92,4 @@ TEST(Reference, an_expert_without_gate_is_down_times_silu_of_up) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::reference_test

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub::testing {
+namespace moehub::testing::replicas_test {
 namespace {
 
 /// Whose libraries have as many experts on every GPU.
@@ -19,7 +19,7 @@ struct Slots {
     bool even;
 };
 
-/// Of 9 experts over so many ranks.
+/// Placements of 9 experts on so many ranks.
 std::vector<Slots> all_slots(int ranks) {
     const Placement one_more = contiguous_placement(9, ranks);
     Placement copies = one_more;  // the first expert everywhere, the last on two
@@ -72,7 +72,7 @@ TEST_P(Replicas, are_computed_once_wherever_they_lie) {
 }
 
 /// 256 experts are three or four on each of 72 GPUs; 32 copies make it four, whoever is hot.
-TEST(UnevenSlots, AreEvenedOutByCopies) {
+TEST(UnevenSlots, are_evened_out_by_copies) {
     for (const long long hot : {1, 7, 100}) {
         std::vector<long long> rows(256, 10);
         for (std::size_t expert = 0; expert < rows.size(); expert += 5) rows[expert] *= hot;
@@ -81,7 +81,7 @@ TEST(UnevenSlots, AreEvenedOutByCopies) {
     }
 }
 
-TEST(UnevenSlots, IsTheReasonSaidWithTheNumbersFound) {
+TEST(UnevenSlots, the_reason_is_said_with_the_numbers_found) {
     Case layer;
     layer.model = small_model(9, 2);
     EXPECT_EQ(error_of([&] { layer.run("tutel"); }),
@@ -90,4 +90,4 @@ TEST(UnevenSlots, IsTheReasonSaidWithTheNumbersFound) {
 }
 
 }  // namespace
-}  // namespace moehub::testing
+}  // namespace moehub::testing::replicas_test

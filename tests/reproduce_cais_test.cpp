@@ -19,14 +19,14 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-namespace moehub {
+namespace moehub::reproduce_cais_test {
 namespace {
 
 FigureResult figure(const char* name, const Lookup& cell) {
     return make_figure(cais_cells(false).figures, name, cell);
 }
 
-/// As the paper publishes the means of its sub-layers.
+/// The means that the paper publishes of its sub-layers.
 const std::map<std::string, double> kPaper{
     {"tp-nvls", 1.39},      {"sp-nvls", 1.91},          {"coconet", 1.99}, {"fuselib", 1.91},
     {"t3", 1.64},           {"coconet-nvls", 1.24},     {"ladm", 7.9},     {"fuselib-nvls", 1.20},
@@ -41,7 +41,7 @@ void as_published(const CellKey& key, ReproducedCell& cell) {
     cell.communication = 160;
 }
 
-TEST(CaisFigures, AreLeadsGeometricMeansAndLargest) {
+TEST(CaisFigures, leads_are_geometric_means_and_largest) {
     ByHand cells([](const CellKey& key, ReproducedCell& cell) {
         as_published(key, cell);
         if (key.system == "t3" && key.part == "L1") cell.time *= 2;
@@ -57,7 +57,7 @@ TEST(CaisFigures, AreLeadsGeometricMeansAndLargest) {
     EXPECT_FALSE(claim(result, "ahead of every baseline in every cell").holds) << "T3 in L2";
 }
 
-TEST(CaisFigures, IsTheOrderThatOfThePaper) {
+TEST(CaisFigures, the_order_is_that_of_the_paper) {
     ByHand paper(as_published);
     const FigureResult same = figure("inference", paper.lookup());
     EXPECT_TRUE(claim(same, "the baselines' order").holds)
@@ -73,7 +73,7 @@ TEST(CaisFigures, IsTheOrderThatOfThePaper) {
     EXPECT_NEAR(number(result, "over tp-nvls").ours, 2.78, 1e-9);
 }
 
-TEST(CaisFigures, IsTheTableWhatItNeedsWithoutLimit) {
+TEST(CaisFigures, the_table_is_what_it_needs_without_limit) {
     const auto make = [](double together) {
         ByHand cells([=](const CellKey& key, ReproducedCell& cell) {
             const bool apart = key.system == "cais-uncoordinated";
@@ -96,7 +96,7 @@ TEST(CaisFigures, IsTheTableWhatItNeedsWithoutLimit) {
     EXPECT_FALSE(claim(other, "coordinated, a port needs less than 40 KB").holds);
 }
 
-TEST(CaisFigures, AreLinksInUseTheMeanOverSubLayers) {
+TEST(CaisFigures, links_in_use_are_the_mean_over_sub_layers) {
     ByHand cells([](const CellKey& key, ReproducedCell& cell) {
         cell.time = 1000;
         cell.busier_way = 950;
@@ -107,7 +107,7 @@ TEST(CaisFigures, AreLinksInUseTheMeanOverSubLayers) {
     EXPECT_TRUE(result.claims[0].holds);
 }
 
-TEST(CaisFigures, IsThroughputOfAGpuItsShareOfAModelThatGrows) {
+TEST(CaisFigures, throughput_of_a_gpu_is_its_share_of_a_model_that_grows) {
     const auto make = [](double loss) {
         ByHand cells([=](const CellKey& key, ReproducedCell& cell) {
             const int scale = key.gpus / 8;
@@ -120,7 +120,7 @@ TEST(CaisFigures, IsThroughputOfAGpuItsShareOfAModelThatGrows) {
     EXPECT_FALSE(make(1.06).claims[0].holds);
 }
 
-TEST(CaisFigures, IsAnAllReduceComparedWithWhatWasMeasured) {
+TEST(CaisFigures, an_all_reduce_is_compared_with_what_was_measured) {
     ByHand cells([](const CellKey& key, ReproducedCell& cell) {
         EXPECT_EQ(key.work, CellWork::all_reduce);
         const double bus = key.machine == "dgx-h800" ? 215 : 476;
@@ -131,7 +131,7 @@ TEST(CaisFigures, IsAnAllReduceComparedWithWhatWasMeasured) {
     EXPECT_EQ(result.tables[0].rows.size(), 4u + 3u);
 }
 
-TEST(CaisCells, AreThePapersSubLayers) {
+TEST(CaisCells, are_the_papers_sub_layers) {
     const auto keys = cells_asked([](const Lookup& cell) { figure("sub-layer", cell); });
     EXPECT_EQ(keys.size(), 12u * 11u + 4u) << "nine baselines, two of CAIS; ideal of one model";
     for (const CellKey& key : keys) {
@@ -140,14 +140,14 @@ TEST(CaisCells, AreThePapersSubLayers) {
     }
 }
 
-TEST(CaisCells, AreFewWhereItIsQuick) {
+TEST(CaisCells, are_few_where_it_is_quick) {
     const auto keys = cells_asked([](const Lookup& cell) {
         for (const PaperFigure& one : cais_cells(true).figures) one.make(cell);
     });
     EXPECT_LE(keys.size(), 64u);
 }
 
-TEST(CaisCells, AreSubLayersOfThePapersMachine) {
+TEST(CaisCells, are_sub_layers_of_the_papers_machine) {
     CellKey key = cais_cell({"", "llama-7b", 256}, "L2", "cais");
     key.changes = {"cais.merge_entries=640"};
     const PaperSetup setup = cais_cells(false).setup;
@@ -169,7 +169,7 @@ TEST(CaisCells, AreSubLayersOfThePapersMachine) {
     EXPECT_LE(cell.link_use, 1);
 }
 
-TEST(CaisCells, HaveBothWaysOfAModel) {
+TEST(CaisCells, have_both_ways_of_a_model) {
     CellKey key{"llama-7b", 8, 256, "", "tp-nvls"};
     key.work = CellWork::training;
     const ReproducedCell both = simulate_cell(cais_cells(false).setup, key);
@@ -181,7 +181,7 @@ TEST(CaisCells, HaveBothWaysOfAModel) {
     EXPECT_GT(both.model_time, 2 * both.forward_time);
 }
 
-TEST(CaisCells, IsAMachineOfItsOwnAsItIs) {
+TEST(CaisCells, a_machine_of_its_own_is_as_it_is) {
     CellKey key{"", 8, 1 << 26, "", "nvls"};
     key.work = CellWork::all_reduce;
     key.machine = "dgx-h800";
@@ -192,7 +192,7 @@ TEST(CaisCells, IsAMachineOfItsOwnAsItIs) {
               run_collective(load_machine("dgx-h800"), collective).time);
 }
 
-TEST(CaisCells, IsWhatCannotRunRefused) {
+TEST(CaisCells, what_cannot_run_is_refused) {
     EXPECT_NE(simulate_cell(cais_cells(false).setup, cais_cell({"", "llama-7b", 64}, "L9", "cais"))
                   .refusal.find("L9"),
               std::string::npos);
@@ -202,7 +202,7 @@ TEST(CaisCells, IsWhatCannotRunRefused) {
               std::string::npos);
 }
 
-TEST(CaisJson, HasWhatTellsCellsApart) {
+TEST(CaisJson, has_what_tells_cells_apart) {
     Reproduction all;
     all.cells = {{{"a", 8, 64, "", "cais"}, 1'000'000}};
     all.cells[0].work = CellWork::sub_layer;
@@ -216,7 +216,7 @@ TEST(CaisJson, HasWhatTellsCellsApart) {
     EXPECT_EQ(json["merge"]["deepest"], 7);
 }
 
-TEST(ReproduceCais, IsQuickCaisAllFigures) {
+TEST(ReproduceCais, quick_cais_is_all_figures) {
     ReproduceOptions options;
     options.quick = true;
     const Reproduction all = reproduce("cais", options);
@@ -230,4 +230,4 @@ TEST(ReproduceCais, IsQuickCaisAllFigures) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::reproduce_cais_test

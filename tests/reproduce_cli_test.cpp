@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+namespace reproduce_cli_test {
 namespace {
 
 using cli_test::Cli;
@@ -26,7 +27,7 @@ class ReproduceCli : public Cli {
 
 class ReproduceGolden : public ReproduceCli {};
 
-TEST_F(ReproduceGolden, Quick) {
+TEST_F(ReproduceGolden, quick) {
     const auto outcome = in_folder("reproduce moe-hub --quick");
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(outcome.err, "");
@@ -36,7 +37,7 @@ TEST_F(ReproduceGolden, Quick) {
 
 #ifndef MOEHUB_SANITIZED  // the whole evaluation takes minutes there
 
-TEST_F(ReproduceGolden, PageInTheDocsWithEveryDifferenceExplained) {
+TEST_F(ReproduceGolden, page_in_the_docs_with_every_difference_explained) {
     const auto outcome = in_folder("reproduce moe-hub --json --page moe-hub.md");
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(outcome.err, "moehub: wrote moe-hub.md\n");
@@ -50,7 +51,7 @@ TEST_F(ReproduceGolden, PageInTheDocsWithEveryDifferenceExplained) {
 
 #endif
 
-TEST_F(ReproduceCli, IsAPageWrittenWhereTheUserSaysAndNowhereElse) {
+TEST_F(ReproduceCli, a_page_is_written_where_the_user_says_and_nowhere_else) {
     const std::string docs = file("docs/reproduction");
     cli_test::fs::create_directories(docs);
     EXPECT_EQ(in_folder("reproduce pangu --figure parameters").code, 0);
@@ -77,7 +78,7 @@ TEST_F(ReproduceCli, threads_give_the_same_json) {
     EXPECT_EQ(all["cells"].size(), 16u) << "two readings, two models, four systems";
 }
 
-TEST_F(ReproduceCli, ArePapersListed) {
+TEST_F(ReproduceCli, papers_are_listed) {
     const auto outcome = moehub("reproduce");
     EXPECT_EQ(outcome.code, 0);
     for (const auto* part : {"moe-hub", "end-to-end", "scaling"})
@@ -85,7 +86,7 @@ TEST_F(ReproduceCli, ArePapersListed) {
     EXPECT_NE(moehub("reproduce --help").out.find("Example:"), std::string::npos);
 }
 
-TEST_F(ReproduceCli, AreWordsThatDoNotFitRefused) {
+TEST_F(ReproduceCli, words_that_do_not_fit_are_refused) {
     expect_refused(
         "reproduce moehub",
         "paper: found \"moehub\", allowed: moe-hub, dysharp, cais, moetuner, pangu; did you "
@@ -106,3 +107,4 @@ TEST_F(ReproduceCli, AreWordsThatDoNotFitRefused) {
 }
 
 }  // namespace
+}  // namespace reproduce_cli_test

@@ -20,14 +20,14 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-namespace moehub {
+namespace moehub::reproduce_dysharp_test {
 namespace {
 
 FigureResult figure(const char* name, const Lookup& cell) {
     return make_figure(dysharp_cells(false).figures, name, cell);
 }
 
-TEST(DysharpFigures, AreLeadsGeometricMeansAndLargest) {
+TEST(DysharpFigures, leads_are_geometric_means_and_largest) {
     // Over comet: 1 in the models of configuration S, 4 in L, 2 in all others.
     ByHand cells([](const CellKey& key, ReproducedCell& cell) {
         const double lead = key.model == "dysharp-s" ? 1 : key.model == "dysharp-l" ? 4 : 2;
@@ -52,7 +52,7 @@ TEST(DysharpFigures, AreLeadsGeometricMeansAndLargest) {
     EXPECT_NEAR(number(training, "over comet").ours, 2, 1e-9);
 }
 
-TEST(DysharpFigures, IsWhoCannotRunLeftOutAndNamed) {
+TEST(DysharpFigures, who_cannot_run_is_left_out_and_named) {
     ByHand cells = with_times({{"dysharp", 100}, {"comet", 150}});
     const FigureResult result = figure("layer", cells.lookup());
     EXPECT_FALSE(result.tables[0].rows[0].values[1].has_value()) << "deepep";
@@ -76,7 +76,7 @@ void seven_copies(const CellKey& key, ReproducedCell& cell) {
     cell.bytes_down = bytes.at(key.system).second;
 }
 
-TEST(DysharpFigures, IsTrafficWhatNobodyAskedFor) {
+TEST(DysharpFigures, traffic_is_what_nobody_asked_for) {
     ByHand cells(seven_copies);
     const FigureResult result = figure("traffic", cells.lookup());
     ASSERT_EQ(result.numbers.size(), 1u);
@@ -93,7 +93,7 @@ TEST(DysharpFigures, IsTrafficWhatNobodyAskedFor) {
         EXPECT_FALSE(one.holds) << one.what;
 }
 
-TEST(DysharpFigures, IsTheWireMeasuredWithRowsAlone) {
+TEST(DysharpFigures, the_wire_is_measured_with_rows_alone) {
     ByHand cells([](const CellKey& key, ReproducedCell& cell) {
         const bool rows = key.work == CellWork::communication;
         cell.time = 1000;
@@ -106,7 +106,7 @@ TEST(DysharpFigures, IsTheWireMeasuredWithRowsAlone) {
     EXPECT_EQ(result.claims[0].found, "dysharp-basic 95 %");
 }
 
-TEST(DysharpFigures, AreAblationsClaimsDecidedBothWays) {
+TEST(DysharpFigures, claims_of_ablations_are_decided_both_ways) {
     const auto make = [](double basic, double fusion, Bytes bytes) {
         ByHand cells([=](const CellKey& key, ReproducedCell& cell) {
             const std::map<std::string, double> times{
@@ -126,7 +126,7 @@ TEST(DysharpFigures, AreAblationsClaimsDecidedBothWays) {
     for (const PublishedClaim& one : other.claims) EXPECT_FALSE(one.holds) << one.what;
 }
 
-TEST(DysharpFigures, DoesTheLeadGrowInEverySeries) {
+TEST(DysharpFigures, the_lead_grows_in_every_series) {
     const auto make = [](double at_most) {
         ByHand cells([=](const CellKey& key, ReproducedCell& cell) {
             const double lead = 1 + 0.01 * std::min<double>(key.gpus, at_most);
@@ -142,7 +142,7 @@ TEST(DysharpFigures, DoesTheLeadGrowInEverySeries) {
     EXPECT_FALSE(make(32).claims[0].holds) << "64 GPUs as 32";
 }
 
-TEST(DysharpFigures, IsASizeASweetSpotBetweenLessAndMore) {
+TEST(DysharpFigures, a_size_is_a_sweet_spot_between_less_and_more) {
     const auto make = [](double least, double most) {
         ByHand cells([=](const CellKey& key, ReproducedCell& cell) {
             EXPECT_EQ(key.grain, Grain::packet);
@@ -161,7 +161,7 @@ TEST(DysharpFigures, IsASizeASweetSpotBetweenLessAndMore) {
     EXPECT_EQ(spot.claims[0].found, "with 64 1.100 of the time with 512");
 }
 
-TEST(DysharpCells, AreThePapersConfigurations) {
+TEST(DysharpCells, are_the_papers_configurations) {
     const DysharpScope scope = whole_dysharp();
     const auto keys = cells_asked([&](const Lookup& cell) {
         figure("layer", cell);
@@ -182,7 +182,7 @@ TEST(DysharpCells, AreThePapersConfigurations) {
     EXPECT_EQ(more.changes, (std::vector<std::string>{"model.top_k=8", "switches=18"}));
 }
 
-TEST(DysharpCells, AreFewWhereItIsQuick) {
+TEST(DysharpCells, are_few_where_it_is_quick) {
     const auto keys = cells_asked([](const Lookup& cell) {
         for (const PaperFigure& one : dysharp_cells(true).figures) one.make(cell);
     });
@@ -190,7 +190,7 @@ TEST(DysharpCells, AreFewWhereItIsQuick) {
     for (const CellKey& key : keys) EXPECT_LE(key.tokens, 8192) << key.system;
 }
 
-TEST(DysharpCells, AreLayersUnderTheSameSoftware) {
+TEST(DysharpCells, are_layers_under_the_same_software) {
     const CellKey key =
         DysharpPoint{{"", "dysharp-s", 64, 16, 4}, 32, "uniform"}.under("deepep", CellWork::layer);
     const ReproducedCell cell = simulate_cell(dysharp_cells(false).setup, key);
@@ -212,7 +212,7 @@ TEST(DysharpCells, AreLayersUnderTheSameSoftware) {
     EXPECT_LE(cell.busier_way, cell.time);
 }
 
-TEST(DysharpCells, HaveTrainingAndRowsAlone) {
+TEST(DysharpCells, have_training_and_rows_alone) {
     const DysharpPoint point{{"", "dysharp-s", 64, 8, 4}, 4, "uniform"};
     const PaperSetup setup = dysharp_cells(false).setup;
     const ReproducedCell layer = simulate_cell(setup, point.under("deepep", CellWork::layer));
@@ -224,7 +224,7 @@ TEST(DysharpCells, HaveTrainingAndRowsAlone) {
     EXPECT_LT(rows.time, layer.time);
 }
 
-TEST(DysharpCells, IsALayerFoundInTraining) {
+TEST(DysharpCells, a_layer_is_found_in_training) {
     ReproducedCell cell{{"a", 32, 64, "uniform", "dysharp"}, 5, 0, 9};
     cell.reading = "one";
     cell.work = CellWork::training;
@@ -236,7 +236,7 @@ TEST(DysharpCells, IsALayerFoundInTraining) {
     EXPECT_THROW(lookup_in(cells, "one")(key), std::logic_error);
 }
 
-TEST(DysharpCells, SixtyFourGpusAreOneNode) {
+TEST(DysharpCells, sixty_four_gpus_are_one_node) {
     const DysharpPoint point{{"", "dysharp-s", 64, 8, 2}, 64, "uniform"};
     const ReproducedCell cell =
         simulate_cell(dysharp_cells(false).setup, point.under("deepep", CellWork::layer));
@@ -244,14 +244,14 @@ TEST(DysharpCells, SixtyFourGpusAreOneNode) {
     EXPECT_GT(cell.time, 0);
 }
 
-TEST(DysharpCells, IsASystemThatThereIsNotRefused) {
+TEST(DysharpCells, a_system_that_there_is_not_is_refused) {
     const DysharpPoint point{{"", "dysharp-s", 64, 8, 2}, 4, "uniform"};
     const ReproducedCell cell =
         simulate_cell(dysharp_cells(false).setup, point.under("no-such-system", CellWork::layer));
     EXPECT_NE(cell.refusal.find("no-such-system"), std::string::npos) << cell.refusal;
 }
 
-TEST(DysharpRouting, IsADeviationOfWhatItIsSaidToBeOf) {
+TEST(DysharpRouting, a_deviation_is_of_what_it_is_said_to_be_of) {
     const DysharpConfig config{"", "dysharp-s", 64, 8, 1};
     EXPECT_EQ(dysharp_routing(config, 0.032), "normal:0.0005") << "of 1/64";
     EXPECT_EQ(dysharp_routing(config, 0.032, DeviationOf::tokens), "normal:0.004") << "of 8/64";
@@ -260,7 +260,7 @@ TEST(DysharpRouting, IsADeviationOfWhatItIsSaidToBeOf) {
         EXPECT_EQ(load_model(one.model).experts, one.experts) << one.name;
 }
 
-TEST(BusierWay, CountsOneDirectionAtATimeOfTheBusiestGpu) {
+TEST(BusierWay, counts_one_direction_at_a_time_of_the_busiest_gpu) {
     const std::vector<LinkUse> links{
         {"gpu 0", "switch 0 of node 0", 0, 0, 100, {100, 20, 0}},
         {"switch 0 of node 0", "gpu 0", 0, 0, 100, {30, 60}},
@@ -273,7 +273,7 @@ TEST(BusierWay, CountsOneDirectionAtATimeOfTheBusiestGpu) {
     EXPECT_EQ(busier_way({}), 0);
 }
 
-TEST(DysharpPage, SaysThatMeansAreGeometric) {
+TEST(DysharpPage, says_that_means_are_geometric) {
     Reproduction all;
     all.means = Means::geometric;
     all.numbers = {{"layer", "over comet", NumberKind::ratio, 1.78, 1.8, 1.8}};
@@ -285,7 +285,7 @@ TEST(DysharpPage, SaysThatMeansAreGeometric) {
     EXPECT_EQ(json["numbers"][0]["geometric_mean"], 1.8);
 }
 
-TEST(DysharpJson, HasWhatTellsCellsApart) {
+TEST(DysharpJson, has_what_tells_cells_apart) {
     Reproduction all;
     all.cells = {{{"a", 32, 64, "uniform", "dysharp"}, 1'000'000}};
     all.cells[0].work = CellWork::communication;
@@ -300,4 +300,4 @@ TEST(DysharpJson, HasWhatTellsCellsApart) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::reproduce_dysharp_test

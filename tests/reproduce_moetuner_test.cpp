@@ -17,7 +17,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub {
+namespace moehub::reproduce_moetuner_test {
 namespace {
 
 constexpr Ps kMilli = kMs;
@@ -51,7 +51,7 @@ double ours(const FigureResult& result, std::string_view what) {
     return 0;
 }
 
-TEST(MoeTunerFigures, AreNumbersSharesOfTimeThatAreSaved) {
+TEST(MoeTunerFigures, numbers_are_shares_of_time_that_are_saved) {
     const FigureResult result = setup_figure(one_node(), trial_by_hand());
     ASSERT_EQ(result.numbers.size(), 5u);
     EXPECT_NEAR(ours(result, "end to end, faster by"), 0.25, 1e-12);
@@ -64,7 +64,7 @@ TEST(MoeTunerFigures, AreNumbersSharesOfTimeThatAreSaved) {
     EXPECT_EQ(result.tables[0].rows.size(), 2u);
 }
 
-TEST(MoeTunerFigures, AreMethodsSeenOnHeldOutTokens) {
+TEST(MoeTunerFigures, methods_are_seen_on_held_out_tokens) {
     const MoeTunerTrial trial = trial_by_hand();
     const FigureResult result = methods_figure({{"uniform", &trial}, {"zipf:1", &trial}});
     EXPECT_TRUE(result.numbers.empty()) << "the paper has none of these";
@@ -74,7 +74,7 @@ TEST(MoeTunerFigures, AreMethodsSeenOnHeldOutTokens) {
 }
 
 /// The choice that the page documents: neither more nor less uneven than the paper says.
-TEST(MoeTunerRouting, HasTheImbalanceThatThePaperReports) {
+TEST(MoeTunerRouting, has_the_imbalance_that_the_paper_reports) {
     const Model model = load_model("mixtral-8x7b");
     const MoeTunerScope& scope = kWholeMoeTuner;
     const auto share = [&](const std::string& routing) {
@@ -90,7 +90,7 @@ TEST(MoeTunerRouting, HasTheImbalanceThatThePaperReports) {
     EXPECT_LT(share("lognormal:1.0,transition:0.5"), 0.64) << "a tenth less is too even";
 }
 
-TEST(MoeTunerRouting, IsAProfileThePartOfTheTokens) {
+TEST(MoeTunerRouting, a_profile_is_the_part_of_the_tokens) {
     const Model model = load_model("mixtral-8x7b");
     const Routing all = make_routing(parse_routing("uniform"), model, 100, 3);
     const Profile part = profile_of(all, 40, 100);
@@ -120,7 +120,7 @@ TEST(ReproduceMoeTuner, threads_get_the_same_trial) {
         << "moetuner balances";
 }
 
-TEST(ReproduceMoeTuner, IsAnUnknownFigureRefused) {
+TEST(ReproduceMoeTuner, an_unknown_figure_is_refused) {
     ReproduceOptions options;
     options.figure = "onenode";
     try {
@@ -142,7 +142,7 @@ std::string text_of(const std::string& path) {
 
 /// The whole page takes longer than a test may. After a change of the model `moehub reproduce
 /// moetuner --page` writes it anew.
-TEST(ReproduceMoeTuner, IsOneNodeInTheDocsAsItIsSimulated) {
+TEST(ReproduceMoeTuner, one_node_is_in_the_docs_as_it_is_simulated) {
     ReproduceOptions options;
     options.figure = "one-node";
     const Reproduction all = reproduce_moetuner(options);
@@ -162,4 +162,4 @@ TEST(ReproduceMoeTuner, IsOneNodeInTheDocsAsItIsSimulated) {
 #endif
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::reproduce_moetuner_test

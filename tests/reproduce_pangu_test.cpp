@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub {
+namespace moehub::reproduce_pangu_test {
 namespace {
 
 Reproduction figure(const char* name) {
@@ -20,7 +20,7 @@ Reproduction figure(const char* name) {
     return reproduce("pangu", options);
 }
 
-TEST(ReproducePangu, HasItsParameters) {
+TEST(ReproducePangu, has_its_parameters) {
     const Reproduction all = figure("parameters");
     ASSERT_EQ(all.numbers.size(), 2u);
     for (const PublishedNumber& one : all.numbers) EXPECT_NEAR(one.ratio(), 1, 0.006) << one.what;
@@ -29,7 +29,7 @@ TEST(ReproducePangu, HasItsParameters) {
 
 #ifndef MOEHUB_SANITIZED  // half a minute of simulated layers, which other tests run smaller
 /// The bar: MFU within two points, before and after; and what the page has in its table.
-TEST(ReproducePangu, MfuIsWithinTwoPointsAndAsThePageSays) {
+TEST(ReproducePangu, mfu_is_within_two_points_and_as_the_page_says) {
     const Reproduction all = figure("training");
     ASSERT_EQ(all.numbers.size(), 4u);
     EXPECT_NEAR(all.numbers[0].ours, 0.189, 0.02);
@@ -48,4 +48,4 @@ TEST(ReproducePangu, MfuIsWithinTwoPointsAndAsThePageSays) {
 #endif
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::reproduce_pangu_test

@@ -17,7 +17,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-namespace moehub {
+namespace moehub::reproduce_test {
 namespace {
 
 TEST(Parallel, threads_do_every_piece_once) {
@@ -58,7 +58,7 @@ FigureResult figure(const char* name, const Lookup& cell) {
     return make_figure(moe_hub_cells(false).figures, name, cell);
 }
 
-TEST(MoeHubFigures, AreLeadsMeansOfTimesOverMoeHubs) {
+TEST(MoeHubFigures, leads_are_means_of_times_over_moe_hubs) {
     ByHand cells = with_times({{"ideal", 90},
                                {"moe-hub", 100},
                                {"megatron-te", 220},
@@ -81,7 +81,7 @@ TEST(MoeHubFigures, AreLeadsMeansOfTimesOverMoeHubs) {
     EXPECT_NEAR(number(whole, "over comet").ours, 240.0 / 200.0, 1e-9);
 }
 
-TEST(MoeHubFigures, AreUnitsMeasuredWithAndWithoutTheOther) {
+TEST(MoeHubFigures, units_are_measured_with_and_without_the_other) {
     ByHand cells =
         with_times({{"mh-base", 240}, {"mh-pkt", 200}, {"mh-dep", 160}, {"moe-hub", 100}});
     const FigureResult result = figure("ablation", cells.lookup());
@@ -92,7 +92,7 @@ TEST(MoeHubFigures, AreUnitsMeasuredWithAndWithoutTheOther) {
             << claim.what << ": all cells are alike";
 }
 
-TEST(MoeHubFigures, AreTheRangesOfTokensApartAndTogether) {
+TEST(MoeHubFigures, the_ranges_of_tokens_are_apart_and_together) {
     const Lookup cell = [](const CellKey& key) -> const ReproducedCell& {
         static ReproducedCell hub, few, many;
         hub.time = 100;
@@ -109,7 +109,7 @@ TEST(MoeHubFigures, AreTheRangesOfTokensApartAndTogether) {
     EXPECT_NEAR(result.numbers[2].ratio(), 1, 0.01) << "the paper's own means agree";
 }
 
-TEST(MoeHubFigures, IsWhoCannotRunLeftOutAndNamed) {
+TEST(MoeHubFigures, who_cannot_run_is_left_out_and_named) {
     ByHand cells =
         with_times({{"moe-hub", 100}, {"megatron-te", 150}, {"fastermoe", 160}, {"tutel", 99}});
     const FigureResult result = figure("scaling", cells.lookup());
@@ -122,7 +122,7 @@ TEST(MoeHubFigures, IsWhoCannotRunLeftOutAndNamed) {
     EXPECT_FALSE(result.claims[1].holds) << "nobody's throughput grows";
 }
 
-TEST(MoeHubFigures, IsEachCellAskedForOnce) {
+TEST(MoeHubFigures, each_cell_is_asked_for_once) {
     const auto layer = cells_asked([&](const Lookup& cell) { figure("layer", cell); });
     EXPECT_EQ(layer.size(), 12u * 7u);
     const auto both = cells_asked([&](const Lookup& cell) {
@@ -132,7 +132,7 @@ TEST(MoeHubFigures, IsEachCellAskedForOnce) {
     EXPECT_EQ(both, layer) << "the whole model needs no further layer";
 }
 
-TEST(MoeHubFigures, IsACellTheLayerThatCompareSimulates) {
+TEST(MoeHubFigures, a_cell_is_the_layer_that_compare_simulates) {
     const ReproducedCell cell =
         simulate_cell(moe_hub_cells(false).setup, {"mixtral-8x7b", 4, 128, "uniform", "moe-hub"});
     const Machine machine = with_gpus(load_machine("dgx-h800"), 4);
@@ -145,7 +145,7 @@ TEST(MoeHubFigures, IsACellTheLayerThatCompareSimulates) {
     EXPECT_GT(cell.model_time, model.layers * cell.time);
 }
 
-TEST(MoeHubReadings, AreMachinesThatACellIsSimulatedOn) {
+TEST(MoeHubReadings, are_machines_that_a_cell_is_simulated_on) {
     const std::vector<Reading>& readings = publication("moe-hub").readings;
     ASSERT_EQ(readings.size(), 2u);
     EXPECT_TRUE(readings[0].changes.empty()) << "the machine as it is";
@@ -166,7 +166,7 @@ TEST(MoeHubReadings, AreMachinesThatACellIsSimulatedOn) {
     EXPECT_EQ(other.time, simulate_layer(input, "moe-hub", {}).time);
 }
 
-TEST(MoeHubReadings, StandBesideEveryNumber) {
+TEST(MoeHubReadings, stand_beside_every_number) {
     ReproduceOptions options;
     options.quick = true;
     options.figure = "tokens";
@@ -182,7 +182,7 @@ TEST(MoeHubReadings, StandBesideEveryNumber) {
         EXPECT_TRUE(one.otherwise.empty()) << "no number: the first reading alone";
 }
 
-TEST(MoeHubFigures, DoGpusShareExpertsWhereThereAreMore) {
+TEST(MoeHubFigures, gpus_share_experts_where_there_are_more) {
     EXPECT_GT(
         simulate_cell(moe_hub_cells(false).setup, {"mixtral-8x7b", 16, 64, "uniform", "moe-hub"})
             .time,
@@ -222,7 +222,7 @@ Reproduction small_reproduction() {
     return all;
 }
 
-TEST(ReproductionPage, HasNumbersCellsAndReasons) {
+TEST(ReproductionPage, has_numbers_cells_and_reasons) {
     const std::string page = markdown_of(answer_of(small_reproduction()), "moehub reproduce x");
     for (const auto* part :
          {"# MoE-Hub", "    moehub reproduce x\n", "- Made by hand.\n",
@@ -245,7 +245,7 @@ Reproduction read_in_two_ways() {
     return all;
 }
 
-TEST(ReproductionPage, SaysWhatEachReadingExplains) {
+TEST(ReproductionPage, says_what_each_reading_explains) {
     const std::string page = markdown_of(answer_of(read_in_two_ways()), "");
     for (const auto* part :
          {"| over comet | 1.400 | 1.450 | 1.04 | yes | 2.000 | 1.43 |",
@@ -260,7 +260,7 @@ TEST(ReproductionPage, SaysWhatEachReadingExplains) {
 }
 
 /// A number that ran by one reading alone counts for it alone.
-TEST(ReproductionPage, LeavesOutWhatAReadingDidNotRun) {
+TEST(ReproductionPage, leaves_out_what_a_reading_did_not_run) {
     Reproduction all = read_in_two_ways();
     all.numbers[1].otherwise.clear();
     const std::string page = markdown_of(answer_of(all), "");
@@ -268,14 +268,14 @@ TEST(ReproductionPage, LeavesOutWhatAReadingDidNotRun) {
     EXPECT_NE(page.find("(link.bandwidth=400 GB/s) | 0 of 1 |  |"), std::string::npos) << page;
 }
 
-TEST(ReproductionPage, MarksWhatNoReasonHoldsFor) {
+TEST(ReproductionPage, marks_what_no_reason_holds_for) {
     Reproduction all = small_reproduction();
     all.numbers[1].explained = false;
     EXPECT_NE(markdown_of(answer_of(all), "").find("| 0.83 | no, unexplained |"),
               std::string::npos);
 }
 
-TEST(ReproductionJson, HasEveryReading) {
+TEST(ReproductionJson, has_every_reading) {
     const auto json = nlohmann::json::parse(json_text(answer_of(read_in_two_ways())));
     EXPECT_EQ(json["readings"][1]["changes"][0], "link.bandwidth=400 GB/s");
     EXPECT_EQ(json["numbers"][0]["otherwise"]["faster"]["ours"], 2.0);
@@ -283,13 +283,13 @@ TEST(ReproductionJson, HasEveryReading) {
     EXPECT_EQ(json["claims"][0]["otherwise"]["faster"]["holds"], true);
 }
 
-TEST(ReproductionText, ShowsEveryReading) {
+TEST(ReproductionText, shows_every_reading) {
     const std::string text = text_of(answer_of(read_in_two_ways()), {});
     EXPECT_NE(text.find("faster  /paper"), std::string::npos);
     EXPECT_NE(text.find("The wire is faster."), std::string::npos);
 }
 
-TEST(ReproductionText, HasTheSameAndSaysWhenItIsQuick) {
+TEST(ReproductionText, has_the_same_and_says_when_it_is_quick) {
     Reproduction all = small_reproduction();
     const std::string whole = text_of(answer_of(all), {});
     EXPECT_NE(whole.find("Why they differ"), std::string::npos);
@@ -299,7 +299,7 @@ TEST(ReproductionText, HasTheSameAndSaysWhenItIsQuick) {
     EXPECT_NE(text_of(answer_of(all), {}).find("not comparable"), std::string::npos);
 }
 
-TEST(ReproductionJson, HasNumbersClaimsAndCells) {
+TEST(ReproductionJson, has_numbers_claims_and_cells) {
     const auto json = nlohmann::json::parse(json_text(answer_of(small_reproduction())));
     EXPECT_EQ(json["paper"], "moe-hub");
     EXPECT_EQ(json["numbers"][0]["figure"], "layer");
@@ -316,7 +316,7 @@ TEST(ReproductionJson, HasNumbersClaimsAndCells) {
     EXPECT_EQ(json["tables"][0]["rows"].size(), 2u);
 }
 
-TEST(Reproduce, IsAnUnknownFigureRefused) {
+TEST(Reproduce, an_unknown_figure_is_refused) {
     ReproduceOptions options;
     options.figure = "tokns";
     for (const PaperInfo& paper : papers())
@@ -325,7 +325,7 @@ TEST(Reproduce, IsAnUnknownFigureRefused) {
 }
 
 /// What long work calls now and then may throw: so Ctrl-C ends it.
-TEST(Reproduce, IsEndedByItsProgress) {
+TEST(Reproduce, is_ended_by_its_progress) {
     struct Enough {};
     for (const PaperInfo& paper : papers()) {
         ReproduceOptions options;
@@ -336,4 +336,4 @@ TEST(Reproduce, IsEndedByItsProgress) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::reproduce_test

@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-namespace moehub {
+namespace moehub::rng_test {
 namespace {
 
 TEST(Rng, gives_the_published_numbers_of_xoshiro256_seeded_by_splitmix64) {
@@ -140,4 +140,4 @@ TEST(PortableMath, ends_are_those_of_libm) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::rng_test

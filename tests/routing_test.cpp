@@ -13,7 +13,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-namespace moehub {
+namespace moehub::routing_test {
 namespace {
 
 Model model_of(int experts, int top_k, int groups = 1, int top_groups = 1) {
@@ -289,4 +289,4 @@ RC_GTEST_PROP(Routing, gives_every_token_distinct_experts_and_descending_weights
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::routing_test

@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub {
+namespace moehub::routing_trace_test {
 namespace {
 
 TEST(OneLayer, takes_the_first_tokens_and_repeats_them_where_they_are_too_few) {
@@ -49,7 +49,7 @@ std::string refused_trace(const std::string& shape, const std::string& values, i
 }
 
 TEST(RoutingTrace, is_read_by_token_and_kept_by_layer) {
-    const auto path = std::filesystem::path(testing::TempDir()) / "moehub_routing_test.npy";
+    const auto path = std::filesystem::path(::testing::TempDir()) / "moehub_routing_test.npy";
     const std::string values = {0, 1, 2, 3, 4, 5, /* token 1 */ 6, 7, 0, 2, 5, 1};
     std::ofstream(path, std::ios::binary) << trace("(2, 3, 2)", values);
     const Routing routing = read_routing(path, 8);
@@ -83,4 +83,4 @@ TEST(RoutingTrace, refuses_other_shapes) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::routing_trace_test

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub::sim {
+namespace moehub::sim::row_memory_test {
 namespace {
 
 TEST(RowMemory, a_row_is_complete_when_all_lines_and_the_source_are_there) {
@@ -65,7 +65,7 @@ TEST(RowMemory, numbers_lie_where_their_lines_were_written) {
 
 /// A row's numbers are shared out over its lines as evenly as they go: each piece brings its own
 /// and no others, whatever the lines, the numbers and the order in which pieces come.
-TEST(RowMemory, EachPieceBringsItsOwnNumbers) {
+TEST(RowMemory, each_piece_brings_its_own_numbers) {
     constexpr Bytes kLine = 128;
     constexpr std::uint32_t kRow = 2;
     for (const std::size_t lines : {1, 2, 3, 7, 70})
@@ -104,4 +104,4 @@ TEST(RowMemory, rows_of_more_than_64_lines_are_tracked_line_by_line) {
 }
 
 }  // namespace
-}  // namespace moehub::sim
+}  // namespace moehub::sim::row_memory_test

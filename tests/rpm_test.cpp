@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-namespace moehub::sim {
+namespace moehub::sim::rpm_test {
 namespace {
 
 constexpr Ps kTimer = kUs;
@@ -253,4 +253,4 @@ RC_GTEST_PROP(RpmProperty, agrees_with_looking_at_every_line, ()) {
 }
 
 }  // namespace
-}  // namespace moehub::sim
+}  // namespace moehub::sim::rpm_test

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+namespace served_cli_test {
 namespace {
 
 using cli_test::Cli;
@@ -10,7 +11,7 @@ using ServedCli = Cli;
 
 const std::string kDecode = "model --decode --machine dgx-h200 --model deepseek-v3 --context 2000 ";
 
-TEST_F(ServedCli, SaysWhereTheTimeOfAStepGoes) {
+TEST_F(ServedCli, says_where_the_time_of_a_step_goes) {
     const auto outcome = moehub(kDecode + "--batch-per-gpu 16");
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     for (const char* words : {"attention core", "routed experts (MoE)", "tokens/s a GPU",
@@ -18,7 +19,7 @@ TEST_F(ServedCli, SaysWhereTheTimeOfAStepGoes) {
         EXPECT_NE(outcome.out.find(words), std::string::npos) << words << "\n" << outcome.out;
 }
 
-TEST_F(ServedCli, JsonHoldsTheSame) {
+TEST_F(ServedCli, json_holds_the_same) {
     const auto outcome = moehub(kDecode + "--batch-per-gpu 16 --systems engine,deepep-ll --json");
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     const auto json = nlohmann::json::parse(outcome.out);
@@ -34,7 +35,7 @@ TEST_F(ServedCli, JsonHoldsTheSame) {
                 16e6 / step["tpot_us"].get<double>(), 1e-3);
 }
 
-TEST_F(ServedCli, TablesAndTheBatchThatFits) {
+TEST_F(ServedCli, has_tables_and_finds_the_batch_that_fits) {
     const auto table = moehub(kDecode + "--batch-per-gpu 4,8,4000 --systems deepep-ll --json");
     ASSERT_EQ(table.code, 0) << table.err;
     const auto json = nlohmann::json::parse(table.out);
@@ -47,7 +48,7 @@ TEST_F(ServedCli, TablesAndTheBatchThatFits) {
     EXPECT_NE(found.out.find("best"), std::string::npos) << found.out;
 }
 
-TEST_F(ServedCli, DenseModelsAndPrompts) {
+TEST_F(ServedCli, takes_dense_models_and_prompts) {
     EXPECT_EQ(moehub("model --decode --machine dgx-h200 --model llama-3.1-70b --attention-tp 8 "
                      "--context 1000 --batch-per-gpu 4")
                   .code,
@@ -59,7 +60,7 @@ TEST_F(ServedCli, DenseModelsAndPrompts) {
     EXPECT_NE(prompts.out.find("reading prompts"), std::string::npos) << prompts.out;
 }
 
-TEST_F(ServedCli, MistakesGetOneLine) {
+TEST_F(ServedCli, mistakes_get_one_line) {
     expect_refused("model --decode --batch-per-gpu 4", "--context: found nothing, allowed: tokens");
     expect_refused(kDecode,
                    "--batch-per-gpu: found nothing, allowed: requests of a GPU, or --find");
@@ -85,3 +86,4 @@ TEST_F(ServedCli, MistakesGetOneLine) {
 }
 
 }  // namespace
+}  // namespace served_cli_test

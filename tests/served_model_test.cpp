@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub {
+namespace moehub::served_model_test {
 namespace {
 
 Serving decoding(const std::string& machine, int gpus, const std::string& model = "deepseek-v3") {
@@ -29,7 +29,7 @@ double sum_of(const ServedStep& step) {
                            [](double sum, const StepOperator& op) { return sum + op.total(); });
 }
 
-TEST(ServedModel, AStepIsItsOperatorsLessWhatOverlaps) {
+TEST(ServedModel, a_step_is_its_operators_less_what_overlaps) {
     Serving serving = decoding("dgx-h200", 8);
     for (const BatchOverlap overlap :
          {BatchOverlap::none, BatchOverlap::single_batch, BatchOverlap::two_batch}) {
@@ -40,7 +40,7 @@ TEST(ServedModel, AStepIsItsOperatorsLessWhatOverlaps) {
     }
 }
 
-TEST(ServedModel, MoreRequestsNeverGiveFewerTokens) {
+TEST(ServedModel, more_requests_never_give_fewer_tokens) {
     const std::vector<ServedPoint> points = serve_sizes(
         {decoding("dgx-h200", 8)}, {1, 2, 4, 8, 16, 32, 64, 128}, load_system("deepep-ll"));
     for (std::size_t i = 1; i < points.size(); ++i) {
@@ -51,7 +51,7 @@ TEST(ServedModel, MoreRequestsNeverGiveFewerTokens) {
     }
 }
 
-TEST(ServedModel, OneGpuHasNothingToExchange) {
+TEST(ServedModel, one_gpu_has_nothing_to_exchange) {
     const Serving serving = decoding("dgx-h200", 1, "qwen3-30b-a3b");
     const ServedStep step = serve_by_engine(serving);
     const ServingStep card = step_time(serving.what, {.requests = 16, .context = 2000});
@@ -59,7 +59,7 @@ TEST(ServedModel, OneGpuHasNothingToExchange) {
     EXPECT_EQ(part_seconds(step, "dispatch") + part_seconds(step, "combine"), 0);
 }
 
-TEST(ServedModel, AllButTheMoeLayerIsTheSameUnderEverySystem) {
+TEST(ServedModel, all_but_the_moe_layer_is_the_same_under_every_system) {
     const Serving serving = decoding("dgx-h200", 8);
     const ServedStep a = one(serving, "deepep-ll");
     const ServedStep b = one(serving, "moe-hub");
@@ -68,7 +68,7 @@ TEST(ServedModel, AllButTheMoeLayerIsTheSameUnderEverySystem) {
     EXPECT_LT(b.seconds, a.seconds);
 }
 
-TEST(ServedModel, EmptySlotsHoldCopies) {
+TEST(ServedModel, empty_slots_hold_copies) {
     const Serving serving = decoding("gb200-nvl72", 72);
     std::size_t slots = 0;
     for (const std::vector<int>& experts : experts_by_rank(serving.placement))
@@ -77,7 +77,7 @@ TEST(ServedModel, EmptySlotsHoldCopies) {
     EXPECT_LE(slots, 288u);
 }
 
-TEST(ServedModel, TheBatchThatIsFoundIsTheLargest) {
+TEST(ServedModel, the_batch_that_is_found_is_the_largest) {
     Serving serving = decoding("dgx-h200", 8);
     const double limit = 0.025;
     const SystemSpec system = load_system("deepep-ll");
@@ -89,7 +89,7 @@ TEST(ServedModel, TheBatchThatIsFoundIsTheLargest) {
     EXPECT_FALSE(find_batch(serving, system, 1e-4).step);
 }
 
-TEST(ServedModel, WhatDoesNotFitSaysWhatWould) {
+TEST(ServedModel, what_does_not_fit_says_what_would) {
     Serving serving = decoding("dgx-h100", 8);
     try {
         check(serving);
@@ -106,7 +106,7 @@ TEST(ServedModel, WhatDoesNotFitSaysWhatWould) {
     EXPECT_THROW(check(serving), InputError);
 }
 
-TEST(ServedModel, ManyTokensAreExtendedFromFewer) {
+TEST(ServedModel, many_tokens_are_extended_from_fewer) {
     Serving serving = decoding("dgx-h200", 8, "deepseek-v2-lite");
     const SystemSpec system = served_system(load_system("deepep-ll"), serving.what.formats);
     const MoeTimes half = moe_times(serving, system, 1024);
@@ -116,28 +116,30 @@ TEST(ServedModel, ManyTokensAreExtendedFromFewer) {
     EXPECT_NEAR(more.experts, 2 * whole.experts - half.experts, 1e-12);
 }
 
-// Steps of 100 µs and 30 µs, rows underway for 10 and 20 µs: kernels never wait.
-TEST(TwoBatches, KernelsHideRowsThatTakeLess) {
+/// Half of a layer's batch, by its microseconds: what is not the MoE layer, dispatch, combine,
+/// experts.
+HalfLayer half_layer(double rest, double dispatch, double combine, double experts) {
     HalfLayer half;
-    half.rest = half.rest_beside = 100e-6;
-    half.moe.dispatch = 10e-6;
-    half.moe.combine = 20e-6;
-    half.moe.experts = half.experts_beside = 30e-6;
+    half.rest = half.rest_beside = rest * 1e-6;
+    half.moe.dispatch = dispatch * 1e-6;
+    half.moe.combine = combine * 1e-6;
+    half.moe.experts = half.experts_beside = experts * 1e-6;
+    return half;
+}
+
+// Steps of 100 µs and 30 µs, rows underway for 10 and 20 µs: kernels never wait.
+TEST(TwoBatches, kernels_hide_rows_that_take_less) {
+    HalfLayer half = half_layer(100, 10, 20, 30);
     EXPECT_NEAR(two_batch_period(half), 2 * 130e-6, 1e-9);
     half.moe.dispatch_work = 4e-6;
     EXPECT_NEAR(two_batch_period(half), 2 * 134e-6, 1e-9);
 }
 
-TEST(TwoBatches, RowsHideKernelsThatTakeLess) {
-    HalfLayer half;
-    half.rest = half.rest_beside = 10e-6;
-    half.moe.dispatch = 100e-6;
-    half.moe.combine = 80e-6;
-    half.moe.experts = half.experts_beside = 20e-6;
-    EXPECT_NEAR(two_batch_period(half), 2 * 180e-6, 1e-9);
+TEST(TwoBatches, rows_hide_kernels_that_take_less) {
+    EXPECT_NEAR(two_batch_period(half_layer(10, 100, 80, 20)), 2 * 180e-6, 1e-9);
 }
 
-TEST(TwoBatches, NeedKernelsThatLetOthersRun) {
+TEST(TwoBatches, need_kernels_that_let_others_run) {
     Serving serving = decoding("dgx-h200", 8);
     serving.overlap = BatchOverlap::two_batch;
     EXPECT_THROW(one(serving, "moe-hub"), InputError);
@@ -146,4 +148,4 @@ TEST(TwoBatches, NeedKernelsThatLetOthersRun) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::served_model_test

@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub {
+namespace moehub::serving_test {
 namespace {
 
 ServingCase case_of(const std::string& machine, const std::string& model, NumberFormat weights,
@@ -31,18 +31,7 @@ const StepOperator& named(const std::vector<StepOperator>& operators, const std:
     throw std::runtime_error("no operator " + name);
 }
 
-TEST(Serving, EveryEngineLoadsPrintsAndLoadsBackEqual) {
-    EXPECT_EQ(preset_names("engines").size(), 4u);
-    for (const std::string& name : preset_names("engines")) {
-        const EngineSpec engine = load_engine(name);
-        EXPECT_EQ(engine.name, name);
-        EXPECT_FALSE(engine.title.empty()) << name;
-        EXPECT_EQ(kind_of(name), "engines");
-        EXPECT_EQ(to_json(parse<EngineSpec>(to_toml(engine), "again")), to_json(engine)) << name;
-    }
-}
-
-TEST(Serving, OneCardIsTheSumOfItsKernels) {
+TEST(Serving, one_card_is_the_sum_of_its_kernels) {
     ServingCase what = case_of("dgx-h200", "llama-3.1-70b", NumberFormat::fp8, {});
     what.engine.hopper = {};
     const ServingStep step = step_time(what, {.requests = 16, .context = 2000});
@@ -64,7 +53,7 @@ TEST(Serving, OneCardIsTheSumOfItsKernels) {
     }
 }
 
-TEST(Serving, AttentionIsTheLibrarysPrediction) {
+TEST(Serving, attention_is_the_librarys_prediction) {
     ServingCase what = case_of("dgx-b200", "deepseek-v3", NumberFormat::nvfp4, {8, 1, 1, 8});
     what.engine.blackwell.start_hidden = 0;
     const ServingStep step = step_time(what, {.requests = 64, .context = 4000});
@@ -73,7 +62,7 @@ TEST(Serving, AttentionIsTheLibrarysPrediction) {
                      predict_kernel(what.machine.gpu, "trtllm", call).seconds);
 }
 
-TEST(Serving, TheRestAndTheMoeLayerAreTheStep) {
+TEST(Serving, the_rest_and_the_moe_layer_are_the_step) {
     ServingCase what = case_of("dgx-b200", "deepseek-v3", NumberFormat::nvfp4, {1, 8, 1, 8});
     what.engine.shared_beside = false;
     const ServingClock clock(what);
@@ -88,7 +77,7 @@ TEST(Serving, TheRestAndTheMoeLayerAreTheStep) {
     EXPECT_NEAR(clock.step(load).seconds, parts, 1e-12);
 }
 
-TEST(Serving, WindowsAndDenseLayersCountOnce) {
+TEST(Serving, windows_and_dense_layers_count_once) {
     const ServingCase oss = case_of("dgx-b200", "gpt-oss-120b", NumberFormat::nvfp4, {});
     const ServingStep step = step_time(oss, {.requests = 8, .context = 8000});
     EXPECT_EQ(named(step.operators, "attention").count, 18);
@@ -101,7 +90,7 @@ TEST(Serving, WindowsAndDenseLayersCountOnce) {
     EXPECT_EQ(named(whole.operators, "experts").count, 58);
 }
 
-TEST(Serving, MoreRequestsNeverGiveFewerTokens) {
+TEST(Serving, more_requests_never_give_fewer_tokens) {
     const ServingClock clock(case_of("dgx-h200", "deepseek-v3", NumberFormat::fp8, {1, 8, 1, 8}));
     double before = 0;
     for (const std::int64_t requests : {8, 16, 32, 64, 128, 256, 512, 1024}) {
@@ -111,7 +100,7 @@ TEST(Serving, MoreRequestsNeverGiveFewerTokens) {
     }
 }
 
-TEST(Serving, RequestsThatDoNotFitWait) {
+TEST(Serving, requests_that_do_not_fit_wait) {
     const ServingCase what = case_of("dgx-h200", "llama-3.1-70b", NumberFormat::fp8, {});
     const ServingMemory memory = serving_memory(what);
     EXPECT_NEAR(memory.weights, 70.6e9 + 2 * 1.05e9, 1e9);  // fp8, and embeddings of bf16
@@ -120,7 +109,7 @@ TEST(Serving, RequestsThatDoNotFitWait) {
     EXPECT_EQ(request_times(ServingClock(what), {1024, 8192, 10 * most}).running, most);
 }
 
-TEST(Serving, PromptsTakeTimeFromDecoding) {
+TEST(Serving, prompts_take_time_from_decoding) {
     const ServingClock clock(case_of("dgx-h200", "llama-3.1-70b", NumberFormat::fp8, {8, 1, 8, 1}));
     RequestLoad load{1024, 1024, 64};
     const double decoding = request_times(clock, load).tpot;
@@ -131,7 +120,7 @@ TEST(Serving, PromptsTakeTimeFromDecoding) {
     EXPECT_GT(request_times(clock, load).tpot, mixed);
 }
 
-TEST(Serving, RandomTokensReachFewerExpertsThanEvenOnes) {
+TEST(Serving, random_tokens_reach_fewer_experts_than_even_ones) {
     // One token reaches its top_k; many reach all; in between 1 - (1 - 1/32)^32 = 63.8 %.
     EXPECT_NEAR(random_rows({1, 8, 256, 1}).experts, 8, 1e-9);
     EXPECT_NEAR(random_rows({32, 8, 256, 1}).experts, 256 * 0.6379, 0.1);
@@ -141,7 +130,7 @@ TEST(Serving, RandomTokensReachFewerExpertsThanEvenOnes) {
     EXPECT_GT(random_rows({32, 8, 256, 8}).experts, random_rows({32, 8, 256, 1}).experts / 8);
 }
 
-TEST(Serving, WhatCannotRunIsRefusedInOneLine) {
+TEST(Serving, what_cannot_run_is_refused_in_one_line) {
     const auto error = [](const ServingCase& what, const StepLoad& load) {
         return error_of([&] { step_time(what, load); });
     };
@@ -167,11 +156,11 @@ TEST(Serving, WhatCannotRunIsRefusedInOneLine) {
 }
 
 /// Of each group of published rows, as when the constants were fitted.
-TEST(Serving, ErrorsOfPublishedRowsAreNoWorseThanTheGoldenOnes) {
+TEST(Serving, errors_of_published_rows_are_no_worse_than_the_golden_ones) {
     const std::string folder = MOEHUB_SOURCE_DIR "/validation/";
     golden::expect_errors(validate(folder + "published_serving_requests.csv").summary,
                           folder + "serving_errors.csv", 0.01, 0.02);
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::serving_test

@@ -14,14 +14,14 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-namespace moehub {
+namespace moehub::shape_search_test {
 namespace {
 
 std::string window_error(const std::string& text) {
     return error_of([&] { parse_parameter_window(text); });
 }
 
-TEST(ParameterWindow, IsANumberAndHowFarFromIt) {
+TEST(ParameterWindow, is_a_number_and_how_far_from_it) {
     for (const char* text : {"718e9±5%", "718e9+-5%", "718e9+/-5%", "718B±5%", "718e9",
                              " 718 B ± 5 %", "718e9±35.9e9", "0.718T±35.9B", "718000M"}) {
         const ParameterWindow window = parse_parameter_window(text);
@@ -33,7 +33,7 @@ TEST(ParameterWindow, IsANumberAndHowFarFromIt) {
     EXPECT_EQ(to_text(parse_parameter_window("1.04T±40B")), "1.04 T ± 3.85 %");
 }
 
-TEST(ParameterWindow, BothEndsBelongToIt) {
+TEST(ParameterWindow, both_ends_belong_to_it) {
     const ParameterWindow window = parse_parameter_window("1000000±5%");
     EXPECT_TRUE(window.contains(950'000));
     EXPECT_TRUE(window.contains(1'050'000));
@@ -41,7 +41,7 @@ TEST(ParameterWindow, BothEndsBelongToIt) {
     EXPECT_FALSE(window.contains(1'050'001));
 }
 
-TEST(ParameterWindow, WhatCannotBeReadIsNamed) {
+TEST(ParameterWindow, what_cannot_be_read_is_named) {
     EXPECT_EQ(window_error("718e9±"),
               "found \"718e9±\", allowed: a number of parameters from 1e3 to 1e16 and less than it "
               "to each side, such as \"718e9±5%\", \"718e9+-5%\" or \"718B±20B\"");
@@ -63,7 +63,7 @@ std::string axes_error(const std::string& toml) {
     return error_of([&] { axes_of(toml); });
 }
 
-TEST(ShapeAxes, AreNumbersListsAndRanges) {
+TEST(ShapeAxes, are_numbers_lists_and_ranges) {
     using Values = std::vector<int>;
     const ShapeAxes axes = axes_of(
         "layers = '58..61'\nhidden = '6144..7500 step 512'\ntop_k = '8, 4,6, 8'\n"
@@ -80,7 +80,7 @@ TEST(ShapeAxes, AreNumbersListsAndRanges) {
     EXPECT_EQ(points_of(axes), 4 * 3 * 3 * 4);
 }
 
-TEST(ShapeAxes, BadFilesAreNamedWithTheirLine) {
+TEST(ShapeAxes, bad_files_are_named_with_their_line) {
     EXPECT_EQ(
         axes_error("layers = '70..55'"),
         "s.toml:1: layers: found \"70..55\", allowed: whole numbers from 1 to 4096, such as 8, "
@@ -108,8 +108,8 @@ TEST(ShapeAxes, BadFilesAreNamedWithTheirLine) {
               "take larger steps");
 }
 
-TEST(ShapeAxes, AFileOfOnesOwnMayExtendThePreset) {
-    const std::string path = testing::TempDir() + "shape_search_test.toml";
+TEST(ShapeAxes, a_file_of_ones_own_may_extend_the_preset) {
+    const std::string path = ::testing::TempDir() + "shape_search_test.toml";
     std::ofstream(path) << "extends = 'default'\nlayers = '61, 66'\n";
     const ShapeAxes axes = load_shape_axes(path, pangu());
     EXPECT_EQ(axes.layers, (std::vector<int>{61, 66}));
@@ -146,7 +146,7 @@ std::vector<Model> by_hand(const ShapeAxes& axes) {
     return found;
 }
 
-TEST(ShapesWithin, AreExactlyThoseInBothWindows) {
+TEST(ShapesWithin, are_exactly_those_in_both_windows) {
     const ShapeAxes axes = axes_of(
         "layers = '58..64'\nhidden = '7168..8192 step 512'\nexperts = '128, 256'\n"
         "top_k = '6..10'\nexpert_ffn = '1536..4096 step 512'\nshared_experts = '0..2'\n");
@@ -161,7 +161,7 @@ TEST(ShapesWithin, AreExactlyThoseInBothWindows) {
     for (const Model& one : found) EXPECT_NO_THROW(check(one)) << to_text_of_shape(one);
 }
 
-TEST(ShapesWithin, WhatIsNoModelIsLeftOut) {
+TEST(ShapesWithin, what_is_no_model_is_left_out) {
     Model base = load_model("deepseek-v3");  // experts in 8 groups, of which 4 are picked
     const ShapeAxes axes = parse_shape_axes(
         "experts = '4..20'\ntop_k = '1..20'\ndense_layers = '0..80 step 40'", "s.toml", base);
@@ -172,7 +172,7 @@ TEST(ShapesWithin, WhatIsNoModelIsLeftOut) {
     for (const Model& one : found) EXPECT_NO_THROW(check(one)) << to_text_of_shape(one);
 }
 
-TEST(ShapesWithin, TheDefaultAxesHoldPangu) {
+TEST(ShapesWithin, the_default_axes_hold_pangu) {
     const ShapeAxes axes = load_shape_axes("default", pangu());
     const std::vector<Model> found = shapes_within(pangu(), axes, kTotal, kActive);
     EXPECT_GT(found.size(), 100u);
@@ -198,15 +198,23 @@ const char* const kPangusLayout =
     "tp=8,pp=16,vpp=2,ep=32,mb=2,cp=1,etp=1,sharding=zero1,system=hierarchical,overlap=1f1b,"
     "recompute=selective,offload=activations";
 
+/// A search under the paper's layout, within windows of parameters in all and active.
+ShapeSearchOptions near_pangu(const std::string& axes, const std::string& total,
+                              const std::string& active) {
+    ShapeSearchOptions options;
+    options.axes = axes_of(axes);
+    options.total = parse_parameter_window(total);
+    options.active = parse_parameter_window(active);
+    options.fixed = parse_partial_layout(kPangusLayout);
+    return options;
+}
+
 #ifndef MOEHUB_SANITIZED  // layers on 32 NPUs take long there
 /// 61 layers with what multi-token prediction adds make two layers in each of 32 pieces; 66 do not.
 /// The paper: about 15 % more throughput.
-TEST(SearchShapes, SixtyOneLayersBeatSixtySix) {
-    ShapeSearchOptions options;
-    options.axes = axes_of("layers = '61, 66'\nhidden = '7168, 7680'");
-    options.total = parse_parameter_window("718e9±10%");
-    options.active = parse_parameter_window("39e9±10%");
-    options.fixed = parse_partial_layout(kPangusLayout);
+TEST(SearchShapes, sixty_one_layers_beat_sixty_six) {
+    ShapeSearchOptions options =
+        near_pangu("layers = '61, 66'\nhidden = '7168, 7680'", "718e9±10%", "39e9±10%");
     options.threads = 2;
     const ShapeSearch found = search_shapes(pangus_run(), options);
     EXPECT_EQ(found.points, 4);
@@ -230,12 +238,8 @@ TEST(SearchShapes, SixtyOneLayersBeatSixtySix) {
 }
 #endif
 
-TEST(SearchShapes, NothingToSearchIsSaidInOneLine) {
-    ShapeSearchOptions options;
-    options.axes = axes_of("layers = '55..60'");
-    options.total = parse_parameter_window("90e9±5%");
-    options.active = parse_parameter_window("39e9±5%");
-    options.fixed = parse_partial_layout(kPangusLayout);
+TEST(SearchShapes, nothing_to_search_is_said_in_one_line) {
+    ShapeSearchOptions options = near_pangu("layers = '55..60'", "90e9±5%", "39e9±5%");
     EXPECT_EQ(error_of([&] { search_shapes(pangus_run(), options); }),
               "shapes: none of 6 has 90 B ± 5 % parameters and 39 B ± 5 % active, allowed: wider "
               "windows or axes (pangu-ultra-moe has 719.1 B and 39.19 B)");
@@ -268,7 +272,7 @@ ShapeSearch ranked(int threads) {
     return found;
 }
 
-TEST(RankShapes, AreTheFastestAndOfEqualsTheSmallest) {
+TEST(RankShapes, are_the_fastest_and_of_equals_the_smallest) {
     const ShapeSearch found = ranked(1);
     EXPECT_EQ(found.timed, 9u * 2 * 2);
     ASSERT_EQ(found.best.size(), 5u);
@@ -287,7 +291,7 @@ TEST(RankShapes, AreTheFastestAndOfEqualsTheSmallest) {
     EXPECT_EQ(layers.tokens_per_second[1], 100);
 }
 
-TEST(RankShapes, AreTheSameWithAnyNumberOfThreads) {
+TEST(RankShapes, are_the_same_with_any_number_of_threads) {
     const ShapeSearch one = ranked(1);
     for (const int threads : {2, 5}) {
         const ShapeSearch other = ranked(threads);
@@ -298,7 +302,7 @@ TEST(RankShapes, AreTheSameWithAnyNumberOfThreads) {
     }
 }
 
-TEST(ShapeReport, SaysWhereTheBaseStands) {
+TEST(ShapeReport, says_where_the_base_stands) {
     ShapeSearch found = ranked(1);
     found.layouts = {parse_parallel_layout("tp=8,pp=16")};
     found.within = 64;
@@ -326,4 +330,4 @@ TEST(ShapeReport, SaysWhereTheBaseStands) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::shape_search_test

@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace moehub {
+namespace moehub::shell_test {
 namespace {
 
 using cli_test::Cli;
@@ -28,20 +28,22 @@ class ShellCli : public Cli {
     }
 };
 
-TEST_F(ShellCli, BashCompletesCommandsOptionsAndValues) {
-    EXPECT_EQ(completed("compa"), "compare\n");
-    EXPECT_EQ(completed("compare --mach"), "--machine\n");
-    EXPECT_EQ(completed("compare --machine dgx-h"), "dgx-h100 dgx-h200 dgx-h800\n");
-    EXPECT_EQ(completed("compare --machine = dgx-h1"), "dgx-h100\n");
-    EXPECT_EQ(completed("compare --systems ideal,megat"), "ideal,megatron-te\n");
-    EXPECT_EQ(completed("compare --grain \"\""), "packet row\n");
-    EXPECT_EQ(completed("predict mla"), "mla-prefill mla-decode\n");
-    EXPECT_EQ(completed("compare --tokens \"\""), "\n");
+TEST_F(ShellCli, bash_completes_commands_options_and_values) {
+    const std::pair<std::string, std::string> typed[] = {
+        {"compa", "compare"},
+        {"compare --mach", "--machine"},
+        {"compare --machine dgx-h", "dgx-h100 dgx-h200 dgx-h800"},
+        {"compare --machine = dgx-h1", "dgx-h100"},
+        {"compare --systems ideal,megat", "ideal,megatron-te"},
+        {"compare --grain \"\"", "packet row"},
+        {"predict mla", "mla-prefill mla-decode"},
+        {"compare --tokens \"\"", ""}};
+    for (const auto& [words, offered] : typed) EXPECT_EQ(completed(words), offered + "\n") << words;
     EXPECT_NE(completed("validate '" + file("moehub.b") + "'").find("moehub.bash"),
               std::string::npos);
 }
 
-TEST_F(ShellCli, EveryShellReadsItsCompletion) {
+TEST_F(ShellCli, every_shell_reads_its_completion) {
     EXPECT_EQ(shell("moehub completion bash | bash -n").code, 0);
     const auto zsh = moehub("completion zsh");
     EXPECT_TRUE(zsh.out.starts_with("#compdef moehub\n"));
@@ -53,7 +55,7 @@ TEST_F(ShellCli, EveryShellReadsItsCompletion) {
     expect_refused("completion tcsh", "shell: found \"tcsh\", allowed: bash, zsh, fish");
 }
 
-TEST_F(ShellCli, ManualPageIsWellFormed) {
+TEST_F(ShellCli, manual_page_is_well_formed) {
     const auto lint = shell("moehub man > '" + file("moehub.1") + "'; mandoc -T lint -W warning '" +
                             file("moehub.1") + "'");
     EXPECT_EQ(lint.out + lint.err, "");
@@ -62,7 +64,7 @@ TEST_F(ShellCli, ManualPageIsWellFormed) {
         EXPECT_NE(page.out.find(words), std::string::npos) << words;
 }
 
-TEST_F(ShellCli, CtrlCEndsAtOnceAndLeavesNothing) {
+TEST_F(ShellCli, ctrl_c_ends_at_once_and_leaves_nothing) {
     const auto output = file("out.txt");
     const std::string said =
         interrupted("compare --grain packet --tokens 200000 -o '" + output + "'", "0.5");
@@ -73,4 +75,4 @@ TEST_F(ShellCli, CtrlCEndsAtOnceAndLeavesNothing) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::shell_test

@@ -104,4 +104,11 @@ inline const std::vector<std::string>& system_names() {
     return names;
 }
 
+/// A system's name as that of a test.
+inline std::string name_of_system(const ::testing::TestParamInfo<std::string>& system) {
+    std::string name = system.param;
+    for (char& c : name) c = c == '-' || c == '+' ? '_' : c;
+    return name;
+}
+
 }  // namespace moehub::testing

@@ -11,25 +11,25 @@ namespace moehub::testing {
 
 inline constexpr std::array<Grain, 2> kGrains = {Grain::packet, Grain::row};
 
-inline Model dense_model(int hidden) {
+struct Heads {
+    int heads, kv_heads, head_dim;
+};
+
+inline Model dense_model(int hidden, int ffn = 4096, Heads heads = {16, 4, 64}) {
     Model model = load_model("mega-gpt-4b");
     model.hidden = hidden;
-    model.dense_ffn = 4096;
+    model.dense_ffn = ffn;
     model.gated = false;
-    model.attention.heads = 16;
-    model.attention.kv_heads = 4;
-    model.attention.head_dim = 64;
+    model.attention.heads = heads.heads;
+    model.attention.kv_heads = heads.kv_heads;
+    model.attention.head_dim = heads.head_dim;
     return model;
 }
 
 /// Widths and rows of which nothing is a multiple of anything.
 inline Model odd_model() {
-    Model model = dense_model(1000);
-    model.dense_ffn = 1003;
+    Model model = dense_model(1000, 1003, {11, 11, 50});
     model.gated = true;
-    model.attention.heads = 11;
-    model.attention.kv_heads = 11;
-    model.attention.head_dim = 50;
     return model;
 }
 

@@ -13,13 +13,14 @@
 
 #include <nlohmann/json.hpp>
 
+namespace sweep_cli_test {
 namespace {
 
 #ifdef MOEHUB_SANITIZED
 constexpr const char* kPoints = " --sweep tokens=64,128 --systems ideal,moe-hub --seeds 2";
 constexpr int kKills = 2;
 #else
-constexpr const char* kPoints = " --sweep tokens=256..1024*2 --systems ideal,moe-hub --seeds 12";
+constexpr const char* kPoints = " --sweep tokens=64..256*2 --systems ideal,moe-hub --seeds 12";
 constexpr int kKills = 10;
 #endif
 
@@ -604,3 +605,4 @@ TEST_F(SweepCli, the_example_studies_run) {
 }
 
 }  // namespace
+}  // namespace sweep_cli_test

@@ -1,6 +1,7 @@
 // Does a sweep under mpirun give the table of one process, with a rank killed as well?
 #include "cli_fixture.hpp"
 
+namespace sweep_mpi_test {
 namespace {
 
 #ifndef MOEHUB_SANITIZED  // Open MPI's own memory is not ours to check
@@ -91,3 +92,4 @@ TEST_F(SweepMpi, without_it_the_same_command_goes_on) {
 #endif
 
 }  // namespace
+}  // namespace sweep_mpi_test

@@ -1,18 +1,17 @@
 // Do several ranks simulate every point once, whoever is lost on the way?
+#include "own_folder.hpp"
 #include "study/sweep/run.hpp"
 
 #include <moehub/error.hpp>
 
 #include <atomic>
-#include <filesystem>
 #include <map>
 #include <mutex>
 #include <thread>
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-namespace moehub {
+namespace moehub::sweep_ranks_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -60,13 +59,9 @@ class FallsSilent : public InMemory {
     int sent_ = 0;
 };
 
-class SweepRanks : public testing::Test {
+class SweepRanks : public ::testing::Test {
   protected:
     SweepRanks() {
-        std::string name =
-            (std::filesystem::temp_directory_path() / "moehub-ranks-XXXXXX").string();
-        if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-        folder_ = name;
         study_.measures = {{"time_us"}};
         options_.signature = "same";
         options_.run.threads = 1;
@@ -74,7 +69,6 @@ class SweepRanks : public testing::Test {
         options_.silence = 400ms;
         options_.patience = 5s;
     }
-    ~SweepRanks() override { std::filesystem::remove_all(folder_); }
 
     SweepOutcome simulate(const SweepPoint& point) {
         ++simulated_;
@@ -87,7 +81,7 @@ class SweepRanks : public testing::Test {
     }
 
     SweepStore store() {
-        return SweepStore((folder_ / "a.sqlite").string(), study_,
+        return SweepStore(folder_.file("a.sqlite"), study_,
                           {"test", definition_of(study_), "", {}});
     }
 
@@ -113,7 +107,7 @@ class SweepRanks : public testing::Test {
     Post post_;
 
   private:
-    std::filesystem::path folder_;
+    OwnFolder folder_;
 };
 
 TEST_F(SweepRanks, threads_of_all_ranks_simulate_every_point_once) {
@@ -180,4 +174,4 @@ TEST_F(SweepRanks, a_rank_whose_first_is_gone_ends_too) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::sweep_ranks_test

@@ -1,5 +1,7 @@
 // Does a study say the points that were meant, and is what is wrong with it said?
 #include "base/sqlite.hpp"
+#include "error_of.hpp"
+#include "own_folder.hpp"
 #include "study/sweep/run.hpp"
 #include "study/sweep/store.hpp"
 #include "study/sweep/study.hpp"
@@ -10,21 +12,11 @@
 #include <filesystem>
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-namespace moehub {
+namespace moehub::sweep_test {
 namespace {
 
 using Texts = std::vector<std::string>;
-
-std::string error_of(const std::function<void()>& action) {
-    try {
-        action();
-    } catch (const InputError& error) {
-        return error.what();
-    }
-    return "nothing was wrong";
-}
 
 std::string study_error(const std::string& text) {
     return error_of([&] { check(parse_study("systems = [\"a\"]\n" + text, "s.toml")); });
@@ -43,30 +35,16 @@ TEST(Sweep, a_range_ends_at_its_end_and_keeps_its_unit) {
 }
 
 TEST(Sweep, a_range_that_leads_nowhere_is_refused) {
-    EXPECT_EQ(error_of([] {
-                  values_of({"1", "9", "0", ""});
-              }),
-              "step: found \"0\", allowed: above 0");
-    EXPECT_EQ(error_of([] {
-                  values_of({"1", "9", "", "1"});
-              }),
-              "factor: found \"1\", allowed: above 1");
-    EXPECT_EQ(error_of([] {
-                  values_of({"0", "9", "", "2"});
-              }),
-              "from: found \"0\", allowed: above 0 with a factor");
-    EXPECT_EQ(error_of([] {
-                  values_of({"9", "1", "1", ""});
-              }),
+    const auto error = [](const SweepRange& range) { return error_of([&] { values_of(range); }); };
+    EXPECT_EQ(error({"1", "9", "0", ""}), "step: found \"0\", allowed: above 0");
+    EXPECT_EQ(error({"1", "9", "", "1"}), "factor: found \"1\", allowed: above 1");
+    EXPECT_EQ(error({"0", "9", "", "2"}), "from: found \"0\", allowed: above 0 with a factor");
+    EXPECT_EQ(error({"9", "1", "1", ""}),
               "found from \"9\" to \"1\", allowed: from the smaller on");
-    EXPECT_EQ(error_of([] {
-                  values_of({"1 ns", "9 B", "1 ns", ""});
-              }),
+    EXPECT_EQ(error({"1 ns", "9 B", "1 ns", ""}),
               "found \"9 B\" beside \"1 ns\", allowed: units of one kind");
-    EXPECT_EQ(error_of([] { values_of({"0", "1", "1e-9", ""}); }), "more than 10000 values");
-    EXPECT_EQ(error_of([] {
-                  values_of({"many", "9", "1", ""});
-              }),
+    EXPECT_EQ(error({"0", "1", "1e-9", ""}), "more than 10000 values");
+    EXPECT_EQ(error({"many", "9", "1", ""}),
               "expected a number, or one with a unit such as \"100 ns\", found \"many\"");
 }
 
@@ -223,16 +201,9 @@ TEST(SweepTable, means_by_axis_are_over_settings_that_all_can_run) {
     EXPECT_NEAR(*y.values[1].speedups[1], 8, 1e-9);
 }
 
-class SweepFileTest : public testing::Test {
+class SweepFiles : public ::testing::Test {
   protected:
-    SweepFileTest() {
-        std::string name =
-            (std::filesystem::temp_directory_path() / "moehub-sweep-XXXXXX").string();
-        if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-        folder_ = name;
-    }
-    ~SweepFileTest() override { std::filesystem::remove_all(folder_); }
-    std::string file(const std::string& name) const { return (folder_ / name).string(); }
+    std::string file(const std::string& name) const { return folder_.file(name); }
     SweepIdentity identity(SweepShard shard = {}) const {
         return {"moehub test", definition_of(study_), "inputs", shard};
     }
@@ -245,10 +216,10 @@ class SweepFileTest : public testing::Test {
     Study study_ = three_by_two();
 
   private:
-    std::filesystem::path folder_;
+    OwnFolder folder_;
 };
 
-TEST_F(SweepFileTest, what_was_saved_is_read_back_exactly) {
+TEST_F(SweepFiles, what_was_saved_is_read_back_exactly) {
     SweepOutcome odd = taking(0.1 + 0.2);
     odd.values.back() = 9007199254740991;  // the largest whole number that a double counts to
     {
@@ -263,7 +234,7 @@ TEST_F(SweepFileTest, what_was_saved_is_read_back_exactly) {
     EXPECT_EQ(store.outcomes()[0], std::nullopt);
 }
 
-TEST_F(SweepFileTest, one_writer_at_a_time) {
+TEST_F(SweepFiles, one_writer_at_a_time) {
     const SweepStore store(file("a.sqlite"), study_, identity());
     EXPECT_EQ(error_of([&] { SweepStore(file("a.sqlite"), study_, identity()); }),
               file("a.sqlite") + ": another moehub is writing to it");
@@ -271,7 +242,7 @@ TEST_F(SweepFileTest, one_writer_at_a_time) {
               file("a.sqlite") + ": another moehub is writing to it");
 }
 
-TEST_F(SweepFileTest, merged_parts_are_the_whole) {
+TEST_F(SweepFiles, merged_parts_are_the_whole) {
     save("whole.sqlite", {{0, 1}, {1, 2}, {2, 3}, {3, 4}});
     save("a.sqlite", {{0, 1}, {2, 3}});
     save("b.sqlite", {{3, 4}, {1, 2}, {2, 3}});
@@ -284,7 +255,7 @@ TEST_F(SweepFileTest, merged_parts_are_the_whole) {
               file("m.sqlite") + ": exists, allowed: a new file");
 }
 
-TEST_F(SweepFileTest, parts_that_disagree_are_refused_and_nothing_is_left) {
+TEST_F(SweepFiles, parts_that_disagree_are_refused_and_nothing_is_left) {
     save("a.sqlite", {{0, 1}});
     save("b.sqlite", {{0, 2}});
     EXPECT_EQ(error_of([&] {
@@ -318,4 +289,4 @@ TEST(Sweep, messages_between_ranks_read_back) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::sweep_test

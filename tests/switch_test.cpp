@@ -1,12 +1,12 @@
 // Does a switch copy to exactly the GPUs of a group, gather what belongs together, add what passes
 // it, and go on when its buffer is full? Both grains, both schemes.
-#include "sim/fabric.hpp"
+#include "grains.hpp"
 #include "sim/hub/hub.hpp"
 #include "traffic.hpp"
 
 #include <gtest/gtest.h>
 
-namespace moehub::testing {
+namespace moehub::testing::switch_test {
 namespace {
 
 using sim::GpuId;
@@ -86,18 +86,8 @@ void expect_total(Bench& bench, GpuId gpu, const std::vector<GpuId>& members, st
     }
 }
 
-class Switches : public ::testing::TestWithParam<Grain> {
-  protected:
-    sim::FabricOptions options() const {
-        sim::FabricOptions options;
-        options.grain = GetParam();
-        return options;
-    }
-};
-INSTANTIATE_TEST_SUITE_P(Grains, Switches, ::testing::Values(Grain::packet, Grain::row),
-                         [](const auto& test) {
-                             return test.param == Grain::packet ? "packet" : "row";
-                         });
+class Switches : public InGrain {};
+IN_BOTH_GRAINS(Switches);
 
 sim::Process multicast(Bench& bench, GpuId gpu, std::vector<GpuId> members, Bytes bytes) {
     sim::Transfer store;
@@ -277,4 +267,4 @@ TEST(RowSums, a_stretch_over_rows_of_odd_size_reads_and_adds_each_line_once) {
 }
 
 }  // namespace
-}  // namespace moehub::testing
+}  // namespace moehub::testing::switch_test

@@ -10,10 +10,10 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub {
+namespace moehub::table_test {
 namespace {
 
-TEST(Utf8, HowWideIsText) {
+TEST(Utf8, text_is_as_wide_as_its_columns) {
     EXPECT_EQ(display_width("37 µs × 2"), 9u);
     EXPECT_EQ(display_width("██▌"), 3u);
     EXPECT_EQ(display_width("e\xCC\x81"), 1u);
@@ -21,7 +21,7 @@ TEST(Utf8, HowWideIsText) {
     EXPECT_EQ(display_width("\xFF"), 1u);
 }
 
-TEST(Utf8, WhereDoesItStopBeingValid) {
+TEST(Utf8, is_valid_up_to_its_first_bad_byte) {
     EXPECT_EQ(first_bad_utf8("µ×日😀"), std::string("µ×日😀").size());
     EXPECT_EQ(first_bad_utf8("ab\xC2"), 2u);
     EXPECT_EQ(first_bad_utf8("\xC0\x80"), 0u);          // overlong
@@ -29,11 +29,11 @@ TEST(Utf8, WhereDoesItStopBeingValid) {
     EXPECT_EQ(first_bad_utf8("\xF4\x90\x80\x80"), 0u);  // above U+10FFFF
 }
 
-TEST(Utf8, IsPrintableTextOneHarmlessLine) {
+TEST(Utf8, printable_text_is_one_harmless_line) {
     EXPECT_EQ(printable("a\nb\tµ\x1b[31m\x7f\xFF"), "a\\nb\\tµ\\x1b[31m\\x7f\\xff");
 }
 
-TEST(Table, DoColumnsAlignAroundWideCharacters) {
+TEST(Table, columns_align_around_wide_characters) {
     TextTable table({{"name", TextTable::Align::left}, {"time"}});
     table.add({"gemm × 2", "37 µs"});
     table.add({"sum", "1.25 ms"});
@@ -44,7 +44,7 @@ TEST(Table, DoColumnsAlignAroundWideCharacters) {
               "sum       1.25 ms\n");
 }
 
-TEST(Table, DoesNoLineEndInBlanks) {
+TEST(Table, no_line_ends_in_blanks) {
     TextTable table({{"a"}, {"note", TextTable::Align::left}});
     table.add({"1", "long note"});
     table.add({"2"});
@@ -55,20 +55,20 @@ TEST(Table, DoesNoLineEndInBlanks) {
               "2\n");
 }
 
-TEST(Table, IsACellAlwaysOneLine) {
+TEST(Table, a_cell_is_always_one_line) {
     TextTable table({{"a", TextTable::Align::left}});
     table.add({"x\ny\x1b[0m"});
     EXPECT_EQ(table.text(), "a\n───────────\nx\\ny\\x1b[0m\n");
     EXPECT_THROW(table.add({"1", "2"}), std::logic_error);
 }
 
-TEST(Table, IsColourOnlyForTerminals) {
+TEST(Table, colour_is_only_for_terminals) {
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), &std::fclose);
     ASSERT_TRUE(file);
     EXPECT_FALSE(wants_colour(file.get()));
 }
 
-TEST(Numbers, HowManyDigits) {
+TEST(Numbers, have_as_many_digits_as_asked) {
     EXPECT_EQ(significant(0), "0");
     EXPECT_EQ(significant(0.012345), "0.0123");
     EXPECT_EQ(significant(1.005), "1.00");
@@ -80,14 +80,14 @@ TEST(Numbers, HowManyDigits) {
     EXPECT_EQ(significant(std::nan("")), "nan");
 }
 
-TEST(Numbers, AreThousandsSeparated) {
+TEST(Numbers, have_thousands_separated) {
     EXPECT_EQ(grouped(0), "0");
     EXPECT_EQ(grouped(999), "999");
     EXPECT_EQ(grouped(1000), "1,000");
     EXPECT_EQ(grouped(-1234567), "-1,234,567");
 }
 
-TEST(Numbers, WhichUnitIsPicked) {
+TEST(Numbers, are_in_the_unit_that_fits) {
     EXPECT_EQ(duration(812e-9), "812 ns");
     EXPECT_EQ(duration(37.5e-6), "37.5 µs");
     EXPECT_EQ(duration(999.7e-6), "1.00 ms");
@@ -98,7 +98,7 @@ TEST(Numbers, WhichUnitIsPicked) {
     EXPECT_EQ(percent(0.5, true), "+50.0 %");
 }
 
-TEST(BarInATable, IsItAsLongAsItsFraction) {
+TEST(BarInATable, is_as_long_as_its_fraction) {
     EXPECT_EQ(bar(0, 4), "");
     EXPECT_EQ(bar(0.5, 4), "██");
     EXPECT_EQ(bar(0.625, 4), "██▌");
@@ -106,7 +106,7 @@ TEST(BarInATable, IsItAsLongAsItsFraction) {
     EXPECT_EQ(bar(std::nan(""), 2), "");
 }
 
-TEST(Progress, IsItSilentWhereNobodyWatches) {
+TEST(Progress, is_silent_where_nobody_watches) {
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), &std::fclose);
     ASSERT_TRUE(file);
     {
@@ -117,4 +117,4 @@ TEST(Progress, IsItSilentWhereNobodyWatches) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::table_test

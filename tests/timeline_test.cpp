@@ -12,7 +12,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub::testing {
+namespace moehub::testing::timeline_test {
 namespace {
 
 Case recorded(Grain grain, bool record = true) {
@@ -91,7 +91,7 @@ bool has_step(const RowPath& row, const std::string& what) {
                        [&](const RowStep& step) { return step.what == what; });
 }
 
-TEST(Timeline, RecordingChangesNothingUnderAnySystem) {
+TEST(Timeline, recording_changes_nothing_under_any_system) {
     for (const std::string& system : system_names()) {
         for (const Grain grain : kGrains) {
             const Case one = recorded(grain);
@@ -105,7 +105,7 @@ TEST(Timeline, RecordingChangesNothingUnderAnySystem) {
     }
 }
 
-TEST(Timeline, RecordsBetweenNodesToo) {
+TEST(Timeline, records_between_nodes_too) {
     for (const std::string& system : system_names()) {
         Case one = recorded(Grain::row);
         one.machine = small_cluster(2);
@@ -124,7 +124,7 @@ TEST(Timeline, RecordsBetweenNodesToo) {
     }
 }
 
-TEST(Timeline, RecordingChangesNoSubLayer) {
+TEST(Timeline, recording_changes_no_sub_layer) {
     for (const SystemInfo& system : all_tp_systems()) {
         for (const Grain grain : kGrains) {
             TpCase one;
@@ -141,7 +141,7 @@ TEST(Timeline, RecordingChangesNoSubLayer) {
     }
 }
 
-TEST(Timeline, FollowsRowsThereAndBackUnderAnySystem) {
+TEST(Timeline, follows_rows_there_and_back_under_any_system) {
     for (const std::string& system : system_names()) {
         const Case one = recorded(Grain::row);
         if (!one.allowed(system) || system.starts_with("ideal")) continue;  // nothing moves there
@@ -167,7 +167,7 @@ TEST(Timeline, FollowsRowsThereAndBackUnderAnySystem) {
 }
 
 /// What the paper's figure shows: stored, through hub and switch, in memory, released.
-TEST(Timeline, ARowOfMoeHubPassesEveryUnit) {
+TEST(Timeline, a_row_of_moe_hub_passes_every_unit) {
     for (const Grain grain : kGrains) {
         const LayerResult result = recorded(grain).run("moe-hub");
         for (const RowPath& row : result.timeline.rows) {
@@ -201,7 +201,7 @@ TEST(Timeline, ARowOfMoeHubPassesEveryUnit) {
     }
 }
 
-TEST(Timeline, UnitsCountWhatTheirStatisticsDo) {
+TEST(Timeline, units_count_what_their_statistics_do) {
     const LayerResult hub = recorded(Grain::packet).run("moe-hub");
     EXPECT_EQ(total(hub.timeline.units, "aau"), statistic(hub, "aau", "lookups"));
     EXPECT_EQ(total(hub.timeline.units, "dam"), statistic(hub, "dam", "counter_updates"));
@@ -223,7 +223,7 @@ TEST(Timeline, UnitsCountWhatTheirStatisticsDo) {
     EXPECT_EQ(total(cais.timeline.units, "merge"), statistic(cais, "merge", "requests"));
 }
 
-TEST(Timeline, IsTheSameEveryTime) {
+TEST(Timeline, is_the_same_every_time) {
     const Timeline a = recorded(Grain::row).run("moe-hub").timeline;
     const Timeline b = recorded(Grain::row).run("moe-hub").timeline;
     ASSERT_EQ(a.rows.size(), b.rows.size());
@@ -260,7 +260,7 @@ Process push_layer(GpuProgram& gpu) {
     co_await gpu.add_up(gpu.take(1));
 }
 
-TEST(Timeline, AProgramOfOnesOwnHasOne) {
+TEST(Timeline, a_program_of_ones_own_has_one) {
     const Case one = recorded(Grain::row);
     const LayerResult result =
         simulate_layer({one.machine, one.model, make_routing({}, one.model, one.tokens),
@@ -277,7 +277,7 @@ TEST(Timeline, AProgramOfOnesOwnHasOne) {
     }
 }
 
-TEST(Timeline, FollowsNoMoreRowsThanAskedForAndNoneWhenNone) {
+TEST(Timeline, follows_no_more_rows_than_asked_for_and_none_when_none) {
     Case one = recorded(Grain::row);
     one.options.timeline.followed_rows = 0;
     EXPECT_TRUE(one.run("moe-hub").timeline.rows.empty());
@@ -289,7 +289,7 @@ TEST(Timeline, FollowsNoMoreRowsThanAskedForAndNoneWhenNone) {
 
 /// A kernel that holds SMs has them when blocks have left them: together they are never more than
 /// there are, and their time is the scheduler's own.
-TEST(Timeline, SmsOfKernelsAddUpToTheSchedulers) {
+TEST(Timeline, sms_of_kernels_add_up_to_the_schedulers) {
     sim::Fabric fabric(small_machine(1, 1), {});
     const Gpu gpu = load_gpu("h800-sxm");
     sim::Card card(fabric.gpu(0), gpu);
@@ -320,4 +320,4 @@ TEST(Timeline, SmsOfKernelsAddUpToTheSchedulers) {
 }
 
 }  // namespace
-}  // namespace moehub::testing
+}  // namespace moehub::testing::timeline_test

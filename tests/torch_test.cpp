@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub::testing {
+namespace moehub::testing::torch_test {
 namespace {
 
 Case one_gpu() {
@@ -108,4 +108,4 @@ TEST(Torch, has_a_host_that_runs_ahead_of_long_kernels) {
 }
 
 }  // namespace
-}  // namespace moehub::testing
+}  // namespace moehub::testing::torch_test

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub::testing {
+namespace moehub::testing::tp_baselines_test {
 namespace {
 
 constexpr std::array<const char*, 7> kBaselines = {
@@ -168,4 +168,4 @@ TEST(TpBaselines, are_about_as_fast_in_row_grain_and_none_beats_the_bound) {
 }
 
 }  // namespace
-}  // namespace moehub::testing
+}  // namespace moehub::testing::tp_baselines_test

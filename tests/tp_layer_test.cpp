@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub::testing {
+namespace moehub::testing::tp_layer_test {
 namespace {
 
 constexpr std::array<const char*, 6> kSystems = {"ideal",     "tp-nvls",      "sp-nvls",
@@ -222,4 +222,4 @@ TEST(TpLayer, says_what_it_cannot_run) {
 }
 
 }  // namespace
-}  // namespace moehub::testing
+}  // namespace moehub::testing::tp_layer_test

@@ -1,13 +1,12 @@
 // Whole dense models, and attention under tensor parallelism beside experts: do parts add up, and
 // is each what its kernels and sub-layers take?
 #include "cli_fixture.hpp"
-#include "error_of.hpp"
+#include "model_parts.hpp"
 #include "sim/gpu/transformer.hpp"
 #include "study/model_rest.hpp"
 
-#include <moehub/model_time.hpp>
-#include <moehub/presets.hpp>
 #include <moehub/compare.hpp>
+#include <moehub/presets.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -16,21 +15,10 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-namespace moehub {
+namespace moehub::tp_model_test {
 namespace {
 
 using nlohmann::json;
-
-Ps ps(double seconds) {
-    return std::llround(seconds * 1e12);
-}
-
-const LayerTypeTime& part(const ModelTime& time, const std::string& name) {
-    const auto found = std::find_if(time.parts.begin(), time.parts.end(),
-                                    [&](const auto& one) { return one.name == name; });
-    if (found == time.parts.end()) throw std::logic_error("no part " + name);
-    return *found;
-}
 
 bool has(const ModelTime& time, const std::string& name) {
     return std::any_of(time.parts.begin(), time.parts.end(),
@@ -58,7 +46,7 @@ Ps gemm(const Gpu& gpu, std::int64_t m, std::int64_t k, std::int64_t n) {
     return ps(kernel_seconds(gpu, GemmShape{m, k, n, true}));
 }
 
-TEST(DenseModels, IsAModelTheSumOfItsParts) {
+TEST(DenseModels, a_model_is_the_sum_of_its_parts) {
     const DenseInput in = small_dense();
     ModelOptions options;
     options.eager = false;
@@ -94,7 +82,7 @@ TEST(DenseModels, IsAModelTheSumOfItsParts) {
     EXPECT_EQ(baseline_of(times).system, "tp-nvls");
 }
 
-TEST(DenseModels, DoesTrainingAddGradients) {
+TEST(DenseModels, training_adds_gradients) {
     const DenseInput in = small_dense();
     ModelOptions options;
     options.eager = false;
@@ -122,7 +110,7 @@ TEST(DenseModels, DoesTrainingAddGradients) {
     EXPECT_EQ(hidden.flops, time.flops);
 }
 
-TEST(DenseModels, AreOperationsThoseOfTheMatrices) {
+TEST(DenseModels, operations_are_those_of_the_matrices) {
     const DenseInput in = small_dense();
     const ModelTime time = simulate_dense_models(in, load_tp_systems({"ideal"})).front();
     const double matrices = 3 * (512.0 * 64 * (2 * 8 + 2 * 4) + 3 * 512.0 * 1024) + 1000.0 * 512;
@@ -133,13 +121,13 @@ TEST(DenseModels, AreOperationsThoseOfTheMatrices) {
     EXPECT_TRUE(has(time, "host")) << "an eager host outside sub-layers";
 }
 
-TEST(DenseModels, DoesOneGpuHaveAllOfIt) {
+TEST(DenseModels, one_gpu_has_all_of_it) {
     DenseInput in = small_dense();
     in.machine = with_gpus(in.machine, 1);
     for (const ModelTime& time : simulate_dense_models(in, systems())) EXPECT_GT(time.total, 0);
 }
 
-TEST(DenseModels, AreWindowedLayersOfTheirOwnKind) {
+TEST(DenseModels, windowed_layers_are_of_their_own_kind) {
     DenseInput in = small_dense(1024);
     in.model.attention.window = 64;
     in.model.attention.window_layers = 2;
@@ -148,23 +136,23 @@ TEST(DenseModels, AreWindowedLayersOfTheirOwnKind) {
     EXPECT_EQ(part(time, "attention, window 64").count, 2);
 }
 
-TEST(DenseModels, IsWhatCannotBeSharedRefused) {
+TEST(DenseModels, what_cannot_be_shared_is_refused) {
     const auto error = [](const DenseInput& in) {
         return error_of([&] { simulate_dense_models(in, systems()); });
     };
-    DenseInput in = small_dense();
-    in.model.attention.heads = 6;
-    in.model.attention.kv_heads = 6;
-    EXPECT_EQ(error(in),
+    const auto with_heads = [](int heads, int kv_heads) {
+        DenseInput in = small_dense();
+        in.model.attention.heads = heads;
+        in.model.attention.kv_heads = kv_heads;
+        return in;
+    };
+    EXPECT_EQ(error(with_heads(6, 6)),
               "model \"llama-7b\": found 6 attention heads, allowed: a multiple of the "
               "4 GPUs that share them");
-    in = small_dense();
-    in.model.attention.heads = 12;
-    in.model.attention.kv_heads = 3;
-    EXPECT_EQ(error(in),
+    EXPECT_EQ(error(with_heads(12, 3)),
               "model \"llama-7b\": found 3 key-value heads, allowed: a multiple or a "
               "divisor of the 4 GPUs that share them");
-    in = small_dense();
+    DenseInput in = small_dense();
     in.model.vocab = 0;
     EXPECT_EQ(error(in), "model \"llama-7b\": found no vocabulary, allowed: a whole dense model");
     in = small_dense();
@@ -176,7 +164,7 @@ TEST(DenseModels, IsWhatCannotBeSharedRefused) {
     EXPECT_EQ(error(in), "model \"mixtral-8x7b\": found experts, allowed: a whole dense model");
 }
 
-TEST(DenseModels, AreKeyValueHeadsKeptBySeveralWhereTheyAreFew) {
+TEST(DenseModels, key_value_heads_are_kept_by_several_where_they_are_few) {
     Model model = small_dense().model;
     model.attention.kv_heads = 2;
     EXPECT_EQ(slice_of(model, 4).attention.kv_heads, 1);
@@ -202,7 +190,7 @@ struct Experts {
     Placement placement;
 };
 
-TEST(SharedAttention, AreItsHalvesSimulated) {
+TEST(SharedAttention, its_halves_are_simulated) {
     const Experts fixture("olmoe-1b-7b");
     ModelOptions options;
     options.eager = false;
@@ -224,7 +212,7 @@ TEST(SharedAttention, AreItsHalvesSimulated) {
     EXPECT_TRUE(alone.sub_layers.empty());
 }
 
-TEST(SharedAttention, AreLatentsExpandedByHeads) {
+TEST(SharedAttention, latents_are_expanded_by_heads) {
     const Experts fixture("deepseek-v2-lite");
     ModelOptions options;
     options.eager = false;
@@ -240,7 +228,7 @@ TEST(SharedAttention, AreLatentsExpandedByHeads) {
     EXPECT_EQ(core[1].name, "norm of the latent");
 }
 
-TEST(SharedAttention, IsWhatCannotBeSharedRefused) {
+TEST(SharedAttention, what_cannot_be_shared_is_refused) {
     const Experts fixture("olmoe-1b-7b");
     ModelOptions options;
     options.attention_gpus = 3;
@@ -266,7 +254,7 @@ class TpModelCli : public cli_test::Cli {
 const std::string kDense =
     "model --model llama-7b --gpus 4 --set model.hidden=512 --set model.dense_ffn=1024 ";
 
-TEST_F(TpModelCli, IsADenseModelTimed) {
+TEST_F(TpModelCli, a_dense_model_is_timed) {
     const auto text = moehub(kDense + "--tokens 256");
     EXPECT_EQ(text.code, 0) << text.err;
     for (const auto* words :
@@ -292,7 +280,7 @@ TEST_F(TpModelCli, IsADenseModelTimed) {
     }
 }
 
-TEST_F(TpModelCli, IsWhatDoesNotFitADenseModelRefused) {
+TEST_F(TpModelCli, what_does_not_fit_a_dense_model_is_refused) {
     for (const std::string option : {"--routing uniform", "--seed 2", "--replicas 1", "--tp 2",
                                      "--host eager", "--fp8", "--fused-activation"})
         expect_refused_about(kDense + option,
@@ -310,7 +298,7 @@ TEST_F(TpModelCli, IsWhatDoesNotFitADenseModelRefused) {
                    "model");
 }
 
-TEST_F(TpModelCli, IsAttentionSharedBesideExperts) {
+TEST_F(TpModelCli, attention_is_shared_beside_experts) {
     const std::string small = "model --gpus 4 --tokens 128 --systems ideal,moe-hub ";
     const auto text = moehub(small + "--attention-tp 2 --attention-system cais --host graph");
     EXPECT_EQ(text.code, 0) << text.err;
@@ -338,4 +326,4 @@ TEST_F(TpModelCli, IsAttentionSharedBesideExperts) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::tp_model_test

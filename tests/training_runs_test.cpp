@@ -3,6 +3,7 @@
 
 #include "answers/plan_answers.hpp"
 #include "error_of.hpp"
+#include "own_folder.hpp"
 #include "report/answer_forms.hpp"
 
 #include <moehub/plan.hpp>
@@ -19,7 +20,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-namespace moehub {
+namespace moehub::training_runs_test {
 namespace {
 
 const std::string kPublished =
@@ -71,19 +72,13 @@ Cells with(Cells cells, const Cells& changes) {
     return cells;
 }
 
-class TemporaryFile {
+class RunsFile : public OwnFolder {
   public:
-    explicit TemporaryFile(const std::string& text)
-        : path(
-              (std::filesystem::temp_directory_path() / fmt::format("moehub-runs-{}.csv", getpid()))
-                  .string()) {
-        std::ofstream(path) << text;
-    }
-    ~TemporaryFile() { std::filesystem::remove(path); }
-    std::string path;
+    explicit RunsFile(const std::string& text) : path(saved("runs.csv", text)) {}
+    const std::string path;
 };
 
-TEST(TrainingRuns, EmptyCellsStayOpenAndGivenOnesAreFixed) {
+TEST(TrainingRuns, empty_cells_stay_open_and_given_ones_are_fixed) {
     const PublishedRun run = parsed(with(small_run(), {{"recompute", "full"}}));
     const Cells fixed{{"cp", "1"}, {"ep", "4"},           {"etp", "2"},         {"pp", "2"},
                       {"tp", "2"}, {"sharding", "zero1"}, {"recompute", "full"}};
@@ -104,14 +99,14 @@ TEST(TrainingRuns, EmptyCellsStayOpenAndGivenOnesAreFixed) {
     EXPECT_EQ(run.tokens_per_second, 0);
 }
 
-TEST(TrainingRuns, ABatchThatIsNotPublishedIsSoManyMicroBatchesOfAPipeline) {
+TEST(TrainingRuns, a_batch_that_is_not_published_is_so_many_micro_batches_of_a_pipeline) {
     const TrainerSpec trainer = load_trainer("megatron-26.04");
     const Cells open = with(small_run(), {{"global_batch", ""}, {"micro_batch", "2"}});
     EXPECT_EQ(training_run(parsed(open), trainer).global_batch, kMicroBatches * 2 * 16 / 4);
     EXPECT_EQ(training_run(parsed(small_run()), trainer).global_batch, 64);
 }
 
-TEST(TrainingRuns, NotesAndRoutingReachTheRun) {
+TEST(TrainingRuns, notes_and_routing_reach_the_run) {
     TrainerSpec trainer = load_trainer("megatron-26.04");
     trainer.imbalance = 0.25;
     EXPECT_TRUE(training_run(parsed(small_run()), trainer).mtp);
@@ -126,48 +121,50 @@ TEST(TrainingRuns, NotesAndRoutingReachTheRun) {
         "balanced");
 }
 
-TEST(TrainingRuns, RowsThatDoNotParseAreRefusedInOneLine) {
-    const std::vector<std::pair<Cells, std::string>> bad = {
-        {{{"model", ""}}, "model"},
-        {{{"gpus", "0"}}, "gpus: found \"0\""},
-        {{{"gpus", "many"}}, "gpus: found \"many\""},
-        {{{"tp", "0"}}, "tp: found \"0\""},
-        {{{"tp", "2.5"}}, "tp: found \"2.5\""},
-        {{{"sharding", "zero3"}}, "sharding: found \"zero3\", allowed: none, zero1, zero2, fsdp"},
-        {{{"overlap", "all"}}, "overlap: found \"all\", allowed: none, 1f1b, dualpipe"},
-        {{{"mfu", "-1"}}, "mfu: found \"-1\""},
-        {{{"source", ""}}, "source"},
-        {{{"global_batch", "0"}}, "global_batch: found \"0\""},
-    };
-    for (const auto& [change, words] : bad) {
-        const std::string error =
-            error_of([&, &cells = change] { parsed(with(small_run(), cells)); });
-        EXPECT_NE(error.find(words), std::string::npos) << error;
-        EXPECT_EQ(error.find("runs.csv:2: "), 0u) << error;
-    }
-    EXPECT_FALSE(parsed(with(small_run(), {{"mfu", ""}})).measured());
-}
-
-TEST(TrainingRuns, NamesAndSizesThatCannotBeAreRefusedInOneLine) {
-    const std::vector<std::pair<Cells, std::string>> bad = {
-        {{{"model", "mixtral-8x9b"}}, "unknown model \"mixtral-8x9b\""},
-        {{{"machine", "h100-clutter"}}, "unknown machine \"h100-clutter\""},
-        {{{"precision", "fp4"}}, "precision fp4: known are bf16, fp8"},
-        {{{"tp", "3"}}, ""},
-        {{{"dispatcher", "pigeons"}}, "pigeons"},
-        {{{"recompute", "some"}}, "some"},
-        {{{"routing", "fair"}}, "fair"},
-    };
-    RunAnswers answers;
-    for (const auto& [change, words] : bad) {
-        const std::string error =
-            error_of([&, &cells = change] { answers.answer(parsed(with(small_run(), cells))); });
+/// Expects each change of the small run to make `read` say something with those words, all on one
+/// line.
+template <class Read>
+void expect_each_refused(const Read& read,
+                         const std::vector<std::pair<Cells, std::string>>& changes) {
+    for (const auto& [change, words] : changes) {
+        const Cells cells = with(small_run(), change);
+        const std::string error = error_of([&] { read(cells); });
         EXPECT_NE(error, "accepted") << change.begin()->second;
         EXPECT_NE(error.find(words), std::string::npos) << error;
     }
 }
 
-TEST(TrainingRuns, TheTrainerFollowsFromSourceAndNote) {
+TEST(TrainingRuns, rows_that_do_not_parse_are_refused_in_one_line) {
+    expect_each_refused(
+        [](const Cells& cells) { parsed(cells); },
+        {{{{"model", ""}}, "runs.csv:2: model"},
+         {{{"gpus", "0"}}, "runs.csv:2: gpus: found \"0\""},
+         {{{"gpus", "many"}}, "runs.csv:2: gpus: found \"many\""},
+         {{{"tp", "0"}}, "runs.csv:2: tp: found \"0\""},
+         {{{"tp", "2.5"}}, "runs.csv:2: tp: found \"2.5\""},
+         {{{"sharding", "zero3"}},
+          "runs.csv:2: sharding: found \"zero3\", allowed: none, zero1, zero2, fsdp"},
+         {{{"overlap", "all"}},
+          "runs.csv:2: overlap: found \"all\", allowed: none, 1f1b, dualpipe"},
+         {{{"mfu", "-1"}}, "runs.csv:2: mfu: found \"-1\""},
+         {{{"source", ""}}, "runs.csv:2: source"},
+         {{{"global_batch", "0"}}, "runs.csv:2: global_batch: found \"0\""}});
+    EXPECT_FALSE(parsed(with(small_run(), {{"mfu", ""}})).measured());
+}
+
+TEST(TrainingRuns, names_and_sizes_that_cannot_be_are_refused_in_one_line) {
+    RunAnswers answers;
+    expect_each_refused([&](const Cells& cells) { answers.answer(parsed(cells)); },
+                        {{{{"model", "mixtral-8x9b"}}, "unknown model \"mixtral-8x9b\""},
+                         {{{"machine", "h100-clutter"}}, "unknown machine \"h100-clutter\""},
+                         {{{"precision", "fp4"}}, "precision fp4: known are bf16, fp8"},
+                         {{{"tp", "3"}}, ""},
+                         {{{"dispatcher", "pigeons"}}, "pigeons"},
+                         {{{"recompute", "some"}}, "some"},
+                         {{{"routing", "fair"}}, "fair"}});
+}
+
+TEST(TrainingRuns, the_trainer_follows_from_source_and_note) {
     const auto trainer = [](const Cells& cells) {
         return trainer_of(parsed(with(small_run(), cells)));
     };
@@ -196,7 +193,7 @@ TEST(TrainingRuns, TheTrainerFollowsFromSourceAndNote) {
     EXPECT_FALSE(trainer({{"source", "a blog"}}).known);
 }
 
-TEST(TrainingRuns, OfOpenCellsTheFastestThatFitsIsChosen) {
+TEST(TrainingRuns, of_open_cells_the_fastest_that_fits_is_chosen) {
     RunAnswers answers;
     const TrainingStep open = answers.answer(parsed(small_run())).step;
     EXPECT_TRUE(open.fits);
@@ -214,7 +211,7 @@ TEST(TrainingRuns, OfOpenCellsTheFastestThatFitsIsChosen) {
         }
 }
 
-TEST(TrainingRuns, WhatFitsNowhereIsAnsweredAndSaysSo) {
+TEST(TrainingRuns, what_fits_nowhere_is_answered_and_says_so) {
     const Cells large =
         with(small_run(),
              {{"model", "mixtral-8x22b"}, {"gpus", "8"}, {"pp", "1"}, {"micro_batch", "1"}});
@@ -222,14 +219,14 @@ TEST(TrainingRuns, WhatFitsNowhereIsAnsweredAndSaysSo) {
     const PublishedAnswer& answer = answers.answer(parsed(large));
     EXPECT_FALSE(answer.step.fits);
     EXPECT_GT(answer.step.seconds, 0);
-    const TemporaryFile file(csv_of({large}));
+    const RunsFile file(csv_of({large}));
     const Validation found = validate(file.path);
     ASSERT_EQ(found.rows.size(), 1u);
     EXPECT_NE(found.rows[0].shape.back().second.find("GB too large"), std::string::npos);
 }
 
-TEST(TrainingRuns, ARowIsComparedByTheFirstQuantityThatItGives) {
-    const TemporaryFile file(csv_of({
+TEST(TrainingRuns, a_row_is_compared_by_the_first_quantity_that_it_gives) {
+    const RunsFile file(csv_of({
         with(small_run(), {{"tokens_per_s_per_gpu", "5000"}, {"tflops_per_gpu", "400"}}),
         with(small_run(), {{"tflops_per_gpu", "400"}}),
         small_run(),
@@ -251,7 +248,7 @@ TEST(TrainingRuns, ARowIsComparedByTheFirstQuantityThatItGives) {
     EXPECT_NE(columns.at("layout").find("tp=2"), std::string::npos);
 }
 
-TEST(TrainingRuns, PublishedAndPredictedMeetOnOneScale) {
+TEST(TrainingRuns, published_and_predicted_meet_on_one_scale) {
     RunAnswers answers;
     const PublishedRun by_mfu = parsed(small_run());
     const PublishedAnswer& answer = answers.answer(by_mfu);
@@ -270,7 +267,7 @@ TEST(TrainingRuns, PublishedAndPredictedMeetOnOneScale) {
 }
 
 /// The cells that are given leave a layout, under a trainer that names the source.
-TEST(TrainingRuns, EveryPublishedRowIsPossible) {
+TEST(TrainingRuns, every_published_row_is_possible) {
     const std::vector<PublishedRun> runs = read_published_runs(kPublished);
     EXPECT_EQ(runs.size(), 46u);
     for (const PublishedRun& row : runs) {
@@ -284,7 +281,7 @@ TEST(TrainingRuns, EveryPublishedRowIsPossible) {
 
 #ifndef MOEHUB_SANITIZED  // layers of large models take long there
 /// One of each software that is quick to simulate; all of them: moehub validate.
-TEST(TrainingRuns, PublishedRowsAreAnswered) {
+TEST(TrainingRuns, published_rows_are_answered) {
     const CsvTable table = CsvTable::read(kPublished);
     RunAnswers answers;
     std::set<std::string> trainers;
@@ -307,7 +304,7 @@ RankedRun ranked(int line, double published, double predicted) {
     return one;
 }
 
-TEST(RankRuns, CorrelationAndSwappedPairs) {
+TEST(RankRuns, says_correlation_and_swapped_pairs) {
     const RankGroup same =
         ranked_group({ranked(2, 0.1, 0.3), ranked(3, 0.3, 0.5), ranked(4, 0.2, 0.4)});
     EXPECT_DOUBLE_EQ(same.correlation, 1);
@@ -333,14 +330,14 @@ TEST(RankRuns, CorrelationAndSwappedPairs) {
               2u);
 }
 
-TEST(RankRuns, GroupsByModelAndSource) {
+TEST(RankRuns, groups_by_model_and_source) {
     std::vector<Cells> rows;
     for (const std::string source : {"MoE ModelZoo", "a blog"})
         for (const std::string tp : {"1", "2", "4"})
             rows.push_back(with(small_run(), {{"tp", tp}, {"etp", "1"}, {"source", source}}));
     rows.push_back(with(small_run(), {{"source", "third"}}));
     rows.push_back(with(small_run(), {{"source", "third"}, {"model", "nothing"}}));
-    const TemporaryFile file(csv_of(rows));
+    const RunsFile file(csv_of(rows));
     const RunRanking ranking = rank_runs(file.path);
     ASSERT_EQ(ranking.groups.size(), 3u);  // two sources of three rows, and all
     EXPECT_EQ(ranking.groups[0].source, "MoE ModelZoo");
@@ -359,11 +356,11 @@ TEST(RankRuns, GroupsByModelAndSource) {
     EXPECT_NE(text_of(answer, {}).find("all sources"), std::string::npos);
 }
 
-TEST(RankRuns, OtherFilesAreRefusedInOneLine) {
+TEST(RankRuns, other_files_are_refused_in_one_line) {
     const std::string error = error_of(
         [] { rank_runs(std::string(MOEHUB_SOURCE_DIR) + "/validation/h200/training_ops.csv"); });
     EXPECT_NE(error.find("allowed: training runs"), std::string::npos) << error;
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::training_runs_test

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moehub::sim {
+namespace moehub::sim::ts_table_test {
 namespace {
 
 /// Seven rows in tiles of three: the last has one.
@@ -20,16 +20,20 @@ std::uint64_t row(std::uint32_t number) {
     return kRange.begin + number * static_cast<std::uint64_t>(kRow);
 }
 
+template <class Ready>
+void expect_ready(const Ready& ready, BlockGroup group, Ps time) {
+    ASSERT_TRUE(ready);
+    EXPECT_EQ(ready->group, group);
+    EXPECT_EQ(ready->time, time);
+}
+
 TEST(TsTable, a_partial_tile_is_ready_with_its_last_byte_and_not_before) {
     Dam table;
     const BlockGroup first = table.add(kRange);
     EXPECT_FALSE(table.expect(first, 2 * kRow));
     EXPECT_FALSE(table.acknowledged(row(0), kRow, 2, 10));
     EXPECT_FALSE(table.acknowledged(row(1), kRow - 1, 2, 11));
-    const auto ready = table.acknowledged(row(1) + kRow - 1, 1, 1, 12);
-    ASSERT_TRUE(ready);
-    EXPECT_EQ(ready->group, first);
-    EXPECT_EQ(ready->time, 12);
+    expect_ready(table.acknowledged(row(1) + kRow - 1, 1, 1, 12), first, 12);
     EXPECT_EQ(table.stats().ready, 1);
 }
 
@@ -38,10 +42,7 @@ TEST(TsTable, an_expectation_that_comes_last_tells_at_the_time_of_the_last_byte)
     const BlockGroup first = table.add(kRange);
     table.acknowledged(row(3), kRow, 2, 90);
     table.acknowledged(row(4), kRow, 2, 20);
-    const auto ready = table.expect(first + 1, 2 * kRow);
-    ASSERT_TRUE(ready);
-    EXPECT_EQ(ready->group, first + 1);
-    EXPECT_EQ(ready->time, 90);
+    expect_ready(table.expect(first + 1, 2 * kRow), first + 1, 90);
     EXPECT_EQ(table.stats().ready, 1);
 }
 
@@ -50,9 +51,7 @@ TEST(TsTable, an_expectation_between_two_rows_waits_for_the_second) {
     const BlockGroup first = table.add(kRange);
     table.acknowledged(row(0), kRow, 2, 50);
     EXPECT_FALSE(table.expect(first, 2 * kRow));
-    const auto ready = table.acknowledged(row(1), kRow, 2, 40);
-    ASSERT_TRUE(ready);
-    EXPECT_EQ(ready->time, 50);
+    expect_ready(table.acknowledged(row(1), kRow, 2, 40), first, 50);
 }
 
 TEST(TsTable, the_expectation_of_a_full_tile_changes_nothing) {
@@ -157,4 +156,4 @@ TEST(TsTable, every_tile_is_told_of_once_whenever_the_expectation_comes) {
 }
 
 }  // namespace
-}  // namespace moehub::sim
+}  // namespace moehub::sim::ts_table_test

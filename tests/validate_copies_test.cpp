@@ -1,29 +1,15 @@
 // Are copies by thread blocks, and GEMMs beside them, read, refused and predicted?
-#include <moehub/error.hpp>
-#include <moehub/presets.hpp>
-#include <moehub/validate.hpp>
-
-#include <filesystem>
-#include <fstream>
+#include "validated.hpp"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-namespace moehub {
+namespace moehub::validate_copies_test {
 namespace {
 
-const std::string kData = std::string(MOEHUB_SOURCE_DIR) + "/validation/h200/";
+const std::string kData = MOEHUB_SOURCE_DIR "/validation/h200/";
 const std::string kCopies = "warps,blocks,rows,width,copy_us,fill_us,copy_GBps,fill_GBps\n";
 const std::string kBeside =
     "rows,k,n,gemms,copy_blocks,gemm_alone_us,gemm_us,copy_covers_all,copy_GBps_whole\n";
-
-struct Saved {
-    std::string path = (std::filesystem::temp_directory_path() /
-                        ("moehub-validate-copies-" + std::to_string(getpid()) + ".csv"))
-                           .string();
-    explicit Saved(const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
-    ~Saved() { std::filesystem::remove(path); }
-};
 
 TEST(ValidateCopies, gemms_beside_a_copy_are_met) {
     const Validation found = validate(kData + "gemm_beside_copy.csv");
@@ -43,11 +29,8 @@ TEST(ValidateCopies, copies_and_fills_are_met) {
 }
 
 TEST(ValidateCopies, a_gemm_needs_an_sm) {
-    const Saved file(kBeside + "8192,4096,14336,20,132,1219.3,9999,1,0\n");
-    const Validation found = validate(file.path);
-    EXPECT_TRUE(found.rows.empty());
-    ASSERT_EQ(found.skipped.size(), 1u);
-    EXPECT_EQ(found.skipped[0].why, "no SM is left for the GEMM");
+    EXPECT_EQ(why_skipped(kBeside + "8192,4096,14336,20,132,1219.3,9999,1,0\n"),
+              "no SM is left for the GEMM");
 }
 
 TEST(ValidateCopies, rows_that_mean_nothing_are_refused) {
@@ -55,11 +38,9 @@ TEST(ValidateCopies, rows_that_mean_nothing_are_refused) {
                                     kBeside + "8192,4096,14336,20,-1,1219.3,1301.3,1,45.9\n",
                                     kBeside + "8192,4096,14336,20,2,1219.3,0,1,45.9\n",
                                     kCopies + "32,0,2048,4096,613.8,308.5,27.3,54.4\n",
-                                    kCopies + "32,1,2048,4096,long,308.5,27.3,54.4\n"}) {
-        const Saved file(text);
-        EXPECT_THROW(validate(file.path), InputError) << text;
-    }
+                                    kCopies + "32,1,2048,4096,long,308.5,27.3,54.4\n"})
+        EXPECT_THROW(validated(text), InputError) << text;
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::validate_copies_test

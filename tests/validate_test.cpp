@@ -1,59 +1,20 @@
 #include "asking.hpp"
 #include "study/validate_kinds.hpp"
-
-#include <moehub/error.hpp>
-#include <moehub/validate.hpp>
+#include "validated.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
-namespace moehub {
+namespace moehub::validate_test {
 namespace {
 
 const std::string kOperators = "op,groups,rows,max_rows,k,n,skew,us\n";
 const std::string kCollectives = "machine,gpus,op,algorithm,bytes,us,busbw_GBps,source\n";
 
-/// A file that lives as long as the test.
-class Saved {
-  public:
-    explicit Saved(const std::string& text)
-        : path_(std::filesystem::temp_directory_path() /
-                ("moehub-validate-" + std::to_string(getpid()) + ".csv")) {
-        std::ofstream(path_, std::ios::binary) << text;
-    }
-    ~Saved() { std::filesystem::remove(path_); }
-    Saved(const Saved&) = delete;
-    Saved& operator=(const Saved&) = delete;
-    std::string path() const { return path_.string(); }
-
-  private:
-    std::filesystem::path path_;
-};
-
-Validation validated(const std::string& text) {
-    const Saved saved(text);
-    return validate(saved.path());
-}
-
-/// The message without the name of the temporary file: ":line: …".
-std::string error_of(const std::string& text) {
-    const Saved saved(text);
-    try {
-        validate(saved.path());
-    } catch (const InputError& error) {
-        const std::string what = error.what();
-        return what.starts_with(saved.path()) ? what.substr(saved.path().size()) : what;
-    }
-    return "no error";
-}
-
-TEST(Validate, IsErrorPredictedOverMeasuredMinusOne) {
+TEST(Validate, an_error_is_predicted_over_measured_minus_one) {
     const auto result = validated(kOperators + "gemm,1,1024,1024,4096,4096,,100\n");
     ASSERT_EQ(result.rows.size(), 1u);
     const auto& row = result.rows[0];
@@ -64,7 +25,7 @@ TEST(Validate, IsErrorPredictedOverMeasuredMinusOne) {
     EXPECT_DOUBLE_EQ(row.error, row.predicted / row.measured - 1);
 }
 
-TEST(Validate, DoesColumnOrderNotMatter) {
+TEST(Validate, the_order_of_columns_does_not_matter) {
     const auto one = validated(kOperators + "gemm,1,512,512,4096,1024,,10\n");
     const auto other =
         validated("us,skew,n,k,max_rows,rows,groups,op\n10,,1024,4096,512,512,1,gemm\n");
@@ -74,7 +35,7 @@ TEST(Validate, DoesColumnOrderNotMatter) {
     EXPECT_EQ(one.rows[0].predicted, other.rows[0].predicted);
 }
 
-TEST(Validate, DoesTheSummaryFollowFromTheRows) {
+TEST(Validate, the_summary_follows_from_the_rows) {
     std::string text = kOperators;
     for (const auto* us : {"20", "40", "60", "80"})
         text += std::string("gemm,1,1024,1024,4096,4096,,") + us + "\n";
@@ -92,7 +53,7 @@ TEST(Validate, DoesTheSummaryFollowFromTheRows) {
     EXPECT_EQ(summary.max, errors[3]);
 }
 
-TEST(Validate, IsAnUnknownOperatorSkippedByName) {
+TEST(Validate, an_unknown_operator_is_skipped_by_name) {
     const auto result = validated(
         kOperators + "fft,1,8,8,8,8,,1\ngemm,1,512,512,4096,1024,,10\nfft,1,9,9,8,8,,1\n");
     EXPECT_EQ(result.rows.size(), 1u);
@@ -102,7 +63,7 @@ TEST(Validate, IsAnUnknownOperatorSkippedByName) {
     EXPECT_EQ(result.skipped[0].why, "no model of this operator, or not of this size");
 }
 
-TEST(Validate, IsATimeComparedAsTimeAndABandwidthAsBandwidth) {
+TEST(Validate, a_time_is_compared_as_time_and_a_bandwidth_as_bandwidth) {
     const auto result = validated(kCollectives +
                                   "dgx-h100,8,all_reduce,ring,16777216,100,,x\n"
                                   "dgx-h100,8,all_reduce,ring,16777216,,300,x\n"
@@ -119,7 +80,7 @@ TEST(Validate, IsATimeComparedAsTimeAndABandwidthAsBandwidth) {
     EXPECT_EQ(result.rows[2].predicted, timed.predicted);
 }
 
-TEST(Validate, AreCollectivesThatCannotRunSkippedByName) {
+TEST(Validate, collectives_that_cannot_run_are_skipped_by_name) {
     const auto result = validated(kCollectives +
                                   "dgx-h1000,8,all_reduce,ring,1024,1,,x\n"
                                   "dgx-h100,8,all_reduce,tree,1024,1,,x\n"
@@ -137,7 +98,7 @@ TEST(Validate, AreCollectivesThatCannotRunSkippedByName) {
     for (const auto& one : result.skipped) EXPECT_FALSE(one.why.empty());
 }
 
-TEST(Validate, AreUnknownSystemsAndPhasesSkippedByName) {
+TEST(Validate, unknown_systems_and_phases_are_skipped_by_name) {
     const std::string header =
         "system,machine,gpus,tokens_per_gpu,hidden,experts,top_k,routing,"
         "dispatch_bytes_per_element,combine_bytes_per_element,phase,us\n";
@@ -155,34 +116,38 @@ TEST(Validate, AreUnknownSystemsAndPhasesSkippedByName) {
     EXPECT_EQ(result.skipped[3].why, "unknown phase both; known: dispatch, combine");
 }
 
-TEST(Validate, DoesEveryPublishedCollectiveParse) {
+TEST(Validate, every_published_collective_parses) {
     const auto table = CsvTable::read(MOEHUB_SOURCE_DIR "/validation/published_collectives.csv");
     EXPECT_EQ(parse_cases(table, file_kind_of(table)).size(), table.size());
 }
 
-TEST(Validate, DoesAnUnknownHeaderListTheKnownOnes) {
-    const auto error = error_of("op,groups,rows,max_rows,k,n,skew,time\n");
+TEST(Validate, an_unknown_header_lists_the_known_ones) {
+    const auto error = table_error("op,groups,rows,max_rows,k,n,skew,time\n");
     EXPECT_TRUE(error.starts_with(
         ":1: unknown header (nearest: operators, missing us; unknown \"time\"), allowed: "
         "the columns of operators, collectives, "))
         << error;
     EXPECT_NE(error.find(", moe_comm, "), std::string::npos);
-    const auto strange = error_of("what,value\n");
+    const auto strange = table_error("what,value\n");
     EXPECT_TRUE(strange.starts_with(":1: unknown header, allowed: the columns of operators"));
     EXPECT_LT(strange.size(), 400u) << strange;
 }
 
-TEST(Validate, DoesABadRowSayItsLineAndColumn) {
-    EXPECT_EQ(error_of(kOperators + "gemm,1,8,8,8,8,,1\ngemm,1,-8,8,8,8,,1\n"),
-              ":3: rows: found \"-8\", allowed: a whole number from 1 to 2000000000");
-    EXPECT_EQ(error_of(kOperators + "gemm,1,8,9,8,8,,1\n"),
-              ":2: max_rows: found \"9\", allowed: at most the row's rows, 8");
-    EXPECT_EQ(error_of(kOperators + ",1,8,8,8,8,,1\n"), ":2: op: found nothing, allowed: any text");
-    EXPECT_EQ(error_of(kCollectives + "dgx-h100,8,all_reduce,ring,0,1,,x\n"),
+TEST(Validate, a_bad_row_says_its_line_and_column) {
+    expect_errors([](auto& rows) { return table_error(kOperators + rows + "\n"); }, R"(
+gemm,1,8,8,8,8,,1
+gemm,1,-8,8,8,8,,1
+    :3: rows: found "-8", allowed: a whole number from 1 to 2000000000
+gemm,1,8,9,8,8,,1
+    :2: max_rows: found "9", allowed: at most the row's rows, 8
+,1,8,8,8,8,,1
+    :2: op: found nothing, allowed: any text
+)");
+    EXPECT_EQ(table_error(kCollectives + "dgx-h100,8,all_reduce,ring,0,1,,x\n"),
               ":2: bytes: found \"0\", allowed: a whole number from 1 to 1125899906842624");
 }
 
-TEST(Validate, IsARowWithoutAValueCountedAndLeftOut) {
+TEST(Validate, a_row_without_a_value_is_counted_and_left_out) {
     const auto result = validated(kOperators +
                                   "gemm,1,512,512,4096,1024,,10\ngemm,1,512,512,4096,1024,,\n"
                                   "gemm,1,256,256,4096,1024,,\n");
@@ -193,7 +158,7 @@ TEST(Validate, IsARowWithoutAValueCountedAndLeftOut) {
     const auto both = validated(kCollectives + "dgx-h100,8,all_reduce,ring,8,,,x\n");
     ASSERT_EQ(both.skipped.size(), 1u);
     EXPECT_EQ(both.skipped[0].name, "all_reduce ring");
-    // Of a row with several measurements those that are there count.
+    // A row with several measurements counts by those that are there.
     const auto phases = validated(
         "model,tokens,rows,route_us,plan_us,permute_us,gemm1_us,activation_us,gemm2_us,combine_us\n"
         "mixtral-8x7b,1024,2048,100,100,,300,20,200,60\n");
@@ -202,12 +167,11 @@ TEST(Validate, IsARowWithoutAValueCountedAndLeftOut) {
     EXPECT_EQ(phases.skipped[0].name, "permute");
 }
 
-TEST(Validate, DoSettingsChangeWhatRowsAreOf) {
+TEST(Validate, settings_change_what_rows_are_of) {
     const auto predicted = [](const std::string& text, const Overrides& settings) {
-        const Saved saved(text);
         ValidateOptions options;
         options.settings = settings;
-        return validate(saved.path(), options).rows.at(0).predicted;
+        return validated(text, options).rows.at(0).predicted;
     };
     const std::string gemm = kOperators + "gemm,1,8192,8192,8192,8192,,10\n";
     EXPECT_GT(predicted(gemm, {"gpu.bf16_flops=500 TFLOP/s"}), 1.5 * predicted(gemm, {}));
@@ -217,8 +181,8 @@ TEST(Validate, DoSettingsChangeWhatRowsAreOf) {
     EXPECT_THROW(predicted(ring, {"link.latenzy=1 us"}), InputError);
 }
 
-TEST(Validate, IsTheJsonAsDocumented) {
-    const Saved saved(kOperators + "gemm,1,512,512,4096,1024,,10\nfft,1,8,8,8,8,0.5,1\n");
+TEST(Validate, the_json_is_as_documented) {
+    const MeasuredFile saved(kOperators + "gemm,1,512,512,4096,1024,,10\nfft,1,8,8,8,8,0.5,1\n");
     const auto json =
         nlohmann::json::parse(document_of("validate", {{"FILE", {saved.path()}}}).dump(-1));
     ASSERT_EQ(json["summary"].size(), 1u);
@@ -238,4 +202,4 @@ TEST(Validate, IsTheJsonAsDocumented) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::validate_test

@@ -7,7 +7,7 @@
 #include <sstream>
 #include <vector>
 
-namespace moehub {
+namespace moehub::width_test {
 namespace {
 
 using cli_test::Cli;
@@ -38,7 +38,7 @@ TextTable wide_table() {
     return table;
 }
 
-TEST(TableWidth, FitsAnyWidthAndNamesWhatIsMissing) {
+TEST(TableWidth, fits_any_width_and_names_what_is_missing) {
     const TextTable table = wide_table();
     for (const int width : {200, 120, 100, 80, 60, 40, 20, 9}) {
         const std::string text = table.text({false, width});
@@ -50,7 +50,7 @@ TEST(TableWidth, FitsAnyWidthAndNamesWhatIsMissing) {
     }
 }
 
-TEST(TableWidth, GivesUpTitlesThenBarsThenTextThenColumnsByRank) {
+TEST(TableWidth, gives_up_titles_then_bars_then_text_then_columns_by_rank) {
     const TextTable table = wide_table();
     const std::string all = table.text();
     EXPECT_EQ(lines_of(all).size(), 4u);
@@ -64,7 +64,7 @@ TEST(TableWidth, GivesUpTitlesThenBarsThenTextThenColumnsByRank) {
     EXPECT_NE(narrow.find("Not in 60 columns: SM busy, packets;"), std::string::npos) << narrow;
 }
 
-TEST(TableWidth, ShorterBarsKeepTheirShares) {
+TEST(TableWidth, shorter_bars_keep_their_shares) {
     TextTable table({{"a", TextTable::Align::left}, {"", TextTable::Align::bar}});
     table.add({"x", bar(1.0, 40)});
     table.add({"y", bar(0.5, 40)});
@@ -72,7 +72,7 @@ TEST(TableWidth, ShorterBarsKeepTheirShares) {
               "a\n─  ────────────────────\nx  " + bar(1.0, 20) + "\ny  " + bar(0.5, 20) + "\n");
 }
 
-TEST(Fitted, BreaksAtBlanksUnderTheLinesOwnWords) {
+TEST(Fitted, breaks_at_blanks_under_the_lines_own_words) {
     EXPECT_EQ(fitted("- one two three four five\n", 20), "- one two three four\n  five\n");
     EXPECT_EQ(fitted("  name  what is meant by this name\n", 26),
               "  name  what is meant by\n        this name\n");
@@ -81,7 +81,7 @@ TEST(Fitted, BreaksAtBlanksUnderTheLinesOwnWords) {
     EXPECT_EQ(fitted("\x1b[1mone two\x1b[0m\n", 7), "\x1b[1mone two\x1b[0m\n");
 }
 
-TEST(Fitted, TakesTheRestOfASentenceAlong) {
+TEST(Fitted, takes_the_rest_of_a_sentence_along) {
     EXPECT_EQ(fitted("one two three four\nfive. Six.\nSeven.\n", 15),
               "one two three\nfour five. Six.\nSeven.\n");
 }
@@ -97,7 +97,7 @@ class WidthCli : public Cli {
     }
 };
 
-TEST_F(WidthCli, LayersAndModelsFit) {
+TEST_F(WidthCli, layers_and_models_fit) {
     const std::string small = "--gpus 2 --tokens 64 ";
     expect_fits("compare " + small);
     expect_fits("compare --layer-type tp --sublayer all " + small);
@@ -108,12 +108,12 @@ TEST_F(WidthCli, LayersAndModelsFit) {
     expect_fits("model --model llama-7b " + small);
 }
 
-TEST_F(WidthCli, ServingFits) {
+TEST_F(WidthCli, serving_fits) {
     expect_fits("model --decode --model qwen3-30b-a3b --gpus 1 --context 500 --batch-per-gpu 8");
     expect_fits("model --decode --model qwen3-30b-a3b --gpus 1 --context 500 --batch-per-gpu 8,16");
 }
 
-TEST_F(WidthCli, PlansFit) {
+TEST_F(WidthCli, plans_fit) {
     const std::string plan =
         "plan --model mixtral-8x7b --machine dgx-h100 --gpus 8 --sequence 1024 --global-batch 32 "
         "--set model.layers=8 --set model.hidden=1024 ";
@@ -127,7 +127,7 @@ TEST_F(WidthCli, PlansFit) {
                 axes);
 }
 
-TEST_F(WidthCli, WhatThereIsFits) {
+TEST_F(WidthCli, what_there_is_fits) {
     for (const std::string command : {"", "--help", "compare --help", "plan --help", "area",
                                       "lines", "list", "reproduce", "collective --bytes 64K"})
         expect_fits(command);
@@ -135,7 +135,7 @@ TEST_F(WidthCli, WhatThereIsFits) {
     expect_fits("validate " MOEHUB_SOURCE_DIR "/validation/h200/gemm_beside_copy.csv");
 }
 
-TEST_F(WidthCli, RecordedRoutingFits) {
+TEST_F(WidthCli, recorded_routing_fits) {
     const auto file =
         saved("routing.npy",
               npy_of(topic_profile({.layers = 4, .experts = 16, .topics = 4, .tokens = 300}, 1)));
@@ -146,14 +146,14 @@ TEST_F(WidthCli, RecordedRoutingFits) {
                 " -o " + this->file("a.json"));
 }
 
-TEST_F(WidthCli, PrintsTheGoldenComparisonInEightyColumns) {
+TEST_F(WidthCli, prints_the_golden_comparison_in_eighty_columns) {
     const auto outcome = shell(
         "COLUMNS=80 moehub compare --gpus 4 --tokens 256 --systems "
         "ideal,megatron-te,deepep,moe-hub");
     golden::expect_text(outcome.out, MOEHUB_SOURCE_DIR "/tests/golden/compare_80.txt");
 }
 
-TEST_F(WidthCli, FilesAndPipesGetEverything) {
+TEST_F(WidthCli, files_and_pipes_get_everything) {
     const std::string compare = "moehub compare --gpus 4 --tokens 256 --systems ideal,moe-hub";
     const auto pipe = shell(compare + " | cat");
     shell("COLUMNS=60 " + compare + " -o " + file("a.txt"));
@@ -164,4 +164,4 @@ TEST_F(WidthCli, FilesAndPipesGetEverything) {
 }
 
 }  // namespace
-}  // namespace moehub
+}  // namespace moehub::width_test

@@ -41,7 +41,7 @@ struct AreaTotal {
     AreaSide side = AreaSide::gpu;
     int node_nm = 0;
     std::int64_t bits = 0;         ///< of what is added
-    double mm2 = 0;                ///< likewise
+    double mm2 = 0;                ///< of what is added
     double there_mm2 = 0;          ///< of what today's switches have
     double published_mm2 = 0;      ///< 0: the paper gives none
     bool published_below = false;  ///< the paper says "under"

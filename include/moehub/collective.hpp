@@ -35,8 +35,8 @@ struct CollectiveResult {
     std::int64_t packets = 0;  ///< that reached a GPU, acknowledgements aside
     std::int64_t events = 0;   ///< that the engine handled
     std::string chosen;        ///< by `automatic`: "ring, LL"; else empty
-    /// Of a long call between nodes, or of many GPUs, that does the same over and over, a part was
-    /// run, and time, bytes and packets are of the whole: "288 of 2878 steps"; else empty.
+    /// What was run of a long call between nodes, or of many GPUs, that does the same over and
+    /// over: "288 of 2878 steps", time, bytes and packets being of the whole; else empty.
     std::string part;
 };
 

@@ -90,7 +90,7 @@ std::vector<Comparison> compare_tp_parts(const TpInput& input, const std::vector
                                          const std::vector<SystemSpec>& systems,
                                          const TpCompareOptions& options = {});
 
-/// Of comparisons of the same systems: the parts one after the other, as one, with the baseline
+/// Comparisons of the same systems, the parts one after the other, as one, with the baseline
 /// that all have. Times, bytes and counts are added up; what units counted is left to the parts.
 Comparison sum_of(const std::vector<Comparison>& parts);
 

@@ -25,7 +25,7 @@ struct ExpertLayout {
     bool operator==(const ExpertLayout&) const = default;
 };
 
-/// Of how many layers and experts a layout is; layer_numbers empty: 0 … layers − 1.
+/// How many layers and experts a layout has; layer_numbers empty: 0 … layers − 1.
 struct LayoutShape {
     int layers = 0;
     int experts = 0;
@@ -76,7 +76,7 @@ std::string layout_text(const ExpertLayout& layout, LayoutFormat format);
 /// many (sglang, vllm, trtllm), slots are shared out evenly. `shape`: what is expected; layers that
 /// the model has and the shape has not (dense ones, in sglang's file) are skipped.
 ExpertLayout read_layout(const std::string& path, int gpus, const LayoutShape& shape);
-/// The same from text; `file` is its name in errors.
+/// Reads a layout from text as read_layout does; `file` is its name in errors.
 ExpertLayout parse_layout(const std::string& text, const std::string& file, int gpus,
                           const LayoutShape& shape);
 

@@ -41,7 +41,7 @@ struct PrefillCall {
     std::int64_t window = 0;  ///< a token sees so many up to itself; 0: all
 };
 
-/// The same for one new token of each sequence, `context` before it in the cache.
+/// Attention for one new token of each sequence, `context` before it in the cache.
 struct DecodeCall {
     NumberFormat cache = NumberFormat::bf16;
     std::int64_t batch = 0;
@@ -60,7 +60,7 @@ struct MlaPrefillCall {
     std::int64_t heads = 0;  ///< on this card
 };
 
-/// The same for one new token of each sequence, weights absorbed.
+/// Latent attention for one new token of each sequence, weights absorbed.
 struct MlaDecodeCall {
     NumberFormat cache = NumberFormat::bf16;
     std::int64_t batch = 0;

@@ -75,9 +75,9 @@ struct LayerResult {
     Ps time = 0;        ///< until the last GPU has its tokens' outputs
     Ps first_gemm = 0;  ///< from the start to the end of the last GEMM-1
     Ps dispatch = 0;    ///< where rows move in a step of their own, until all have arrived; else 0
-    Ps combine = 0;     ///< likewise, of the results
+    Ps combine = 0;  ///< where results move in a step of their own, until all have arrived; else 0
     /// Where their kernels can leave the SMs while rows are underway: what they take without that.
-    /// Of the GPU with most; else 0.
+    /// Each is that of the GPU with most; else 0.
     Ps dispatch_work = 0;
     Ps combine_work = 0;
     Breakdown breakdown;

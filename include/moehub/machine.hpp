@@ -70,10 +70,10 @@ struct DysharpSpec {
     bool reduce_locally = true;  ///< a GPU adds up what several of its experts made of a token;
                                  ///< false: each result goes to the switch by itself
     int tlb_entries = 512;       ///< of the AL TLB
-    int tlb_banks = 16;          ///< likewise
+    int tlb_banks = 16;          ///< of the AL TLB
     Ps tlb_lookup = kNs;         ///< for which a packet occupies a bank
     int ts_entries = 1024;       ///< tiles that the TS table tracks; further ones lie in memory
-    int or_entries = 1024;       ///< tokens whose results the OR table counts; likewise
+    int or_entries = 1024;       ///< tokens whose results the OR table counts at a time
     Ps poll = 332 * kNs;         ///< from a tracker's update to the SM that polls it
 };
 

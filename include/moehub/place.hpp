@@ -33,13 +33,14 @@ struct Evaluation {
     double load_worst_layer = 0;    ///< the same, of the worst layer
     double gpus_per_token = 0;      ///< distinct GPUs a token goes to in a layer, mean
     double nodes_per_token = 0;     ///< distinct nodes
-    /// Of all (expert in a layer, expert in the next) pairs of a token, the share on two GPUs.
+    /// The share of (expert in a layer, expert in the next) pairs of a token that is on two GPUs.
     double off_gpu_transitions = 0;
     double off_node_transitions = 0;
     /// The pair of GPUs with the most transitions between them (both ways, over all layers), over
     /// what it were if transitions were spread evenly.
     double heaviest_pair = 0;
-    /// MoETuner's own: the heaviest ordered pair of each boundary between layers, likewise, mean.
+    /// MoETuner's own: the heaviest ordered pair of each boundary between layers, so measured,
+    /// mean.
     double heaviest_pair_by_layer = 0;
     /// Experts that a batch of tokens wakes on the GPU with the most, over the mean; mean over
     /// whole batches and layers.
@@ -147,7 +148,7 @@ std::vector<ParetoPoint> pareto_tries(const PlaceInput& input, const PlaceOption
 std::vector<ParetoPoint> place_pareto(const PlaceInput& input, const PlaceOptions& options,
                                       const std::vector<Profile>& judges);
 
-/// Those that no other beats: as good in everything and better in something. Of equals the first.
+/// Points that no other beats: as good in everything and better in something. Of equals the first.
 /// In the order given.
 std::vector<ParetoPoint> pareto_front(const std::vector<ParetoPoint>& points);
 

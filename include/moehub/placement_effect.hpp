@@ -56,7 +56,7 @@ struct EffectOptions {
     std::function<void(std::size_t, std::size_t)> progress;
 };
 
-/// Of one time over all layers and steps.
+/// How one time is spread over all layers and steps.
 struct TimeSpread {
     Ps mean = 0;
     Ps p95 = 0;  ///< the smallest time that 95 % do not exceed

@@ -28,8 +28,8 @@ struct PlanOptions {
     std::function<void(std::size_t, std::size_t)> progress = {};
 };
 
-/// Of layouts that differ in recomputation and offload alone the fastest that fits is listed, but
-/// on the front.
+/// What a search has found. Of layouts that differ in recomputation and offload alone it lists the
+/// fastest that fits, but on the front.
 struct Plan {
     std::vector<TrainingStep> best;     ///< fastest first; all of them fit
     std::vector<TrainingStep> systems;  ///< the fastest of each that fits, in the order asked for
@@ -42,10 +42,10 @@ struct Plan {
     std::string refusal;                ///< why, of the first
 };
 
-/// The same on any number of threads. Throws InputError as check(run) does, and when what is fixed
-/// leaves no layout.
+/// The same plan on any number of threads. Throws InputError as check(run) does, and when what is
+/// fixed leaves no layout.
 Plan plan_training(const TrainingRun& run, const PlanOptions& options = {});
-/// Of the clock's run, with what the clock has simulated already.
+/// A plan of the clock's run, with what the clock has simulated already.
 Plan plan_training(const TrainingClock& clock, const PlanOptions& options = {});
 
 /// When nothing fits, a few words on what would: less that is fixed, more GPUs of `whole` (the

@@ -76,7 +76,7 @@ struct ProfileOptions {
 /// folder of such dumps, one a rank, as one (docs/placement.md). Throws InputError, one line that
 /// names the file.
 Profile read_profile(const ProfileSource& source, const ProfileOptions& options = {});
-/// The same of dumps that several ranks made of one recording; all with the same part and weight.
+/// Reads dumps that several ranks made of one recording; all with the same part and weight.
 /// Throws InputError, one line that names two of them, where they disagree.
 Profile read_profile(const std::vector<ProfileSource>& ranks, const ProfileOptions& options = {});
 

@@ -17,7 +17,7 @@
 
 namespace moehub {
 
-/// Of one layer. All 0 where it has no rows.
+/// How rows load one layer's experts. All 0 where it has no rows.
 struct LoadSummary {
     double rows = 0;          ///< (token, expert) pairs
     std::int64_t tokens = 0;  ///< that chose an expert here; 0: only counts are known

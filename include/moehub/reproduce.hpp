@@ -50,7 +50,7 @@ struct Reading {
     std::vector<std::string> changes;  ///< as --set takes them; none: the machine as it is
 };
 
-/// Of ours / published.
+/// A range of ours / published.
 struct RatioRange {
     double least = 0;
     double most = 0;
@@ -73,7 +73,7 @@ struct PublishedNumber {
 
     double ratio() const { return ours / paper; }
     bool as_published() const;  ///< within 10 %
-    /// The same by any reading that ran it, 0 being the first.
+    /// Our number by any reading that ran it, 0 being the first.
     bool is_read(std::size_t reading) const { return reading <= otherwise.size(); }
     double read(std::size_t reading) const {
         return reading == 0 ? ours : otherwise.at(reading - 1);
@@ -127,7 +127,7 @@ enum class CellWork {
 struct MergeUse {
     double deepest = 0;     ///< lines that a port's table held at most
     double spread_us = 0;   ///< from a line's first request to its last, mean
-    double longest_us = 0;  ///< likewise, at most
+    double longest_us = 0;  ///< the longest of these times
 };
 
 /// What tells one simulation of a paper from another.
@@ -155,7 +155,7 @@ struct ReproducedCell : CellKey {
     Ps model_time = 0;         ///< of the whole model; 0 where only the layer ran
     std::string refusal = {};  ///< why it could not run; then there are no times
     Ps communication = 0;      ///< of the layer: exposed, on the GPU that computes longest
-    Ps compute = 0;            ///< likewise: a kernel ran
+    Ps compute = 0;            ///< of the layer: a kernel ran, on that GPU
     Ps busier_way = 0;     ///< in which the busiest GPU's wires carried something, counting at any
                            ///< time the direction that carried more
     Bytes bytes_up = 0;    ///< of the layer, on the wire, from GPUs to switches

@@ -64,7 +64,7 @@ Placement eplb_placement(const Routing& routing, int ranks, int copies);
 /// nothing.
 void check(const Serving& serving);
 
-/// Of the fullest GPU, with the copies that the placement gives it.
+/// Memory of the fullest GPU, with the copies that the placement gives it.
 ServingMemory memory_of(const Serving& serving);
 
 /// Requests of the serving's context that a GPU has room for.

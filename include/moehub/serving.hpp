@@ -45,7 +45,7 @@ struct ServingFormats {
 /// The cache is fp8 where weights are.
 ServingFormats checkpoint_formats(const Model& model, const Gpu& gpu, NumberFormat weights);
 
-/// The same with the cache that the engine keeps on the card.
+/// Those of checkpoint_formats(), with the cache that the engine keeps on the card.
 ServingFormats engine_formats(const EngineSpec& engine, const Model& model, const Gpu& gpu,
                               NumberFormat weights);
 
@@ -142,7 +142,8 @@ class ServingClock {
     /// The engine's own dispatch, routed experts and combine; none of a dense model.
     std::vector<StepOperator> moe_operators(const StepLoad& load) const;
 
-    /// Of a guess by the model's layer for multi-token prediction: one such layer and the head.
+    /// Time of a guess by the model's layer for multi-token prediction: one such layer and the
+    /// head.
     double draft_seconds(const StepLoad& load) const;
 
   private:

@@ -93,7 +93,7 @@ struct TimedShape {
     TrainingStep step;        ///< on the fastest of the layouts, by tables
 };
 
-/// Of one axis: for each of its values the fastest shape that has it.
+/// For each value of one axis the fastest shape that has it.
 struct AxisBest {
     std::string axis;  ///< "layers", …
     std::vector<int> values;

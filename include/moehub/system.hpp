@@ -60,7 +60,7 @@ struct SystemSpec {
     int chunks = 1;              ///< pieces in which rows travel, so that compute can start
     bool host_waits = false;     ///< the host must know the counts before it goes on
     double tensor_share = 1;     ///< of the tensor cores' rate in plain GEMMs that its GEMMs reach
-    /// Of the experts' matrices, and of rows as they read them.
+    /// Format of the experts' matrices, and of rows as they read them.
     NumberFormat expert_format = NumberFormat::bf16;
     double dispatch_element = 2;  ///< bytes of an element on its way to the experts
     double combine_element = 2;   ///< bytes of an element on its way back

@@ -8,9 +8,9 @@
 ///     run.sequence = 4096;
 ///     run.global_batch = 2048;
 ///     TrainingClock clock(run);
-///     const TrainingStep step =
-///     clock.step(parse_parallel_layout("tp=2,pp=8,vpp=4,ep=32,system=deepep")); fmt::print("{:.1f}
-///     s, {:.1f} % MFU\n", step.seconds, 100 * step.mfu);
+///     const auto layout = parse_parallel_layout("tp=2,pp=8,vpp=4,ep=32,system=deepep");
+///     const TrainingStep step = clock.step(layout);
+///     fmt::print("{:.1f} s, {:.1f} % MFU\n", step.seconds, 100 * step.mfu);
 ///
 /// docs/planning.md says what is modelled and how well it agrees with published runs.
 #pragma once
@@ -105,7 +105,7 @@ std::string to_text(const PartialLayout& chosen);  ///< all that is chosen; noth
 /// KEY=VALUE,…: keys of parallel_keys(), each once, also of those that `chosen` has. Throws
 /// InputError: unknown keys, values that are not allowed.
 PartialLayout parse_partial_layout(std::string_view text, PartialLayout chosen = {});
-/// The same over `start`.
+/// A whole layout, written over `start` as parse_partial_layout writes one.
 ParallelLayout parse_parallel_layout(std::string_view text, ParallelLayout start = {});
 /// tp cp pp vpp ep etp mb sharding recompute offload overlap system
 std::vector<std::string> parallel_keys();
@@ -220,10 +220,10 @@ class TrainingClock {
     explicit TrainingClock(TrainingRun run);
     ~TrainingClock();
     TrainingClock(const TrainingClock& other);
-    /// The same run under another trainer, with the same simulated communication.
+    /// A clock of the same run under another trainer, with the same simulated communication.
     TrainingClock(const TrainingClock& other, TrainerSpec trainer);
-    /// Another run of the same model on the same machine with the same routing, and with the same
-    /// simulated communication. Throws InputError as check(run), or when they differ.
+    /// A clock of another run of the same model on the same machine with the same routing, and with
+    /// the same simulated communication. Throws InputError as check(run), or when they differ.
     TrainingClock(TrainingRun run, const TrainingClock& other);
     TrainingClock& operator=(const TrainingClock&) = delete;
 
@@ -231,7 +231,7 @@ class TrainingClock {
 
     /// By tables: communication of simulated sizes, interpolated. Throws InputError as why_not.
     TrainingStep step(const ParallelLayout& layout);
-    /// The same with collectives and MoE layers simulated as they are, and stages filled.
+    /// The step with collectives and MoE layers simulated as they are, and stages filled.
     TrainingStep exact(const ParallelLayout& layout);
     /// No step() of the layout, which why_not() allows, is shorter; sooner known.
     double least_seconds(const ParallelLayout& layout);

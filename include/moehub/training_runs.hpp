@@ -27,7 +27,7 @@
 
 namespace moehub {
 
-/// Of sequences that one pipeline takes in a step where a row does not give the global batch: the
+/// Sequences that one pipeline takes in a step where a row does not give the global batch: the
 /// order of what is usual at thousands of GPUs (DeepSeek-V3: 15,360 sequences over 128 pipelines).
 constexpr std::int64_t kMicroBatches = 64;
 
@@ -63,8 +63,9 @@ struct RunTrainer {
     bool known = false;  ///< false: no trainer names the source, and the newest is taken
 };
 
-/// Of the presets whose `sources` have a part in the run's source (the longest), the one of whose
-/// `notes` a part is in "MODEL MACHINE PRECISION NOTE" (the longest), or the one without notes.
+/// The trainer of a run: of the presets whose `sources` have a part in its source (the longest),
+/// whose `notes` a part is in "MODEL MACHINE PRECISION NOTE" (the longest), or the one without
+/// notes.
 RunTrainer trainer_of(const PublishedRun& run);
 
 /// `machine`: what changes the machine that the row names. Throws InputError: unknown names,
@@ -90,7 +91,7 @@ class RunAnswers {
 
     /// Throws InputError when the row is impossible.
     const PublishedAnswer& answer(const PublishedRun& run);
-    /// The same under a trainer that may differ from its preset.
+    /// The answer under a trainer that may differ from its preset.
     const PublishedAnswer& answer(const PublishedRun& run, const RunTrainer& named,
                                   const TrainerSpec& trainer);
     /// Throws InputError.

@@ -82,7 +82,7 @@ struct ValidationSkipped {
 };
 
 struct Validation {
-    std::string kind;                        ///< as above: "operators", …
+    std::string kind;                        ///< of the file: "operators", …
     std::vector<ValidationSummary> summary;  ///< in order of first appearance
     std::vector<ValidationSkipped> skipped;
     std::vector<ValidationRow> rows;  ///< predicted rows, in the order of the file

@@ -32,7 +32,7 @@ class Json {
     Json(std::string text) : value_(std::move(text)) {}
     template <class Value>
     Json(const std::vector<Value>& values) : value_(List(values.begin(), values.end())) {}
-    /// Of pairs {"name", value} an object, otherwise a list.
+    /// Pairs {"name", value} make an object, other values a list.
     Json(std::initializer_list<Json> values);
 
     static Json array() { return List{}; }

@@ -45,11 +45,11 @@ class Pickle {
 
     Ref root() const { return root_; }
     Kind kind(Ref value) const { return nodes_[value].kind; }
-    /// Of an integer or truth value.
+    /// The number that is an integer or truth value.
     std::int64_t integer(Ref value) const;
-    /// Of a text or name; empty for others.
+    /// The letters of a text or name; empty for other values.
     std::string_view text(Ref value) const;
-    /// Of a list, tuple, dict, call or persistent; empty for others.
+    /// What a list, tuple, dict, call or persistent holds; empty for other values.
     std::span<const Ref> items(Ref value) const;
     /// The value of a dictionary's key, the last where it stands twice.
     std::optional<Ref> find(Ref dict, std::string_view key) const;

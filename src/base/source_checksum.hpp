@@ -4,7 +4,7 @@
 
 namespace moehub {
 
-/// Of all files in src/, include/ and presets/ that this was built from.
+/// A checksum of all files in src/, include/ and presets/ that this was built from.
 std::string_view source_checksum();
 
 }  // namespace moehub

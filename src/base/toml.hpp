@@ -45,7 +45,7 @@ std::string line_of(const Origin& origin, const Entry& entry);
 /// The front of an error message: "my.toml:12: link.bandwidth: ".
 std::string at(const Origin& origin, const Entry& entry);
 
-/// Of text in which a key may have several values: what sweeps are written in.
+/// A key that may have several values: what sweeps are written in.
 struct ValuesEntry {
     std::string key;  ///< dotted path
     std::vector<Entry> values;

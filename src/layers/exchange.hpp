@@ -38,7 +38,7 @@ class AllToAll {
     Process exchange(GpuId gpu, std::vector<Rows> rows, Bytes bytes);
     /// … of bytes[peer] in all, where several rows travel as one.
     Process exchange(GpuId gpu, std::vector<Rows> rows, std::vector<Bytes> bytes);
-    /// The same rows to all of its group. Rows that stay where they are need no copy.
+    /// Sends the same rows to all of its group. Rows that stay where they are need no copy.
     Process gather(GpuId gpu, const Rows& rows, Bytes bytes);
     /// After exchange: from each peer, in the order in which it was put in.
     std::vector<Rows>& received(GpuId gpu) { return received_[gpu]; }

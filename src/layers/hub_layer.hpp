@@ -20,7 +20,7 @@ namespace moehub::layers {
 /// store all that passes, and are held until nothing more will come.
 class HubRelay {
   public:
-    /// Of a result's place, where the row was passed on: its other bits are the row's number.
+    /// Marks a result's place where the row was passed on: its other bits are the row's number.
     static constexpr std::uint32_t kPassedOn = std::uint32_t{1} << 31;
     /// Stores a row from a GPU that passes it on; returns how many acknowledgements that brings.
     using PassOn = std::function<int(GpuId, const CarriedRow&)>;

@@ -28,7 +28,7 @@ class Mail {
 
     /// Stores `bytes` with the rows, which lie in `from`'s memory, into `to`'s channel.
     void send(GpuId from, GpuId to, std::size_t channel, Rows rows, Bytes bytes);
-    /// The same by SMs that have the rows: a GEMM that ends, or a kernel that has read them and is
+    /// A store by SMs that have the rows: a GEMM that ends, or a kernel that has read them and is
     /// told when its hub has taken them in (run_sending).
     void store(GpuId from, GpuId to, std::size_t channel, Rows rows, Bytes bytes);
     void store_told(GpuId from, GpuId to, std::size_t channel, Rows rows, Bytes bytes);
@@ -123,7 +123,7 @@ class PulledRows {
 /// fast as an SM does, and stay until the hub has taken in what they stored. A row that lies in L2
 /// is read faster; what was evicted since the router read it comes from HBM.
 
-/// Of rows that were written or read a while ago, the part that is not in L2 any more; `table`:
+/// The part of rows, written or read a while ago, that is not in L2 any more; `table`:
 /// bytes of all of them.
 double missed_in_l2(const Gpu& gpu, double table);
 

@@ -40,7 +40,7 @@ class Books {
     const double* result(int expert, int shard, const double* row);
     /// The shared experts have run for a token.
     void add_shared(std::uint32_t token);
-    /// Of an output against the reference layer, relative to the largest output.
+    /// The error of outputs against the reference layer, relative to the largest output.
     double largest_error() const;
 
   private:
@@ -67,7 +67,7 @@ struct Row {
     std::uint16_t rank = 0;    ///< that computes it, among those with a copy of the expert
 };
 
-/// Of a GEMM that ends with an activation.
+/// What a GEMM does that ends with an activation.
 struct FusedEnd {
     double stored = 1;  ///< of the columns it computes
     double read = 0;    ///< bytes a row, further

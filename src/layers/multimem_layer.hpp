@@ -35,7 +35,7 @@ struct NodeToken {
 
 class MultimemLayer {
   public:
-    /// Of which the hubs tell when they have come.
+    /// The tiles of rows of which the hubs tell when they have come.
     enum class Tiles {
         none,
         fixed,    ///< 128 rows: entries of the TS table (DySHARP paper)

@@ -51,7 +51,7 @@ Fields fields_of(Kernels& k) {
     });
 }
 
-/// Of the rest of a transformer layer; in the same table.
+/// Constants of the rest of a transformer layer; they stand in the same table.
 Fields layer_fields_of(Kernels& k) {
     using enum FieldKind;
     return optional_fields({

@@ -19,7 +19,7 @@ void check_latency(Ps latency, const Given& given, const std::string& key) {
         refuse(given, key, "found {}, allowed 1 ns and more", time_text(latency));
 }
 
-/// Of packets that are cut, trains that are counted, and buffers that hold what they must.
+/// Checks that packets can be cut, trains counted, and that buffers hold what they must.
 void check_link(const LinkSpec& link, const Given& given, const std::string& table) {
     check_latency(link.latency, given, table + ".latency");
     if (link.payload % link.flit != 0)

@@ -48,7 +48,7 @@ Given within_limits(Noun noun) {
     return given;
 }
 
-/// Those that are shown: constants of kernels that a card does not have are left out.
+/// The fields that are shown: not the constants of kernels that a card does not have.
 template <class Noun>
 Fields shown_fields(Noun& noun) {
     return without_absent_kernels(fields_of(noun), std::same_as<Noun, Machine> ? "gpu." : "");

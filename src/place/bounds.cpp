@@ -13,6 +13,7 @@
 #include <utility>
 
 namespace moehub {
+
 // The GPU with the heaviest expert holds as many others as it has slots, at least the lightest
 // ones; of the j·G + 1 heaviest experts some GPU of G holds j + 1, at least the lightest of them.
 double load_bound(std::span<const double> rows_of_expert, int gpus, SlotCounts slots) {
@@ -46,8 +47,8 @@ double largest_sum(std::vector<double>& values, int count) {
 
 /// Parts of a domain of GPUs: one GPU, or a node.
 struct Domain {
-    int count = 0;     ///< of domains
-    int slots = 0;     ///< of one
+    int count = 0;     ///< how many domains there are
+    int slots = 0;     ///< slots of one
     double share = 0;  ///< GPUs of one
 };
 
@@ -57,7 +58,7 @@ struct LayerLoads {
     std::vector<double> items;   ///< rows of each, an expert's shared out evenly over its copies
     std::vector<double> tokens;  ///< that go to each
     double mean = 0;             ///< rows of a GPU
-    double cap = 0;              ///< of a GPU's rows
+    double cap = 0;              ///< most rows of a GPU
 };
 
 LayerLoads loads_of(const Profile& profile, const PlaceOptions& options, const ExpertLayout& layout,
@@ -290,7 +291,7 @@ double most_gain(std::span<const double> gains, std::span<const double> loads,
     return least;
 }
 
-// Load: as in layer_bounds.cpp; with copies the heaviest item, lightest by those of copies_of().
+// Load: load_bound(); with copies the heaviest item, lightest by those of copies_of().
 //
 // Distinct domains: a token with n of its experts on a domain counts 1/n for each of them, so
 //     D = Σ over experts e, tokens t of e:  1/(1 + x),  x = the token's other experts beside e,

@@ -18,8 +18,8 @@ double load_bound(std::span<const double> rows_of_expert, int gpus,
 
 /// How much an expert can share a GPU with, for bounds of what it cannot.
 struct PartnerLimits {
-    int count = 0;      ///< of partners
-    double budget = 0;  ///< of their loads; infinite: none
+    int count = 0;      ///< how many partners
+    double budget = 0;  ///< sum of the partners' loads; infinite: none
 };
 
 /// At least the largest sum of `count` gains whose loads are within the budget. By the Lagrangian
@@ -28,7 +28,7 @@ struct PartnerLimits {
 double most_gain(std::span<const double> gains, std::span<const double> loads,
                  const PartnerLimits& limits);
 
-/// Of each part of an Evaluation on its own; what has no bound is 0. Weighted means over the
+/// A bound of each part of an Evaluation on its own; what has none is 0. Weighted means over the
 /// profiles. Where GPUs have different numbers of slots, only of the load.
 Evaluation lower_bounds(const PlaceInput& input, const PlaceOptions& options,
                         const ExpertLayout& layout);

@@ -56,7 +56,8 @@ Matrix together(const std::vector<Profile>& profiles);
 /// For each boundary between layers, [expert × expert of the next layer]: how many tokens chose
 /// both; every token counts top_k² times. Empty without tokens.
 std::vector<Matrix> transitions(const Profile& profile);
-/// Of several, each scaled to the same sum first, weighted mean. Empty unless all have tokens.
+/// The weighted mean over profiles, each scaled to the same sum first. Empty unless all have
+/// tokens.
 std::vector<Matrix> transitions(const std::vector<Profile>& profiles);
 
 LayoutShape shape_of(const Profile& profile);

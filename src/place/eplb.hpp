@@ -8,8 +8,8 @@
 namespace moehub {
 
 struct EplbSizes {
-    int slots = 0;   ///< of a layer; at least one per expert, a multiple of gpus
-    int groups = 1;  ///< of experts; a divisor of the experts
+    int slots = 0;   ///< slots of a layer; at least one per expert, a multiple of gpus
+    int groups = 1;  ///< groups of experts; a divisor of the experts
     int nodes = 1;   ///< a divisor of gpus; where groups is no multiple of it, nodes are ignored
     int gpus = 1;
 };

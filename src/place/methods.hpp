@@ -11,7 +11,7 @@ namespace moehub {
 
 struct Solution {
     ExpertLayout layout;
-    std::optional<double> bound;  ///< of the objective, where the method proves one
+    std::optional<double> bound;  ///< on the objective, where the method proves one
     bool cut_short = false;
     std::vector<std::string> notes;
 };

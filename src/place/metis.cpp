@@ -38,7 +38,7 @@ Matrix chosen_together(const Profile& profile, int layer) {
     return both;
 }
 
-/// Of several profiles the mean, each scaled to the same sum and weighted.
+/// The weighted mean over the profiles, each scaled to the same sum.
 Matrix ties_of(const std::vector<Profile>& profiles, int layer) {
     if (profiles.size() == 1) return chosen_together(profiles.front(), layer);
     Matrix ties(profiles.front().experts, profiles.front().experts);

@@ -30,7 +30,7 @@ struct Communication::State {
     struct CollectiveKey {
         Collective::Op op;
         GroupShape shape;
-        double bytes = 0;  ///< of exact ones; 0: of a table
+        double bytes = 0;  ///< what an exact one was asked for; 0: of a table
 
         friend auto operator<=>(const CollectiveKey&, const CollectiveKey&) = default;
     };

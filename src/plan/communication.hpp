@@ -31,7 +31,7 @@ struct MoeCase {
     std::string system;
     int ep = 1;
     int etp = 1;
-    std::int64_t tokens = 0;  ///< of one GPU
+    std::int64_t tokens = 0;  ///< tokens of one GPU
     bool fp8 = false;         ///< experts
     bool fp8_rows = false;    ///< rows on their way to them
     Pass pass = Pass::forward;
@@ -52,7 +52,7 @@ class Communication {
   public:
     /// `routing` as TrainingRun::routing.
     Communication(Machine machine, Model model, const RoutingSpec& routing);
-    /// Of a model of another shape on the same machine, by rule of thumb and without simulating:
+    /// For a model of another shape on the same machine, by rule of thumb and without simulating:
     /// collectives are `other`'s, and a MoE layer takes what `other`'s takes with as many tokens as
     /// move as many bytes. For searches over shapes.
     Communication(std::shared_ptr<Communication> other, const Model& model);
@@ -78,7 +78,7 @@ class Communication {
   private:
     struct State;
     std::shared_ptr<State> state_;  ///< with those like it
-    double tokens_ = 1;             ///< of MoE layers asked for, as many of the simulated model's
+    double tokens_ = 1;             ///< of the simulated model, that move what one asked for does
 };
 
 }  // namespace moehub

@@ -26,10 +26,10 @@ namespace {
 using Op = Collective::Op;
 using Algorithm = Collective::Algorithm;
 
-constexpr std::uint32_t kFewSteps = 32;   // of a ring, that tell the rest
-constexpr double kWhole = 0.002;          // of the usual length of calls that are run as a whole
+constexpr std::uint32_t kFewSteps = 32;  // steps of a ring that tell the rest
+constexpr double kWhole = 0.002;  // share of the usual length of calls that are run as a whole
 constexpr Bytes kTrain = Bytes{1} << 19;  // parts are megabytes; switches add up smaller ones
-constexpr int kFewNodes = 8;              // of a ring with one member each
+constexpr int kFewNodes = 8;              // nodes of a ring with one member each
 constexpr int kExchangeGpus = 32;
 constexpr int kTreeNodes = 4;
 constexpr Bytes kFewBytes = Bytes{1} << 16;

@@ -52,9 +52,9 @@ class TrainingKernels {
     /// AdamW over so many weights.
     double optimizer(double weights) const;
 
-    /// Of the host, for each operator that no graph replays.
+    /// Seconds of the host for each operator, those that graphs replay counted out.
     double launch() const { return launch_; }
-    /// Of the host, for one that none could replay.
+    /// Seconds of the host for an operator that no graph could replay.
     double eager_launch() const { return to_seconds(costs_.launch); }
 
   private:
@@ -99,15 +99,15 @@ struct LayerWork {
     ComputeWork norms;     ///< forward again
     ComputeWork activations;
     ComputeWork core;     ///< attention between its matrices
-    ComputeWork latents;  ///< of latent attention, up to queries, keys and values
+    ComputeWork latents;  ///< latent attention, up to queries, keys and values
 
     LayerWork& operator+=(const LayerWork& other);
 };
 
 /// Tokens of one micro-batch on one GPU.
 struct TokenShare {
-    std::int64_t sequences = 1;  ///< of the micro-batch
-    std::int64_t length = 0;     ///< of a sequence, all of it
+    std::int64_t sequences = 1;  ///< in the micro-batch
+    std::int64_t length = 0;     ///< tokens of a whole sequence
     int tp = 1;
     int cp = 1;
 

@@ -15,7 +15,7 @@ namespace moehub {
 namespace {
 
 constexpr double kOwn = 4e9;      ///< CUDA's context, NCCL's buffers, cuBLAS's workspace
-constexpr double kMargin = 0.05;  ///< of all else: fragmentation
+constexpr double kMargin = 0.05;  ///< share of all else: fragmentation
 constexpr double kLogits = 10;    ///< bytes a logit: bf16, fp32, and its gradient
 
 /// Elements of a token that attention keeps, on its GPU: those of tensor-parallel matrices (of all

@@ -19,24 +19,22 @@
 namespace moehub {
 namespace {
 
-constexpr std::int64_t kTableTokens = 4096;   // of a GPU
-constexpr std::int64_t kTableRows = 1 << 18;  // of all GPUs
+constexpr std::int64_t kTableTokens = 4096;   // tokens of a GPU
+constexpr std::int64_t kTableRows = 1 << 18;  // rows of all GPUs
 constexpr std::int64_t kExactRows = 1 << 19;
-constexpr std::int64_t kLargeRows = 1 << 17;  // of large groups, whose rows cross many wires
+constexpr std::int64_t kLargeRows = 1 << 17;  // rows of large groups, which cross many wires
 constexpr int kLargeGroup = 64;               // GPUs; of larger ones less is simulated
-constexpr int kSomeExperts = 16;              // of a GPU
+constexpr int kSomeExperts = 16;              // experts of a GPU
 constexpr std::int64_t kLeastTokens = 16;
 constexpr std::int64_t kFewerTimes = 4;
 
 LayerInput input_of(const Machine& machine, const Model& model, const RoutingSpec& routing,
                     const MoeCase& one) {
     const int gpus = one.ep * one.etp;
-    LayerInput input;
-    input.machine = machine_of(machine, shape_of(machine, {gpus, 1}));
-    input.model = model;
-    input.routing = make_routing(routing, model, one.tokens * gpus);
-    input.placement = contiguous_placement(model.experts, one.ep);
-    return input;
+    return {.machine = machine_of(machine, shape_of(machine, {gpus, 1})),
+            .model = model,
+            .routing = make_routing(routing, model, one.tokens * gpus),
+            .placement = contiguous_placement(model.experts, one.ep)};
 }
 
 SystemSpec system_of(const std::string& name, const MoeCase& one) {

@@ -1,5 +1,5 @@
 /// What a group of GPUs sees of its machine, and collectives over it, simulated; of very large
-/// groups from smaller ones alike.
+/// groups from smaller ones alike; times by bytes; MoE layers of a group of neighbouring GPUs.
 #pragma once
 #include "plan/communication.hpp"
 
@@ -74,7 +74,7 @@ class SizeTable {
 
     Simulate simulate_;
     int points_ = 2;
-    std::array<double, kMostPoints> times_{};  ///< of the first `known_` points
+    std::array<double, kMostPoints> times_{};  ///< seconds at the first `known_` points
     std::atomic<int> known_{0};
     std::mutex simulating_;
 };

@@ -12,8 +12,8 @@ namespace moehub {
 
 /// What data-parallel ranks do once a step, on the stage that has most of it.
 struct DataParallelTime {
-    double sums = 0;    ///< of gradients, beyond what the last backward pass hides
-    double gather = 0;  ///< of weights, beyond what the first forward pass hides
+    double sums = 0;    ///< sums of gradients, beyond what the last backward pass hides
+    double gather = 0;  ///< gathering of weights, beyond what the first forward pass hides
     double optimizer = 0;
     double offload = 0;
 
@@ -55,14 +55,14 @@ class StepModel {
     struct Pieces {
         std::vector<UnitCounts> counts;  ///< in the order of the model
         PipelineInput pipeline;
-        std::vector<double> late;  ///< of each, both ways: what its host is late with messages
+        std::vector<double> late;  ///< by piece, both ways: what its host is late with messages
     };
     using ShareKey = std::tuple<std::int64_t, int, int>;
 
     TokenShare tokens_of(const ParallelLayout& layout) const {
         return {layout.micro_batch, sequence_, layout.tp, layout.cp};
     }
-    /// Of a collective that data-parallel ranks do over weights, `bytes` each.
+    /// Seconds of a collective of data-parallel ranks over weights, `bytes` each.
     double over_weights(Collective::Op op, const ParallelLayout& layout, const UnitWeights& weights,
                         double bytes, bool exact);
 
@@ -109,7 +109,7 @@ class StepModel {
     std::map<int, double> imbalance_;
 };
 
-/// Of the stage that has most; `pieces` in the order of the model, `held` by stage.
+/// Memory of the stage that has most; `pieces` in the order of the model, `held` by stage.
 StepMemory memory_of(const TrainingRun& run, const ParallelLayout& layout,
                      const std::vector<UnitCounts>& pieces, const std::vector<std::int64_t>& held);
 

@@ -186,7 +186,7 @@ void StepModel::exchange_rows(const ParallelLayout& layout, UnitTimes& times, bo
         const MoeCommunication moe = communication_->moe(one, exact);
         way.ep = moe.exposed;
         way.ep_alone = std::min(moe.alone, moe.exposed);
-        // Of compute alone: rows are simulated as unevenly as they are routed.
+        // Imbalance of compute alone: rows are simulated as unevenly as they are routed.
         way.imbalance = beyond * share * (pass == Pass::forward ? 1 : 2);
         time.sms = moe.sms;
     }

@@ -56,9 +56,10 @@ struct PassTime {
     double recomputed = 0;  ///< backward: compute for the second time
     double tp = 0;          ///< communication that nothing hides
     double cp = 0;
-    double ep = 0;         ///< the layer under its system, beyond compute; with it repeated
-    double ep_alone = 0;   ///< of that, rows underway: what another micro-batch's compute may hide
-    double dp = 0;         ///< fsdp: gathering and summing beyond what compute hides
+    double ep = 0;  ///< the layer under its system, beyond compute; with it repeated
+    double ep_alone =
+        0;          ///< rows underway, a part of ep: what another micro-batch's compute may hide
+    double dp = 0;  ///< fsdp: gathering and summing beyond what compute hides
     double imbalance = 0;  ///< the fullest expert rank beyond the mean
     double host = 0;       ///< kernels wait to be issued
     double issue = 0;      ///< that the host takes to issue all of them
@@ -72,7 +73,7 @@ struct PassTime {
 struct UnitTime {
     PassTime forward;
     PassTime backward;
-    double gradients = 0;  ///< of backward: gradients of weights
+    double gradients = 0;  ///< of weights, a part of backward
     int sms = 0;           ///< that the exchange of rows holds while it runs
 };
 

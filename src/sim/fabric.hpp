@@ -93,8 +93,8 @@ class Fabric {
     /// Every direction of every link.
     std::vector<LinkUse> links() const;
     GatherStats gather_stats() const;         ///< of all switches
-    MergeStats merge_stats() const;           ///< likewise
-    GroupSyncStats group_sync_stats() const;  ///< likewise
+    MergeStats merge_stats() const;           ///< of all switches
+    GroupSyncStats group_sync_stats() const;  ///< of all switches
 
     // Totals over the machine.
     Bytes wire_bytes_up() const;    ///< GPUs to switches inside nodes, and into NICs
@@ -191,7 +191,7 @@ class Fabric {
     std::uint64_t first_line(const Transfer& transfer, const Wire& wire) const {
         return transfer.address / static_cast<std::uint64_t>(wire.payload);
     }
-    /// Of a reduce it reads what its sender's sums say then.
+    /// A train of a reduce gets what its sender's sums say then.
     void cut(Train& train, TransferId id, const Wire& wire, std::uint32_t index);
 
     Train& push(ComponentId target, const Train& train, Ps time, ComponentId source) {

@@ -126,7 +126,7 @@ class Recorder {
     }
     RowLog rows;
 
-    /// Of a layer that ended then.
+    /// The timeline of a layer that ended then.
     Timeline timeline(Ps end) const;
 
   private:

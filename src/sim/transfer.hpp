@@ -126,7 +126,7 @@ struct alignas(64) Transfer {
     RowTarget target = {};
 
     Bytes delivered = 0;  ///< into memory, over all of a group
-    Bytes completed = 0;  ///< answered, likewise
+    Bytes completed = 0;  ///< answered, over all of a group
     Ps delivered_at = kNever;
     Ps completed_at = kNever;
 

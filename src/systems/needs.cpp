@@ -7,8 +7,8 @@
 namespace moehub::systems {
 namespace {
 
-/// Of the RPM, for a peer: with fewer, lines wait for one another, which a row that travels as one
-/// train does not show.
+/// The RPM's least lines for a peer: with fewer, they wait for one another, which a row that
+/// travels as one train does not show.
 constexpr int kLeastLines = 8;
 
 /// Experts on a rank, copies included.
@@ -50,7 +50,7 @@ std::string missing_kernel(const Gpu& gpu, NumberFormat format) {
                        name_of(format));
 }
 
-/// Of the machine, of experts and their copies.
+/// Checks what a program needs of the machine, of experts and their copies.
 void check_sizes(const LayerInput& in, const SystemSpec& system, const Needs& needs,
                  const LayerOptions& options) {
     using enum Requirement;
@@ -75,7 +75,7 @@ void check_sizes(const LayerInput& in, const SystemSpec& system, const Needs& ne
                    system.communication_sms, in.machine.gpu.sms - 1);
 }
 
-/// Of what kernels compute, and when.
+/// Checks what kernels compute, and when.
 void check_kernels(const LayerInput& in, const SystemSpec& system, const Needs& needs,
                    const LayerOptions& options) {
     using enum Requirement;

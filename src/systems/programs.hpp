@@ -21,7 +21,7 @@ struct ProgramRow {
 [[noreturn]] void throw_unknown_program(const SystemSpec& system, const char* what,
                                         const Names& names);
 
-/// The program's row. Throws as above where there is none.
+/// The program's row. Throws as throw_unknown_program() does where there is none.
 template <class Row>
 const Row& row_of(const std::vector<Row>& table, const SystemSpec& system, const char* what) {
     Names names;
@@ -37,7 +37,7 @@ void check_keys(const SystemSpec& system, const ProgramRow& program, const Names
 /// What is told of presets, "name name …", whose programs are in files of their names in a folder.
 std::vector<SystemInfo> infos_of(std::string_view names, const std::string& folder);
 
-/// Of a file of src/systems; empty when there is none.
+/// The text of a file of src/systems; empty when there is no such file.
 std::string program_text(std::string_view file);
 
 /// Lines that are neither blank, nor comments, nor includes.

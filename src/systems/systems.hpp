@@ -23,7 +23,7 @@ LayerResult run_job(const Job& job);
 /// Throws InputError when a parameter is set that the system's program does not have.
 void check_parameters(const SystemSpec& system);
 
-/// Of tensor-parallel sub-layers.
+/// Programs of tensor-parallel sub-layers.
 using TpProgram = LayerResult(const TpJob&);
 TpProgram run_tp_ideal, run_tp_nvls, run_sp_nvls, run_coconet, run_coconet_nvls, run_fuselib,
     run_fuselib_nvls, run_t3, run_t3_nvls, run_ladm, run_cais;

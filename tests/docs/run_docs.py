@@ -223,7 +223,7 @@ def main() -> int:
     parser.add_argument("--program", type=Path, required=True)
     parser.add_argument("--slow", action="store_true", help="run what slow.txt names")
     parser.add_argument("--update", action="store_true", help="rewrite what pages show")
-    parser.add_argument("--times", action="store_true", help="print the ten longest")
+    parser.add_argument("--times", action="store_true", help="print the longest, and how long all took")
     parser.add_argument("pages", nargs="*", type=Path)
     asked = parser.parse_args()
     paths = asked.pages or sorted({path for pattern in GLOBS for path in ROOT.glob(pattern)})
@@ -236,8 +236,9 @@ def main() -> int:
     for text in wrong:
         print(text, end="\n\n")
     if asked.times:
-        for seconds, name in sorted(runner.seconds, reverse=True)[:10]:
+        for seconds, name in sorted(runner.seconds, reverse=True)[:25]:
             print(f"{seconds:6.1f} s  {name}")
+        print(f"{sum(seconds for seconds, _ in runner.seconds):6.1f} s  of one core, all of them")
     print(f"{len(paths)} pages, {len(runner.seconds)} commands run, {len(wrong)} wrong")
     return 1 if wrong else 0
 

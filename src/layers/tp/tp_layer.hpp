@@ -27,8 +27,8 @@ class TpNumbers {
     void multiply(std::uint32_t gpu, std::uint32_t row, const double* read);
     /// A row as it is where there is no second GEMM.
     void end_with(std::uint32_t row, const double* normalised);
-    /// Of all that was multiplied, or ended so, against the plain computation; relative to the
-    /// largest output.
+    /// The error of all that was multiplied, or ended so, against plain computation; relative to
+    /// the largest output.
     double largest_error() const;
 
   private:
@@ -100,7 +100,7 @@ class TpLayer {
     void share(GpuId gpu, std::uint32_t piece, Sum sum, bool normalised);
     /// The second GEMM reads the rows of a piece: they must be there.
     void read(GpuId gpu, std::uint32_t piece);
-    /// Of the bound: all rows are there, nobody sent them.
+    /// In the bound all rows are there, nobody sent them.
     void come_by_themselves(GpuId gpu);
     /// From here until it finishes, the GPU's rows are underway: where no kernel runs meanwhile,
     /// that is exposed communication.

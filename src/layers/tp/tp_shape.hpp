@@ -17,7 +17,7 @@ struct TpShape {
 
 TpShape tp_shape(const Model& model, SubLayer part);
 
-/// Of a width that is cut over GPUs: one GPU's share. They differ by one at most.
+/// One GPU's share of a width that is cut over GPUs. Shares differ by one at most.
 inline std::int64_t share_of(std::int64_t width, std::uint32_t gpu, std::uint32_t gpus) {
     return width * (gpu + 1) / gpus - width * gpu / gpus;
 }

@@ -148,7 +148,7 @@ class ChainSearch {
             for (std::size_t part = 1; part < threads; ++part) others.emplace_back(run, part);
             run(0);
         }
-        // Of equal ones the earliest source's, as if there were one thread.
+        // Where values are equal the earliest source's, as if there were one thread.
         std::vector<Arrival> here = std::move(found[0]);
         for (std::size_t part = 1; part < threads; ++part)
             for (std::size_t orbit = 0; orbit < here.size(); ++orbit)
@@ -172,7 +172,7 @@ class ChainSearch {
 
     std::vector<std::vector<ExpertSet>> with_names(const std::vector<int>& orbits) const {
         std::vector<std::vector<ExpertSet>> result;
-        std::vector<int> name(at(all_.shape().gpus));  // of the GPUs of the layer before
+        std::vector<int> name(at(all_.shape().gpus));  // names of the GPUs of the layer before
         std::iota(name.begin(), name.end(), 0);
         for (std::size_t layer = 0; layer < orbits.size(); ++layer) {
             const Arrival& arrival = arrivals_[layer][at(orbits[layer])];

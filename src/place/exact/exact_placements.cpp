@@ -47,7 +47,7 @@ void LayerPlacements::fill(int gpu, unsigned left, std::vector<std::uint16_t>& n
     }
 }
 
-/// The same but for names: within nodes by number of the set, nodes by their first.
+/// A placement with names put in order: within nodes by number of the set, nodes by their first.
 std::vector<std::uint16_t> LayerPlacements::canonical(
     std::span<const std::uint16_t> numbers) const {
     std::vector<std::vector<std::uint16_t>> nodes;

@@ -18,7 +18,7 @@ struct Format {
     LayoutFormat format;
     const char* name;
     std::string (*text)(const ExpertLayout&);
-    const char* why_equal_slots;  ///< of its loader; null: it takes any
+    const char* why_equal_slots;  ///< what its loader does; null: it takes any
 };
 
 constexpr const char* kEqualRuns =

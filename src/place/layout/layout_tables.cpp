@@ -1,6 +1,6 @@
-// TensorRT-LLM, the load balancer's YAML file: num_slots, initial_global_assignments (the model's
-// layer number → expert of every slot) and layer_updates_per_iter, 0: the layout stays. Its loader
-// refuses further keys.
+// Layouts as YAML and as CSV. TensorRT-LLM, the load balancer's YAML file: num_slots,
+// initial_global_assignments (the model's layer number → expert of every slot) and
+// layer_updates_per_iter, 0: the layout stays. Its loader refuses further keys.
 #include "base/csv.hpp"
 #include "base/quantity.hpp"
 #include "place/layout/layout_formats.hpp"

@@ -24,7 +24,7 @@ class IntegerProgram {
     /// they are the last resort.
     struct Limits {
         int nodes = 10'000;
-        int simplex_steps = 1'000'000;  ///< of the first relaxation; then of all nodes together
+        int simplex_steps = 1'000'000;  ///< in the first relaxation; then in all nodes together
         double seconds = 10;
         double relative_gap = 0;  ///< to the bound, of the value
         double absolute_gap = 0;
@@ -45,13 +45,15 @@ class IntegerProgram {
         columns_.push_back({lower, upper, cost, false});
         return columns() - 1;
     }
+    /// A column that is 0 or 1.
     int add_switch(double cost) {
         columns_.push_back({0, 1, cost, true});
         return columns() - 1;
-    }  ///< 0 or 1
+    }
     /// Holds the switch at 0 or 1.
     void fix(int column, double value) {
-        columns_[at(column)].lower = columns_[at(column)].upper = value;
+        Column& one = columns_[static_cast<std::size_t>(column)];
+        one.lower = one.upper = value;
     }
     void add_row(double lower, double upper, std::vector<Term> terms) {
         rows_.push_back({lower, upper, std::move(terms)});

@@ -12,8 +12,8 @@ namespace {
 
 /// What CBC does in a second at the least, on slow machines too. Searches are limited by this and
 /// not by the clock, so that the same input gives the same layout.
-constexpr double kWorkPerSecond = 60'000;  // of BalanceTask
-constexpr double kPairsPerSecond = 20e6;   // of LabelTask, a fraction of what is possible
+constexpr double kWorkPerSecond = 60'000;  // nodes times switches of a BalanceTask
+constexpr double kPairsPerSecond = 20e6;   // pairs of GPUs of a LabelTask; more is possible
 constexpr double kNodesPerSecond = 100;
 constexpr double kSimplexStepsPerSecond = 1'000;
 /// Beyond this the first relaxation alone takes longer than the default time limit: 4 GPUs and 16

@@ -12,7 +12,7 @@
 namespace moehub {
 
 struct BalanceTask {
-    std::span<const double> load;  ///< of each expert
+    std::span<const double> load;  ///< rows of each expert
     int clusters = 1;              ///< at most as many as experts; a divisor unless unequal
     bool unequal = false;          ///< clusters of any size, none empty
     /// What the search may do: nodes times switches (clusters times experts). The same everywhere.
@@ -42,7 +42,7 @@ struct LabelTask {
     std::vector<std::vector<int>> sizes;  ///< experts, [layer][cluster]
     int gpus = 1;                         ///< as many as clusters in every layer
     int nodes = 1;
-    std::uint64_t seed = 1;           ///< of labels_by_search()
+    std::uint64_t seed = 1;           ///< what labels_by_search() draws from
     std::int64_t work = 200'000'000;  ///< pairs of GPUs that it may look at; under a second
 };
 
@@ -56,8 +56,8 @@ inline double weight_of_pair(const LabelTask& task, int from, int to) {
 using Labels = std::vector<std::vector<int>>;
 
 struct LabelLimits {
-    int nodes = 1000;             ///< of the integer program
-    int simplex_steps = 100'000;  ///< of the integer program
+    int nodes = 1000;             ///< that the integer program may look at
+    int simplex_steps = 100'000;  ///< that the integer program may take
     double seconds = 5;           ///< the last resort
     std::stop_token stop = {};
 };
@@ -74,7 +74,7 @@ bool equal_sizes(const LabelTask& task);
 int memory_of_gpu(const LabelTask& task);
 bool fits_memory(const LabelTask& task, const Labels& labels);
 
-/// Of one boundary, `before` and `after` its layers' clusters by GPU: the heaviest ordered pair of
+/// Between two layers, `before` and `after` their clusters by GPU: the heaviest ordered pair of
 /// different GPUs, pairs on two nodes kAcrossNodes times.
 double heaviest_pair(const LabelTask& task, int boundary, const std::vector<int>& before,
                      const std::vector<int>& after);

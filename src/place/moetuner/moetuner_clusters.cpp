@@ -35,7 +35,8 @@ Packing longest_first(const BalanceTask& task, const ScaledLoads& loads) {
         int best = -1;
         for (int c = 0; c < task.clusters; ++c) {
             if (packing.size[at(c)] >= room) continue;
-            // Of equal loads the smaller cluster: experts that nobody chose leave none empty.
+            // Where loads are equal the smaller cluster: experts that nobody chose leave none
+            // empty.
             if (best < 0 || std::pair(packing.load[at(c)], packing.size[at(c)]) <
                                 std::pair(packing.load[at(best)], packing.size[at(best)]))
                 best = c;
@@ -129,8 +130,8 @@ Packing pack_by_swaps(const BalanceTask& task, const ScaledLoads& loads) {
     return packing;
 }
 
-/// Of the mean, per cluster: nobody measures a difference of a thousandth. Where the best is near
-/// 0, the paper's tolerance alone never ends.
+/// Share of the mean, per cluster: nobody measures a difference of a thousandth. Where the best is
+/// near 0, the paper's tolerance alone never ends.
 constexpr double kEvenEnough = 0.001;
 /// Clusters times experts. At this size CBC improved no start in 2,000 nodes, which took seconds.
 constexpr int kMostSwitches = 1024;
@@ -210,7 +211,7 @@ class BalanceProgram {
         program_.add_row(task_.unequal ? 1 : each, task_.unequal ? kAny : each, std::move(size));
     }
 
-    /// The same clusters, numbered by their heaviest expert.
+    /// The start's columns; its clusters are then numbered by their heaviest expert.
     std::vector<double> columns_of(Packing& start) const {
         std::vector<int> number(at(task_.clusters), -1);
         int next = 0;

@@ -63,7 +63,7 @@ double least_heaviest(const Matrix& traffic) {
     return 0;
 }
 
-/// Of the matchings with the least heaviest pair the one that keeps most on its GPU.
+/// The matching that keeps most on its GPU among those with the least heaviest pair.
 std::vector<int> best_matching(const Matrix& traffic) {
     const double least = least_heaviest(traffic);
     const double sum = std::accumulate(traffic.at_.begin(), traffic.at_.end(), 0.0);
@@ -169,7 +169,7 @@ class LabelSearch {
         return equal_ || std::max(totals_[at(swap.a)], totals_[at(swap.b)]) <= memory_;
     }
 
-    /// Of the boundaries that the swap may change.
+    /// The heaviest pairs of the boundaries that the swap may change, summed.
     double value(const Swap& swap) const {
         double sum = 0;
         if (swap.first_layer > 0) sum += boundary(swap.first_layer - 1);
@@ -280,7 +280,7 @@ LabelResult labels_by_chain(const LabelTask& task, const LabelLimits& limits) {
     return result;
 }
 
-// Local search on what MoETuner's second program minimises (moetuner_labels.cpp): two GPUs trade
+// Local search on what MoETuner's second program minimises: two GPUs trade
 // their clusters, in one layer or in a run of layers. Annealed (Kirkpatrick 1983): a step that is
 // worse by d is taken with probability exp(−d / temperature). The heaviest pair of a boundary
 // seldom moves with one swap, so descent alone gets stuck.

@@ -129,7 +129,7 @@ class LabelProgram {
         }
     }
 
-    /// The same labels with GPUs renamed so that layer 0 is what the program has fixed.
+    /// `labels` with GPUs renamed so that layer 0 is what the program has fixed.
     Labels renamed(const Labels& labels) const {
         std::vector<int> order(at(gpus_));  // new name → old name
         std::iota(order.begin(), order.end(), 0);

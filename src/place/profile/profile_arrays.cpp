@@ -1,5 +1,4 @@
-// An array: ids of tokens, or counts.
-#include "base/quantity.hpp"
+// Arrays and tables: ids of tokens, or counts, from .npy; counts from .csv.
 #include "base/input_error.hpp"
 #include "base/quantity.hpp"
 #include "base/utf8.hpp"

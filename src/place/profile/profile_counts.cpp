@@ -50,7 +50,6 @@ std::vector<double> add_steps(const Profile& profile, const Cut& run) {
     return counts;
 }
 
-/// Of `rows` of `width` numbers the indices of those where not all are zero.
 bool any_above_zero(std::span<const double> row) {
     return std::any_of(row.begin(), row.end(), [](double count) { return count > 0; });
 }

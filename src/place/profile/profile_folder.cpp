@@ -98,7 +98,7 @@ Recording merge_tokens(const std::vector<NamedRecording>& dumps) {
     return joined(ranks);
 }
 
-/// Of the same steps step by step, else all steps together.
+/// Counts of dumps with as many steps are added step by step, others' over all steps.
 Recording merge_counts(const std::vector<NamedRecording>& dumps) {
     auto all = std::get<RecordedCounts>(dumps.front().recording);
     const bool by_step = std::all_of(dumps.begin(), dumps.end(), [&](const NamedRecording& dump) {

@@ -2,6 +2,7 @@
 /// makes a Profile of it. And the kinds of such files, one reader each. All throw InputError, one
 /// line that begins with `file`.
 #pragma once
+#include "base/files.hpp"
 #include "base/npy.hpp"
 #include "place/counts.hpp"
 
@@ -30,7 +31,7 @@ struct RecordedTokens {
     RecordedLayers which = {};
     std::int64_t tokens = 0;
     std::vector<std::uint16_t> ids = {};  ///< [token][layer][choice]
-    int largest = -1;                     ///< of all ids
+    int largest = -1;                     ///< the largest of all ids
     bool has_nobody = false;              ///< some choice is Profile::kNobody
     bool guessed = false;                 ///< nobody said that these are ids: errors say so
 };

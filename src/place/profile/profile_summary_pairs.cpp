@@ -108,7 +108,7 @@ class CoactiveChance {
 
   private:
     std::vector<double> loads_;
-    double products_ = 0;  ///< of all a < b
+    double products_ = 0;  ///< sum of loads' products over all a < b
 };
 
 /// The few pairs that exceed chance by most; of equal ones the first found.

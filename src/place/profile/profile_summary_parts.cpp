@@ -60,7 +60,8 @@ int nearest_to_last(const std::vector<double>& matrix, const std::vector<int>& o
 
 bool pairs_fit(const Profile& profile) {
     constexpr std::int64_t kMostExperts = 2048;
-    constexpr std::int64_t kMostCells = std::int64_t{1} << 27;  // of all layers: a few seconds
+    constexpr std::int64_t kMostCells = std::int64_t{1}
+                                        << 27;  // cells of all layers: a few seconds
     return profile.experts <= kMostExperts &&
            profile.layers <= kMostCells / (std::int64_t{profile.experts} * profile.experts);
 }

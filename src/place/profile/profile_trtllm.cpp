@@ -121,7 +121,7 @@ Ordered ordered(const std::vector<SafeTensor>& tensors, std::size_t dimensions,
     return all;
 }
 
-/// Of the first iteration, and so of all.
+/// The layers of the first iteration, which are those of all.
 std::vector<int> layers_of(const Ordered& all) {
     std::vector<int> layers;
     for (const auto& [key, tensor] : all)
@@ -165,9 +165,9 @@ RecordedTokens trtllm_tokens(const std::vector<SafeTensor>& tensors, const std::
     to.top_k = static_cast<int>(all.begin()->second->shape.back());
     const auto layers = to.which.numbers.size();
     const auto top_k = static_cast<std::size_t>(to.top_k);
-    std::vector<std::int64_t> ids;  // of an iteration, [token][layer][choice]
+    std::vector<std::int64_t> ids;  // of the iteration at hand, [token][layer][choice]
     std::size_t layer = 0;
-    const SafeTensor* first = nullptr;  // of the iteration
+    const SafeTensor* first = nullptr;  // tensor of the iteration
     for (const auto& [key, tensor] : all) {
         check_same_size(*tensor, *all.begin()->second,
                         fmt::format("{} experts a token", tensor->shape.back()), file);

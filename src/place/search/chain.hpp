@@ -8,10 +8,12 @@
 #include "place/counts.hpp"
 #include "place/search/items.hpp"
 
+#include <cmath>
+
 namespace moehub {
 
-/// Of one transition of each profile, so that profiles count by their weights however many
-/// transitions they have. One LayerTokens per layer.
+/// The weight of one transition of each profile, so that profiles count by their weights however
+/// many transitions they have. One LayerTokens per layer.
 std::vector<int> transition_weights(const std::vector<LayerTokens>& tokens);
 
 class Chain {

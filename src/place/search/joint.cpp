@@ -48,7 +48,7 @@ Solution solve_once(const PlaceInput& input, const PlaceOptions& options, const 
 /// one left behind (multiplicative weights); the best by its worst profile.
 Solution solve_for_worst(PlaceInput input, PlaceOptions options) {
     constexpr int kRounds = 4;
-    constexpr double kStep = 8;  // of the exponent, per share that a profile is above the mean
+    constexpr double kStep = 8;  // added to the exponent per share above the mean
     options.time_limit /= kRounds;
     Solution best;
     double least = std::numeric_limits<double>::infinity();

@@ -70,7 +70,7 @@ class JointProblem {
     }
     Search all_layers(const Objective& objective) const;
     bool has_tokens() const { return !tokens_.empty(); }
-    /// Of the items on GPU g, how many experts the current layout has on h: [g × h].
+    /// How many experts of the items on GPU g the current layout has on h: [g × h].
     Matrix kept(int layer, const std::vector<int>& gpu_of) const;
     ExpertLayout layout(const ItemGpus& item_gpus) const;
 
@@ -89,7 +89,7 @@ class JointProblem {
     const Budget* budget_;
     SearchSpec spec_;
     std::vector<LayerItems> items_;
-    std::vector<Held> held_;
+    std::vector<HeldExperts> held_;
     std::optional<TokenSample> sample_;
     std::vector<LayerTokens> tokens_;
     std::vector<Loads> loads_;

@@ -12,7 +12,7 @@ namespace moehub {
 struct LoadView {
     std::vector<double> counts;  ///< [expert]
     double cap = 0;              ///< busiest GPU over the mean, at most; 0: no cap
-    double weight = 0;           ///< of its busiest GPU over the mean in the objective
+    double weight = 0;           ///< in the objective, of its busiest GPU over the mean
 };
 
 /// Views of a layer: every profile (weights add up to 1), and `blocks` runs of each.
@@ -38,7 +38,7 @@ class Loads {
     const std::vector<int>& gpu_of() const { return gpu_of_; }
     int views() const { return static_cast<int>(views_); }
 
-    /// Of the two GPUs none goes above the cap, or above the fuller one where that is above it;
+    /// None of the two GPUs goes above the cap, or above the fuller one where that is above it;
     /// none gets a second copy of an expert.
     bool allows(int a, int b) const;
     void swap(int a, int b);

@@ -7,9 +7,9 @@
 
 namespace moehub {
 
-Held held_by(const ExpertLayout& layout, int layer) {
+HeldExperts held_by(const ExpertLayout& layout, int layer) {
     const auto gpus = at(layout.gpus);
-    Held held{layout.gpus, std::vector<std::uint8_t>(at(layout.experts) * gpus)};
+    HeldExperts held{layout.gpus, std::vector<std::uint8_t>(at(layout.experts) * gpus)};
     const auto& on = layout.on[at(layer)];
     for (std::size_t gpu = 0; gpu < gpus; ++gpu)
         for (const int expert : on[gpu]) held.held[at(expert) * gpus + gpu] = 1;
@@ -83,7 +83,7 @@ double Search::objective() const {
 }
 
 double Search::proposal_cost() const {
-    constexpr double kPerGpu = 0.4;  // of a pair's power, of a look for the busiest GPU
+    constexpr double kPerGpu = 0.4;  // cost of a pair's power, or of a look for the busiest GPU
     const Objective& want = spec_.objective;
     const Layer& layer = layers_.front();
     double looks = 0;

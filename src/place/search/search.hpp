@@ -18,20 +18,20 @@ namespace moehub {
 using ItemGpus = std::vector<std::vector<int>>;
 
 /// Experts that a GPU need not fetch: [expert][gpu] of one layer.
-struct Held {
+struct HeldExperts {
     int gpus = 0;
     std::vector<std::uint8_t> held;
     bool operator()(int expert, int gpu) const {
         return held[at(expert) * at(gpus) + at(gpu)] != 0;
     }
 };
-Held held_by(const ExpertLayout& layout, int layer);
+HeldExperts held_by(const ExpertLayout& layout, int layer);
 
 /// One layer to search in.
 struct SearchLayer {
     const LayerItems* items = nullptr;
     const LayerTokens* tokens = nullptr;  ///< null: only counts are known
-    const Held* held = nullptr;           ///< null: no current layout
+    const HeldExperts* held = nullptr;    ///< null: no current layout
     Loads loads;                          ///< placed
 };
 
@@ -40,8 +40,8 @@ struct SearchSpec {
     int gpus = 0;
     int nodes = 1;
     int batch = 64;
-    int layers = 0;          ///< of the model
-    std::int64_t slots = 0;  ///< of all layers
+    int layers = 0;          ///< that the model has
+    std::int64_t slots = 0;  ///< that all layers have
     std::optional<std::int64_t> max_moves;
 };
 
@@ -74,7 +74,7 @@ class Search {
     /// to mend; about.
     double proposal_cost() const;
     double swap_cost() const;
-    /// Of all layers together.
+    /// By how much all layers break their caps together.
     double excess() const {
         double sum = 0;
         for (const Layer& layer : layers_) sum += layer.loads.excess();

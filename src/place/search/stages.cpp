@@ -15,7 +15,7 @@
 namespace moehub {
 namespace {
 
-/// Of layers by themselves, of all together, and of all together when each has been searched
+/// How layers are annealed by themselves, all together, and all together when each was searched
 /// before.
 struct StageSchedule {
     double sweeps;  ///< of one run over all pairs of items, one proposal each

@@ -72,7 +72,7 @@ class DualPipeOrder {
         return {pair, static_cast<int>((at - opening + middle()) % 2)};
     }
 
-    /// Of a step's micro-batches: 0, they entered at stage 0; 1, at the last.
+    /// Where a step's micro-batches entered: 0, at stage 0; 1, at the last.
     std::size_t direction(int far) const { return static_cast<std::size_t>(far ^ second_half_); }
 
   private:
@@ -112,7 +112,7 @@ struct Stage {
     std::array<std::int64_t, 2> forwards{};  ///< done, by direction
     std::array<std::int64_t, 2> backwards{};
     std::vector<Waiting> waiting;
-    std::size_t weights = 0;  ///< of `waiting`, done
+    std::size_t weights = 0;  ///< how many of `waiting` are done
     std::int64_t held = 0;
     std::int64_t most_held = 0;
 };

@@ -9,7 +9,7 @@
 namespace moehub {
 namespace {
 
-constexpr int kMaxPieces = 1024;                          ///< of all stages
+constexpr int kMaxPieces = 1024;                          ///< pieces of all stages
 constexpr std::int64_t kMaxMicroBatches = 1'000'000'000;  ///< counts stay far from overflow
 
 void check_counts(const PipelineInput& input) {
@@ -67,7 +67,7 @@ void check_times(const PipelineInput& input) {
 // x(k) repeats x(k - lag) when x(k) - x(k - lag) is the same in all components; then
 // x(k + n·lag) = x(k) + n·(x(k) - x(k - lag)).
 
-/// Of a time: sums of the same terms in another order differ by less.
+/// Share of a time by less than which sums of the same terms differ in another order.
 constexpr double kRounding = 1e-13;
 
 constexpr int kNarrowest = 72;  ///< the legend's width

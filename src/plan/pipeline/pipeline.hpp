@@ -14,7 +14,7 @@ namespace moehub {
 struct PieceTime {
     double forward = 0;
     double backward = 0;  ///< gradients of inputs and of weights
-    double weights = 0;   ///< of backward, what may wait: gradients of weights (DualPipe's W)
+    double weights = 0;   ///< part of backward that may wait: gradients of weights (DualPipe's W)
     double pair = 0;      ///< a forward beside a backward of another micro-batch; without overlap
                           ///< forward + backward, or 0
 };
@@ -23,7 +23,7 @@ struct PipelineInput {
     enum class Schedule { one_f_one_b, dualpipe };
     Schedule schedule = Schedule::one_f_one_b;
     int stages = 1;
-    int pieces = 1;  ///< of a stage; dualpipe: 1
+    int pieces = 1;  ///< pieces of a stage; dualpipe: 1
     std::int64_t micro_batches = 1;
     std::vector<PieceTime> times;  ///< in the order of the model: pieces · stages of them
     double send = 0;               ///< from the end of a task to the start of the next stage's
@@ -57,8 +57,8 @@ struct PipelineTask {
 
 struct PipelineResult {
     double seconds = 0;
-    std::vector<double> busy;  ///< of each stage
-    /// Of each stage: forward passes of a piece whose backward has not ended, at most; what their
+    std::vector<double> busy;  ///< seconds of each stage
+    /// Forward passes of a piece whose backward has not ended, at most, by stage; what their
     /// activations take.
     std::vector<std::int64_t> held;
     std::vector<PipelineTask> tasks;  ///< only where asked for

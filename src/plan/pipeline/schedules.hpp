@@ -44,7 +44,7 @@ PipelineResult run_dualpipe(const PipelineInput& input, bool keep_tasks);
 
 class SteadyState {
   public:
-    /// Of states of `size` times; at most `limit` rounds are looked at, for lags up to `lags`.
+    /// States have `size` times; at most `limit` rounds are looked at, for lags up to `lags`.
     SteadyState(std::size_t size, std::size_t limit, std::size_t lags);
 
     /// Takes the state after one more round. True: it repeats the one `lag()` rounds before.

@@ -6,7 +6,7 @@
 namespace moehub {
 namespace {
 
-/// Of `whole`, up to `most`, ascending.
+/// Divisors of `whole` up to `most`, ascending.
 std::vector<int> divisors(int whole, int most) {
     std::vector<int> found;
     for (int one = 1; one <= std::min(whole, most); ++one)

@@ -1,5 +1,5 @@
 // What a search has found, and its last round: the best by tables are simulated exactly and sorted
-// again.
+// again. And one family looked at.
 #include "base/parallel.hpp"
 #include "plan/search/search.hpp"
 #include "plan/step_model.hpp"
@@ -185,7 +185,7 @@ class Members {
   private:
     struct Member {
         ParallelLayout layout;
-        double least;  ///< of memory
+        double least;  ///< bytes of memory
     };
 
     void time_members() {

@@ -29,7 +29,7 @@ struct Saving {
     Offload offload;
 };
 
-/// Those that are searched; the first saves least.
+/// The savings that are searched; the first saves least.
 std::vector<Saving> savings(const TrainingRun& run, const PartialLayout& fixed);
 
 // Values that each key of a parallel layout may take.
@@ -102,7 +102,8 @@ struct SearchRecord {
     std::size_t room;
     std::map<std::string, Fastest> fastest = {};
     Front front = {};
-    std::vector<SizedLayout> smallest = {};  ///< of each family, as long as nothing fits
+    std::vector<SizedLayout> smallest =
+        {};  ///< the smallest of each family, as long as nothing fits
 };
 
 /// Clocks for threads: each remembers what its kernels take, so that one is handed on rather than

@@ -142,7 +142,8 @@ std::vector<TimedShape> timed(const std::vector<Model>& shapes, const ShapeTimer
     return out;
 }
 
-/// Of equals the smaller model; of these the one that comes first on the axes (a stable sort).
+/// Among equals the smaller model first; among these the one that comes first on the axes (a stable
+/// sort).
 bool faster(const TimedShape& one, const TimedShape& other) {
     return std::tuple(-one.step.tokens_per_second, one.total) <
            std::tuple(-other.step.tokens_per_second, other.total);

@@ -30,7 +30,7 @@ class Communicator {
     /// reach into everyone's memory, begin or end with a barrier of flags. Other algorithms wait
     /// for their data anyhow.
     Communicator(Fabric& fabric, std::vector<GpuId> members, const char* name, bool meets = true);
-    /// Of all GPUs.
+    /// All GPUs are its members.
     Communicator(Fabric& fabric, const char* name, bool meets = true);
 
     Fabric& fabric() const { return fabric_; }
@@ -62,7 +62,7 @@ class Communicator {
     std::uint32_t rings() const;
     CounterId ring_counter(GpuId gpu, std::uint32_t ring) const;
     std::int64_t& ring_parts(GpuId gpu, std::uint32_t ring);
-    /// The same of other neighbours, by numbers behind those of rings: a chain's way back, a
+    /// Counters of other neighbours have numbers behind those of rings: a chain's way back, a
     /// chain's sums, and kTreeWays of trees.
     static constexpr std::uint32_t kTreeWays = 8;
     std::uint32_t way_back(std::uint32_t chain) const { return rings() + chain; }
@@ -129,7 +129,7 @@ Process reduce_slice(Communicator& all, GpuId gpu, Slice slice);
 /// them, to `stored`.
 Process all_reduce_slice(Communicator& all, GpuId gpu, Slice slice, RowTarget stored);
 
-/// The same for a few bytes, such as counts, where nobody waits for acknowledgements.
+/// An exchange of a few bytes, such as counts, where nobody waits for acknowledgements.
 Process tell(Communicator& all, GpuId gpu, std::vector<Parcel> parcels);
 
 /// Flags to all, and from all; the n-th of the present call.

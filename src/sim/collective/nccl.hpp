@@ -117,7 +117,7 @@ struct SlicePlace {
 /// its wave.
 Ps copied_in(const Communicator& all, std::uint32_t heads, const SlicePlace& place);
 
-/// Of NCCL's in-switch all-reduces on so many GPUs of a node.
+/// What NCCL's in-switch all-reduces on so many GPUs of a node take to begin.
 Ps switch_start(const Communicator& all, std::uint32_t gpus);
 
 /// How much of a call is simulated: a ring of a thousand GPUs takes thousands of equal steps,

@@ -9,7 +9,7 @@
 
 namespace moehub {
 
-/// Of a GEMM nothing is in L2: it is not replayed, other work went through it before.
+/// Nothing of a GEMM is in L2: it is not replayed, other work went through L2 before.
 inline constexpr bool kCold = true;
 
 /// One GEMM, bf16 or FP8, as the vendor library executes it: [rows, k] × [k, n], all positive.

@@ -84,18 +84,18 @@ struct Sequences {
     std::int64_t length = 0;
 };
 
-/// Of the fullest of `gpus` GPUs. `asked` is the length wanted, 0: the model's.
+/// The fullest of `gpus` GPUs has these. `asked` is the length wanted, 0: the model's.
 Sequences sequences_of(const Model& model, std::int64_t tokens, int gpus, int asked);
 
 /// From the end of one FFN to the start of the next: residual add, norm, attention, residual add,
 /// norm. `window`: tokens a query looks back, 0: all.
 Operations attention_block(const Model& model, const Sequences& sequences, int window);
 
-/// Of that, what lies between attention's input matrix (of latent attention: the matrices down to
-/// its latents) and its output matrix; all of it counts as attention.
+/// The part of it that lies between attention's input matrix (of latent attention: the matrices
+/// down to its latents) and its output matrix; all of it counts as attention.
 Operations attention_core(const Model& model, const Sequences& sequences, int window);
 
-/// Of a dense layer's FFN, what lies between its matrices.
+/// What lies between the matrices of a dense layer's FFN.
 Operations activation_alone(const Model& model, std::int64_t tokens);
 
 /// The FFN of a dense layer, its norm and residual add aside.
@@ -129,7 +129,7 @@ struct BlockTime {
 /// waits; kernel i ends at max(end of the one before, i · eager_launch) + its time.
 BlockTime block_time(const Gpu& gpu, const Operations& operations, Pass pass, bool eager);
 
-/// Of a block's backward pass, the gradients of its weights: of a matrix's two GEMMs the second.
+/// The gradients of weights in a block's backward pass: the second of a matrix's two GEMMs.
 Ps weight_gradients_time(const Gpu& gpu, const Operations& operations);
 
 }  // namespace moehub

@@ -22,7 +22,7 @@ class GroupTable {
   public:
     /// The group of these GPUs. Throws std::logic_error when there are none, or one twice.
     GroupId add(std::vector<GpuId> gpus);
-    /// A list of its own, in any order. Throws likewise, for a region that is there twice.
+    /// A list of its own, in any order. Throws, too, for a region that is there twice.
     GroupId add_list(std::vector<RowGoal> goals);
 
     /// GPUs, ascending.
@@ -31,7 +31,7 @@ class GroupTable {
         return {gpus_.data() + one.first, one.count};
     }
     bool is_list(GroupId group) const { return groups_[group].list; }
-    /// Of a list: the regions of its member-th GPU, ascending.
+    /// The regions of a list's member-th GPU, ascending.
     std::span<const RegionId> regions(GroupId group, std::size_t member) const {
         const std::size_t at = groups_[group].first + member;
         return {regions_.data() + first_region_[at], first_region_[at + 1] - first_region_[at]};

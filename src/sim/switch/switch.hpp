@@ -24,7 +24,7 @@ class Switch {
     Ps run(Fabric& fabric, std::span<const Event> events, Ps until);
 
     std::span<const Port> ports() const { return ports_; }
-    /// Of the port's GPU as a home; null where nothing was ever merged.
+    /// The unit of the port's GPU as a home; null where nothing was ever merged.
     const MergeUnit* merge_unit(std::size_t port) const { return merging_[port].get(); }
     /// Null where nobody ever met.
     const GroupSync* group_sync() const { return group_sync_.get(); }

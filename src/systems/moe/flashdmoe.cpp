@@ -88,7 +88,7 @@ std::int64_t blocks_of(std::int64_t rows, std::int64_t block_rows) {
     return (rows + block_rows - 1) / block_rows;
 }
 
-/// Those for everyone's first expert first.
+/// A GPU's packets, those for everyone's first expert first.
 std::vector<Outgoing> packets_of(FlashDmoe& f, GpuId gpu) {
     MoeLayer& layer = f.layer;
     std::vector<std::vector<Rows>> packets = rows_by_gpu_and_expert(layer, gpu);

@@ -8,7 +8,7 @@
 namespace moehub::systems {
 namespace {
 
-/// Of the GPU's own rank only: the first of so many tokens that belongs to a channel.
+/// The first of a GPU's so many tokens that belongs to a channel.
 std::uint32_t first_of(std::uint32_t tokens, std::size_t channel, int channels) {
     const auto all = static_cast<std::uint64_t>(channels);
     return static_cast<std::uint32_t>((channel * tokens + all - 1) / all);
@@ -27,7 +27,7 @@ ForwardedExchange::Chunk ForwardedExchange::chunk_of(std::uint32_t token,
             std::int64_t{token - first_token(home, channel)} / layer_.system.node_chunk_rows};
 }
 
-/// Of one home's channel, in the order of tokens.
+/// Cuts the rows of one home's channel, which stand in the order of tokens, by their chunk.
 std::vector<Rows> ForwardedExchange::cut_by_chunk(Rows rows, std::size_t channel) const {
     std::vector<Rows> chunks;
     for (const CarriedRow& row : rows) {
@@ -39,7 +39,7 @@ std::vector<Rows> ForwardedExchange::cut_by_chunk(Rows rows, std::size_t channel
     return chunks;
 }
 
-/// Those of a token stay in order.
+/// Rows of a token stay in their order.
 void ForwardedExchange::sort_by_token(Rows& rows) {
     std::stable_sort(rows.begin(), rows.end(),
                      [](const CarriedRow& a, const CarriedRow& b) { return a.token < b.token; });
@@ -102,7 +102,7 @@ Ps time_of(Bytes bytes, double rate) {
     return std::llround(static_cast<double>(bytes) / rate * 1e12);
 }
 
-/// Of SMs that do several things at once.
+/// How long SMs need that do several things at once.
 struct Slowed {
     double share;
     Ps operator()(Ps time) const { return std::llround(static_cast<double>(time) / share); }

@@ -10,7 +10,7 @@ namespace moehub::systems::one_sided {
 
 constexpr Bytes kTotal = 8;  ///< bytes of how many messages crossed
 
-/// Of one SM that reads and stores so many rows.
+/// How long one SM needs to read and to store so many rows.
 Ps copy_time(const OneSided& o, std::int64_t read, std::int64_t stored, Bytes row) {
     const RowCopy copy{static_cast<double>(read * row), 0, static_cast<double>(stored * row)};
     return std::llround(row_copy_seconds(o.layer.input.machine.gpu.kernels, copy) * 1e12);
