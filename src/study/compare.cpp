@@ -122,6 +122,38 @@ std::vector<SystemSpec> loaded(const std::vector<std::string>& names) {
     return systems;
 }
 
+constexpr std::string_view kUsualTpBaseline = "tp-nvls";
+
+TpInput with_part(const TpInput& input, SubLayer part) {
+    return {input.machine, input.model, input.tokens, part};
+}
+
+/// Shares of time are weighted by it.
+void add(LayerResult& sum, const LayerResult& one) {
+    const auto before = static_cast<double>(sum.time);
+    const auto more = static_cast<double>(one.time);
+    const auto mean = [&](double a, double b) { return (a * before + b * more) / (before + more); };
+    sum.sm_busy = mean(sum.sm_busy, one.sm_busy);
+    sum.tensor_busy = mean(sum.tensor_busy, one.tensor_busy);
+    sum.time += one.time;
+    sum.first_gemm += one.first_gemm;
+    sum.dispatch += one.dispatch;
+    sum.combine += one.combine;
+    sum.breakdown.compute += one.breakdown.compute;
+    sum.breakdown.communication += one.breakdown.communication;
+    sum.breakdown.host += one.breakdown.host;
+    sum.bytes_up += one.bytes_up;
+    sum.bytes_down += one.bytes_down;
+    sum.payload += one.payload;
+    sum.packets += one.packets;
+    sum.events += one.events;
+    sum.largest_error = std::max(sum.largest_error, one.largest_error);
+}
+
+bool has(const std::vector<std::string>& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 }  // namespace
 
 std::vector<SystemSpec> load_systems(const std::vector<std::string>& names) {
@@ -168,38 +200,6 @@ Comparison compare_checked(const LayerInput& input, const std::vector<SystemSpec
             comparison.other_ideal = bound->second;
     return comparison;
 }
-
-namespace {
-
-constexpr std::string_view kUsualTpBaseline = "tp-nvls";
-
-TpInput with_part(const TpInput& input, SubLayer part) {
-    return {input.machine, input.model, input.tokens, part};
-}
-
-/// Shares of time are weighted by it.
-void add(LayerResult& sum, const LayerResult& one) {
-    const auto before = static_cast<double>(sum.time);
-    const auto more = static_cast<double>(one.time);
-    const auto mean = [&](double a, double b) { return (a * before + b * more) / (before + more); };
-    sum.sm_busy = mean(sum.sm_busy, one.sm_busy);
-    sum.tensor_busy = mean(sum.tensor_busy, one.tensor_busy);
-    sum.time += one.time;
-    sum.first_gemm += one.first_gemm;
-    sum.dispatch += one.dispatch;
-    sum.combine += one.combine;
-    sum.breakdown.compute += one.breakdown.compute;
-    sum.breakdown.communication += one.breakdown.communication;
-    sum.breakdown.host += one.breakdown.host;
-    sum.bytes_up += one.bytes_up;
-    sum.bytes_down += one.bytes_down;
-    sum.payload += one.payload;
-    sum.packets += one.packets;
-    sum.events += one.events;
-    sum.largest_error = std::max(sum.largest_error, one.largest_error);
-}
-
-}  // namespace
 
 void check_tp_systems(const std::vector<std::string>& systems) {
     check_names(systems, tp_systems(), moe_systems());
@@ -265,14 +265,6 @@ Comparison sum_of(const std::vector<Comparison>& parts) {
     sum.left_out = parts.front().left_out;
     return sum;
 }
-
-namespace {
-
-bool has(const std::vector<std::string>& names, const std::string& name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-}  // namespace
 
 KindOfSystems moe_systems() {
     return {"MoE layers", all_systems};

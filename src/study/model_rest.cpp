@@ -3,8 +3,8 @@
 #include "base/input_error.hpp"
 #include "base/quantity.hpp"
 
-#include <moehub/presets.hpp>
 #include <moehub/compare.hpp>
+#include <moehub/presets.hpp>
 
 #include <fmt/format.h>
 
@@ -22,6 +22,19 @@ RestBlock block_of(const Gpu& gpu, const Operations& operations, int count,
 
 int windowed_layers(const Model& model) {
     return model.attention.window > 0 ? model.attention.window_layers : 0;
+}
+
+void check_group(const LayerInput& input, const ModelOptions& options) {
+    const int node = input.machine.gpus_per_node;
+    if (options.attention_gpus < 1 || node % options.attention_gpus != 0)
+        throw input_error(
+            "attention under tensor parallelism: found groups of {} GPUs, allowed: divisors of the "
+            "{} of a node",
+            options.attention_gpus, node);
+    if (options.training)
+        throw InputError(
+            "attention under tensor parallelism: found training, allowed: forward passes, its "
+            "gradients are not modelled");
 }
 
 }  // namespace
@@ -94,23 +107,6 @@ Model slice_of(const Model& model, int gpus) {
 //         matrix, norm),
 //
 // on the tokens of the N GPUs; norms and residual adds are inside the two halves.
-
-namespace {
-
-void check_group(const LayerInput& input, const ModelOptions& options) {
-    const int node = input.machine.gpus_per_node;
-    if (options.attention_gpus < 1 || node % options.attention_gpus != 0)
-        throw input_error(
-            "attention under tensor parallelism: found groups of {} GPUs, allowed: divisors of the "
-            "{} of a node",
-            options.attention_gpus, node);
-    if (options.training)
-        throw InputError(
-            "attention under tensor parallelism: found training, allowed: forward passes, its "
-            "gradients are not modelled");
-}
-
-}  // namespace
 
 SharedAttention shared_attention(const LayerInput& input, const ModelOptions& options) {
     check_group(input, options);

@@ -91,81 +91,6 @@ std::vector<SystemSpec> as_layers(std::vector<SystemSpec> systems, const ModelOp
     return systems;
 }
 
-}  // namespace
-
-std::vector<ModelTime> simulate_models(const LayerInput& input,
-                                       const std::vector<SystemSpec>& systems,
-                                       const ModelOptions& options) {
-    const Model& model = input.model;
-    check_moe(model);
-    check_baseline(options.baseline, systems);
-    const std::vector<SystemSpec> layers = as_layers(systems, options);
-    std::optional<SharedAttention> shared;
-    if (options.attention_gpus > 0) {
-        for (const SystemSpec& system : layers) check_layer(input, system, options.layer);
-        shared = shared_attention(input, options);
-    }
-    std::size_t simulations = 0;
-    const Comparison forward = simulate_pass(input, layers, options, Pass::forward, simulations);
-    std::optional<Comparison> backward;
-    if (options.training)
-        backward = simulate_pass(input, layers, options, Pass::backward, simulations);
-
-    Sequences sequences =
-        sequences_of(model, input.routing.tokens, input.machine.gpus(), options.sequence);
-    Rest rest = rest_of(model, input.machine.gpu, sequences, options);
-    if (shared) {
-        sequences = shared->sequences;
-        share_attention(rest, shared->slice, input.machine.gpu, sequences, options);
-    }
-    std::vector<ModelTime> times;
-    for (std::size_t i = 0; i < systems.size(); ++i) {
-        ModelTime time;
-        time.system = systems[i].name;
-        time.spec = systems[i];
-        time.moe = forward.rows[i].result;
-        if (shared) time.sub_layers = shared->halves;
-        LayerTypeTime moe{"MoE layers",       model.moe_layers(), time.moe->time, 0, 0,
-                          time.moe->breakdown};
-        if (backward) {
-            time.moe_backward = backward->rows[i].result;
-            moe.backward = time.moe_backward->time;
-            add(moe.simulated, time.moe_backward->breakdown);
-        }
-        if (systems[i].overlap_passes) {
-            time.overlapped = overlapped_time(input, systems[i], sequences, options);
-            moe = {"attention, MoE layers", model.moe_layers(), 0, 0, time.overlapped->period};
-        }
-        time.parts = parts_of(model, time.overlapped ? apart_from_moe(model, rest) : rest,
-                              time.sub_layers, std::move(moe));
-        time.flops = (options.training ? 3 : 1) * static_cast<double>(input.routing.tokens) *
-                     flops_per_token(model, sequences);
-        sum_up(time, input.machine, input.routing.tokens);
-        times.push_back(std::move(time));
-    }
-    return times;
-}
-
-const ModelTime& baseline_of(const std::vector<ModelTime>& times, std::string_view named) {
-    const auto usual = std::find_if(times.begin(), times.end(), [&](const auto& one) {
-        if (!named.empty()) return one.system == named;
-        return one.system == "megatron-te" || one.system == "tp-nvls";
-    });
-    if (usual != times.end()) return *usual;
-    return *std::max_element(times.begin(), times.end(),
-                             [](const auto& a, const auto& b) { return a.total < b.total; });
-}
-
-// A dense model's time under tensor parallelism is the sum of its parts:
-//
-//     layers · (L1 + L2 + attention on heads / N + activation on FFN / N) + head on vocabulary / N,
-//
-// in training also layers · (L3 + L4 + the weights' gradients) and the rest's way back. Sub-layers
-// are simulated. The first layer's L2 has no FFN before it and the last one's no attention behind
-// it: the two halves are one L2, so that there are as many as layers.
-
-namespace {
-
 void check_dense(const Model& model) {
     constexpr std::string_view kAllowed = "dense model";
     if (model.experts > 0) refuse_model(model, "experts", kAllowed);
@@ -241,6 +166,77 @@ std::vector<Comparison> simulate_parts(const DenseInput& in, const std::vector<S
 }
 
 }  // namespace
+
+std::vector<ModelTime> simulate_models(const LayerInput& input,
+                                       const std::vector<SystemSpec>& systems,
+                                       const ModelOptions& options) {
+    const Model& model = input.model;
+    check_moe(model);
+    check_baseline(options.baseline, systems);
+    const std::vector<SystemSpec> layers = as_layers(systems, options);
+    std::optional<SharedAttention> shared;
+    if (options.attention_gpus > 0) {
+        for (const SystemSpec& system : layers) check_layer(input, system, options.layer);
+        shared = shared_attention(input, options);
+    }
+    std::size_t simulations = 0;
+    const Comparison forward = simulate_pass(input, layers, options, Pass::forward, simulations);
+    std::optional<Comparison> backward;
+    if (options.training)
+        backward = simulate_pass(input, layers, options, Pass::backward, simulations);
+
+    Sequences sequences =
+        sequences_of(model, input.routing.tokens, input.machine.gpus(), options.sequence);
+    Rest rest = rest_of(model, input.machine.gpu, sequences, options);
+    if (shared) {
+        sequences = shared->sequences;
+        share_attention(rest, shared->slice, input.machine.gpu, sequences, options);
+    }
+    std::vector<ModelTime> times;
+    for (std::size_t i = 0; i < systems.size(); ++i) {
+        ModelTime time;
+        time.system = systems[i].name;
+        time.spec = systems[i];
+        time.moe = forward.rows[i].result;
+        if (shared) time.sub_layers = shared->halves;
+        LayerTypeTime moe{"MoE layers",       model.moe_layers(), time.moe->time, 0, 0,
+                          time.moe->breakdown};
+        if (backward) {
+            time.moe_backward = backward->rows[i].result;
+            moe.backward = time.moe_backward->time;
+            add(moe.simulated, time.moe_backward->breakdown);
+        }
+        if (systems[i].overlap_passes) {
+            time.overlapped = overlapped_time(input, systems[i], sequences, options);
+            moe = {"attention, MoE layers", model.moe_layers(), 0, 0, time.overlapped->period};
+        }
+        time.parts = parts_of(model, time.overlapped ? apart_from_moe(model, rest) : rest,
+                              time.sub_layers, std::move(moe));
+        time.flops = (options.training ? 3 : 1) * static_cast<double>(input.routing.tokens) *
+                     flops_per_token(model, sequences);
+        sum_up(time, input.machine, input.routing.tokens);
+        times.push_back(std::move(time));
+    }
+    return times;
+}
+
+const ModelTime& baseline_of(const std::vector<ModelTime>& times, std::string_view named) {
+    const auto usual = std::find_if(times.begin(), times.end(), [&](const auto& one) {
+        if (!named.empty()) return one.system == named;
+        return one.system == "megatron-te" || one.system == "tp-nvls";
+    });
+    if (usual != times.end()) return *usual;
+    return *std::max_element(times.begin(), times.end(),
+                             [](const auto& a, const auto& b) { return a.total < b.total; });
+}
+
+// A dense model's time under tensor parallelism is the sum of its parts:
+//
+//     layers · (L1 + L2 + attention on heads / N + activation on FFN / N) + head on vocabulary / N,
+//
+// in training also layers · (L3 + L4 + the weights' gradients) and the rest's way back. Sub-layers
+// are simulated. The first layer's L2 has no FFN before it and the last one's no attention behind
+// it: the two halves are one L2, so that there are as many as layers.
 
 void check_dense_models(const DenseInput& in, const std::vector<SystemSpec>& systems,
                         const ModelOptions& options) {

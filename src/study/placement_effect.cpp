@@ -166,79 +166,12 @@ std::vector<std::string> notes_of(const EffectInput& input, const EffectOptions&
     return notes;
 }
 
-}  // namespace
-
-double saved(Ps before, Ps after) {
-    return before > 0 ? 1 - ratio(after, before) : 0;
-}
-
-double faster(const LayoutEffect& one, const LayoutEffect& than) {
-    return one.model > 0 ? ratio(than.model, one.model) : ratio(than.moe_layers, one.moe_layers);
-}
-
-PlacementEffect placement_effect(const EffectInput& input, const EffectOptions& options) {
-    check_sizes(input, options);
-    const ProfileSteps steps(input.profile, options.step_tokens, options.most_steps);
-    check_layers(input, options, steps);
-    const bool whole = is_whole(input.model);
-    const Ps rest = whole ? rest_of_model(input, options, steps) : 0;
-
-    const Runs runs(input, options, steps);
-    PlacementEffect all{steps.tokens(), steps.steps(), {}, notes_of(input, options, steps)};
-    for (std::size_t system = 0; system < input.systems.size(); ++system) {
-        const std::size_t first = all.layouts.size();
-        for (std::size_t layout = 0; layout < input.layouts.size(); ++layout) {
-            LayoutEffect one = runs.effect(system, layout);
-            if (whole) one.model = rest + input.model.moe_layers() * one.layer.mean;
-            const LayoutEffect& before = layout == 0 ? one : all.layouts[first];
-            one.speedup = faster(one, before);
-            all.layouts.push_back(std::move(one));
-        }
-    }
-    return all;
-}
-
-namespace {
-
 bool is_complete(const Profile& profile, std::int64_t token) {
     for (int layer = 0; layer < profile.layers; ++layer)
         for (const std::uint16_t expert : profile.chosen_by(layer, token))
             if (expert == Profile::kNobody) return false;
     return true;
 }
-
-}  // namespace
-
-ProfileSteps::ProfileSteps(const Profile& profile, std::int64_t step_tokens, int most_steps)
-    : profile_(profile) {
-    for (std::int64_t token = 0; token < profile.tokens; ++token)
-        if (is_complete(profile, token)) complete_.push_back(token);
-    const auto count = static_cast<std::int64_t>(complete_.size());
-    if (count == 0)
-        throw input_error(
-            "{}: tokens: found none with {} experts in every layer, allowed: at least one for each "
-            "GPU",
-            printable(profile.name), profile.top_k);
-    incomplete_ = profile.tokens - count;
-    tokens_ = std::min(count, step_tokens);
-    steps_ = static_cast<int>(std::min<std::int64_t>(most_steps, count / tokens_));
-}
-
-Routing ProfileSteps::routing(int layer, int step) const {
-    Routing one{profile_.experts, profile_.top_k, 1, tokens_, {}, {}};
-    const auto rows = static_cast<std::size_t>(tokens_ * profile_.top_k);
-    std::vector<std::uint16_t> all;
-    all.reserve(rows);
-    for (std::int64_t i = step * tokens_; i < (step + 1) * tokens_; ++i) {
-        const auto chosen = profile_.chosen_by(layer, complete_[static_cast<std::size_t>(i)]);
-        all.insert(all.end(), chosen.begin(), chosen.end());
-    }
-    one.chosen = std::move(all);
-    one.weights = std::vector<float>(rows, 1.0f / static_cast<float>(profile_.top_k));
-    return one;
-}
-
-namespace {
 
 void check_options(const EffectInput& input, const EffectOptions& options) {
     if (input.layouts.empty()) throw InputError("effect: found no layout, allowed: 1 or more");
@@ -282,6 +215,65 @@ void check_layout(const NamedLayout& one, const EffectInput& input, int tensor_p
 }
 
 }  // namespace
+
+double saved(Ps before, Ps after) {
+    return before > 0 ? 1 - ratio(after, before) : 0;
+}
+
+double faster(const LayoutEffect& one, const LayoutEffect& than) {
+    return one.model > 0 ? ratio(than.model, one.model) : ratio(than.moe_layers, one.moe_layers);
+}
+
+PlacementEffect placement_effect(const EffectInput& input, const EffectOptions& options) {
+    check_sizes(input, options);
+    const ProfileSteps steps(input.profile, options.step_tokens, options.most_steps);
+    check_layers(input, options, steps);
+    const bool whole = is_whole(input.model);
+    const Ps rest = whole ? rest_of_model(input, options, steps) : 0;
+
+    const Runs runs(input, options, steps);
+    PlacementEffect all{steps.tokens(), steps.steps(), {}, notes_of(input, options, steps)};
+    for (std::size_t system = 0; system < input.systems.size(); ++system) {
+        const std::size_t first = all.layouts.size();
+        for (std::size_t layout = 0; layout < input.layouts.size(); ++layout) {
+            LayoutEffect one = runs.effect(system, layout);
+            if (whole) one.model = rest + input.model.moe_layers() * one.layer.mean;
+            const LayoutEffect& before = layout == 0 ? one : all.layouts[first];
+            one.speedup = faster(one, before);
+            all.layouts.push_back(std::move(one));
+        }
+    }
+    return all;
+}
+
+ProfileSteps::ProfileSteps(const Profile& profile, std::int64_t step_tokens, int most_steps)
+    : profile_(profile) {
+    for (std::int64_t token = 0; token < profile.tokens; ++token)
+        if (is_complete(profile, token)) complete_.push_back(token);
+    const auto count = static_cast<std::int64_t>(complete_.size());
+    if (count == 0)
+        throw input_error(
+            "{}: tokens: found none with {} experts in every layer, allowed: at least one for each "
+            "GPU",
+            printable(profile.name), profile.top_k);
+    incomplete_ = profile.tokens - count;
+    tokens_ = std::min(count, step_tokens);
+    steps_ = static_cast<int>(std::min<std::int64_t>(most_steps, count / tokens_));
+}
+
+Routing ProfileSteps::routing(int layer, int step) const {
+    Routing one{profile_.experts, profile_.top_k, 1, tokens_, {}, {}};
+    const auto rows = static_cast<std::size_t>(tokens_ * profile_.top_k);
+    std::vector<std::uint16_t> all;
+    all.reserve(rows);
+    for (std::int64_t i = step * tokens_; i < (step + 1) * tokens_; ++i) {
+        const auto chosen = profile_.chosen_by(layer, complete_[static_cast<std::size_t>(i)]);
+        all.insert(all.end(), chosen.begin(), chosen.end());
+    }
+    one.chosen = std::move(all);
+    one.weights = std::vector<float>(rows, 1.0f / static_cast<float>(profile_.top_k));
+    return one;
+}
 
 void check_sizes(const EffectInput& input, const EffectOptions& options) {
     check_options(input, options);

@@ -117,6 +117,22 @@ DysharpConfig large(int top_k) {
     return {fmt::format("L top-{}", top_k), "dysharp-l", 256, top_k, top_k > 8 ? 2048 : 8192};
 }
 
+DysharpScope quick_dysharp() {
+    const DysharpConfig few = with_sequence(small(8), 256);
+    return {.configs = {few},
+            .large = few,
+            .gpus_configs = {few},
+            .gpus = {4, 32},
+            .usual = few,
+            .sequences = {128, 256},
+            .deviations = {0.032},
+            .skews = {1.5},
+            .skew_sequences = {16, 256},
+            .tlb_entries = {64, 512},
+            .sum_packets = {64, 512},
+            .unit_sequence = 16};
+}
+
 }  // namespace
 
 const Publication& dysharp_paper() {
@@ -142,26 +158,6 @@ DysharpScope whole_dysharp() {
     scope.configs.push_back({"Qwen3", "qwen3-235b-a22b", 128, 8, 4096});
     return scope;
 }
-
-namespace {
-
-DysharpScope quick_dysharp() {
-    const DysharpConfig few = with_sequence(small(8), 256);
-    return {.configs = {few},
-            .large = few,
-            .gpus_configs = {few},
-            .gpus = {4, 32},
-            .usual = few,
-            .sequences = {128, 256},
-            .deviations = {0.032},
-            .skews = {1.5},
-            .skew_sequences = {16, 256},
-            .tlb_entries = {64, 512},
-            .sum_packets = {64, 512},
-            .unit_sequence = 16};
-}
-
-}  // namespace
 
 CellKey DysharpPoint::under(std::string_view system, CellWork work) const {
     CellKey key{config.model, gpus, std::int64_t{config.sequence} * gpus, routing,
@@ -202,32 +198,32 @@ PaperOfCells dysharp_cells(bool quick) {
             fmt::format(fmt::runtime(sentence), fmt::arg("decode", scope.skew_sequences.front()),
                         fmt::arg("prompt", scope.skew_sequences.back()),
                         fmt::arg("units", scope.unit_sequence));
-    cells.figures = {
-        layer_figure(scope),
-        training_figure(scope),
-        sweep("gpus", "More GPUs, one sequence each: time of the baseline / dysharp's",
-              {"configuration", "GPUs"}, gpus_rows(scope),
-              {lead_grows, "the lead grows with the GPUs"}),
-        sweep("sequence",
-              fmt::format("{}, longer sequences: time of the baseline / dysharp's", usual),
-              {"tokens of a GPU"}, sequence_rows(scope),
-              {lead_grows, "the lead grows with the sequence"}),
-        sweep("deviation",
-              fmt::format("{}, by the standard deviation of the experts' shares: time of the "
-                          "baseline / dysharp's",
-                          usual),
-              {"of", "deviation"}, deviation_rows(scope),
-              {always_ahead, "the lead stays however uneven experts are"}),
-        sweep("skew",
-              fmt::format("{}, inference, experts in demand by a power law: time of the baseline / "
-                          "dysharp's",
-                          usual),
-              {"tokens of a GPU", "α"}, skew_rows(scope),
-              {always_ahead, "the lead stays under power-law skew"})};
-    // In the order of the paper's file: three parts behind training, two at the end.
-    const std::vector<PaperFigure> parts = dysharp_parts(scope);
-    cells.figures.insert(cells.figures.begin() + 2, parts.begin(), parts.begin() + 3);
-    cells.figures.insert(cells.figures.end(), parts.begin() + 3, parts.end());
+    std::vector<PaperFigure>& figures = cells.figures;
+    figures = dysharp_parts(scope);
+    figures.insert(figures.begin(), {layer_figure(scope), training_figure(scope)});
+    figures.insert(
+        figures.end(),
+        {sweep("gpus", "More GPUs, one sequence each: time of the baseline / dysharp's",
+               {"configuration", "GPUs"}, gpus_rows(scope),
+               {lead_grows, "the lead grows with the GPUs"}),
+         sweep("sequence",
+               fmt::format("{}, longer sequences: time of the baseline / dysharp's", usual),
+               {"tokens of a GPU"}, sequence_rows(scope),
+               {lead_grows, "the lead grows with the sequence"}),
+         sweep("deviation",
+               fmt::format("{}, by the standard deviation of the experts' shares: time of the "
+                           "baseline / dysharp's",
+                           usual),
+               {"of", "deviation"}, deviation_rows(scope),
+               {always_ahead, "the lead stays however uneven experts are"}),
+         sweep(
+             "skew",
+             fmt::format("{}, inference, experts in demand by a power law: time of the baseline / "
+                         "dysharp's",
+                         usual),
+             {"tokens of a GPU", "α"}, skew_rows(scope),
+             {always_ahead, "the lead stays under power-law skew"})});
+    for (PaperFigure& one : dysharp_units(scope)) figures.push_back(std::move(one));
     return cells;
 }
 

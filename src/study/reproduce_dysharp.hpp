@@ -55,7 +55,9 @@ enum class DeviationOf {
 std::string dysharp_routing(const DysharpConfig& config, double deviation,
                             DeviationOf of = DeviationOf::even_share);
 
-/// Traffic, wire and ablation; then tlb and buffer.
+/// Figures of what crosses the wires, and of DySHARP taken apart.
 std::vector<PaperFigure> dysharp_parts(const DysharpScope& scope);
+/// Figures of how large its units need to be.
+std::vector<PaperFigure> dysharp_units(const DysharpScope& scope);
 
 }  // namespace moehub

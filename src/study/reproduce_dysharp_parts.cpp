@@ -248,8 +248,11 @@ FigureResult buffer_figure(const DysharpScope& scope, const Lookup& cell) {
 
 std::vector<PaperFigure> dysharp_parts(const DysharpScope& scope) {
     return {figure_of("traffic", traffic_figure, scope), figure_of("wire", wire_figure, scope),
-            figure_of("ablation", ablation_parts, scope, false),
-            figure_of("tlb", tlb_figure, scope, false),
+            figure_of("ablation", ablation_parts, scope, false)};
+}
+
+std::vector<PaperFigure> dysharp_units(const DysharpScope& scope) {
+    return {figure_of("tlb", tlb_figure, scope, false),
             figure_of("buffer", buffer_figure, scope, false)};
 }
 

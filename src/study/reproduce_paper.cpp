@@ -73,82 +73,6 @@ void forget_reasons(std::vector<Published>& list) {
     }
 }
 
-}  // namespace
-
-Reproduction begun(const Publication& paper, const ReproduceOptions& options) {
-    std::vector<std::string> names;
-    for (const NamedFigure& figure : paper.figures) names.push_back(figure.name);
-    if (options.figure && std::find(names.begin(), names.end(), *options.figure) == names.end())
-        throw input_error("figure: found {}, allowed: {}{}", moehub::quoted(*options.figure),
-                          fmt::join(names, ", "), did_you_mean(*options.figure, names));
-    return {.paper = paper.name,
-            .title = paper.title,
-            .arxiv = paper.arxiv,
-            .venue = paper.venue,
-            .setup = paper.setup,
-            .readings = paper.readings,
-            .means = paper.means,
-            .figure = options.figure.value_or(""),
-            .quick = options.quick,
-            .numbers = {},
-            .claims = {},
-            .tables = {},
-            .cells = {}};
-}
-
-bool is_wanted(const Reproduction& all, const std::string& figure) {
-    return all.figure.empty() || all.figure == figure;
-}
-
-void add(FigureResult figure, Reproduction& all) {
-    append(all.numbers, figure.numbers);
-    append(all.claims, figure.claims);
-    append(all.tables, figure.tables);
-}
-
-Reproduction ended(Reproduction all) {
-    if (all.quick) {
-        forget_reasons(all.numbers);
-        forget_reasons(all.claims);
-    }
-    return all;
-}
-
-Reproduction reproduce_cells(const PaperOfCells& cells, const ReproduceOptions& options) {
-    Reproduction all = begun(cells.paper, options);
-    std::vector<PaperFigure> wanted;
-    for (const PaperFigure& figure : cells.figures)
-        if (is_wanted(all, figure.name)) wanted.push_back(figure);
-    all.cells = simulate_cells(cells.setup, keys_of(wanted, all.readings), options);
-    for (const PaperFigure& figure : wanted) add(read_all(figure, all), all);
-    return ended(std::move(all));
-}
-
-std::vector<PaperInfo> papers() {
-    std::vector<PaperInfo> list;
-    for (const Paper& one : kPapers) {
-        const Publication& paper = publication(one.name);
-        list.push_back({paper.name,
-                        fmt::format("{}, {} (arXiv {}{}{})", paper.title, paper.subject,
-                                    paper.arxiv, paper.venue.empty() ? "" : ", ", paper.venue),
-                        paper.figures});
-    }
-    return list;
-}
-
-Reproduction reproduce(const std::string& paper, const ReproduceOptions& options) {
-    std::vector<std::string> known;
-    for (const Paper& one : kPapers) {
-        if (paper == one.name)
-            return one.run ? one.run(options) : reproduce_cells(one.cells(options.quick), options);
-        known.emplace_back(one.name);
-    }
-    throw input_error("paper: found {}, allowed: {}{}", moehub::quoted(paper),
-                      fmt::join(known, ", "), did_you_mean(paper, known));
-}
-
-namespace {
-
 constexpr std::size_t kFirstLead = 1;  ///< column of the first baseline
 
 template <class Of>
@@ -244,6 +168,78 @@ std::vector<PublishedNumber> published_leads(const Publication& paper, const Fig
 }
 
 }  // namespace
+
+Reproduction begun(const Publication& paper, const ReproduceOptions& options) {
+    std::vector<std::string> names;
+    for (const NamedFigure& figure : paper.figures) names.push_back(figure.name);
+    if (options.figure && std::find(names.begin(), names.end(), *options.figure) == names.end())
+        throw input_error("figure: found {}, allowed: {}{}", moehub::quoted(*options.figure),
+                          fmt::join(names, ", "), did_you_mean(*options.figure, names));
+    return {.paper = paper.name,
+            .title = paper.title,
+            .arxiv = paper.arxiv,
+            .venue = paper.venue,
+            .setup = paper.setup,
+            .readings = paper.readings,
+            .means = paper.means,
+            .figure = options.figure.value_or(""),
+            .quick = options.quick,
+            .numbers = {},
+            .claims = {},
+            .tables = {},
+            .cells = {}};
+}
+
+bool is_wanted(const Reproduction& all, const std::string& figure) {
+    return all.figure.empty() || all.figure == figure;
+}
+
+void add(FigureResult figure, Reproduction& all) {
+    append(all.numbers, figure.numbers);
+    append(all.claims, figure.claims);
+    append(all.tables, figure.tables);
+}
+
+Reproduction ended(Reproduction all) {
+    if (all.quick) {
+        forget_reasons(all.numbers);
+        forget_reasons(all.claims);
+    }
+    return all;
+}
+
+Reproduction reproduce_cells(const PaperOfCells& cells, const ReproduceOptions& options) {
+    Reproduction all = begun(cells.paper, options);
+    std::vector<PaperFigure> wanted;
+    for (const PaperFigure& figure : cells.figures)
+        if (is_wanted(all, figure.name)) wanted.push_back(figure);
+    all.cells = simulate_cells(cells.setup, keys_of(wanted, all.readings), options);
+    for (const PaperFigure& figure : wanted) add(read_all(figure, all), all);
+    return ended(std::move(all));
+}
+
+std::vector<PaperInfo> papers() {
+    std::vector<PaperInfo> list;
+    for (const Paper& one : kPapers) {
+        const Publication& paper = publication(one.name);
+        list.push_back({paper.name,
+                        fmt::format("{}, {} (arXiv {}{}{})", paper.title, paper.subject,
+                                    paper.arxiv, paper.venue.empty() ? "" : ", ", paper.venue),
+                        paper.figures});
+    }
+    return list;
+}
+
+Reproduction reproduce(const std::string& paper, const ReproduceOptions& options) {
+    std::vector<std::string> known;
+    for (const Paper& one : kPapers) {
+        if (paper == one.name)
+            return one.run ? one.run(options) : reproduce_cells(one.cells(options.quick), options);
+        known.emplace_back(one.name);
+    }
+    throw input_error("paper: found {}, allowed: {}{}", moehub::quoted(paper),
+                      fmt::join(known, ", "), did_you_mean(paper, known));
+}
 
 std::optional<double> faster(Ps slow, Ps fast) {
     if (slow <= 0 || fast <= 0) return std::nullopt;

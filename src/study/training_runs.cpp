@@ -91,6 +91,64 @@ std::int64_t batch_of(const PublishedRun& run) {
     return kMicroBatches * ways(run, "mb") * std::max(1, run.gpus / pipeline);
 }
 
+constexpr const char* kNewest = "megatron-26.04";  ///< of runs whose source no trainer names
+
+/// Length of the longest part of the list that is in the text; 0: none is.
+std::size_t longest_part(std::string_view list, std::string_view text) {
+    std::size_t longest = 0;
+    for (const std::string& part : parts_of_list(list))
+        if (text.find(part) != std::string_view::npos) longest = std::max(longest, part.size());
+    return longest;
+}
+
+/// Of all that was searched.
+struct Searched {
+    std::optional<TrainingStep> fastest;   ///< that fits
+    std::optional<TrainingStep> smallest;  ///< when none does
+};
+
+void search(const TrainingClock& clock, const PartialLayout& fixed, Searched& found) {
+    PlanOptions options;
+    options.fixed = fixed;
+    options.top = 1;
+    options.exact = false;
+    const Plan plan = plan_training(clock, options);
+    if (!plan.best.empty() &&
+        (!found.fastest || plan.best.front().seconds < found.fastest->seconds))
+        found.fastest = plan.best.front();
+    if (!plan.nearest.empty() &&
+        (!found.smallest || plan.nearest.front().memory.sum() < found.smallest->memory.sum()))
+        found.smallest = plan.nearest.front();
+}
+
+/// With each of the overlaps that the trainer can do. One that no layout of the row allows does not
+/// count, unless it is the last.
+void search_overlaps(const TrainingClock& clock, const PartialLayout& fixed, Searched& found) {
+    if (fixed.overlap) return search(clock, fixed, found);
+    const TrainingRun& run = clock.run();
+    const TrainerCosts& costs = run.trainer.costs(run.machine.gpu.generation);
+    std::string why = "the trainer names no overlaps";
+    for (const std::string& overlap : parts_of_list(costs.overlaps)) {
+        try {
+            search(clock, parse_partial_layout("overlap=" + overlap, fixed), found);
+        } catch (const InputError& error) {
+            why = error.what();
+        }
+    }
+    if (!found.fastest && !found.smallest) throw InputError(why);
+}
+
+TrainingStep best_step(const TrainingClock& clock, const PartialLayout& fixed) {
+    Searched found;
+    PartialLayout kept = fixed;
+    kept.offload = Offload{};
+    search_overlaps(clock, kept, found);
+    if (found.fastest) return *found.fastest;
+    Searched offloaded;
+    search_overlaps(clock, fixed, offloaded);
+    return offloaded.fastest ? *offloaded.fastest : *found.smallest;
+}
+
 }  // namespace
 
 std::vector<std::string> parts_of_list(std::string_view list) {
@@ -182,68 +240,6 @@ double predicted_mfu(const PublishedRun& run, const PublishedAnswer& answer) {
 }
 
 // Which trainer a published run is of, and what the planner chooses where a row says nothing.
-
-namespace {
-
-constexpr const char* kNewest = "megatron-26.04";  ///< of runs whose source no trainer names
-
-/// Length of the longest part of the list that is in the text; 0: none is.
-std::size_t longest_part(std::string_view list, std::string_view text) {
-    std::size_t longest = 0;
-    for (const std::string& part : parts_of_list(list))
-        if (text.find(part) != std::string_view::npos) longest = std::max(longest, part.size());
-    return longest;
-}
-
-/// Of all that was searched.
-struct Searched {
-    std::optional<TrainingStep> fastest;   ///< that fits
-    std::optional<TrainingStep> smallest;  ///< when none does
-};
-
-void search(const TrainingClock& clock, const PartialLayout& fixed, Searched& found) {
-    PlanOptions options;
-    options.fixed = fixed;
-    options.top = 1;
-    options.exact = false;
-    const Plan plan = plan_training(clock, options);
-    if (!plan.best.empty() &&
-        (!found.fastest || plan.best.front().seconds < found.fastest->seconds))
-        found.fastest = plan.best.front();
-    if (!plan.nearest.empty() &&
-        (!found.smallest || plan.nearest.front().memory.sum() < found.smallest->memory.sum()))
-        found.smallest = plan.nearest.front();
-}
-
-/// With each of the overlaps that the trainer can do. One that no layout of the row allows does not
-/// count, unless it is the last.
-void search_overlaps(const TrainingClock& clock, const PartialLayout& fixed, Searched& found) {
-    if (fixed.overlap) return search(clock, fixed, found);
-    const TrainingRun& run = clock.run();
-    const TrainerCosts& costs = run.trainer.costs(run.machine.gpu.generation);
-    std::string why = "the trainer names no overlaps";
-    for (const std::string& overlap : parts_of_list(costs.overlaps)) {
-        try {
-            search(clock, parse_partial_layout("overlap=" + overlap, fixed), found);
-        } catch (const InputError& error) {
-            why = error.what();
-        }
-    }
-    if (!found.fastest && !found.smallest) throw InputError(why);
-}
-
-TrainingStep best_step(const TrainingClock& clock, const PartialLayout& fixed) {
-    Searched found;
-    PartialLayout kept = fixed;
-    kept.offload = Offload{};
-    search_overlaps(clock, kept, found);
-    if (found.fastest) return *found.fastest;
-    Searched offloaded;
-    search_overlaps(clock, fixed, offloaded);
-    return offloaded.fastest ? *offloaded.fastest : *found.smallest;
-}
-
-}  // namespace
 
 RunTrainer trainer_of(const PublishedRun& run) {
     const std::string about =

@@ -143,6 +143,21 @@ ServedStep in_one_piece(const Serving& serving, const PreparedStep& prepared, co
     return step;
 }
 
+/// In the order of a layer.
+constexpr std::pair<OperatorKind, std::string_view> kStepParts[] = {
+    {OperatorKind::attention, "attention core"},
+    {OperatorKind::linear, "GEMM (dense)"},
+    {OperatorKind::router, "GEMM (dense)"},
+    {OperatorKind::shared_experts, "GEMM (dense)"},
+    {OperatorKind::dispatch, "dispatch"},
+    {OperatorKind::experts, "routed experts (MoE)"},
+    {OperatorKind::combine, "combine"},
+    {OperatorKind::all_reduce, "all-reduces"},
+    {OperatorKind::small, "other kernels"},
+    {OperatorKind::head, "head and sampling"},
+    {OperatorKind::sampling, "head and sampling"},
+    {OperatorKind::host, "host and waits"}};
+
 }  // namespace
 
 PreparedStep prepare(const Serving& serving, const ServingClock& clock) {
@@ -214,25 +229,6 @@ ServedStep serve_by_engine(const Serving& serving, const ServeOptions& options) 
     finish(step, serving, prepared);
     return step;
 }
-
-namespace {
-
-/// In the order of a layer.
-constexpr std::pair<OperatorKind, std::string_view> kStepParts[] = {
-    {OperatorKind::attention, "attention core"},
-    {OperatorKind::linear, "GEMM (dense)"},
-    {OperatorKind::router, "GEMM (dense)"},
-    {OperatorKind::shared_experts, "GEMM (dense)"},
-    {OperatorKind::dispatch, "dispatch"},
-    {OperatorKind::experts, "routed experts (MoE)"},
-    {OperatorKind::combine, "combine"},
-    {OperatorKind::all_reduce, "all-reduces"},
-    {OperatorKind::small, "other kernels"},
-    {OperatorKind::head, "head and sampling"},
-    {OperatorKind::sampling, "head and sampling"},
-    {OperatorKind::host, "host and waits"}};
-
-}  // namespace
 
 std::vector<std::string_view> served_part_names() {
     std::vector<std::string_view> names;

@@ -15,6 +15,62 @@ namespace {
 
 constexpr double kGigabyte = 1e9;
 
+void check_memory(const Serving& serving) {
+    const ServingMemory memory = memory_of(serving);
+    if (memory.weights >= memory.capacity)
+        throw input_error(
+            "{} does not fit: weights take {:.1f} GB of each GPU, allowed {:.1f} GB of {}: more "
+            "GPUs, or weights of fewer bits",
+            serving.what.model.name, memory.weights / kGigabyte, memory.capacity / kGigabyte,
+            serving.what.machine.gpu_name);
+    const std::int64_t most = most_batch_per_gpu(serving);
+    if (serving.batch_per_gpu > most)
+        throw input_error(
+            "--batch-per-gpu: found {}, allowed: at most {}: with {} tokens each the cache has "
+            "{:.1f} GB beside {:.1f} GB of weights",
+            serving.batch_per_gpu, most, serving.context, memory.cache / kGigabyte,
+            memory.weights / kGigabyte);
+}
+
+/// One more copy of the expert with most rows a copy that the rank does not have.
+void host_busiest(Placement& placement, const Matrix& rows, int rank) {
+    std::vector<int>* busiest = nullptr;
+    double most = -1;
+    for (std::size_t expert = 0; expert < placement.hosts.size(); ++expert) {
+        std::vector<int>& hosts = placement.hosts[expert];
+        const double each = rows(0, static_cast<int>(expert)) / static_cast<double>(hosts.size());
+        if (each <= most || std::find(hosts.begin(), hosts.end(), rank) != hosts.end()) continue;
+        most = each;
+        busiest = &hosts;
+    }
+    if (busiest == nullptr) return;  // it has them all
+    busiest->insert(std::upper_bound(busiest->begin(), busiest->end(), rank), rank);
+}
+
+constexpr double kMostRequests = 1e9;
+
+void weigh(const ServingCase& what, ServingMemory& memory) {
+    const Model& model = what.model;
+    const ServingFormats& formats = what.formats;
+    const double tp = what.layout.attention_tp;
+    const double hidden = model.hidden;
+    const double matrices = model.gated ? 3 : 2;
+    const int ep = what.layout.moe_ep;
+    const int local = model.experts > 0 ? (model.experts + ep - 1) / ep : 0;
+    const double attention = model.layers * attention_weights(model, what.layout.attention_tp);
+    const double dense = (model.layers - model.moe_layers()) * matrices * hidden * model.dense_ffn;
+    const double shared =
+        model.moe_layers() * matrices * hidden * model.shared_experts * model.shared_ffn;
+    const double experts =
+        model.moe_layers() * matrices * hidden * model.expert_ffn / what.layout.moe_tp * local;
+    const double ends = (model.tied_embeddings ? 1 : 2) * hidden * model.vocab / tp;
+    memory.experts = experts * weight_bytes_of(formats.experts);
+    memory.ends = ends * weight_bytes_of(formats.head);
+    memory.weights = attention * weight_bytes_of(formats.attention) +
+                     (dense + shared) / tp * weight_bytes_of(formats.dense) + memory.experts +
+                     memory.ends;
+}
+
 }  // namespace
 
 ServingMemory memory_of(const Serving& serving) {
@@ -34,27 +90,6 @@ ServingMemory memory_of(const Serving& serving) {
     return memory;
 }
 
-namespace {
-
-void check_memory(const Serving& serving) {
-    const ServingMemory memory = memory_of(serving);
-    if (memory.weights >= memory.capacity)
-        throw input_error(
-            "{} does not fit: weights take {:.1f} GB of each GPU, allowed {:.1f} GB of {}: more "
-            "GPUs, or weights of fewer bits",
-            serving.what.model.name, memory.weights / kGigabyte, memory.capacity / kGigabyte,
-            serving.what.machine.gpu_name);
-    const std::int64_t most = most_batch_per_gpu(serving);
-    if (serving.batch_per_gpu > most)
-        throw input_error(
-            "--batch-per-gpu: found {}, allowed: at most {}: with {} tokens each the cache has "
-            "{:.1f} GB beside {:.1f} GB of weights",
-            serving.batch_per_gpu, most, serving.context, memory.cache / kGigabyte,
-            memory.weights / kGigabyte);
-}
-
-}  // namespace
-
 std::string_view name_of(BatchOverlap overlap) {
     constexpr std::string_view kNames[] = {"none", "single-batch", "two-batch"};
     return kNames[static_cast<std::size_t>(overlap)];
@@ -63,25 +98,6 @@ std::string_view name_of(BatchOverlap overlap) {
 std::int64_t Serving::tokens_per_gpu() const {
     return batch_per_gpu * (prefill ? context : 1 + drafts);
 }
-
-namespace {
-
-/// One more copy of the expert with most rows a copy that the rank does not have.
-void host_busiest(Placement& placement, const Matrix& rows, int rank) {
-    std::vector<int>* busiest = nullptr;
-    double most = -1;
-    for (std::size_t expert = 0; expert < placement.hosts.size(); ++expert) {
-        std::vector<int>& hosts = placement.hosts[expert];
-        const double each = rows(0, static_cast<int>(expert)) / static_cast<double>(hosts.size());
-        if (each <= most || std::find(hosts.begin(), hosts.end(), rank) != hosts.end()) continue;
-        most = each;
-        busiest = &hosts;
-    }
-    if (busiest == nullptr) return;  // it has them all
-    busiest->insert(std::upper_bound(busiest->begin(), busiest->end(), rank), rank);
-}
-
-}  // namespace
 
 Placement eplb_placement(const Routing& routing, int ranks, int copies) {
     const int slots = (routing.experts + copies + ranks - 1) / ranks * ranks;
@@ -146,34 +162,6 @@ void check(const Serving& serving) {
 }
 
 // Weights and cache of one GPU, and which parts of a checkpoint are quantised.
-
-namespace {
-
-constexpr double kMostRequests = 1e9;
-
-void weigh(const ServingCase& what, ServingMemory& memory) {
-    const Model& model = what.model;
-    const ServingFormats& formats = what.formats;
-    const double tp = what.layout.attention_tp;
-    const double hidden = model.hidden;
-    const double matrices = model.gated ? 3 : 2;
-    const int ep = what.layout.moe_ep;
-    const int local = model.experts > 0 ? (model.experts + ep - 1) / ep : 0;
-    const double attention = model.layers * attention_weights(model, what.layout.attention_tp);
-    const double dense = (model.layers - model.moe_layers()) * matrices * hidden * model.dense_ffn;
-    const double shared =
-        model.moe_layers() * matrices * hidden * model.shared_experts * model.shared_ffn;
-    const double experts =
-        model.moe_layers() * matrices * hidden * model.expert_ffn / what.layout.moe_tp * local;
-    const double ends = (model.tied_embeddings ? 1 : 2) * hidden * model.vocab / tp;
-    memory.experts = experts * weight_bytes_of(formats.experts);
-    memory.ends = ends * weight_bytes_of(formats.head);
-    memory.weights = attention * weight_bytes_of(formats.attention) +
-                     (dense + shared) / tp * weight_bytes_of(formats.dense) + memory.experts +
-                     memory.ends;
-}
-
-}  // namespace
 
 ServingMemory serving_memory(const ServingCase& what) {
     const Attention& a = what.model.attention;

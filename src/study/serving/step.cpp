@@ -31,6 +31,52 @@ void check_experts(const Model& model, const ServingLayout& layout) {
         refuse("moe_ep", layout.moe_ep, fmt::format("at most the experts, {}", model.experts));
 }
 
+double total_of(const std::vector<StepOperator>& operators, OperatorKind kind) {
+    double seconds = 0;
+    for (const StepOperator& one : operators)
+        if (one.kind == kind) seconds += one.total();
+    return seconds;
+}
+
+double d(std::int64_t value) {
+    return static_cast<double>(value);
+}
+
+struct Pace {
+    const ServingClock& clock;
+    const RequestLoad& load;
+
+    double context() const { return d(load.input) + d(load.output) / 2; }
+
+    StepLoad decoding(std::int64_t requests) const {
+        return {.requests = requests, .context = context(), .tokens_per_request = 1 + load.drafts};
+    }
+
+    double seconds(const StepLoad& step) const {
+        double all = clock.step(step).seconds;
+        if (load.drafts > 0 && step.requests > 0)
+            all += load.drafts * clock.draft_seconds(decoding(step.requests));
+        return all;
+    }
+
+    /// A step's time with `prompts` more to read, less that of decoding alone.
+    double beside(std::int64_t requests, std::int64_t prompts, double alone) const {
+        const EngineSpec& engine = clock.what().engine;
+        StepLoad step = decoding(requests);
+        if (!engine.mixed_steps) step.requests = 0;
+        const std::int64_t pieces = (load.input + engine.step_tokens - 1) / engine.step_tokens;
+        step.prompts = prompts;
+        step.prompt_tokens = (load.input + pieces - 1) / pieces;
+        step.prompt_context = (load.input - step.prompt_tokens) / 2;
+        const double with = seconds(step);
+        return d(pieces) * (engine.mixed_steps ? std::max(0.0, with - alone) : with);
+    }
+};
+
+void require_positive(std::string_view what, std::int64_t value) {
+    if (value < 1) throw input_error("{}: found {}, allowed: 1 or more", what, value);
+}
+
 }  // namespace
 
 void check(const ServingCase& what) {
@@ -83,17 +129,6 @@ std::vector<StepOperator> ServingClock::moe_operators(const StepLoad& load) cons
     return writer.take();
 }
 
-namespace {
-
-double total_of(const std::vector<StepOperator>& operators, OperatorKind kind) {
-    double seconds = 0;
-    for (const StepOperator& one : operators)
-        if (one.kind == kind) seconds += one.total();
-    return seconds;
-}
-
-}  // namespace
-
 void hide_shared_experts(std::vector<StepOperator>& operators, double behind) {
     const double shared = total_of(operators, OperatorKind::shared_experts);
     if (shared == 0) return;
@@ -137,49 +172,6 @@ ServingStep step_time(const ServingCase& what, const StepLoad& load) {
 // f = requests · (1 + accepted) / output prompts come with a step, on average. Up to one, a share
 // f of the steps reads one prompt whole; beyond, every step reads f, as many as the engine takes
 // in one step at most. Those that find no room wait, and fewer requests decode.
-
-namespace {
-
-double d(std::int64_t value) {
-    return static_cast<double>(value);
-}
-
-struct Pace {
-    const ServingClock& clock;
-    const RequestLoad& load;
-
-    double context() const { return d(load.input) + d(load.output) / 2; }
-
-    StepLoad decoding(std::int64_t requests) const {
-        return {.requests = requests, .context = context(), .tokens_per_request = 1 + load.drafts};
-    }
-
-    double seconds(const StepLoad& step) const {
-        double all = clock.step(step).seconds;
-        if (load.drafts > 0 && step.requests > 0)
-            all += load.drafts * clock.draft_seconds(decoding(step.requests));
-        return all;
-    }
-
-    /// A step's time with `prompts` more to read, less that of decoding alone.
-    double beside(std::int64_t requests, std::int64_t prompts, double alone) const {
-        const EngineSpec& engine = clock.what().engine;
-        StepLoad step = decoding(requests);
-        if (!engine.mixed_steps) step.requests = 0;
-        const std::int64_t pieces = (load.input + engine.step_tokens - 1) / engine.step_tokens;
-        step.prompts = prompts;
-        step.prompt_tokens = (load.input + pieces - 1) / pieces;
-        step.prompt_context = (load.input - step.prompt_tokens) / 2;
-        const double with = seconds(step);
-        return d(pieces) * (engine.mixed_steps ? std::max(0.0, with - alone) : with);
-    }
-};
-
-void require_positive(std::string_view what, std::int64_t value) {
-    if (value < 1) throw input_error("{}: found {}, allowed: 1 or more", what, value);
-}
-
-}  // namespace
 
 RequestTimes request_times(const ServingClock& clock, const RequestLoad& load) {
     require_positive("input", load.input);

@@ -217,54 +217,6 @@ class Lead {
     RankReport report_;
 };
 
-}  // namespace
-
-void show_life(Transport& transport) {
-    if (transport.rank() > 0) return transport.send(0, to_bytes({}));
-    for (int rank = 1; rank < transport.size(); ++rank) transport.send(rank, to_bytes({}));
-}
-
-void end_ranks(Transport& transport, bool lost) {
-    for (int rank = 1; rank < transport.size(); ++rank)
-        transport.send(rank, to_bytes({Kind::end, lost ? 1u : 0u}));
-    transport.finish(!lost);
-}
-
-RankReport lead_ranks(Transport& transport, const Study& study, const SimulatePoint& simulate,
-                      SweepStore& store, const RankOptions& options) {
-    RankWorkers workers(study, simulate, options.run.threads);
-    RankReport report = Lead(transport, study, store, options).run(workers);
-    std::sort(report.failures.begin(), report.failures.end(),
-              [](const auto& a, const auto& b) { return a.point < b.point; });
-    return report;
-}
-
-bool follow_rank(Transport& transport, const Study& study, const SimulatePoint& simulate,
-                 const RankOptions& options) {
-    RankWorkers workers(study, simulate, options.run.threads);
-    // One more than are simulated at a time: nobody waits for rank 0.
-    transport.send(0, to_bytes({Kind::ready, workers.threads() + 1, options.signature}));
-    auto heard = Clock::now();
-    auto next_sign = heard + options.alive;
-    while (true) {
-        while (auto message = workers.next()) transport.send(0, to_bytes(*message));
-        while (const auto received = transport.receive()) {
-            heard = Clock::now();
-            const SweepMessage message = from_bytes(received->bytes);
-            if (message.kind == Kind::end) return message.number == 0;
-            for (const std::uint64_t point : message.points) workers.add(point);
-        }
-        if (Clock::now() >= next_sign) {
-            transport.send(0, to_bytes({}));
-            next_sign = Clock::now() + options.alive;
-        }
-        if (Clock::now() - heard > options.patience)
-            throw std::runtime_error("rank 0 does not answer any more; what it has saved stays");
-    }
-}
-
-namespace {
-
 void put(std::string& bytes, std::uint64_t number) {
     char raw[sizeof number];
     std::memcpy(raw, &number, sizeof number);
@@ -315,6 +267,50 @@ class Reader {
 };
 
 }  // namespace
+
+void show_life(Transport& transport) {
+    if (transport.rank() > 0) return transport.send(0, to_bytes({}));
+    for (int rank = 1; rank < transport.size(); ++rank) transport.send(rank, to_bytes({}));
+}
+
+void end_ranks(Transport& transport, bool lost) {
+    for (int rank = 1; rank < transport.size(); ++rank)
+        transport.send(rank, to_bytes({Kind::end, lost ? 1u : 0u}));
+    transport.finish(!lost);
+}
+
+RankReport lead_ranks(Transport& transport, const Study& study, const SimulatePoint& simulate,
+                      SweepStore& store, const RankOptions& options) {
+    RankWorkers workers(study, simulate, options.run.threads);
+    RankReport report = Lead(transport, study, store, options).run(workers);
+    std::sort(report.failures.begin(), report.failures.end(),
+              [](const auto& a, const auto& b) { return a.point < b.point; });
+    return report;
+}
+
+bool follow_rank(Transport& transport, const Study& study, const SimulatePoint& simulate,
+                 const RankOptions& options) {
+    RankWorkers workers(study, simulate, options.run.threads);
+    // One more than are simulated at a time: nobody waits for rank 0.
+    transport.send(0, to_bytes({Kind::ready, workers.threads() + 1, options.signature}));
+    auto heard = Clock::now();
+    auto next_sign = heard + options.alive;
+    while (true) {
+        while (auto message = workers.next()) transport.send(0, to_bytes(*message));
+        while (const auto received = transport.receive()) {
+            heard = Clock::now();
+            const SweepMessage message = from_bytes(received->bytes);
+            if (message.kind == Kind::end) return message.number == 0;
+            for (const std::uint64_t point : message.points) workers.add(point);
+        }
+        if (Clock::now() >= next_sign) {
+            transport.send(0, to_bytes({}));
+            next_sign = Clock::now() + options.alive;
+        }
+        if (Clock::now() - heard > options.patience)
+            throw std::runtime_error("rank 0 does not answer any more; what it has saved stays");
+    }
+}
 
 std::string to_bytes(const SweepMessage& message) {
     std::string bytes(1, static_cast<char>(message.kind));

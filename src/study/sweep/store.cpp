@@ -96,6 +96,69 @@ std::size_t count_of(Database& database, std::string_view key) {
     return static_cast<std::size_t>(std::strtoull(value_of(database, key).c_str(), nullptr, 10));
 }
 
+/// Whoever held the file before may have removed it between our opening and our locking.
+bool still_there(int descriptor, const std::string& path) {
+    struct stat held {};
+    struct stat named {};
+    return fstat(descriptor, &held) == 0 && stat(path.c_str(), &named) == 0 &&
+           held.st_ino == named.st_ino && held.st_dev == named.st_dev;
+}
+
+namespace fs = std::filesystem;
+
+struct Source {
+    std::string path;
+    SweepFile file;
+    SweepOutcomes outcomes;
+};
+
+bool is_in_writable_folder(const std::string& path) {
+    const std::string folder = fs::path(path).parent_path().string();
+    return fs::exists(path) && access(folder.empty() ? "." : folder.c_str(), W_OK) == 0;
+}
+
+Source opened(const std::string& path) {
+    std::optional<WriterLock> held;  // where nobody may write, nobody is writing
+    if (is_in_writable_folder(path)) held.emplace(path);
+    // A writer that was killed has left a log, which only those who may write can fold in.
+    Database database(path, DatabaseMode::write);
+    Source source{path, read_sweep_file(database), {}};
+    source.outcomes = read_outcomes(database, source.file.study);
+    return source;
+}
+
+void require_same(const Source& first, const Source& other) {
+    const SweepIdentity& a = first.file.identity;
+    const SweepIdentity& b = other.file.identity;
+    const auto refuse = [&](std::string_view what) {
+        throw input_error("{}: {} than {}, allowed: parts of one study", printable(other.path),
+                          what, printable(first.path));
+    };
+    if (a.program != b.program)
+        refuse(fmt::format("holds results of {}, another moehub", printable(b.program)));
+    if (a.definition != b.definition) refuse("holds results of another study");
+    if (a.inputs != b.inputs)
+        refuse("holds results of other machines, models, systems or routings");
+}
+
+void add(MergedSweep& merged, const Source& source) {
+    for (std::size_t i = 0; i < merged.outcomes.size(); ++i) {
+        if (!source.outcomes[i]) continue;
+        if (merged.outcomes[i] && merged.outcomes[i] != source.outcomes[i])
+            throw input_error("{}: {}: differs from an earlier file's result, allowed: the same",
+                              printable(source.path),
+                              words_of(merged.study, point_of(merged.study, i)));
+        merged.outcomes[i] = source.outcomes[i];
+    }
+}
+
+void write(const std::string& path, const MergedSweep& merged, SweepIdentity identity) {
+    identity.shard = {};
+    SweepStore store(path, merged.study, identity);
+    store.save_all(merged.outcomes);
+    store.close();
+}
+
 }  // namespace
 
 SweepFile read_sweep_file(Database& database) {
@@ -252,18 +315,6 @@ void SweepStore::close() {
     lock_.reset();
 }
 
-namespace {
-
-/// Whoever held the file before may have removed it between our opening and our locking.
-bool still_there(int descriptor, const std::string& path) {
-    struct stat held {};
-    struct stat named {};
-    return fstat(descriptor, &held) == 0 && stat(path.c_str(), &named) == 0 &&
-           held.st_ino == named.st_ino && held.st_dev == named.st_dev;
-}
-
-}  // namespace
-
 // Not the database itself: over NFS flock() and SQLite's own locks are in each other's way.
 WriterLock::WriterLock(const std::string& file) : path_(file + "-lock") {
     constexpr int kTries = 100;
@@ -283,65 +334,6 @@ WriterLock::~WriterLock() {
     unlink(path_.c_str());
     close(descriptor_);
 }
-
-namespace {
-
-namespace fs = std::filesystem;
-
-struct Source {
-    std::string path;
-    SweepFile file;
-    SweepOutcomes outcomes;
-};
-
-bool is_in_writable_folder(const std::string& path) {
-    const std::string folder = fs::path(path).parent_path().string();
-    return fs::exists(path) && access(folder.empty() ? "." : folder.c_str(), W_OK) == 0;
-}
-
-Source opened(const std::string& path) {
-    std::optional<WriterLock> held;  // where nobody may write, nobody is writing
-    if (is_in_writable_folder(path)) held.emplace(path);
-    // A writer that was killed has left a log, which only those who may write can fold in.
-    Database database(path, DatabaseMode::write);
-    Source source{path, read_sweep_file(database), {}};
-    source.outcomes = read_outcomes(database, source.file.study);
-    return source;
-}
-
-void require_same(const Source& first, const Source& other) {
-    const SweepIdentity& a = first.file.identity;
-    const SweepIdentity& b = other.file.identity;
-    const auto refuse = [&](std::string_view what) {
-        throw input_error("{}: {} than {}, allowed: parts of one study", printable(other.path),
-                          what, printable(first.path));
-    };
-    if (a.program != b.program)
-        refuse(fmt::format("holds results of {}, another moehub", printable(b.program)));
-    if (a.definition != b.definition) refuse("holds results of another study");
-    if (a.inputs != b.inputs)
-        refuse("holds results of other machines, models, systems or routings");
-}
-
-void add(MergedSweep& merged, const Source& source) {
-    for (std::size_t i = 0; i < merged.outcomes.size(); ++i) {
-        if (!source.outcomes[i]) continue;
-        if (merged.outcomes[i] && merged.outcomes[i] != source.outcomes[i])
-            throw input_error("{}: {}: differs from an earlier file's result, allowed: the same",
-                              printable(source.path),
-                              words_of(merged.study, point_of(merged.study, i)));
-        merged.outcomes[i] = source.outcomes[i];
-    }
-}
-
-void write(const std::string& path, const MergedSweep& merged, SweepIdentity identity) {
-    identity.shard = {};
-    SweepStore store(path, merged.study, identity);
-    store.save_all(merged.outcomes);
-    store.close();
-}
-
-}  // namespace
 
 MergedSweep merge_sweeps(const std::string& target, const std::vector<std::string>& sources) {
     if (fs::exists(fs::symlink_status(target)))

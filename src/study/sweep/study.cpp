@@ -48,6 +48,15 @@ void check_keys(const Study& study) {
         for (const std::string& key : axis.keys) once(key, axis.where);
 }
 
+/// An axis whose keys are all of systems other than this one.
+bool concerns_others(const SweepAxis& axis, const std::string& own_name) {
+    constexpr std::string_view kSystem = "system.";
+    return std::all_of(axis.keys.begin(), axis.keys.end(), [&](const std::string& key) {
+        return key.starts_with(kSystem) &&
+               !key.starts_with(fmt::format("{}{}.", kSystem, own_name));
+    });
+}
+
 }  // namespace
 
 void check(const Study& study) {
@@ -128,19 +137,6 @@ SweepPoint point_of(const Study& study, std::size_t number) {
     for (const auto* row : rows) point.values.insert(point.values.end(), row->begin(), row->end());
     return point;
 }
-
-namespace {
-
-/// An axis whose keys are all of systems other than this one.
-bool concerns_others(const SweepAxis& axis, const std::string& own_name) {
-    constexpr std::string_view kSystem = "system.";
-    return std::all_of(axis.keys.begin(), axis.keys.end(), [&](const std::string& key) {
-        return key.starts_with(kSystem) &&
-               !key.starts_with(fmt::format("{}{}.", kSystem, own_name));
-    });
-}
-
-}  // namespace
 
 std::vector<std::size_t> same_points(const Study& study, std::size_t number) {
     const std::size_t system = number % study.systems.size();
