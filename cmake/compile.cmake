@@ -34,6 +34,10 @@ function(moehub_compile target)
     target_compile_options(${target} PRIVATE
       -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread)
   endif()
+  if(MOEHUB_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # In a file that is included GCC takes a coroutine's local types for a header's.
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+  endif()
   if(MOEHUB_SANITIZE)
     # clang 14 cannot compile coroutines with UBSan's function check.
     target_compile_options(${target} PRIVATE
@@ -70,10 +74,6 @@ function(moehub_unity target)
     return()
   endif()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # In a file that is included GCC takes a coroutine's local types for a header's.
-    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
-  endif()
   get_target_property(files ${target} SOURCES)
   foreach(file ${files})
     if(NOT file MATCHES "^${PROJECT_SOURCE_DIR}/src/(.+)/[^/]+[.]cpp$")

@@ -1,5 +1,5 @@
 /// The kinds of measurement files that validate() knows: header, and the cases of a row.
-/// Adding one is a function in validate_cases.hpp and a row in file_kinds().
+/// Adding one is a function declared at the end of this file and a row in file_kinds().
 #pragma once
 #include "base/csv.hpp"
 
@@ -230,8 +230,8 @@ Cases kernel_cases(const CsvRow& row) {
              [what](const PredictContext& context) { return predict_kernel_case(what, context); }}};
 }
 
-// Published serving: of end-to-end measurements validate_serving.hpp says how columns are read,
-// of large-scale deployments and times of a layer's operators validate_served.cpp.
+// Published serving: validate_serving.cpp says how columns of end-to-end measurements are read,
+// validate_served.cpp those of large-scale deployments and of times of a layer's operators.
 Cases serving_cases(const CsvRow& row);
 Cases served_cases(const CsvRow& row);
 Cases served_part_cases(const CsvRow& row);

@@ -3,7 +3,7 @@
 ///
 ///     once + MoE layers · period + 2 · (dense layers of a half),
 ///
-/// with the period of served_overlap.cpp.
+/// with the period of served_layer.cpp.
 #include "base/input_error.hpp"
 #include "base/parallel.hpp"
 #include "base/quantity.hpp"

@@ -1,5 +1,5 @@
 // MoE-Hub's layer: no counts, no shuffling, no polling. With `once_per_node` a token crosses to
-// each node once, and SMs there pass it on (hub_relay.hpp).
+// each node once, and SMs there pass it on (hub_relay.cpp).
 #include "layers/hub_layer.hpp"
 #include "layers/rows.hpp"
 #include "systems/systems.hpp"
