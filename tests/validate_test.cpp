@@ -2,9 +2,12 @@
 #include "study/validate_kinds.hpp"
 #include "validated.hpp"
 
+#include <moehub/presets.hpp>
+
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -116,9 +119,44 @@ TEST(Validate, unknown_systems_and_phases_are_skipped_by_name) {
     EXPECT_EQ(result.skipped[3].why, "unknown phase both; known: dispatch, combine");
 }
 
+/// DeepEP's own tests time low-latency kernels alone, and normal ones with the call.
+TEST(Validate, deepeps_kernels_are_timed_as_its_own_tests_do) {
+    const double call_us = to_seconds(load_machine("dgx-h800").gpu.exchange.call) * 1e6;
+    ASSERT_GT(call_us, 0);
+    for (const std::string name : {"deepep", "deepep-ll"}) {
+        const bool normal = name == "deepep";
+        const SystemSpec system = load_system(name);
+        const auto kernels =
+            validated(fmt::format("system,machine,gpus,tokens_per_gpu,hidden,experts,top_k,routing,"
+                                  "dispatch_bytes_per_element,combine_bytes_per_element,phase,us\n"
+                                  "{0},dgx-h800,8,64,1024,32,4,uniform,{1},{2},dispatch,20\n"
+                                  "{0},dgx-h800,8,64,1024,32,4,uniform,{1},{2},combine,20\n",
+                                  name, system.dispatch_element, system.combine_element));
+        const auto timed = validated(
+            normal ? fmt::format("machine,gpus,nodes,tokens_per_gpu,hidden,top_k,experts,sms,"
+                                 "dispatch_us,combine_us\ndgx-h800,8,1,64,1024,4,32,{},20,20\n",
+                                 system.communication_sms)
+                   : "machine,gpus,nodes,tokens_per_gpu,hidden,top_k,experts,dispatch_us,"
+                     "combine_us\ndgx-h800,8,1,64,1024,4,32,20,20\n");
+        ASSERT_EQ(kernels.rows.size(), 2u) << name;
+        ASSERT_EQ(timed.rows.size(), 2u) << name;
+        for (std::size_t i = 0; i < 2; ++i)
+            EXPECT_NEAR(timed.rows[i].predicted - kernels.rows[i].predicted, normal ? call_us : 0,
+                        1e-9)
+                << timed.rows[i].name;
+    }
+}
+
 TEST(Validate, every_published_collective_parses) {
     const auto table = CsvTable::read(MOEHUB_SOURCE_DIR "/validation/published_collectives.csv");
     EXPECT_EQ(parse_cases(table, file_kind_of(table)).size(), table.size());
+}
+
+TEST(Validate, a_header_with_a_column_too_few_or_too_many_is_none) {
+    EXPECT_TRUE(table_error("op,groups,rows,max_rows,k,n,skew\n")
+                    .starts_with(":1: unknown header (nearest: operators, missing us)"));
+    EXPECT_TRUE(table_error("op,groups,rows,max_rows,k,n,skew,us,more\n")
+                    .starts_with(":1: unknown header (nearest: operators, unknown \"more\")"));
 }
 
 TEST(Validate, an_unknown_header_lists_the_known_ones) {
