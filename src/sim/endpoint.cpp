@@ -14,7 +14,7 @@
 namespace moehub::sim {
 namespace {
 
-constexpr Bytes kInstruction = 512;  ///< of a warp: 32 threads of 16 B
+constexpr Bytes kInstruction = 512;  ///< bytes of a warp's instruction: 32 threads of 16 B
 
 }  // namespace
 

@@ -41,15 +41,15 @@ class Endpoint {
 
     GpuId id() const { return id_; }
     Ps now() const { return now_; }
-    Bytes received() const { return received_; }       ///< stored here or loaded by it
-    std::int64_t packets() const { return packets_; }  ///< that came here, acknowledgements aside
+    Bytes received() const { return received_; }       ///< bytes stored here or loaded by this GPU
+    std::int64_t packets() const { return packets_; }  ///< packets here, but for acks
 
-    // For programs.
+    // What programs call.
     void spawn(std::string name, Process process);
-    /// Something that waits for work as long as the run lasts: nobody waits for its end.
+    /// Starts a program that waits for work as long as the run lasts: nobody waits for its end.
     void spawn_unit(std::string name, Process process);
     CounterId add_counter(std::string name);
-    /// So many that follow one another; the first is returned.
+    /// Adds counters whose numbers follow one another; returns the first.
     CounterId add_counters(const std::string& name, std::size_t count);
     void drop_counter(CounterId counter);  ///< nobody may use it any more
     void increase(CounterId counter);
@@ -57,16 +57,16 @@ class Endpoint {
     /// Hands a transfer to the hub; it reaches the egress after the hub's store latency.
     /// What it carries the receiver can `take` under the counter `arrived`.
     TransferId post(const Transfer& wanted);
-    /// A message of the GPU to itself: there at once, nothing moves.
+    /// Puts down a message of the GPU to itself: it is there at once, nothing moves.
     void keep(CounterId arrived, Message message);
-    /// What has arrived under a counter since the last time, in the order of its arrival.
+    /// Takes what has arrived under a counter since the last time, in the order of its arrival.
     std::vector<Received> take(CounterId arrived);
 
     /// Resumes a suspended coroutine at the present time, after what is already due.
     void resume(std::coroutine_handle<> waiting) {
         present_.push_back({.time = now_, .order = order_++, .waiting = waiting});
     }
-    /// One more at that time.
+    /// Increases the counter by one at that time.
     void increase_at(Ps time, CounterId counter) { add_timer({.time = time, .counter = counter}); }
     /// The alarm must outlive the call.
     void call_at(Ps time, Alarm& alarm) { add_timer({.time = time, .alarm = &alarm}); }
@@ -110,7 +110,7 @@ class Endpoint {
     void record(Recorder& recorder) { recorder_ = &recorder; }
     Recorder* recorder() const { return recorder_; }  ///< null where nobody records
 
-    // For the fabric.
+    // What the fabric calls.
     void drop_programs();
     Ps run(std::span<const Event> events, Ps until);
     bool idle() const;
@@ -124,7 +124,7 @@ class Endpoint {
         std::coroutine_handle<> waiting = {};
         CounterId counter = kNoCounter;
         Alarm* alarm = nullptr;
-        TransferId carrier = kNoTransfer;  ///< whose message is there now, under the counter
+        TransferId carrier = kNoTransfer;  ///< its message is there now, under the counter
         bool operator>(const Timer& other) const {
             return time != other.time ? time > other.time : order > other.order;
         }
@@ -184,10 +184,10 @@ class Endpoint {
     Bytes received_ = 0;
     std::int64_t packets_ = 0;
     std::uint64_t order_ = 0;
-    std::vector<Timer> timers_;   ///< min-heap, but for those of the present time that
-    std::vector<Timer> present_;  ///< stand in line here, from
-    std::size_t first_ = 0;       ///< on
-    std::unordered_map<TransferId, Bytes> copies_;  ///< of multicasts: what has come of this one's
+    std::vector<Timer> timers_;   ///< min-heap of timers, those in present_ aside
+    std::vector<Timer> present_;  ///< timers of the present time in line, from first_ on
+    std::size_t first_ = 0;       ///< front of the line in present_
+    std::unordered_map<TransferId, Bytes> copies_;  ///< bytes that have come here of multicasts
     Reused<Counter> counters_;
     std::vector<Spawned> programs_;
     std::size_t finished_ = 0;  ///< programs that ended and are still in the list

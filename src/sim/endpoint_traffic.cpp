@@ -24,7 +24,7 @@ Bytes Endpoint::largest_to_self() const {
     return 0xffff * fabric_->link().payload;  // as many packets as can be counted
 }
 
-/// From the hub's door straight to its ingress: nothing goes out.
+/// Takes a transfer of the GPU to itself from the hub's door straight to its ingress.
 void Endpoint::post_to_self(TransferId id) {
     Train train;
     train.transfer = id;

@@ -85,17 +85,17 @@ class Engine {
 
     Scheme scheme_;
     std::size_t components_;
-    std::size_t words_;                   ///< of a slot's bitmap of active components
+    std::size_t words_;                   ///< words of a slot's bitmap of active components
     int shift_ = 0;                       ///< a window is 2^shift_ ps
-    std::int64_t window_ = -1;            ///< being run
+    std::int64_t window_ = -1;            ///< window being run
     std::int64_t ring_end_ = kSlots - 1;  ///< first window beyond the ring; 0 for the heap
     Ps end_ = 0;
     Ps now_ = 0;
     ComponentId current_ = 0;
     std::int64_t events_ = 0;
     std::vector<Event> batch_;         ///< begins with the sorted events of the component being run
-    std::size_t batch_count_ = 0;      ///< so many
-    std::vector<std::uint32_t> bins_;  ///< of the batch being sorted
+    std::size_t batch_count_ = 0;      ///< events of batch_ that are in use
+    std::vector<std::uint32_t> bins_;  ///< bins that sort the batch
     std::vector<std::uint64_t> active_;  ///< [slot][word]
     bool busy_[kSlots] = {};
     std::vector<std::uint32_t> inbox_;  ///< [slot][component] → buffer, 0 for none

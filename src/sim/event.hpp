@@ -17,9 +17,9 @@ using GpuId = std::uint16_t;
 using TransferId = std::uint32_t;
 using PoolId = std::uint32_t;
 inline constexpr PoolId kNoPool = std::numeric_limits<PoolId>::max();
-using GroupId = std::uint32_t;  ///< of GPUs that a switch copies to (switch/group_table.hpp)
+using GroupId = std::uint32_t;  ///< GPUs that a switch copies to (switch/group_table.hpp)
 inline constexpr GroupId kNoGroup = std::numeric_limits<GroupId>::max();
-using SumId = std::uint32_t;  ///< in the fabric's SumStore (sums.hpp)
+using SumId = std::uint32_t;  ///< index in the fabric's SumStore (sums.hpp)
 inline constexpr SumId kNoSum = std::numeric_limits<SumId>::max();
 
 enum class EventKind : std::uint8_t {
@@ -57,20 +57,20 @@ enum class Phase : std::uint8_t { whole, head, tail };
 struct alignas(16) Train {
     TransferId transfer = 0;
     std::uint32_t index = 0;  ///< which train of its transfer
-    std::uint32_t bytes = 0;  ///< of payload, or asked for
-    PoolId hold = kNoPool;    ///< whose credits it occupies until it leaves its buffer
-    std::uint16_t flits = 0;  ///< on the wire, headers included
+    std::uint32_t bytes = 0;  ///< payload bytes, carried or asked for
+    PoolId hold = kNoPool;    ///< pool whose credits it occupies until it leaves its buffer
+    std::uint16_t flits = 0;  ///< flits on the wire, headers included
     std::uint16_t packets = 1;
     GpuId src = 0;              ///< sender of this train
-    GpuId dst = 0;              ///< of a multicast: its sender
-    SumId sum = kNoSum;         ///< what it says of rows that are added up
-    std::uint16_t answers = 1;  ///< GPUs whose answers, or of a reduce: sums, it stands for
+    GpuId dst = 0;              ///< receiver; of a multicast its sender
+    SumId sum = kNoSum;         ///< sums of the rows that are added up
+    std::uint16_t answers = 1;  ///< GPUs whose answers (of a reduce: sums) it stands for
     std::uint8_t plane = 0;     ///< uplink it takes: its switch, or the NIC
     EventKind kind : 3 = EventKind::store;
     Phase phase : 2 = Phase::whole;
-    bool multicast : 1 = false;  ///< to the GPUs of its transfer's group, replicated by the switch
+    bool multicast : 1 = false;  ///< it goes to its transfer's group, replicated by the switch
     bool gather : 1 = false;     ///< response that the switch merges with its peers'
-    bool merge : 1 = false;      ///< of the home's merge unit in the switch (switch/merge_unit.hpp)
+    bool merge : 1 = false;      ///< the home's merge unit in the switch takes it (merge_unit.hpp)
 };
 
 inline std::uint32_t first_packet_flits(const Train& train) {

@@ -33,7 +33,7 @@ Wire nic_wire(const Machine& machine, const Topology& topology, const FabricOpti
     return Wire(nic_spec(machine, machine.nic.latency, options), 1.0, 1);
 }
 
-/// Between a leaf and a spine: the leaf's uplinks, each of a NIC's rate, are spread over the
+/// A wire between a leaf and a spine: the leaf's uplinks, each of a NIC's rate, are spread over the
 /// spines.
 Wire spine_wire(const Machine& machine, const Topology& topology, const FabricOptions& options) {
     if (topology.spines == 0) return {};
@@ -43,7 +43,7 @@ Wire spine_wire(const Machine& machine, const Topology& topology, const FabricOp
     return Wire(spec, static_cast<double>(topology.spines) / cables, 1);
 }
 
-/// In whole packets, as many as can be counted, and no more than a shared FIFO's staging holds.
+/// Payload in whole packets, as many as can be counted, no more than a shared FIFO's staging holds.
 Bytes largest_train_of(const Machine& machine, const FabricOptions& options, const Wire& link) {
     Bytes most = std::min(options.train, link.largest_train);
     if (options.queueing == Queueing::shared_fifo)
@@ -147,7 +147,7 @@ void Fabric::check_list(const Transfer& transfer) const {
     const std::uint64_t goals = groups_.goals(transfer.group);
     const std::uint64_t packet = link_.full_packet_flits + list_flits(goals);
     const auto buffer = static_cast<std::uint64_t>(link_.buffer_flits);
-    std::uint64_t most = packet;  // of one packet, or of a GPU's answers to one
+    std::uint64_t most = packet;  // flits of one packet, or of a GPU's answers to one
     for (std::size_t i = 0; i < groups_.members(transfer.group).size(); ++i) {
         const std::uint64_t rows = groups_.regions(transfer.group, i).size();
         most = std::max<std::uint64_t>(most, link_.full_packet_flits * rows);

@@ -29,7 +29,7 @@ namespace moehub::sim {
 /// How requests wait for a GPU's uplinks (egress.hpp).
 enum class Queueing {
     per_peer,     ///< a queue per peer without limit: a library that paces each peer's channel
-    shared_fifo,  ///< all in one line: plain stores
+    shared_fifo,  ///< one line for all requests: plain stores
     rpm,          ///< MoE-Hub's Runtime Packet Manager (hub/rpm.hpp)
 };
 
@@ -44,7 +44,7 @@ struct FabricOptions {
     bool slow_ingress = false;    ///< what arrives may have to wait at a hub, for its memory or AAU
     bool separate_loads = false;  ///< per_peer: a peer's loads and other requests take turns, each
                                   ///< in a queue of their own
-    Fault fault;                  ///< for tests
+    Fault fault;                  ///< what tests break
 };
 
 /// Payload of a packet inside a node: without an RPM to merge them, stores travel as they leave the
@@ -92,18 +92,18 @@ class Fabric {
 
     /// Every direction of every link.
     std::vector<LinkUse> links() const;
-    GatherStats gather_stats() const;         ///< of all switches
-    MergeStats merge_stats() const;           ///< of all switches
-    GroupSyncStats group_sync_stats() const;  ///< of all switches
+    GatherStats gather_stats() const;         ///< sum over all switches
+    MergeStats merge_stats() const;           ///< sum over all switches
+    GroupSyncStats group_sync_stats() const;  ///< sum over all switches
 
     // Totals over the machine.
     Bytes wire_bytes_up() const;    ///< GPUs to switches inside nodes, and into NICs
     Bytes wire_bytes_down() const;  ///< switches to GPUs inside nodes, and out of NICs
     Bytes payload_received() const;
-    std::int64_t packets_received() const;  ///< with payload or asking for it
+    std::int64_t packets_received() const;  ///< packets that carry payload or ask for it
     std::int64_t events() const { return engine_.events(); }
 
-    // For components.
+    // What components call.
     const Machine& machine() const { return machine_; }
     const FabricOptions& options() const { return options_; }
     const Topology& topology() const { return topology_; }
@@ -127,7 +127,7 @@ class Fabric {
         const auto each = static_cast<std::size_t>(machine_.dysharp.flit_targets);
         return static_cast<std::uint32_t>((goals + each - 1) / each);
     }
-    /// Beyond the way of other packets, through a switch that trims its list.
+    /// Extra latency of a packet through a switch that trims its list, beyond that of others.
     Ps replication(const Train& train) const {
         const bool list = train.multicast && groups_.is_list(transfers_[train.transfer].group);
         return list ? machine_.dysharp.replicate : 0;
@@ -162,7 +162,7 @@ class Fabric {
     const GroupTable& groups() const { return groups_; }
     SumStore& sums() { return sums_; }
     MessageStore& messages() { return messages_; }
-    /// GPUs that answer a transfer.
+    /// How many GPUs answer a transfer.
     std::uint32_t answers(const Transfer& transfer) const {
         return transfer.multicast()
                    ? static_cast<std::uint32_t>(groups_.members(transfer.group).size())
@@ -207,7 +207,7 @@ class Fabric {
     /// the next component is a switch.
     void send_train(ComponentId target, const Train& train, PoolId hold, const Flight& flight);
 
-    /// For the engine.
+    /// Runs a component, for the engine.
     Ps run(ComponentId component, std::span<const Event> events, Ps until);
 
   private:
@@ -215,7 +215,7 @@ class Fabric {
         PoolId pool;
         std::uint32_t copies;
         Ps latest;
-        std::int64_t flits;  ///< that they hold, however long each is
+        std::int64_t flits;  ///< flits that the replicas hold, however long each is
     };
     static constexpr PoolId kSharedBit = 0x80000000;
 

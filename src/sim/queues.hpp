@@ -19,7 +19,7 @@ class Reused {
         free_.pop_back();
         return id;
     }
-    /// So many new ones, whose numbers follow one another; returns the first.
+    /// Appends new items, whose numbers follow one another; returns the first.
     std::uint32_t append(std::size_t count) {
         const auto first = static_cast<std::uint32_t>(items_.size());
         items_.resize(items_.size() + count);
@@ -28,7 +28,7 @@ class Reused {
     void give_back(std::uint32_t id) { free_.push_back(id); }
     T& operator[](std::uint32_t id) { return items_[id]; }
     const T& operator[](std::uint32_t id) const { return items_[id]; }
-    /// All that there ever were at once; some are free.
+    /// All items that there ever were at once; some are free.
     const std::vector<T>& all() const { return items_; }
 
   private:
@@ -72,7 +72,7 @@ class Ring {
 
     std::vector<T> items_;
     std::size_t mask_ = 0;
-    std::size_t head_ = 0;  ///< both grow while there are items; their low bits index the ring
+    std::size_t head_ = 0;  ///< head_ and tail_ grow while there are items; low bits index the ring
     std::size_t tail_ = 0;
 };
 
@@ -122,13 +122,13 @@ class NearlySorted {
     bool rest_is_next() const {
         return !rest_.empty() && (head_ == tail_ || Before()(rest_.front(), at(0)));
     }
-    /// Behind the first `moved`, which step forward.
+    /// Puts an item behind the first `moved`, which step forward.
     void push_front(const T& item, std::size_t moved) {
         --head_;
         for (std::size_t i = 0; i < moved; ++i) at(i) = at(i + 1);
         at(moved) = item;
     }
-    /// Before the last `moved`, which step back.
+    /// Puts an item before the last `moved`, which step back.
     void push_back(const T& item, std::size_t moved) {
         std::size_t place = tail_ - head_;
         ++tail_;
@@ -144,8 +144,8 @@ class NearlySorted {
         tail_ = count;
     }
 
-    std::vector<T> ring_;   ///< of a power of two
-    std::size_t head_ = 0;  ///< both wrap around; their low bits index the ring
+    std::vector<T> ring_;   ///< storage, a power of two long
+    std::size_t head_ = 0;  ///< head_ and tail_ wrap around; low bits index the ring
     std::size_t tail_ = 0;
     std::vector<T> rest_;  ///< min-heap
 };

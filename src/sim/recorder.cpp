@@ -9,7 +9,7 @@
 namespace moehub::sim {
 namespace {
 
-/// Of a run's time: spans of one kernel that lie closer are one, since nobody could see the gap.
+/// Spans of a kernel that lie closer than a run / kFinest are one: nobody could see the gap.
 constexpr Ps kFinest = 4096;
 
 template <std::size_t kBins>

@@ -67,7 +67,7 @@ class RowLog {
     }
     void put_down() { loads_.clear(); }
 
-    // For the fabric, of any transfer.
+    // What the fabric tells of any transfer.
     void posted(TransferId id, const Transfer& transfer, std::span<const CarriedRow> rows, Ps now);
     /// Rows that a load finds in the memory of `transfer.dst`.
     void found(TransferId id, const Transfer& transfer, std::span<const CarriedRow> rows, Ps now);
@@ -79,16 +79,16 @@ class RowLog {
 
   private:
     struct Carried {
-        std::size_t row = 0;  ///< in rows_
+        std::size_t row = 0;  ///< index in rows_
         bool result = false;
         bool notice = false;  ///< says of a result that it is there
     };
     struct Carrier {
         std::vector<Carried> rows = {};
         Bytes bytes = 0;
-        Bytes left = 0;       ///< the hub
-        Bytes entered = 0;    ///< switches, each time
-        bool copied = false;  ///< to several GPUs by the switch
+        Bytes left = 0;       ///< bytes that left the hub
+        Bytes entered = 0;    ///< bytes that entered switches, counted at each
+        bool copied = false;  ///< the switch copies it to several GPUs
         bool load = false;
     };
     std::int64_t number(std::uint32_t token, std::uint32_t choice) const {
@@ -137,12 +137,12 @@ class Recorder {
     void add_rows(Timeline& timeline) const;
 
     const Topology& topology_;
-    std::deque<KernelLog> kernels_;  ///< by GPU
+    std::deque<KernelLog> kernels_;  ///< kernels of each GPU
     std::map<std::pair<ComponentId, std::string_view>, TimeBins<kBins>> units_;
     std::vector<Bytes> sent_;
 };
 
-/// As long as this lives, what is posted carries what is added. Nothing may be awaited meanwhile.
+/// Has what is posted carry a row as long as this lives. Nothing may be awaited meanwhile.
 class Carrying {
   public:
     explicit Carrying(Recorder* recorder) : recorder_(recorder) {}

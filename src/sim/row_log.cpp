@@ -77,7 +77,7 @@ void RowLog::found(TransferId id, const Transfer& transfer, std::span<const Carr
     carriers_.emplace(id, std::move(carrier));
 }
 
-/// Of what carries a row, not of acknowledgements and of requests that ask for it.
+/// Finds what carries a row; acknowledgements and requests that ask for it do not.
 RowLog::Carrier* RowLog::carrier_of(const Train& train) {
     if (train.kind == EventKind::ack || train.kind == EventKind::load || carriers_.empty())
         return nullptr;

@@ -46,8 +46,8 @@ class Identities {
 };
 
 struct Sum {
-    Identities identities;        ///< of the rows that it touches, in their order
-    std::vector<double> numbers;  ///< one for each line; none where rows carry none
+    Identities identities;        ///< identities of the rows that the train touches, in their order
+    std::vector<double> numbers;  ///< a number for each line; none where rows carry none
 
     void add(const Sum& other) {
         if (identities.empty()) {

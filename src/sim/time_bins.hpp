@@ -25,13 +25,13 @@ class TimeBins {
         }
         bins_[static_cast<std::size_t>(last)] += (end - begin) * weight;
     }
-    /// So many at a moment.
+    /// Counts events of one moment.
     void count(Ps at, std::int64_t how_many) {
         reach(at);
         bins_[static_cast<std::size_t>(at >> shift_)] += how_many;
     }
 
-    Ps width() const { return Ps{1} << shift_; }  ///< of a bin
+    Ps width() const { return Ps{1} << shift_; }  ///< width of a bin
     const std::array<std::int64_t, kBins>& bins() const { return bins_; }
 
   private:
@@ -58,7 +58,7 @@ class Busy {
     }
 
     std::int64_t flits() const { return flits_; }
-    Ps width() const { return time_.width(); }  ///< of a bin
+    Ps width() const { return time_.width(); }  ///< width of a bin
     const std::array<Ps, 64>& bins() const { return time_.bins(); }
 
   private:

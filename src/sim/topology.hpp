@@ -18,9 +18,9 @@ struct Topology {
     std::uint32_t nodes = 1;
     std::uint32_t gpus_per_node = 0;
     std::uint32_t planes = 1;      ///< links of a GPU inside its node: one per switch, or per peer
-    std::uint32_t leaf_nodes = 1;  ///< nodes of a unit
+    std::uint32_t leaf_nodes = 1;  ///< nodes of a unit, which a leaf joins
     std::uint32_t spines = 0;
-    std::uint32_t uplinks_of_leaf = 0;  ///< each of a NIC's rate, over all spines
+    std::uint32_t uplinks_of_leaf = 0;  ///< uplinks of a leaf over all spines, each of a NIC's rate
     bool adaptive = false;              ///< a leaf chooses the spine by packet
     bool mesh = false;
     bool nics = false;
@@ -43,7 +43,7 @@ struct Topology {
     }
     std::uint32_t units() const { return (nodes + leaf_nodes - 1) / leaf_nodes; }
     std::uint32_t leaves() const { return units() * gpus_per_node; }
-    /// That of a GPU's NIC.
+    /// The leaf that a GPU's NIC is on.
     SwitchId leaf(std::uint32_t gpu) const {
         return first_leaf_ + node(gpu) / leaf_nodes * gpus_per_node + rail(gpu);
     }
@@ -71,13 +71,13 @@ struct Topology {
     /// the same switch; each aligned group of as many lines as switches takes all of them in turn,
     /// starting at one that varies from group to group.
     std::uint32_t uplink(std::uint32_t src, std::uint32_t dst, std::uint64_t line) const;
-    /// That of a line between the same GPUs, given that of the line before it.
+    /// The uplink of a line, given that of the line before it between the same GPUs.
     std::uint32_t uplink_after(std::uint32_t before, std::uint64_t line) const {
         if (planes == 1 || mesh || is_nic(before)) return before;
         if (line % planes == 0) return first_of_group(line / planes);
         return before + 1 == planes ? 0 : before + 1;
     }
-    /// The inverse: the line of a group that takes the uplink.
+    /// The line of a group that takes the uplink: the inverse of `uplink`.
     std::uint64_t line(std::uint64_t group, std::uint32_t uplink) const;
     /// Whether a transfer from src to dst may use the uplink.
     bool connects(std::uint32_t uplink_number, std::uint32_t src, std::uint32_t dst) const {

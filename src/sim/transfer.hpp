@@ -83,11 +83,11 @@ inline constexpr RegionId kNoRegion = 0xffffffff;
 struct RowTarget {
     RegionId region = kNoRegion;
     std::uint32_t row = 0;      ///< RowID where dst's AAU allocates, else the row's number
-    std::uint32_t offset = 0;   ///< of its first byte within the row
+    std::uint32_t offset = 0;   ///< offset of its first byte within the row
     bool allocate = false;      ///< `st.rowsp`; false: a conventional store
     bool low_priority = false;  ///< `.nop`
     std::uint16_t merge = 0;    ///< ld.cais, red.cais: requests for each line that a switch merges;
-                                ///< of a meet: GPUs that must come; 0: an ordinary one
+                                ///< meet: GPUs that must come; 0: an ordinary request
     std::uint64_t tag = 0;      ///< what the source column says; of a load of rows: how many, from
                                 ///< `row` on, 0: all
     const double* numbers = nullptr;  ///< store: one per line, where rows carry numbers
@@ -105,33 +105,33 @@ struct RowTarget {
 struct alignas(64) Transfer {
     EventKind kind = EventKind::store;  ///< any request
     bool faulty = false;   ///< its contents do not arrive as they should (FabricOptions::fault)
-    GpuId src = 0;         ///< who asks
-    GpuId dst = 0;         ///< whose memory; ignored for a group, and of a meet
-    bool from_sm = false;  ///< an SM has what is stored: its sender's memory reads nothing more
-    bool told = false;     ///< its sender is told when the hub has taken it in from the SM
+    GpuId src = 0;         ///< GPU that asks
+    GpuId dst = 0;         ///< GPU whose memory it is about; ignored for a group or a meet
+    bool from_sm = false;  ///< an SM has what is stored: the sender's memory is not read
+    bool told = false;     ///< the sender is told when the hub has taken it in from the SM
     Bytes bytes = 0;
     std::uint64_t address = 0;        ///< decides, with the offset, the switch
-    CounterId arrived = kNoCounter;   ///< at dst (load: src; group: each of it), one more when all
-                                      ///< bytes are in memory
-    CounterId answered = kNoCounter;  ///< at src, one more when all responses are back
-    GroupId group = kNoGroup;         ///< store: to all GPUs of it; load: reduced over all of
-                                      ///< them; atomic: added up by leaves and spines
-    MessageId message = kNoMessage;   ///< store: rows it carries; load: rows it reads
+    CounterId arrived = kNoCounter;   ///< counter at dst (load: src; group: each of it): one more
+                                      ///< when all bytes are in memory
+    CounterId answered = kNoCounter;  ///< counter at src: one more when all responses are back
+    GroupId group = kNoGroup;  ///< store: it goes to all GPUs of the group; load: it is reduced
+                               ///< over them; atomic: leaves and spines add it up
+    MessageId message = kNoMessage;  ///< store: rows it carries; load: rows it reads
 
     // Progress, kept by the fabric; more of it below.
     Ps ready = 0;                   ///< when it reached the egress
-    TransferId next = kNoTransfer;  ///< behind this one in its egress queue
+    TransferId next = kNoTransfer;  ///< transfer behind this one in its egress queue
     std::uint32_t issued = 0;       ///< trains that left the shared FIFO
 
     RowTarget target = {};
 
-    Bytes delivered = 0;  ///< into memory, over all of a group
-    Bytes completed = 0;  ///< answered, over all of a group
+    Bytes delivered = 0;  ///< bytes put into memory, over all of a group
+    Bytes completed = 0;  ///< bytes answered, over all of a group
     Ps delivered_at = kNever;
     Ps completed_at = kNever;
 
     bool multicast() const { return group != kNoGroup && kind != EventKind::atomic; }
-    /// An atomic of a group: what leaves and spines add up over all of it, to each of them.
+    /// Whether leaves and spines add it up over its group, for each of it: an atomic.
     bool added_in_network() const { return group != kNoGroup && kind == EventKind::atomic; }
 };
 static_assert(sizeof(Transfer) == 128);
@@ -163,7 +163,7 @@ struct Fault {
     enum class What { none, drop, duplicate, delay };
     What what = What::none;
     std::int64_t transfer = 0;     ///< the n-th of those that carry rows
-    Ps late = 0;                   ///< for a delay
+    Ps late = 0;                   ///< time by which a delay makes it late
     std::int64_t* seen = nullptr;  ///< counts those that carry rows, where set
 };
 

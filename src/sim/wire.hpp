@@ -19,7 +19,7 @@ struct Wire {
     std::uint64_t flit_time = 0;  ///< picoseconds in 48.16 fixed point
     Ps latency = 0;
     Bytes flit = 16;
-    Bytes payload = 128;  ///< of a full packet
+    Bytes payload = 128;  ///< payload bytes of a full packet
     std::uint32_t header_flits = 1;
     std::uint32_t ack_flits = 1;
     std::uint32_t multicast_flits = 1;
@@ -63,7 +63,7 @@ struct Wire {
 /// one per 16 ns: what leaves the buffer meanwhile counts from the next update on.
 
 inline constexpr int kCreditUpdateShift = 14;
-inline constexpr Ps kCreditUpdate = Ps{1} << kCreditUpdateShift;  ///< between two updates
+inline constexpr Ps kCreditUpdate = Ps{1} << kCreditUpdateShift;  ///< time between two updates
 
 class CreditPool {
   public:
@@ -163,8 +163,8 @@ class CreditPool {
     Ps latency_;
     ComponentId owner_;
     bool wanted_ = false;
-    std::vector<std::int32_t> updates_;  ///< ring, by update
-    std::vector<Far> far_;               ///< beyond the ring, ordered
+    std::vector<std::int32_t> updates_;  ///< credits that come back, a ring by update
+    std::vector<Far> far_;               ///< credits that come back beyond the ring, ordered
 };
 
 inline Wire::Wire(const LinkSpec& spec, double share, std::uint32_t folded)

@@ -144,12 +144,12 @@ Process all_reduce(Communicator& all, GpuId gpu, CollectiveCall call) {
 
 namespace {
 
-constexpr Bytes kNicTrain = 16384;       // several packets: long calls have hundreds of millions
-constexpr double kMostParts = 2e6;       // of rings, over all GPUs
-constexpr double kMostPipelined = 80e9;  // through all GPUs' pipelines
-constexpr Bytes kLongTrain = 1 << 19;    // of a ring's parts, often a megabyte each
-constexpr Bytes kWavesBytes = 1 << 30;   // about, that are enough
-constexpr Bytes kCollnetUnit = 1 << 26;  // whole chunks of every chain
+constexpr Bytes kNicTrain = 16384;  // a NIC's train of several packets: long calls have too many
+constexpr double kMostParts = 2e6;  // parts of the longest whole rings, over all GPUs
+constexpr double kMostPipelined = 80e9;  // bytes of the longest whole pipelines, over all GPUs
+constexpr Bytes kLongTrain = 1 << 19;    // bytes of a ring's train; parts are often a megabyte
+constexpr Bytes kWavesBytes = 1 << 30;   // bytes of waves that are enough, about
+constexpr Bytes kCollnetUnit = 1 << 26;  // bytes in whole chunks of every chain
 
 /// What every GPU runs, and how many bytes at least travel as one.
 struct PartOfCall {
@@ -193,7 +193,7 @@ PartOfCall ring_call(const NcclCall& call, Bytes train = 0) {
     return {[=](Communicator& all, GpuId gpu) { return protocol_ring(all, gpu, call); }, train};
 }
 
-/// What `more` of `unit` add to two results that differ by one.
+/// The larger of two results, one unit apart, with `more` times their difference added.
 CollectiveResult counted_on(const CollectiveResult& half, CollectiveResult full, double more) {
     const auto add = [&](auto& value, auto before) {
         value += static_cast<std::remove_reference_t<decltype(value)>>(
@@ -207,7 +207,7 @@ CollectiveResult counted_on(const CollectiveResult& half, CollectiveResult full,
     return full;
 }
 
-/// As few nodes as have so many steps, two at least.
+/// The machine with as few nodes as give rings so many steps, two at least.
 Machine few_nodes_of(const Machine& machine, std::uint32_t rounds, std::uint32_t steps) {
     Machine few = machine;
     for (few.nodes = 2; rounds * static_cast<std::uint32_t>(few.gpus() - 1) < steps;) ++few.nodes;

@@ -11,7 +11,7 @@
 namespace moehub::sim {
 namespace {
 
-constexpr Bytes kChainChunk = 262144;  // of a channel (NCCL, src/enqueue.cc)
+constexpr Bytes kChainChunk = 262144;  // bytes of a chunk of a channel (NCCL, src/enqueue.cc)
 constexpr std::int64_t kSteps = 8;     // NCCL_STEPS: chunks that a buffer holds
 
 /// One GPU's link of one chain.
@@ -39,7 +39,7 @@ struct ChainLink {
     Bytes chunk() const { return static_cast<Bytes>(channels * static_cast<double>(kChainChunk)); }
     std::int64_t chunks() const { return (bytes + chunk() - 1) / chunk(); }
     bool last() const { return position + 1 == gpus_per_node; }
-    GpuId beside(std::uint32_t steps) const {  // so many GPUs further in the node
+    GpuId beside(std::uint32_t steps) const {  // the GPU `steps` further in the node
         const std::uint32_t node = gpu / gpus_per_node * gpus_per_node;
         return static_cast<GpuId>(node + (gpu - node + steps) % gpus_per_node);
     }
@@ -63,7 +63,7 @@ GroupId rail_group(Communicator& all, GpuId gpu) {
     return all.fabric().groups().add(rail);
 }
 
-/// Towards the chain's NIC, and into the network.
+/// Sends towards the chain's NIC, and into the network.
 Process chain_up(Communicator& all, ChainLink link, std::int64_t before) {
     Endpoint& endpoint = all.endpoint(link.gpu);
     const std::int64_t ahead = kSteps + 2 * std::int64_t{link.gpus_per_node};

@@ -26,7 +26,7 @@ std::uint32_t Communicator::rank(GpuId gpu) const {
     return static_cast<std::uint32_t>(found - members_.begin());
 }
 
-/// Of the whole machine one on each rail, so that all NICs work.
+/// Rings of a call: in the whole machine one on each rail, so that all NICs work.
 std::uint32_t Communicator::rings() const {
     const Topology& topology = fabric_.topology();
     return whole_machine() && topology.nodes > 1 ? topology.gpus_per_node : 1;

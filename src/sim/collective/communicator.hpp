@@ -41,21 +41,21 @@ class Communicator {
     std::uint32_t rank(GpuId gpu) const;
     GpuId member(std::uint32_t rank) const { return members_[rank]; }
     Endpoint& endpoint(GpuId gpu) const { return fabric_.gpu(gpu); }
-    GroupId group() const { return group_; }  ///< for switches
+    GroupId group() const { return group_; }  ///< the members as switches know them
     bool meets() const { return meets_; }
     bool whole_machine() const { return size() == fabric_.topology().gpus; }
 
     // What programs count. A member may be one call ahead of another, never two, since it waits for
     // all of them: calls take turns with two sets of counters.
     enum Count : std::uint32_t { reduced, gathered, answered, loaded, stored, met, exchanged };
-    /// The member begins its next call; those that it began so far.
+    /// The member begins its next call. `calls`: how many it has begun so far.
     void begin(GpuId gpu);
     int calls(GpuId gpu) const { return states_[rank(gpu)].calls; }
-    /// The counter of the member's present call; of a peer, that of the same call there.
+    /// The counter of the caller's present call at the member.
     CounterId counter(GpuId member, Count count, GpuId caller) const;
-    /// Waits for so many of the present call.
+    /// Waits for `many` counts of the present call.
     Endpoint::Until until(GpuId gpu, Count count, std::int64_t many);
-    /// So many will come that nobody waits for.
+    /// Says that `many` counts will come that nobody waits for.
     void expect(GpuId gpu, Count count, std::int64_t many);
     /// Parts of a ring come in order from one neighbour, whichever the call: one counter a ring,
     /// and how many of its parts the member has waited for so far.
@@ -68,7 +68,7 @@ class Communicator {
     std::uint32_t way_back(std::uint32_t chain) const { return rings() + chain; }
     std::uint32_t sums_of(std::uint32_t chain) const { return 2 * rings() + chain; }
     std::uint32_t tree_way(std::uint32_t number) const { return 3 * rings() + number; }
-    /// What an exchange brought the member, one from each other.
+    /// What an exchange brought the member, one message from each other.
     std::vector<Received> received(GpuId gpu) {
         return endpoint(gpu).take(counter(gpu, exchanged, gpu));
     }
@@ -76,28 +76,28 @@ class Communicator {
   private:
     static constexpr std::uint32_t kCounts = 7;
     struct Member {
-        CounterId counters = 0;  ///< the first of both sets
-        CounterId rings = 0;     ///< the first
+        CounterId counters = 0;  ///< first counter of both sets
+        CounterId rings = 0;     ///< first counter of the rings
         std::vector<std::int64_t> ring_parts;
         int calls = 0;
         std::uint32_t set = 1;
-        std::int64_t before[2][kCounts] = {};  ///< in earlier calls
-        std::int64_t many[2][kCounts] = {};    ///< in the last call
+        std::int64_t before[2][kCounts] = {};  ///< counts of earlier calls
+        std::int64_t many[2][kCounts] = {};    ///< counts of the last call
     };
 
     Fabric& fabric_;
     std::vector<GpuId> members_;
     bool meets_;
     GroupId group_ = kNoGroup;
-    std::vector<Member> states_;  ///< by rank
+    std::vector<Member> states_;  ///< state of each member, by rank
 };
 
-/// What one call does. `bytes` as nccl-tests count: of the whole buffer.
+/// What one call does. `bytes` are those of the whole buffer, as nccl-tests count.
 struct CollectiveCall {
     Bytes bytes = 0;
     Collective::Algorithm algorithm = Collective::Algorithm::direct;
-    Collective::Element element = Collective::Element::half;  ///< of sums
-    Bytes part_of = 0;  ///< of which these bytes are a part, where that decides; 0: of nothing
+    Collective::Element element = Collective::Element::half;  ///< numbers that are summed
+    Bytes part_of = 0;  ///< bytes of the whole that this call is a part of; 0: no part
 };
 Process all_to_all(Communicator& all, GpuId gpu, CollectiveCall call);
 Process all_gather(Communicator& all, GpuId gpu, CollectiveCall call);
@@ -121,21 +121,21 @@ struct Slice {
     Bytes bytes = 0;
     RowTarget target;
 };
-/// The member's n-th of a buffer of so many bytes.
+/// The member's own part, by its rank, of a buffer of so many bytes.
 Slice own_slice(const Communicator& all, GpuId gpu, Bytes bytes);
 Process multicast_slice(Communicator& all, GpuId gpu, Slice slice);
 Process reduce_slice(Communicator& all, GpuId gpu, Slice slice);
-/// … one after the other, chunk by chunk, as NCCL's all-reduce: sums of the slice go to all of
-/// them, to `stored`.
+/// Reduces the slice and multicasts the sums to all members, to `stored`, chunk by chunk as NCCL's
+/// all-reduce does.
 Process all_reduce_slice(Communicator& all, GpuId gpu, Slice slice, RowTarget stored);
 
-/// An exchange of a few bytes, such as counts, where nobody waits for acknowledgements.
+/// Exchanges a few bytes, such as counts; nobody waits for acknowledgements.
 Process tell(Communicator& all, GpuId gpu, std::vector<Parcel> parcels);
 
-/// Flags to all, and from all; the n-th of the present call.
+/// Sends flags to all and waits for those of all; the n-th barrier of the present call.
 Process barrier(Communicator& all, GpuId gpu, int number = 1);
 
-// By algorithm, for the above.
+// The programs of each algorithm, which the calls above choose from.
 Process direct(Communicator& all, GpuId gpu, Collective::Op op, Bytes bytes);
 Process ring(Communicator& all, GpuId gpu, Collective::Op op, Bytes bytes);
 Process in_switch(Communicator& all, GpuId gpu, Collective::Op op, Bytes bytes);

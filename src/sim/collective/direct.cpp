@@ -8,18 +8,18 @@
 namespace moehub::sim {
 namespace {
 
-/// Of the whole buffer, where it goes, and what is counted there.
+/// One send to each peer: bytes of the whole buffer, which part goes, and what is counted there.
 struct Phase {
     Bytes bytes;
-    bool own_part;  ///< this member's own to all, or to each its own
+    bool own_part;  ///< this member's own part goes to all; else each gets its own
     Count arrived;
 };
 
-/// Returns how many were sent.
+/// Posts a phase's parts; returns how many were sent.
 std::int64_t send_to_peers(Communicator& all, GpuId gpu, const Phase& phase) {
     const std::uint32_t n = all.size();
     const std::uint32_t rank = all.rank(gpu);
-    // In the peer's buffer, at the address of the part.
+    // The part lies at its own address in the peer's buffer.
     const auto place = static_cast<std::uint64_t>(part_begin(phase.bytes, rank, n));
     return post_to_peers(all, gpu, phase.arrived, [&](std::uint32_t peer) {
         return Transfer{.bytes = part(phase.bytes, phase.own_part ? rank : peer, n),

@@ -19,7 +19,7 @@ namespace {
 constexpr double kLinkShare = 0.8;
 constexpr double kLlShare = 141.0 / 450.0;
 constexpr double kLl128Share = 0.92;
-constexpr double kSwitchLatency = 25e-6;  // seconds, as all here
+constexpr double kSwitchLatency = 25e-6;  // seconds, as all latencies here
 constexpr double kTreeHop = 14e-6;        // NVLS trees, through NICs
 constexpr Bytes kLargestLlSend = 16384;   // NCCL_P2P_LL_THRESHOLD, to a peer
 
@@ -54,7 +54,7 @@ double seconds(const Estimate& estimate, const Extent& extent, Bytes bytes) {
            static_cast<double>(bytes) / (estimate.bandwidth * extent.n / extent.steps);
 }
 
-/// Of a protocol's rings, in seconds.
+/// Latencies of a protocol's rings, in seconds.
 struct RingLatency {
     double base;
     double near;
@@ -98,7 +98,7 @@ Estimate switch_estimate(const Machine& machine, const Extent& extent) {
     double levels = 0;
     for (int nodes = extent.nodes; nodes > 1; nodes /= 2) ++levels;
     const double bus =
-        (extent.n - 1) / extent.n * heads / (heads - 1);  // of all GPUs, not of a node's
+        (extent.n - 1) / extent.n * heads / (heads - 1);  // the bus of all GPUs, not of a node's
     return {kSwitchLatency + 2 * levels * kTreeHop, std::min(inside * bus, nics)};
 }
 
@@ -165,7 +165,7 @@ Ps work_time(double bytes, double channels, double rate) {
     return static_cast<Ps>(std::min(bytes / (channels * rate) * kSecond + 0.5, kLongest));
 }
 
-/// Of some GPUs of several nodes NCCL's choice is not modelled: a ring there, hop by hop
+/// NCCL's choice for some GPUs of several nodes is not modelled: a ring there, hop by hop
 /// (ring.cpp), and sends of everyone to everyone (direct.cpp).
 Process nccl(Communicator& all, GpuId gpu, NcclCall call) {
     const bool sends = call.op == Op::all_to_all;

@@ -22,21 +22,21 @@ struct NcclCall {
     Op op;
     Bytes bytes;
     Collective::Element element = Collective::Element::half;
-    Protocol protocol = Protocol::simple;  ///< what was chosen, for a ring
-    Bytes part_of = 0;                     ///< as of a CollectiveCall
-    std::uint32_t most_steps = 0;          ///< of a ring, that are enough; 0: all
+    Protocol protocol = Protocol::simple;  ///< protocol that was chosen, for a ring
+    Bytes part_of = 0;                     ///< bytes of the whole call (CollectiveCall::part_of)
+    std::uint32_t most_steps = 0;          ///< steps of a ring that are enough; 0: all
 };
 
 struct NcclChoice {
-    bool in_switch = false;                ///< between nodes: and a tree
-    Protocol protocol = Protocol::simple;  ///< of a ring, or of sends and receives
+    bool in_switch = false;  ///< sums are made in switches; between nodes also in a tree
+    Protocol protocol = Protocol::simple;  ///< protocol of a ring, or of sends and receives
 };
 
-/// By NCCL's own estimate: latency + bytes / bandwidth of each candidate.
+/// NCCL's choice by its own estimate: latency + bytes / bandwidth of each candidate.
 NcclChoice choose(const Machine& machine, std::uint32_t gpus, const NcclCall& call);
 std::string name_of(const NcclChoice& choice, Op op, bool between_nodes);
 
-/// What of a protocol travels for so many bytes.
+/// Bytes that travel by a protocol for so many bytes of data.
 Bytes on_the_wire(Protocol protocol, Bytes bytes);
 const ProtocolCosts& costs_of(const NcclCosts& nccl, Protocol protocol);
 
@@ -57,17 +57,17 @@ std::int64_t post_to_peers(const Communicator& all, GpuId gpu, Count arrived, Ma
     return posted;
 }
 
-/// Posts what is handed over, so much later.
+/// Posts a transfer `after` so much time.
 Process hand_over(Endpoint& endpoint, Transfer transfer, Ps after);
 
-// The programs.
+// The programs that carry out a call.
 Process nccl(Communicator& all, GpuId gpu, NcclCall call);
 Process protocol_ring(Communicator& all, GpuId gpu, NcclCall call);
 std::uint32_t rings_of(const Communicator& all);
 std::uint32_t phases_of(const NcclCall& call, std::uint32_t n);
 Ps ring_start(const Communicator& all, bool several_blocks);
 Process sends_and_receives(Communicator& all, GpuId gpu, Bytes bytes, Protocol protocol);
-/// Between nodes: what is for another rail goes over NVLink to the node's GPU on it first (PXN).
+/// Sends between nodes: over NVLink to the node's GPU on the receiver's rail first (PXN).
 Process sends_by_rail(Communicator& all, GpuId gpu, Bytes bytes);
 /// All-reduces of the whole machine; `part_of` decides about chunks.
 Process nvls_tree(Communicator& all, GpuId gpu, Bytes bytes, Bytes part_of);
@@ -101,13 +101,13 @@ struct SwitchRequest {
     EventKind kind;
     GroupId group;
 };
-/// From `offset` of the slice on.
+/// The request for a chunk from `offset` of the slice on.
 Transfer switch_chunk(const SwitchRequest& request, const Slice& slice, Bytes offset, Bytes size);
 
 /// Time to copy what lies in the same part of the slices of `heads` GPUs, one way.
 Ps copy_time(const Communicator& all, std::uint32_t heads, Bytes part_of_slice);
 
-/// Where in a slice, of how large waves.
+/// A place in a slice, and how large its waves are.
 struct SlicePlace {
     const Slice& slice;
     Waves waves;
@@ -125,11 +125,11 @@ Ps switch_start(const Communicator& all, std::uint32_t gpus);
 /// by packet as ever, and the rest is counted from it; the result says so (docs/collectives.md).
 struct CallOptions {
     double whole = 1;  ///< how long a call may be that is simulated as a whole: of the usual
-    std::uint32_t few_steps = 64;      ///< of a ring that tell the rest, at least
-    std::optional<Protocol> protocol;  ///< of a ring between nodes, instead of NCCL's choice
+    std::uint32_t few_steps = 64;      ///< least steps of a ring that tell the rest
+    std::optional<Protocol> protocol;  ///< protocol between nodes instead of NCCL's
 };
 
-/// moehub::run_collective for those who ask for many, or know better than NCCL.
+/// Runs moehub::run_collective for those who ask for many, or know better than NCCL.
 CollectiveResult run_collective(const Machine& machine, const Collective& collective,
                                 const CallOptions& options);
 

@@ -86,7 +86,7 @@ Process load(Communicator& all, GpuId gpu, Slice slice, Count after, bool copied
     co_await all.until(gpu, Count::loaded, posted);
 }
 
-/// All at once; with `loads` as many as sums have come.
+/// Stores a slice at once; with `loads` a chunk goes when its sum has come.
 Process store(Communicator& all, GpuId gpu, Slice slice, bool loads) {
     const Chunks chunks(all.machine());
     std::int64_t posted = 0;

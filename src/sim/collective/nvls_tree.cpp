@@ -12,8 +12,8 @@ namespace moehub::sim {
 namespace {
 
 constexpr Bytes kChunksOfBlock = 4;  // 128 KiB, what a channel of NCCL sends at once
-constexpr Bytes kWavesAhead = 4;     // NCCL_STEPS / 2: of buffers, loaded and not yet stored
-enum Way : std::uint32_t { first_child, second_child, parent, own };  // of each tree
+constexpr Bytes kWavesAhead = 4;     // NCCL_STEPS / 2: buffers, loaded and not yet stored
+enum Way : std::uint32_t { first_child, second_child, parent, own };  // ways of each tree's blocks
 
 /// Nodes by their lowest set bit: odd ones are leaves, and a node's parent has the next bit.
 int parent_of(int node, int nodes) {
@@ -27,7 +27,7 @@ int parent_of(int node, int nodes) {
 /// of nodes, one further.
 struct Tree {
     int up = -1;
-    std::uint32_t which_child = 0;  ///< of its parent
+    std::uint32_t which_child = 0;  ///< which child of its parent the node is
     std::vector<int> down;
 
     Tree(int node, int nodes, bool second) {

@@ -33,7 +33,7 @@ struct RingOrder {
     }
 };
 
-/// Of some GPUs only: around in the order of their ranks, as if all were in one node.
+/// The order of a ring; one of only some GPUs goes by their ranks, as if all were in one node.
 RingOrder ring_order(const Communicator& all, std::uint32_t number) {
     const Topology& topology = all.fabric().topology();
     if (all.rings() > 1) return {number, topology.nodes, topology.gpus_per_node};
@@ -72,7 +72,7 @@ Process pass_on(Communicator& all, GpuId gpu, std::uint32_t number, std::uint32_
     }
 }
 
-/// One of several rings that a GPU is in at once.
+/// Runs one of several rings that a GPU is in at once, and counts its end.
 Process count_end(Communicator& all, GpuId gpu, Process ring) {
     co_await ring;
     all.endpoint(gpu).increase(all.counter(gpu, Count::gathered, gpu));
@@ -127,8 +127,8 @@ std::uint32_t slices_of(Protocol protocol, bool between_nodes) {
 struct Step {
     std::uint32_t part;
     Bytes bytes;
-    Ps work;  ///< of its blocks
-    Ps wire;  ///< at least, on its links
+    Ps work;  ///< time of the GPU's blocks
+    Ps wire;  ///< least time on the GPU's links
 };
 
 /// One GPU's way through the phases of one of several rings.
@@ -141,7 +141,7 @@ struct Walk {
     std::uint32_t rings;
     std::uint32_t rank;
     std::uint32_t position;
-    Bytes begin;  ///< of the ring's share of the buffer
+    Bytes begin;  ///< where the ring's share of the buffer begins
     Bytes bytes;
     double channels;
 
@@ -161,7 +161,7 @@ struct Walk {
                               std::max(1.0, static_cast<double>(all.nccl().channels) / rings));
     }
 
-    /// Rings are spread over the rails.
+    /// The counter of a ring: rings are spread over the rails.
     static std::uint32_t counter_of(const Communicator& all, std::uint32_t ring) {
         return ring * all.rings() / rings_of(all);
     }

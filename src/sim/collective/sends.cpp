@@ -9,8 +9,8 @@
 namespace moehub::sim {
 namespace {
 
-constexpr Bytes kShare = 65536;       // of a channel, at least, to one peer
-constexpr Bytes kSendChunk = 524288;  // of a channel's buffer: NCCL_P2P_NVL_CHUNKSIZE
+constexpr Bytes kShare = 65536;       // least bytes of a channel to one peer
+constexpr Bytes kSendChunk = 524288;  // bytes of a channel's buffer: NCCL_P2P_NVL_CHUNKSIZE
 constexpr std::uint32_t kPieces = 8;
 
 std::int64_t pieces_of(Bytes bytes) {
@@ -25,7 +25,7 @@ struct Sends {
     std::uint32_t rank;
 
     Bytes to(std::uint32_t peer) const { return part(bytes, peer, n); }
-    /// Of one peer; all peers have as many.
+    /// Channels of one peer; all peers have as many.
     double channels() const {
         const Bytes most = std::max<Bytes>(1, all.nccl().peer_channels / static_cast<int>(n));
         return static_cast<double>(std::clamp<Bytes>((to(n - 1) + kShare - 1) / kShare, 1, most));
@@ -99,7 +99,7 @@ struct Rails {
     Bytes to(std::uint32_t gpu, std::uint32_t piece) const {
         return part(part(bytes, gpu, all.size()), piece, kPieces);
     }
-    /// … to all GPUs of a rail in other nodes than one.
+    /// A piece of what every GPU sends to all GPUs of a rail, those of node `but` aside.
     Bytes to_rail(std::uint32_t rail, std::uint32_t but, std::uint32_t piece) const {
         Bytes sum = 0;
         for (std::uint32_t node = 0; node < nodes; ++node)
@@ -111,12 +111,12 @@ struct Rails {
         const double sent = static_cast<double>(inside(gpu, piece)) * gpus_per_node;
         return work_time(sent, nccl.peer_channels, nccl.peer_rate);
     }
-    /// Parts, and what is to be passed on, for a GPU of the own node.
+    /// A piece's bytes to a GPU of the own node, with what it is to pass on.
     Bytes inside(std::uint32_t gpu, std::uint32_t piece) const {
         return to(gpu, piece) + to_rail(gpu % gpus_per_node, gpu / gpus_per_node, piece);
     }
     void send_inside(GpuId gpu, std::uint32_t piece) const;
-    /// What its node has for the GPUs of its rail.
+    /// Sends on what the node has for the GPUs of the GPU's rail.
     void send_outside(GpuId gpu, std::uint32_t piece) const;
     struct Sent {
         const char* name;

@@ -25,11 +25,11 @@ namespace moehub {
 namespace {
 
 constexpr std::int64_t kStep = 128;            ///< queries, and keys, of one step
-constexpr std::int64_t kMostBlocks = 1 << 15;  ///< given out one by one; more: at their mean
+constexpr std::int64_t kMostBlocks = 1 << 15;  ///< blocks given out singly; more: at their mean
 
 /// What one of the libraries reaches.
 struct LibraryReach {
-    double tensor = 1;   ///< of the SM's peak
+    double tensor = 1;   ///< share of the SM's peak
     double block = 0;    ///< seconds of a block beyond its scores
     double softmax = 0;  ///< scores/s of one SM
 };

@@ -90,11 +90,11 @@ struct Block {
     const TileWork* work = nullptr;
     const TileRates* rates = nullptr;
     BlockOwner* owner = nullptr;
-    std::uint32_t number = 0;  ///< told to the owner
+    std::uint32_t number = 0;  ///< number that the owner is told
     KernelName kernel = KernelName::other;
 };
 
-/// As streams have them: a free SM goes to the most urgent block.
+/// The priorities of streams: a free SM goes to the most urgent block.
 enum class Priority : std::uint8_t { high, normal, low };
 
 /// The thread-block scheduler of one GPU: blocks whose data is there wait, by priority and in the
@@ -106,15 +106,15 @@ class BlockScheduler {
     BlockScheduler(const BlockScheduler&) = delete;
 
     void submit(const Block& block, Priority priority);
-    /// A kernel that stays takes so many SMs, as soon as running blocks leave them; and gives them
-    /// back.
+    /// A kernel that stays takes SMs as soon as running blocks leave them (hold), and gives them
+    /// back (release).
     void hold(int sms, KernelName kernel);
     void release(int sms, KernelName kernel);
-    int free() const { return free_; }           ///< SMs
+    int free() const { return free_; }           ///< SMs that are free
     double sm_time() const { return sm_time_; }  ///< picoseconds, summed over SMs, of ended blocks
-    /// Who has which SMs from now on; must outlive the run.
+    /// Has the log record who has which SMs from now on; it must outlive the run.
     void record(KernelLog& log) { log_ = &log; }
-    KernelLog* kernel_log() const { return log_; }  ///< null where nobody records
+    KernelLog* kernel_log() const { return log_; }  ///< the log; null where nobody records
 
   private:
     /// A coroutine that runs one block after another; idle ones wait for the next.
@@ -138,7 +138,7 @@ class BlockScheduler {
     int free_;
     double sm_time_ = 0;
     KernelLog* log_ = nullptr;
-    std::array<std::deque<Block>, 3> waiting_;  ///< by priority
+    std::array<std::deque<Block>, 3> waiting_;  ///< waiting blocks of each priority
     std::deque<Worker> workers_;
     std::vector<Process> processes_;
     std::vector<std::uint32_t> idle_;
@@ -163,7 +163,7 @@ Process run_gemm(Card& card, const GemmPlan& plan, KernelName kernel = KernelNam
 
 /// Runs a memory-bound kernel on all SMs: its blocks take their time there and draw on HBM.
 Process run_stream(Card& card, Traffic traffic, KernelName kernel = KernelName::other);
-/// Its thread blocks alone, as part of a kernel that runs already.
+/// Runs a memory-bound kernel's thread blocks alone, as part of a kernel that runs already.
 Process run_stream_blocks(Card& card, Traffic traffic, KernelName kernel, Priority priority);
 
 /// Has the card busy for so long with something that is not modelled block by block.

@@ -23,7 +23,7 @@ namespace {
 /// The tiles that PyTorch's cuBLAS takes.
 constexpr auto kTiles = std::span(kHopperTiles).first<19>();
 constexpr std::int64_t kLeastRows = 16;
-constexpr std::int64_t kLeastPart = 512;  ///< of k in one part of a split
+constexpr std::int64_t kLeastPart = 512;  ///< least of k in one part of a split
 
 GemmPlan cut_gemm(const Gpu& gpu, const GemmShape& shape, const GemmTile& tile,
                   std::int64_t split) {
@@ -98,7 +98,7 @@ constexpr int kCluster = 2;
 /// What of its elements reaches a tile, and what an operation costs beside one of bf16.
 struct Cost {
     double element = 2;  ///< bytes, of weights and inputs
-    double miss = 1;     ///< of the bytes, from HBM
+    double miss = 1;     ///< share of the bytes that comes from HBM
     double work = 1;
     double out = 2;  ///< bytes that an element of the result leaves behind
 };
@@ -159,7 +159,7 @@ std::int64_t missing(const std::vector<std::int64_t>& counts, std::int64_t rows)
     return rows - std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
 }
 
-/// In proportion to the means first, then one row at a time.
+/// Spreads missing rows in proportion to the means first, then one row at a time.
 void spread_missing(std::vector<std::int64_t>& counts, const std::vector<double>& means,
                     const GroupSpread& spread) {
     const auto rest = static_cast<double>(spread.rows - counts[0]);

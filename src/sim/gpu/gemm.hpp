@@ -21,14 +21,14 @@ struct GemmShape {
     double send_row = 0;         ///< seconds to send a row of the result away, from when it is done
     bool fp8 = false;            ///< weights and inputs of one byte; the result stays bf16
     double beside = 0;           ///< bytes a row that its end reads further
-    std::int64_t tile_rows = 0;  ///< of its tiles; 0: whatever is best
-    double stored = 1;  ///< of the result's columns: 1/2 where gate and up become one at the end
+    std::int64_t tile_rows = 0;  ///< rows of the GEMM's tiles; 0: whatever is best
+    double stored = 1;  ///< share of the result's columns: 1/2 where gate and up become one
 };
 
 /// The fastest of the library's tile shapes and split-K factors by this model.
 GemmPlan plan_gemm(const Gpu& gpu, const GemmShape& shape);
 
-/// With the tile and the split of another plan: a kernel chosen before the rows are known.
+/// The plan with the tile and split of another: a kernel chosen before the rows are known.
 GemmPlan plan_gemm_like(const Gpu& gpu, const GemmShape& shape, const GemmPlan& like);
 
 /// A grouped GEMM, bf16 or FP8, as PyTorch executes it: group g multiplies [rows[g], k] × [k, n].
@@ -38,8 +38,8 @@ struct GroupedShape {
     std::int64_t k = 0;
     std::int64_t n = 0;
     bool fp8 = false;   ///< weights and inputs of one byte; the result stays bf16
-    double beside = 0;  ///< as in GemmShape
-    double stored = 1;  ///< as in GemmShape
+    double beside = 0;  ///< bytes a row that the end of the GEMM reads further
+    double stored = 1;  ///< share of the result's columns (GemmShape::stored)
     bool cold = false;  ///< kCold, or its matrices may be in L2
 };
 
@@ -53,7 +53,7 @@ GemmPlan plan_grouped_gradient(const Gpu& gpu, const GroupedShape& shape);
 struct GroupSpread {
     std::int64_t groups = 1;
     std::int64_t rows = 0;      ///< in total
-    std::int64_t max_rows = 0;  ///< of the fullest group; moved into what rows and groups allow
+    std::int64_t max_rows = 0;  ///< rows of the fullest group; moved into what is possible
     double skew = 0;            ///< Zipf exponent
 };
 
@@ -67,12 +67,12 @@ struct ExpertShape {
     std::int64_t k = 0;
     std::int64_t n = 0;
     NumberFormat format = NumberFormat::bf16;
-    double stored = 1;           ///< as in GemmShape
-    double beside = 0;           ///< as in GemmShape
-    std::int64_t tile_rows = 0;  ///< as in GemmShape
+    double stored = 1;           ///< share of the result's columns (GemmShape::stored)
+    double beside = 0;           ///< bytes a row that the end of the GEMM reads further
+    std::int64_t tile_rows = 0;  ///< rows of the GEMM's tiles; 0: whatever is best
 };
 
-/// On a card with a library that has a MoE kernel for the format.
+/// The plan on a card with a library that has a MoE kernel for the format.
 GemmPlan plan_expert_gemm(const Gpu& gpu, const ExpertShape& shape);
 
 }  // namespace moehub

@@ -50,7 +50,7 @@ void KernelLog::hold(KernelName kernel, int sms, int free, Ps now) {
     if (got < sms) owed_.push_back({kernel, sms - got});
 }
 
-/// What it was still owed it never had.
+/// A kernel gives up its SMs: what it was still owed it never had.
 void KernelLog::release(KernelName kernel, int sms, Ps now) {
     Use& use = of(kernel);
     use.held -= sms;

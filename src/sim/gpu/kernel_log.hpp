@@ -11,7 +11,7 @@ namespace moehub::sim {
 
 enum class KernelName : std::uint8_t {
     other,
-    // A MoE layer's, in the order in which rows meet them.
+    // A MoE layer's kernels, in the order in which rows meet them.
     router,
     quantise,
     counts,     ///< rows for each expert: counted, told to others
@@ -27,7 +27,7 @@ enum class KernelName : std::uint8_t {
     weighted_sum,
     shared_experts,
     gradients,
-    // A tensor-parallel sub-layer's.
+    // A tensor-parallel sub-layer's kernels.
     first_gemm,
     exchange,  ///< partial sums and rows, moved and normalised by SMs of their own
     reduce,
@@ -50,10 +50,10 @@ class KernelLog {
     std::size_t launched(KernelName kernel, Ps now);
     void ran_until(std::size_t launch, Ps now) { spans_[launch].end = now; }
 
-    /// SMs that run blocks, from now on so many more; given back to who waits for them.
+    /// SMs run blocks, from now on so many more (take); they go to who waits for them (give).
     void take(KernelName kernel, int sms, Ps now) { change(kernel, sms, now); }
     void give(KernelName kernel, int sms, Ps now);
-    /// SMs that a kernel holds: those that are free at once, the others as blocks leave them.
+    /// A kernel holds SMs: those that are free at once, the others as blocks leave them.
     void hold(KernelName kernel, int sms, int free, Ps now);
     void release(KernelName kernel, int sms, Ps now);
 
@@ -62,10 +62,10 @@ class KernelLog {
         Ps begin = 0;
         Ps end = 0;
     };
-    /// In the order of their beginning; of one kernel joined where they overlap or where no more
-    /// than `gap` lies between them.
+    /// Spans in the order of their beginning; those of one kernel are joined where they overlap or
+    /// where no more than `gap` lies between them.
     std::vector<Span> spans(Ps gap) const;
-    /// SMs · ps in each bin.
+    /// Use of SMs in each bin, in SMs · ps.
     const TimeBins<kBins>& sms(KernelName kernel) const { return of(kernel).time; }
 
   private:
@@ -74,9 +74,9 @@ class KernelLog {
         Ps since = 0;
         TimeBins<kBins> time;
         int held = 0;
-        std::size_t launch = 0;  ///< of who holds
+        std::size_t launch = 0;  ///< launch of the kernel that holds SMs
     };
-    struct Owed {  // to a kernel that holds SMs which still run blocks
+    struct Owed {  // SMs that still run blocks, due to a kernel that holds them
         KernelName kernel;
         int sms;
     };
@@ -86,7 +86,7 @@ class KernelLog {
     void freed(int sms, Ps now);
 
     std::array<Use, kKernelNames> uses_;
-    std::vector<Owed> owed_;  ///< who asked first comes first
+    std::vector<Owed> owed_;  ///< SMs owed to kernels; who asked first comes first
     std::vector<Span> spans_;
 };
 

@@ -34,21 +34,21 @@ namespace {
 /// Real kernels have more; these divide the work well enough where others hold some of the SMs.
 constexpr int kBlocksOfAnSm = 4;
 constexpr double kNotByBytes = 1e18;       ///< bytes/s of an SM whose instructions limit it
-constexpr std::int64_t kBlockSort = 4096;  ///< keys
+constexpr std::int64_t kBlockSort = 4096;  ///< most keys that one block sorts
 constexpr double kSortPasses = 8;
 constexpr double kSortItem = 16;             ///< bytes of a key and its index
-constexpr double kNormRows = 16;             ///< underway on an SM: blocks of 128 threads
+constexpr double kNormRows = 16;             ///< rows underway on an SM: blocks of 128 threads
 constexpr std::int64_t kInRegisters = 2048;  ///< elements of a row that a block keeps
 
 /// What a kernel reaches by the way it reads.
 struct Reach {
     Ps Kernels::*start;
     double Kernels::*load;   ///< bytes/s of one SM; null: its instructions limit it
-    double Kernels::*read;   ///< of the HBM's bandwidth
-    double Kernels::*write;  ///< of the HBM's bandwidth
+    double Kernels::*read;   ///< share of the HBM's bandwidth
+    double Kernels::*write;  ///< share of the HBM's bandwidth
 };
 
-/// By Access.
+/// What kernels reach, in the order of Access.
 constexpr Reach kReaches[] = {
     {&Kernels::stream_start, &Kernels::stream_load, &Kernels::hbm_efficiency, &Kernels::hbm_write},
     {&Kernels::narrow_start, &Kernels::stream_load, &Kernels::hbm_narrow, &Kernels::hbm_write},
@@ -80,7 +80,7 @@ StreamPlan plan_stream(const Gpu& gpu, const Traffic& traffic) {
     plan.blocks = kBlocksOfAnSm * gpu.sms;
     plan.rates = {.load = load, .hbm = kernels.hbm_efficiency * gpu.hbm_bandwidth};
     const double moved = traffic.read + traffic.written + traffic.again;
-    // In bytes that take as long: of the SM where it is busy with others, of long reads from HBM.
+    // Loads are in bytes that take as long: of a busy SM, or of long reads from HBM.
     plan.work.load_bytes = (moved + traffic.busy * load) / plan.blocks;
     plan.work.hbm_bytes =
         (traffic.read / kernels.*reach.read + traffic.written / kernels.*reach.write) *

@@ -15,16 +15,16 @@ enum class Access {
     in_order,    ///< whole tensors element by element: residual adds, fused activations
     plain,       ///< element by element, by kernels that find each one's address by itself
     by_row,      ///< a thread block reduces its row, then reads it again: norms
-    quantising,  ///< as by_row, to the largest element
-    mixed,       ///< as in_order, many tensors at once: an optimizer
-    casting,     ///< as in_order, tensors of two types
+    quantising,  ///< a thread block seeks its row's largest element, then reads it again
+    mixed,       ///< many tensors at once, element by element: an optimizer
+    casting,     ///< whole tensors of two types, element by element
     softmax,     ///< a row is as wide as a vocabulary: passed over several times
 };
 
 /// What one kernel moves; reads of a line that L2 still holds from a read before are not counted.
 struct Traffic {
-    double read = 0;     ///< bytes
-    double written = 0;  ///< bytes
+    double read = 0;     ///< bytes read
+    double written = 0;  ///< bytes written
     Access access = Access::contiguous;
     double again = 0;  ///< bytes that SMs read a second time, from L2
     double busy = 0;   ///< seconds, summed over SMs, that they do not move bytes
@@ -34,15 +34,15 @@ struct Traffic {
 struct StreamPlan {
     double start = 0;  ///< seconds from launch to the first block
     int blocks = 0;
-    TileWork work;  ///< of one block
+    TileWork work;  ///< work of one block
     TileRates rates;
 };
 
-/// Among other kernels: all bytes pass HBM, since nothing of a previous run is in L2.
+/// Plan and seconds among other kernels: all bytes pass HBM, as L2 holds nothing of a previous run.
 StreamPlan plan_stream(const Gpu& gpu, const Traffic& traffic);
 double stream_seconds(const Gpu& gpu, const Traffic& traffic);
 
-/// Replayed alone: L2 may still hold what the previous replay moved.
+/// Seconds replayed alone: L2 may still hold what the previous replay moved.
 double replayed_stream_seconds(const Gpu& gpu, const Traffic& traffic);
 
 /// `rows` rows of `width` bytes, picked from a table of table_rows rows in random order.
@@ -59,11 +59,11 @@ Traffic sum_traffic(std::int64_t rows, std::int64_t fan_in, double width);
 /// SwiGLU and the like: reads gate and up, writes one of them; `elements` of the output, bf16.
 Traffic activation_traffic(double elements);
 
-/// bf16 in, FP8 and one float per `block` elements out.
+/// Traffic of quantising: bf16 in, FP8 and one float per `block` elements out.
 Traffic quantise_traffic(double elements, double block);
 
-/// As activation_traffic, by a compiled kernel, or by the two of PyTorch's eager mode (the
-/// activation of the gate, then its product with up: each a part of the rows of both).
+/// An activation by a compiled kernel, or by the two of PyTorch's eager mode (the activation of the
+/// gate, then its product with up: each a part of the rows of both).
 Traffic fused_activation_traffic(double elements);
 Traffic eager_activation_traffic(const Gpu& gpu, double elements);
 
@@ -71,19 +71,19 @@ Traffic eager_activation_traffic(const Gpu& gpu, double elements);
 /// one of them is a part of wider rows or one number for each row.
 Traffic vectorised_traffic(double elements, int in);
 Traffic plain_traffic(const Gpu& gpu, double elements, int in);
-/// Zeros, bf16.
+/// Traffic of writing zeros, bf16.
 Traffic fill_traffic(double elements);
 
 enum class Norm { rms, layer };
 
-/// `rows` rows of `width` elements, bf16 in and out.
+/// Traffic of a norm of `rows` rows of `width` elements, bf16 in and out.
 Traffic norm_traffic(const Gpu& gpu, std::int64_t rows, std::int64_t width, Norm norm);
 
 /// The sum of two tensors, bf16; `tensors` of two or three pass through memory, as the addends are
 /// one or two.
 Traffic residual_traffic(double elements, int tensors = 3);
 
-/// bf16 in, FP8 and one float per row out.
+/// Traffic of quantising rows: bf16 in, FP8 and one float per row out.
 Traffic quantise_rows_traffic(std::int64_t rows, std::int64_t width);
 
 /// Top-k and softmax over each token's logits.
@@ -92,7 +92,7 @@ double route_seconds(const Gpu& gpu, std::int64_t tokens, std::int64_t experts);
 /// Rows, weighted, are added to other rows by atomics (index_add): `width` bytes each.
 double scatter_add_seconds(const Gpu& gpu, std::int64_t rows, double width);
 
-/// The adding alone, of rows that are weighted already.
+/// Seconds of the adding alone, of rows that are weighted already.
 double index_add_seconds(const Gpu& gpu, std::int64_t rows, double width);
 
 /// Stable sort of int64 keys with their indices.
@@ -103,12 +103,12 @@ double sort_seconds(const Gpu& gpu, std::int64_t keys);
 ///
 ///     time of a row = read · (near / rate from L2 + far / rate from HBM) + stored / store rate.
 struct RowCopy {
-    double read = 0;    ///< bytes
-    double far = 0;     ///< of what is read, from HBM
-    double stored = 0;  ///< bytes
+    double read = 0;    ///< bytes read
+    double far = 0;     ///< bytes of `read` that come from HBM
+    double stored = 0;  ///< bytes stored
 };
 
-/// Seconds of one SM.
+/// Seconds that one SM takes for a copy.
 inline double row_copy_seconds(const Kernels& kernels, const RowCopy& copy) {
     const double near = 1 - copy.far;
     return copy.read * (near / kernels.row_load + copy.far / kernels.row_load_hbm) +

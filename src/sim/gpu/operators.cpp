@@ -17,7 +17,7 @@
 namespace moehub {
 namespace {
 
-constexpr std::int64_t kMostExtent = 1'000'000'000;  ///< of any dimension
+constexpr std::int64_t kMostExtent = 1'000'000'000;  ///< most of any dimension
 constexpr std::int64_t kMostGroups = 1'000'000;
 constexpr double kLongest = 1e6;    ///< seconds; the clock counts to nine times that
 constexpr std::int64_t kFanIn = 8;  ///< experts per token in gather_rows and sum8_rows
@@ -64,8 +64,8 @@ std::optional<double> seconds(const Gpu& gpu, const Operator& op) {
 // backward, the host is ahead of the card but for its first launch.
 
 constexpr std::int64_t kMostSequence = 100'000'000;  ///< tokens, of batches and heads together less
-constexpr double kBackwardSteps = 2.8;  ///< of the host before the kernels, in eager launches
-constexpr double kSharedSteps = 1.5;    ///< further, when heads share keys
+constexpr double kBackwardSteps = 2.8;  ///< steps of the host before the kernels, in eager launches
+constexpr double kSharedSteps = 1.5;    ///< further steps when heads share keys
 constexpr int kAddedToItself = 2;       ///< tensors: the measured sums are too fast for two addends
 
 double replayed(const Gpu& gpu, double kernels) {
@@ -73,7 +73,7 @@ double replayed(const Gpu& gpu, double kernels) {
                     to_seconds(gpu.kernels.slow_replay) + kernels);
 }
 
-/// At the lowered clock once it has run for long.
+/// Seconds at the lowered clock once it has run for long.
 double long_run(const Gpu& gpu, decltype(attention_forward_seconds) seconds,
                 const AttentionShape& shape, AttentionKernel kernel) {
     const double full = seconds(gpu, shape, kernel, 1);
@@ -152,7 +152,7 @@ std::optional<double> seconds(const Gpu& gpu, const LayerOperator& op) {
 // its steps and the sort add up. Weights are read from HBM: other work went before.
 
 constexpr std::int64_t kMostOfAPhase = 1'000'000;
-// Of the host, in eager launches.
+// Steps of the host for a phase, in eager launches.
 constexpr double kRouteSteps = 1.5;
 constexpr double kPlanSteps = 3.6;
 constexpr double kCombineSteps = 2;
@@ -213,8 +213,8 @@ std::optional<double> seconds(const Gpu& gpu, const EagerPhase& phase) {
 
 constexpr std::int64_t kMostElements = 1'000'000'000'000;
 constexpr double kRowsOnSm = 2;   ///< blocks of 1,024 threads, a row each
-constexpr double kAdamSteps = 1;  ///< of the host, in eager launches
-constexpr double kLossSteps = 2;  ///< forward and backward
+constexpr double kAdamSteps = 1;  ///< steps of the host, in eager launches
+constexpr double kLossSteps = 2;  ///< steps of the host, in eager launches: forward and backward
 
 Traffic adamw_traffic(double elements) {
     return {.read = 4 * kFp32 * elements, .written = 3 * kFp32 * elements, .access = Access::mixed};

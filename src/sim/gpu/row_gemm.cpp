@@ -32,7 +32,7 @@ void RowGemm::use_sms(int sms) {
     submit_next();
 }
 
-/// As if the block before it had just been submitted; before the first comes the last, around.
+/// Goes on as if the block before this one had just been submitted; the last is before the first.
 void RowGemm::begin_with(std::uint32_t row_block) {
     last_ = {row_block - 1, columns_};
 }

@@ -35,11 +35,11 @@ class RowGemm final : private BlockOwner {
 
     std::uint32_t blocks_at_once() const { return sim::blocks_at_once(card_.gpu, plan_); }
     std::uint32_t block_rows() const { return static_cast<std::uint32_t>(plan_.tile_rows); }
-    /// Has at most so many SMs from now on.
+    /// Limits it to so many SMs from now on.
     void use_sms(int sms);
     /// Weights are read once for all row blocks, as in a GEMM whose rows are all there (run_gemm).
     void keep_weights() { keeps_weights_ = true; }
-    /// Goes from this row block on, and around; before any is started.
+    /// Begins with this row block and goes around; to be called before any is started.
     void begin_with(std::uint32_t row_block);
     void start(std::uint32_t first_block, std::uint32_t blocks);
     void start_all(std::int64_t rows);
@@ -47,7 +47,7 @@ class RowGemm final : private BlockOwner {
     Process finish(std::int64_t rows);
     /// `co_await gemm.ended(n);` goes on when so many row blocks are done.
     Endpoint::Until ended(std::int64_t blocks) { return card_.endpoint.until(ended_, blocks); }
-    /// As a kernel of its own: launch, all row blocks, end.
+    /// Runs as a kernel of its own: launch, all row blocks, end.
     Process run(std::int64_t rows);
 
   private:
@@ -66,19 +66,19 @@ class RowGemm final : private BlockOwner {
     Card& card_;
     GemmPlan plan_;
     KernelName kernel_;
-    std::size_t launch_ = 0;  ///< for the timeline, once a row block has started
+    std::size_t launch_ = 0;  ///< launch in the timeline, once a row block has started
     TileOrder order_;
     BlockDone done_;
-    int sms_;  ///< that it may use
+    int sms_;  ///< SMs that it may use
     bool keeps_weights_ = false;
     std::uint32_t columns_;  ///< tiles of a row block, parts of a split sum included
-    std::map<std::uint32_t, TileWork> works_;  ///< by how many row blocks share the weights
-    std::set<Tile> ready_;                     ///< started and not yet submitted
-    Tile last_{};                              ///< submitted last
+    std::map<std::uint32_t, TileWork> works_;  ///< tile's work by how many blocks share weights
+    std::set<Tile> ready_;                     ///< tiles started and not yet submitted
+    Tile last_{};                              ///< tile submitted last
     std::uint32_t sharing_ = 1;                ///< row blocks at the present column
     int running_ = 0;                          ///< tiles submitted and not done
-    CounterId ended_;                          ///< row blocks
-    std::vector<std::uint32_t> left_;          ///< tiles of each row block
+    CounterId ended_;                          ///< counter of row blocks that have ended
+    std::vector<std::uint32_t> left_;          ///< tiles left of each row block
     std::uint32_t underway_ = 0;               ///< row blocks that have started and not ended
 };
 

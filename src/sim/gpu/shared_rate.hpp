@@ -30,11 +30,11 @@ class SharedRate final : private Alarm {
     /// when it is through with this and what was taken before.
     Ps take(double amount);
 
-    double drawn() const { return drawn_; }  ///< by all who have finished
+    double drawn() const { return drawn_; }  ///< units drawn by all who have finished
 
   private:
     struct User {
-        double target;  ///< progress at which it is done
+        double target;  ///< progress at which the waiter is done
         double amount;
         std::uint64_t order;
         Waiter* waiter;
@@ -48,7 +48,7 @@ class SharedRate final : private Alarm {
     void ring() override;
     void advance();
     void set_alarm();
-    double rate() const;  ///< of one user, per picosecond
+    double rate() const;  ///< rate of one user, per picosecond
 
     Endpoint* gpu_;
     double total_;
@@ -57,7 +57,7 @@ class SharedRate final : private Alarm {
     double drawn_ = 0;
     Ps last_ = 0;        ///< up to which progress is counted; ahead of now while something is taken
     double behind_ = 0;  ///< picoseconds taken that last_ does not show yet: less than one
-    Ps alarm_ = kNever;  ///< earliest one set and not yet rung
+    Ps alarm_ = kNever;  ///< earliest alarm set and not yet rung
     std::uint64_t order_ = 0;
     NearlySorted<User, Sooner> users_;
 };
@@ -68,7 +68,7 @@ struct Draw {
     double first_amount;
     SharedRate* second = nullptr;
     double second_amount = 0;
-    int first_users = 1;  ///< who divide the first amount among them, each with its own share
+    int first_users = 1;  ///< users who divide the first amount among them, each with its own share
     SharedRate::Waiter waiter = {};
 
     bool await_ready() const { return first_amount <= 0 && second_amount <= 0; }

@@ -25,18 +25,18 @@ inline Ps to_ps(double seconds) {
 
 /// What one tile asks of the card.
 struct TileWork {
-    double flops = 0;        ///< of bf16, padding included: the tensor cores run on zeros too
-    double load_bytes = 0;   ///< into the shared memory of each SM of the tile
+    double flops = 0;        ///< FLOPs of bf16, padding included: the tensor cores run on zeros too
+    double load_bytes = 0;   ///< bytes into the shared memory of each SM of the tile
     double hbm_bytes = 0;    ///< the tile's share of what the operator moves to and from HBM
-    double store_bytes = 0;  ///< of finished output from each SM
+    double store_bytes = 0;  ///< bytes of finished output from each SM
     int sms = 1;             ///< SMs that work on the tile together
 };
 
 /// What a kernel reaches; bytes/s.
 struct TileRates {
-    double load = 0;   ///< into one SM
-    double store = 0;  ///< out of one SM
-    double hbm = 0;    ///< of the whole card
+    double load = 0;   ///< bytes/s into one SM
+    double store = 0;  ///< bytes/s out of one SM
+    double hbm = 0;    ///< bytes/s of the whole card
 };
 
 /// Equal tiles that are pulled one after the other; `group` is the expert they belong to.
@@ -52,10 +52,10 @@ struct GemmPlan {
     std::int64_t tile_cols = 0;
     std::int64_t tiles_across = 0;  ///< tiles beside one another, over all columns
     std::int64_t split = 1;         ///< parts of the inner dimension, added by a second kernel
-    std::int64_t slots = 0;         ///< tiles at once
+    std::int64_t slots = 0;         ///< tiles that run at once
     TileRates rates;
-    std::vector<TileRun> runs;  ///< in the order in which slots pull them
-    double weight_bytes = 0;    ///< that a tile needs of the matrix all rows share, if not in L2
+    std::vector<TileRun> runs;  ///< tiles in the order in which slots pull them
+    double weight_bytes = 0;    ///< bytes a tile needs of the matrix all rows share, if not in L2
     double row_bytes = 0;       ///< a tile's share of what its rows read and write
     double start = 0;           ///< seconds from launch to the first tile
     double finish = 0;          ///< seconds after the last tile
@@ -80,8 +80,8 @@ Gpu at_clock(const Gpu& gpu, double share);
 /// Seconds of the plan, replayed back to back; long ones run at the lowered clock.
 double plan_seconds(const Gpu& gpu, const GemmPlan& plan);
 
-/// Of an operator replayed back to back that takes `full` seconds at the full clock: how far the
-/// power limit has lowered the clock, 0 (not yet) to 1.
+/// How far the power limit has lowered the clock, 0 (not yet) to 1, for an operator replayed back
+/// to back that takes `full` seconds at the full clock.
 double lowered_share(const Gpu& gpu, double full);
 
 /// Operations of bf16 that take as long as one of FP8, of which kernels reach `efficiency` beside

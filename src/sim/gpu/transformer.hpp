@@ -21,9 +21,9 @@ namespace moehub {
 /// least `queries`: more when earlier keys come from a cache or from other GPUs.
 struct AttentionShape {
     std::int64_t batch = 1;     ///< sequences
-    std::int64_t heads = 0;     ///< of the queries
-    std::int64_t kv_heads = 0;  ///< of keys and values; divides heads
-    std::int64_t queries = 0;   ///< of one sequence
+    std::int64_t heads = 0;     ///< heads of the queries
+    std::int64_t kv_heads = 0;  ///< heads of keys and values; divides `heads`
+    std::int64_t queries = 0;   ///< queries of one sequence
     std::int64_t keys = 0;
     std::int64_t qk_dim = 0;  ///< elements of a query and of a key
     std::int64_t v_dim = 0;   ///< elements of a value
@@ -76,7 +76,7 @@ struct Operation {
     std::vector<Kernel> forward;
     std::vector<Kernel> backward;
 };
-using Operations = std::vector<Operation>;  ///< in forward order; backward runs from the last
+using Operations = std::vector<Operation>;  ///< listed in forward order; backward from the last
 
 /// The tokens of one GPU, cut into sequences; the last may be shorter.
 struct Sequences {
@@ -84,15 +84,15 @@ struct Sequences {
     std::int64_t length = 0;
 };
 
-/// The fullest of `gpus` GPUs has these. `asked` is the length wanted, 0: the model's.
+/// The sequences of the fullest of `gpus` GPUs. `asked` is the length wanted, 0: the model's.
 Sequences sequences_of(const Model& model, std::int64_t tokens, int gpus, int asked);
 
-/// From the end of one FFN to the start of the next: residual add, norm, attention, residual add,
-/// norm. `window`: tokens a query looks back, 0: all.
+/// Operations from the end of one FFN to the start of the next: residual add, norm, attention,
+/// residual add, norm. `window`: tokens a query looks back, 0: all.
 Operations attention_block(const Model& model, const Sequences& sequences, int window);
 
-/// The part of it that lies between attention's input matrix (of latent attention: the matrices
-/// down to its latents) and its output matrix; all of it counts as attention.
+/// The part of an attention block between attention's input matrix (of latent attention: the
+/// matrices down to its latents) and its output matrix; all of it counts as attention.
 Operations attention_core(const Model& model, const Sequences& sequences, int window);
 
 /// What lies between the matrices of a dense layer's FFN.
@@ -118,8 +118,8 @@ double flops_per_token(const Model& model, const Sequences& sequences);
 double kernel_seconds(const Gpu& gpu, const Kernel& kernel);
 
 struct BlockTime {
-    std::array<Ps, kParts> kernels{};  ///< by Part
-    Ps host = 0;                       ///< in which no kernel ran: the next was not yet issued
+    std::array<Ps, kParts> kernels{};  ///< time of kernels by Part
+    Ps host = 0;                       ///< time in which no kernel ran: the next was not yet issued
 
     Ps total() const { return std::accumulate(kernels.begin(), kernels.end(), host); }
     Ps of(Part part) const { return kernels[static_cast<std::size_t>(part)]; }

@@ -29,7 +29,7 @@ class ReplicaTable {
     /// loaded takes the endpoint with the fewest rows sent from here, and of equals the one
     /// whose turn comes first.
     std::uint32_t choose(std::uint32_t destination);
-    std::int64_t sent(std::uint32_t endpoint) const;  ///< rows that were to go there
+    std::int64_t sent(std::uint32_t endpoint) const;  ///< rows that were to go to the endpoint
 
   private:
     struct Endpoint {
@@ -37,8 +37,8 @@ class ReplicaTable {
         std::int64_t sent = 0;
     };
     struct Destination {
-        std::vector<std::size_t> endpoints;  ///< in endpoints_
-        std::size_t turn = 0;                ///< whose is next
+        std::vector<std::size_t> endpoints;  ///< indices in endpoints_
+        std::size_t turn = 0;                ///< index of the endpoint whose turn is next
     };
 
     std::size_t least_loaded(const Destination& destination) const;
@@ -70,21 +70,21 @@ struct AauStats {
     std::int64_t allocated = 0;  ///< rows
     std::int64_t evictions = 0;  ///< entries written to device memory
     std::int64_t restores = 0;   ///< entries read back
-    Bytes spill_bytes = 0;       ///< both ways; one entry's per eviction and per read
-    Ps bank_wait = 0;            ///< sum over packets, for a bank of the RAT; a train waits once
+    Bytes spill_bytes = 0;       ///< bytes of spills both ways; one entry per eviction and per read
+    Ps bank_wait = 0;  ///< wait for a bank of the RAT, summed over packets; a train waits once
 };
 
 struct AauSpec {
     RatSpec rat;
-    Ps lookup = 0;    ///< of one RAT bank, occupied so long by a packet
-    Ps restore = 0;   ///< to read one entry or bit from device memory
-    Bytes entry = 8;  ///< of a RAT entry in device memory
+    Ps lookup = 0;    ///< time that a packet occupies a bank of the RAT
+    Ps restore = 0;   ///< time to read one entry or bit from device memory
+    Bytes entry = 8;  ///< bytes of a RAT entry in device memory
     /// DySHARP's AL table: all entries lie in device memory, written when they are made, and what
     /// is on chip is a TLB in front of it. Every miss reads; what falls out costs nothing. Every
     /// new row misses, so that packets which wait for a read must not stop those behind: they stand
     /// aside, while no more than `reads` are underway.
     bool in_memory = false;
-    int reads = 64;  ///< of such a table, at a time
+    int reads = 64;  ///< most reads underway at a time, where entries lie in memory
 };
 
 class Aau {
@@ -96,17 +96,17 @@ class Aau {
     RegionId add_region(const RegionSpec& spec);
 
     struct Located {
-        std::uint64_t address = 0;  ///< of the packet's first byte
+        std::uint64_t address = 0;  ///< address of the packet's first byte
         std::uint32_t local_row = 0;
-        bool first = false;  ///< of its row
-        /// Its row is the first in a page, which was handed out now. A region in one piece is one
+        bool first = false;  ///< the packet is the first of its row
+        /// The row is the first in a page, which was handed out now. A region in one piece is one
         /// page, though its address is known before.
         bool new_page = false;
-        std::uint64_t page_begin = 0;      ///< with new_page only, as the next two
-        std::uint32_t page_first_row = 0;  ///< local row
-        std::uint32_t page_rows = 0;       ///< that the region may use
-        Ps ready = 0;                      ///< when the address is known, not before the arrival
-        Ps passed = 0;                     ///< when the packet no longer stops those behind it
+        std::uint64_t page_begin = 0;      ///< address of the page; set with new_page alone
+        std::uint32_t page_first_row = 0;  ///< first local row of the page; set with new_page alone
+        std::uint32_t page_rows = 0;  ///< rows that the region may use; set with new_page alone
+        Ps ready = 0;                 ///< when the address is known, not before the arrival
+        Ps passed = 0;                ///< when the packet no longer stops those behind it
     };
     /// A packet, or the last of a train of `packets` packets of one row, arrives. The train's
     /// others came before, a lookup apart or more; it is ready when the bank has looked up all of
@@ -140,11 +140,11 @@ class Aau {
     Rat rat_;
     std::vector<Pointer> apt_;
     std::vector<Ps> bank_free_;
-    std::unordered_map<std::uint64_t, Ps> reads_;  ///< by row: until when its entry is being read
-    std::vector<Ps> read_slots_;                   ///< until when each is taken, in turn
+    std::unordered_map<std::uint64_t, Ps> reads_;  ///< until when each row's entry is being read
+    std::vector<Ps> read_slots_;  ///< until when each slot is taken; slots take turns
     std::size_t next_slot_ = 0;
     Ps last_read_ = 0;           ///< when all reads will have ended
-    std::size_t prune_at_ = 64;  ///< reads, when those that ended are dropped
+    std::size_t prune_at_ = 64;  ///< size of reads_ at which those that ended are dropped
     AauStats stats_;
 };
 

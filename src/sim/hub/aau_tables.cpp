@@ -76,7 +76,7 @@ std::optional<std::uint32_t> Rat::take_spilled(RegionId region, std::uint32_t ro
 namespace {
 
 constexpr std::int64_t kMostRows = std::numeric_limits<std::uint32_t>::max();
-constexpr Bytes kMostBytes = Bytes{1} << 60;  // of all addresses: sums stay far from overflow
+constexpr Bytes kMostBytes = Bytes{1} << 60;  // bytes: sums stay far from overflow
 constexpr std::uint64_t kAlignment = 128;
 
 void check(const RegionSpec& spec, Bytes worst_case) {

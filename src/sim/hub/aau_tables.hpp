@@ -17,7 +17,7 @@ namespace moehub::sim {
 using RegionId = std::uint32_t;
 
 struct RatSpec {
-    int entries = 0;  ///< in all banks together, at least one; shared out evenly over the banks
+    int entries = 0;  ///< entries of all banks together, at least one; shared out evenly
     int banks = 1;    ///< at least one; no more are used than there are entries
 };
 
@@ -82,7 +82,7 @@ class Rat {
         RegionId victim_region = 0;
     };
     Inserted insert(RegionId region, std::uint32_t row_id, std::uint32_t local_row);
-    /// From device memory, where an evicted entry lies; it leaves there.
+    /// Takes an evicted entry out of device memory.
     std::optional<std::uint32_t> take_spilled(RegionId region, std::uint32_t row_id);
 
     std::size_t held() const { return held_.size(); }        ///< entries in the banks
@@ -91,11 +91,11 @@ class Rat {
   private:
     struct Bank {
         std::size_t entries = 0;
-        std::size_t oldest = 0;           ///< in rows, once they fill the bank
+        std::size_t oldest = 0;  ///< index of the oldest in `rows`, once they fill the bank
         std::vector<std::uint64_t> rows;  ///< ring, in order of insertion; grows up to `entries`
     };
 
-    RowMap held_;  ///< of all banks: which one holds a row follows from the row
+    RowMap held_;  ///< rows in all banks: which one holds a row follows from the row
     std::vector<Bank> banks_;
     RowMap spilled_;
 };
@@ -104,8 +104,8 @@ class Rat {
 /// fixed-size pages on demand from a pool that all regions of the GPU share. Addresses are the
 /// GPU's own; no two pieces overlap, and each begins at a multiple of 128 B.
 struct RegionSpec {
-    std::string name;       ///< for errors: "expert 3 on gpu 1"
-    std::int64_t rows = 0;  ///< at most
+    std::string name;       ///< name in errors: "expert 3 on gpu 1"
+    std::int64_t rows = 0;  ///< most rows of the region
     Bytes row_bytes = 0;
     std::uint32_t page_rows = 0;  ///< 0: one piece of `rows` rows
 };
@@ -114,7 +114,7 @@ struct RegionSpec {
 struct Page {
     std::uint64_t begin = 0;
     std::uint32_t first_row = 0;
-    std::uint32_t rows = 0;  ///< that the region may use of it: the last page may have more room
+    std::uint32_t rows = 0;  ///< rows that the region may use: the last page may have more room
 };
 
 class PagedMemory {
@@ -134,17 +134,17 @@ class PagedMemory {
 
     const RegionSpec& spec(RegionId region) const { return regions_[region].spec; }
     std::size_t regions() const { return regions_.size(); }
-    /// Pieces given at once and pages handed out. Pages count whole, the last of a region too.
+    /// Bytes of pieces given at once and of pages handed out; pages count whole, the last too.
     Bytes reserved() const { return pieces_ + paged_; }
     Bytes worst_case() const { return worst_case_; }  ///< rows · row_bytes over all regions
-    /// For the pages still to come; 0: no limit.
+    /// Sets the limit for the pages still to come; 0: no limit.
     void set_pool(Bytes bytes) { pool_ = bytes; }
 
   private:
     struct Region {
         RegionSpec spec;
-        std::uint32_t rows_per_page = 0;    ///< of one piece: all
-        std::vector<std::uint64_t> begins;  ///< of pages; kNone: not handed out
+        std::uint32_t rows_per_page = 0;    ///< rows of a page; of a region in one piece: all
+        std::vector<std::uint64_t> begins;  ///< addresses of the pages; kNone: not handed out
     };
     static constexpr std::uint64_t kNone = 0;
 

@@ -20,15 +20,15 @@ using BlockGroup = std::uint32_t;
 struct DamStats {
     std::int64_t updates = 0;      ///< acknowledgements that brought data of some group
     std::int64_t ready = 0;        ///< groups that reached their threshold
-    std::int64_t released = 0;     ///< partly filled, released by AllReady
-    std::int64_t deallocated = 0;  ///< never filled
-    std::int64_t entries = 0;      ///< of the dependency table: ranges
+    std::int64_t released = 0;     ///< groups partly filled, released by AllReady
+    std::int64_t deallocated = 0;  ///< groups never filled
+    std::int64_t entries = 0;      ///< ranges in the dependency table
     std::int64_t restored = 0;     ///< counters that had to be read from memory
 };
 
 struct DamSpec {
-    int counters = 256;  ///< that it holds; the oldest goes to memory
-    Ps restore = 0;      ///< to read one from there
+    int counters = 256;  ///< counters that the DAM holds; the oldest goes to memory
+    Ps restore = 0;      ///< time to read one counter from memory
 };
 
 class Dam {
@@ -50,7 +50,7 @@ class Dam {
 
     struct Ready {
         BlockGroup group = 0;
-        Ps time = 0;  ///< when the last of its bytes was acknowledged
+        Ps time = 0;  ///< when the last of the group's bytes was acknowledged
     };
     /// `bytes` at `address`, within one row, are in memory at `visible`; counts as `packets`
     /// acknowledgements. Returns the group that has all its data now. An address in no range is
@@ -81,9 +81,9 @@ class Dam {
     struct Group {
         Bytes counted = 0;
         Bytes threshold = 0;
-        Ps latest = 0;  ///< `visible` of its data so far
+        Ps latest = 0;  ///< latest `visible` of its data so far
         bool held = false;
-        bool spilled = false;  ///< its counter lies in memory
+        bool spilled = false;  ///< the group's counter lies in memory
     };
 
     const Entry* find(std::uint64_t address);
@@ -91,13 +91,13 @@ class Dam {
     std::optional<Ready> count(BlockGroup group, Bytes bytes, Ps visible);
     Ps hold(BlockGroup group, Ps now);
 
-    std::vector<Entry> table_;           ///< by address
-    std::vector<std::uint64_t> begins_;  ///< of table_, apart: what the search reads
+    std::vector<Entry> table_;           ///< dependency table, ordered by address
+    std::vector<std::uint64_t> begins_;  ///< where ranges of table_ begin: what the search reads
     std::size_t recent_ = 0;             ///< entry found last: packets of a row follow one another
     std::vector<Group> groups_;
     DamSpec spec_;
-    std::deque<BlockGroup> held_;  ///< counters, the oldest first
-    bool complete_ = false;        ///< AllReady
+    std::deque<BlockGroup> held_;  ///< groups whose counters are held, the oldest first
+    bool complete_ = false;        ///< AllReady has come
     DamStats stats_;
 };
 

@@ -22,7 +22,7 @@ Ps Egress::run(Fabric& fabric, std::span<const Event> events, Ps until) {
 template <class Queue>
 Ps Egress::run_with(Queue& queue, Fabric& fabric, std::span<const Event> events, Ps until) {
     Ps ran = -1;
-    for (const Event& event : events) {  // all posts
+    for (const Event& event : events) {  // all events are posts
         if (event.time != ran || Queue::kEachByItself) queue.run(fabric, uplinks_, event.time);
         ran = event.time;
         fabric.transfer(event.train.transfer).ready = event.time;
@@ -214,8 +214,8 @@ void SharedFifo::feed(Fabric& fabric, Uplinks& uplinks) {
         Uplinks::Channel& channel = uplink.channels[number];
         const std::int64_t room =
             std::int64_t{fabric.machine().hub.staging_packets} * uplink.wire->fold;
-        // Of a train that is leaving, one packet at a time is here; where a link stands for
-        // several, their staging holds more of it.
+        // One packet at a time is here of a train that is leaving; where a link stands for several,
+        // their staging holds more of it.
         const bool leaves = !channel.trains.empty() && uplink.wire->fold == 1 &&
                             is_write(channel.trains.front().train.kind) && is_write(transfer.kind);
         const std::int64_t leaving =

@@ -28,7 +28,7 @@ class Uplinks {
 
     struct Channel {
         Ring<Staged> trains;       ///< ready for the wire, oldest first
-        std::int64_t packets = 0;  ///< of requests in trains
+        std::int64_t packets = 0;  ///< packets of requests in `trains`
         PoolId pool = kNoPool;
     };
     struct Choice {  // the next train to leave, if it starts before the end asked for
@@ -105,19 +105,19 @@ class PerPeerQueues {
     using Peer = std::uint32_t;  ///< a GPU, or loads from it where they are separate
     struct Cursor {              // where an uplink is in the list of transfers to one peer
         TransferId transfer = kNoTransfer;
-        std::uint32_t index = 0;  ///< of the transfer's train that is next on this uplink
-        std::uint32_t count = 0;  ///< of the transfer's trains
-        std::uint64_t line = 0;   ///< of the transfer's first train
-        std::uint64_t group = 0;  ///< of lines (Topology::uplink) that holds the train
-        std::uint64_t end = 0;    ///< behind the transfer's last group
+        std::uint32_t index = 0;  ///< index of the transfer's train that is next on this uplink
+        std::uint32_t count = 0;  ///< trains of the transfer
+        std::uint64_t line = 0;   ///< line of the transfer's first train
+        std::uint64_t group = 0;  ///< group of lines (Topology::uplink) that holds the train
+        std::uint64_t end = 0;    ///< group behind the transfer's last
     };
-    struct Queue {                   // of a channel
-        std::vector<Cursor*> peers;  ///< with requests
-        std::size_t turn = 0;        ///< whose is next
+    struct Queue {                   // the requests of a channel
+        std::vector<Cursor*> peers;  ///< cursors of peers with requests
+        std::size_t turn = 0;        ///< index of the peer whose turn is next
     };
     struct Link {
-        std::vector<Queue> queues;                 ///< by channel
-        std::unordered_map<Peer, Cursor> cursors;  ///< by peer: those that send
+        std::vector<Queue> queues;                 ///< a queue for each channel
+        std::unordered_map<Peer, Cursor> cursors;  ///< cursors of peers that have transfers
     };
 
     Ps run_uplink(Fabric& fabric, Uplinks& uplinks, Uplinks::Uplink& uplink, Ps until);
@@ -125,8 +125,8 @@ class PerPeerQueues {
     void open(Fabric& fabric, const Uplinks::Uplink& uplink, Cursor& cursor, TransferId id) const;
     bool settle(Fabric& fabric, const Uplinks::Uplink& uplink, Cursor& cursor) const;
 
-    std::vector<Link> links_;                    ///< by uplink
-    std::unordered_map<Peer, TransferId> last_;  ///< by peer: end of the list of its transfers
+    std::vector<Link> links_;                    ///< state of each uplink
+    std::unordered_map<Peer, TransferId> last_;  ///< end of the list of each peer's transfers
 };
 
 /// Requests in one line: plain stores. The line's head moves on when its channel's staging buffer
@@ -138,16 +138,16 @@ class SharedFifo {
 
     void post(Fabric& fabric, Uplinks& uplinks, TransferId id);
     Ps run(Fabric& fabric, Uplinks& uplinks, Ps until);
-    static constexpr bool kEachByItself = true;  ///< each is taken up as it comes
+    static constexpr bool kEachByItself = true;  ///< each post is taken up as it comes
 
   private:
     void feed(Fabric& fabric, Uplinks& uplinks);
     bool next_lane(Fabric& fabric);
 
-    TransferId head_ = kNoTransfer;  ///< first that no lane has taken
+    TransferId head_ = kNoTransfer;  ///< first transfer that no lane has taken
     TransferId tail_ = kNoTransfer;
     std::vector<TransferId> lanes_;  ///< rows being stored, which take turns in the line
-    std::size_t lane_ = 0;           ///< whose turn it is
+    std::size_t lane_ = 0;           ///< lane whose turn it is
     Ps departed_ = 0;                ///< when something last left and made room
 };
 
@@ -165,23 +165,23 @@ class PacketManager {
     const RpmStats& stats() const { return stats_; }
 
   private:
-    struct Partition {  // one peer's
+    struct Partition {  // the write buffer of one peer
         Partition(GpuId of, std::int32_t entries, Ps timer) : peer(of), lines(entries, timer) {}
         GpuId peer;
         RpmPartition lines;
         TransferId head = kNoTransfer;  ///< first transfer not yet all in the partition
         TransferId tail = kNoTransfer;
-        TransferId second = kNoTransfer;  ///< behind the head, if it was there when that came up
-        RpmLine next;                     ///< of the head, to enter as soon as there is room
-        Ps ready = 0;                     ///< the head's
-        Bytes left = 0;                   ///< of the head, from `next` on
-        std::uint64_t number = 0;         ///< of `next` among all lines (Topology::uplink)
+        TransferId second = kNoTransfer;  ///< transfer behind the head, if there when that came up
+        RpmLine next;                     ///< line of the head that enters as soon as there is room
+        Ps ready = 0;                     ///< when the head reached the egress
+        Bytes left = 0;                   ///< bytes of the head, from `next` on
+        std::uint64_t number = 0;         ///< number of `next` among all lines (Topology::uplink)
         std::int64_t merged = 0;          ///< stores that `next` is made of, beyond one per packet
-        Ps open = 0;                      ///< from the first of a line's stores to the last
+        Ps open = 0;                      ///< time from the first of a line's stores to the last
     };
-    struct Peers {  // of a channel
+    struct Peers {  // the peers of a channel
         std::vector<Partition*> partitions;
-        std::size_t turn = 0;  ///< whose is next
+        std::size_t turn = 0;  ///< index of the peer whose turn is next
     };
     struct Link {
         std::vector<Peers> channels;
@@ -200,9 +200,9 @@ class PacketManager {
                    Ps now);
     void take_timed_out(Fabric& fabric, Uplinks& uplinks);
 
-    std::vector<Link> links_;                             ///< by uplink
-    std::vector<std::unique_ptr<Partition>> partitions_;  ///< by peer
-    Ps waits_ = kNever;                                   ///< earliest of the links'
+    std::vector<Link> links_;                             ///< state of each uplink
+    std::vector<std::unique_ptr<Partition>> partitions_;  ///< each peer's partition
+    Ps waits_ = kNever;                                   ///< earliest `waits` of the links
     RpmStats stats_;
 };
 
@@ -219,7 +219,7 @@ class Egress {
     }
 
     const Uplinks& uplinks() const { return uplinks_; }
-    /// Null where there is no RPM.
+    /// Counters of the RPM; null where there is none.
     const RpmStats* rpm_stats() const;
 
   private:

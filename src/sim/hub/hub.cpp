@@ -206,7 +206,7 @@ void Hub::expect(RegionId id, std::int64_t rows) {
     if (this->rows(id) > 0) expect_last(id);
 }
 
-/// Regions in one piece only: their blocks are known at once.
+/// Tells the DAM how much the last block gets, for regions in one piece: blocks are known at once.
 void Hub::expect_last(RegionId id) {
     const Region& region = regions_[id];
     if (region.expected < 0) return;

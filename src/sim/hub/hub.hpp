@@ -17,7 +17,7 @@ namespace moehub::sim {
 /// The thread-block scheduler's side of the DAM. Slow path.
 class ReadyListener {
   public:
-    /// All rows of the block, or, after AllReady, those that there are.
+    /// All rows of the block are there, or, after AllReady, those that there are.
     virtual void rows_ready(RegionId region, std::uint32_t row_block) = 0;
 
   protected:
@@ -28,20 +28,20 @@ class ReadyListener {
 inline constexpr Bytes kSourceColumn = 16;
 
 struct RowSpace {
-    std::string name;              ///< for errors
-    std::int64_t rows = 0;         ///< room for
-    Bytes data_bytes = 0;          ///< of a row, without source column
-    std::uint32_t block_rows = 0;  ///< of a row block, which the DAM waits for; 0: nobody does
-    std::uint32_t page_rows = 0;   ///< 0: one piece; else a multiple of block_rows
+    std::string name;              ///< name in errors
+    std::int64_t rows = 0;         ///< rows that there is room for
+    Bytes data_bytes = 0;          ///< bytes of a row, without source column
+    std::uint32_t block_rows = 0;  ///< rows of a row block, which the DAM waits for; 0: nobody does
+    std::uint32_t page_rows = 0;   ///< rows of a page, a multiple of block_rows; 0: one piece
     bool source_column = false;
-    bool allocated = true;  ///< by the AAU (`rowspMalloc`); false: a plain buffer
+    bool allocated = true;  ///< the AAU allocates rows (`rowspMalloc`); false: a plain buffer
 };
 
 /// A train of a row at a hub.
 struct HubArrival {
     const Transfer& transfer;
     const Train& train;
-    Bytes offset = 0;  ///< of the train within its transfer
+    Bytes offset = 0;  ///< offset of the train within its transfer
     Ps now = 0;
     Fault fault;
 };
@@ -49,59 +49,59 @@ struct HubArrival {
 class Hub final : private Alarm {
   public:
     struct Options {
-        Bytes page_pool = 0;      ///< for all paged regions; 0: no limit
-        std::size_t numbers = 0;  ///< that a row carries
-        Bytes line = 128;         ///< of the rows' packets
+        Bytes page_pool = 0;      ///< bytes for all paged regions; 0: no limit
+        std::size_t numbers = 0;  ///< numbers that a row carries
+        Bytes line = 128;         ///< bytes of a line of a row: the payload of its packets
         HubUnits units = HubUnits::moe_hub;
     };
     Hub(Endpoint& gpu, const Machine& machine, const Options& options);
     Hub(const Hub&) = delete;
 
     RegionId add_region(const RowSpace& space);
-    /// Rows that are sums; a region of its own kind, with its own numbers.
+    /// Adds rows that are sums: a region of its own kind, with its own numbers.
     RegionId add_sums(RowSums::Extent extent, Bytes row_bytes);
     RowSums& sums(RegionId region) { return sums_[region]; }
     void listen(ReadyListener& listener) { listener_ = &listener; }
 
     using Arrival = HubArrival;
     struct TakenIn {
-        Ps passed = 0;   ///< when it has left the ingress
-        Ps visible = 0;  ///< when it is in memory and acknowledged
+        Ps passed = 0;   ///< when the train has left the ingress
+        Ps visible = 0;  ///< when the train is in memory and acknowledged
     };
-    /// A train of a row.
+    /// Takes in a train of a row.
     TakenIn take_in(const Arrival& arrival);
-    /// … of a row that goes to several regions, or is read from what experts made of it there.
+    /// A train of a row that goes to several regions, or is read from their experts' results.
     struct ListArrival {
         Arrival arrival;
         std::span<const RegionId> regions;
     };
     TakenIn take_in_list(const ListArrival& list);
     struct Found {
-        Ps ready = 0;  ///< when its rows' numbers are known
-        Sum sum;       ///< over all of them
+        Ps ready = 0;  ///< when the rows' numbers are known
+        Sum sum;       ///< sum over all of the regions' rows
     };
     Found read_list(const ListArrival& list);
-    /// Where what experts make of a region's rows lies, in sums of the same numbers.
+    /// Says in which sums, of the same numbers, what experts make of a region's rows lies.
     void set_results(RegionId region, RegionId sums) { regions_[region].results = sums; }
     /// The sum over several regions, read by this GPU; `stretch` names the row by its RowID.
     Sum read_results(std::span<const RegionId> regions, const RowStretch& stretch);
-    /// A region will get so many rows in all: the last row block will not fill up.
+    /// Says that a region will get so many rows in all: the last row block will not fill up.
     void expect(RegionId region, std::int64_t rows);
-    /// A load of sums: what it finds here, and what one of this GPU's own brought.
+    /// Reads what a load of sums finds here.
     Sum read_sum(RegionId region, const RowStretch& stretch) const {
         return sums_[region].read(stretch);
     }
     struct SumArrival {
         RegionId into = kNoRegion;
         RowStretch stretch;
-        std::uint32_t answers = 1;  ///< GPUs whose contributions it is
-        Ps visible = 0;             ///< when it is in memory
+        std::uint32_t answers = 1;  ///< GPUs whose contributions the sum is
+        Ps visible = 0;             ///< when the sum is in memory
     };
     void add_sum(const SumArrival& arrival, const Sum& sum, const Fault& fault);
     /// Has counters of this GPU tell when sums are complete: `watch.first` + p goes up by one when
     /// all of the region's p-th piece is in memory. Once for a region, before anything comes.
     void watch_sums(RegionId region, const SumsWatch& watch);
-    /// AllReady: nothing more will come.
+    /// Handles AllReady: nothing more will come.
     void all_ready();
 
     std::uint32_t rows(RegionId region) const { return regions_[region].memory.rows(); }
@@ -125,10 +125,10 @@ class Hub final : private Alarm {
         RowMemory memory;
         RegionId aau = kNoRegion;
         RegionId results = kNoRegion;
-        std::int64_t expected = -1;  ///< rows; -1: not known
-        BlockGroup first_block = 0;  ///< once there are blocks
+        std::int64_t expected = -1;  ///< rows that will come; -1: not known
+        BlockGroup first_block = 0;  ///< first of the region's blocks, once there are any
     };
-    struct BlockOf {  // by group of the DAM
+    struct BlockOf {  // the row block that a group of the DAM stands for
         RegionId region;
         std::uint32_t row_block;
     };
@@ -146,7 +146,7 @@ class Hub final : private Alarm {
         bool source = false;
         std::uint64_t tag = 0;
     };
-    struct Late {  // of a fault
+    struct Late {  // a write that a fault delays
         Ps time;
         Written what;
     };
@@ -180,7 +180,7 @@ class Hub final : private Alarm {
     ReplicaTable replicas_{ReplicaPolicy::round_robin};
     std::vector<Region> regions_;
     std::deque<RowSums> sums_;
-    std::vector<SumsWatcher> watchers_;  ///< by region of sums, where any is watched
+    std::vector<SumsWatcher> watchers_;  ///< watcher of each region of sums, where any is watched
     std::vector<BlockOf> blocks_;
     std::vector<Due> due_;  ///< min-heap
     std::vector<Late> late_;

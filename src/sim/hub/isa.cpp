@@ -5,8 +5,8 @@ namespace {
 
 constexpr Bytes kFlagBytes = 16;
 
-/// Of a row, or what follows it. The switch is chosen by what identifies a line: its region, row
-/// and offset.
+/// A transfer of a row, or of what follows it. The switch is chosen by what identifies a line: its
+/// region, row and offset.
 Transfer transfer_to(const MallocId& to, std::uint32_t row, Bytes bytes) {
     const std::uint64_t place = row * static_cast<std::uint64_t>(bytes);
     return {.dst = to.gpu,
@@ -34,7 +34,7 @@ void store_row(Endpoint& gpu, const RowStore& row) {
 void store_source(Endpoint& gpu, const RowStore& row, std::uint64_t source) {
     Transfer transfer = row_transfer(row);
     transfer.bytes = kSourceColumn;
-    transfer.told = false;  // the row's is enough
+    transfer.told = false;  // the row's answer is enough
     transfer.address += static_cast<std::uint64_t>(row.bytes);
     transfer.target.offset = static_cast<std::uint32_t>(row.bytes);
     transfer.target.low_priority = true;

@@ -24,32 +24,32 @@ struct RowStore {
     MallocId to;
     std::uint32_t row_id = 0;
     Bytes bytes = 0;
-    const double* numbers = nullptr;  ///< where rows carry numbers
-    CounterId answered = kNoCounter;  ///< one more when all of it is acknowledged
+    const double* numbers = nullptr;  ///< numbers of the row, where rows carry numbers
+    CounterId answered = kNoCounter;  ///< counter of wholly acknowledged rows
 };
 
-/// `st.rowsp` for a whole row.
+/// Stores a whole row: `st.rowsp`.
 void store_row(Endpoint& gpu, const RowStore& row);
 
-/// `st.rowsp.nop`: the row's source column, with low priority.
+/// Stores the row's source column, with low priority: `st.rowsp.nop`.
 void store_source(Endpoint& gpu, const RowStore& row, std::uint64_t source);
 
-/// Both as one transfer, for row grain inside a node: a train of the row's packets and the
-/// column's, with the same flits. The row must be whole packets.
+/// Stores a row and its source column as one transfer, for row grain inside a node: a train of the
+/// row's packets and the column's, with the same flits. The row must be whole packets.
 void store_row_and_source(Endpoint& gpu, const RowStore& row, std::uint64_t source);
 
 /// Conventional stores of a row to a known row number.
 struct PlainStore {
     MallocId to;
-    std::uint32_t row = 0;  ///< its number
+    std::uint32_t row = 0;  ///< number of the row
     Bytes bytes = 0;
     const double* numbers = nullptr;
-    CounterId arrived = kNoCounter;   ///< at the receiver, one more when all of it is in memory
-    CounterId answered = kNoCounter;  ///< here, one more when all of it is acknowledged
+    CounterId arrived = kNoCounter;   ///< counter at the receiver of rows all in memory
+    CounterId answered = kNoCounter;  ///< counter here of wholly acknowledged rows
 };
 void store(Endpoint& gpu, const PlainStore& row);
 
-/// A word that says "done", to a counter of another GPU (or of this one).
+/// Sends a word that says "done" to a counter of another GPU (or of this one).
 void store_flag(Endpoint& gpu, GpuId to, CounterId arrived);
 
 /// AllReady: when all of a GPU's stores are acknowledged its hub tells all others, and a hub that
@@ -60,7 +60,7 @@ class AllReady {
 
     /// The counter for a store's acknowledgement (`RowStore::answered`), the same on all GPUs.
     CounterId acknowledged() const { return acknowledged_; }
-    /// The hub's own doing on one GPU, which will have made so many stores.
+    /// Starts the hub's own part on one GPU, which will have made so many stores.
     void start(GpuId gpu, std::int64_t stores);
     /// `co_await all_ready.reached(gpu);`
     Endpoint::Until reached(GpuId gpu) { return fabric_.gpu(gpu).until(reached_, 1); }

@@ -13,7 +13,7 @@ namespace moehub::sim {
 
 struct OrStats {
     std::int64_t updates = 0;
-    std::int64_t ready = 0;     ///< tokens
+    std::int64_t ready = 0;     ///< tokens that are ready
     std::int64_t restored = 0;  ///< counts read back from memory
 };
 
@@ -22,13 +22,13 @@ struct OrStats {
 /// goes to device memory and is read back when it is wanted.
 class OrTable {
   public:
-    /// Holds so many counts, at least one; reading one back takes `restore`.
+    /// `entries`: how many counts it holds, at least one; reading one back takes `restore`.
     OrTable(int entries, Ps restore) : entries_(entries), restore_(restore) {}
 
-    /// So many experts will be through with a token. One that is not expected, or comes more often,
-    /// is a defect (std::logic_error).
+    /// Expects `experts` to be through with a token. A token that is not expected, or comes more
+    /// often, is a defect (std::logic_error).
     void expect(std::uint32_t token, std::uint32_t experts);
-    /// One of them is, at `now`; returns when the token is known to be ready, if it is.
+    /// One of its experts is through with a token, at `now`; returns when it is ready, if it is.
     std::optional<Ps> add(std::uint32_t token, Ps now);
 
     const OrStats& stats() const { return stats_; }
@@ -38,15 +38,15 @@ class OrTable {
         std::uint32_t missing = 0;
         Ps latest = 0;
         bool held = false;
-        bool spilled = false;  ///< lies in memory
+        bool spilled = false;  ///< the count lies in memory
     };
     Ps hold(std::uint32_t token, Count& count, Ps now);
 
     int entries_;
     Ps restore_;
     std::unordered_map<std::uint32_t, Count> counts_;
-    std::deque<std::uint32_t> held_;  ///< tokens, the oldest first; some are ready since
-    int used_ = 0;                    ///< entries
+    std::deque<std::uint32_t> held_;  ///< tokens with counts, oldest first; some are ready
+    int used_ = 0;                    ///< entries in use
     OrStats stats_;
 };
 
@@ -55,7 +55,7 @@ class OrTable {
 ///     instructions per second = entries / time of a fetch.
 class MultimemQueue {
   public:
-    /// So many instructions of one row, at `now`; returns when the last one's list is there.
+    /// Passes the instructions of one row, at `now`; returns when the last one's list is there.
     Ps pass(const DysharpSpec& spec, std::int64_t instructions, Ps now) {
         const Ps rounds = (instructions - 1) / spec.multimem_entries;
         const Ps start = std::max(now, free_at_);

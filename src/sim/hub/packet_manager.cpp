@@ -111,7 +111,7 @@ void PacketManager::advance_head(Fabric& fabric, Partition& partition) const {
     ++line.index;
     line.plane =
         static_cast<std::uint8_t>(fabric.topology().uplink_after(line.plane, ++partition.number));
-    if (partition.left < line.bytes) shape_next(fabric, partition);  // all but the last are alike
+    if (partition.left < line.bytes) shape_next(fabric, partition);  // only the last differs
 }
 
 /// Lets stores into the partition while there is room; returns for which uplinks, as a bitmap.

@@ -19,28 +19,28 @@ class Endpoint;
 class RowMemory {
   public:
     /// Rows of `data_bytes`, in lines of `line` bytes, with or without a source column behind them.
-    /// Its lines share a row's `numbers` in order, evenly; 0: it carries none.
+    /// A row's `numbers` are shared by its lines in order, evenly; 0: it carries none.
     RowMemory(Bytes data_bytes, Bytes line, bool source_column, std::size_t numbers);
 
     /// Part of a row from `offset` on, whole lines but for the row's end. Throws std::logic_error
     /// when a line comes twice or the row belongs to another RowID.
     struct Piece {
-        std::uint32_t number = 0;  ///< of the row in the region
+        std::uint32_t number = 0;  ///< number of the row in the region
         std::uint32_t row_id = 0;
         Bytes offset = 0;
         Bytes bytes = 0;
-        const double* numbers = nullptr;  ///< of the whole row
+        const double* numbers = nullptr;  ///< numbers of the whole row
     };
     void write(const Piece& piece);
-    /// The row's source column.
+    /// Writes the row's source column.
     void write_source(std::uint32_t number, std::uint32_t row_id, std::uint64_t source);
 
     std::uint32_t rows() const { return static_cast<std::uint32_t>(rows_.size()); }
     std::uint32_t row_id(std::uint32_t number) const { return rows_[number].id; }
     std::uint64_t source(std::uint32_t number) const { return rows_[number].source; }
-    /// All lines, and the source column where there is one.
+    /// Whether all lines have come, and the source column where there is one.
     bool complete(std::uint32_t number) const;
-    /// Null where rows carry none.
+    /// Numbers of a row; null where rows carry none.
     const double* numbers(std::uint32_t number) const {
         return width_ > 0 ? numbers_.data() + std::size_t{number} * width_ : nullptr;
     }
@@ -48,7 +48,7 @@ class RowMemory {
   private:
     struct Row {
         std::uint32_t id = 0;
-        std::uint32_t seen = 0;  ///< lines
+        std::uint32_t seen = 0;  ///< lines that have come
         std::uint64_t source = 0;
         bool known = false;
         bool has_source = false;
@@ -58,13 +58,13 @@ class RowMemory {
     void mark(std::uint32_t number, std::size_t first, std::size_t count);
 
     std::size_t lines_;
-    std::size_t words_;  ///< of a row's bitmap of lines
+    std::size_t words_;  ///< words of a row's bitmap of lines
     Bytes line_;
     bool source_column_;
     std::size_t width_;  ///< numbers of a row
     std::vector<Row> rows_;
-    std::vector<std::uint64_t> arrived_;  ///< [row][word], of rows that came in pieces
-    std::vector<double> numbers_;         ///< [row][width]
+    std::vector<std::uint64_t> arrived_;  ///< lines, [row][word], of rows that came in pieces
+    std::vector<double> numbers_;         ///< numbers, [row][width]
 };
 
 /// Bytes of a region: from `offset` in a row on, into the rows that follow. A line that two
@@ -101,17 +101,17 @@ class RowSums {
     };
     RowSums(Extent extent, Bytes row_bytes, Bytes line, bool numbers);
 
-    std::uint64_t lines() const { return lines_; }  ///< of a row
+    std::uint64_t lines() const { return lines_; }  ///< lines of a row
     Extent extent() const { return {first_, static_cast<std::int64_t>(rows_.size())}; }
     Bytes row_bytes() const { return row_bytes_; }
     /// Adds a row of this GPU's own; `numbers` has one for each line, or is null.
     void add_row(std::uint32_t row, std::uint64_t identity, const double* numbers);
 
     Sum read(const RowStretch& stretch) const;
-    /// What came for a stretch, for `answers` GPUs.
+    /// Adds what came for a stretch, for `answers` GPUs.
     void add(const RowStretch& stretch, const Sum& sum, std::uint32_t answers);
 
-    /// All of a row of another GPU's sums, as `answers` GPUs'.
+    /// Adds all of a row of another GPU's sums, as `answers` GPUs'.
     void add_sums_of(std::uint32_t row, const RowSums& other, std::uint32_t answers);
 
     /// Whether every line of the row has come from so many GPUs.
@@ -130,7 +130,7 @@ class RowSums {
   private:
     struct Row {
         std::uint64_t identity = 0;
-        std::uint64_t lines = 0;  ///< that came, times the GPUs they stand for
+        std::uint64_t lines = 0;  ///< lines that came, times the GPUs they stand for
     };
     std::uint32_t first_;
     std::uint64_t lines_;
@@ -138,7 +138,7 @@ class RowSums {
     Bytes line_;
     bool with_numbers_;
     std::vector<Row> rows_;
-    std::vector<double> numbers_;  ///< [row][line]
+    std::vector<double> numbers_;  ///< numbers, [row][line]
 };
 
 /// Which sums a GPU's programs wait for, piece by piece; pieces follow one another from the
@@ -146,22 +146,22 @@ class RowSums {
 struct SumsWatch {
     Bytes piece = 0;                  ///< bytes of a piece: whole rows
     std::uint32_t contributions = 0;  ///< GPUs whose sums make it complete
-    CounterId first = kNoCounter;     ///< of as many counters as there are pieces
+    CounterId first = kNoCounter;     ///< first of as many counters as there are pieces
 };
 
 /// Counts, piece by piece, the bytes that a watched region of sums has taken in.
 class SumsWatcher {
   public:
-    SumsWatcher() = default;  ///< of a region that nobody watches
+    SumsWatcher() = default;  ///< watcher of a region that nobody watches
     SumsWatcher(const RowSums& sums, const SumsWatch& watch);
 
-    /// What came for a stretch, for `answers` GPUs, in memory at `visible`.
+    /// Counts what came for a stretch, for `answers` GPUs, in memory at `visible`.
     void count(Endpoint& gpu, const RowStretch& stretch, std::uint32_t answers, Ps visible);
 
   private:
     struct Piece {
-        Bytes missing = 0;  ///< over all contributions
-        Ps visible = 0;     ///< the last of what came
+        Bytes missing = 0;  ///< bytes still to come, over all contributions
+        Ps visible = 0;     ///< when the last of what came is in memory
     };
 
     SumsWatch watch_;

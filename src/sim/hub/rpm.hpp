@@ -21,14 +21,14 @@
 
 namespace moehub::sim {
 
-/// A train counts as its packets, in all of them.
+/// What an RPM has handled; a train counts as its packets everywhere.
 struct RpmStats {
-    std::int64_t stores = 0;     ///< taken in
-    std::int64_t merged = 0;     ///< of those, into a line that was there
-    std::int64_t packets = 0;    ///< given out
-    std::int64_t full = 0;       ///< of those, with a full mask
-    std::int64_t timed_out = 0;  ///< of those, by the timer with a mask not full
-    std::int64_t deepest = 0;    ///< lines in a partition
+    std::int64_t stores = 0;     ///< stores taken in
+    std::int64_t merged = 0;     ///< stores taken into a line that was there
+    std::int64_t packets = 0;    ///< packets given out
+    std::int64_t full = 0;       ///< packets given out with a full mask
+    std::int64_t timed_out = 0;  ///< packets given out by the timer with a mask not full
+    std::int64_t deepest = 0;    ///< most lines at once in a partition
 };
 
 /// One line of a row on its way: what a packet will carry, or a train of packets in row grain.
@@ -36,25 +36,25 @@ struct RpmLine {
     TransferId transfer = 0;
     std::uint32_t index = 0;    ///< which train of the transfer
     std::uint32_t row_id = 0;   ///< smaller goes first
-    std::uint32_t bytes = 0;    ///< valid so far
-    std::uint32_t whole = 0;    ///< when full
-    std::uint16_t packets = 1;  ///< room it takes
-    std::uint8_t plane = 0;     ///< uplink it will take
+    std::uint32_t bytes = 0;    ///< bytes valid so far
+    std::uint32_t whole = 0;    ///< bytes when full
+    std::uint16_t packets = 1;  ///< packets that it takes room for
+    std::uint8_t plane = 0;     ///< uplink that it will take
     bool low_priority = false;
     EventKind kind = EventKind::store;
     bool multicast = false;
     std::uint16_t more = 0;  ///< flits of each packet, beyond its header
-    Ps since = 0;            ///< first store
-    Ps last = 0;             ///< latest store: it cannot leave before
+    Ps since = 0;            ///< time of the first store
+    Ps last = 0;             ///< time of the latest store: the line cannot leave before
 };
 
 class RpmPartition {
   public:
-    /// Room for so many packets' lines; a train enters when its first packet fits.
+    /// `entries`: packets' lines that there is room for; a train enters when its first packet fits.
     RpmPartition(std::int32_t entries, Ps timer) : entries_(entries), timer_(timer) {}
 
     bool fits() const { return used_ < entries_; }
-    /// A line that is not there yet. The partition must fit it (std::logic_error).
+    /// Takes in a line that is not there yet. The partition must fit it (std::logic_error).
     void add(const RpmLine& line, RpmStats& stats);
 
     /// The line to leave next on the uplink, and from when on it may; nothing if none is there. Of
@@ -70,12 +70,12 @@ class RpmPartition {
     std::optional<Choice> choose(std::uint8_t plane, Ps now) const;
     RpmLine take(std::size_t slot, RpmStats& stats);
 
-    std::int32_t used() const { return used_; }  ///< packets
+    std::int32_t used() const { return used_; }  ///< packets' lines in use
 
   private:
     struct Held {
         RpmLine line;
-        Ps from = 0;  ///< when it may leave
+        Ps from = 0;  ///< when the line may leave
     };
     struct Precedence {  // among lines of one priority
         bool operator()(const Held& a, const Held& b) const {
@@ -94,11 +94,11 @@ class RpmPartition {
     struct Plane {
         NearlySorted<Held, Precedence> due[2];  ///< lines that may leave, of high and low priority
         NearlySorted<Held, Sooner> waiting;     ///< lines that may leave later
-        Ps soonest = kNever;                    ///< when the first of them may
+        Ps soonest = kNever;                    ///< when the first of `waiting` may leave
 
         void look_ahead() { soonest = waiting.empty() ? kNever : waiting.front().from; }
     };
-    /// A slot is the front of a queue: of a plane's `due`, or its `waiting`.
+    /// The front of a queue: of a plane's `due`, or its `waiting`.
     static constexpr std::size_t kQueues = 3;
     static constexpr std::size_t kWaiting = 2;
 
@@ -108,7 +108,7 @@ class RpmPartition {
     std::int32_t entries_;
     std::int32_t used_ = 0;
     Ps timer_;
-    // In which queue a line lies follows from `now` and is no part of what the partition holds.
+    // The queue that a line lies in follows from `now` and is no part of what the partition holds.
     mutable Ps now_ = 0;  ///< latest asked for: what may leave by then is in `due` once asked for
     mutable std::vector<Plane> planes_;
 };

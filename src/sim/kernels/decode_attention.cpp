@@ -35,10 +35,9 @@
 namespace moehub {
 namespace {
 
-constexpr double kSplitTokens = 128;    ///< of a part at least
+constexpr double kSplitTokens = 128;    ///< least tokens of a part
 constexpr double kVectorSplit = 32768;  ///< elements of keys of a part of the vector kernel
-constexpr double kL2Kept = 0.4;  ///< of the L2: a cache up to this is found there again; twice
-                                 ///< this, nothing of it
+constexpr double kL2Kept = 0.4;  ///< share of L2: a cache up to this stays; of twice this, nothing
 
 bool fp8_cache(const DecodeCall& shape) {
     return shape.cache == NumberFormat::fp8;
@@ -48,12 +47,12 @@ double times(std::int64_t a, std::int64_t b) {
     return static_cast<double>(a) * static_cast<double>(b);
 }
 
-/// Of a sequence, the new one included.
+/// Tokens of a sequence, the new one included.
 std::int64_t tokens_of(const DecodeCall& shape) {
     return shape.context + 1;
 }
 
-/// Of two limits at work together: the longer, and somewhat more where they are alike.
+/// Time of two limits at work together: the longer, and somewhat more where they are alike.
 double both(double a, double b) {
     const double most = std::max(a, b);
     if (most <= 0) return 0;
@@ -62,10 +61,10 @@ double both(double a, double b) {
 }
 
 struct DecodeWork {
-    double tokens = 0;   ///< seen by the new one
-    double context = 0;  ///< of the sequence
-    double bytes = 0;    ///< of the cache, read once
-    double memory = 0;   ///< s
+    double tokens = 0;   ///< tokens that the new one sees
+    double context = 0;  ///< tokens of the sequence
+    double bytes = 0;    ///< bytes of the cache, read once
+    double memory = 0;   ///< seconds of reading memory
 };
 
 DecodeWork work_of(const Gpu& gpu, const DecodeCall& shape, const DecodeKernel& c) {

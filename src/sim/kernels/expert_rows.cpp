@@ -190,8 +190,8 @@ void shuffle(Order& expert, int experts, std::uint64_t& random) {
 void add_limited_runs(const Counts& rows, const Order& expert, const RowDraw& r, int rank,
                       Counts& mine) {
     const int size = r.experts / r.ep;
-    Choices taker{};                                 // of the j-th choice, by fullness …
-    std::array<std::int64_t, kMostChoices> until{};  // … up to this token
+    Choices taker{};  // expert, by fullness, that takes the j-th choice
+    std::array<std::int64_t, kMostChoices> until{};  // token up to which it takes the j-th choice
     Choices chosen{};
     Choices group{};
     const auto take = [&](int j, int i) {

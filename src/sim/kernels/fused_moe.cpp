@@ -26,7 +26,7 @@ namespace {
 struct MoeTile {
     std::size_t height = 0;  ///< index into kTileRows
     double columns = 128;
-    double step_bytes = kMoeStepBytes;  ///< of the inner dimension, loaded at a time
+    double step_bytes = kMoeStepBytes;  ///< bytes of the inner dimension, loaded at a time
 };
 
 /// The heights a kernel may take and how kBf16 its tiles are.
@@ -45,9 +45,9 @@ struct Product {
 
 /// A call's extents as numbers, and the rows of the experts on the gpu.
 struct MoeWork {
-    double tokens = 0;  ///< of the whole expert-parallel group: all of them reach the card
+    double tokens = 0;  ///< tokens of the whole expert-parallel group: all of them reach the card
     double hidden = 0;
-    double ffn = 0;  ///< of an expert on this card
+    double ffn = 0;  ///< width of an expert on this card
     double up = 0;   ///< columns of the first product
     double top_k = 0;
     double experts = 0;

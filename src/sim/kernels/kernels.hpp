@@ -18,9 +18,9 @@ inline constexpr int kMostChoices = 64;
 /// measurements: tokens of an expert-parallel group choose among all its experts; this rank holds
 /// experts / ep.
 struct RowDraw {
-    std::int64_t tokens = 1;  ///< of the whole group
-    int top_k = 1;            ///< at most kMostChoices
-    int experts = 1;          ///< of the whole group, at most kMostExperts
+    std::int64_t tokens = 1;  ///< tokens of the whole group
+    int top_k = 1;            ///< choices of a token, at most kMostChoices
+    int experts = 1;          ///< experts of the whole group, at most kMostExperts
     int ep = 1;
     double alpha = 0;  ///< 0: balanced; otherwise the exponent of the power law
     /// DeepSeek's group-limited choice: a token may only choose within `kept_groups` of `groups`
@@ -35,9 +35,9 @@ inline constexpr std::array<int, 6> kTileRows = {8, 16, 32, 64, 128, 256};
 /// All that the cost of grouped products needs to know of the rows of a rank's experts. Means over
 /// draws where the routing is random, so not whole numbers.
 struct ExpertRows {
-    double rows = 0;                               ///< (token, expert) pairs on this rank
-    double experts = 0;                            ///< with at least one row
-    double fullest = 0;                            ///< rows of the fullest
+    double rows = 0;                               ///< rows: (token, expert) pairs on this rank
+    double experts = 0;                            ///< experts with at least one row
+    double fullest = 0;                            ///< rows of the fullest expert
     std::array<double, kTileRows.size()> tiles{};  ///< Σ ⌈rows / tile rows⌉, per tile height
 };
 
@@ -48,20 +48,20 @@ ExpertRows expert_rows(const RowDraw& draw);
 ExpertRows expert_rows(const std::int32_t* rows, int experts);
 
 // Widths of DeepSeek's latent attention.
-inline constexpr std::int64_t kMlaRank = 512;  ///< of the latent that keys and values are made of
-inline constexpr std::int64_t kMlaRope = 64;   ///< of a key that carries the position
-inline constexpr std::int64_t kMlaKey = kMlaRank + kMlaRope;  ///< as the cache holds it
-inline constexpr std::int64_t kMlaNope = 128;  ///< of a head's key that does not, and of its value
+inline constexpr std::int64_t kMlaRank = 512;  ///< width of keys' and values' latent
+inline constexpr std::int64_t kMlaRope = 64;   ///< width of a key's part with the position
+inline constexpr std::int64_t kMlaKey = kMlaRank + kMlaRope;  ///< width of a cached key
+inline constexpr std::int64_t kMlaNope = 128;  ///< width of a value, and of a key's other part
 
-/// In which the call multiplies.
+/// The format in which the call multiplies.
 NumberFormat format_of(const KernelCall& call);
 
-/// All that the call needs: that, and its cache's.
+/// All formats that the call needs: that in which it multiplies, and its cache's.
 std::array<NumberFormat, 2> formats_of(const KernelCall& call);
 
-double bytes_of(NumberFormat format);                  ///< of a number, nvfp4's scales included
-double weight_bytes_of(NumberFormat format);           ///< the same of a weight
-double flops_of(const Gpu& gpu, NumberFormat format);  ///< dense, of the whole card
+double bytes_of(NumberFormat format);         ///< bytes of a number, nvfp4's scales included
+double weight_bytes_of(NumberFormat format);  ///< bytes of a weight, nvfp4's scales included
+double flops_of(const Gpu& gpu, NumberFormat format);  ///< dense FLOP/s of the whole card
 
 /// A library by name. Throws InputError, naming those there are.
 const KernelLibrary& library_of(const Gpu& gpu, const std::string& name);
@@ -99,9 +99,9 @@ KernelCost mla_prefill(const Gpu& gpu, const MlaPrefillKernel& kernel, const Mla
 /// Latent attention of one new token per sequence.
 KernelCost mla_decode(const Gpu& gpu, const MlaDecodeKernel& kernel, const MlaDecodeCall& call);
 
-inline constexpr double kMoeStepBytes = 128;  ///< of the inner dimension, loaded at a time
+inline constexpr double kMoeStepBytes = 128;  ///< bytes of the inner dimension, loaded at a time
 
-/// The kernel for the format.
+/// The fused MoE kernel for the format.
 const MoeKernel& moe_of(const KernelLibrary& library, NumberFormat format);
 
 /// The rows that the published measurements' routing leaves on the card.

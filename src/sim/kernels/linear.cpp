@@ -55,7 +55,7 @@ constexpr GemmTile kBlackwell[] = {
 constexpr GemmTile kBlackwellFp4[] = {{128, 64},    {128, 128},    {128, 192},    {128, 256},
                                       {256, 64, 2}, {256, 128, 2}, {256, 192, 2}, {256, 256, 2}};
 
-constexpr double kLeastDepth = 128;  ///< of k in one part of a split: a step of the pipeline
+constexpr double kLeastDepth = 128;  ///< least of k in one part of a split: a step of the pipeline
 
 /// Absent rows slow a tile fully once this share of the SMs has such a tile: they contend. Fitted
 /// once (0.303), then left.
@@ -188,7 +188,7 @@ Cut best_cut(const Gpu& gpu, const KernelLibrary& library, const GemmCall& call,
 }  // namespace
 
 const GemmFormat& gemm_of(const KernelLibrary& library, NumberFormat format) {
-    static const GemmFormat none;  // of weights alone in 4 bits nothing was measured
+    static const GemmFormat none;  // weights alone in 4 bits: nothing was measured
     const GemmFormat* const formats[] = {&library.gemm_bf16, &library.gemm_fp8,
                                          &library.gemm_fp8_block, &library.gemm_nvfp4, &none};
     return *formats[static_cast<std::size_t>(format)];

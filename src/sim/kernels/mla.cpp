@@ -23,17 +23,17 @@
 namespace moehub {
 namespace {
 
-constexpr double kHeadKey = kMlaNope + kMlaRope;  ///< of one head, expanded
+constexpr double kHeadKey = kMlaNope + kMlaRope;  ///< width of a key of one head, expanded
 constexpr double kHeadValue = kMlaNope;
-constexpr double kKey = kMlaKey;     ///< of all heads, absorbed
-constexpr double kValue = kMlaRank;  ///< a part of the key
+constexpr double kKey = kMlaKey;     ///< width of a key of all heads, absorbed
+constexpr double kValue = kMlaRank;  ///< width of a value of all heads, a part of the key
 constexpr double kKeyStep = 128;     ///< keys of one step of a block
 
 /// The blocks of a call: all alike but for the keys they see.
 struct Blocks {
     double count = 0;
-    double scores = 0;   ///< of all of them
-    double longest = 0;  ///< scores of the one that sees all keys
+    double scores = 0;   ///< scores of all blocks
+    double longest = 0;  ///< scores of the block that sees all keys
 };
 
 Blocks blocks_of(const MlaPrefillCall& shape, const MlaPrefillKernel& k) {
@@ -120,15 +120,15 @@ namespace {
 /// What does not depend on the number of splits.
 struct MlaWork {
     std::int64_t groups = 1;  ///< tiles of heads of all sequences
-    std::int64_t steps = 1;   ///< of one sequence
-    double step = 0;          ///< s
-    double memory = 0;        ///< s, the cache from HBM
-    double sum = 0;           ///< s to sum, per split
+    std::int64_t steps = 1;   ///< steps over the context of one sequence
+    double step = 0;          ///< seconds of a step
+    double memory = 0;        ///< seconds to read the cache from HBM
+    double sum = 0;           ///< seconds to sum, per split
 };
 
 struct Split {
-    double blocks = 0;  ///< s on the SMs
-    double sum = 0;     ///< s to sum the splits
+    double blocks = 0;  ///< seconds of the blocks on the SMs
+    double sum = 0;     ///< seconds to sum the splits
 };
 
 /// The best number of splits. Every number up to that of the SMs is a candidate whatever the shape:
@@ -165,7 +165,7 @@ KernelCost mla_decode(const Gpu& gpu, const MlaDecodeKernel& k, const MlaDecodeC
         (in_fp8 ? k.tensor_fp8 * gpu.fp8_flops : k.tensor * gpu.bf16_flops) / sms;
     const double token_bytes = kKey * (in_fp8 ? kFp8 : kBf16);
     const double cache = batch * keys * token_bytes;
-    const double partial = batch * heads * kValue * kFp32;  // of one split of all sequences
+    const double partial = batch * heads * kValue * kFp32;  // bytes of one split of all sequences
 
     MlaWork work;
     work.groups = shape.batch * pieces_of(shape.heads, tile);

@@ -15,7 +15,7 @@
 namespace moehub {
 namespace {
 
-constexpr std::int64_t kMostTokens = 1 << 24;  ///< of a fused MoE
+constexpr std::int64_t kMostTokens = 1 << 24;  ///< most tokens of a fused MoE
 constexpr double kMostSkew = 10;
 
 void require_extents(const KernelCall& call, std::initializer_list<std::int64_t> extents) {

@@ -29,9 +29,9 @@
 namespace moehub {
 namespace {
 
-constexpr double kHbmShare = 0.9;  ///< of the datasheet's bandwidth: a plain copy
+constexpr double kHbmShare = 0.9;  ///< share of the datasheet's bandwidth: a plain copy
 constexpr std::int64_t kBufferBytes =
-    32768;  ///< of keys in one step: what the kernels' buffers hold
+    32768;  ///< bytes of keys in one step: what the kernels' buffers hold
 
 bool fp8_cache(const PrefillCall& shape) {
     return shape.cache == NumberFormat::fp8;

@@ -79,7 +79,7 @@ Gather::EntryId Gather::add_entry(const Key& key, std::size_t members) {
     return id;
 }
 
-/// Of requests with one key the first is through first.
+/// Removes a request: of those with one key the first is through first.
 void Gather::remove(EntryId id) {
     Entry& entry = entries_[id];
     entry.number = 0;
@@ -102,7 +102,7 @@ void Gather::begin(EntryId id, std::size_t member, const Event& answer) {
         made.train.hold = kNoPool;
         made.train.answers = 0;
         made.train.sum = kNoSum;
-        if (entry.key.data) {  // of what several of a GPU's own sent, too, one sum goes on
+        if (entry.key.data) {  // one sum goes on, also of several that one GPU sent
             made.train.packets = wire_->packets(made.train.bytes);
             made.train.flits =
                 wire_->flits(EventKind::data, made.train.bytes, made.train.packets, 0);
@@ -145,7 +145,7 @@ void Gather::end(Fabric& fabric, EntryId id, std::size_t member, const Event& an
         remove(id);
 }
 
-/// Nothing joins any more: its first packet can go on, and the last once it is there.
+/// Closes a batch: its first packet can go on, and the last once it is there.
 void Gather::close(Batch& batch, Ps now) {
     batch.closed = true;
     if (batch.train.phase == Phase::head) pass(batch, Phase::head, now);
@@ -176,7 +176,7 @@ void Gather::make_room(Ps now) {
         stats_.deepest = std::max(stats_.deepest, waiting_packets_);
         return;
     }
-    std::int64_t charged = trains_ ? 0 : waiting_packets_;  // of single packets each takes one
+    std::int64_t charged = trains_ ? 0 : waiting_packets_;  // single packets take one each
     for (std::size_t i = 0; trains_ && i < waiting_.size(); ++i) {
         const Waiting& one = waiting_[i];
         if (const Batch* batch = open_batch(one)) charged += charge(*batch, now);
@@ -199,7 +199,7 @@ NetworkSums::Key NetworkSums::key_of(const Fabric& fabric, const Train& train) c
     return {transfer.group, transfer.address + static_cast<std::uint64_t>(offset)};
 }
 
-/// Of a leaf: its GPUs in the group; of a spine: leaves with some.
+/// Parts that make a sum: at a leaf its GPUs in the group, at a spine the leaves with some.
 std::size_t NetworkSums::parts(const Fabric& fabric, GroupId group) {
     const auto [found, first] = parts_.try_emplace(group, 0);
     if (!first) return found->second;

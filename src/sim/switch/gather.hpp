@@ -29,14 +29,14 @@ class Fabric;
 
 struct GatherStats {
     std::int64_t answers = 0;   ///< packets taken in
-    std::int64_t gathered = 0;  ///< of requests whose answers all came
-    std::int64_t evicted = 0;   ///< partial sums that had to go on before
+    std::int64_t gathered = 0;  ///< requests whose answers all came
+    std::int64_t evicted = 0;   ///< partial sums that went on before they were complete
     std::int64_t deepest = 0;   ///< packets of partial sums at once
 };
 
 class Gather {
   public:
-    /// `room`: packets of partial sums.
+    /// `room`: how many packets of partial sums it can hold.
     Gather(std::int64_t room, const Wire& wire) : room_(room), wire_(&wire) {}
 
     /// Takes in an answer, whole or its first or last packet; returns what goes on to the asker
@@ -65,16 +65,16 @@ class Gather {
     static constexpr EntryId kNone = 0xffffffff;
     struct Batch {    // answers that go on as one
         Train train;  ///< as it will go on: from who came first, for as many answers as have begun
-        std::uint32_t ended = 0;  ///< of those, all there
+        std::uint32_t ended = 0;  ///< answers in it that are all there
         Ps since = 0;
-        bool closed = false;  ///< none will join
+        bool closed = false;  ///< no answers will join
     };
-    struct Entry {  // of one request
+    struct Entry {  // a request whose answers are gathered
         Key key{};
         std::uint32_t missing = 0;            ///< GPUs whose answer has not begun to come
         EntryId later = kNone;                ///< a later request with the same key
-        std::uint64_t number = 0;             ///< no other entry ever had it
-        std::vector<std::uint16_t> batch_of;  ///< by member: which batch it joined, or kNotYet
+        std::uint64_t number = 0;             ///< number that no other entry ever had
+        std::vector<std::uint16_t> batch_of;  ///< batch that each member joined, or kNotYet
         std::vector<Batch> batches;           ///< the last one is open while answers are missing
     };
     static constexpr std::uint16_t kNotYet = 0xffff;
@@ -100,10 +100,10 @@ class Gather {
     const Wire* wire_;
     std::unordered_map<Key, EntryId, HashKey> index_;
     Reused<Entry> entries_;
-    std::deque<Waiting> waiting_;       ///< oldest first; some have gone on since
-    std::int64_t waiting_packets_ = 0;  ///< of all partial sums: at least what they are charged
+    std::deque<Waiting> waiting_;       ///< partial sums, oldest first; some have gone on since
+    std::int64_t waiting_packets_ = 0;  ///< packets of partial sums: at least their charge
     std::uint64_t opened_ = 0;
-    bool trains_ = false;  ///< of several packets: row grain
+    bool trains_ = false;  ///< trains have several packets: row grain
     std::vector<Event> out_;
     GatherStats stats_;
 };
@@ -131,7 +131,7 @@ class NetworkSums {
 
     SwitchId number_;
     std::map<Key, std::vector<Train>> waiting_;
-    std::unordered_map<GroupId, std::size_t> parts_;  ///< that make a sum here, by group
+    std::unordered_map<GroupId, std::size_t> parts_;  ///< parts that make a sum here, by group
     std::vector<Event> out_;
 };
 

@@ -22,10 +22,10 @@ class GroupTable {
   public:
     /// The group of these GPUs. Throws std::logic_error when there are none, or one twice.
     GroupId add(std::vector<GpuId> gpus);
-    /// A list of its own, in any order. Throws, too, for a region that is there twice.
+    /// A group for a list of its own, in any order. Throws, too, for a region that is there twice.
     GroupId add_list(std::vector<RowGoal> goals);
 
-    /// GPUs, ascending.
+    /// The GPUs of a group, ascending.
     std::span<const GpuId> members(GroupId group) const {
         const Group& one = groups_[group];
         return {gpus_.data() + one.first, one.count};
@@ -36,13 +36,13 @@ class GroupTable {
         const std::size_t at = groups_[group].first + member;
         return {regions_.data() + first_region_[at], first_region_[at + 1] - first_region_[at]};
     }
-    /// … of a GPU that is in it.
+    /// The regions of a list on a GPU that is in it.
     std::span<const RegionId> regions_on(GroupId group, GpuId gpu) const;
-    std::size_t goals(GroupId group) const;  ///< in all
+    std::size_t goals(GroupId group) const;  ///< regions of a list in all
 
   private:
     struct Group {
-        std::size_t first = 0;  ///< in gpus_
+        std::size_t first = 0;  ///< index in gpus_
         std::uint32_t count = 0;
         bool list = false;
     };
@@ -50,7 +50,7 @@ class GroupTable {
 
     std::vector<Group> groups_;
     std::vector<GpuId> gpus_;
-    std::vector<std::size_t> first_region_{0};  ///< by gpus_, and one behind
+    std::vector<std::size_t> first_region_{0};  ///< first in regions_, by gpus_, and one behind
     std::vector<RegionId> regions_;
     std::map<std::vector<GpuId>, GroupId> known_;
 };

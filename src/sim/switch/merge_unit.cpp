@@ -143,7 +143,7 @@ MergeTable::Id MergeUnit::add_entry(const MergeTable::Key& key, const Event& eve
     return id;
 }
 
-/// One more request for a line that has an entry.
+/// Joins a request to the entry that its line has.
 void MergeUnit::join(Entry& entry, const Event& event) {
     if (entry.train.bytes != event.train.bytes)
         throw std::logic_error("requests for different bytes were merged");
@@ -165,7 +165,7 @@ void MergeUnit::pass(const Event& event, bool merge) {
     stats_.sent_home += train.packets;
 }
 
-/// A sum, complete or not, leaves for home.
+/// Sends a sum, complete or not, home.
 void MergeUnit::send_home(Fabric& fabric, Id id, Ps now) {
     Entry& entry = table_[id];
     entry.train.answers = entry.count;

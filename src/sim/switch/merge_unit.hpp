@@ -30,18 +30,18 @@ namespace moehub::sim {
 
 class Fabric;
 
-/// In packets. What goes home and what does not are all requests, once the run is over.
+/// Counts are in packets. What goes home and what does not are all requests, once the run is over.
 struct MergeStats {
     std::int64_t requests = 0;
-    std::int64_t merged = 0;     ///< that the home never saw by themselves
-    std::int64_t sent_home = 0;  ///< requests and sums
+    std::int64_t merged = 0;     ///< requests that the home never saw by themselves
+    std::int64_t sent_home = 0;  ///< requests and sums that went home
     std::int64_t evicted = 0;    ///< entries that made room for others
-    std::int64_t timed_out = 0;  ///< entries
+    std::int64_t timed_out = 0;  ///< entries whose time was up
     std::int64_t bypassed = 0;   ///< requests that found no room, or their line's time up
-    std::int64_t deepest = 0;    ///< at once in one port's table
-    std::int64_t entries = 0;    ///< that were made
+    std::int64_t deepest = 0;    ///< most packets at once in one port's table
+    std::int64_t entries = 0;    ///< entries that were made
     double waited = 0;           ///< ps from an entry's first request to its last, over entries
-    Ps longest_wait = 0;         ///< of an entry
+    Ps longest_wait = 0;         ///< longest wait of an entry, ps
 
     void add(const MergeStats& other);
 };
@@ -66,7 +66,7 @@ class MergeTable {
         GpuId gpu = 0;
         Id next = kNone;
     };
-    struct Links {  // to the neighbours in a list
+    struct Links {  // neighbours in a list
         Id before = kNone;
         Id behind = kNone;
     };
@@ -74,10 +74,10 @@ class MergeTable {
         Key key;
         State state = State::free;
         bool expired = false;      ///< it only waits for its data, for those that it has
-        std::uint16_t count = 0;   ///< requests
-        std::uint16_t wanted = 0;  ///< of so many
-        Train train;               ///< the first request; of data that is ready: that; and the sum
-        Ps first = 0;              ///< request
+        std::uint16_t count = 0;   ///< requests that have come
+        std::uint16_t wanted = 0;  ///< requests that will come
+        Train train;               ///< the first request; the data once it is ready; or the sum
+        Ps first = 0;              ///< time of the first request
         Ps last = 0;
         Id requester = kNone;  ///< the first of those who are to be answered
         Id last_requester = kNone;
@@ -86,19 +86,19 @@ class MergeTable {
     };
 
     Id find(const Key& key) const;
-    /// A new one, the last made. `state` is the caller's to set.
+    /// Adds an entry, the last made. `state` is the caller's to set.
     Id add(const Key& key);
     void remove(Id id);
     Entry& operator[](Id id) { return entries_[id]; }
     const Entry& operator[](Id id) const { return entries_[id]; }
-    /// Free ones among them.
+    /// All entries, free ones among them.
     const std::vector<Entry>& all() const { return entries_.all(); }
 
     Id first_made() const { return made_.behind; }
-    /// Its time is up, or it is no more: it leaves the list of those made.
+    /// Takes an entry whose time is up, or that is no more, off the list of those made.
     void forget_made(Id id) { unlink(made_, id, &Entry::made); }
     Id least_used() const { return used_.behind; }
-    /// Used now, from now on if it was not in the list yet.
+    /// Marks an entry as used now; it enters the list of those used if it was not there.
     void use(Id id);
 
     void add_requester(Entry& entry, const Requester& requester);
@@ -126,8 +126,8 @@ class MergeTable {
 class MergeUnit {
   public:
     struct Spec {
-        std::int64_t room = 0;  ///< packets
-        Ps timeout = 0;         ///< of an entry, from its first request on
+        std::int64_t room = 0;  ///< packets that the table has room for
+        Ps timeout = 0;         ///< time of an entry, from its first request on
     };
     MergeUnit(const Spec& spec, const Wire& wire) : spec_(spec), wire_(&wire) {}
 
@@ -140,7 +140,7 @@ class MergeUnit {
         const MergeTable::Id first = table_.first_made();
         return first == MergeTable::kNone ? kNever : table_[first].first + spec_.timeout;
     }
-    /// Its time is up; returns what goes on then.
+    /// Handles the entry whose time is up next; returns what goes on then.
     std::span<const Event> expire(Fabric& fabric);
 
     const MergeStats& stats() const { return stats_; }
@@ -170,8 +170,8 @@ class MergeUnit {
     Spec spec_;
     const Wire* wire_;
     MergeTable table_;
-    std::int64_t packets_ = 0;  ///< of all entries
-    bool trains_ = false;       ///< of several packets: row grain
+    std::int64_t packets_ = 0;  ///< packets of all entries
+    bool trains_ = false;       ///< trains have several packets: row grain
     std::vector<Event> out_;
     MergeStats stats_;
 };
@@ -181,7 +181,7 @@ class MergeUnit {
 struct Wire;
 
 struct GroupSyncStats {
-    std::int64_t meetings = 0;  ///< at which all came
+    std::int64_t meetings = 0;  ///< meetings at which all came
     std::int64_t deepest = 0;   ///< groups that wait at once in one switch
 };
 
@@ -198,7 +198,7 @@ class GroupSync {
     void answer(const Train& train, Ps now);
 
     const Wire* wire_;
-    std::unordered_map<std::uint64_t, std::vector<Train>> waiting_;  ///< by address: who has come
+    std::unordered_map<std::uint64_t, std::vector<Train>> waiting_;  ///< trains, by address
     std::vector<Event> out_;
     GroupSyncStats stats_;
 };

@@ -159,7 +159,7 @@ double FluidLink::step(double left) {
     const bool busy[2] = {backlog_[0] > 0 || rate_[0] > share(0),
                           backlog_[1] > 0 || rate_[1] > share(1)};
     if (!busy[0] && !busy[1]) return left;
-    double gain[2];  // of each backlog, per time
+    double gain[2];  // change of each backlog, per time
     for (const std::size_t i : {0u, 1u}) {
         const double served = busy[0] && busy[1] ? share(i) : busy[i] ? 1 - rate_[1 - i] : rate_[i];
         gain[i] = rate_[i] - served;

@@ -23,9 +23,9 @@ class FluidLink {
   public:
     /// Lets time pass. Must not go back.
     void advance(Ps now);
-    /// Work in picoseconds of this link, and work per time that arrives from now on.
+    /// Adds work in picoseconds of this link, and work per time that arrives from now on.
     void add(std::size_t kind, double work, double rate);
-    /// Size of the packets that this class now has.
+    /// Sets the size of the packets that this class now has.
     void set_packet(std::size_t kind, double flits) { packet_[kind] = flits; }
     /// Picoseconds until the backlog of the class has left, if nothing more comes.
     double wait(std::size_t kind) const;
@@ -55,10 +55,10 @@ class Port {
   public:
     struct Spec {
         const Wire* wire = nullptr;
-        ComponentId self = 0;    ///< its switch
-        ComponentId behind = 0;  ///< who is at the other end
-        bool packets = true;     ///< single ones: packet grain, and every link between nodes
-        bool credits = false;    ///< the buffer at the other end is finite
+        ComponentId self = 0;    ///< switch that the port is of
+        ComponentId behind = 0;  ///< component at the other end
+        bool packets = true;  ///< packets travel singly: packet grain, and every link between nodes
+        bool credits = false;  ///< the buffer at the other end is finite
     };
     Port(Fabric& fabric, const Spec& spec);
 
@@ -73,7 +73,7 @@ class Port {
     bool idle() const { return fifos_[0].trains.empty() && fifos_[1].trains.empty(); }
 
     const Busy& busy() const { return busy_; }
-    /// Null where nothing was ever gathered.
+    /// The gathering unit; null where nothing was ever gathered.
     const Gather* gather() const { return gather_.get(); }
 
   private:
@@ -104,7 +104,7 @@ class Port {
     Ps free_at_ = 0;
     Ps next_ = kNever;   ///< when a packet may start, as far as known
     Fifo fifos_[2];      ///< 0: responses, 1: requests
-    unsigned turn_ = 0;  ///< whose it is
+    unsigned turn_ = 0;  ///< class whose turn it is
     FluidLink fluid_;
     std::vector<Arriving> arriving_;
     std::unique_ptr<Gather> gather_;

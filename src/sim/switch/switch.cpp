@@ -55,7 +55,7 @@ Ps Switch::next_wake(Ps ports, Ps until) {
     return woken_ = next_expiry_;
 }
 
-/// What its units take: merged requests, meetings of GPUs, parts of sums between nodes.
+/// Offers an event to the units: merged requests, meetings of GPUs, parts of sums between nodes.
 void Switch::record(Recorder& recorder, const Fabric& fabric, const Event& event) const {
     const Train& train = event.train;
     if (train.phase == Phase::head) return;
@@ -165,7 +165,7 @@ void Switch::send_on(Fabric& fabric, std::span<const Event> made) {
     }
 }
 
-/// What times out before `before`, in the order of time over all units.
+/// Handles what times out before `before`, in the order of time over all units.
 void Switch::expire(Fabric& fabric, Ps before) {
     for (;;) {
         MergeUnit* first = nullptr;

@@ -26,7 +26,7 @@ class Switch {
     std::span<const Port> ports() const { return ports_; }
     /// The unit of the port's GPU as a home; null where nothing was ever merged.
     const MergeUnit* merge_unit(std::size_t port) const { return merging_[port].get(); }
-    /// Null where nobody ever met.
+    /// The group-sync table; null where nobody ever met.
     const GroupSync* group_sync() const { return group_sync_.get(); }
 
   private:
@@ -46,16 +46,16 @@ class Switch {
 
     SwitchId number_;
     bool of_node_;
-    std::uint32_t first_gpu_ = 0;  ///< of its node
+    std::uint32_t first_gpu_ = 0;  ///< first GPU of its node
     bool packets_ = true;
     std::vector<Port> ports_;
-    std::vector<Ps> booked_;     ///< of a leaf that routes adaptively, by spine: sent until
+    std::vector<Ps> booked_;     ///< until when each spine is booked, by an adaptive leaf
     std::vector<bool> waiting_;  ///< ports with packets
-    std::vector<std::unique_ptr<MergeUnit>> merging_;  ///< by port, of a node's switch
+    std::vector<std::unique_ptr<MergeUnit>> merging_;  ///< merge unit of each port
     std::unique_ptr<GroupSync> group_sync_;
     std::unique_ptr<NetworkSums> network_sums_;  ///< null until something is added up here
-    Ps next_expiry_ = kNever;                    ///< in the merge units; none is earlier
-    Ps woken_ = -1;                              ///< when it last asked to be run for that
+    Ps next_expiry_ = kNever;                    ///< earliest timeout in the merge units, or before
+    Ps woken_ = -1;                              ///< when it last asked to be run for a timeout
 };
 
 }  // namespace moehub::sim
