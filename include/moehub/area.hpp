@@ -24,13 +24,13 @@ struct AreaTable {
     AreaSide side = AreaSide::gpu;
     std::string name;  ///< "RAT"
     CellKind kind = CellKind::sram;
-    int copies = 1;            ///< that one GPU or one switch has: a partition a peer, a port
-    std::int64_t entries = 0;  ///< of one copy
-    int entry_bits = 0;        ///< of one entry
-    int banks = 1;             ///< of one copy
+    int copies = 1;            ///< copies on one GPU or switch: a partition a peer, a port
+    std::int64_t entries = 0;  ///< entries of one copy
+    int entry_bits = 0;        ///< bits of one entry
+    int banks = 1;             ///< banks of one copy
     bool added = true;         ///< false: today's switches have it, for their own reductions
-    int node_nm = 0;           ///< process of the paper's own figure
-    double mm2 = 0;            ///< of all copies, in that process
+    int node_nm = 0;           ///< process of the paper's own figure, nm
+    double mm2 = 0;            ///< area of all copies, in that process
 
     std::int64_t bits() const { return copies * entries * entry_bits; }
 };
@@ -40,10 +40,10 @@ struct AreaTotal {
     std::string proposal;
     AreaSide side = AreaSide::gpu;
     int node_nm = 0;
-    std::int64_t bits = 0;         ///< of what is added
-    double mm2 = 0;                ///< of what is added
-    double there_mm2 = 0;          ///< of what today's switches have
-    double published_mm2 = 0;      ///< 0: the paper gives none
+    std::int64_t bits = 0;         ///< bits of the tables that the proposal adds
+    double mm2 = 0;                ///< area of the tables that the proposal adds
+    double there_mm2 = 0;          ///< area of the tables that today's switches have
+    double published_mm2 = 0;      ///< area that the paper publishes; 0: none
     bool published_below = false;  ///< the paper says "under"
 };
 
@@ -54,7 +54,7 @@ constexpr double kGh100Die = 814;
 /// check(machine) does.
 std::vector<AreaTable> area_of(const Machine& machine);
 
-/// In the order in which proposals and sides come first.
+/// Totals in the order in which proposals and sides come first.
 std::vector<AreaTotal> area_totals(const std::vector<AreaTable>& tables);
 
 }  // namespace moehub

@@ -20,7 +20,7 @@ struct Collective {
     enum class Element { half, int8 };
     Op op = Op::all_to_all;
     Algorithm algorithm = Algorithm::direct;
-    Element element = Element::half;  ///< of sums, where `automatic` runs: no switch adds up bytes
+    Element element = Element::half;  ///< what `automatic` sums; no switch adds up int8
     int gpus = 8;
     Bytes bytes = 0;  ///< nccl-tests' size column
     Grain grain = Grain::row;
@@ -30,11 +30,11 @@ struct Collective {
 struct CollectiveResult {
     Ps time = 0;
     double bus_bandwidth = 0;  ///< bytes/s, nccl-tests' definition
-    Bytes bytes_up = 0;        ///< on the wire, GPUs to switches, headers included
-    Bytes bytes_down = 0;      ///< on the wire, switches to GPUs
-    std::int64_t packets = 0;  ///< that reached a GPU, acknowledgements aside
-    std::int64_t events = 0;   ///< that the engine handled
-    std::string chosen;        ///< by `automatic`: "ring, LL"; else empty
+    Bytes bytes_up = 0;        ///< bytes on the wire, GPUs to switches, headers included
+    Bytes bytes_down = 0;      ///< bytes on the wire, switches to GPUs
+    std::int64_t packets = 0;  ///< packets that reached a GPU, acknowledgements aside
+    std::int64_t events = 0;   ///< events that the engine handled
+    std::string chosen;        ///< what `automatic` chose: "ring, LL"; else empty
     /// What was run of a long call between nodes, or of many GPUs, that does the same over and
     /// over: "288 of 2878 steps", time, bytes and packets being of the whole; else empty.
     std::string part;

@@ -23,7 +23,7 @@ struct CompareOptions {
                            ///< slowest
     int threads = 0;  ///< systems simulated at a time; 0: as many as there are cores. The result is
                       ///< the same for any number, memory is not
-    /// Called after each simulation with (those done, those known), by one thread at a time: one of
+    /// Called after each simulation with (simulations done, known), by one thread at a time: one of
     /// each system, of an eager one as many rounds as turn out to be needed, and ideal once more
     /// for each other format that experts compute in. May be empty.
     std::function<void(std::size_t, std::size_t)> progress;
@@ -44,8 +44,8 @@ struct LeftOut {
 };
 
 struct Comparison {
-    std::string baseline;             ///< whose time others are measured by
-    std::vector<ComparisonRow> rows;  ///< in the order asked for
+    std::string baseline;             ///< system whose time others are measured by
+    std::vector<ComparisonRow> rows;  ///< one row per system, in the order asked for
     std::optional<Ps> other_ideal;    ///< ideal in the other format, for systems that compute in it
     std::vector<LeftOut> left_out;    ///< systems that were not simulated
 };
@@ -53,7 +53,7 @@ struct Comparison {
 /// Throws InputError when no system is named, one twice, or one that there is neither as a preset
 /// nor as a file.
 void check_systems(const std::vector<std::string>& systems);
-/// Throws as check_systems does.
+/// Throws InputError as check_systems does.
 std::vector<SystemSpec> load_systems(const std::vector<std::string>& names);
 
 /// Throws as check_layer does before anything runs, then as simulate_layer does (of several
@@ -61,7 +61,7 @@ std::vector<SystemSpec> load_systems(const std::vector<std::string>& names);
 /// reference layer's.
 Comparison compare_systems(const LayerInput& input, const std::vector<SystemSpec>& systems,
                            const CompareOptions& options = {});
-/// By names; throws as check_systems, too.
+/// Compares systems by their names; throws as load_systems and compare_systems do.
 Comparison compare(const LayerInput& input, const std::vector<std::string>& systems,
                    const CompareOptions& options = {});
 
@@ -76,7 +76,7 @@ struct TpCompareOptions {
     std::function<void(std::size_t, std::size_t)> progress;
 };
 
-/// Throw InputError as check_systems and load_systems do.
+/// Both throw InputError as check_systems and load_systems do.
 void check_tp_systems(const std::vector<std::string>& systems);
 std::vector<SystemSpec> load_tp_systems(const std::vector<std::string>& names);
 

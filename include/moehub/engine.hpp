@@ -17,17 +17,17 @@ enum class TokenExchange {
 
 /// What an engine adds to its kernels on a generation of cards. Fitted (docs/serving.md).
 struct EngineOverheads {
-    bool fp8_cache = true;    ///< where weights are quantised; false: the cache stays bf16
-    Ps host = 0;              ///< between two steps, not hidden: scheduler, inputs, sampled tokens
-    Ps host_request = 0;      ///< the same for each request of the step
+    bool fp8_cache = true;    ///< cache in FP8 where weights are quantised; false: bf16
+    Ps host = 0;              ///< time between two steps, not hidden: scheduler, inputs, samples
+    Ps host_request = 0;      ///< further time between two steps for each request
     Ps host_mixed = 0;        ///< further between steps of a worker that also reads prompts
     Ps small_kernel = 0;      ///< launch of a norm, an activation, a copy
-    double mla_kernels = 0;   ///< of them, further, in latent attention: norms of latents, copies
-    double moe_kernels = 0;   ///< the same for experts: top-k, counts, scales
-    Ps w4_start = 0;          ///< of a layer whose experts' weights alone have 4 bits: launches
+    double mla_kernels = 0;   ///< further small kernels of latent attention: norms, copies
+    double moe_kernels = 0;   ///< further small kernels of experts: top-k, counts, scales
+    Ps w4_start = 0;          ///< launches of a layer whose experts' weights alone have 4 bits,
                               ///< beyond those of bf16, which is what was measured
-    double start_hidden = 0;  ///< of a kernel's launch and first loads, that part which the kernel
-                              ///< before covers (measured alone it covers nothing)
+    double start_hidden = 0;  ///< share of a kernel's launch and first loads that the kernel before
+                              ///< covers (measured alone it covers nothing)
 };
 
 struct EngineSpec {
@@ -39,7 +39,7 @@ struct EngineSpec {
     std::string attention = "trtllm";
     std::string mla = "trtllm";
     std::string moe = "trtllm";
-    /// One library: of experts whose rows a system brings.
+    /// The one library for experts whose rows a system brings.
     std::string dispatched = "trtllm";
 
     bool mixed_steps = true;          ///< prompts share steps with decoding; false: steps of their
@@ -51,7 +51,7 @@ struct EngineSpec {
     double memory = 0.9;         ///< share of the HBM beside weights that the cache gets
 
     double small_kernels = 4;  ///< norms, activations and copies of every layer
-    EngineOverheads hopper;    ///< also for cards of other generations
+    EngineOverheads hopper;    ///< overheads of Hopper, and of cards of other generations
     EngineOverheads blackwell;
 
     const EngineOverheads& overheads(std::string_view generation) const {

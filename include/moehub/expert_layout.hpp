@@ -33,7 +33,7 @@ struct LayoutShape {
     int model_layers = 0;
 };
 LayoutShape shape_of(const ExpertLayout& layout);
-/// With no expert anywhere.
+/// A layout of that shape with no expert on any GPU.
 ExpertLayout empty_layout(const LayoutShape& shape, int gpus);
 
 /// Experts in order, as evenly as it goes (contiguous_placement, in every layer).
@@ -48,7 +48,7 @@ int slots_per_gpu(const ExpertLayout& layout);
 /// exist, or sizes do not fit.
 void check(const ExpertLayout& layout, const std::string& name);
 
-/// One layer of it, for the simulator. Two copies on one GPU count as one.
+/// One layer of the layout, for the simulator. Two copies on one GPU count as one.
 Placement placement_of(const ExpertLayout& layout, int layer);
 
 /// Slots of `to` whose expert the same GPU does not hold in `from`: what must be copied. Over all
@@ -59,7 +59,7 @@ std::int64_t moved_experts(const ExpertLayout& from, const ExpertLayout& to);
 enum class LayoutFormat { sglang, vllm, vllm_ascend, trtllm, csv, json };
 LayoutFormat parse_layout_format(const std::string& name);
 std::string to_string(LayoutFormat format);
-/// All names, in order.
+/// Names of all layout formats, in order.
 std::vector<std::string> layout_formats();
 
 /// Why the format's loader wants as many slots on every GPU, "whose …"; empty: it does not.

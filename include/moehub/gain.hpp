@@ -16,7 +16,7 @@ namespace moehub {
 
 struct GainOptions {
     LayerOptions layer;
-    bool fp8 = false;                ///< all of it with FP8 experts and rows
+    bool fp8 = false;                ///< the system and the baseline with FP8 experts and rows
     std::vector<SystemSpec> todays;  ///< what "the best of today's software" is among; those that
                                      ///< cannot run this are passed over
     int threads = 0;                 ///< simulations at a time; 0: as many as there are cores
@@ -27,8 +27,8 @@ std::vector<std::string> todays_systems();
 struct GainStep {
     std::string name;    ///< "published", "host", "activation", "overlap" (where something of
                          ///< today's runs), "hub"
-    std::string system;  ///< that runs
-    SystemSpec spec;     ///< with its software
+    std::string system;  ///< name of the system that runs
+    SystemSpec spec;     ///< the system that runs, with its software
     Ps time = 0;
 };
 
@@ -37,8 +37,8 @@ struct Gain {
     Ps ideal = 0;                 ///< time of the bound with the system's software
 };
 
-/// Any system, also one of the user's own (program.hpp). Throws as simulate_layer() does when the
-/// baseline or the system cannot run this.
+/// Explains any system, also one of the user's own (program.hpp). Throws as simulate_layer() does
+/// when the baseline or the system cannot run this.
 Gain explain_gain(const LayerInput& input, const SystemSpec& system, const SystemSpec& baseline,
                   const GainOptions& options = {});
 

@@ -7,7 +7,7 @@
 
 namespace moehub {
 
-/// Extents above which nothing is asked.
+/// Largest extent of a call that is predicted.
 inline constexpr std::int64_t kMostOfACall = 100'000'000;
 
 /// How numbers are stored and multiplied.
@@ -30,11 +30,11 @@ struct GemmCall {
 /// Causal attention over a paged cache, RoPE and the writing of the cache included: every sequence
 /// brings several tokens.
 struct PrefillCall {
-    NumberFormat format = NumberFormat::bf16;  ///< of queries and outputs: bf16 or fp8
+    NumberFormat format = NumberFormat::bf16;  ///< format of queries and outputs: bf16 or fp8
     NumberFormat cache = NumberFormat::bf16;   ///< bf16 or fp8, in which scores are computed, too
     std::int64_t batch = 0;                    ///< sequences
-    std::int64_t tokens = 0;                   ///< new ones of a sequence
-    std::int64_t context = 0;                  ///< that it has with them; 0: they are all
+    std::int64_t tokens = 0;                   ///< new tokens of a sequence
+    std::int64_t context = 0;                  ///< tokens of a sequence in all; 0: only new ones
     std::int64_t heads = 0;
     std::int64_t kv_heads = 0;  ///< divides heads
     std::int64_t head_dim = 0;
@@ -57,7 +57,7 @@ struct MlaPrefillCall {
     NumberFormat cache = NumberFormat::bf16;
     std::int64_t batch = 0;
     std::int64_t tokens = 0;
-    std::int64_t heads = 0;  ///< on this card
+    std::int64_t heads = 0;  ///< heads on this card
 };
 
 /// Latent attention for one new token of each sequence, weights absorbed.
@@ -72,11 +72,11 @@ struct MlaDecodeCall {
 /// activation, weighted sum. Of a group of `ep` ranks the one with most rows.
 struct MoeCall {
     NumberFormat format = NumberFormat::bf16;
-    std::int64_t tokens = 0;  ///< of the whole group
+    std::int64_t tokens = 0;  ///< tokens of the whole group
     std::int64_t hidden = 0;
-    std::int64_t expert_ffn = 0;  ///< of a whole expert; tp cards share it
+    std::int64_t expert_ffn = 0;  ///< inner width of a whole expert; tp cards share it
     std::int64_t top_k = 0;
-    std::int64_t experts = 0;  ///< of the whole group
+    std::int64_t experts = 0;  ///< experts of the whole group
     std::int64_t tp = 1;
     std::int64_t ep = 1;
     /// DeepSeek's router: a token chooses within `kept_groups` of `groups` equal groups; 1:

@@ -32,15 +32,15 @@ struct GemmFormat {
 /// Attention of whole prompts (prefill_attention.cpp).
 struct PrefillKernel {
     std::int64_t query_tile = 128;  ///< queries of a block
-    std::int64_t most_keys = 256;   ///< of one step of a block, at most
+    std::int64_t most_keys = 256;   ///< most keys of one step of a block
     Ps start = 0;                   ///< launches of a call
-    double row_cycles = 0;          ///< of an SM in the pass before, per query row (token and head)
-    double pass_bytes = 64;         ///< that an SM moves in a cycle of that pass
+    double row_cycles = 0;          ///< SM cycles of the pass before, per query row (token, head)
+    double pass_bytes = 64;         ///< bytes that an SM moves in a cycle of the pass before
     double tensor = 1;              ///< share of the tensor cores' peak while products run
     double softmax = 0;             ///< cycles of a score that products do not hide
     double fp8_softmax = 0;         ///< further cycles of a score that is rounded to fp8
-    double tail = 0;                ///< of the longest block: how long SMs wait for the last one
-    double fp8_window = 1;          ///< times a score costs in the windowed fp8 kernels
+    double tail = 0;                ///< share of the longest block that SMs wait for the last one
+    double fp8_window = 1;          ///< factor of a score's cost in windowed fp8 kernels
 };
 
 /// Attention of one new token per sequence (decode_attention.cpp).
@@ -49,45 +49,45 @@ struct DecodeKernel {
     bool old_bf16 = false;   ///< bf16 cache: blocks before the window start too, to no use
     Ps start = 0;            ///< launches of a call
     double hbm = 1;          ///< share of the bandwidth at which the cache is read
-    double load_bytes = 64;  ///< of the cache that an SM takes in per cycle
-    Ps block = 0;            ///< of an SM for a block of the tensor-core kernel, bf16 cache
-    Ps fp8_block = 0;        ///< the same with an fp8 cache; and a block of the vector kernel
-    Ps head = 0;             ///< of an SM for each query head of a block
-    Ps merge = 0;            ///< for each part that a sequence's cache may be split into
+    double load_bytes = 64;  ///< bytes of the cache that an SM takes in per cycle
+    Ps block = 0;            ///< time of an SM for a block of the tensor-core kernel, bf16 cache
+    Ps fp8_block = 0;        ///< time of an SM for a block, fp8 cache or the vector kernel
+    Ps head = 0;             ///< time of an SM for each query head of a block
+    Ps merge = 0;            ///< time for each part that a sequence's cache may be split into
     double vector_rate = 0;  ///< elements an SM takes in per cycle in the kernel for one query head
                              ///< a key head; 0: no such kernel
-    Ps vector_merge = 0;     ///< of that kernel, when its blocks are split
+    Ps vector_merge = 0;     ///< merge of the vector kernel, when its blocks are split
 };
 
 /// Latent attention of whole prompts (mla.cpp).
 struct MlaPrefillKernel {
     bool absorbed = false;    ///< attends to the latent (576 wide) as all heads' one key and value
     std::int64_t rows = 128;  ///< queries (absorbed: queries times heads) of one block
-    double tail = 0.5;        ///< of the longest block: how long SMs wait for the last one
+    double tail = 0.5;        ///< share of the longest block that SMs wait for the last one
     double hbm = 0.9;         ///< share of the bandwidth that copies and quantisation reach
     double conversion = 1;    ///< absorbed, fp8 cache: values an SM converts to bf16 per cycle
     Ps start = 0;             ///< launches of a call
-    Ps fp8_start = 0;         ///< further, with an fp8 cache: quantisation is one more kernel
-    double pass_bytes = 0;    ///< per token and head: RoPE, concatenation, copies
+    Ps fp8_start = 0;         ///< further start with an fp8 cache: quantisation is one more kernel
+    double pass_bytes = 0;    ///< bytes per token and head: RoPE, concatenation, copies
     double tensor = 1;        ///< share of the tensor cores' peak
     double softmax = 16;      ///< exponentials of an SM per cycle
-    Ps block = 0;             ///< of a block beyond its scores: fill of the pipeline, epilogue
+    Ps block = 0;             ///< time of a block beyond its scores: fill of the pipeline, epilogue
 };
 
 /// Latent attention of one new token per sequence, absorbed (mla.cpp).
 struct MlaDecodeKernel {
     std::int64_t tile = 64;      ///< heads of one block; fewer are padded to it
-    std::int64_t few_heads = 0;  ///< up to so many heads a kernel for few heads runs,
-    std::int64_t few_tile = 16;  ///< whose blocks have so many
+    std::int64_t few_heads = 0;  ///< most heads for which the kernel for few heads runs
+    std::int64_t few_tile = 16;  ///< heads of one block of the kernel for few heads
     std::int64_t keys = 64;      ///< cached tokens of one step of a block
     bool converts = false;       ///< an fp8 cache is converted to bf16 as a whole in every call
     Ps start = 0;                ///< launches of a call
     double hbm = 1;              ///< share of the bandwidth at which a bf16 cache is read
-    double hbm_fp8 = 1;          ///< the same of an fp8 cache
+    double hbm_fp8 = 1;          ///< share of the bandwidth at which an fp8 cache is read
     double tensor = 1;           ///< share of the tensor cores' bf16 peak
-    double tensor_fp8 = 1;       ///< the same of the fp8 peak
-    double sm_bytes = 64;        ///< of the cache that an SM takes in per cycle
-    Ps split = 0;                ///< to add one more split of a sequence to its sum
+    double tensor_fp8 = 1;       ///< share of the tensor cores' fp8 peak
+    double sm_bytes = 64;        ///< bytes of the cache that an SM takes in per cycle
+    Ps split = 0;                ///< time to add one more split of a sequence to its sum
     double passes = 1;           ///< times that queries and outputs are moved, by RoPE and copies
     double conversion = 1;       ///< values an SM converts from fp8 to bf16 per cycle
     Ps conversion_start = 0;     ///< launches of the conversion
@@ -104,12 +104,12 @@ enum class MoeStyle {
 struct MoeKernel {
     MoeStyle style = MoeStyle::cutlass;
     Ps start = 0;       ///< all launches
-    Ps choice = 0;      ///< for each of the top k: the router picks them one after another
-    Ps expert = 0;      ///< for each local expert: set-up of its product
-    Ps slot = 0;        ///< for each (token, choice): sorting into experts
+    Ps choice = 0;      ///< time for each of the top k: the router picks one after another
+    Ps expert = 0;      ///< time for each local expert: set-up of its product
+    Ps slot = 0;        ///< time for each (token, choice): sorting into experts
     double tensor = 1;  ///< share of the card's peak
     Ps tile = 0;        ///< prologue and epilogue of a tile
-    Ps step = 0;        ///< for 128 bytes along the inner dimension: latency of a dependent chain
+    Ps step = 0;        ///< time for 128 bytes of the inner dimension: latency of a dependent chain
     double hbm = 1;     ///< share of the bandwidth that products reach
     double stream = 0;  ///< bytes per cycle that an SM draws in; 0: what HBM gives
     double pass = 1;    ///< share of the bandwidth that passes over rows reach

@@ -29,15 +29,15 @@ namespace moehub {
 struct LayerInput {
     Machine machine;  ///< already of the size wanted (with_gpus)
     Model model;
-    Routing routing;      ///< its first layer; tokens in total, shared out evenly over GPUs
+    Routing routing;      ///< first layer is run; tokens in total, shared out evenly over GPUs
     Placement placement;  ///< ranks · tensor_parallel = GPUs
 };
 
 /// Where the time went on the GPU that computes longest; the parts add up to the layer's time.
 struct Breakdown {
-    Ps compute = 0;        ///< some kernel ran
-    Ps communication = 0;  ///< none ran, and rows were underway or others still at work
-    Ps host = 0;           ///< neither: the GPU waited for its host or for launches
+    Ps compute = 0;        ///< time in which some kernel ran
+    Ps communication = 0;  ///< no kernel ran, and rows were underway or others still at work
+    Ps host = 0;           ///< neither ran: the GPU waited for its host or for launches
 };
 
 /// A number that a unit counted, summed over all GPUs unless its name says otherwise.
@@ -53,8 +53,8 @@ struct Statistic {
 struct LinkUse {
     std::string from;  ///< "gpu 3", "switch 1 of node 0", "leaf 2", "spine 0"
     std::string to;
-    Bytes bytes = 0;       ///< on the wire, headers included
-    Ps busy = 0;           ///< in which it carried something
+    Bytes bytes = 0;       ///< bytes on the wire, headers included
+    Ps busy = 0;           ///< time in which it carried something
     Ps bin = 0;            ///< width of a bin of time, from the start on
     std::vector<Ps> bins;  ///< busy time in each bin; in row grain trains that share a link are
                            ///< booked one after the other up to each one's end, so nearly
@@ -72,31 +72,31 @@ struct BusyInterval {
 
 struct LayerResult {
     std::string system;
-    Ps time = 0;        ///< until the last GPU has its tokens' outputs
-    Ps first_gemm = 0;  ///< from the start to the end of the last GEMM-1
+    Ps time = 0;        ///< time until the last GPU has its tokens' outputs
+    Ps first_gemm = 0;  ///< time from the start to the end of the last GEMM-1
     Ps dispatch = 0;    ///< where rows move in a step of their own, until all have arrived; else 0
     Ps combine = 0;  ///< where results move in a step of their own, until all have arrived; else 0
-    /// Where their kernels can leave the SMs while rows are underway: what they take without that.
-    /// Each is that of the GPU with most; else 0.
+    /// Time that the kernels of dispatch take by themselves, on the GPU with most, where they can
+    /// leave the SMs while rows are underway; else 0.
     Ps dispatch_work = 0;
-    Ps combine_work = 0;
+    Ps combine_work = 0;  ///< time that the kernels of combine take by themselves, as dispatch_work
     Breakdown breakdown;
-    Ps host_lead = 0;          ///< by which an eager host was ahead of the GPUs in the end
-    Bytes bytes_up = 0;        ///< on the wire, GPUs to switches and NICs, headers included
-    Bytes bytes_down = 0;      ///< on the wire, switches and NICs to GPUs
-    Bytes payload = 0;         ///< that crossed between GPUs
+    Ps host_lead = 0;          ///< time by which an eager host was ahead of the GPUs in the end
+    Bytes bytes_up = 0;        ///< bytes on the wire, GPUs to switches and NICs, headers included
+    Bytes bytes_down = 0;      ///< bytes on the wire, switches and NICs to GPUs
+    Bytes payload = 0;         ///< bytes of rows that crossed between GPUs
     double sm_busy = 0;        ///< share of all SMs' time in which they ran blocks
-    double tensor_busy = 0;    ///< of what power lets all tensor cores multiply, what they did
+    double tensor_busy = 0;    ///< share of what power lets all tensor cores multiply that they did
     std::int64_t rows = 0;     ///< (token, expert) pairs, each delivered and returned once
-    std::int64_t packets = 0;  ///< that reached a GPU, acknowledgements aside
-    std::int64_t events = 0;   ///< that the engine handled
+    std::int64_t packets = 0;  ///< packets that reached a GPU, acknowledgements aside
+    std::int64_t events = 0;   ///< events that the engine handled
     bool host_waits = false;   ///< its host waited for counts of rows
     bool verified = false;     ///< numbers were carried and compared with the reference layer
-    double largest_error = 0;  ///< of an output, relative, when verified
-    std::vector<Statistic> statistics;    ///< of units: links, switches, hubs
+    double largest_error = 0;  ///< largest relative error of an output, when verified
+    std::vector<Statistic> statistics;    ///< what links, switches and hubs counted
     std::vector<LinkUse> links;           ///< every direction of every link
-    std::vector<BusyInterval> intervals;  ///< by GPU and kind, each in the order of time
-    Timeline timeline;                    ///< where the options ask for it; else empty
+    std::vector<BusyInterval> intervals;  ///< sorted by GPU and kind, each in the order of time
+    Timeline timeline;                    ///< recorded where the options ask for it; else empty
 };
 
 /// Throws InputError when the system cannot run this input (sizes that do not fit, a machine it
@@ -107,7 +107,7 @@ void check_layer(const LayerInput& input, const SystemSpec& system, const LayerO
 /// small, …).
 LayerResult simulate_layer(const LayerInput& input, const SystemSpec& system,
                            const LayerOptions& options);
-/// A preset or a TOML file by its name.
+/// Simulates a system by its name: a preset or a TOML file.
 LayerResult simulate_layer(const LayerInput& input, std::string_view system,
                            const LayerOptions& options);
 
@@ -115,7 +115,7 @@ struct SystemInfo {
     std::string name;
     std::string title;    ///< one line
     std::string program;  ///< the source of what its GPUs run (src/systems)
-    int lines = 0;        ///< of code in it: neither blank, nor comment, nor include
+    int lines = 0;        ///< lines of code in the program: neither blank, nor comment, nor include
 };
 
 /// All systems, in the order of the table.

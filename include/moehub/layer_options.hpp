@@ -14,7 +14,7 @@ enum class ReplicaPolicy { round_robin, least_loaded };
 
 enum class Pass {
     forward,
-    backward,  ///< of training: gradients of the outputs go to the experts, of the inputs back
+    backward,  ///< training's way back: gradients of outputs to the experts, of inputs back
 };
 
 struct LayerOptions {
@@ -23,7 +23,7 @@ struct LayerOptions {
     ReplicaPolicy replicas = ReplicaPolicy::round_robin;
     std::int64_t region_rows = 0;  ///< rows of an expert's region; 0: enough for every token
     int page_rows = 0;             ///< regions grow by pages of so many rows; 0: all at once
-    Bytes page_pool = 0;           ///< of one GPU, for all its pages; 0: no limit
+    Bytes page_pool = 0;           ///< bytes of one GPU for all its pages; 0: no limit
     Pass pass = Pass::forward;
     bool recorded = false;  ///< forward: autograd notes every operator for the way back
     bool router = true;     ///< false: tokens come with their experts chosen

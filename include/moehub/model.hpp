@@ -12,13 +12,13 @@ struct Attention {
     };
     Form kind = Form::gqa;
     int heads = 0;
-    int kv_heads = 0;          ///< gqa; mla: equal to heads
-    int head_dim = 0;          ///< gqa; mla uses the dimensions below
+    int kv_heads = 0;          ///< heads of keys and values in gqa; mla: equal to heads
+    int head_dim = 0;          ///< width of a head in gqa; mla uses the dimensions below
     int q_lora_rank = 0;       ///< mla; 0: queries are projected directly
     int kv_lora_rank = 0;      ///< mla: width of the cached latent
     int qk_nope_head_dim = 0;  ///< mla: part of a head without position
     int qk_rope_head_dim = 0;  ///< mla: part of a head with position, keys share it
-    int v_head_dim = 0;        ///< mla
+    int v_head_dim = 0;        ///< mla: width of a head's values
     int window = 0;            ///< tokens a windowed layer looks back; 0: all layers see everything
     int window_layers = 0;     ///< how many layers are windowed
     bool qk_norm = false;      ///< queries and keys pass a norm, head by head
@@ -36,12 +36,12 @@ struct Model {
     int sequence = 0;              ///< default tokens of a sequence
     int batch = 1;                 ///< default sequences at a time, in total over the GPUs
     Attention attention;
-    int experts = 0;        ///< routed experts of a MoE layer; 0: a dense model
-    int top_k = 0;          ///< routed experts of a token
-    int expert_ffn = 0;     ///< inner width of a routed expert
-    int expert_groups = 1;  ///< routing picks top_groups of these groups of experts first
-    int top_groups = 1;
-    int shared_experts = 0;  ///< run for every token
+    int experts = 0;         ///< routed experts of a MoE layer; 0: a dense model
+    int top_k = 0;           ///< routed experts of a token
+    int expert_ffn = 0;      ///< inner width of a routed expert
+    int expert_groups = 1;   ///< routing picks top_groups of these groups of experts first
+    int top_groups = 1;      ///< groups of experts that routing picks first
+    int shared_experts = 0;  ///< shared experts, run for every token
     int shared_ffn = 0;      ///< inner width of one shared expert
     int dense_ffn = 0;       ///< inner width of a dense layer's FFN
     bool gated = true;       ///< FFNs have gate, up and down matrices (SwiGLU); false: up and down
@@ -57,8 +57,8 @@ void check(const Model& model);
 /// and as model cards count.
 std::int64_t parameters(const Model& model);
 
-/// As parameters, with top_k routed experts a layer: what one token passes through, both
-/// embeddings included.
+/// Weights as parameters() counts them, with top_k routed experts a layer: what one token passes
+/// through, both embeddings included.
 std::int64_t active_parameters(const Model& model);
 
 }  // namespace moehub

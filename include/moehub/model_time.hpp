@@ -25,14 +25,14 @@
 namespace moehub {
 
 struct ModelOptions {
-    LayerOptions layer;      ///< its pass is set here
-    bool training = false;   ///< backward as well
+    LayerOptions layer;      ///< how MoE layers are simulated; `pass` is set by what runs
+    bool training = false;   ///< forward and backward; false: forward alone
     int sequence = 0;        ///< tokens of a sequence; 0: the model's. At most a GPU's tokens
     bool eager = true;       ///< outside what is simulated a host issues operators one by one;
                              ///< false: CUDA graphs, kernels back to back
     int attention_gpus = 0;  ///< beside experts: GPUs that share attention, a divisor of a node's;
                              ///< 0: data parallel. Forward only
-    std::optional<SystemSpec> attention_system;  ///< that they share it by; without it tp-nvls
+    std::optional<SystemSpec> attention_system;  ///< what GPUs share attention by; none: tp-nvls
     /// Dense models in training: while the rows of a sub-layer travel and nothing else runs, the
     /// gradient of its first matrix is computed, as Megatron does; false: it waits for the
     /// sub-layer.
@@ -44,25 +44,25 @@ struct ModelOptions {
     std::function<void(std::size_t, std::size_t)> progress;
 };
 
-/// One part of the model that occurs `count` times; times of one of them, on the slowest GPU.
+/// One part of the model that occurs `count` times; times of one occurrence, on the slowest GPU.
 struct LayerTypeTime {
     std::string name;
     int count = 0;
     Ps forward = 0;
     Ps backward = 0;           ///< 0 without training
-    Ps beside = 0;             ///< of a forward pass beside a backward one, instead of both
-    Breakdown simulated = {};  ///< of both ways, where the part was simulated; else all 0
+    Ps beside = 0;             ///< time of a forward pass beside a backward one, instead of both
+    Breakdown simulated = {};  ///< breakdown of both ways, where the part was simulated; else all 0
 
     Ps total() const { return count * (forward + backward + beside); }
 };
 
 /// A layer of one micro-batch forward beside a layer of another backward, attention and all.
 struct OverlappedTime {
-    Ps period = 0;         ///< from one such pair to the next
-    Ps busy = 0;           ///< of that, kernels run
+    Ps period = 0;         ///< time from one such pair to the next
+    Ps busy = 0;           ///< time of the period in which kernels run
     Ps compute = 0;        ///< what kernels would take with all SMs
-    Ps communication = 0;  ///< in which rows are underway, and hold some SMs
-    Ps host = 0;           ///< that attention waits for its eager host
+    Ps communication = 0;  ///< time in which rows are underway, and hold some SMs
+    Ps host = 0;           ///< time that attention waits for its eager host
 };
 
 /// One sub-layer that was simulated.
@@ -73,22 +73,22 @@ struct SubLayerResult {
 
 struct ModelTime {
     std::string system;
-    SystemSpec spec;  ///< of that name, with its software
-    /// In the order of the model; only what it has. The last, "host", is what the GPU waits for
+    SystemSpec spec;  ///< the system of that name, with its software
+    /// Parts of the model that it has, in its order. The last, "host", is what the GPU waits for
     /// its eager host outside what is simulated, over the whole model; the others are kernels.
     std::vector<LayerTypeTime> parts;
     std::optional<LayerResult> moe;  ///< one MoE layer by itself, forward
     std::optional<LayerResult> moe_backward;
-    std::vector<SubLayerResult> sub_layers;    ///< of a dense model, or of attention that is shared
-    std::optional<OverlappedTime> overlapped;  ///< of systems that overlap passes
-    Ps total = 0;                              ///< of the parts
-    double flops = 0;  ///< of the model's mathematics over all GPUs: no padding, causal attention
+    std::vector<SubLayerResult> sub_layers;    ///< those of a dense model or shared attention
+    std::optional<OverlappedTime> overlapped;  ///< times of systems that overlap passes
+    Ps total = 0;                              ///< time of all parts
+    double flops = 0;  ///< FLOPs of the mathematics over all GPUs: no padding, causal attention
     double tokens_per_second = 0;
-    double mfu = 0;  ///< model flop utilisation: of the GPUs' bf16 peak
+    double mfu = 0;  ///< model FLOP utilisation: share of the GPUs' bf16 peak
 };
 
-/// In the order asked for. Throws as compare_systems() does, and InputError for a model without
-/// experts.
+/// Times in the order asked for. Throws as compare_systems() does, and InputError for a model
+/// without experts.
 std::vector<ModelTime> simulate_models(const LayerInput& input,
                                        const std::vector<SystemSpec>& systems,
                                        const ModelOptions& options = {});

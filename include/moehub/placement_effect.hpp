@@ -33,11 +33,11 @@ struct NamedLayout {
     ExpertLayout layout;
 };
 
-/// All of it must outlive the call.
+/// What is compared; all of it must outlive the call.
 struct EffectInput {
-    const Machine& machine;  ///< of the size wanted: a layout's GPUs · tensor_parallel
-    const Model& model;      ///< with the profile's experts and top-k
-    const Profile& profile;  ///< with tokens
+    const Machine& machine;  ///< sized as wanted: a layout's GPUs · tensor_parallel
+    const Model& model;      ///< a model with the profile's experts and top-k
+    const Profile& profile;  ///< a profile with tokens
     const std::vector<NamedLayout>& layouts;  ///< others are measured against the first
     const std::vector<SystemSpec>& systems;
 };
@@ -47,9 +47,9 @@ inline constexpr std::int64_t kEffectTokens = 8192;
 
 struct EffectOptions {
     int tensor_parallel = 1;  ///< GPUs that share each expert; then a layout's GPUs are groups
-    std::int64_t step_tokens = kEffectTokens;  ///< of a shorter profile all tokens, in one step
-    int most_steps = 4;                        ///< of those that the profile has, the first
-    int attention_gpus = 0;  ///< that share attention (ModelOptions); 0: data parallel
+    std::int64_t step_tokens = kEffectTokens;  ///< tokens of a step; a shorter profile is one step
+    int most_steps = 4;                        ///< most of the profile's steps, from the first
+    int attention_gpus = 0;  ///< GPUs that share attention (ModelOptions); 0: data parallel
     int threads = 0;         ///< layers simulated at a time; 0: as many as there are cores
     /// Called after each layer with (layers done, layers in all), by one thread at a time. May be
     /// empty.
@@ -59,7 +59,7 @@ struct EffectOptions {
 /// How one time is spread over all layers and steps.
 struct TimeSpread {
     Ps mean = 0;
-    Ps p95 = 0;  ///< the smallest time that 95 % do not exceed
+    Ps p95 = 0;  ///< smallest time that 95 % do not exceed
     Ps worst = 0;
 };
 
@@ -67,7 +67,7 @@ struct TimeSpread {
 struct LayoutEffect {
     std::string layout;
     std::string system;
-    TimeSpread layer;  ///< a MoE layer, until the last GPU has its tokens' outputs
+    TimeSpread layer;  ///< time of a MoE layer, until the last GPU has its tokens' outputs
     /// Dispatch and combine together, where rows move in steps of their own, each from when the
     /// last GPU began to when the last ended: waiting for a GPU that still computes is not in it.
     /// Where they are fused with the experts (`fused`): what of it no kernel hides on the GPU that
@@ -79,7 +79,7 @@ struct LayoutEffect {
     TimeSpread collectives;
     /// Kernels of the GPU that computes longest: its experts for the most part.
     TimeSpread processing;
-    std::vector<Ps> by_layer;  ///< of the profile: mean over steps
+    std::vector<Ps> by_layer;  ///< time of each layer of the profile: mean over steps
     Ps moe_layers = 0;         ///< sum of by_layer
     /// The whole model, forward: the mean MoE layer as often as the model has some, and the rest
     /// as simulate_models() times it, which is the same for all. 0: the model has no rest.
@@ -92,7 +92,7 @@ struct LayoutEffect {
 struct PlacementEffect {
     std::int64_t step_tokens = 0;
     int steps = 0;
-    std::vector<LayoutEffect> layouts;  ///< system by system, each in the order of the layouts
+    std::vector<LayoutEffect> layouts;  ///< sorted by system, then in the order of the layouts
     std::vector<std::string> notes;     ///< what the user should know, a line each
 };
 

@@ -16,36 +16,36 @@
 namespace moehub {
 
 struct PlanOptions {
-    PartialLayout fixed = {};  ///< is not searched
+    PartialLayout fixed = {};  ///< members that are not searched
     /// Systems of MoE layers to search over; empty: the trainer's dispatcher alone.
     std::vector<std::string> systems = {};
     std::size_t top = 10;  ///< layouts to return, re-simulated exactly
-    bool exact = true;     ///< false: by tables alone
+    bool exact = true;     ///< simulate the best layouts as they are; false: by tables alone
     bool prune = true;     ///< false: every layout is timed, whatever its bound
-    int threads = 0;       ///< 0: as many as there are cores
+    int threads = 0;       ///< layouts timed at a time; 0: as many as there are cores
     /// Called now and then with how much is done, of how much, by one thread at a time. May be
     /// empty.
     std::function<void(std::size_t, std::size_t)> progress = {};
 };
 
 /// What a search has found. Of layouts that differ in recomputation and offload alone it lists the
-/// fastest that fits, but on the front.
+/// fastest that fits, except on the front.
 struct Plan {
-    std::vector<TrainingStep> best;     ///< fastest first; all of them fit
-    std::vector<TrainingStep> systems;  ///< the fastest of each that fits, in the order asked for
+    std::vector<TrainingStep> best;     ///< fastest layouts first; all of them fit
+    std::vector<TrainingStep> systems;  ///< each system's fastest that fits, in the order asked for
     std::vector<TrainingStep> front;    ///< no other is faster with as little memory; fastest first
     std::vector<TrainingStep> nearest;  ///< when nothing fits: least memory first
-    std::size_t layouts = 0;            ///< that the run allows
-    std::size_t timed = 0;              ///< of them
-    std::size_t too_large = 0;          ///< of them: do not fit, as far as was looked
-    std::size_t refused = 0;            ///< further ones that their system cannot run
-    std::string refusal;                ///< why, of the first
+    std::size_t layouts = 0;            ///< layouts that the run allows
+    std::size_t timed = 0;              ///< layouts that were timed
+    std::size_t too_large = 0;          ///< layouts that do not fit, as far as was looked
+    std::size_t refused = 0;            ///< further layouts that their system cannot run
+    std::string refusal;                ///< why the first refused layout cannot run
 };
 
-/// The same plan on any number of threads. Throws InputError as check(run) does, and when what is
-/// fixed leaves no layout.
+/// Plans a run, the same on any number of threads. Throws InputError as check(run) does, and when
+/// what is fixed leaves no layout.
 Plan plan_training(const TrainingRun& run, const PlanOptions& options = {});
-/// A plan of the clock's run, with what the clock has simulated already.
+/// Plans the clock's run, with what the clock has simulated already.
 Plan plan_training(const TrainingClock& clock, const PlanOptions& options = {});
 
 /// When nothing fits, a few words on what would: less that is fixed, more GPUs of `whole` (the

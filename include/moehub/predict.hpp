@@ -21,8 +21,8 @@ struct KernelCost {
     double tensor = 0;  ///< the products, with what SMs do beside them
     double memory = 0;  ///< HBM, at the same time as the products
     double other = 0;   ///< passes before and after: permutation, quantisation, sums of splits
-    double flops = 0;   ///< of the mathematics, without padding
-    double bytes = 0;   ///< to and from HBM
+    double flops = 0;   ///< FLOPs of the mathematics, without padding
+    double bytes = 0;   ///< bytes to and from HBM
     double peak = 0;    ///< FLOP/s of the card in the format that the kernel multiplies in
 };
 
@@ -32,8 +32,8 @@ struct KernelCost {
 KernelCost predict_kernel(const Gpu& gpu, const std::string& library, const KernelCall& call);
 
 /// The card of a model whose linear layers and prompts' attention are the library's; what MoE
-/// layers run stays PyTorch's, and so does the way back. Throws InputError as above; "torch" is the
-/// card as it is.
+/// layers run stays PyTorch's, and so does the way back. Throws InputError when the card has no
+/// such library; "torch" is the card as it is.
 Gpu with_kernels(const Gpu& gpu, const std::string& library);
 
 /// Times of calls of one library on one card, each shape predicted once. Not for several threads.
@@ -41,7 +41,7 @@ class PredictionCache {
   public:
     PredictionCache(Gpu gpu, std::string library);
 
-    /// As predict_kernel.
+    /// Cost of the call, as predict_kernel gives it.
     const KernelCost& cost(const KernelCall& call);
     double seconds(const KernelCall& call) { return cost(call).seconds; }
 
@@ -64,8 +64,8 @@ double memory_of(const KernelCall& call);
 struct Operator {
     std::string op;  ///< gemm, grouped_gemm, gather_rows, sum8_rows, argsort
     std::int64_t groups = 1;
-    std::int64_t rows = 0;      ///< in total over groups
-    std::int64_t max_rows = 0;  ///< of the fullest group
+    std::int64_t rows = 0;      ///< rows in total over groups
+    std::int64_t max_rows = 0;  ///< rows of the fullest group
     std::int64_t k = 0;
     std::int64_t n = 0;
     double skew = 0;  ///< Zipf exponent of the rows per group
@@ -85,7 +85,7 @@ struct LayerOperator {
     std::int64_t seq = 0;
     std::int64_t head_dim = 0;
     std::int64_t groups = 1;  ///< experts
-    std::int64_t rows = 0;    ///< in total over groups, spread evenly
+    std::int64_t rows = 0;    ///< rows in total over groups, spread evenly
     std::int64_t k = 0;
     std::int64_t n = 0;
 };
@@ -101,18 +101,18 @@ struct TrainingOperator {
     std::int64_t rows = 0;  ///< tokens of a cross entropy; divides elements
 };
 
-/// Time of the operator as that file measures it: called from eager PyTorch on an idle card, the
-/// accumulation replayed. Nothing when it is not modelled.
+/// Time of the operator as training_ops.csv measures it: called from eager PyTorch on an idle card,
+/// the accumulation replayed. Nothing when it is not modelled.
 std::optional<Ps> predict_training(const Gpu& gpu, const TrainingOperator& op);
 
 /// One phase of a MoE layer in eager PyTorch, on one GPU.
 struct EagerPhase {
     std::string phase;  ///< route, plan, permute, gemm1, activation, gemm2, combine
     std::int64_t tokens = 0;
-    std::int64_t rows = 0;     ///< of all experts together
-    std::int64_t experts = 0;  ///< on this GPU; rows are spread over them at random, evenly
+    std::int64_t rows = 0;     ///< rows of all experts together
+    std::int64_t experts = 0;  ///< experts on this GPU; rows are spread over them at random, evenly
     std::int64_t hidden = 0;
-    std::int64_t inner = 0;  ///< of one expert, which is gated
+    std::int64_t inner = 0;  ///< inner width of one expert, which is gated
 };
 
 /// Time of the phase called on an idle card, as validation/h200/eager_phases.csv measures it;

@@ -33,15 +33,15 @@ concept Described = std::same_as<Noun, Machine> || std::same_as<Noun, Model> ||
     std::same_as<Noun, Gpu> || std::same_as<Noun, SystemSpec> || std::same_as<Noun, EngineSpec> ||
     std::same_as<Noun, TrainerSpec>;
 
-/// From TOML text; `origin` stands for the file in errors.
+/// A noun from TOML text; `origin` stands for the file in errors.
 template <Described Noun>
 Noun parse(std::string_view text, const std::string& origin);
 
-/// With units and a comment per key; reads back equal.
+/// TOML text of a noun, with units and a comment per key; reads back equal.
 template <Described Noun>
 std::string to_toml(const Noun& noun);
 
-/// Quantities are plain numbers: picoseconds, bytes, per second.
+/// JSON of a noun; quantities are plain numbers: picoseconds, bytes, per second.
 template <Described Noun>
 std::string to_json(const Noun& noun);
 
@@ -55,8 +55,8 @@ std::string preset_title(std::string_view kind, std::string_view name);
 /// The kind of a preset, or of a file by its keys.
 std::string kind_of(const std::string& name_or_path);
 
-/// The files behind it as they were written, with the source of every number: its own, what it
-/// extends, and a machine's GPU.
+/// The files behind a preset or file as they were written, with the source of every number: its
+/// own, what it extends, and a machine's GPU.
 std::string sources_of(const std::string& name_or_path);
 
 /// The machine with this many GPUs. A cluster (nic.bandwidth above 0) takes part of one node or

@@ -13,11 +13,11 @@
 namespace moehub {
 
 struct Profile {
-    /// In `chosen`: nobody; a token that was recorded with fewer experts than others.
+    /// Stands in `chosen` for nobody: a token that was recorded with fewer experts than others.
     static constexpr std::uint16_t kNobody = 0xFFFF;
 
     std::string name;   ///< what it was read from, as the user wrote it
-    double weight = 1;  ///< beside other profiles; above 0
+    double weight = 1;  ///< share beside other profiles; above 0
     int layers = 0;
     int experts = 0;
     int top_k = 0;                      ///< 0: only counts are known
@@ -25,7 +25,7 @@ struct Profile {
     std::vector<std::uint16_t> chosen;  ///< [layer][token][choice], distinct within a token
     std::vector<double> counts;         ///< [layer][expert]: tokens that chose it
 
-    /// Where counts were recorded step by step, the same by step: [step][layer][expert].
+    /// Steps that counts were recorded by, and the counts of each: [step][layer][expert].
     int steps = 0;
     std::vector<double> step_counts;
 
@@ -33,7 +33,7 @@ struct Profile {
     /// dense ones included. Without other knowledge 0 … layers − 1.
     std::vector<int> layer_numbers;
     int model_layers = 0;
-    bool layers_said = false;  ///< by the file or the user; else layer 0 is the first recorded one
+    bool layers_said = false;  ///< numbers are the file's or the user's; else the first is 0
 
     bool has_tokens() const { return tokens > 0; }
     std::span<const std::uint16_t> chosen_by(int layer, std::int64_t token) const {
@@ -53,17 +53,17 @@ struct ProfileSource {
     double from = 0;
     double to = 1;
     double weight = 1;
-    std::string text;  ///< as written
+    std::string text;  ///< source as the user wrote it
 };
 /// Throws InputError when fractions or weight are not what is allowed.
 ProfileSource parse_profile_source(const std::string& text);
 
-/// What an array of three dimensions holds, [tokens, layers, k] or [steps, layers, experts]; by
-/// itself: found out from the numbers.
+/// What an array of three dimensions holds, [tokens, layers, k] or [steps, layers, experts];
+/// by_itself: found out from the numbers.
 enum class ArrayKind { by_itself, tokens, counts };
 
 struct ProfileOptions {
-    int experts = 0;  ///< 0: found out (the columns of counts; of ids the largest plus one)
+    int experts = 0;  ///< 0: found out (columns of counts, the largest id plus one)
     ArrayKind kind = ArrayKind::by_itself;
     /// Layers of the model that come before the first recorded one, where the file does not say.
     int dense_layers = 0;
@@ -80,12 +80,12 @@ Profile read_profile(const ProfileSource& source, const ProfileOptions& options 
 /// Throws InputError, one line that names two of them, where they disagree.
 Profile read_profile(const std::vector<ProfileSource>& ranks, const ProfileOptions& options = {});
 
-/// A profile of counts with tokens that choose experts as often as was counted (docs/placement.md
-/// says what is lost); its counts are theirs. Throws InputError where the model has other experts.
 struct DrawOptions {
     std::int64_t tokens = 8192;
     std::uint64_t seed = 1;
 };
+/// A profile of counts with tokens that choose experts as often as was counted (docs/placement.md
+/// says what is lost); its counts are theirs. Throws InputError where the model has other experts.
 Profile with_drawn_tokens(const Profile& profile, const Model& model,
                           const DrawOptions& options = {});
 

@@ -20,14 +20,14 @@ namespace moehub {
 /// How rows load one layer's experts. All 0 where it has no rows.
 struct LoadSummary {
     double rows = 0;          ///< (token, expert) pairs
-    std::int64_t tokens = 0;  ///< that chose an expert here; 0: only counts are known
+    std::int64_t tokens = 0;  ///< tokens that chose an expert here; 0: only counts are known
     double mean = 0;          ///< rows of an expert
     double largest = 0;
     int busiest = 0;  ///< expert with the most rows; of equal ones the first
     double largest_over_mean = 0;
-    double busiest_share = 0;      ///< of the rows
+    double busiest_share = 0;      ///< share of the rows that the busiest expert has
     double variation = 0;          ///< standard deviation of the experts' rows over their mean
-    double gini = 0;               ///< 0: all alike; towards 1: few have all
+    double gini = 0;               ///< 0: all experts alike; towards 1: few have all rows
     double effective_experts = 0;  ///< exp of the entropy: so many equal ones were as uneven
     int never_chosen = 0;
     double largest_over_gpu = 0;  ///< the busiest expert over the mean of the GPUs
@@ -40,7 +40,7 @@ struct LoadSummary {
 /// How much of a matrix of pairs its heaviest tenth holds; 0.1 if all were alike.
 struct Concentration {
     double heaviest_tenth = 0;
-    double by_chance = 0;  ///< if both sides of a pair were independent
+    double by_chance = 0;  ///< share if both sides of a pair were independent
 };
 
 /// Experts of one token that were chosen in the same layer.
@@ -48,13 +48,13 @@ struct CoactivePair {
     int first = 0;
     int second = 0;
     std::int64_t together = 0;  ///< tokens that chose both
-    double lift = 0;            ///< over what their loads give by chance
+    double lift = 0;            ///< tokens together over what the loads give by chance
 };
 struct CoactivationSummary {
-    std::int64_t pairs = 0;  ///< (token, unordered pair) counted
+    std::int64_t pairs = 0;  ///< (token, unordered pair) combinations counted
     Concentration concentration;
-    std::vector<CoactivePair> top;  ///< farthest above chance, most first
-    double top_share = 0;           ///< of the pairs counted
+    std::vector<CoactivePair> top;  ///< pairs farthest above chance, most first
+    double top_share = 0;           ///< share of the counted pairs that `top` has
     double top_share_by_chance = 0;
 };
 
@@ -63,23 +63,23 @@ struct TransitionSummary {
     std::int64_t transitions = 0;
     Concentration concentration;
     double information = 0;            ///< mutual, in bits: what one choice tells of the other
-    double information_by_chance = 0;  ///< about what so few tokens show where there is none
+    double information_by_chance = 0;  ///< about what so few tokens show by chance
     double off_gpu = 0;                ///< share that changes GPU, experts in order
 };
 
 /// Loads of one layer at two times, or in two profiles.
 struct LoadDifference {
     double total_variation = 0;         ///< share of the rows that would have to change expert
-    double by_chance = 0;               ///< about what drawing tokens gives without a difference
-    std::optional<double> correlation;  ///< none where one side is even
+    double by_chance = 0;               ///< about the variation of tokens drawn alike
+    std::optional<double> correlation;  ///< correlation of the loads; none where one side is even
 };
 
 struct LayerSummary {
-    int number = 0;  ///< in the model
+    int number = 0;  ///< number of the layer in the model
     LoadSummary load;
     std::optional<CoactivationSummary> coactivation;  ///< none without tokens, or with top-1
-    std::optional<TransitionSummary> next;            ///< to the next layer of the profile
-    std::optional<LoadDifference> halves;  ///< first to second; none for counts without steps
+    std::optional<TransitionSummary> next;            ///< transitions to the profile's next layer
+    std::optional<LoadDifference> halves;  ///< first half to second; none for counts without steps
 };
 
 struct ProfileSummary {
@@ -90,7 +90,7 @@ struct ProfileSummary {
     int steps = 0;
     int gpus = 0;
     std::vector<LayerSummary> layers;
-    std::vector<double> counts;    ///< [layer][expert]
+    std::vector<double> counts;    ///< rows of each expert: [layer][expert]
     std::int64_t pair_tokens = 0;  ///< tokens that pairs and transitions were counted in
     std::vector<std::string> notes;
 };
@@ -98,8 +98,8 @@ struct ProfileSummary {
 struct SummaryOptions {
     int gpus = 8;
     int top_pairs = 8;  ///< co-activated pairs told, per layer
-    /// Transitions counted from a layer to the next, at most: of more tokens an even sample is
-    /// taken. More than 2^24 count as these.
+    /// Most transitions counted from a layer to the next: of more tokens an even sample is taken.
+    /// More than 2^24 count as 2^24.
     std::int64_t most_pairs = std::int64_t{1} << 22;
 };
 
@@ -116,15 +116,15 @@ PairMatrices pair_matrices(const Profile& profile, int layer, const SummaryOptio
 
 /// How different two profiles are, over the layers.
 struct ProfileDifference {
-    std::size_t first = 0;  ///< indices into the list
+    std::size_t first = 0;  ///< indices into the list of profiles
     std::size_t second = 0;
     double total_variation = 0;  ///< mean over layers
     double by_chance = 0;
-    double worst = 0;     ///< of a layer
-    int worst_layer = 0;  ///< its number in the model
+    double worst = 0;     ///< total variation of the worst layer
+    int worst_layer = 0;  ///< number of the worst layer in the model
     std::optional<double> correlation;
 };
-/// Every pair of the list. Throws InputError unless all have the same layers and experts.
+/// Every pair of profiles. Throws InputError unless all have the same layers and experts.
 std::vector<ProfileDifference> differences(const std::vector<Profile>& profiles);
 
 }  // namespace moehub

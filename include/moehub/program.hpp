@@ -40,12 +40,12 @@ class GpuProgram {
   public:
     virtual ~GpuProgram() = default;
 
-    virtual int gpu() const = 0;   ///< this one's number
-    virtual int gpus() const = 0;  ///< how many there are
+    virtual int gpu() const = 0;   ///< number of this GPU
+    virtual int gpus() const = 0;  ///< how many GPUs there are
     virtual const LayerInput& input() const = 0;
-    virtual Bytes row_bytes() const = 0;                 ///< of a row on the wire
+    virtual Bytes row_bytes() const = 0;                 ///< bytes of one row on the wire
     virtual int home_of(std::uint32_t token) const = 0;  ///< the GPU whose token it is
-    virtual std::vector<Rows> rows_by_gpu() const = 0;   ///< its tokens' rows, by who computes them
+    virtual std::vector<Rows> rows_by_gpu() const = 0;   ///< its own rows, by who computes them
     virtual Ps now() const = 0;
 
     // Compute, on the GPU's SMs.
@@ -62,10 +62,10 @@ class GpuProgram {
     // rows, 0 bytes are a flag of one. SMs (SystemSpec::sending_sms, 16) read what is sent and
     // store it, one message after the other; nobody waits for them here.
     virtual void send(int to, int channel, Rows rows, Bytes bytes) = 0;
-    /// Until so many messages have come in the channel since the start. Messages may overtake each
-    /// other, also those of one sender: give what is waited for by itself a channel of its own.
+    /// Waits for so many messages in the channel since the start. Messages may overtake each other,
+    /// also one sender's: give what is waited for by itself a channel of its own.
     virtual Process received(int channel, std::int64_t messages) = 0;
-    /// What has come in the channel and was not taken yet, by sender.
+    /// Takes the rows that have come in the channel and were not taken yet, by sender.
     virtual Rows take(int channel) = 0;
 };
 

@@ -41,14 +41,14 @@ class SharedArray {
     auto end() const { return values_.end(); }
     const Value& operator[](std::size_t i) const { return values_[i]; }
 
-    /// Some of them, in the same memory. Throws std::out_of_range.
+    /// A run of the values, in the same memory. Throws std::out_of_range.
     SharedArray part(std::size_t first, std::size_t count) const {
         if (first > size() || count > size() - first)
             throw std::out_of_range("SharedArray: a part beyond its end");
         return {values_.subspan(first, count), owner_};
     }
 
-    /// To change and to share again.
+    /// A copy of the values to change and to share again.
     std::vector<Value> copy() const { return {begin(), end()}; }
 
     bool operator==(const SharedArray& other) const {
@@ -66,7 +66,7 @@ struct Routing {
     int layers = 0;
     std::int64_t tokens = 0;
     SharedArray<std::uint16_t> chosen;  ///< [layer][token][choice], distinct within a token
-    SharedArray<float> weights;         ///< as chosen; positive, a token's sum is 1
+    SharedArray<float> weights;         ///< [layer][token][choice]; positive, a token's sum is 1
 
     std::span<const std::uint16_t> chosen_by(int layer, std::int64_t token) const {
         return {chosen.data() + at(layer, token), static_cast<std::size_t>(top_k)};
@@ -95,7 +95,7 @@ struct RoutingSpec {
         zipf,       ///< share ∝ rank^-spread, ranks in random order
         lognormal,  ///< share ∝ exp(spread · N(0, 1))
         balanced,   ///< nothing is drawn: a token's experts lie evenly apart, and all experts get
-                    ///< the same, few tokens or many; for models without groups
+                    ///< as many tokens, few or many; for models without groups
     };
     Shares shares = Shares::uniform;
     double spread = 0;
@@ -103,7 +103,7 @@ struct RoutingSpec {
     std::uint64_t seed = 1;
 };
 
-/// Throws InputError with what is allowed.
+/// Reads a routing spec. Throws InputError with what is allowed.
 RoutingSpec parse_routing(const std::string& text);
 std::string to_string(const RoutingSpec& spec);
 
@@ -117,8 +117,8 @@ Routing make_routing(const RoutingSpec& spec, const Model& model, std::int64_t t
 /// expert twice for one token, a cut file, …).
 Routing read_routing(const std::string& path, int experts);
 
-/// One layer of it, and the first `tokens` tokens, in the same memory; repeated from the start, in
-/// memory of its own, where it has fewer.
+/// One layer of a routing, and the first `tokens` tokens, in the same memory; repeated from the
+/// start, in memory of its own, where the routing has fewer.
 Routing one_layer(const Routing& routing, int layer, std::int64_t tokens);
 
 }  // namespace moehub

@@ -23,9 +23,9 @@ namespace moehub {
 /// How a worker's GPUs share the model. attention_tp · attention_dp = moe_tp · moe_ep of them.
 struct ServingLayout {
     int attention_tp = 1;  ///< GPUs that share heads, dense FFNs, shared experts and vocabulary
-    int attention_dp = 1;  ///< such groups, each with its own requests
+    int attention_dp = 1;  ///< groups of attention GPUs, each with its own requests
     int moe_tp = 1;        ///< GPUs that share each expert
-    int moe_ep = 1;        ///< groups of them, among which experts are dealt out
+    int moe_ep = 1;        ///< groups of moe_tp GPUs, among which experts are dealt out
 
     int gpus() const { return attention_tp * attention_dp; }
 };
@@ -36,7 +36,7 @@ struct ServingFormats {
     NumberFormat dense = NumberFormat::bf16;      ///< dense FFNs and shared experts
     NumberFormat experts = NumberFormat::bf16;    ///< routed experts
     NumberFormat head = NumberFormat::bf16;
-    NumberFormat cache = NumberFormat::bf16;  ///< bf16 or fp8
+    NumberFormat cache = NumberFormat::bf16;  ///< format of the cache: bf16 or fp8
 };
 
 /// What published checkpoints of a model in that format have: fp8 everywhere but in the head (by
@@ -45,12 +45,12 @@ struct ServingFormats {
 /// The cache is fp8 where weights are.
 ServingFormats checkpoint_formats(const Model& model, const Gpu& gpu, NumberFormat weights);
 
-/// Those of checkpoint_formats(), with the cache that the engine keeps on the card.
+/// Formats of checkpoint_formats(), with the cache that the engine keeps on the card.
 ServingFormats engine_formats(const EngineSpec& engine, const Model& model, const Gpu& gpu,
                               NumberFormat weights);
 
 struct ServingCase {
-    Machine machine;  ///< at least the layout's GPUs
+    Machine machine;  ///< machine with at least the layout's GPUs
     Model model;
     EngineSpec engine;
     ServingLayout layout;
@@ -64,20 +64,20 @@ void check(const ServingCase& what);
 
 /// What one step does on a whole worker.
 struct StepLoad {
-    std::int64_t requests = 0;        ///< that decode
-    double context = 0;               ///< tokens that each has in the cache, on average
+    std::int64_t requests = 0;        ///< requests that decode
+    double context = 0;               ///< tokens that each request has in the cache, on average
     int tokens_per_request = 1;       ///< more than 1: guesses are checked beside the next token
-    std::int64_t prompts = 0;         ///< that are read in this step
-    std::int64_t prompt_tokens = 0;   ///< new ones of each
-    std::int64_t prompt_context = 0;  ///< of each that are in the cache already
+    std::int64_t prompts = 0;         ///< prompts that are read in this step
+    std::int64_t prompt_tokens = 0;   ///< new tokens of each prompt
+    std::int64_t prompt_context = 0;  ///< tokens of each prompt that are in the cache already
 };
 
 enum class OperatorKind {
-    attention,  ///< over the cache
+    attention,  ///< attention over the cache
     linear,     ///< projections and dense FFNs
     router,
     shared_experts,
-    experts,  ///< routed
+    experts,  ///< routed experts
     dispatch,
     combine,
     all_reduce,
@@ -99,19 +99,19 @@ struct StepOperator {
 };
 
 struct ServingStep {
-    std::vector<StepOperator> operators;  ///< in the order of the model
-    double seconds = 0;                   ///< of all
+    std::vector<StepOperator> operators;  ///< operators in the order of the model
+    double seconds = 0;                   ///< seconds of all operators
 };
 
 /// Bytes on the fullest GPU of a worker.
 struct ServingMemory {
     double weights = 0;
-    double experts = 0;          ///< of them, those of routed experts
-    double ends = 0;             ///< of them, those of both embeddings
-    double cache_per_token = 0;  ///< of one request's token, on the GPU that holds it
-    double window_cache = 0;     ///< of one request, in layers with a window
+    double experts = 0;          ///< bytes of weights that routed experts have
+    double ends = 0;             ///< bytes of weights that both embeddings have
+    double cache_per_token = 0;  ///< cache of one request's token, on the GPU that holds it
+    double window_cache = 0;     ///< cache of one request in layers with a window
     double cache = 0;            ///< what the engine gives the cache of what weights leave
-    double capacity = 0;         ///< of HBM
+    double capacity = 0;         ///< bytes of HBM
 
     /// Requests of `context` tokens that one attention group can hold; 0: not even the weights fit.
     std::int64_t most_requests(double context) const;
@@ -124,7 +124,7 @@ class ServingCosts;
 /// simulated, once each; clocks that share their costs share these, too.
 class ServingClock {
   public:
-    /// Throws InputError as check does. `costs`: of a clock of the same machine, or empty.
+    /// Throws InputError as check does. `costs`: those of a clock of the same machine, or empty.
     explicit ServingClock(ServingCase what, std::shared_ptr<ServingCosts> costs = nullptr);
 
     const ServingCase& what() const { return what_; }
@@ -134,9 +134,9 @@ class ServingClock {
     /// card lacks a kernel.
     ServingStep step(const StepLoad& load) const;
 
-    /// All but routed experts and what moves tokens to them and back: what any system's MoE layer
-    /// is put between. Shared experts in full; of those that run beside routed ones, step() counts
-    /// only what they take longer.
+    /// Operators other than routed experts and what moves tokens to them and back: what any
+    /// system's MoE layer is put between. Shared experts in full; of those that run beside routed
+    /// ones, step() counts only what they take longer.
     std::vector<StepOperator> rest_operators(const StepLoad& load) const;
 
     /// The engine's own dispatch, routed experts and combine; none of a dense model.
@@ -157,16 +157,16 @@ ServingStep step_time(const ServingCase& what, const StepLoad& load);
 struct RequestLoad {
     std::int64_t input = 0;
     std::int64_t output = 0;
-    std::int64_t requests = 0;  ///< at once on the whole worker
+    std::int64_t requests = 0;  ///< requests at once on the whole worker
     bool prefills = false;      ///< the worker also reads their prompts; false: it only decodes
     int drafts = 0;             ///< guesses that a step checks for each request
-    double accepted = 0;        ///< of them, on average
+    double accepted = 0;        ///< guesses accepted of those drafts, on average
 };
 
 struct RequestTimes {
     double tpot = 0;               ///< seconds between a request's tokens, on average
     double prefill = 0;            ///< seconds of a step that reads one prompt beside decoding
-    std::int64_t running = 0;      ///< requests at once that memory has room for, at most as asked
+    std::int64_t running = 0;      ///< requests at once that memory holds, no more than asked
     double tokens_per_second = 0;  ///< output of one GPU
 };
 RequestTimes request_times(const ServingClock& clock, const RequestLoad& load);

@@ -24,7 +24,7 @@ namespace moehub {
 /// A number of parameters and how far from it is allowed; both ends belong to it.
 struct ParameterWindow {
     double centre = 0;
-    double width = 0;  ///< to each side
+    double width = 0;  ///< allowed distance to each side
 
     bool contains(std::int64_t count) const;
 };
@@ -59,7 +59,7 @@ struct ShapeAxes {
 ShapeAxes load_shape_axes(const std::string& name_or_path, const Model& base);
 ShapeAxes parse_shape_axes(std::string_view toml, const std::string& origin, const Model& base);
 
-/// Points of the axes whose parameters lie in both windows and that are models at all (top_k no
+/// Models of the axes' points whose parameters lie in both windows and that are possible (top_k no
 /// more than experts, …). In the order of the axes, the last one fastest. Throws InputError for
 /// more points than can be looked at.
 std::vector<Model> shapes_within(const Model& base, const ShapeAxes& axes,
@@ -68,19 +68,19 @@ double points_of(const ShapeAxes& axes);
 
 /// "61 layers (3 dense), hidden 7680, 128 heads, top-8 of 256 experts of 2048, 1 shared".
 std::string to_text_of_shape(const Model& model);
-bool same_shape(const Model& one, const Model& other);  ///< in all that axes change
+bool same_shape(const Model& one, const Model& other);  ///< alike in all that axes change
 
 struct ShapeSearchOptions {
     ShapeAxes axes;
     ParameterWindow total;
-    ParameterWindow active;            ///< of multiplied_parameters()
-    PartialLayout fixed;               ///< of parallel layouts, as in PlanOptions
-    std::vector<std::string> systems;  ///< as in PlanOptions
+    ParameterWindow active;            ///< window of multiplied_parameters()
+    PartialLayout fixed;               ///< what parallel layouts keep, as in PlanOptions
+    std::vector<std::string> systems;  ///< systems to search over, as in PlanOptions
     /// Ways to cut a model that each shape is timed under: those of the base model's best layouts,
     /// each with more and more recomputation and offloading.
     std::size_t layouts = 8;
     std::size_t top = 10;  ///< shapes to return
-    int threads = 0;       ///< 0: as many as there are cores
+    int threads = 0;       ///< shapes timed at a time; 0: as many as there are cores
     /// Called now and then with how much is done, of how much, by one thread at a time. May be
     /// empty.
     std::function<void(std::size_t, std::size_t)> progress;
@@ -88,31 +88,31 @@ struct ShapeSearchOptions {
 
 struct TimedShape {
     Model model;
-    std::int64_t total = 0;   ///< parameters
+    std::int64_t total = 0;   ///< number of all parameters
     std::int64_t active = 0;  ///< multiplied_parameters()
-    TrainingStep step;        ///< on the fastest of the layouts, by tables
+    TrainingStep step;        ///< step on the fastest of the layouts, by tables
 };
 
-/// For each value of one axis the fastest shape that has it.
+/// Fastest shapes by the value of one axis.
 struct AxisBest {
-    std::string axis;  ///< "layers", …
+    std::string axis;  ///< name of the axis: "layers", …
     std::vector<int> values;
-    std::vector<double> tokens_per_second;  ///< and GPU; 0: no shape has it
+    std::vector<double> tokens_per_second;  ///< rate of a GPU; 0: no shape has the value
 };
 
 struct ShapeSearch {
-    std::vector<TimedShape> best;         ///< fastest first; of equals the smaller model first
-    std::vector<ParallelLayout> layouts;  ///< that shapes were timed under
+    std::vector<TimedShape> best;         ///< fastest first; of equal ones the smaller first
+    std::vector<ParallelLayout> layouts;  ///< layouts that shapes were timed under
     std::vector<AxisBest> by_axis;        ///< axes with more than one value
-    double points = 0;                    ///< of the axes
-    std::size_t within = 0;               ///< of them in both windows
-    std::size_t timed = 0;                ///< of them run under a layout and fit
+    double points = 0;                    ///< points of the axes
+    std::size_t within = 0;               ///< points in both windows
+    std::size_t timed = 0;                ///< points in both windows that run and fit
     std::optional<TimedShape> base;       ///< the base model's own shape, in the windows or not
-    std::size_t base_rank = 0;            ///< of its shape among those timed, from 1; 0: not there
+    std::size_t base_rank = 0;            ///< the base's rank among shapes timed, from 1; 0: none
 };
 
-/// Throws InputError as check(run) does, when no shape lies in the windows, and when none of them
-/// runs under a layout.
+/// Searches shapes. Throws InputError as check(run) does, when no shape lies in the windows, and
+/// when none of them runs under a layout.
 ShapeSearch search_shapes(const TrainingRun& run, const ShapeSearchOptions& options);
 
 }  // namespace moehub

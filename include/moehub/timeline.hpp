@@ -11,13 +11,13 @@ namespace moehub {
 
 struct TimelineOptions {
     bool record = false;
-    int followed_rows = 64;  ///< at most; spread evenly over all rows
+    int followed_rows = 64;  ///< most rows to follow, spread evenly over all rows
 };
 
 /// A kernel on a GPU, from its launch until its last thread block is done.
 struct KernelSpan {
     int gpu = 0;
-    int kernel = 0;  ///< in Timeline::kernels
+    int kernel = 0;  ///< index into Timeline::kernels
     Ps begin = 0;
     Ps end = 0;
 };
@@ -25,10 +25,10 @@ struct KernelSpan {
 /// Something that is busy or counts, over time, in bins of equal width from the start on.
 struct TimeSeries {
     std::string where;  ///< "gpu 3", "switch 1 of node 0"
-    std::string name;   ///< of a kernel, or of a unit: "rpm", "aau", "dam", "merge", "gather", …
-    Ps bin = 0;         ///< width
-    std::vector<double> values;  ///< of a kernel: SMs it had, mean over the bin; of a unit: what
-                                 ///< it handled in the bin
+    std::string name;  ///< a kernel's name, or a unit's: "rpm", "aau", "dam", "merge", "gather", …
+    Ps bin = 0;        ///< width of a bin
+    std::vector<double> values;  ///< SMs that a kernel had, mean over the bin; or what a unit
+                                 ///< handled in the bin
 };
 
 /// A moment of a row on its way: "stored", "left the hub", "at the switch", "in memory",
@@ -43,7 +43,7 @@ struct RowStep {
 /// result back, as far as the system has these steps; in the order of time.
 struct RowPath {
     std::int64_t token = 0;
-    int expert = 0;  ///< of a tensor-parallel sub-layer -1
+    int expert = 0;  ///< expert of the row; -1 in a tensor-parallel sub-layer
     int from = 0;    ///< GPU of the token; of a sub-layer, one that adds to the row and reads it
     int to = 0;      ///< GPU of the expert; of a sub-layer, the row's home
     std::vector<RowStep> steps;
@@ -54,16 +54,16 @@ struct RowPath {
 /// switch "gather" answers that are added up or joined, "merge" requests, "group sync" meetings'
 /// requests, "sums" parts that leaves and spines add up.
 struct Timeline {
-    std::vector<std::string> kernels;  ///< names
-    std::vector<KernelSpan> spans;  ///< by GPU, each GPU's in the order of their beginning; of one
-                                    ///< kernel joined where they overlap or nearly touch
-    std::vector<TimeSeries> sms;    ///< by GPU and kernel; SMs that a kernel holds are its own
+    std::vector<std::string> kernels;  ///< names of kernels
+    std::vector<KernelSpan> spans;  ///< sorted by GPU, then by beginning; spans of one kernel are
+                                    ///< joined where they overlap or nearly touch
+    std::vector<TimeSeries> sms;    ///< SMs by GPU and kernel; SMs that a kernel holds are its own
     std::vector<TimeSeries> units;  ///< packets that a unit handled in each bin
     /// Payload that GPU b received from GPU a at [a · GPUs + b]; together LayerResult::payload.
     /// What a switch copies counts for each receiver; what it adds up or merges counts once, as
     /// sent by the GPU whose packet was the first of it.
     std::vector<Bytes> sent;
-    std::vector<RowPath> rows;  ///< those that were followed
+    std::vector<RowPath> rows;  ///< rows that were followed
     std::int64_t every = 1;     ///< one row of so many was followed
 };
 

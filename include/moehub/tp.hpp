@@ -17,7 +17,7 @@
 
 namespace moehub {
 
-/// Between which two GEMMs. The first four are a dense layer's, two forward and two backward; the
+/// What lies between two GEMMs. The first four are a dense layer's, two forward, two backward; the
 /// last two are halves, for attention beside experts: rows are whole on one GPU at the other end.
 enum class SubLayer {
     l1,             ///< attention's output → norm → FFN's first
@@ -30,7 +30,7 @@ enum class SubLayer {
 std::string_view name_of(SubLayer part);
 std::optional<SubLayer> sub_layer_named(std::string_view name);
 std::vector<std::string> sub_layer_names();
-/// "attention output, norm, FFN up".
+/// The sub-layer's steps in words: "attention output, norm, FFN up".
 std::string words_of(SubLayer part);
 
 struct TpInput {

@@ -31,7 +31,7 @@ namespace moehub {
 
 /// What data-parallel GPUs divide among themselves instead of each holding all.
 enum class Sharding {
-    none,   ///< nothing: plain data parallelism
+    none,   ///< nothing is divided: plain data parallelism
     zero1,  ///< optimizer states (Megatron's distributed optimizer)
     zero2,  ///< gradients as well: their sums are formed after every micro-batch
     fsdp,   ///< weights as well (ZeRO-3): gathered layer by layer, each way, for each micro-batch
@@ -40,9 +40,9 @@ enum class Sharding {
 /// What the backward pass computes again instead of keeping.
 struct Recompute {
     bool norms = false;
-    bool activations = false;  ///< of FFNs and experts
-    bool attention = false;    ///< scores and their sums: the attention kernel
-    bool latents = false;      ///< of latent attention: queries, keys and values from their latents
+    bool activations = false;  ///< activations of FFNs and experts
+    bool attention = false;    ///< scores of attention and their sums: the attention kernel
+    bool latents = false;      ///< queries, keys and values of latent attention, from their latents
     bool experts = false;      ///< FFNs and routed experts as a whole, with their dispatch
     bool all = false;          ///< the whole layer: only its input is kept
 
@@ -61,25 +61,25 @@ enum class PassOverlap {
     none,
     one_f_one_b,  ///< a micro-batch's dispatch and combine beside another's compute in the steady
                   ///< state of 1F1B (Megatron's 1F1B overlap)
-    dualpipe,     ///< the same from both ends of the pipeline (DeepSeek): two copies of weights
+    dualpipe,     ///< one_f_one_b from both ends of the pipeline (DeepSeek): two copies of weights
 };
 
 /// Parallel layout: how a model's work is cut. Data parallelism takes what is left: gpus /
 /// (tp·cp·pp) for attention, gpus / (etp·ep·pp) for experts. Ranks count tp (etp) first, then cp,
 /// data (ep, data), pp last.
 struct ParallelLayout {
-    int tp = 1;           ///< tensor parallelism with sequence parallelism, inside a node
-    int cp = 1;           ///< context parallelism: a sequence's tokens
+    int tp = 1;           ///< GPUs of tensor parallelism with sequence parallelism, inside a node
+    int cp = 1;           ///< GPUs of context parallelism: a sequence's tokens
     int pp = 1;           ///< pipeline stages
     int vpp = 1;          ///< pieces of a stage that are visited in turn
     int ep = 1;           ///< ranks that experts are spread over
     int etp = 1;          ///< GPUs that share each expert: may differ from tp (folding)
-    int micro_batch = 1;  ///< sequences
+    int micro_batch = 1;  ///< sequences of a micro-batch
     Sharding sharding = Sharding::zero1;
     Recompute recompute;
     Offload offload;
     PassOverlap overlap = PassOverlap::none;
-    std::string system;  ///< that MoE layers run under; empty: the trainer's dispatcher
+    std::string system;  ///< system that MoE layers run under; empty: the trainer's dispatcher
 
     friend bool operator==(const ParallelLayout&, const ParallelLayout&) = default;
 };
@@ -95,19 +95,19 @@ struct PartialLayout {
 
     friend bool operator==(const PartialLayout&, const PartialLayout&) = default;
 };
-/// What is open as `start` has it.
+/// The layout that is chosen, with what is open as `start` has it.
 ParallelLayout completed(const PartialLayout& chosen, ParallelLayout start = {});
 
-/// "tp=2,pp=8,vpp=4,ep=32,recompute=selective,overlap=1f1b,system=deepep": what differs from the
-/// default; reads back equal.
+/// Text of a layout, what differs from the default; reads back equal:
+/// "tp=2,pp=8,vpp=4,ep=32,recompute=selective,overlap=1f1b,system=deepep".
 std::string to_text(const ParallelLayout& layout);
-std::string to_text(const PartialLayout& chosen);  ///< all that is chosen; nothing: empty
-/// KEY=VALUE,…: keys of parallel_keys(), each once, also of those that `chosen` has. Throws
+std::string to_text(const PartialLayout& chosen);  ///< text of all that is chosen; nothing: empty
+/// Reads KEY=VALUE,…: keys of parallel_keys(), each once, also of those that `chosen` has. Throws
 /// InputError: unknown keys, values that are not allowed.
 PartialLayout parse_partial_layout(std::string_view text, PartialLayout chosen = {});
 /// A whole layout, written over `start` as parse_partial_layout writes one.
 ParallelLayout parse_parallel_layout(std::string_view text, ParallelLayout start = {});
-/// tp cp pp vpp ep etp mb sharding recompute offload overlap system
+/// Keys of a layout's text: tp cp pp vpp ep etp mb sharding recompute offload overlap system.
 std::vector<std::string> parallel_keys();
 
 Recompute selective_recompute();  ///< norms, activations, and latents where a model has them
@@ -125,7 +125,7 @@ struct TrainingRun {
     Machine machine;  ///< already of the size wanted (training_machine)
     Model model;
     TrainerSpec trainer;
-    std::int64_t sequence = 0;                    ///< tokens; 0: the model's
+    std::int64_t sequence = 0;                    ///< tokens of a sequence; 0: the model's
     std::int64_t global_batch = 0;                ///< sequences of a step
     NumberFormat precision = NumberFormat::bf16;  ///< bf16, or fp8 of linear layers and experts
     /// How full experts are; balanced: all are as likely, drawn at random as trainers force it.
@@ -142,16 +142,16 @@ struct StepParts {
     double experts = 0;     ///< routed experts' products and activation
     double head = 0;        ///< embedding, logits, loss
     double small = 0;       ///< norms, residual adds, router, permutation, casts
-    double recomputed = 0;  ///< of the above, for the second time
-    double tp = 0;          ///< communication that nothing hides, by what it is for
-    double cp = 0;
-    double ep = 0;
-    double pp = 0;
-    double dp = 0;
-    double bubble = 0;  ///< nothing to do: the pipeline fills and drains, other stages are longer
-    double imbalance = 0;  ///< the fullest expert rank beyond the mean
+    double recomputed = 0;  ///< compute done for the second time
+    double tp = 0;          ///< communication of tensor parallelism that nothing hides
+    double cp = 0;          ///< communication of context parallelism that nothing hides
+    double ep = 0;          ///< communication of experts that nothing hides
+    double pp = 0;          ///< communication of the pipeline that nothing hides
+    double dp = 0;          ///< communication of data parallelism that nothing hides
+    double bubble = 0;      ///< idle time: the pipeline fills and drains, other stages are longer
+    double imbalance = 0;   ///< time of the fullest expert rank beyond the mean
     double optimizer = 0;
-    double offload = 0;  ///< of what moves to the host and back, what nothing hides
+    double offload = 0;  ///< moves to the host and back that nothing hides
     double host = 0;     ///< kernels wait to be issued; a step's data and logging
 
     double sum() const;
@@ -163,18 +163,18 @@ struct StepMemory {
     double gradients = 0;
     double optimizer = 0;
     double activations = 0;
-    double buffers = 0;    ///< of dispatch, of gathered weights, of pipeline messages
+    double buffers = 0;    ///< buffers of dispatch, of gathered weights, of pipeline messages
     double workspace = 0;  ///< logits and their gradients, CUDA's and NCCL's own
-    double margin = 0;     ///< for fragmentation: a stated share of the above
-    double host = 0;       ///< of the host's memory: what was offloaded
+    double margin = 0;     ///< room for fragmentation: a stated share of all others
+    double host = 0;       ///< bytes in the host's memory: what was offloaded
 
-    double sum() const;  ///< of the GPU's
+    double sum() const;  ///< bytes in the GPU's memory
 };
 
 /// One stage's part of a step, for pictures: seconds of one micro-batch.
 struct StageTime {
     int stage = 0;
-    int piece = 0;  ///< below vpp
+    int piece = 0;  ///< piece of the stage, below vpp
     double forward = 0;
     double backward = 0;
 };
@@ -182,17 +182,17 @@ struct StageTime {
 struct TrainingStep {
     ParallelLayout layout;
     double seconds = 0;
-    double tokens_per_second = 0;  ///< and GPU
-    double flops_per_token = 0;    ///< as the trainer counts, forward and backward
-    double mfu = 0;                ///< of the bf16 peak
+    double tokens_per_second = 0;  ///< tokens per second of a GPU
+    double flops_per_token = 0;    ///< FLOPs as the trainer counts, forward and backward
+    double mfu = 0;                ///< share of the bf16 peak
     StepParts parts;
     StepMemory memory;
-    double capacity = 0;       ///< of a GPU's memory
-    double host_capacity = 0;  ///< of the host's, a GPU's share; 0: not known
+    double capacity = 0;       ///< bytes of a GPU's memory
+    double host_capacity = 0;  ///< a GPU's share of the host's memory; 0: not known
     bool fits = false;
-    std::string limit;  ///< in a few words what the step's time goes to beyond compute
+    std::string limit;  ///< what the step's time goes to beyond compute, in a few words
     std::int64_t micro_batches = 0;
-    std::vector<StageTime> stages;  ///< filled by exact() alone
+    std::vector<StageTime> stages;  ///< stages of the pipeline, filled by exact() alone
 
     double tflops() const { return tokens_per_second * flops_per_token / 1e12; }
 };
@@ -216,27 +216,27 @@ class StepModel;
 /// shared by copies; copies may run in different threads.
 class TrainingClock {
   public:
-    /// Throws InputError as check(run).
+    /// Throws InputError as check(run) does.
     explicit TrainingClock(TrainingRun run);
     ~TrainingClock();
     TrainingClock(const TrainingClock& other);
     /// A clock of the same run under another trainer, with the same simulated communication.
     TrainingClock(const TrainingClock& other, TrainerSpec trainer);
     /// A clock of another run of the same model on the same machine with the same routing, and with
-    /// the same simulated communication. Throws InputError as check(run), or when they differ.
+    /// the same simulated communication. Throws InputError as check(run) does, or when they differ.
     TrainingClock(TrainingRun run, const TrainingClock& other);
     TrainingClock& operator=(const TrainingClock&) = delete;
 
     const TrainingRun& run() const;
 
-    /// By tables: communication of simulated sizes, interpolated. Throws InputError as why_not.
+    /// The step by tables of simulated sizes, interpolated. Throws InputError as why_not says.
     TrainingStep step(const ParallelLayout& layout);
     /// The step with collectives and MoE layers simulated as they are, and stages filled.
     TrainingStep exact(const ParallelLayout& layout);
-    /// No step() of the layout, which why_not() allows, is shorter; sooner known.
+    /// Seconds below which no step() of the layout, which why_not() allows, is; sooner known.
     double least_seconds(const ParallelLayout& layout);
-    /// Its pipeline, as draw_pipeline does, with enough micro-batches to show the steady state;
-    /// empty where it has none.
+    /// The layout's pipeline, as draw_pipeline draws it, with enough micro-batches to show the
+    /// steady state; empty where it has none.
     std::string picture(const ParallelLayout& layout, int width);
 
   private:

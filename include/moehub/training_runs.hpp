@@ -31,15 +31,15 @@ namespace moehub {
 /// order of what is usual at thousands of GPUs (DeepSeek-V3: 15,360 sequences over 128 pipelines).
 constexpr std::int64_t kMicroBatches = 64;
 
-/// Names stay text: those that moehub does not know are refused when the run is made.
+/// A row. Names stay text: those that moehub does not know are refused when the run is made.
 struct PublishedRun {
-    int line = 0;  ///< in the file, from 1
+    int line = 0;  ///< line in the file, from 1
     std::string model;
     std::string machine;
     int gpus = 0;
-    std::string precision;          ///< bf16, fp8
-    std::int64_t global_batch = 0;  ///< 0: not published
-    std::int64_t sequence = 0;      ///< 0: the model's
+    std::string precision;          ///< format of the run: bf16, fp8
+    std::int64_t global_batch = 0;  ///< sequences of a step; 0: not published
+    std::int64_t sequence = 0;      ///< tokens of a sequence; 0: the model's
     /// Cells of the parallel layout that are given, by the keys of parse_parallel_layout.
     std::map<std::string, std::string> cells;
     std::optional<RoutingSpec> routing;
@@ -47,19 +47,19 @@ struct PublishedRun {
     std::string note;
 
     // Measured; 0: not published.
-    double tokens_per_second = 0;  ///< and GPU
-    double tflops = 0;             ///< of a GPU
-    double mfu = 0;                ///< a fraction
+    double tokens_per_second = 0;  ///< rate of a GPU
+    double tflops = 0;             ///< TFLOP/s of a GPU
+    double mfu = 0;                ///< share of the peak, a fraction
     double step_seconds = 0;
 
     bool measured() const { return tokens_per_second + tflops + mfu + step_seconds > 0; }
 };
 
-/// All rows with something measured. Throws InputError "file:line: …".
+/// Reads all rows with something measured. Throws InputError "file:line: …".
 std::vector<PublishedRun> read_published_runs(const std::string& path);
 
 struct RunTrainer {
-    std::string name;    ///< a preset
+    std::string name;    ///< name of a preset
     bool known = false;  ///< false: no trainer names the source, and the newest is taken
 };
 
@@ -68,13 +68,13 @@ struct RunTrainer {
 /// notes.
 RunTrainer trainer_of(const PublishedRun& run);
 
-/// `machine`: what changes the machine that the row names. Throws InputError: unknown names,
-/// precision that is not known, impossible sizes.
+/// The run of a row; `machine` changes the machine that the row names. Throws InputError: unknown
+/// names, precision that is not known, impossible sizes.
 TrainingRun training_run(const PublishedRun& run, const TrainerSpec& trainer,
                          const Overrides& machine = {});
 
 /// The cells that are given, and what the trainer does where they are not. Throws InputError as
-/// parse_partial_layout.
+/// parse_partial_layout does.
 PartialLayout fixed_layout(const PublishedRun& run, const TrainerSpec& trainer);
 
 struct PublishedAnswer {
@@ -82,19 +82,19 @@ struct PublishedAnswer {
     TrainingStep step;  ///< under the layout that was given, or chosen where cells are empty
 };
 
-/// Answers rows. Equal ones once; those of the same model, machine, size and routing share what is
-/// simulated.
+/// Answers rows. Equal rows are answered once; rows of the same model, machine, size and routing
+/// share what is simulated.
 class RunAnswers {
   public:
     RunAnswers() = default;
     explicit RunAnswers(Overrides machine) : machine_(std::move(machine)) {}
 
-    /// Throws InputError when the row is impossible.
+    /// The answer to a row. Throws InputError when the row is impossible.
     const PublishedAnswer& answer(const PublishedRun& run);
     /// The answer under a trainer that may differ from its preset.
     const PublishedAnswer& answer(const PublishedRun& run, const RunTrainer& named,
                                   const TrainerSpec& trainer);
-    /// Throws InputError.
+    /// A clock of the row's run. Throws InputError when the row is impossible.
     TrainingClock clock(const PublishedRun& run, const TrainerSpec& trainer);
 
   private:
@@ -106,7 +106,7 @@ class RunAnswers {
 /// What was measured, on one scale: the share of the card's bf16 peak. Tokens per second become
 /// FLOPs by the row's own count, where it gives both, or by the trainer's.
 double published_mfu(const PublishedRun& run, const PublishedAnswer& answer);
-/// The prediction on the same scale.
+/// The predicted share of the card's bf16 peak.
 double predicted_mfu(const PublishedRun& run, const PublishedAnswer& answer);
 
 }  // namespace moehub

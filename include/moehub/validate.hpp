@@ -55,8 +55,8 @@ struct ValidateOptions {
 };
 
 struct ValidationRow {
-    int line = 0;                                            ///< in the file, from 1
-    std::string name;                                        ///< of its line in the summary
+    int line = 0;                                            ///< line in the file, from 1
+    std::string name;                                        ///< name of its line in the summary
     std::vector<std::pair<std::string, std::string>> shape;  ///< columns that are not measurements
     std::string unit;                                        ///< "us" or "GB/s"
     double measured = 0;
@@ -82,8 +82,8 @@ struct ValidationSkipped {
 };
 
 struct Validation {
-    std::string kind;                        ///< of the file: "operators", …
-    std::vector<ValidationSummary> summary;  ///< in order of first appearance
+    std::string kind;                        ///< kind of the file: "operators", …
+    std::vector<ValidationSummary> summary;  ///< summaries in order of first appearance
     std::vector<ValidationSkipped> skipped;
     std::vector<ValidationRow> rows;  ///< predicted rows, in the order of the file
 };

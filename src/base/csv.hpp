@@ -22,8 +22,8 @@ class CsvRow {
 
     int line() const;                         ///< where the row begins in the file, from 1
     bool has(std::string_view column) const;  ///< the field is not empty
-    const std::string& field(std::string_view column) const;  ///< as it stands, may be empty
-    const std::string& text(std::string_view column) const;   ///< not empty
+    const std::string& field(std::string_view column) const;  ///< field as it stands, may be empty
+    const std::string& text(std::string_view column) const;   ///< field that is not empty
 
     /// A whole number within [least, most].
     std::int64_t integer(std::string_view column, std::int64_t least,

@@ -17,7 +17,7 @@ using Type = Entry::Type;
 
 constexpr double kInexact = 0x1p60;  // what is larger, or no number, is never within limits
 
-/// As a double, exact up to 2^53: limits lie below that, so what is rounded is refused.
+/// A number as a double, exact up to 2^53: limits lie below that, so what is rounded is refused.
 double parse_value(FieldKind kind, std::string_view text) {
     switch (kind) {
         case FieldKind::time:
@@ -215,7 +215,7 @@ std::string named(const Given& given, const std::string& key, std::string_view v
 
 namespace {
 
-/// As TOML writes it; empty when the field is an empty text.
+/// A field's value as TOML writes it; empty when the field is an empty text.
 std::string toml_value(const Field& field) {
     if (const auto* text = std::get_if<std::string*>(&field.pointer))
         return (*text)->empty() ? "" : toml_string(**text);
@@ -237,7 +237,7 @@ Json json_value(const Field& field) {
     return *std::get<double*>(field.pointer);
 }
 
-/// "link." of "link.bandwidth"; empty at the top.
+/// The table of a key: "link." of "link.bandwidth"; empty at the top.
 std::string table_of(const std::string& key) {
     const std::size_t dot = key.rfind('.');
     return dot == std::string::npos ? "" : key.substr(0, dot);

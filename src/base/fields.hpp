@@ -24,8 +24,8 @@ namespace moehub {
 /// What a field's text means; units as in base/quantity.hpp.
 enum class FieldKind { text, flag, count, number, time, bytes, rate, flops, frequency, choice };
 
-/// Smallest and largest value allowed, both included, in base units (ps, bytes, per second);
-/// at most 2^53, where doubles stop being exact.
+/// Smallest and largest value allowed, both included, in base units (ps, bytes, per second).
+/// Neither is beyond 2^53, where doubles stop being exact.
 struct Limits {
     double min = 0;
     double max = 0;
@@ -67,7 +67,7 @@ void nest(Fields& fields, std::string_view prefix, Fields inner);
 
 /// Where the fields of an object were given, for errors about what must hold between them.
 struct Given {
-    Origin origin;                                  ///< of the object as a whole
+    Origin origin;                                  ///< origin of the object as a whole
     std::map<std::string, std::string> where = {};  ///< by key: "my.toml:12", "--set"; no defaults
 };
 
@@ -97,16 +97,16 @@ template <class Value, class... Values>
 /// Another field that `refuse` speaks of: "experts = 8 (my.toml:4)".
 std::string named(const Given& given, const std::string& key, std::string_view value);
 
-/// The number that it points to; none for text, flags and choices.
+/// The number that the pointer leads to; none for text, flags and choices.
 std::optional<double> number_in(const FieldPointer& pointer);
 
 /// "450 GB/s": a value of that kind with its unit.
 std::string print_value(FieldKind kind, double value);
 
-/// In table order and complete: read back, it gives the same object. Empty texts are left out.
+/// All fields in table order: read back, they give the same object. Empty texts are left out.
 std::string print_toml(const Fields& fields);
 
-/// Nested objects; quantities are plain numbers in base units (ps, bytes, per second).
+/// The fields, nested; quantities are plain numbers in base units (ps, bytes, per second).
 Json json_of(const Fields& fields);
 std::string print_json(const Fields& fields);
 

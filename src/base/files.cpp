@@ -46,7 +46,7 @@ void replace_file(std::string_view text, const std::string& target, const std::s
     fail_to_write(shown, error);
 }
 
-/// As written to: links followed, whether it is there or not.
+/// The path as written to: links followed, whether it is there or not.
 fs::path target_of(const std::string& path) {
     std::error_code ignored;
     const fs::path whole = fs::absolute(path, ignored);

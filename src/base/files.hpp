@@ -10,21 +10,21 @@
 
 namespace moehub {
 
-/// Into a temporary neighbour first, then renamed, so that a reader sees the old file or the whole
-/// new one; a link is followed, not replaced. Pipes and devices are written directly. Throws
+/// Writes into a temporary neighbour first, then renamed, so that a reader sees the old file or the
+/// whole new one; a link is followed, not replaced. Pipes and devices are written directly. Throws
 /// InputError naming the path.
 void write_file(const std::string& path, std::string_view text);
 
 /// Writes all of it and flushes; 0, or the error number.
 int write_stream(std::string_view text, std::FILE* stream);
 
-/// A pipe or a device.
+/// Whether the path is a pipe or a device.
 bool is_device(const std::string& path);
 
 /// True when both paths lead to one file, there or not yet.
 bool same_file(const std::string& a, const std::string& b);
 
-/// "file: what", thrown as InputError.
+/// Throws "file: what" as InputError.
 [[noreturn]] void fail_in(const std::string& file, std::string_view what);
 template <class Value, class... Values>
 [[noreturn]] void fail_in(const std::string& file, fmt::format_string<Value, Values...> what,

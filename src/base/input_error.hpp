@@ -8,7 +8,7 @@
 
 namespace moehub {
 
-/// To be thrown.
+/// An InputError with a formatted line, to be thrown.
 template <class... Values>
 InputError input_error(fmt::format_string<Values...> line, Values&&... values) {
     return InputError(fmt::format(line, std::forward<Values>(values)...));

@@ -8,7 +8,7 @@ namespace moehub {
 
 using Ordered = nlohmann::ordered_json;
 
-/// To and from nlohmann's values, which know how numbers and text are written.
+/// Conversions to and from nlohmann's values, which know how numbers and text are written.
 struct JsonWriter {
     static Ordered written(const Json& json) {
         return std::visit([](const auto& value) { return written_value(value); }, json.value_);

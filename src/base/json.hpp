@@ -42,12 +42,12 @@ class Json {
 
     /// The member of that name, null when it is new. A null value becomes an object first.
     Json& operator[](std::string_view name);
-    /// Before all members that there are, none of that name among them.
+    /// Puts a member before all others, none of that name among them.
     void put_first(std::string_view name, Json value);
-    /// A null value becomes a list first.
+    /// Adds to a list; a null value becomes a list first.
     void push_back(Json value) { emplace_back() = std::move(value); }
     Json& emplace_back();
-    Json& back();  ///< of a list that is not empty
+    Json& back();  ///< last value of a list that is not empty
 
     /// Calls the visitor with what it holds: a std::nullptr_t, bool, double, std::int64_t,
     /// std::uint64_t, std::string, std::vector<Json> or std::vector<Member>.

@@ -65,9 +65,9 @@ class NpyArray {
 
     std::vector<std::int64_t> shape_;
     std::size_t size_ = 0;
-    std::size_t type_ = 0;  ///< u1, u2, u4, u8, i1, i2, i4, i8
+    std::size_t type_ = 0;  ///< index of the type: u1, u2, u4, u8, i1, i2, i4, i8
     std::string dtype_;
-    std::string bytes_;      ///< of the file
+    std::string bytes_;      ///< bytes of the file
     std::size_t first_ = 0;  ///< byte of the first value
 };
 

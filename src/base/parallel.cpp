@@ -46,7 +46,7 @@ class Queue {
 
     const std::function<void(std::size_t)>& work_;
     const ParallelOptions& options_;
-    std::vector<std::exception_ptr> errors_;  ///< by index
+    std::vector<std::exception_ptr> errors_;  ///< errors by index of the piece
     std::atomic<std::size_t> next_ = 0;
     std::atomic<bool> failed_ = false;
     std::mutex mutex_;

@@ -56,10 +56,10 @@ class Pickle {
 
   private:
     friend class PickleMachine;
-    /// 16 bytes, for a byte of a pickle can make one.
+    /// A node takes 16 bytes, for a byte of a pickle can make one.
     struct Node {
         Kind kind = Kind::none;
-        std::uint32_t length = 0;   ///< of a text or tuple
+        std::uint32_t length = 0;   ///< length of a text or tuple
         std::uint64_t payload = 0;  ///< number, index into bytes_, fixed_ or growing_, or the name
     };
 

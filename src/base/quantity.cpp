@@ -19,7 +19,7 @@ enum class Reading { and_printing, only };
 struct Unit {
     std::string_view name;
     std::int64_t factor;
-    int exponent;  ///< of ten
+    int exponent;  ///< power of ten
     Reading reading = Reading::and_printing;
 };
 

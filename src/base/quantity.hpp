@@ -26,8 +26,8 @@ std::string print_flops(double value);
 std::string print_frequency(double value);
 std::string print_number(double value);
 
-/// With K, M, G or T alone at its end, in either case, as KiB … TiB: sizes as nccl-tests takes
-/// them, "64K", "1m"; other texts as they are.
+/// The text with K, M, G or T alone at its end, in either case, as KiB … TiB: sizes as nccl-tests
+/// takes them, "64K", "1m"; other texts as they are.
 std::string with_byte_unit(std::string_view text);
 
 /// Text of unknown origin made fit for one line of an error message: in quotes, control characters
@@ -37,7 +37,7 @@ std::string quoted(std::string_view text);
 /// An exact decimal number, digits * 10^exponent.
 struct Decimal {
     std::int64_t digits = 0;
-    int exponent = 0;  ///< of ten
+    int exponent = 0;  ///< power of ten
 };
 
 /// Reads the number at the front of `text` and removes it; nothing when there is none or it has
@@ -59,7 +59,7 @@ std::optional<double> to_double(const Decimal& number);
 /// The shortest decimal that reads back as `value`, which must be finite.
 Decimal from_double(double value);
 
-/// In plain notation where that is short, otherwise with an exponent.
+/// Prints a decimal in plain notation where that is short, otherwise with an exponent.
 std::string print_decimal(Decimal number);
 
 }  // namespace moehub

@@ -33,16 +33,16 @@ class Rng {
         return result;
     }
 
-    /// In [0, 1), a multiple of 2^-53.
+    /// A number in [0, 1), a multiple of 2^-53.
     double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
 
-    /// In (0, 1), the ends excluded: fit for a logarithm.
+    /// A number in (0, 1), the ends excluded: fit for a logarithm.
     double inside() { return (static_cast<double>(next() >> 12) + 0.5) * 0x1p-52; }
 
-    /// In [0, bound), each value as likely; `bound` at least 1.
+    /// A number in [0, bound), each value as likely; `bound` at least 1.
     std::uint64_t below(std::uint64_t bound);
 
-    /// Mean 0, standard deviation 1.
+    /// A normal number of mean 0, standard deviation 1.
     double normal();
 
     /// Puts the elements into a random order, each order as likely.

@@ -21,7 +21,7 @@ constexpr Width kWidths[] = {{"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"F8_E5M2", 1}
                              {"U16", 2},  {"I16", 2}, {"F16", 2}, {"BF16", 2},    {"U32", 4},
                              {"I32", 4},  {"F32", 4}, {"U64", 8}, {"I64", 8},     {"F64", 8}};
 
-/// 0 when the type is unknown.
+/// Bytes of one value of a type; 0 when the type is unknown.
 std::uint64_t width_of(std::string_view type) {
     for (const Width& width : kWidths)
         if (width.type == type) return width.bytes;
@@ -82,7 +82,7 @@ std::vector<std::int64_t> copied(std::string_view bytes) {
 }  // namespace
 
 std::vector<SafeTensor> parse_safetensors(std::string_view bytes, const std::string& file) {
-    constexpr std::uint64_t kLongestHeader = 100'000'000;  // of the format itself
+    constexpr std::uint64_t kLongestHeader = 100'000'000;  // limit of the format itself
     std::uint64_t length = 0;
     if (bytes.size() < sizeof length) fail_in(file, "ends within its header");
     std::memcpy(&length, bytes.data(), sizeof length);
@@ -103,7 +103,7 @@ std::vector<SafeTensor> parse_safetensors(std::string_view bytes, const std::str
         if (tensors.back().bytes.size() > left) fail_in(file, "header: tensors overlap");
         left -= tensors.back().bytes.size();
     }
-    // Also finds a name that stands twice, of which JSON keeps the last.
+    // Finds a name that stands twice, too, of which JSON keeps the last.
     if (left > 0) fail_in(file, "header: {} bytes of values belong to no tensor", left);
     return tensors;
 }

@@ -9,9 +9,9 @@ namespace moehub {
 
 struct SafeTensor {
     std::string name;
-    std::string type;  ///< as the file has it: "I32"
+    std::string type;  ///< type as the file has it: "I32"
     std::vector<std::int64_t> shape;
-    std::string_view bytes;  ///< in C order, little endian
+    std::string_view bytes;  ///< values in C order, little endian
 };
 
 /// Tensors of a file, ascending by name; `bytes` must outlive them. Sizes fit the shapes, and the

@@ -15,12 +15,12 @@ enum class DatabaseMode { read, write, create };  ///< `create`: written, made w
 
 class Statement;
 
-/// One thread at a time.
+/// A database for one thread at a time.
 class Database {
   public:
     Database(const std::string& path, DatabaseMode mode);
 
-    /// One or several statements whose rows nobody wants.
+    /// Runs one or several statements whose rows nobody wants.
     void run(const std::string& sql);
     Statement prepare(const std::string& sql);
     /// The first column of the first row, 0 where there is none.
@@ -46,7 +46,7 @@ class Statement {
     void bind(int parameter, double number);
     void bind_null(int parameter);
 
-    /// To the next row; false: there is none, and the statement can run anew.
+    /// Goes to the next row; false: there is none, and the statement can run anew.
     bool step();
 
     std::string text(int column) const;

@@ -26,7 +26,7 @@ struct Entry {
     std::string key;
     std::string text;  ///< a string's content, or the number as written back
     Type type = Type::word;
-    int line = 0;  ///< from 1; 0: unknown
+    int line = 0;  ///< line from 1; 0: unknown
 };
 
 /// Ordered by line. Throws InputError, one line, on anything that is not TOML, on strings over
@@ -50,7 +50,7 @@ struct ValuesEntry {
     std::string key;  ///< dotted path
     std::vector<Entry> values;
     bool list = false;  ///< an array; else one value
-    int line = 0;       ///< from 1
+    int line = 0;       ///< line from 1
 };
 
 /// As read_toml, but arrays of plain values (texts, numbers, true and false) are lists. Arrays in

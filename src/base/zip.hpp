@@ -25,9 +25,9 @@ class ZipArchive {
     /// than the file.
     static ZipArchive parse(std::string_view bytes, const std::string& file);
 
-    /// Ascending by name.
+    /// Entries ascending by name.
     const std::vector<Entry>& entries() const { return entries_; }
-    /// Null when there is none.
+    /// The entry of that name; null when there is none.
     const Entry* find(std::string_view name) const;
     /// The bytes of an entry, compared with its checksum.
     std::string_view contents(const Entry& entry) const;

@@ -1,5 +1,5 @@
-/// What all nouns have in common: read from documents, checked, printed. Their fields are in files
-/// of their own.
+/// What all nouns have in common: read from documents, checked, printed. Each noun's fields are in
+/// a file of its own.
 #include "model/records.hpp"
 
 namespace moehub {

@@ -11,7 +11,7 @@ struct EmbeddedPreset {
     std::string_view text;
 };
 
-/// All of them, ordered by kind and name.
+/// All embedded presets, ordered by kind and name.
 std::span<const EmbeddedPreset> embedded_presets();
 
 }  // namespace moehub

@@ -18,10 +18,10 @@ namespace moehub {
 
 struct Document {
     Origin origin;       ///< for errors
-    std::string name;    ///< of the preset, or the file without folder and ".toml"
-    std::string folder;  ///< of the file, against which it names others; empty: a preset
+    std::string name;    ///< name of the preset, or of the file without folder and ".toml"
+    std::string folder;  ///< folder of the file, against which it names others; empty: a preset
     std::vector<Entry> entries;
-    std::string text;  ///< as written, comments and all
+    std::string text;  ///< text as written, comments and all
 };
 
 /// The document with what it extends, base first. `extends` is taken out; name and title stay
@@ -36,7 +36,7 @@ std::string resolved(const Document& document, const std::string& name_or_path);
 Fields fields_of(Gpu& gpu);
 Fields fields_of(KernelLibrary& library);
 
-/// Without the constants of kernels that a library does not have, after `prefix` ("", "gpu.").
+/// Fields but the constants of kernels that a library lacks, after `prefix` ("", "gpu.").
 Fields without_absent_kernels(Fields fields, std::string_view prefix);
 Fields fields_of(Machine& machine);
 Fields fields_of(NcclCosts& nccl);
@@ -47,7 +47,7 @@ Fields fields_of(TrainerSpec& trainer);
 
 // Limits that several nouns have.
 inline constexpr Limits kTime = {0, 1e12};   ///< ps: a second at most
-inline constexpr Limits kShare = {1e-3, 1};  ///< of a rate
+inline constexpr Limits kShare = {1e-3, 1};  ///< share of a rate
 
 // Limits of machines that their checks need, too.
 inline constexpr double kSlowest = 1e6;   ///< bytes/s: below it, times leave an int64 of ps

@@ -6,7 +6,7 @@
 namespace moehub {
 namespace {
 
-/// Between -1 and 1, another for each number.
+/// A number between -1 and 1, another for each argument.
 double made_up(std::uint64_t number) {
     const std::uint64_t bits = mixed_bits(number + 0x9e3779b97f4a7c15u);
     return static_cast<double>(static_cast<std::int64_t>(bits >> 11)) * 0x1p-52 - 1.0;

@@ -18,7 +18,7 @@ namespace moehub {
 
 class ReferenceLayer {
   public:
-    /// `width`: numbers of a row; `inner`: of an expert.
+    /// A layer whose rows have `width` numbers and whose experts have `inner`.
     ReferenceLayer(const Model& model, int width, int inner);
 
     int width() const { return width_; }

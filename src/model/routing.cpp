@@ -11,7 +11,7 @@
 namespace moehub {
 namespace {
 
-/// By position in RoutingSpec::Shares.
+/// Names by position in RoutingSpec::Shares.
 const std::array<std::string, 5> kNames = {"uniform", "normal", "zipf", "lognormal", "balanced"};
 
 [[noreturn]] void fail(std::string_view text, std::string_view why) {

@@ -74,7 +74,7 @@ void choose_after(ExpertDraw& draw, std::span<std::uint16_t> chosen,
     }
 }
 
-/// Positive, descending, 1 in sum; every such vector as likely (Dirichlet of ones).
+/// Positive numbers, descending, 1 in sum; every such vector as likely (Dirichlet of ones).
 void fill_weights(std::span<float> weights, std::vector<double>& numbers, Rng& rng) {
     double sum = 0;
     for (auto& number : numbers) sum += number = -portable_log(rng.inside());
@@ -183,7 +183,7 @@ class RoutingMaker {
     Routing routing_;  ///< without its rows, which are filled first
     std::vector<std::uint16_t> chosen_;
     std::vector<float> weights_;
-    std::vector<std::uint16_t> last_order_;  ///< of the last layer's experts
+    std::vector<std::uint16_t> last_order_;  ///< order of the last layer's experts
 };
 
 }  // namespace

@@ -99,7 +99,7 @@ Shares standard_normals(std::size_t count, Rng& rng) {
     return numbers;
 }
 
-/// The largest finite one of race_weight.
+/// The largest finite weight of race_weight.
 constexpr double kHeaviest = 20 * 0.69314718055994531;
 
 /// -log(1 - p); infinite where hardly one in a million draws would do without it.

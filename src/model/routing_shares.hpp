@@ -22,7 +22,7 @@ std::vector<double> capped(std::vector<double> shares, double cap);
 /// none above 1/count.
 std::vector<double> draw_weights(const std::vector<double>& shares, double count);
 
-/// Those of draw_weights(), made exact where they are few and the approximation is worst; `count`
+/// Weights of draw_weights(), made exact where they are few and the approximation is worst; `count`
 /// is whole.
 std::vector<double> exact_draw_weights(const std::vector<double>& shares, int count);
 

@@ -16,9 +16,9 @@ class AliasTable {
     /// No weight negative, at most 2^32 of them. With a sum of 0 there is nothing to draw.
     explicit AliasTable(std::span<const double> weights);
 
-    double total() const { return total_; }  ///< of the weights
+    double total() const { return total_; }  ///< sum of the weights
 
-    /// Needs total() > 0. Never an index of weight 0.
+    /// Draws an index, never one of weight 0. Needs total() > 0.
     std::size_t draw(Rng& rng) const {
         // uniform() is below 1 by 2^-53 or more, so the product rounds to below the size.
         const double position = rng.uniform() * static_cast<double>(boxes_.size());
@@ -52,7 +52,7 @@ class Urn {
 
     std::size_t left() const { return left_; }       ///< how many things are in
     double total() const { return table_.total(); }  ///< finite weights of all things, in or out
-    double weight_left() const;                      ///< of those that are in; walks over all
+    double weight_left() const;                      ///< weight of the things in; walks over all
 
     /// Takes this thing out; false when it is out already.
     bool take(std::size_t index) {
@@ -62,7 +62,7 @@ class Urn {
         return true;
     }
 
-    /// One of infinite weight that is in; nothing when there is none.
+    /// Draws a thing of infinite weight that is in; nothing when there is none.
     std::optional<std::size_t> draw_certain(Rng& rng) {
         while (next_certain_ < certain_.size())
             if (const std::size_t index = next_certain(rng); take(index)) return index;
@@ -88,9 +88,9 @@ class Urn {
   private:
     std::size_t next_certain(Rng& rng);
 
-    std::vector<std::size_t> certain_;  ///< of infinite weight; before next_certain_: done with
+    std::vector<std::size_t> certain_;  ///< things of infinite weight; done before next_certain_
     std::size_t next_certain_ = 0;
-    std::vector<double> weights_;  ///< finite; 0 for certain ones, which are out before it counts
+    std::vector<double> weights_;  ///< finite; 0 for certain things, which are out before it counts
     AliasTable table_;
     std::vector<std::uint32_t> out_;  ///< [thing] round in which it was last taken
     std::uint32_t round_ = 1;
