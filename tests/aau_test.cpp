@@ -126,7 +126,7 @@ TEST(Aau, a_late_packet_of_an_evicted_row_finds_the_same_row_number_after_one_re
     EXPECT_EQ(late.address, early.address + 128);
     EXPECT_EQ(late.ready, 2 * kLong + kLookup + kRestore);
     EXPECT_EQ(aau.stats().restores, 1);
-    EXPECT_EQ(aau.stats().evictions, 2);  // of 5, then of 6 to make room again
+    EXPECT_EQ(aau.stats().evictions, 2);  // row 5, then row 6 to make room again
     EXPECT_EQ(aau.stats().spill_bytes, 3 * 8);
     EXPECT_EQ(aau.stats().hits, 0);
 }

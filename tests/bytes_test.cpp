@@ -15,12 +15,12 @@ constexpr int kGpus = 4;
 constexpr int kExperts = 8;
 constexpr int kLocal = kExperts / kGpus;
 constexpr int kTopK = 2;
-constexpr Bytes kRow = 512;  ///< of bf16: four whole packets, so that rows add up in any order
-constexpr std::int64_t kTokens = 64;  ///< of a GPU
+constexpr Bytes kRow = 512;  ///< in bf16: four whole packets, so that rows add up in any order
+constexpr std::int64_t kTokens = 64;  ///< tokens of a GPU
 
 /// Flits on every GPU's link, both ways; 16 B each, packets with a header of one.
 struct Wires {
-    Bytes payload = 128;  ///< of a packet
+    Bytes payload = 128;  ///< bytes of a packet
     std::int64_t up[kGpus] = {};
     std::int64_t down[kGpus] = {};
 

@@ -85,7 +85,7 @@ Traffic traffic_of(const Machine& machine, const Program& program, Bytes nic_tra
 Bytes stored_by_nic(Bytes bytes) {
     return bytes / 4096 * (4096 + 64 + 64);
 }
-/// … of 128 B with flits of 16 B.
+/// Whole packets of 128 B with flits of 16 B.
 Bytes stored_in_node(Bytes bytes) {
     return bytes / 128 * (128 + 16 + 16);
 }

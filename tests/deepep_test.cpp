@@ -19,7 +19,7 @@ namespace {
 struct Trial {
     const char* machine = "dgx-h200";
     int gpus = 8;
-    std::int64_t tokens = 512;  ///< of one GPU
+    std::int64_t tokens = 512;  ///< tokens of one GPU
     Model model = small_model(256, 8, 7168);
 
     LayerResult operator()(const char* system, const Overrides& overrides = {}) const {

@@ -21,7 +21,7 @@ constexpr int kPerNode = 4;
 constexpr int kGpus = kNodes * kPerNode;
 constexpr int kExperts = 24;
 constexpr int kTopK = 4;
-constexpr int kTokens = 60;  ///< of a GPU
+constexpr int kTokens = 60;  ///< tokens of a GPU
 constexpr Bytes kRow = 512;
 
 Machine three_nodes() {
@@ -72,7 +72,7 @@ struct Shape {
     Bytes counts;  ///< told to every GPU
 };
 
-using Tokens = std::vector<std::set<int>>;  ///< GPUs of each
+using Tokens = std::vector<std::set<int>>;  ///< GPUs of each token
 
 /// One chunk of a home's tokens, out and back.
 void move_chunk(Expected& all, int home, const Tokens& chunk, Bytes beside) {

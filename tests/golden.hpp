@@ -58,7 +58,7 @@ inline std::map<std::string, KnownErrors> known_errors(const std::string& path) 
     return known;
 }
 
-/// The same groups of as many rows, none met worse than the file says by more than this, and none
+/// Expects the file's groups with as many rows, none met worse than it says by more than this, or
 /// beyond the file's limits, however often it is written anew. `now`: of validate().
 inline void expect_errors(const auto& now, const std::string& path, double worse_median,
                           double worse_p90) {

@@ -1,5 +1,5 @@
-// Does the joint search keep what it was asked to keep: caps, moves, labels, copies apart; and give
-// the same layout each time?
+// Does the joint search keep what it was asked to keep: caps, moves, labels, copies apart; and is
+// its layout the same each time?
 #include "place/methods.hpp"
 #include "place_cases.hpp"
 

@@ -113,7 +113,7 @@ TEST_P(EverySystem, sends_rows_to_replicas) {
     Placement placement = contiguous_placement(8, 4);
     placement.hosts[0] = {0, 1, 2};
     placement.hosts[5] = {0, 2};
-    if (!layer.allowed(GetParam(), placement)) {  // the same number of copies on every GPU
+    if (!layer.allowed(GetParam(), placement)) {  // every GPU has as many copies
         placement = contiguous_placement(8, 4);
         for (const std::size_t expert : {0u, 2u, 4u, 6u}) {
             const int home = static_cast<int>(expert) / 2;
@@ -258,7 +258,7 @@ TEST_P(EverySystem, cannot_read_weights_faster_than_hbm) {
     layer.model = load_model("qwen2-moe-2.7b-moehub");
     layer.tokens = 512;
     const double element = load_system(GetParam()).narrow_experts() ? 1 : 2;
-    const double weights = 8.0 * 3 * 2048 * 1408 * element;  // of the eight experts of a GPU
+    const double weights = 8.0 * 3 * 2048 * 1408 * element;  // a GPU's eight experts
     EXPECT_GT(to_seconds(layer.run(GetParam()).time), weights / 100e9);
 }
 
@@ -270,7 +270,7 @@ TEST_P(EverySystem, does_not_find_the_weights_of_few_experts_in_l2) {
     layer.tokens = 4096;
     if (!layer.allowed(GetParam())) GTEST_SKIP() << "it needs another machine";
     const double element = load_system(GetParam()).narrow_experts() ? 1 : 2;
-    const double weights = 2.0 * 3 * 2048 * 768 * element;  // of the two experts of a GPU
+    const double weights = 2.0 * 3 * 2048 * 768 * element;  // a GPU's two experts
     EXPECT_GT(to_seconds(layer.run(GetParam()).time), weights / 100e9);
 }
 

@@ -244,7 +244,7 @@ struct StormCase {
     MergeBench::Shape shape;
     unsigned seed = 0;
     bool shuffled = false;  ///< else every second GPU backwards
-    Ps spread = 0;          ///< of the requests' times
+    Ps spread = 0;          ///< how far the requests' times differ
 };
 Storm storm(const StormCase& given, const sim::FabricOptions& options) {
     MergeBench bench(given.machine, options, given.shape);
@@ -303,7 +303,7 @@ TEST_P(Merging, links_carry_what_the_closed_form_says_when_nothing_is_given_up) 
         const StormCase given{merging(gpus, 2, 100'000, kSecond), {8, 1024}, 3, true, 2000 * kNs};
         const Storm made = storm(given, options());
         EXPECT_EQ(made.stats.evicted + made.stats.bypassed + made.stats.timed_out, 0);
-        // Of each line: N−1 contributions and a home's acknowledgement, N−1 requests and its data
+        // A line has N−1 contributions and a home's acknowledgement, N−1 requests and its data
         // up; the sum and N−1 acknowledgements, one request and N−1 times its data down.
         const Bytes lines = gpus * 8 * 8;
         const Bytes others = gpus - 1;

@@ -166,7 +166,7 @@ TEST_F(ModelTimes, latent_projections_are_those_of_the_model) {
     EXPECT_EQ(shape.v_dim, 128);
     EXPECT_EQ(shape.kv_heads, 128);
 
-    double weights = 0;  // of one layer's attention, from its GEMMs
+    double weights = 0;  // weights of one layer's attention, from its GEMMs
     for (const Operation& one : with_latent)
         for (const Kernel& kernel : one.forward)
             if (const auto* gemm = std::get_if<GemmShape>(&kernel))

@@ -28,7 +28,7 @@ Model deepseek_v4_flash_shape() {
 struct Trial {
     const char* machine = "dgx-h800";
     int gpus = 8;
-    std::int64_t tokens = 128;  ///< of one GPU
+    std::int64_t tokens = 128;  ///< tokens of one GPU
     Model model = deepseek_v3_shape();
     std::string routing = "uniform";
     LayerOptions options = only_rows();

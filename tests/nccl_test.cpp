@@ -75,9 +75,9 @@ TEST(Nccl, flags_are_bytes_on_the_links) {
     const auto lines = [&](Op op, Bytes bytes, const char* protocol) {
         const CollectiveResult result = run(machine, op, bytes, Element::int8);
         EXPECT_EQ(result.chosen, protocol);
-        return result.bytes_up / (10 * 16);  // of 128 B with a header, and an acknowledgement
+        return result.bytes_up / (10 * 16);  // 128 B with a header, and an acknowledgement
     };
-    const Bytes parts = 8 * 7;  // that go over links, all GPUs
+    const Bytes parts = 8 * 7;  // parts of all GPUs that go over links
     EXPECT_EQ(lines(Op::all_gather, kMiB, "ring, LL"), parts * (2 * kMiB / 8 / 128));
     EXPECT_EQ(lines(Op::all_reduce, kMiB, "ring, LL"), 2 * parts * (2 * kMiB / 8 / 128));
     EXPECT_EQ(lines(Op::all_gather, 15 * kMiB, "ring, LL128"), parts * (16 * kMiB / 8 / 128));

@@ -16,7 +16,7 @@ constexpr int kGpus = 2 * kNode;
 constexpr int kExperts = 16;
 constexpr int kTopK = 2;
 constexpr Bytes kRow = 512;
-constexpr std::int64_t kTokens = 32;  ///< of a GPU
+constexpr std::int64_t kTokens = 32;  ///< tokens of a GPU
 
 int node(int gpu) {
     return gpu / kNode;
@@ -47,7 +47,7 @@ struct Nics {
 struct Rows {
     std::vector<std::vector<Bytes>> to_rank;  ///< [home][rank]
     std::vector<std::pair<int, Bytes>>
-        away;  ///< of each token with any: home, rows in the other node
+        away;  ///< home and rows in the other node of each token with any
 };
 
 Rows rows_of(const Routing& routing, int ranks) {

@@ -18,7 +18,7 @@ struct Published {
     const char* name;
     double total;  ///< billions
     double active;
-    double digit;  ///< of the last published digit of `active`: it is rounded, or cut off
+    double digit;  ///< last published digit of `active`, which is rounded, or cut off
     Embedding input;
 };
 

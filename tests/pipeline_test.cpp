@@ -88,7 +88,7 @@ TEST(Pipeline, slowest_stage_sets_the_period) {
         PipelineInput plain = even_stages(8, 1, 1, kPiece);
         plain.times[static_cast<std::size_t>(slow)] = {1.5, 3, 1, 0};
         EXPECT_NEAR(seconds_of(plain, 8000) - seconds_of(plain, 800), 7200 * 4.5, 1e-6) << slow;
-        // The same stage of an interleaved pipeline has a piece more, of the common length.
+        // In an interleaved pipeline that stage has a piece more, of the common length.
         PipelineInput interleaved = plain;
         interleaved.pieces = 2;
         interleaved.times.insert(interleaved.times.end(), 8, kPiece);

@@ -101,8 +101,7 @@ TEST(Loads, allow_no_cap_to_be_broken_further_and_no_second_copy) {
             before.push_back(most(view, g, h));
         const bool allows = loads.allows(pair.a, pair.b);
         ready.swap(pair);
-        double over =
-            -1;  // of the worst view; loads that only change places are even up to rounding
+        double over = -1;  // worst view's; loads that only change places are even up to rounding
         for (int view = 0; view < static_cast<int>(views.size()); ++view)
             over = std::max(over, most(view, g, h) - std::max(1.3, before[at(view)]));
         bool apart = true;

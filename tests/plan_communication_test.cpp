@@ -105,8 +105,8 @@ TEST(PlanCollectives, large_ones_take_their_bytes_over_the_slowest_rate) {
     struct Case {
         const char* machine;
         GpuGroup group;
-        double nics;    ///< of a GPU that count, on the bus; 0: NVLink
-        double beyond;  ///< of the wire's time: launches, steps, filling and emptying
+        double nics;    ///< NICs of a GPU that count, on the bus; 0: NVLink
+        double beyond;  ///< launches, steps, filling, emptying: share of the wire's time
     };
     // Rings over NICs of all members, NVLink, and a mesh's direct sends. 8 members of a node have 8
     // NICs, and what passes one NIC passes it once.

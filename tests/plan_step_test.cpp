@@ -99,7 +99,7 @@ TEST(PlanMemory, shared_experts_keep_each_others_rows) {
     const auto kept = [&](const char* layout) {
         return activations_of(run, parse_parallel_layout(layout), Unit::moe);
     };
-    const double rows = 2.0 * 4096 / 4 * run.model.top_k * run.model.hidden;  // of bf16
+    const double rows = 2.0 * 4096 / 4 * run.model.top_k * run.model.hidden;  // bytes in bf16
     EXPECT_NEAR(kept("tp=4,ep=4,etp=4") - kept("tp=4,ep=4"), 3 * rows, 1);
 }
 

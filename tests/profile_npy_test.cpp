@@ -188,7 +188,7 @@ TEST_F(ProfileNpy, takes_parts_of_tokens_that_add_up) {
     EXPECT_EQ(back.tokens, 4);
     EXPECT_EQ(back.weight, 3);
     EXPECT_TRUE(back.name.ends_with("a.npy:0.5-1@3"));
-    EXPECT_EQ(front.experts, all.experts);  // of the whole file
+    EXPECT_EQ(front.experts, all.experts);  // the whole file's experts
     for (std::size_t at = 0; at < all.counts.size(); ++at)
         EXPECT_EQ(front.counts[at] + back.counts[at], all.counts[at]);
     EXPECT_EQ(error("a.npy", bytes, {}, ":0.01-0.02"),

@@ -10,7 +10,7 @@ using I4 = std::vector<std::int32_t>;
 struct Tensor {
     std::string name;
     I4 values;
-    int columns = 0;  ///< of two dimensions; 0: one
+    int columns = 0;  ///< columns; 0: there is one dimension
 };
 
 std::string shape_of(const Tensor& tensor) {

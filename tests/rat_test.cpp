@@ -89,7 +89,7 @@ TEST(Rat, a_row_entered_twice_is_a_defect) {
     EXPECT_THROW(rat.insert(0, 1, 0), std::logic_error);
 }
 
-// The same with plain containers: one queue per bank.
+// A RAT of plain containers: one queue per bank.
 struct PlainRat {
     std::size_t entries;
     std::map<std::uint32_t, std::deque<std::uint64_t>> banks;

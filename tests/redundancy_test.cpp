@@ -39,8 +39,8 @@ struct Counts {
     double tokens = 0;
     double leaving = 0;   ///< tokens with an expert elsewhere
     double distinct = 0;  ///< GPUs of tokens
-    double gpus = 0;      ///< … other than their own
-    double rows = 0;      ///< for other GPUs
+    double gpus = 0;      ///< GPUs that tokens need, other than their own
+    double rows = 0;      ///< rows for other GPUs
     double row_pairs = 0;
 };
 
@@ -148,7 +148,7 @@ TEST(Redundancy, nvls_takes_to_every_gpu_what_few_of_its_experts_want) {
     // All tokens come to all four GPUs, their own among them; sums of one's own tokens; flags.
     const double all = t * (4 * gathered + static_cast<double>(small.row));
     EXPECT_NEAR(static_cast<double>(result.payload), all, 1e-3 * all);
-    // Of what comes in the gathering, what no expert there wants.
+    // Share of what comes in the gathering that no expert there wants.
     const double useless = 1 - small.counts.distinct / (4 * t);
     EXPECT_NEAR(useless, small.spread.none_of(small.spread.local), 0.01);
     EXPECT_NEAR(useless, 1 - small.spread.distinct_gpus() / 4, 0.01);

@@ -80,7 +80,7 @@ TEST(MoeTunerRouting, has_the_imbalance_that_the_paper_reports) {
     const auto share = [&](const std::string& routing) {
         const Routing all = make_routing(parse_routing(routing), model, scope.tokens, scope.layers);
         const Profile profile = profile_of(all, 0, scope.tokens);
-        double most = 0;  // of a layer's rows, that go to one of four GPUs
+        double most = 0;  // largest share of a layer's rows that goes to one of four GPUs
         for (int layer = 0; layer < profile.layers; ++layer)
             most = std::max(most, load_summary(profile.counts_of(layer), 4).gpu_contiguous / 4);
         return most;

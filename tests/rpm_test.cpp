@@ -184,7 +184,7 @@ TEST_F(Rpm, a_partition_of_a_million_lines_gives_them_out_in_order) {
     for (TransferId i = 0; i < count; ++i) ASSERT_EQ(next(0).transfer, i);
 }
 
-// The same by looking at every line.
+// An RPM partition that looks at every line.
 struct PlainPartition {
     std::vector<RpmLine> lines;
 

@@ -155,7 +155,7 @@ TEST(Serving, what_cannot_run_is_refused_in_one_line) {
         "unknown engine \"trtlm\"; did you mean \"trtllm\"? (sglang, sglang-0.4, trtllm, vllm)");
 }
 
-/// Of each group of published rows, as when the constants were fitted.
+/// Each group of published rows is met as when the constants were fitted.
 TEST(Serving, errors_of_published_rows_are_no_worse_than_the_golden_ones) {
     const std::string folder = MOEHUB_SOURCE_DIR "/validation/";
     golden::expect_errors(validate(folder + "published_serving_requests.csv").summary,

@@ -1,5 +1,5 @@
-// Are exactly the shapes within the windows found, is bad input answered in one line, is the order
-// of shapes always the same, and does the search see what made Pangu Ultra MoE 61 layers deep?
+// Are exactly the shapes within the windows found, is bad input answered in one line, are shapes
+// in the same order every time, and does the search see what made Pangu Ultra MoE 61 layers deep?
 #include "answers/plan_answers.hpp"
 #include "error_of.hpp"
 #include "plan/shapes/shape_fields.hpp"

@@ -592,7 +592,7 @@ TEST_F(SweepCli, the_example_studies_run) {
          cli_test::fs::directory_iterator(MOEHUB_SOURCE_DIR "/examples/studies")) {
         const std::string name = entry.path().stem().string();
 #ifdef MOEHUB_SANITIZED
-        const std::string run = " --dry-run";  // the same check of all points, without simulating
+        const std::string run = " --dry-run";  // checks all points without simulating
 #else
         const bool long_one = name == "skew" || name == "strong_scaling";
         const std::string run = long_one ? " --dry-run" : "";

@@ -171,7 +171,7 @@ TEST(Sweep, means_and_speed_ups_over_seeds) {
     ASSERT_EQ(means.size(), 6u);
     EXPECT_EQ(means[1].time_us, 30);
     EXPECT_NEAR(means[1].deviation, 14.142135623730951, 1e-9);
-    EXPECT_NEAR(*means[0].speedup, 2.8284271247461903, 1e-9);  // of 2 and 4
+    EXPECT_NEAR(*means[0].speedup, 2.8284271247461903, 1e-9);  // mean of 2 and 4
     EXPECT_EQ(means[3].refused, "too large");
     EXPECT_EQ(means[3].runs, 0u);
     const auto axis = axis_summary(study, means, 0).values;

@@ -89,7 +89,7 @@ Flits expected(const std::string& system, const TpCase& one) {
     const std::int64_t lines = one.tokens * 2 * one.model.hidden / 128;
     const std::int64_t pieces = one.tokens / 128;
     const std::int64_t there = (n - 1) * lines * 10;  // once to each other: 9 flits, answered by 1
-    const std::int64_t flags = n * (n - 1) * 3;       // of everyone to each other
+    const std::int64_t flags = n * (n - 1) * 3;       // flags of everyone to each other
     const Flits multicast = {lines * (10 + n), lines * (10 * n + 1)};
     if (system == "coconet" || system == "t3") return {2 * there, 2 * there};
     if (system == "fuselib") {

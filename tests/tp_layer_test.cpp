@@ -129,7 +129,7 @@ TEST(TpLayer, is_about_as_fast_in_row_grain_and_none_beats_the_bound) {
         const auto packet = static_cast<double>(one.run(system).time);
         one.options.grain = Grain::row;
         const Ps row = one.run(system).time;
-        // Of some 30 µs a train's way through a merge unit, which waits for its end, is a part.
+        // A train's way through a merge unit, which waits for its end, is a part of some 30 µs.
         EXPECT_NEAR(static_cast<double>(row) / packet, 1, 0.08) << system;
         EXPECT_GE(row, one.run("ideal").time) << system;
     }

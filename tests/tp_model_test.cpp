@@ -172,7 +172,7 @@ TEST(DenseModels, key_value_heads_are_kept_by_several_where_they_are_few) {
     EXPECT_EQ(slice_of(model, 4).vocab, 250);
 }
 
-/// Beside experts.
+/// Attention under tensor parallelism beside experts.
 struct Experts {
     explicit Experts(const std::string& name)
         : machine(with_gpus(load_machine("dgx-h800"), 4)),

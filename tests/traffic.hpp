@@ -49,7 +49,7 @@ struct Flow {
 struct Delivery {
     std::vector<Ps> delivered;  ///< by flow: in memory
     std::vector<Ps> completed;  ///< by flow: acknowledged
-    Ps end = 0;                 ///< of the last flow's delivery
+    Ps end = 0;                 ///< time of the last flow's delivery
     Bytes received = 0;
     Bytes up = 0;
     Bytes down = 0;

@@ -112,7 +112,7 @@ EndMark end_mark_of(const Option& option) {
     return target.kind == ValueKind::settings ? EndMark::after_commas : EndMark::always;
 }
 
-/// Of a list one text.
+/// The value as one text, also where it is a list.
 std::string joined(const std::string& keyword, const py::handle& value, EndMark mark) {
     if (!is_list(value)) return text_of(keyword, value);
     const std::vector<std::string> texts = texts_in(keyword, value);

@@ -120,7 +120,7 @@ void bind_machine(py::module_& module) {
         "By preset or file, with settings as Model.load() has them, of so many GPUs.");
 }
 
-/// Of the kinds that `moehub list` knows.
+/// Presets of a kind that `moehub list` knows.
 std::vector<std::string> presets_of(const py::object& kind) {
     const std::string name = name_in("kind", kind);
     for (const Question& question : questions()) {

@@ -194,7 +194,7 @@ class Watched {
     std::optional<py::error_already_set> raised_;
     std::exception_ptr error_;
     Answer answer_;
-    std::mutex mutex_;  ///< of all below
+    std::mutex mutex_;  ///< guards all below
     std::condition_variable changed_;
     bool done_ = false;
     std::string what_;
@@ -202,7 +202,7 @@ class Watched {
     std::vector<std::string> told_;
 };
 
-/// Beside what the question takes.
+/// Options that Python has beside what the question takes.
 Options extra_options(const Question& question, bool& time_line) {
     Options options;
     if (question.forms.time_lines)

@@ -20,14 +20,14 @@ enum class LayerType { moe, tp };
 struct Request {
     LayerType type = LayerType::moe;
     std::optional<std::vector<Wanted<SystemSpec>>> systems;
-    Wanted<SystemSpec> system;  ///< of run
+    Wanted<SystemSpec> system;  ///< one system, as run has it
     LayerRequest layer;
     int threads = 0;
     SweepAxes sweep;
-    std::string output;  ///< with --sweep the database
+    std::string output;  ///< file of the answer; with --sweep the database
 };
 
-constexpr std::int64_t kMostRows = 4096;  ///< that a trace follows
+constexpr std::int64_t kMostRows = 4096;  ///< rows that a trace follows
 
 /// What compare and run have in common.
 Options shared_options(Request& request) {
@@ -77,9 +77,9 @@ struct Simulated {
     Json facts;
     std::string rows;  ///< what a row is
     std::vector<NamedComparison> parts = {};
-    Comparison whole = {};  ///< of several parts their sum
+    Comparison whole = {};  ///< sum of several parts
     std::vector<std::string> checks = {};
-    std::string dataflow = {};  ///< of CAIS
+    std::string dataflow = {};  ///< what CAIS's dataflow optimizer chose
     Configuration configuration = {};
 };
 

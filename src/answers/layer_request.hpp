@@ -29,7 +29,7 @@ struct WantedRouting {
 };
 
 struct LayerRequest {
-    std::optional<std::vector<SubLayer>> sub_layers;  ///< of tensor parallelism
+    std::optional<std::vector<SubLayer>> sub_layers;  ///< sub-layers of tensor parallelism
     Wanted<Machine> machine;
     Wanted<Model> model;
     std::optional<int> gpus;
@@ -43,8 +43,8 @@ struct LayerRequest {
     Wanted<ExpertLayout> layout;
     std::optional<int> replicas;
     std::optional<ReplicaPolicy> replica_policy;
-    LayerOptions options;  ///< those that need nothing else
-    Software software;     ///< that all systems are to have
+    LayerOptions options;  ///< options that need nothing else
+    Software software;     ///< software that all systems are to have
     std::string kernels = "torch";
     std::string baseline;  ///< empty: the usual
 };
@@ -65,8 +65,8 @@ Options software_options(LayerRequest& request);
 /// Where a layer's experts stand by a file (`--layout`).
 struct LayoutUse {
     std::string file;
-    int layer = 0;      ///< of the MoE layers, from 0
-    int number = 0;     ///< the same in the model
+    int layer = 0;      ///< place among the MoE layers, from 0
+    int number = 0;     ///< layer's number in the model
     bool mean = false;  ///< chosen as the one that stands for all
 };
 
@@ -77,13 +77,13 @@ struct LayerCase {
     std::string model_name;
     std::vector<std::string> settings;  ///< "KEY=VALUE" that changed them; a model's as "model.KEY"
     std::string routing_name;           ///< generator or trace
-    std::optional<std::uint64_t> seed;  ///< of the generator
-    std::optional<int> trace_layer;     ///< of the trace
+    std::optional<std::uint64_t> seed;  ///< generator's seed
+    std::optional<int> trace_layer;
     int replicas = 0;                   ///< redundant copies of experts
     std::optional<LayoutUse> layout;    ///< without it experts stand in order
-    Software software;                  ///< asked for, of all systems
+    Software software;                  ///< what all systems were asked to have
     std::int64_t tokens = 0;
-    LayerInput input;  ///< of sub-layers machine and model alone
+    LayerInput input;  ///< sub-layers have its machine and model alone
     LayerOptions options;
     std::string idle;  ///< a sentence where GPUs hold no expert
 
@@ -121,7 +121,7 @@ std::vector<Wanted<SystemSpec>> wanted_systems(const std::vector<std::string>& n
 void check_wanted(const std::vector<Wanted<SystemSpec>>& systems,
                   void (*check)(const std::vector<std::string>&));
 
-/// All that numbers depend on, as bytes to compare.
+/// Everything that numbers depend on, as bytes to compare.
 std::string inputs_of(const Routing& routing);
 std::string inputs_of(const Placement& placement);
 std::string inputs_of(const LayerCase& layer);

@@ -79,7 +79,7 @@ Options options_of(Request& request) {
 
 /// A model that was timed, of either kind.
 struct Timed {
-    LayerCase layer;  ///< that was simulated of it
+    LayerCase layer;  ///< layer of the model that was simulated
     ModelOptions options;
     std::vector<std::string> lead = lead_of(layer);
     Json facts = facts_of(layer);

@@ -31,14 +31,14 @@ using Held = std::shared_ptr<const Loaded<Noun>>;
 /// A routing that is at hand; its name is the generator, the file, or what its maker calls it.
 struct NamedRouting {
     Routing value;
-    std::optional<std::uint64_t> seed = {};  ///< of a generator
+    std::optional<std::uint64_t> seed = {};  ///< generator's seed; none: no generator
 };
 
 /// A noun that a question asks for. Neither said: as usual.
 template <class Noun>
 struct Wanted {
     std::string name;       ///< preset or file
-    Held<Noun> given = {};  ///< instead
+    Held<Noun> given = {};  ///< noun at hand, used instead of the name
 
     bool said() const { return given != nullptr || !name.empty(); }
     std::string name_or(const char* usual) const {
@@ -63,7 +63,7 @@ struct Settings {
 Machine machine_of(const Wanted<Machine>& wanted, const Settings& settings, const char* usual = "");
 Model model_of(const Wanted<Model>& wanted, const Settings& settings, const char* usual = "");
 
-/// All that was changed: of nouns that are given, then by `--set`.
+/// All settings that were changed: those of given nouns, then what `--set` says.
 std::vector<std::string> settings_of(const Settings& settings, const Wanted<Machine>& machine,
                                      const Wanted<Model>& model = {});
 

@@ -54,7 +54,7 @@ enum class ValueKind {
 
 struct KindWords {
     std::string_view type;     ///< what help calls a value
-    std::string_view presets;  ///< of which kind a name may be; empty: of none
+    std::string_view presets;  ///< kind of preset that a name may be; empty: none
     bool files = false;        ///< files stand for values, too
     std::string_view python;   ///< type of a keyword that takes one value
 };
@@ -71,12 +71,12 @@ struct Target {
     /// a list called once for each value, after `clear`.
     std::function<void(std::string_view option, const std::string& text)> read;
     std::function<void(const HeldNoun&)> give = {};  ///< empty: it takes no objects
-    std::function<void()> clear = {};                ///< of a list: empties it
+    std::function<void()> clear = {};                ///< empties a list
     bool list = false;                               ///< the option may be repeated
     bool commas = false;                    ///< one text holds several values with commas between
     std::string usual = {};                 ///< what stands there already, as help shows it
     std::vector<std::string> choices = {};  ///< all that is allowed, where it can be counted up
-    std::function<std::vector<std::string>()> keys = {};  ///< of settings: all KEYs there are
+    std::function<std::vector<std::string>()> keys = {};  ///< all KEYs that settings may have
     std::string type = {};  ///< what help calls the value; empty: by its kind
 };
 
@@ -255,7 +255,7 @@ Named<Value> named(std::initializer_list<Value> values) {
 /// What options have to do with one another; options are named as they are typed.
 struct OptionRules {
     bool required = false;
-    bool many = false;  ///< of a list: several values may follow one mention
+    bool many = false;  ///< several values of a list may follow one mention
     std::string needs = {};
     std::vector<std::string> excludes = {};
     unsigned forms = ~0u;  ///< forms of the question (Question::forms) that have it, a bit each
@@ -297,7 +297,7 @@ Options joined(std::vector<Options> parts);
 /// behind another, so that it keeps its order.
 struct SaidOption {
     std::string key;
-    std::vector<std::string> texts;  ///< of a flag "true" or "false"
+    std::vector<std::string> texts;  ///< values; a flag's is "true" or "false"
     std::vector<HeldNoun> given = {};
 };
 using Said = std::vector<SaidOption>;

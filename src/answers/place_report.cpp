@@ -35,7 +35,7 @@ std::vector<PlacementTable> tables_of(const PlaceTask& task, const std::vector<P
 
 /// GPUs without an expert compute nothing, which a reader should know; nothing where all have one.
 std::string idle_words(const NamedLayout& one) {
-    std::vector<std::ptrdiff_t> idle;  // of the layers that have such GPUs
+    std::vector<std::ptrdiff_t> idle;  // idle GPUs in each layer that has any
     for (const auto& gpus : one.layout.on)
         if (const auto count =
                 std::count_if(gpus.begin(), gpus.end(), [](const auto& on) { return on.empty(); });

@@ -37,7 +37,7 @@ struct PlaceTask {
 /// What was found.
 struct Placed {
     PlaceResult result;
-    std::optional<std::vector<ParetoPoint>> tries;  ///< that were asked for, without the result
+    std::optional<std::vector<ParetoPoint>> tries;  ///< asked-for tries, without the result
     bool interrupted = false;                       ///< before the one asked for was done
     std::optional<PlacementEffect> effect;
     std::string taken;  ///< the layout's name in the effect
@@ -79,7 +79,7 @@ struct PlacementReport {
 /// Evaluates the found layout and the others on all profiles.
 PlacementReport placement_report(const PlaceTask& task, const Placed& placed);
 
-/// Of the transitions of all tokens the share from one GPU (row) to another (column), mean over
+/// Share of all tokens' transitions that go from a GPU (row) to another (column), mean over
 /// the profiles that have tokens. Empty without a next layer, and for more GPUs than one reads.
 std::vector<std::vector<double>> pair_traffic(const std::vector<Profile>& profiles,
                                               const ExpertLayout& layout);

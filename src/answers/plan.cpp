@@ -210,7 +210,7 @@ PlanCase load(const Request& request) {
     return what;
 }
 
-/// All that the numbers of a search, or of a layout, which names its system, depend on.
+/// Everything that the numbers of a search, or of a layout, which names its system, depend on.
 std::string inputs_of(const PlanCase& what, const PartialLayout& layout) {
     std::vector<std::string> systems = what.systems;
     if (layout.system) systems.push_back(*layout.system);

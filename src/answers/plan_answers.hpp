@@ -19,7 +19,7 @@ struct PlanCase {
     std::string model_name;  ///< preset or file
     std::string machine_name;
     std::string trainer_name;
-    Machine whole;                      ///< that the run's machine is part of
+    Machine whole;                      ///< machine that the run's machine is part of
     std::vector<std::string> settings;  ///< KEY=VALUE that changed any of them
     PartialLayout fixed = {};
     std::vector<std::string> systems = {};

@@ -9,7 +9,7 @@
 namespace moehub {
 namespace {
 
-constexpr std::size_t kMostPairs = 10;  ///< that people see of a group
+constexpr std::size_t kMostPairs = 10;  ///< pairs of a group that people see
 
 Json source_of(const RankGroup& group) {
     return or_null(group.source);
@@ -66,7 +66,7 @@ Table runs_table(const std::vector<RankedRun>& runs) {
 /// Two runs of a group that are predicted the other way round.
 struct SwappedPair {
     const RankGroup* group;
-    const RankedRun* better;  ///< as published
+    const RankedRun* better;  ///< run published as the faster one
     const RankedRun* worse;
 };
 

@@ -50,7 +50,7 @@ std::vector<ShapeColumn> columns_of(double fastest) {
     };
 }
 
-/// Those columns with a shape as words, which take less room.
+/// Columns as pages have them: a shape is one column of words, which take less room.
 std::vector<ShapeColumn> page_columns(const std::vector<ShapeColumn>& columns) {
     const auto rest = std::find_if(columns.begin(), columns.end(), [](const ShapeColumn& one) {
         return one.column.key == "parameters";

@@ -30,7 +30,7 @@ struct PartOf {
     const char* words;
     const char* key;
     double Whole::*value;
-    std::size_t kind = 0;  ///< of kKinds
+    std::size_t kind = 0;  ///< place in kKinds
 };
 
 constexpr std::array<PartOf<StepParts>, 16> kTimeParts{{

@@ -16,7 +16,7 @@ struct ProfileReport {
     /// Place in `layers`, not its number: the layer to tell in detail. None: overviews alone, and
     /// on pages details of telling_layer().
     std::optional<int> layer = {};
-    PairMatrices pairs = {};  ///< of the first profile, in detailed_layer(); may be empty
+    PairMatrices pairs = {};  ///< first profile's, in detailed_layer(); may be empty
 
     int detailed_layer() const;
 };

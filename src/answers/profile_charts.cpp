@@ -14,7 +14,7 @@
 namespace moehub {
 namespace {
 
-constexpr std::size_t kMostLayers = 256, kMostExperts = 512;  ///< of a map
+constexpr std::size_t kMostLayers = 256, kMostExperts = 512;  ///< rows, columns of a map
 constexpr std::size_t kMostPairs = 128;
 
 /// A round value that all but one in 200 are below.

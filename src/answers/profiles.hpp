@@ -17,7 +17,7 @@ struct ProfileRequest {
     std::optional<int> experts, layers, top_k;   ///< where files do not say
     ArrayKind kind = ArrayKind::by_itself;
     Wanted<Model> model;
-    std::optional<int> dense_layers;  ///< of the model, before the first recorded one
+    std::optional<int> dense_layers;  ///< dense layers before the first recorded one
 
     std::size_t count() const { return profiles.size() + (ranks.empty() ? 0 : 1); }
 };

@@ -51,7 +51,7 @@ void require_access(const std::string& path) {
 /// What help, completion, the manual page and docstrings say of a question.
 struct QuestionRow {
     Question (*question)();
-    const char* name;      ///< of the command
+    const char* name;      ///< command's name
     const char* overview;  ///< what stands behind the name in the program's overview
     const char* doc;       ///< one line
     const char* example;

@@ -23,8 +23,8 @@ struct Reproduction;
 /// Who asks, looks on while the answer is made, and may end it.
 struct Asker {
     Said said;        ///< what was said, for what depends on whether it was
-    Options options;  ///< that it may be said with
-    std::vector<std::string> form_words = {};  ///< of the question
+    Options options;  ///< all options that may be said
+    std::vector<std::string> form_words = {};  ///< names of the question's forms
     bool wants_page = false;                   ///< also what pages alone show: time lines, maps
     bool wants_trace = false;
     std::stop_token stop;  ///< ends work early
@@ -91,18 +91,18 @@ struct SweepKind {
     std::vector<std::pair<std::string, std::string>> said = {};
     std::string systems = {};  ///< key of the option that names systems; empty: there is none
     std::vector<std::string> usual_systems = {};
-    std::vector<std::string> dense_systems = {};  ///< of models without experts; empty: the same
-    void (*check)(const std::vector<std::string>&) = nullptr;  ///< of systems; may be null
+    std::vector<std::string> dense_systems = {};  ///< usual ones without experts; empty: as usual
+    void (*check)(const std::vector<std::string>&) = nullptr;  ///< check of systems; may be null
     /// Numbers that are kept of a point: keys of the answer's main table, or of its facts.
     std::vector<SweepMeasure> measures;
-    unsigned forms = ~0u;    ///< of the question that are asked: only their options are keys
+    unsigned forms = ~0u;    ///< forms that are asked: only their options are keys
     bool first_row = false;  ///< answers have several rows, the best first; else they have one
 };
 
 struct Question {
     // Words, from the table in question.cpp.
-    std::string name = {};    ///< of the command
-    std::string python = {};  ///< of the function; empty: Python has none
+    std::string name = {};    ///< command's name
+    std::string python = {};  ///< function's name; empty: Python has none
     std::string doc = {};
     std::string overview = {};
     std::string example = {};

@@ -303,7 +303,7 @@ Section claims_section(const Reproduction& all) {
 Section reasons_section(const Reproduction& all) {
     Table table{
         "", "Why they differ, by more than 10 %", {{"what", "", kProse}, {"why", "", kProse}}, {}};
-    std::map<std::string, std::size_t> rows;  // of reasons
+    std::map<std::string, std::size_t> rows;  // row of each reason
     const auto add = [&](const auto& one) {
         if (one.reason.empty()) return;
         const std::string what = fmt::format("{}, {}", one.figure, one.what);

@@ -147,7 +147,7 @@ struct Steps {
     std::vector<SystemSpec> systems;
 };
 
-/// All that the numbers of a step under these systems depend on.
+/// Everything that the numbers of a step under these systems depend on.
 std::string inputs_of(const ServedQuestion& question, const Serving& serving,
                       const std::vector<Wanted<SystemSpec>>& systems) {
     const ServingCase& what = serving.what;
@@ -298,7 +298,7 @@ std::string limit_of(const ServedStep& step) {
     return text;
 }
 
-constexpr Show kMilliseconds = scaled(fixed(3), 1e-3);  ///< of µs
+constexpr Show kMilliseconds = scaled(fixed(3), 1e-3);  ///< shows µs as ms
 
 Table steps_table(const Serving& serving, const std::vector<ServedStep>& steps) {
     using Step = ServedStep;

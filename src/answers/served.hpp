@@ -21,8 +21,8 @@ struct ServedRequest {
     bool prefill = false;
     std::optional<std::int64_t> context;
     std::optional<std::int64_t> prompt;
-    std::vector<std::int64_t> batches;  ///< of a GPU
-    std::vector<std::int64_t> gpus;     ///< none: all
+    std::vector<std::int64_t> batches;  ///< batch sizes per GPU
+    std::vector<std::int64_t> gpus;     ///< counts of GPUs; none: all
     std::string engine = "sglang";
     std::optional<NumberFormat> weights;
     std::optional<NumberFormat> cache;

@@ -238,7 +238,7 @@ Study study_of(const SweepRequest& request, const Said& said) {
             request.study ? study.origin + ": nothing is swept, allowed: [grid], [zip.NAME]"
                           : std::string("sweep: found neither a study nor --sweep, allowed: "
                                         "moehub sweep STUDY.toml, moehub sweep --sweep KEY=A,B"));
-    // The same question, the same file: asked again it goes on, and another is not in its way.
+    // A question asked again has the same file and goes on; other questions are not in its way.
     if (study.name.empty()) study.name = fmt::format("sweep-{:08x}", crc32(definition_of(study)));
     study.measures = asked.kind.measures;
     return study;

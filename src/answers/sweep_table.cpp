@@ -14,10 +14,10 @@ namespace moehub {
 namespace {
 
 constexpr std::size_t kMostRead = 60;     ///< rows of a table that is still read in a terminal
-constexpr std::size_t kMostRows = 2000;   ///< of a page's table; the page stays small
+constexpr std::size_t kMostRows = 2000;   ///< rows of a page's table; the page stays small
 constexpr std::size_t kMostPlaces = 12;   ///< values that each have a tick
 constexpr double kWide = 8;               ///< a ratio from which equal ratios are equal distances
-constexpr std::size_t kMostReasons = 10;  ///< of refusals that are named
+constexpr std::size_t kMostReasons = 10;  ///< reasons of refusals that are named
 
 /// A swept key: its values as numbers in one unit where they are such, else as texts.
 struct KeyColumn {

@@ -12,7 +12,7 @@
 namespace moehub {
 namespace {
 
-constexpr std::size_t kMostValues = 400'000;  ///< of all systems and GPUs: about 2 MB
+constexpr std::size_t kMostValues = 400'000;  ///< values of all systems and GPUs: about 2 MB
 constexpr std::size_t kMostSpans = 200'000;
 
 /// The value to the nearest of so many steps between whole numbers.

@@ -29,7 +29,7 @@ OptionValues values_of(const Option& option) {
     const KindWords& kind = words_of(target.kind);
     std::vector<std::string> words = target.choices;
     if (!kind.presets.empty()) words = preset_names(kind.presets);
-    if (target.keys && key_of(option) != "set")  // of nouns there are hundreds
+    if (target.keys && key_of(option) != "set")  // nouns have hundreds of keys
         for (const std::string& key : target.keys()) words.push_back(key + "=");
     return {fmt::format("{}", fmt::join(words, " ")), kind.files, target.commas};
 }
@@ -226,7 +226,7 @@ std::string fish_completion(const Application& application) {
 
 // The manual page
 
-constexpr std::string_view kManDate = "2026-11-18";  ///< of the last change to that page
+constexpr std::string_view kManDate = "2026-11-18";  ///< day on which the page last changed
 
 /// A line may not begin with a point or a quote, which are commands, and a minus is no hyphen.
 std::string roff(std::string_view text) {

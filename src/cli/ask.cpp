@@ -109,7 +109,7 @@ bool started_by_mpi() {
     return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr || std::getenv("PMIX_RANK") != nullptr;
 }
 
-/// Beside the program, as built; where it is installed.
+/// Paths of the MPI module: beside the program, as built; where it is installed.
 std::vector<std::string> module_paths() {
     std::error_code ignored;
     const fs::path folder = fs::read_symlink("/proc/self/exe", ignored).parent_path();

@@ -25,7 +25,7 @@ GpuGroups all_together(const MoeLayer& layer);
 GpuGroups of_a_node(const MoeLayer& layer);
 GpuGroups of_a_rail(const MoeLayer& layer);   ///< one in each node
 GpuGroups of_a_rank(const MoeLayer& layer);   ///< the shards of its experts
-GpuGroups of_a_shard(const MoeLayer& layer);  ///< the same one of every rank's
+GpuGroups of_a_shard(const MoeLayer& layer);  ///< the same shard of every rank
 
 /// Every GPU puts in rows for each other of its group and takes out some from each, any number of
 /// times. The programs of all GPUs share it.
@@ -36,7 +36,7 @@ class AllToAll {
     /// Sends rows[peer] of `bytes` each to each peer and ends when everything for this GPU has
     /// arrived. What stays on the GPU is copied in its memory.
     Process exchange(GpuId gpu, std::vector<Rows> rows, Bytes bytes);
-    /// … of bytes[peer] in all, where several rows travel as one.
+    /// Sends rows of bytes[peer] in all to each peer, where several rows travel as one.
     Process exchange(GpuId gpu, std::vector<Rows> rows, std::vector<Bytes> bytes);
     /// Sends the same rows to all of its group. Rows that stay where they are need no copy.
     Process gather(GpuId gpu, const Rows& rows, Bytes bytes);
@@ -71,8 +71,8 @@ class RowCounts {
     }
     /// After exchange: rows that `source` will send to an expert of the GPU.
     std::int64_t rows(GpuId gpu, GpuId source, int expert) const;
-    std::int64_t rows(GpuId gpu, int expert) const;  ///< from all
-    std::int64_t rows(GpuId gpu) const;              ///< for all its experts
+    std::int64_t rows(GpuId gpu, int expert) const;  ///< rows that all GPUs have for an expert
+    std::int64_t rows(GpuId gpu) const;              ///< rows for all of a GPU's experts
     /// Distinct tokens among the rows from a source.
     std::int64_t tokens(GpuId gpu, GpuId source) const;
 

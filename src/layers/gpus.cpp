@@ -21,7 +21,7 @@ struct Totals {
     Bytes reserved = 0;
     Bytes worst_case = 0;
     Bytes used = 0;
-    double most_rows = 0;  ///< of one region
+    double most_rows = 0;  ///< most rows that one region has
 };
 
 template <class Stats, class... Members>
@@ -141,7 +141,7 @@ Ps Gpus::host_lead_gained() const {
     return std::max<Ps>(0, least);
 }
 
-/// Of the GPU that computes longest. What it waits for when it is done itself are rows from others.
+/// Time of the GPU that computes longest; once it is done, it waits for rows from others.
 Breakdown Gpus::breakdown() const {
     const auto longest = std::max_element(
         cards_.begin(), cards_.end(),

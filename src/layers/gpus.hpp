@@ -76,8 +76,8 @@ class Gpus {
         host_waits_ = true;
         lead_needed_ = std::max(lead_needed_, operators);
     }
-    Ps host_lead_gained() const;  ///< from the last operator to the end, on the GPU with least
-    Ps host_lead_needed() const { return lead_needed_; }  ///< to have issued all up to its wait
+    Ps host_lead_gained() const;  ///< least of all GPUs, from the last operator to the end
+    Ps host_lead_needed() const { return lead_needed_; }  ///< lead to issue all before its wait
     bool host_waits() const { return host_waits_; }
 
     /// What units of the layer's own counted, asked for when all is over.
@@ -117,8 +117,8 @@ class Gpus {
     Ps lead_needed_ = 0;
     bool host_waits_ = false;
     std::vector<Ps> issued_;  ///< by GPU: when its host was last done issuing
-    Ps end_ = 0;              ///< of the last GPU
-    std::vector<Ps> ended_;   ///< by GPU
+    Ps end_ = 0;              ///< when the last GPU ended
+    std::vector<Ps> ended_;   ///< by GPU: when it ended
     std::vector<Counted> counted_;
 };
 

@@ -30,7 +30,7 @@ class HubRelay {
     /// Whether rows cross once: with `once_per_node`, between nodes.
     bool active() const { return active_; }
     bool crosses(GpuId home, const Row& row) const;
-    GpuId target(const CarriedRow& row) const { return targets_.of(row); }  ///< that computes it
+    GpuId target(const CarriedRow& row) const { return targets_.of(row); }  ///< GPU computing it
 
     // At home.
     /// A token's rows in another node.
@@ -52,7 +52,7 @@ class HubRelay {
     sim::Endpoint::Until all_passed_on(GpuId gpu) {
         return layer_.endpoint(gpu).until(passed_on_, 1);
     }
-    std::int64_t stores(GpuId gpu) const { return stores_[gpu]; }  ///< of rows passed on
+    std::int64_t stores(GpuId gpu) const { return stores_[gpu]; }  ///< stores of passed-on rows
     /// A result for the GPU that passed its row on.
     void bring(GpuId from, GpuId to, std::uint32_t place, const double* numbers);
 
@@ -70,7 +70,7 @@ class HubRelay {
     Mail out_;                          ///< channel 0: tokens; 1: how many there were
     Mail back_;                         ///< results
     Mail home_;                         ///< sums
-    sim::CounterId tokens_;             ///< of others, passed on
+    sim::CounterId tokens_;             ///< other GPUs' tokens that were passed on
     sim::CounterId passed_on_;          ///< 1: all of them
     sim::CounterId sums_;               ///< sent home
     std::vector<Ps> busy_;              ///< by GPU: until when its SMs are
@@ -89,7 +89,7 @@ struct LocalExpert {
 /// Counters; the same on all GPUs, so that a peer can name them.
 struct HubCounters {
     sim::CounterId results_sent = 0;  ///< acknowledged stores of results
-    sim::CounterId results = 0;       ///< of this GPU's tokens, returned
+    sim::CounterId results = 0;       ///< returned results of this GPU's tokens
     sim::CounterId kernels_done = 0;  ///< local experts that have finished, and the shared ones
     // For software that has no DAM: by expert, the first one's; the others follow.
     sim::CounterId sent_to = 0;       ///< acknowledged stores to an expert

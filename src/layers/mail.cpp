@@ -28,10 +28,10 @@ struct Kernel {
     Sending sending;
     std::function<int(std::int64_t)> store;
     sim::CounterId done;
-    double missed = 0;        ///< of a row's bytes, from HBM
+    double missed = 0;        ///< share of a row's bytes that is read from HBM
     std::int64_t next = 0;    ///< row
     std::int64_t posted = 0;  ///< stores that tell
-    std::int64_t before = 0;  ///< of the GPU's count, when the kernel began
+    std::int64_t before = 0;  ///< GPU's count of stores when the kernel began
 };
 
 Ps time_of(const Kernel& kernel, std::int64_t rows) {
@@ -45,7 +45,7 @@ Process run_sm(Kernel& kernel) {
     sim::Endpoint& endpoint = kernel.layer.endpoint(kernel.gpu);
     sim::Card& card = kernel.layer.card(kernel.gpu);
     std::int64_t last = 0;    // stores posted up to this SM's last set
-    std::int64_t before = 0;  // and up to the one before
+    std::int64_t before = 0;  // stores posted up to the set before that
     while (kernel.next < kernel.sending.rows) {
         const std::int64_t first = kernel.next;
         kernel.next = std::min(kernel.sending.rows, first + kAtOnce);

@@ -13,8 +13,8 @@
 
 namespace moehub::layers {
 
-inline constexpr Bytes kTokenBytes = 4;   ///< of a token's number in a message
-inline constexpr Bytes kExpertBytes = 2;  ///< of an expert's
+inline constexpr Bytes kTokenBytes = 4;   ///< bytes of a token's number in a message
+inline constexpr Bytes kExpertBytes = 2;  ///< bytes of an expert's number in a message
 
 /// Part of what a GPU offers; `count` 0: all of it.
 struct RowRange {
@@ -47,13 +47,13 @@ class Mail {
         bool rows = true;  ///< false: a piece of bytes whose rows come with another
     };
     void fetch(GpuId reader, std::size_t channel, const Load& load);
-    /// … under a counter of the reader's own, where `rows_under` finds them.
+    /// Loads under a counter of the reader's own, where `rows_under` finds the rows.
     void fetch_under(GpuId reader, sim::CounterId arrived, const Load& load);
     Rows rows_under(GpuId reader, sim::CounterId arrived);
 
     /// `co_await mail.arrived(gpu, channel, 7);` goes on when seven messages are there.
     sim::Endpoint::Until arrived(GpuId gpu, std::size_t channel, std::int64_t messages);
-    /// … when so many of what the GPU has sent are acknowledged.
+    /// Goes on when so many of what the GPU has sent are acknowledged.
     sim::Endpoint::Until acknowledged(GpuId gpu, std::int64_t messages);
     std::int64_t sent(GpuId gpu) const { return sent_[gpu]; }  ///< messages
 
@@ -80,7 +80,7 @@ class Mail {
     }
 
     Gpus& gpus_;
-    sim::CounterId arrived_;  ///< of the first channel; the others follow
+    sim::CounterId arrived_;  ///< first channel's counter; the others follow
     sim::CounterId acknowledged_;
     std::vector<std::int64_t> sent_;     ///< by GPU
     std::vector<std::uint64_t> posted_;  ///< bytes, by GPU: where the next message lies
@@ -105,7 +105,7 @@ class PulledRows {
         int expert = 0;
         RowRange rows = {};
         Bytes bytes = 0;
-        sim::CounterId arrived = 0;  ///< of the reader, one more for each load
+        sim::CounterId arrived = 0;  ///< reader's counter, one more for each load
     };
     std::int64_t pull(GpuId reader, const Block& block);
     /// When all loads of a block have arrived: its rows, in their order.

@@ -74,7 +74,7 @@ GemmPlan MoeLayer::plan_down_and_send(std::int64_t rows, std::int64_t tile_rows)
     GemmShape shape = down_shape(*this, rows);
     shape.tile_rows = tile_rows;
     const double away = static_cast<double>(gpus.count() - 1) / gpus.count();
-    // Of a GPU's experts only the last has nothing behind which its results could be sent.
+    // A GPU's last expert alone has nothing behind which its results could be sent.
     const double last = static_cast<double>(experts_.size()) / input.model.experts;
     shape.send_row = std::min(1.0, last) * away * static_cast<double>(combine_bytes()) /
                      input.machine.link.bandwidth;

@@ -242,7 +242,7 @@ LayerResult MoeLayer::result() const {
 LayerResult run_with_host(const Job& job, const std::function<LayerResult(MoeLayer&)>& run_layer) {
     constexpr Ps kFarAhead = 1'000'000 * kUs;
     constexpr int kMostRounds = 12;
-    constexpr Ps kNear = 200;  // of the layer's time: leads that differ by a 200th are the same
+    constexpr Ps kNear = 200;  // leads that differ by a 200th of the layer's time are the same
     const bool backward = job.options.pass == Pass::backward;
     if (job.system.host == HostMode::graph || backward || job.host_lead) {
         MoeLayer layer(job);

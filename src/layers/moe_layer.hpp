@@ -61,16 +61,16 @@ class Books {
 /// A (token, expert) pair: what is dispatched, computed and returned.
 struct Row {
     std::uint32_t id = 0;     ///< unique in the layer; rows with smaller ids are wanted first
-    std::uint32_t token = 0;  ///< of the layer
+    std::uint32_t token = 0;  ///< token's number in the layer
     std::uint16_t expert = 0;
     std::uint16_t choice = 0;  ///< among the token's experts
-    std::uint16_t rank = 0;    ///< that computes it, among those with a copy of the expert
+    std::uint16_t rank = 0;    ///< computing rank's place among those with a copy of the expert
 };
 
 /// What a GEMM does that ends with an activation.
 struct FusedEnd {
-    double stored = 1;  ///< of the columns it computes
-    double read = 0;    ///< bytes a row, further
+    double stored = 1;  ///< share of the computed columns that is stored
+    double read = 0;    ///< further bytes that are read for a row
 };
 
 /// What to simulate. All of it outlives the run.
@@ -104,7 +104,7 @@ class MoeLayer {
     GpuId home_of(std::uint32_t token) const;  ///< the GPU whose token it is
     std::uint32_t top_k() const { return static_cast<std::uint32_t>(input.model.top_k); }
     Bytes row_bytes() const { return 2 * Bytes{input.model.hidden}; }  ///< bf16, in memory
-    Bytes dispatch_bytes() const;  ///< of a row as it is sent, with the scales of FP8
+    Bytes dispatch_bytes() const;  ///< bytes of a row as it is sent, with the scales of FP8
     Bytes combine_bytes() const { return bytes_of_row(system.combine_element); }
     bool dispatches_fp8() const { return system.dispatch_element <= 1; }
     int inner() const { return input.model.expert_ffn / shards(); }  ///< width on one shard
@@ -133,7 +133,7 @@ class MoeLayer {
 
     // Kernels. Plans of 0 rows have no tiles.
     GemmPlan plan_up(std::int64_t rows) const;              ///< gate and up together where gated
-    GemmPlan plan_up_on(std::int64_t rows, int sms) const;  ///< on so many SMs
+    GemmPlan plan_up_on(std::int64_t rows, int sms) const;  ///< plan on so many SMs
     GemmPlan plan_down(std::int64_t rows) const;
     /// One of so many parts, by columns, on so many SMs.
     GemmPlan plan_down_part(std::int64_t rows, int parts, int sms) const;
@@ -170,7 +170,7 @@ class MoeLayer {
         if (sim::Recorder* recorder = gpus.recorder())
             recorder->rows.computed(token, choice, gpu, endpoint(gpu).now());
     }
-    /// … of a result that is back.
+    /// For the timeline: a result is back.
     void note_returned(std::uint32_t token, std::uint32_t choice) {
         note_step(token, choice, "returned", home_of(token));
     }

@@ -52,11 +52,11 @@ class MultimemLayer {
     MoeLayer& layer;
 
     const std::vector<MultimemExpert>& experts(GpuId gpu) const { return experts_[gpu]; }
-    Bytes sent_bytes() const;  ///< of a token: its row and the weights of its choices
+    Bytes sent_bytes() const;  ///< bytes of a token: its row and its choices' weights
     std::uint32_t rows_in(GpuId gpu, const MultimemExpert& expert) const {
         return layer.gpus.hub(gpu).rows(expert.input);
     }
-    std::vector<std::int64_t> rows_by_expert(GpuId gpu) const;  ///< that came
+    std::vector<std::int64_t> rows_by_expert(GpuId gpu) const;  ///< rows that came
     std::int64_t tokens_on(GpuId gpu) const;                    ///< distinct ones among those
 
     /// A token that a GPU is to send on and to collect: its rows in the GPU's node.
@@ -77,7 +77,7 @@ class MultimemLayer {
     int store(GpuId gpu, const NodeToken& token, const Told& told);
     int stores_of(const NodeToken& token) const;
     std::uint32_t rows_in_node(const NodeToken& token) const;
-    std::uint32_t own_rows(const NodeToken& token) const;  ///< on the GPU that sends it on
+    std::uint32_t own_rows(const NodeToken& token) const;  ///< rows on the GPU that sends it on
     /// `dymultimem.ld_reduce`: part of what experts made of a token into the GPU's sums; returns
     /// how many loads that takes, each of which increases `arrived` here.
     struct Part {
@@ -99,7 +99,7 @@ class MultimemLayer {
 
     /// For the timeline: a step of a token's rows that experts of the GPU's node compute.
     void note_step(GpuId gpu, std::uint32_t token, const char* what);
-    /// … that the GPU collected: they are home.
+    /// For the timeline: a token's rows that the GPU collected are home.
     void note_returned(std::uint32_t token, GpuId collector);
 
     /// The sum of another node's results, from the GPU that collected them, has come to the token's
@@ -125,8 +125,8 @@ class MultimemLayer {
     std::deque<std::vector<MultimemExpert>> experts_;    ///< by GPU
     std::vector<std::vector<sim::RegionId>> region_of_;  ///< [GPU][expert]
     std::vector<GpuId> gpu_of_;                          ///< [token][choice]: that computes it
-    std::vector<sim::RegionId> sums_;                    ///< by GPU: of tokens it collects
-    std::vector<sim::RegionId> crossed_;                 ///< by GPU: from other nodes
+    std::vector<sim::RegionId> sums_;                    ///< by GPU: sums of tokens it collects
+    std::vector<sim::RegionId> crossed_;                 ///< by GPU: tokens from other nodes
     std::vector<std::unordered_map<std::uint32_t, NodeToken>> tokens_;  ///< by GPU
 };
 
@@ -138,13 +138,13 @@ class MultimemLayer {
 std::int64_t add_tokens(MultimemLayer& rows, GpuId gpu);
 /// Tokens that leave the node as well.
 struct Crossings {
-    std::int64_t stores = 0;                        ///< of all tokens
+    std::int64_t stores = 0;                        ///< stores that all tokens take
     std::function<int(std::uint32_t token)> store;  ///< one token's; returns how many
 };
 /// The system's `sending_sms` SMs send them. `answered` counts acknowledgements inside the node.
 Process send_tokens(MultimemLayer& rows, GpuId gpu, sim::CounterId answered,
                     Crossings crossings = {});
-/// All that a GPU's experts made of their rows is in memory.
+/// Notes that everything that a GPU's experts made of their rows is in memory.
 void write_all_results(MultimemLayer& rows, GpuId gpu);
 
 /// What follows when a hub tells that a tile of an expert's rows has come: the row blocks of the
@@ -188,7 +188,7 @@ class CombiningKernel {
   private:
     struct Queue {
         std::vector<Item> items;              ///< in the order in which they were ready
-        std::size_t next = 0;                 ///< that an SM takes
+        std::size_t next = 0;                 ///< item that an SM takes next
         std::vector<std::uint32_t> underway;  ///< tokens whose last part is asked for
     };
     int sms() const { return rows_.layer.system.combining_sms; }
@@ -211,7 +211,7 @@ class Relay {
     /// A GPU's own token to all other nodes where it has experts; returns how many stores that
     /// takes, each of which tells when the hub has taken it in.
     int cross(GpuId home, const std::vector<Rows>& by_node);
-    std::int64_t crossings(GpuId home) const;  ///< of all its tokens
+    std::int64_t crossings(GpuId home) const;  ///< stores that all its tokens take
     /// What has crossed to a GPU since the last time, as it is to send it on.
     sim::Endpoint::Until crossed(GpuId gpu, std::int64_t tokens) {
         return out_.arrived(gpu, 0, tokens);

@@ -30,8 +30,8 @@ class TokenFusion {
     std::size_t experts(GpuId gpu) const { return gemms_[gpu].size(); }
     /// Ends when so many experts have.
     Process experts_ended(GpuId gpu);
-    /// The role of `combining_sms` SMs: collects tokens as their results are there; ends when all
-    /// of the GPU's own are. Held from the start on, or from the first token on.
+    /// The role of `combining_sms` SMs, held from the start or the first token on: collects tokens
+    /// as their results are there; ends when all of the GPU's own are.
     Process combine(GpuId gpu, bool from_the_start);
 
   private:

@@ -79,8 +79,8 @@ void add_activation_gradient(std::vector<TorchOperator>& list, const Operators& 
         list.push_back({1, vectorised_traffic(o.rows_inner(), 2)});
         return;
     }
-    list.push_back(o.plain(o.rows_inner(), 2));                  // of the activated half
-    list.push_back({1, vectorised_traffic(o.rows_inner(), 2)});  // of the other
+    list.push_back(o.plain(o.rows_inner(), 2));                  // gradient of the activated half
+    list.push_back({1, vectorised_traffic(o.rows_inner(), 2)});  // gradient of the other half
     add_half_gradient(list, o);
     list.push_back(o.plain(o.rows_inner(), 2));  // through the activation
     add_half_gradient(list, o);
@@ -138,9 +138,9 @@ TorchPass torch_backward(const Gpu& gpu, const TorchShape& shape) {
     const Operators o(gpu, shape);
     TorchPass pass;
     pass.first = {
-        o.gather(),                                                               // of index_add
-        o.plain(o.rows_wide(), 1),                                                // of the rows
-        {1, vectorised_traffic(o.rows_wide(), 2)},                                // of the weights
+        o.gather(),                                                               // index_add, back
+        o.plain(o.rows_wide(), 1),                                                // row gradient
+        {1, vectorised_traffic(o.rows_wide(), 2)},                                // weight gradient
         {1, Traffic{.read = kBf16 * o.rows_wide(), .access = Access::in_order}},  // summed
         o.small(3, 3),                                                            // to their tokens
         o.grouped(shape.hidden, shape.inner),
@@ -152,7 +152,7 @@ TorchPass torch_backward(const Gpu& gpu, const TorchShape& shape) {
         o.gradient(shape.hidden, o.up()),
         {1, fill_traffic(o.tokens_wide())},
         o.index_add(),
-        o.small(4, 4),  // of top-k (zeros, scatter), of softmax, in bf16
+        o.small(4, 4),  // gradients of top-k (zeros, scatter) and softmax, in bf16
         o.gemm(shape.hidden, shape.tokens, o.experts()),
         o.gemm(shape.tokens, o.experts(), shape.hidden),
         {1, vectorised_traffic(o.tokens_wide(), 2)},

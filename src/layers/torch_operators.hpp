@@ -14,7 +14,7 @@ namespace moehub::layers {
 
 struct TorchShape {
     std::int64_t tokens = 0;
-    std::vector<std::int64_t> rows;  ///< of each expert
+    std::vector<std::int64_t> rows;  ///< rows of each expert
     std::int64_t hidden = 0;
     std::int64_t inner = 0;
     bool gated = true;

@@ -29,12 +29,12 @@ struct Show {
         whole,        ///< 1,234
         fixed,        ///< so many digits after the point
         significant,  ///< three digits or more
-        percent,      ///< of a fraction, with so many digits after the point
+        percent,      ///< a fraction in percent, with so many digits after the point
         change,       ///< percent with its sign
         times,        ///< 1.53×
-        duration,     ///< of seconds, with a unit that suits
-        size,         ///< of bytes, likewise
-        rate,         ///< of bytes a second as GB/s
+        duration,     ///< seconds, with a unit that suits
+        size,         ///< bytes, with a unit that suits
+        rate,         ///< bytes a second as GB/s
         bar,          ///< a fraction as a bar of so many columns; terminals alone have it
     };
     Form form = Form::text;
@@ -185,7 +185,7 @@ struct Note {
 };
 
 struct Section {
-    std::string heading;                      ///< of pages
+    std::string heading;                      ///< heading that pages show
     std::vector<std::string> sentences = {};  ///< what it means, before the blocks
     std::vector<Block> blocks = {};
     std::vector<Note> notes = {};  ///< what words and numbers mean, after them
@@ -205,7 +205,7 @@ using Configuration = std::vector<Configured>;
 
 struct Answer {
     std::string question = {};           ///< "compare"
-    std::string title = {};              ///< of its page
+    std::string title = {};              ///< page's title
     std::vector<std::string> lead = {};  ///< what was asked, a line each
     Json facts = {};  ///< an object: members of the document that people see elsewhere
     std::vector<Section> sections = {};
@@ -216,7 +216,7 @@ struct Answer {
     std::string output = {};   ///< file that text or JSON goes to, of questions with an own -o
     std::string failed = {};   ///< a defect met on the way; the rest is good
     std::string missing = {};  ///< why it is not the whole answer; bad input for who asked
-    std::optional<ExpertLayout> layout = {};  ///< that was found
+    std::optional<ExpertLayout> layout = {};  ///< layout that was found
     /// Layers that were simulated, in the order of their rows, for who looks into them.
     std::vector<std::shared_ptr<const LayerResult>> simulated = {};
     std::string trace = {};        ///< for the Perfetto UI, where one was asked for

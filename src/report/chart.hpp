@@ -53,7 +53,7 @@ struct ChartAxis {
     std::string title;
     bool logarithmic = false;
     bool from_zero = true;
-    std::vector<std::string> labels = {};  ///< of values that are no numbers: x is a place in it
+    std::vector<std::string> labels = {};  ///< names of values that are no numbers; x is a place
 };
 struct LineChart {
     std::string title;

@@ -26,7 +26,7 @@ constexpr std::array<Shade, 6> kShades{
 
 struct Colour {
     double from;
-    int code;  ///< of the 256; dark to bright, blue over red to yellow
+    int code;  ///< one of 256 colours; dark to bright, blue over red to yellow
 };
 constexpr std::array<Colour, 12> kColours{{{0, 233},
                                            {0.1, 17},

@@ -15,14 +15,14 @@
 namespace moehub {
 
 struct TracedLayer {
-    std::string name;  ///< of the system, perhaps with a sub-layer's
+    std::string name;  ///< system's name, perhaps with a sub-layer's
     const LayerResult* result = nullptr;
 };
 
 struct Trace {
     std::string json;
     std::int64_t events = 0;
-    std::int64_t rows = 0;   ///< that were followed
+    std::int64_t rows = 0;   ///< rows that were followed
     std::int64_t every = 1;  ///< one of so many
     int joined = 1;          ///< bins of a counter that were made one, so that the file stays small
 };

@@ -12,9 +12,9 @@ namespace moehub {
 
 /// How far some work is.
 struct Work {
-    double share = 0;        ///< that is done, 0 to 1
+    double share = 0;        ///< part of the work that is done, 0 to 1
     std::string words = {};  ///< "3/12"
-    double before = 0;       ///< of the share, what was done when the work began
+    double before = 0;       ///< share that was done when the work began
 };
 /// So many pieces of so many.
 Work pieces_done(std::size_t done, std::size_t total, std::size_t before = 0);

@@ -20,7 +20,7 @@ struct FittedColumn {
 };
 
 struct FittedTable {
-    std::vector<FittedColumn> columns;  ///< that are shown, in order
+    std::vector<FittedColumn> columns;  ///< columns that are shown, in order
     std::vector<std::string> dropped;   ///< titles of the others
 };
 
@@ -91,7 +91,7 @@ std::size_t least_important(const std::vector<FittedColumn>& columns,
     return last;
 }
 
-/// At most so many columns; what is cut off shows as "…".
+/// The cell in at most so many columns; what is cut off shows as "…".
 std::string cut(const std::string& cell, std::size_t width) {
     std::string out;
     for (std::size_t at = 0; at < cell.size();) {

@@ -16,7 +16,7 @@ enum class Requirement {
     one_node,       ///< all GPUs reach each other's memory
     in_switch,      ///< switches that multicast and reduce
     whole_experts,  ///< no tensor parallelism inside experts
-    even_experts,   ///< the same number of experts on every GPU
+    even_experts,   ///< every GPU has as many experts
     computes,       ///< rows do not move in steps of their own
     sends,          ///< SMs that read rows and store them
     combines,       ///< SMs that load sums of results

@@ -77,7 +77,7 @@ std::vector<SystemInfo> all_tp_systems() {
 
 void check_tp(const TpInput& in, const SystemSpec& system, const TpOptions&) {
     const TpRunnable& program = tp_program_of(system);
-    check_keys(system, program, {"host", "fused_activation"});  // of a MoE layer, they say nothing
+    check_keys(system, program, {"host", "fused_activation"});  // keys of a MoE layer say nothing
     check(in.machine);
     check(system);
     check(in.model);

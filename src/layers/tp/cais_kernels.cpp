@@ -5,8 +5,8 @@
 namespace moehub::layers {
 namespace {
 
-constexpr Bytes kPart = 16384;   ///< of one request, at most
-constexpr Bytes kBlock = 16384;  ///< of what is requested together, at least
+constexpr Bytes kPart = 16384;   ///< most bytes of one request
+constexpr Bytes kBlock = 16384;  ///< least bytes that are requested together
 
 /// In whole lines for every switch.
 Bytes whole_lines(const Machine& machine, Bytes bytes) {
@@ -214,7 +214,7 @@ void CaisKernels::normalised(GpuId gpu, std::uint32_t piece) {
 Process CaisKernels::load(GpuId gpu, std::uint32_t piece, SecondGemm& gemm) {
     sim::Endpoint& endpoint = layer_.gpus.endpoint(gpu);
     const bool home = layer_.home_here(gpu, piece);
-    // Of kernels one by one all pieces are ready when the second starts; others' homes say so here.
+    // If kernels run one by one, all pieces are ready when the second starts; else homes say so.
     const bool told = !coordinate_ && layer_.system.fuse_blocks;
     if (home || told) co_await endpoint.until(ready_ + piece, 1);
     if (home) {

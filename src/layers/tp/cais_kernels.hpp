@@ -73,7 +73,7 @@ class CaisKernels {
     bool coordinate_;
     Bytes part_bytes_;
     std::uint32_t parts_of_block_;
-    std::uint32_t blocks_of_piece_;  ///< at most
+    std::uint32_t blocks_of_piece_;  ///< most blocks of a piece
     std::int64_t parts_in_flight_;   ///< for one home, uncoordinated
     sim::CounterId met_[3];          ///< by what for: the first of so many
     sim::CounterId sums_;            ///< by piece: at its home, others' are all there

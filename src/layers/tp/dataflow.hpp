@@ -14,7 +14,7 @@ namespace moehub::layers {
 
 enum class OperatorKind {
     multiply_partial,  ///< a GEMM whose inner width is cut: partial sums of all rows
-    reduce,            ///< … are added up at their homes
+    reduce,            ///< partial sums are added up at their homes
     norm,
     gather,    ///< rows go to all GPUs
     multiply,  ///< a GEMM whose columns are cut
@@ -25,7 +25,7 @@ enum class OperatorKind {
 struct Operator {
     OperatorKind kind = OperatorKind::rowwise;
     std::string name;
-    double seconds = 0;  ///< of its kernel on the whole card; what moves rows has none
+    double seconds = 0;  ///< its kernel's on the whole card; what moves rows has none
     double tile = 0;     ///< seconds of one tile of a GEMM
 };
 
@@ -33,8 +33,8 @@ struct Operator {
 struct Fused {
     std::size_t first = 0;
     std::size_t end = 0;
-    int first_sms = 0;       ///< of the GEMM that makes partial sums; 0: there is none
-    int second_sms = 0;      ///< of the GEMM that reads gathered rows; 0: there is none
+    int first_sms = 0;       ///< SMs of the GEMM that makes partial sums; 0: none
+    int second_sms = 0;      ///< SMs of the GEMM that reads gathered rows; 0: none
     bool by_blocks = false;  ///< blocks start as their rows come; false: a kernel after the other
 };
 

@@ -17,8 +17,8 @@ const double* data(const std::vector<double>& numbers) {
     return numbers.empty() ? nullptr : numbers.data();
 }
 
-constexpr std::uint32_t kFirstInner = 2;  ///< of the first GEMM's width, on one GPU
-constexpr std::uint32_t kOutputs = 2;     ///< of the second's columns, on one GPU
+constexpr std::uint32_t kFirstInner = 2;  ///< first GEMM's inner width on one GPU
+constexpr std::uint32_t kOutputs = 2;     ///< second GEMM's columns on one GPU
 constexpr double kEpsilon = 1e-6;         ///< keeps a norm of nothing finite
 
 /// Between -1 and 1, from what it belongs to.

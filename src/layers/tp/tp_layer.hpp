@@ -92,7 +92,7 @@ class TpLayer {
     /// Where a home finds the sum of a piece.
     enum class Sum {
         all_in_totals,     ///< the switch added up everyone's
-        others_in_totals,  ///< … and its own lies in its partial sums
+        others_in_totals,  ///< the switch added up the others', its own lies in its partial sums
         in_partials,       ///< a ring came to its end
         given,             ///< there is no first GEMM
     };

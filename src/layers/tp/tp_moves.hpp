@@ -33,7 +33,7 @@ class MovingSms {
         take(stream_seconds(part, traffic) - plan_stream(part, traffic).start);
         return all();
     }
-    /// … with all that they have begun.
+    /// Goes on when the SMs are through with all that they have begun.
     sim::Endpoint::Delay all() { return wait(free_); }
 
   private:
@@ -87,7 +87,7 @@ class TpFlags {
 
     /// One more at `to`; nothing moves where that is the GPU itself.
     void raise(GpuId from, GpuId to, std::uint32_t number = 0);
-    /// … at all others, the next one's first.
+    /// One more at all other GPUs, at the next one first.
     void raise_at_others(GpuId from, std::uint32_t number = 0);
     sim::Endpoint::Until until(GpuId gpu, std::int64_t many, std::uint32_t number = 0) {
         return layer_.gpus.endpoint(gpu).until(first_ + number, many);

@@ -23,7 +23,7 @@ class Overlaps {
         for (std::uint32_t piece = first_piece(block); piece <= last_piece(block); ++piece)
             if (--blocks_left_[piece] == 0) complete(piece);
     }
-    /// … `complete(block)` for each block whose last missing piece this is.
+    /// Calls `complete(block)` for each block whose last missing piece this is.
     template <class Complete>
     void piece_done(std::uint32_t piece, Complete complete) {
         for (std::uint32_t block = first_block(piece); block <= last_block(piece); ++block)
@@ -173,7 +173,7 @@ LayerResult run_tp(const TpJob& job, Homes homes, Process (*program)(Shared&, Gp
     });
 }
 
-/// … where there are several GPUs; one alone has nothing to move.
+/// Runs a system's program on several GPUs; one alone has nothing to move.
 template <class Shared>
 LayerResult run_tp_of_several(const TpJob& job, Homes homes, Process (*program)(Shared&, GpuId)) {
     return job.input.machine.gpus() == 1 ? run_tp_alone(job) : run_tp(job, homes, program);

@@ -34,7 +34,7 @@ enum class Homes {
 
 class Pieces {
   public:
-    static constexpr std::uint32_t kMostRows = 128;  ///< a tile's
+    static constexpr std::uint32_t kMostRows = 128;  ///< rows of a tile
 
     Pieces(std::int64_t rows, std::uint32_t gpus, Homes homes)
         : rows_(static_cast<std::uint32_t>(rows)),
@@ -45,7 +45,7 @@ class Pieces {
           homes_(homes) {}
 
     std::uint32_t count() const { return count_; }
-    std::uint32_t each() const { return each_; }  ///< of a GPU, at most
+    std::uint32_t each() const { return each_; }  ///< most pieces of a GPU
     std::uint32_t size() const { return size_; }  ///< rows of each but the last
     std::uint32_t begin(std::uint32_t piece) const { return piece * size_; }
     std::uint32_t end(std::uint32_t piece) const { return std::min(rows_, begin(piece + 1)); }

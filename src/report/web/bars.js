@@ -9,7 +9,7 @@ function barLabels(chart, width) {
   return {lines, most: Math.max(...lines.map((one) => one.length))};
 }
 
-// Of stacked parts those that are nothing everywhere are left out.
+// Stacked parts that are nothing everywhere are left out.
 function barSeries(chart) {
   const some = chart.series.filter((one) => one.values.some((value) => value));
   return chart.stacked && some.length > 0 ? some : chart.series;

@@ -2,7 +2,7 @@
 
 function heatHeight(chart, width) {
   const inner = Math.max(120, width - 110);
-  const square = inner / chart.columns.length;  // of a cell as high as wide
+  const square = inner / chart.columns.length;  // side of a square cell
   const cell = Math.max(3, Math.min(30, square, 560 / chart.rows.length));
   return 124 + Math.max(60, Math.round(cell * chart.rows.length));
 }

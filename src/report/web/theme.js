@@ -4,13 +4,13 @@
 const HEAT = ["#fcfaf1", "#fadea5", "#fbbb6f", "#f8964b", "#ed7143", "#d7514d", "#b83958",
               "#922d5d", "#6a2857", "#432445", "#2b113b"];
 const SERIES = 12;
-// Of the style sheet's colours those that mean nothing by themselves.
+// The style sheet's colours that mean nothing by themselves.
 const FREE = [2, 3, 4, 5, 6, 8, 9, 10];
 // The parts of a layer's time look the same on every page.
 const FIXED = new Map(Object.entries({
   "compute": 0, "exposed communication": 1, "host": 7, "paper": 7, "here": 0, "up": 0, "down": 4,
   "payload": 7}));
-// Those of a time line; kernels and units get others, whatever colours systems have.
+// A time line's colours; kernels and units get others, whatever colours systems have.
 const FIXED_OVER_TIME = new Map(Object.entries({
   "kernels run": 0, "communication": 1, "to switches": 11, "from switches": 7}));
 const given = new Map(), givenOverTime = new Map();

@@ -72,7 +72,7 @@ std::vector<std::vector<Addressed>> by_token(const MoeLayer& layer, GpuId gpu,
 
 /// As many SMs as experts, or as few as serve all of them, the same number each.
 struct Grid {
-    int experts = 1;  ///< of one SM
+    int experts = 1;  ///< experts of one SM
     int sms = 1;
 };
 

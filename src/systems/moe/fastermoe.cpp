@@ -36,7 +36,7 @@ struct FasterMoe {
     std::uint32_t group =
         std::min(static_cast<std::uint32_t>(layer.system.group_gpus), layer.gpus.count());
     std::uint32_t steps = (layer.gpus.count() - 1) / group + 1;
-    std::size_t experts = layer.experts_of(0).size();  ///< of a GPU
+    std::size_t experts = layer.experts_of(0).size();  ///< experts of a GPU
     RowCounts counts{layer};
     Mail dispatch{layer.gpus, "rows of a step", (steps * experts)};
     Mail combine{layer.gpus, "results of a step", (steps * experts)};

@@ -29,7 +29,7 @@ struct FlashDmoe {
     void send_home(GpuId gpu, const Rows& rows);
 
     MoeLayer& layer;
-    std::size_t most_experts;  ///< of a GPU
+    std::size_t most_experts;  ///< most experts of a GPU
     Mail dispatch;
     Mail combine;
     sim::CounterId up_done;                   ///< row blocks

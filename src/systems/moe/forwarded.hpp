@@ -26,15 +26,15 @@ struct ForwardingSms {
     int per_channel = 1;
     int lanes = 1;          ///< 1: an SM serves all peers in turn; else warps are divided over them
     bool queues = false;    ///< rows pass queues, out of which SMs of the receiver copy them
-    Ps send_token = 0;      ///< a token that a sender looks at,
-    Ps send_row = 0;        ///< and one that it has cross
-    Ps forward_token = 0;   ///< a token that a lane looks at,
-    Ps forward_row = 0;     ///< and one that it sends on
-    Ps receive_row = 0;     ///< out of a queue
+    Ps send_token = 0;      ///< a token that a sender looks at
+    Ps send_row = 0;        ///< a token that a sender has cross
+    Ps forward_token = 0;   ///< a token that a lane looks at
+    Ps forward_row = 0;     ///< a token that a lane sends on
+    Ps receive_row = 0;     ///< a row taken out of a queue
     Ps contribute_row = 0;  ///< a result on its way to the GPU that adds up
-    Ps collect_row = 0;     ///< a result that is added up in its node,
-    Ps collect_sum = 0;     ///< a sum of those,
-    Ps return_row = 0;      ///< and one that crosses home
+    Ps collect_row = 0;     ///< a result that is added up in its node
+    Ps collect_sum = 0;     ///< a node's sum of a token's results
+    Ps return_row = 0;      ///< a node's sum that crosses home
     Ps add_row = 0;         ///< a node's sum that is added at home
 };
 
@@ -75,14 +75,14 @@ class ForwardedExchange {
     /// Tokens of a home node that cross together.
     using Chunk = std::pair<std::uint32_t, std::int64_t>;  ///< home's node, number in its channel
     struct Forwarded {
-        std::int64_t copies = 0;  ///< that went to GPUs of the node,
-        std::int64_t back = 0;    ///< that came back,
-        Rows results;             ///< with these
+        std::int64_t copies = 0;  ///< copies that went to GPUs of the node
+        std::int64_t back = 0;    ///< copies that came back
+        Rows results;             ///< results of the copies that came back
     };
     struct Channel {
-        std::int64_t copies = 0;    ///< expected here,
-        std::int64_t passing = 0;   ///< tokens expected here that are to be sent on,
-        std::int64_t sums = 0;      ///< expected back
+        std::int64_t copies = 0;    ///< copies expected here
+        std::int64_t passing = 0;   ///< tokens expected here that are to be sent on
+        std::int64_t sums = 0;      ///< sums expected back
         std::vector<Rows> crossed;  ///< chunks, as they came
         std::map<Chunk, Forwarded> chunks;
         Rows arrived;
@@ -92,13 +92,13 @@ class ForwardedExchange {
         GpuId from = 0;
         GpuId to = 0;
         std::size_t channel = 0;
-        Bytes bytes = 0;  ///< of a copy
+        Bytes bytes = 0;  ///< bytes of a copy
     };
 
     /// What comes to a channel, and where it goes; each copy takes an SM some time.
     struct Incoming {
         Mail& mail;
-        const std::int64_t& copies;  ///< expected
+        const std::int64_t& copies;  ///< copies expected
         Rows& rows;
         Ps each;
     };
@@ -113,7 +113,7 @@ class ForwardedExchange {
     std::vector<Rows> cut_by_chunk(Rows rows, std::size_t channel) const;
     static void sort_by_token(Rows& rows);
     Rows rows_for_node(const std::vector<Rows>& by_peer, std::uint32_t of_node) const;
-    int sms_of(GpuId gpu) const;  ///< that its kernels hold
+    int sms_of(GpuId gpu) const;  ///< SMs that its kernels hold
 
     Process send(GpuId gpu, std::size_t channel, std::vector<Rows> by_peer, Bytes bytes);
     Process cross(Crossing way, Rows rows, Ps each);

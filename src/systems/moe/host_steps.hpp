@@ -8,10 +8,10 @@ namespace moehub::systems {
 
 /// How a program's host comes to know all counts.
 struct Counting {
-    int operators = 1;        ///< that it issues first, to count
-    int kernels = 1;          ///< small ones that these are; the others are the exchange
+    int operators = 1;        ///< operators that it issues first, to count
+    int kernels = 1;          ///< small kernels of these operators; the others are the exchange
     bool own_launch = false;  ///< the exchange is issued when those kernels have run
-    Bytes bytes = 0;          ///< of what a GPU tells each other one
+    Bytes bytes = 0;          ///< bytes that a GPU tells each other one
     int places = 0;           ///< small kernels that then find the rows' places
 };
 /// Routing, and the counts of all GPUs; ends when the host has them. Nothing on the way back, which

@@ -13,11 +13,11 @@ namespace ideal {
 
 enum class Way {
     own_tiles,       ///< a GEMM for each expert, with the tiles that suit its rows
-    expected_tiles,  ///< with those that suit the rows expected: experts fill the card otherwise
+    expected_tiles,  ///< tiles that suit the rows expected: experts fill the card otherwise
     by_columns,      ///< as moe-hub
-    by_rows,         ///< the same, with tiles of the second GEMM that suit its rows alone
+    by_rows,         ///< as moe-hub, with tiles of the second GEMM that suit its rows alone
     by_blocks,       ///< as flashdmoe: a row block's second GEMM follows its first
-    small_blocks,    ///< as mega-moe: the same, with the smallest block that holds an expert's rows
+    small_blocks,    ///< as mega-moe: with the smallest block that holds an expert's rows
     one_by_one,      ///< as own_tiles, one expert after the other
     grouped,         ///< grouped GEMMs
 };

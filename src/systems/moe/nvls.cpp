@@ -21,12 +21,12 @@ struct Nvls {
 
     MoeLayer& layer;
     sim::Communicator all;
-    sim::RegionId tokens = 0;    ///< of all GPUs, on every GPU
+    sim::RegionId tokens = 0;    ///< all GPUs' tokens, on every GPU
     sim::RegionId partials = 0;  ///< sums of what a GPU's experts made of each token
-    sim::RegionId totals = 0;    ///< of the GPU's own tokens, over all GPUs
+    sim::RegionId totals = 0;    ///< sums of the GPU's own tokens over all GPUs
 };
 
-/// The same regions on every GPU.
+/// Every GPU has the same regions.
 Nvls::Nvls(MoeLayer& of) : layer(of), all(of.gpus.fabric, "an in-switch collective") {
     for (std::uint32_t gpu = 0; gpu < of.gpus.count(); ++gpu) {
         sim::Hub& hub = of.gpus.hub(static_cast<GpuId>(gpu));

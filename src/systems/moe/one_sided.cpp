@@ -13,7 +13,7 @@ namespace moehub::systems::one_sided {
 
 constexpr Bytes kPiece = 256 * 16;   ///< bytes of a row that a block moves at once
 constexpr int kBlocks = 2048 / 256;  ///< blocks that an SM holds: its threads by a block's
-constexpr Ps kLoad = 700 * kNs;      ///< of a load that misses L2; unchecked
+constexpr Ps kLoad = 700 * kNs;      ///< latency of a load that misses L2; unchecked
 constexpr Bytes kFlag = 4;           ///< bytes of a flag
 constexpr Bytes kChoice = 8;         ///< bytes of an expert's number and weight, of each choice
 

@@ -54,7 +54,7 @@ struct OneSided {
     RowTargets targets{layer};
     /// By relaying SM: tokens; then how many messages there were.
     Mail crossing{layer.gpus, "tokens of other nodes", relay_sms + 1};
-    Mail sums{layer.gpus, "sums of other nodes", 1};  ///< that come home
+    Mail sums{layer.gpus, "sums of other nodes", 1};  ///< sums that come home
     sim::CounterId passed_on = layer.gpus.add_counter("messages passed on");
     /// SMs that have brought all sums home.
     sim::CounterId relays = layer.gpus.add_counter("SMs that brought sums home");

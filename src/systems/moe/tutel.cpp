@@ -42,7 +42,7 @@ struct Tutel {
     std::int64_t capacity = largest_count(layer);
     std::size_t chunks =
         static_cast<std::size_t>(std::min<std::int64_t>(layer.system.chunks, capacity));
-    std::int64_t experts = static_cast<std::int64_t>(layer.experts_of(0).size());  ///< of a GPU
+    std::int64_t experts = static_cast<std::int64_t>(layer.experts_of(0).size());  ///< on one GPU
     RowCounts counts{layer};
     Mail dispatch{layer.gpus, "rows of a chunk", chunks};
     Mail combine{layer.gpus, "results of a chunk", chunks};
