@@ -159,7 +159,7 @@ TEST(Nccl, published_times_are_met) {
 #ifdef MOEHUB_SANITIZED
     GTEST_SKIP() << "collectives of 1 GB take minutes under a sanitizer";
 #endif
-    const Validation result = predicted_whole("kernels/collectives.csv", 791, 4);
+    const Validation result = predicted_whole("kernels/collectives.csv", 791, 20);
     std::map<std::string, std::vector<double>> errors;
     for (const ValidationRow& row : result.rows)
         if (row.measured > 10) errors[row.shape[0].second].push_back(std::abs(row.error) * 100);

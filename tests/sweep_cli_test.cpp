@@ -376,6 +376,21 @@ TEST_F(SweepCli, models_and_sub_layers_too) {
                          "routing: found with --layer-type tp");
 }
 
+TEST_F(SweepCli, refusals_stand_at_the_points_of_their_setting_and_system) {
+    const auto outcome = moehub(
+        "sweep --sweep in_switch=true,false --systems megatron-te,nvls --seeds 2 --tokens 512 "
+        "--dry-run");
+    const std::string why =
+        ": will be refused: nvls cannot run this: the switches of dgx-h800 do not multicast and "
+        "reduce\n";
+    EXPECT_EQ(outcome.out,
+              "in_switch=true, seed 1, megatron-te\nin_switch=true, seed 1, nvls\n"
+              "in_switch=true, seed 2, megatron-te\nin_switch=true, seed 2, nvls\n"
+              "in_switch=false, seed 1, megatron-te\nin_switch=false, seed 1, nvls" +
+                  why + "in_switch=false, seed 2, megatron-te\nin_switch=false, seed 2, nvls" +
+                  why + "8 points, 2 of them will be refused; none was run\n");
+}
+
 TEST_F(SweepCli, a_dry_run_is_said_in_every_form) {
     const std::string line =
         "sweep --kind tp --sweep in_switch=true,false --tokens 1024 --systems tp-nvls --dry-run";
