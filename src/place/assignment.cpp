@@ -61,7 +61,7 @@ class Assignment {
         }
     }
 
-    /// Paths that reach `row` through its column `at` and go on to the columns not done yet.
+    /// Adds paths that reach `row` through its column `at` and go on to the columns not done yet.
     void extend(std::vector<Reach>& reach, int row, int at, double length) const {
         for (std::size_t column = 0; column < columns_; ++column) {
             if (reach[column].done) continue;
@@ -81,7 +81,7 @@ class Assignment {
         return best;
     }
 
-    /// Must come before the choices change: it moves prices of the rows that were chosen so far.
+    /// Moves prices of the rows chosen so far; comes before the choices change.
     void reprice(const std::vector<Reach>& reach, int row, double length) {
         row_price_[at(row)] += length;
         for (std::size_t column = 0; column < columns_; ++column) {
@@ -95,7 +95,7 @@ class Assignment {
     const Matrix& gain_;
     std::size_t columns_;
     std::vector<double> row_price_, column_price_;
-    std::vector<int> row_of_;  ///< [column]
+    std::vector<int> row_of_;  ///< row of each column
 };
 
 Matrix block(const Matrix& gain, int size, int from, int to) {
@@ -111,7 +111,7 @@ struct Part {
     double share = 1;
 };
 
-/// [expert] → the GPUs it is on, with the share of its tokens that each gets.
+/// GPUs of each expert, with the share of its tokens that each gets.
 std::vector<std::vector<Part>> parts(const std::vector<std::vector<int>>& on, int experts) {
     std::vector<std::vector<Part>> all(at(experts));
     for (std::size_t gpu = 0; gpu < on.size(); ++gpu)
@@ -126,7 +126,7 @@ std::vector<std::vector<Part>> parts(const std::vector<std::vector<int>>& on, in
     return all;
 }
 
-/// [GPU of the next layer × GPU of this layer] transitions between them.
+/// Transitions between GPUs, [GPU of the next layer × GPU of this layer].
 Matrix between_gpus(const ExpertLayout& layout, std::size_t layer, const Matrix& transitions) {
     const auto from = parts(layout.on[layer], layout.experts);
     const auto to = parts(layout.on[layer + 1], layout.experts);

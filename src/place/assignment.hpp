@@ -9,15 +9,15 @@
 
 namespace moehub {
 
-/// For every row its column, no column twice, such that the sum of gain(row, column) is the
+/// The column of every row, no column twice, such that the sum of gain(row, column) is the
 /// largest. At most as many rows as columns; gains finite. O(rows² · columns); ties always resolve
 /// the same way.
 std::vector<int> best_assignment(const Matrix& gain);
 
 /// New labels for GPUs: which of the layer's GPUs takes the place of which, for the largest gain,
 /// where the GPUs of a node stay together.
-/// `gain(g, h)`: of what is on GPU g going to h. [old GPU] → new. On one node the Hungarian method;
-/// over several the same on two levels, within nodes and then of nodes.
+/// `gain(g, h)`: gain of what is on GPU g going to h. [old GPU] → new. On one node the Hungarian
+/// method; over several the same on two levels, within nodes and then of nodes.
 std::vector<int> best_labels(const Matrix& gain, int nodes);
 
 /// Relabels the GPUs of each layer so that tokens stay on a GPU from layer to layer.

@@ -48,15 +48,15 @@ double largest_sum(std::vector<double>& values, int count) {
 /// Parts of a domain of GPUs: one GPU, or a node.
 struct Domain {
     int count = 0;     ///< how many domains there are
-    int slots = 0;     ///< slots of one
-    double share = 0;  ///< GPUs of one
+    int slots = 0;     ///< slots of one domain
+    double share = 0;  ///< GPUs of one domain
 };
 
 /// The items of a layer: experts, or their copies as the layout has them, each with the tokens that
 /// go to it.
 struct LayerLoads {
-    std::vector<double> items;   ///< rows of each, an expert's shared out evenly over its copies
-    std::vector<double> tokens;  ///< that go to each
+    std::vector<double> items;   ///< rows of each item, an expert's shared by its copies
+    std::vector<double> tokens;  ///< tokens that go to each item
     double mean = 0;             ///< rows of a GPU
     double cap = 0;              ///< most rows of a GPU
 };
@@ -81,7 +81,7 @@ LayerLoads loads_of(const Profile& profile, const PlaceOptions& options, const E
     return loads;
 }
 
-/// With copies: those that make the heaviest item lightest.
+/// A bound of the load with copies: those that make the heaviest item lightest.
 double copied_load_bound(std::span<const double> counts, int gpus, int redundant) {
     const double mean = std::accumulate(counts.begin(), counts.end(), 0.0) / gpus;
     if (mean <= 0) return 1;
@@ -121,7 +121,7 @@ Matrix transposed(const Matrix& matrix) {
     return other;
 }
 
-/// Sum over the layer's tokens of distinct domains, at least.
+/// A bound from below of distinct domains, summed over the layer's tokens.
 double distinct_bound(const Matrix& both, const LayerLoads& loads, const Domain& domain) {
     double sum = 0;
     for (int item = 0; item < both.rows; ++item) {
@@ -138,7 +138,7 @@ double distinct_bound(const Matrix& both, const LayerLoads& loads, const Domain&
     return sum;
 }
 
-/// Transitions that stay on their domain, at most.
+/// A bound from above of transitions that stay on their domain.
 double staying_bound(const Matrix& moves, const LayerLoads& next, const Domain& domain) {
     double sum = 0;
     for (int item = 0; item < moves.rows; ++item)
@@ -155,7 +155,7 @@ struct Sums {
     double stay_on_gpu = 0;
     double stay_on_node = 0;
     double off_by_layer = 0;  ///< shares that leave their GPU, summed over boundaries
-    int boundaries = 0;       ///< with transitions
+    int boundaries = 0;       ///< boundaries with transitions
 };
 
 class Bounds {

@@ -12,17 +12,17 @@ enum class SlotCounts {
     any,
 };
 
-/// A lower bound of the busiest GPU's rows over the mean. 0 without rows.
+/// A lower bound of the busiest GPU's rows over the mean; 0 without rows.
 double load_bound(std::span<const double> rows_of_expert, int gpus,
                   SlotCounts slots = SlotCounts::equal);
 
 /// How much an expert can share a GPU with, for bounds of what it cannot.
 struct PartnerLimits {
     int count = 0;      ///< how many partners
-    double budget = 0;  ///< sum of the partners' loads; infinite: none
+    double budget = 0;  ///< sum of the partners' loads; infinite: no limit
 };
 
-/// At least the largest sum of `count` gains whose loads are within the budget. By the Lagrangian
+/// A bound from above of sums of `count` gains whose loads are within the budget: the Lagrangian
 ///     min over λ ≥ 0 of  λ·budget + Σ of the `count` largest (gain − λ·load),
 /// every value of which is such a bound; the least is looked for.
 double most_gain(std::span<const double> gains, std::span<const double> loads,

@@ -6,7 +6,7 @@
 namespace moehub {
 namespace {
 
-/// Transitions from a layer to the next.
+/// Transitions from a layer to the next, [expert × expert of the next layer].
 Matrix boundary(const Profile& profile, int layer) {
     Matrix matrix(profile.experts, profile.experts);
     for (std::int64_t token = 0; token < profile.tokens; ++token)

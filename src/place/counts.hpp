@@ -43,21 +43,21 @@ double sum_of(std::span<const double> values);
 double total_weight(const std::vector<Profile>& profiles);
 bool all_have_tokens(const std::vector<Profile>& profiles);
 
-/// What a token chose in a layer, nobody left out.
+/// The experts that a token chose in a layer, nobody left out.
 inline auto experts_of(const Profile& profile, int layer, std::int64_t token) {
     return profile.chosen_by(layer, token) |
            std::views::filter([](std::uint16_t expert) { return expert != Profile::kNobody; });
 }
 
-/// [layer × expert]. Of one profile its counts as they are; of several the shares of each layer's
-/// rows, weighted mean.
+/// Counts [layer × expert]: one profile's as they are; of several the weighted mean of each
+/// expert's share of the layer's rows.
 Matrix together(const std::vector<Profile>& profiles);
 
 /// For each boundary between layers, [expert × expert of the next layer]: how many tokens chose
 /// both; every token counts top_k² times. Empty without tokens.
 std::vector<Matrix> transitions(const Profile& profile);
-/// The weighted mean over profiles, each scaled to the same sum first. Empty unless all have
-/// tokens.
+/// Transitions, the weighted mean over profiles, each scaled to the same sum first. Empty unless
+/// all have tokens.
 std::vector<Matrix> transitions(const std::vector<Profile>& profiles);
 
 LayoutShape shape_of(const Profile& profile);

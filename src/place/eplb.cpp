@@ -23,7 +23,7 @@ double per_copy(double weight, int copies) {
     return static_cast<float>(weight) / static_cast<float>(copies);
 }
 
-/// Experts in the order of nodes: node n has the n-th part. Without groups all, as they are.
+/// Experts in the order of nodes: node n has the n-th part. Without groups, experts in order.
 std::vector<int> by_node(std::span<const double> weights, int groups, int nodes) {
     const auto size = weights.size() / static_cast<std::size_t>(groups);
     Weights of_group;
@@ -39,7 +39,7 @@ std::vector<int> by_node(std::span<const double> weights, int groups, int nodes)
     return order;
 }
 
-/// The copies in the order in which they are made: each expert once, then the further ones.
+/// Copies' experts in the order in which copies are made: each expert once, then further copies.
 std::vector<int> in_order_of_making(std::span<const double> weights, int slots) {
     struct Wanted {
         double weight;

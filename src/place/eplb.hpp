@@ -19,17 +19,17 @@ struct EplbResult {
     std::vector<std::vector<int>> copies;     ///< [layer][expert]
 };
 
-/// `weights` is [layer × expert], finite, 0 or more. The same slots as the published program,
-/// ties included. Two copies of an expert may meet on one GPU.
+/// Places by EPLB; `weights` is [layer × expert], finite, 0 or more. Gives the published program's
+/// slots, ties included. Two copies of an expert may meet on one GPU.
 EplbResult eplb(const Matrix& weights, const EplbSizes& sizes);
 
 /// Copies of each expert: one, and a further one for the expert with the most weight per copy
 /// until there are `slots`. Of equals the first.
 std::vector<int> copies_of(std::span<const double> weights, int slots);
 
-/// Longest processing time first, equal counts: items by weight, each to the lightest pack that
-/// has room. [pack] → items in the order they came. Items are a multiple of packs; as many items as
-/// packs stay in order.
+/// Packs evenly by longest processing time first, equal counts: items by weight, each to the
+/// lightest pack with room. [pack] → items in the order they came. Items are a multiple of packs;
+/// as many items as packs stay in order.
 std::vector<std::vector<int>> pack_evenly(std::span<const double> weights, int packs);
 
 }  // namespace moehub

@@ -24,7 +24,7 @@ struct Mean {
     double value() const { return count > 0 ? sum / count : 0; }
 };
 
-/// Busiest over mean; 1 where nothing is.
+/// Busiest GPU over the mean; 1 where there is no load.
 double max_over_mean(const std::vector<double>& loads) {
     double sum = 0;
     double most = 0;
@@ -49,7 +49,7 @@ std::vector<int> gpus_of_choices(const Profile& profile, const LayerCopies& copi
 struct LayerPart {
     double load = 0;
     Mean gpus, nodes, activated;
-    Mean heaviest;  ///< ordered pair of the boundary after it, over an even spread
+    Mean heaviest;  ///< heaviest ordered pair of the boundary after the layer, over an even spread
 };
 
 class Evaluator {
@@ -75,7 +75,7 @@ class Evaluator {
     }
 
   private:
-    /// `boundary`: transitions to the next layer, [GPU × GPU]; empty after the last.
+    /// A layer's part; `boundary`: transitions to the next, [GPU × GPU], empty after the last.
     LayerPart part(int layer, Matrix& boundary) const {
         LayerPart part;
         part.load = max_over_mean(gpu_loads(profile_, layout_, layer));

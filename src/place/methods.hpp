@@ -11,7 +11,7 @@ namespace moehub {
 
 struct Solution {
     ExpertLayout layout;
-    std::optional<double> bound;  ///< on the objective, where the method proves one
+    std::optional<double> bound;  ///< bound on the objective, where the method proves one
     bool cut_short = false;
     std::vector<std::string> notes;
 };
@@ -30,7 +30,7 @@ std::vector<double> values_of(const PlaceInput& input, const PlaceOptions& optio
                               const ExpertLayout& layout);
 double mean_value(const PlaceInput& input, const std::vector<double>& values);
 
-/// When so many seconds are over.
+/// The time at which so many seconds are over.
 inline std::chrono::steady_clock::time_point end_after(double seconds) {
     using Clock = std::chrono::steady_clock;
     return Clock::now() + std::chrono::duration_cast<Clock::duration>(

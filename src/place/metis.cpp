@@ -20,7 +20,7 @@
 namespace moehub {
 namespace {
 
-/// Without a cap one that no layout reaches.
+/// The load cap; without one a cap that no layout reaches.
 double cap_of(const PlaceOptions& options) {
     constexpr double kNoCap = 1e6;
     return options.load_cap > 0 ? options.load_cap : kNoCap;
@@ -28,7 +28,7 @@ double cap_of(const PlaceOptions& options) {
 
 constexpr std::size_t kMostForBoth = 64;
 
-/// [expert × expert], symmetric, 0 on the diagonal: tokens that chose both in the layer.
+/// Tokens that chose both experts in the layer, [expert × expert], symmetric, 0 on the diagonal.
 Matrix chosen_together(const Profile& profile, int layer) {
     Matrix both(profile.experts, profile.experts);
     for (std::int64_t token = 0; token < profile.tokens; ++token)
@@ -38,7 +38,7 @@ Matrix chosen_together(const Profile& profile, int layer) {
     return both;
 }
 
-/// The weighted mean over the profiles, each scaled to the same sum.
+/// What ties experts: the weighted mean over the profiles, each scaled to the same sum.
 Matrix ties_of(const std::vector<Profile>& profiles, int layer) {
     if (profiles.size() == 1) return chosen_together(profiles.front(), layer);
     Matrix ties(profiles.front().experts, profiles.front().experts);
@@ -81,7 +81,7 @@ Graph graph_of(const Matrix& ties, std::span<const double> load) {
 
 using Partitioner = decltype(&METIS_PartGraphKway);
 
-/// False when METIS gives up.
+/// Cuts the graph; false when METIS gives up.
 bool cut_by_metis(Partitioner method, Partition& partition, Graph graph,
                   const PlaceOptions& options) {
     // METIS draws from rand(), which it seeds at the start: one at a time, or results differ.

@@ -18,12 +18,12 @@ namespace moehub {
 namespace {
 
 constexpr std::array kCaps{1.02, 1.06, 1.1, 1.2};
-/// Off-GPU transitions are a share, GPUs per token a few: these span what is between the two.
+/// Weights that span from off-GPU transitions, which are a share, to GPUs per token, a few.
 constexpr std::array kTransitionWeights{0.5, 2.0, 8.0};
 
 using Costs = std::array<double, 5>;
 
-/// Nodes are the same for all on one node, and then decide nothing.
+/// The figures to compare. Nodes are the same for all layouts on one node, and then decide nothing.
 Costs costs_of(const Evaluation& evaluation) {
     return {evaluation.load_max_over_mean, evaluation.gpus_per_token, evaluation.nodes_per_token,
             evaluation.off_gpu_transitions, evaluation.heaviest_pair};
@@ -44,7 +44,7 @@ void check_tokens(const PlaceInput& input) {
             "--pareto: found a profile of counts, allowed: one with every token's experts");
 }
 
-/// In whole milliseconds, so that the flag that gives it is short.
+/// Seconds of each part in whole milliseconds, so that the flag that gives it is short.
 double short_share(double seconds, std::size_t parts) {
     return std::max(1.0, std::floor(1000 * seconds / static_cast<double>(parts))) / 1000;
 }

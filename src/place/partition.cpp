@@ -10,7 +10,7 @@
 namespace moehub {
 namespace {
 
-/// [expert × part] tie(e, p), kept as experts move.
+/// Table [expert × part] of tie(e, p), kept as experts move.
 class PartTies {
   public:
     PartTies(Partition& partition, const Matrix& ties)
@@ -46,7 +46,7 @@ class PartTies {
 };
 
 struct Choice {
-    int first = -1, second = -1;  ///< expert and part, or two experts
+    int first = -1, second = -1;  ///< expert and its new part, or two experts
     double cost = std::numeric_limits<double>::infinity();
 
     void offer(int a, int b, double price) {

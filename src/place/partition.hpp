@@ -10,7 +10,7 @@ namespace moehub {
 /// Experts by part, with what ties them together.
 struct Partition {
     int parts = 1;
-    std::vector<int> part_of;  ///< [expert]
+    std::vector<int> part_of;  ///< part of each expert
 
     std::vector<int> sizes() const {
         std::vector<int> size(at(parts), 0);

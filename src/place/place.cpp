@@ -134,14 +134,14 @@ struct Slots {
     int experts = 0;
     int gpus = 0;
 
-    /// The first count % gpus GPUs have one more where it does not divide.
+    /// The GPU of a slot in order; the first count % gpus GPUs have one slot more.
     int contiguous_gpu(int slot) const {
         const int each = count / gpus, more = count % gpus;
         const int in_larger = more * (each + 1);
         return slot < in_larger ? slot / (each + 1) : more + (slot - in_larger) / each;
     }
-    /// When experts divide by GPUs, each further round begins one GPU later: otherwise all copies
-    /// of an expert would meet on one GPU.
+    /// The GPU of a slot in turn. When experts divide by GPUs, each further round begins one GPU
+    /// later: otherwise all copies of an expert would meet on one GPU.
     int round_robin_gpu(int slot) const {
         const int round = experts % gpus == 0 ? slot / experts : 0;
         return (slot % gpus + round) % gpus;

@@ -30,13 +30,13 @@ struct Communication::State {
     struct CollectiveKey {
         Collective::Op op;
         GroupShape shape;
-        double bytes = 0;  ///< what an exact one was asked for; 0: of a table
+        double bytes = 0;  ///< bytes of an exact collective; 0: the key is a table's
 
         friend auto operator<=>(const CollectiveKey&, const CollectiveKey&) = default;
     };
 
     Machine machine;
-    double elements = 0;  ///< that a token's rows have
+    double elements = 0;  ///< elements that a token's rows have
     ExchangeTimes layers;
     OnceMap<CollectiveKey, std::unique_ptr<SizeTable>> tables;
     OnceMap<CollectiveKey, double> exact;
@@ -48,7 +48,7 @@ struct Communication::State {
         if (shape.gpus() <= 1 || bytes <= 0) return 0;
         // A ring takes the same time to gather as to reduce and scatter: one table for both.
         if (op == Collective::Op::all_gather) op = Collective::Op::reduce_scatter;
-        if (exactly && bytes <= linear_from(shape))  // larger ones go on in a straight line
+        if (exactly && bytes <= linear_from(shape))  // larger collectives go on in a straight line
             return exact.get({op, shape, bytes},
                              [&] { return group_seconds(machine, op, shape, bytes); });
         const auto make = [&] {
@@ -74,7 +74,7 @@ double Communication::collective(Collective::Op op, GpuGroup group, double bytes
     return state_->seconds(op, shape_of(state_->machine, group), bytes, exact);
 }
 
-/// An exchange of two, of which half goes to the other.
+/// Seconds of a message: an exchange of two, of which half goes to the other.
 double Communication::message(int distance, double bytes, bool exact) {
     if (distance <= 0 || bytes <= 0) return 0;
     const Machine& machine = state_->machine;
@@ -108,7 +108,7 @@ SizeTable::SizeTable(Simulate simulate, double linear_from) : simulate_(std::mov
         ++points_;
 }
 
-/// All smaller ones are known then, too, so that what was larger there counts here.
+/// Seconds at a point. Smaller ones are known then, too, so that what was larger there counts here.
 double SizeTable::point(int index) {
     if (index >= known_.load(std::memory_order_acquire)) {
         const std::lock_guard lock(simulating_);

@@ -20,7 +20,7 @@ class Cutter {
     Cutter(const UnitCounts& all, const std::array<double, kUnits>& seconds)
         : all_(all), seconds_(seconds) {}
 
-    /// False when units are left over.
+    /// Cuts into pieces of `most` seconds; false when units are left over.
     bool run(double most, int pieces, std::vector<UnitCounts>& out,
              Take take = Take::all_that_fit) const {
         UnitCounts left = all_;

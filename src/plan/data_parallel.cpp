@@ -13,7 +13,7 @@
 namespace moehub {
 namespace {
 
-/// What a pass of so many layers does not hide of a time.
+/// What a pass of so many layers does not hide of `time`.
 double beyond(double time, double pass, int layers, bool overlap) {
     return overlap ? std::max(time / std::max(1, layers), time - std::max(0.0, pass)) : time;
 }

@@ -33,7 +33,7 @@ constexpr int kFewNodes = 8;              // nodes of a ring with one member eac
 constexpr int kExchangeGpus = 32;
 constexpr int kTreeNodes = 4;
 constexpr Bytes kFewBytes = Bytes{1} << 16;
-constexpr int kSmallNode = 32;            // GPUs
+constexpr int kSmallNode = 32;            // GPUs of a small node
 constexpr double kLinearPart = 32 << 20;  // bytes of a GPU
 
 Bytes whole_bytes(double bytes) {

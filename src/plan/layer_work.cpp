@@ -52,7 +52,7 @@ class Writer {
         stream(2 * all, all, 2 * all, all);
     }
 
-    /// Passes that no kernel fuses, each way.
+    /// Adds passes that no kernel fuses, each way.
     void passes(double count, std::int64_t rows, std::int64_t width) {
         if (count <= 0) return;
         const double all = count * bytes_of(rows, width);
@@ -202,7 +202,7 @@ LayerWork experts_work(const WorkContext& context, const TokenShare& tokens,
     const std::int64_t own = tokens.own();
     const std::int64_t width = std::max(1, model.expert_ffn / share_of.etp);
     const double local = static_cast<double>(model.experts) / share_of.ep;
-    const std::int64_t rows = own * model.top_k * share_of.etp;  // of all local experts together
+    const std::int64_t rows = own * model.top_k * share_of.etp;  // rows of all local experts
     const auto each =
         std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(rows) / local));
     LayerWork work;

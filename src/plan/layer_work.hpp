@@ -13,7 +13,7 @@
 
 namespace moehub {
 
-/// [rows, k] × [k, n].
+/// A matrix product [rows, k] × [k, n].
 struct Product {
     std::int64_t rows = 0;
     std::int64_t k = 0;
@@ -27,29 +27,29 @@ class TrainingKernels {
 
     bool fp8() const { return fp8_; }
 
-    /// y = x·w; bf16 where the run is or `bf16` asks for it.
+    /// Seconds of y = x·w; bf16 where the run is or `bf16` asks for it.
     double product(const Product& shape, bool bf16 = false) const {
         if (!fp8_ || bf16) return alone(shape, NumberFormat::bf16) / costs_.tensor;
         return alone(shape, costs_.fp8) /
                (costs_.fp8_tensor > 0 ? costs_.fp8_tensor : costs_.tensor);
     }
-    /// Gradients of weights, added to those of earlier micro-batches in fp32.
+    /// Seconds of gradients of weights, added to those of earlier micro-batches in fp32.
     double gradient(const Product& shape, bool bf16 = false) const {
         const double weights = static_cast<double>(shape.k) * static_cast<double>(shape.n);
         return std::max(product({shape.k, shape.rows, shape.n}, bf16),
                         memory_of_gradients(weights));
     }
-    /// `count` products of the same shape in one call, as of experts; `gradients`: of weights.
+    /// Seconds of `count` like products in one call, as of experts; `gradients`: of weights.
     double grouped(const Product& each, double count, bool gradients) const;
 
     double attention_forward(const AttentionShape& shape) const { return attention(shape, true); }
     double attention_backward(const AttentionShape& shape) const { return attention(shape, false); }
 
-    /// A kernel that reads and writes so many bytes.
+    /// Seconds of a kernel that reads and writes so many bytes.
     double stream(double read, double written) const;
-    /// Casting to FP8, both ways round; 0 in bf16.
+    /// Seconds of casting to FP8, both ways round; 0 in bf16.
     double cast(std::int64_t rows, std::int64_t width) const;
-    /// AdamW over so many weights.
+    /// Seconds of AdamW over so many weights.
     double optimizer(double weights) const;
 
     /// Seconds of the host for each operator, those that graphs replay counted out.
@@ -67,11 +67,11 @@ class TrainingKernels {
     const Gpu& gpu_;
     const TrainerSpec& trainer_;
     const TrainerCosts& costs_;
-    const KernelLibrary* library_ = nullptr;  ///< none: PyTorch's
+    const KernelLibrary* library_ = nullptr;  ///< null: PyTorch's kernels
     bool fp8_ = false;
     double launch_ = 0;
-    /// By sequences, heads, keys, window and direction: thousands of blocks are dealt out for each,
-    /// and layouts ask again.
+    /// Seconds by sequences, heads, keys, window and direction: thousands of blocks are dealt out
+    /// for each, and layouts ask again.
     mutable std::map<std::array<std::int64_t, 5>, double> attention_;
 };
 
@@ -81,7 +81,7 @@ inline constexpr std::size_t kStepParts = 5;
 
 struct ComputeWork {
     std::array<double, kStepParts> seconds{};
-    double operators = 0;  ///< that a host issues
+    double operators = 0;  ///< operators that a host issues
 
     void add(StepPart part, double time, double count = 1) {
         seconds[static_cast<std::size_t>(part)] += time;
@@ -95,8 +95,8 @@ struct ComputeWork {
 struct LayerWork {
     ComputeWork forward;
     ComputeWork backward;
-    double gradients = 0;  ///< seconds of backward: gradients of weights
-    ComputeWork norms;     ///< forward again
+    double gradients = 0;  ///< seconds of gradients of weights, a part of backward
+    ComputeWork norms;     ///< norms of the forward pass
     ComputeWork activations;
     ComputeWork core;     ///< attention between its matrices
     ComputeWork latents;  ///< latent attention, up to queries, keys and values
@@ -106,17 +106,17 @@ struct LayerWork {
 
 /// Tokens of one micro-batch on one GPU.
 struct TokenShare {
-    std::int64_t sequences = 1;  ///< in the micro-batch
+    std::int64_t sequences = 1;  ///< sequences in the micro-batch
     std::int64_t length = 0;     ///< tokens of a whole sequence
     int tp = 1;
     int cp = 1;
 
     std::int64_t gathered() const {
         return std::max<std::int64_t>(1, sequences * length / cp);
-    }  ///< that its matrices multiply
+    }  ///< tokens that its matrices multiply
     std::int64_t own() const {
         return std::max<std::int64_t>(1, sequences * length / cp / tp);
-    }  ///< that its norms and residual adds pass over
+    }  ///< tokens that its norms and residual adds pass over
 };
 
 struct WorkContext {
@@ -127,7 +127,7 @@ struct WorkContext {
 LayerWork attention_work(const WorkContext& context, const TokenShare& tokens);
 /// An FFN of `ffn` inner width that tensor parallelism shares: dense layers, shared experts.
 LayerWork ffn_work(const WorkContext& context, const TokenShare& tokens, std::int64_t ffn);
-/// Router and routed experts; their rows come and go by the system.
+/// How router and routed experts are shared; their rows come and go by the system.
 struct ExpertShare {
     int ep = 1;
     int etp = 1;
@@ -136,7 +136,7 @@ LayerWork experts_work(const WorkContext& context, const TokenShare& tokens,
                        const ExpertShare& share);
 LayerWork embedding_work(const WorkContext& context, const TokenShare& tokens);
 LayerWork head_work(const WorkContext& context, const TokenShare& tokens);
-/// What multi-token prediction adds to a layer: two norms and a matrix that joins them.
+/// Work that multi-token prediction adds to a layer: two norms and a matrix that joins them.
 LayerWork joining_work(const WorkContext& context, const TokenShare& tokens);
 
 }  // namespace moehub

@@ -164,7 +164,7 @@ void set(PartialLayout& layout, const std::string& key, const std::string& value
                           did_you_mean(key, parallel_keys()), fmt::join(parallel_keys(), ", "));
 }
 
-/// What differs from the default.
+/// The values that differ from the default.
 PartialLayout told_of(const ParallelLayout& layout) {
     const ParallelLayout usual;
     PartialLayout told;

@@ -14,8 +14,8 @@
 namespace moehub {
 namespace {
 
-constexpr double kOwn = 4e9;      ///< CUDA's context, NCCL's buffers, cuBLAS's workspace
-constexpr double kMargin = 0.05;  ///< share of all else: fragmentation
+constexpr double kOwn = 4e9;      ///< bytes of CUDA's context, NCCL's buffers, cuBLAS's workspace
+constexpr double kMargin = 0.05;  ///< fragmentation, a share of all else
 constexpr double kLogits = 10;    ///< bytes a logit: bf16, fp32, and its gradient
 
 /// Elements of a token that attention keeps, on its GPU: those of tensor-parallel matrices (of all
@@ -25,14 +25,14 @@ double attention_kept(const TrainingRun& run, const ParallelLayout& l) {
     const Attention& a = m.attention;
     const Recompute& r = l.recompute;
     const double own = (r.norms ? 1.0 : 2.0) * m.hidden;  // the norm's input, and its output
-    double wide = 0;                                      // by GPUs of a tensor-parallel group
+    double wide = 0;                                      // elements on all GPUs of tp
     if (a.kind == Attention::Form::gqa) {
         wide = (a.heads + 2.0 * a.kv_heads) * a.head_dim;
-        wide += static_cast<double>(a.heads) * a.head_dim;  // its output, read by the last matrix
+        wide += static_cast<double>(a.heads) * a.head_dim;  // output, read by the last matrix
     } else {
         const double keys = a.qk_nope_head_dim + a.qk_rope_head_dim;
         const double latents = a.q_lora_rank + a.kv_lora_rank + a.qk_rope_head_dim;
-        wide = latents * (r.norms ? 1 : 2) * l.tp;  // every GPU has all of them
+        wide = latents * (r.norms ? 1 : 2) * l.tp;  // every GPU has all latents
         if (!r.latents) wide += a.heads * (2 * keys + a.v_head_dim);
         wide += static_cast<double>(a.heads) * a.v_head_dim;
     }
@@ -47,7 +47,7 @@ double ffn_kept(const TrainingRun& run, const ParallelLayout& l, double ffn) {
     return l.recompute.experts ? 0 : (narrow ? 0.5 : 1) * up + (l.recompute.activations ? 0 : ffn);
 }
 
-/// Weights, their gradients and the optimizer's states.
+/// Adds weights, their gradients and the optimizer's states.
 void add_weights(const TrainingRun& run, const ParallelLayout& layout, const UnitCounts& counts,
                  StepMemory& memory) {
     const UnitWeights weights = weights_of(run.model, layout, counts);
@@ -64,7 +64,7 @@ void add_weights(const TrainingRun& run, const ParallelLayout& layout, const Uni
     if (layout.offload.optimizer) memory.host = std::exchange(memory.optimizer, 0.0);
 }
 
-/// What dispatch, gathered weights, pipeline messages and one layer computed again need, and
+/// Adds what dispatch, gathered weights, pipeline messages and one layer computed again need, and
 /// logits where the stage has them.
 void add_buffers(const TrainingRun& run, const ParallelLayout& layout, const UnitCounts& counts,
                  StepMemory& memory) {

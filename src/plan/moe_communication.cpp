@@ -55,16 +55,16 @@ LayerOptions options_of(const MoeCase& one) {
     return options;
 }
 
-/// Where nothing travels and experts are asked for alike, GPUs do not know how many they are, and
-/// many experts take a multiple of what some do.
+/// A layer with fewer experts to simulate: where nothing travels and experts are asked for alike,
+/// GPUs do not know how many they are, and many experts take a multiple of what some do.
 struct SmallLayer {
     MoeCase one;
     Model model;
-    double times = 1;  ///< that it takes the time
+    double times = 1;  ///< how often the whole layer takes the small one's time
 };
 
-/// As few GPUs, with their experts, as have enough of them for a token; of one GPU's many experts
-/// some, with their tokens.
+/// A layer on as few GPUs, with their experts, as have enough of them for a token; on one GPU with
+/// some of its many experts, and their tokens.
 SmallLayer smaller(const MoeCase& one, const Model& model) {
     SmallLayer small{one, model};
     const auto serves = [&](int ranks) {

@@ -19,7 +19,7 @@
 
 namespace moehub {
 
-/// Members of a node, and nodes.
+/// How many members a group has on a node, and nodes.
 struct GroupShape {
     int per_node = 1;
     int nodes = 1;
@@ -28,8 +28,8 @@ struct GroupShape {
     friend auto operator<=>(const GroupShape&, const GroupShape&) = default;
 };
 
-/// As many members of a node as its GPUs and the stride leave, and as divide the group: nodes are
-/// alike.
+/// A group's shape: as many members of a node as its GPUs and the stride leave, and as divide the
+/// group: nodes are alike.
 GroupShape shape_of(const Machine& machine, GpuGroup group);
 
 /// The machine of the group alone. Every GPU keeps its links to switches and its NIC; of a mesh the
@@ -37,7 +37,7 @@ GroupShape shape_of(const Machine& machine, GpuGroup group);
 /// then add half a microsecond, and have a NIC's rate for every NIC.
 Machine machine_of(const Machine& machine, GroupShape shape);
 
-/// Seconds, of bytes as nccl-tests counts them; 0 for a group of one. `machine` is the whole one.
+/// Seconds of a collective, bytes as nccl-tests counts them; 0 for one GPU; `machine` is whole.
 ///
 /// NCCL's choice: rings, in-switch sums, NVLS trees; no SHARP. Rings between nodes of up to 32 GPUs
 /// by Simple where that is faster than LL128. On a mesh what HCCL does: everyone to everyone inside
@@ -48,7 +48,7 @@ Machine machine_of(const Machine& machine, GroupShape shape);
 /// source.
 double group_seconds(const Machine& machine, Collective::Op op, GroupShape shape, double bytes);
 
-/// From which size on time grows in proportion: parts are so large that a link or NIC is what
+/// Bytes from which on time grows in proportion: parts are so large that a link or NIC is what
 /// takes long.
 double linear_from(GroupShape shape);
 
@@ -63,8 +63,8 @@ class SizeTable {
     /// on time grows as between the last two.
     SizeTable(Simulate simulate, double linear_from);
 
-    /// Seconds. Below the grid as at its start, for 0 bytes 0; never falls as bytes grow, whatever
-    /// the simulation says. Any number of threads may ask.
+    /// Seconds of a size; below the grid as at its start, 0 for 0 bytes. Never falls as bytes grow,
+    /// whatever the simulation says. Any number of threads may ask.
     double at(double bytes);
 
   private:
@@ -128,10 +128,10 @@ class OnceMap {
 /// threads may ask.
 class ExchangeTimes {
   public:
-    /// `routing` as TrainingRun::routing.
+    /// `routing` is a TrainingRun's.
     ExchangeTimes(Machine machine, Model model, RoutingSpec routing);
 
-    /// As Communication::moe.
+    /// What the layer's communication takes, interpolated along the line of its case.
     MoeCommunication at(const MoeCase& one);
     MoeCommunication exact(const MoeCase& one);
 
@@ -146,7 +146,7 @@ class ExchangeTimes {
 
     std::int64_t affordable(const MoeCase& one, std::int64_t rows) const;
     Line line_of(const MoeCase& one);
-    /// Each of these is simulated once.
+    /// The layer's communication, simulated once.
     MoeCommunication simulated(const MoeCase& one);
     double ideal(const MoeCase& one);
     static MoeCommunication along(const Line& line, std::int64_t tokens);
@@ -154,9 +154,9 @@ class ExchangeTimes {
     Machine machine_;
     Model model_;
     RoutingSpec routing_;
-    OnceMap<MoeCase, Line> lines_;  ///< tokens 0
+    OnceMap<MoeCase, Line> lines_;  ///< lines by case, its tokens 0
     OnceMap<MoeCase, MoeCommunication> simulated_;
-    OnceMap<MoeCase, double> ideals_;  ///< no system
+    OnceMap<MoeCase, double> ideals_;  ///< times of ideal by case, its system empty
 };
 
 }  // namespace moehub

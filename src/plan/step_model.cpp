@@ -27,8 +27,8 @@ double late_with_messages(const UnitCounts& counts, const UnitTimes& times,
     return std::max(0.0, messages - spare);
 }
 
-/// A piece's forward beside another micro-batch's backward: rows travel while kernels run, which
-/// have fewer SMs meanwhile. Other communication hides none.
+/// Seconds of a piece's forward beside another micro-batch's backward: rows travel while kernels
+/// run, which have fewer SMs meanwhile. Other communication hides none.
 double pair_of(const UnitCounts& counts, const UnitTimes& times, int sms, double messages) {
     const auto both = [&](const auto& of, double start = 0) {
         return sum_over(
@@ -130,7 +130,7 @@ StepModel::Pieces StepModel::pieces_of(const ParallelLayout& layout, const UnitT
                         ? time.forward + time.backward
                         : std::min(time.forward + time.backward,
                                    pair_of(counts, times, run_.machine.gpu.sms, 2 * messages));
-        // Out while the pass runs, in again before the way back.
+        // Tensors move out while the pass runs, in again before the way back.
         const double out = std::max(0.0, kept / host - time.forward);
         const double in = std::max(0.0, kept / host - time.backward);
         time.forward += out;
@@ -220,7 +220,7 @@ double StepModel::least_seconds(const ParallelLayout& layout) {
     };
     const double forward = seconds(&UnitTime::forward);
     const double backward = seconds(&UnitTime::backward);
-    double device = 0;  // but for rows underway
+    double device = 0;  // seconds of a GPU but for rows underway
     double issue = 0;
     for (std::size_t u = 0; u < kUnits; ++u)
         for (const PassTime* pass : {&times[u].forward, &times[u].backward}) {
@@ -228,7 +228,7 @@ double StepModel::least_seconds(const ParallelLayout& layout) {
             issue += all[u] * pass->issue;
         }
     const double kept = offloaded(layout, all);
-    const double moved = kept / run_.machine.gpu.host_bandwidth;  // each way
+    const double moved = kept / run_.machine.gpu.host_bandwidth;  // seconds each way
     const double work = (overlaps ? std::max(device, issue) : forward + backward) +
                         std::max(0.0, moved - forward) + std::max(0.0, moved - backward);
     const double ranks =

@@ -22,11 +22,11 @@ struct DataParallelTime {
 
 /// Weights of units on one GPU.
 struct UnitWeights {
-    double shared = 0;   ///< that all data-parallel ranks have alike: attention, norms, FFNs, ends
-    double experts = 0;  ///< routed
+    double shared = 0;   ///< weights of all data-parallel ranks: attention, norms, FFNs, ends
+    double experts = 0;  ///< weights of routed experts
 
     double sum() const { return shared + experts; }
-    /// What a GPU has of them where data-parallel ranks divide them.
+    /// Weights that a GPU has where data-parallel ranks divide them.
     double divided(const TrainingRun& run, const ParallelLayout& layout) const;
 };
 UnitWeights weights_of(const Model& model, const ParallelLayout& layout, Unit unit);
@@ -35,16 +35,16 @@ UnitWeights weights_of(const Model& model, const ParallelLayout& layout, const U
 /// Bytes of a micro-batch's activations that a unit keeps for its backward pass.
 double activations_of(const TrainingRun& run, const ParallelLayout& layout, Unit unit);
 
-/// Works on one thread; the communication that it asks for is shared.
+/// The times of one run's steps. Works on one thread; the communication that it asks for is shared.
 class StepModel {
   public:
     /// Refers to the run, which outlives it.
     StepModel(const TrainingRun& run, std::shared_ptr<Communication> communication);
 
     TrainingStep step(const ParallelLayout& layout, bool exact);
-    /// A bound by tables that needs no pipeline: a step takes no less.
+    /// Seconds that a step takes at least: a bound by tables that needs no pipeline.
     double least_seconds(const ParallelLayout& layout);
-    /// The pipeline of the step with every task, for pictures: of at most `micro_batches`.
+    /// The pipeline of a step with every task, for pictures: at most `micro_batches` of them.
     PipelineResult pipeline(const ParallelLayout& layout, std::int64_t micro_batches) {
         Pieces pieces = pieces_of(layout, unit_times(layout, false), false);
         pieces.pipeline.micro_batches = std::min(pieces.pipeline.micro_batches, micro_batches);
@@ -53,9 +53,9 @@ class StepModel {
 
   private:
     struct Pieces {
-        std::vector<UnitCounts> counts;  ///< in the order of the model
+        std::vector<UnitCounts> counts;  ///< units of each piece, in the order of the model
         PipelineInput pipeline;
-        std::vector<double> late;  ///< by piece, both ways: what its host is late with messages
+        std::vector<double> late;  ///< seconds by piece, both ways, that messages are late
     };
     using ShareKey = std::tuple<std::int64_t, int, int>;
 

@@ -15,8 +15,8 @@ namespace moehub {
 namespace {
 
 constexpr std::int64_t kDrawnTokens = 65'536;
-/// That a host issues for a dispatch and a combine: counts, offsets, copies of them to the host,
-/// permutations, the exchanges themselves.
+/// Operators that a host issues for a dispatch and a combine: counts, offsets, copies of them to
+/// the host, permutations, the exchanges themselves.
 constexpr double kExchangeOperators = 20;
 
 UnitTime from(const LayerWork& work) {
@@ -55,7 +55,7 @@ void repeat(UnitTime& time, const ComputeWork& again) {
 constexpr std::initializer_list<double PassTime::*> kExchange{&PassTime::ep, &PassTime::ep_alone,
                                                               &PassTime::imbalance};
 
-/// Backward these happen as forward once more.
+/// Adds parts of the forward pass to backward, where they happen once more.
 void add_forward(UnitTime& time, std::initializer_list<double PassTime::*> parts) {
     for (const auto part : parts) time.backward.*part += time.forward.*part;
 }

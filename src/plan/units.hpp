@@ -14,7 +14,7 @@ namespace moehub {
 enum class Unit { embedding, dense, moe, mtp, head };
 inline constexpr std::size_t kUnits = 5;
 
-/// How many of each there are: in the whole model, or in a piece of it.
+/// How many of each unit there are: in the whole model, or in a piece of it.
 using UnitCounts = std::array<int, kUnits>;
 
 inline int count_of(const UnitCounts& counts, Unit unit) {
@@ -31,12 +31,11 @@ double sum_over(const UnitCounts& counts, const ValueOf& value_of, double start 
 UnitCounts units_of(const TrainingRun& run);
 int unit_count(const TrainingRun& run);
 
-/// Tokens of a sequence.
 inline std::int64_t sequence_of(const TrainingRun& run) {
     return run.sequence > 0 ? run.sequence : run.model.sequence;
 }
 
-/// 0 where the batch does not divide.
+/// Micro-batches of a step; 0 where the batch does not divide.
 std::int64_t micro_batches_of(const TrainingRun& run, const ParallelLayout& layout);
 
 /// Which pieces of the model stage `stage` of `stages` has; DualPipe's stages have two.
@@ -53,19 +52,19 @@ std::string exchange_of(const TrainingRun& run, const ParallelLayout& layout);
 /// One way through a unit: seconds of one micro-batch on one GPU.
 struct PassTime {
     ComputeWork work;
-    double recomputed = 0;  ///< backward: compute for the second time
-    double tp = 0;          ///< communication that nothing hides
+    double recomputed = 0;  ///< seconds that backward computes for the second time
+    double tp = 0;          ///< seconds of communication that nothing hides
     double cp = 0;
-    double ep = 0;  ///< the layer under its system, beyond compute; with it repeated
+    double ep = 0;  ///< seconds of the layer under its system, beyond compute; with it repeated
     double ep_alone =
         0;          ///< rows underway, a part of ep: what another micro-batch's compute may hide
-    double dp = 0;  ///< fsdp: gathering and summing beyond what compute hides
-    double imbalance = 0;  ///< the fullest expert rank beyond the mean
-    double host = 0;       ///< kernels wait to be issued
-    double issue = 0;      ///< that the host takes to issue all of them
+    double dp = 0;  ///< seconds of fsdp's gathering and summing beyond what compute hides
+    double imbalance = 0;  ///< seconds of the fullest expert rank beyond the mean
+    double host = 0;       ///< seconds that kernels wait to be issued
+    double issue = 0;      ///< seconds that the host takes to issue all kernels
 
     double compute() const { return work.sum() + recomputed; }
-    /// All that the GPU has to do, or waits for other GPUs.
+    /// Seconds in which the GPU works, or waits for other GPUs.
     double device() const { return compute() + tp + cp + ep + dp + imbalance; }
     double seconds() const { return device() + host; }
 };
@@ -73,8 +72,8 @@ struct PassTime {
 struct UnitTime {
     PassTime forward;
     PassTime backward;
-    double gradients = 0;  ///< of weights, a part of backward
-    int sms = 0;           ///< that the exchange of rows holds while it runs
+    double gradients = 0;  ///< seconds of gradients of weights, a part of backward
+    int sms = 0;           ///< SMs that the exchange of rows holds while it runs
 };
 
 using UnitTimes = std::array<UnitTime, kUnits>;

@@ -10,7 +10,7 @@ namespace moehub {
 namespace {
 
 constexpr std::int64_t kMostTokens =
-    1'000'000'000;  ///< tokens of a sequence, and sequences of a step
+    1'000'000'000;  ///< most tokens of a sequence, and sequences of a step
 constexpr int kMostLayers = 10'000;
 
 std::string divisors_up_to(std::int64_t number, std::int64_t most) {

@@ -31,7 +31,7 @@ struct Place {
 struct TableSize {
     const char* name;
     std::int64_t entries;
-    int bits;  ///< of an entry
+    int bits;  ///< bits of an entry
     CellKind kind;
     int banks = 1;
     int copies = 1;
@@ -75,8 +75,8 @@ int ports_of(const Machine& machine) {
 // MoE-Hub's tables (arXiv 2605.05888), in 7 nm as its figure: RPM, AAU and DAM of a GPU's hub.
 
 constexpr int kRowId = 32;    // as st.rowsp carries it here (sim/hub/isa.hpp)
-constexpr int kRegions = 64;  // of a GPU: one an expert, 64 of DeepSeek-V3's 256 on four GPUs. The
-                              // simulator sets no limit
+constexpr int kRegions = 64;  // regions of a GPU: one an expert, 64 of DeepSeek-V3's 256 on four
+                              // GPUs. The simulator sets no limit
 constexpr int kRegion = bits_for(kRegions);
 constexpr int kRowBytes = 16;  // a row of up to 64 KiB: 32,768 elements of 2 B
 constexpr int kTileRows = 8;   // a row block of up to 256 rows
@@ -115,13 +115,13 @@ void add_moe_hub(const Machine& machine, std::vector<AreaTable>& tables) {
 // The packet's own fields.
 constexpr int kExpert = 16;
 constexpr int kStage = 1;
-constexpr int kTargets = 15;  // how many
-constexpr int kIndex = 31;    // algebraic or layout, as in the AL table
+constexpr int kTargets = 15;  // how many targets there are at most
+constexpr int kIndex = 31;    // index, algebraic or layout, as in the AL table
 
 constexpr int kShared = 18;     // address in 256 KiB of shared memory
 constexpr int kRegister = 14;   // where the data is: one of 64 warps, one of 256 registers
 constexpr int kTileTokens = 7;  // tiles of 128 tokens
-constexpr int kRowLines = 9;    // of 64 KiB in packets of 128 B
+constexpr int kRowLines = 9;    // lines of 64 KiB in packets of 128 B
 constexpr int kColumns = 8;     // 256 blocks of a GEMM in a row of tiles
 constexpr int kTopK = 6;        // up to 32 results of a token
 
@@ -162,10 +162,10 @@ constexpr int kType = 1;        // load or reduction
 constexpr int kState = 2;       // Load-Wait, Load-Ready, Reduction
 constexpr int kTag = 16;        // a requester's, to be answered with
 constexpr int kBlock = 32;      // index of a thread block in its grid
-constexpr int kKernel = 4;      // that run at once
-constexpr int kPhase = 1;       // before its launch, before its first access
-constexpr int kGroups = 512;    // in a switch: blocks of one GPU of 132 SMs, four on each
-constexpr int kBlocksOfSm = 4;  // of GEMMs, resident at a time
+constexpr int kKernel = 4;      // kernels that run at once
+constexpr int kPhase = 1;       // phase of a block: before its launch, before its first access
+constexpr int kGroups = 512;    // groups in a switch: blocks of one GPU of 132 SMs, four on each
+constexpr int kBlocksOfSm = 4;  // blocks of GEMMs on an SM, resident at a time
 constexpr int kInFlight = 13;   // requests: up to 4224 of a GPU
 
 void add_cais(const Machine& machine, std::vector<AreaTable>& tables) {

@@ -16,14 +16,14 @@ double bit_cell_um2(int node_nm);
 struct CellCosts {
     double sram = 4.0 / 3;    ///< 1R1W takes eight transistors instead of six
     double cam = 2;           ///< ten transistors, search lines and a match line
-    double efficiency = 0.7;  ///< of a macro's area, its cells: TSMC N3E publishes cells of
-                              ///< 0.021 µm² and 31.8 Mib/mm²
+    double efficiency = 0.7;  ///< share of a macro's area that is cells: TSMC N3E publishes cells
+                              ///< of 0.021 µm² and 31.8 Mib/mm²
     double bank = 48'000;     ///< decoders, sense amplifiers and the logic that works on a bank.
                               ///< A fit, to DySHARP's GPU: the one figure whose tables all have
                               ///< published sizes
 };
 
-/// With its `mm2` filled in.
+/// The table with its `mm2` filled in.
 AreaTable with_area(AreaTable table, const CellCosts& costs = {});
 
 }  // namespace moehub

@@ -44,7 +44,7 @@ class Count {
     const std::function<void(std::size_t, std::size_t)>& progress_;
 };
 
-/// Of systems that were checked.
+/// Simulates systems that were checked.
 std::vector<LayerResult> simulate_all(const LayerInput& input, const std::vector<SystemSpec>& all,
                                       const CompareOptions& options) {
     std::vector<LayerResult> results(all.size());
@@ -66,7 +66,7 @@ const LayerResult* find(const std::vector<LayerResult>& results, std::string_vie
     return found == results.end() ? nullptr : &*found;
 }
 
-/// By the format in which experts compute; nothing where ideal was not asked for.
+/// Times of ideal by the format in which experts compute; none where ideal was not asked for.
 using IdealTimes = std::map<NumberFormat, Ps>;
 
 /// Where systems compute in another format than ideal was asked for, ideal runs in theirs, too.
@@ -92,14 +92,14 @@ IdealTimes ideal_times(const std::vector<SystemSpec>& systems,
     return times;
 }
 
-/// Of that name; the slowest where there is none.
+/// The result of that name; the slowest where there is none.
 const LayerResult& baseline_of(const std::vector<LayerResult>& results, std::string_view name) {
     if (const LayerResult* const named = find(results, name)) return *named;
     return *std::max_element(results.begin(), results.end(),
                              [](const auto& a, const auto& b) { return a.time < b.time; });
 }
 
-/// `named` is the baseline's name; of results in the order of their systems.
+/// Compares results, which are in the order of their systems; `named` is the baseline's name.
 template <class IdealOf>
 Comparison side_by_side(const std::vector<SystemSpec>& systems,
                         const std::vector<LayerResult>& results, std::string_view named,
@@ -128,7 +128,7 @@ TpInput with_part(const TpInput& input, SubLayer part) {
     return {input.machine, input.model, input.tokens, part};
 }
 
-/// Shares of time are weighted by it.
+/// Adds one result to a sum; shares of time are weighted by it.
 void add(LayerResult& sum, const LayerResult& one) {
     const auto before = static_cast<double>(sum.time);
     const auto more = static_cast<double>(one.time);

@@ -9,7 +9,7 @@
 namespace moehub {
 
 struct KindOfSystems {
-    std::string_view words;  ///< what they run
+    std::string_view words;  ///< what the systems run
     std::vector<SystemInfo> (*all)();
 };
 KindOfSystems moe_systems();
@@ -30,7 +30,7 @@ inline double ratio(Ps time, Ps of) {
     return static_cast<double>(time) / static_cast<double>(of);
 }
 
-/// Throws InputError when two have the same name.
+/// Throws InputError when two systems have the same name.
 void check_unlike(const std::vector<SystemSpec>& systems);
 
 /// Compares as compare_systems() does, which checks systems first (check_layer).

@@ -18,7 +18,7 @@ bool can_run(const LayerInput& input, const SystemSpec& system, const LayerOptio
     }
 }
 
-/// What all have in the end.
+/// The software that all systems have in the end.
 Software equal_software(const GainOptions& options) {
     return {HostMode::graph, true, options.fp8};
 }

@@ -12,9 +12,9 @@ namespace moehub {
 
 struct CallKey {
     std::string_view name;
-    std::int64_t* value;  ///< in the call
+    std::int64_t* value;  ///< where the call has the value
     std::int64_t least = 1;
-    std::optional<std::int64_t> otherwise = std::nullopt;  ///< none: it must be given
+    std::optional<std::int64_t> otherwise = std::nullopt;  ///< none: must be given
 };
 
 std::vector<CallKey> keys_of(KernelCall& call);
@@ -26,7 +26,7 @@ std::vector<std::string_view> kernel_names();
 std::optional<NumberFormat> format_named(std::string_view name);
 std::vector<std::string_view> format_names();
 
-/// "balanced" is 0, "power-law-1.2" is 1.2.
+/// The skew of a distribution's name: "balanced" is 0, "power-law-1.2" is 1.2.
 std::optional<double> skew_named(std::string_view distribution);
 
 /// Sets the format of products and that of the cache, where the call has one.

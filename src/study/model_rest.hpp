@@ -16,7 +16,7 @@ struct RestBlock {
     int count = 0;
     BlockTime forward;
     BlockTime backward;
-    Ps weight_gradients = 0;  ///< of the backward pass
+    Ps weight_gradients = 0;  ///< gradients of weights, a part of the backward pass
 
     LayerTypeTime part(std::string name, Part which) const {
         return {std::move(name), count, forward.of(which), backward.of(which)};
@@ -26,14 +26,14 @@ struct RestBlock {
 struct Rest {
     RestBlock attention;
     RestBlock windowed;
-    RestBlock dense;  ///< FFNs; of a model that GPUs share, their activations
+    RestBlock dense;  ///< FFNs; activations of a model that GPUs share
     RestBlock head;
 };
 
 Rest rest_of(const Model& model, const Gpu& gpu, const Sequences& sequences,
              const ModelOptions& options);
 
-/// Attention between its matrices instead of all of it, on a share of the heads.
+/// Counts attention between its matrices instead of all of it, on a share of the heads.
 void share_attention(Rest& rest, const Model& slice, const Gpu& gpu, const Sequences& sequences,
                      const ModelOptions& options);
 
@@ -41,7 +41,7 @@ void share_attention(Rest& rest, const Model& slice, const Gpu& gpu, const Seque
 Rest rest_of_slice(const Model& slice, const Gpu& gpu, const Sequences& sequences,
                    const ModelOptions& options);
 
-/// What all of it waits for its eager host.
+/// What the whole rest waits for its eager host.
 LayerTypeTime host_of(const Rest& rest);
 
 /// The model with a GPU's share of the heads; of FFN and vocabulary the largest share. Key-value
@@ -51,20 +51,20 @@ Model slice_of(const Model& model, int gpus);
 /// Two halves of an attention as one group runs them; the other groups do the same on links of
 /// their own.
 struct SharedAttention {
-    Model slice;                         ///< of one GPU
-    Sequences sequences;                 ///< of a group
+    Model slice;                         ///< share of one GPU
+    Sequences sequences;                 ///< sequences of a group
     std::vector<SubLayerResult> halves;  ///< in, out
 };
 
-/// Throws InputError when GPUs cannot share it so, or in training.
+/// Attention that GPUs share. Throws InputError when they cannot share it so, or in training.
 SharedAttention shared_attention(const LayerInput& input, const ModelOptions& options);
 
-/// Attention's parts, windowed layers by themselves.
+/// Adds attention's parts, windowed layers by themselves.
 void add_attention(std::vector<LayerTypeTime>& parts, const Model& model, const Rest& rest);
 
 void add(Breakdown& sum, const Breakdown& one);
 
-/// What follows from a model's parts and operations.
+/// Fills in what follows from a model's parts and operations.
 void sum_up(ModelTime& time, const Machine& machine, std::int64_t tokens);
 
 }  // namespace moehub

@@ -54,7 +54,7 @@ std::vector<LayerTypeTime> parts_of(const Model& model, const Rest& rest,
     add_attention(parts, model, rest);
     if (!halves.empty()) parts.push_back(half(1));
     LayerTypeTime norms = rest.attention.part("norms and residuals", Part::norms);
-    norms.count += rest.windowed.count;  // the same kernels, windowed or not
+    norms.count += rest.windowed.count;  // windowed layers have the same norms
     if (norms.total() > 0) parts.push_back(std::move(norms));
     parts.push_back(std::move(moe));
     if (rest.dense.count > 0) parts.push_back(rest.dense.part("dense FFNs", Part::dense));
@@ -63,8 +63,8 @@ std::vector<LayerTypeTime> parts_of(const Model& model, const Rest& rest,
     return parts;
 }
 
-/// The MoE layer under every system, one way. `simulations`: of the pass before, then with this
-/// one's.
+/// The MoE layer under every system, one way. `simulations` counts those of the passes before, then
+/// this pass's, too.
 Comparison simulate_pass(const LayerInput& input, const std::vector<SystemSpec>& systems,
                          const ModelOptions& options, Pass pass, std::size_t& simulations) {
     const std::size_t before = simulations;

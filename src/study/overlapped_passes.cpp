@@ -14,9 +14,9 @@
 namespace moehub {
 namespace {
 
-constexpr int kLayers = 256;       // that follow one another
-constexpr int kSettled = 64;       // from here on steadily
-constexpr int kUndisturbed = 192;  // until here not yet at the end
+constexpr int kLayers = 256;       // layers that follow one another
+constexpr int kSettled = 64;       // first layer of the steady state
+constexpr int kUndisturbed = 192;  // last layer that the end does not disturb yet
 
 /// All steps of many layers both ways, and what waits for what.
 class Layers {
@@ -32,7 +32,7 @@ class Layers {
 
   private:
     static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-    struct Ends {  // of a layer: the last step of either way, and the weights'
+    struct Ends {  // last step of a layer either way, and of the weights' gradients
         std::size_t forward = kNone;
         std::size_t backward = kNone;
         std::size_t expert_weights = kNone;
@@ -152,7 +152,7 @@ PassSteps simulate_pass(const LayerInput& input, const SystemSpec& system, const
     return steps;
 }
 
-/// Takes a part of a step's time away: that part.
+/// Takes `part` off a step's time and returns it.
 KernelTime split_off(KernelTime& from, const KernelTime& part) {
     from.alone -= part.alone;
     from.beside -= part.beside;
@@ -172,12 +172,12 @@ OverlappedSteps simulate_both(const LayerInput& input, const SystemSpec& system,
     return steps;
 }
 
-/// Attention of a MoE layer; of layers with and without a window the mean.
+/// Times of a MoE layer's attention; the mean over layers with and without a window.
 struct AttentionTime {
     Ps forward = 0;
     Ps backward = 0;
-    Ps weights = 0;  ///< of backward
-    Ps host = 0;     ///< of both
+    Ps weights = 0;  ///< gradients of weights, a part of backward
+    Ps host = 0;     ///< wait for the host, both ways
 };
 
 AttentionTime attention_of(const Model& model, const Rest& all) {
@@ -266,7 +266,7 @@ class Schedule {
     struct Track {
         std::vector<std::size_t> waiting;
         std::optional<std::size_t> running;
-        double left = 0;  ///< of that, from 1 down
+        double left = 0;  ///< share of the running step that is left, from 1 down
     };
 
     void wait(std::size_t step) {
@@ -293,7 +293,7 @@ class Schedule {
         return track.running ? std::llround(track.left * length(track)) : kNever;
     }
 
-    /// To the end of the step that ends next.
+    /// Moves time on to the end of the step that ends next.
     void advance() {
         const Ps kernels = needs(kernels_);
         const Ps rows = needs(rows_);

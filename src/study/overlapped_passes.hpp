@@ -25,8 +25,8 @@
 namespace moehub {
 
 struct KernelTime {
-    Ps alone = 0;   ///< with all SMs
-    Ps beside = 0;  ///< with those that communication leaves; not less
+    Ps alone = 0;   ///< time with all SMs
+    Ps beside = 0;  ///< time with the SMs that communication leaves; not less
 };
 
 /// What a layer takes one way. Backward, the dispatch brings gradients of the outputs to the
@@ -36,7 +36,7 @@ struct PassSteps {
     Ps dispatch = 0;
     KernelTime experts = {};
     Ps combine = 0;
-    KernelTime expert_weights = {};  ///< backward alone
+    KernelTime expert_weights = {};  ///< only backward
     KernelTime attention_weights = {};
 };
 
@@ -44,24 +44,24 @@ struct OverlappedSteps {
     PassSteps forward;
     PassSteps backward;
 
-    Ps compute() const;  ///< with all SMs
+    Ps compute() const;  ///< time of all kernels with all SMs
     Ps communication() const;
 };
 
 /// How long a layer forward and one backward take beside each other.
 struct OverlappedPair {
-    Ps period = 0;  ///< at least either lane, at most both
-    Ps busy = 0;    ///< of that, kernels run
+    Ps period = 0;  ///< time of both layers: at least either lane, at most both
+    Ps busy = 0;    ///< part of the period in which kernels run
 };
 OverlappedPair overlap(const OverlappedSteps& steps);
 
 // A transformer layer with experts, forward beside another's backward (overlapped_passes.hpp): how
 // long its steps take, and what comes out.
 
-/// The same system, one pass after the other: a layer of it can be simulated.
+/// The system with one pass after the other: a layer of it can be simulated.
 SystemSpec without_overlap(SystemSpec system);
 
-/// What attention outside MoE layers there is: that of dense layers.
+/// The attention outside MoE layers: that of dense layers.
 Rest apart_from_moe(const Model& model, Rest rest);
 
 /// Rows are simulated alone, on the SMs that communication holds; the dispatch counts from the
@@ -74,23 +74,23 @@ OverlappedTime overlapped_time(const LayerInput& input, const SystemSpec& system
 // takes the first of its steps for which all before them are done, and runs it to its end.
 
 enum class Lane { compute, communication };
-/// Which of several steps is first; weights' gradients are last by each.
+/// Which of several steps is first; under every rule weights' gradients are last.
 enum class LaneRule { first_come, forward_first, backward_first };
 
 struct LaneStep {
     Lane lane = Lane::compute;
-    KernelTime length;  ///< of rows underway the same twice
+    KernelTime length;  ///< time of the step; rows underway: both times alike
     int layer = 0;
     bool backward = false;
     bool weights = false;
     std::vector<std::size_t> next;
     int missing = 0;  ///< steps before it that are not done
-    Ps ready = 0;     ///< when the last of them was
+    Ps ready = 0;     ///< when the last step before it was done
     Ps begin = 0;
     Ps end = 0;
 };
 
-/// The same steps with their times. Throws std::logic_error when they wait for one another.
+/// The steps with their times filled in. Throws std::logic_error when they wait for one another.
 std::vector<LaneStep> run_lanes(std::vector<LaneStep> steps, LaneRule rule);
 
 }  // namespace moehub

@@ -30,7 +30,7 @@ struct LayerTimes {
     Ps all_to_all = 0;
     Ps processing = 0;
     bool fused = false;
-    Times collectives;  ///< by GPU
+    Times collectives;  ///< time of each GPU
 };
 
 /// Times in which rows were underway on each GPU, or others were awaited that had not come so far.
@@ -128,7 +128,7 @@ bool is_whole(const Model& model) {
     return model.attention.heads > 0 && model.vocab > 0;
 }
 
-/// Everything but the MoE layers; whichever the layout and the system.
+/// Time of everything but the MoE layers, the same for every layout and system.
 Ps rest_of_model(const EffectInput& input, const EffectOptions& options,
                  const ProfileSteps& steps) {
     ModelOptions model_options;

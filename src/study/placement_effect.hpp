@@ -19,7 +19,7 @@ class ProfileSteps {
     ProfileSteps(const Profile& profile, std::int64_t step_tokens, int most_steps);
 
     int steps() const { return steps_; }
-    std::int64_t tokens() const { return tokens_; }  ///< of a step
+    std::int64_t tokens() const { return tokens_; }  ///< tokens of a step
     std::int64_t incomplete() const { return incomplete_; }
 
     /// A routing in which all experts of a token have equal weights.
@@ -27,7 +27,7 @@ class ProfileSteps {
 
   private:
     const Profile& profile_;
-    std::vector<std::int64_t> complete_;  ///< tokens
+    std::vector<std::int64_t> complete_;  ///< numbers of the tokens that have all experts
     std::int64_t incomplete_ = 0;
     std::int64_t tokens_ = 0;
     int steps_ = 0;

@@ -36,7 +36,7 @@ void add_group(RunRanking& ranking, std::vector<RankedRun> runs, const std::stri
     ranking.groups.back().source = source;
 }
 
-/// Each source of a model, then all of them where they are several.
+/// Adds a group for each source of a model, then one for all where they are several.
 void add_model(RunRanking& ranking, const std::vector<RankedRun>& runs) {
     const auto sources = distinct(runs, [](const RankedRun& one) { return one.run.source; });
     for (const std::string& source : sources) add_group(ranking, runs, source);
@@ -120,7 +120,7 @@ Quantity quantity_of(const PublishedRun& run) {
     return {run.step_seconds, "s", [](const TrainingStep& step) { return step.seconds; }};
 }
 
-/// "fits", or by how much it does not.
+/// A step's memory in words: "fits", or by how much it does not.
 std::string memory_words(const TrainingStep& step) {
     if (step.fits) return "fits";
     return fmt::format("{:.1f} GB too large", (step.memory.sum() - step.capacity) / 1e9);

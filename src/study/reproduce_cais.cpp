@@ -33,7 +33,7 @@ Leads few_leads() {
 /// stand as there. CAIS-Base, of which it has no largest lead, is none.
 PublishedClaim same_order(const Publication& paper, const FigureTable& table,
                           std::string_view what) {
-    constexpr double kAlike = 0.021;  ///< of published leads: no order between such baselines
+    constexpr double kAlike = 0.021;  ///< published leads this close have no order
     struct Baseline {
         double ours;
         double published;
@@ -109,13 +109,13 @@ FigureResult sub_layer_figure(const CaisScope& scope, const Lookup& cell) {
 PaperFigure models_figure(const CaisScope& scope, LeadsFigure figure) {
     for (const CaisModel& model : scope.models) {
         CellKey key{model.model, kCaisGpus, model.tokens, "", ""};
-        key.work = CellWork::training;  // the way forward among it
+        key.work = CellWork::training;  // the forward pass is in it, too
         figure.rows.push_back({{model.name}, key});
     }
     return figure_of(cais_paper(), std::move(figure));
 }
 
-/// LLaMA-7B as many times as wide.
+/// Changes that make LLaMA-7B `scale` times as wide.
 std::vector<std::string> wider(int scale) {
     return {fmt::format("model.hidden={}", 4096 * scale),
             fmt::format("model.dense_ffn={}", 11264 * scale),
@@ -139,7 +139,7 @@ Ps time_of(const CaisScope& scope, std::string_view system, const Lookup& cell, 
 /// With `scale` times the GPUs the model's work is scale² times as much: throughput of a GPU is
 /// scale · time before / time after.
 FigureResult scaling_figure(const CaisScope& scope, const Lookup& cell) {
-    constexpr double kLeast = 0.95;  ///< of the throughput per GPU that is left
+    constexpr double kLeast = 0.95;  ///< share of the throughput per GPU that is left
     const int fewest = scope.gpus.front();
     FigureTable table{"scaling",
                       fmt::format("{}, as many times as wide as there are GPUs more: throughput "

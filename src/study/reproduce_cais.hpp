@@ -24,11 +24,11 @@ struct CaisMachine {
 /// Which cells the figures have: the paper's, or a few of them.
 struct CaisScope {
     std::vector<CaisModel> models;
-    CaisModel usual;                       ///< where there is one: LLaMA-7B
-    std::vector<std::string> parts;        ///< L1 to L4
-    std::vector<std::string> few_parts;    ///< of sweeps: forward
-    std::vector<int> merge_entries;        ///< of a port, ascending
-    std::vector<int> gpus;                 ///< that the hidden size scales with, ascending
+    CaisModel usual;                       ///< model of figures with one model: LLaMA-7B
+    std::vector<std::string> parts;        ///< sub-layers L1 to L4
+    std::vector<std::string> few_parts;    ///< sub-layers of sweeps: forward
+    std::vector<int> merge_entries;        ///< merge entries of a port, ascending
+    std::vector<int> gpus;                 ///< GPUs that the hidden size scales with, ascending
     std::vector<std::int64_t> all_reduce;  ///< bytes, ascending
     std::vector<std::int64_t> decode;      ///< tokens, ascending
     std::vector<CaisMachine> machines;

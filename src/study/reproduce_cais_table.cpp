@@ -24,7 +24,7 @@ CellKey with_entries(CellKey key, int entries) {
     return key;
 }
 
-/// Where entries wait for the last request, however long that takes.
+/// The cell with entries that wait for the last request, however long that takes.
 CellKey patient(CellKey key) {
     key.changes.emplace_back("cais.merge_timeout=1 ms");
     return key;
@@ -37,10 +37,10 @@ std::string size_text(int entries) {
 /// What uncoordinated sub-layers need where nothing limits them, and coordinated ones use of the
 /// paper's table: the throttle keeps within it, so that with a larger one they use more.
 struct Needs {
-    double apart_kb = 0;     ///< the largest
-    double together_kb = 0;  ///< the largest
-    double apart_us = 0;     ///< mean over sub-layers
-    double together_us = 0;  ///< mean over sub-layers
+    double apart_kb = 0;     ///< largest need of sub-layers, uncoordinated
+    double together_kb = 0;  ///< largest need of sub-layers, coordinated
+    double apart_us = 0;     ///< mean over sub-layers, uncoordinated
+    double together_us = 0;  ///< mean over sub-layers, coordinated
 };
 
 Needs add_needs(const CaisScope& scope, const Lookup& cell, FigureTable& table) {
@@ -95,7 +95,7 @@ FigureTable curve_of(const CaisScope& scope, const Lookup& cell) {
 
 /// With the paper's table, the first sub-layer of the curve; the smallest beside.
 PublishedClaim small_costs(const FigureTable& curve) {
-    constexpr double kHardly = 1.1;  // of the time with all it needs
+    constexpr double kHardly = 1.1;  // share of the time with all entries needed
     bool holds = false;
     std::string found;
     for (const FigureTable::Row& row : curve.rows) {

@@ -35,7 +35,7 @@ void add_changes(Overrides& all, const std::vector<std::string>& changes, bool o
             all.push_back(of_model ? one.substr(kModelPrefix.size()) : one);
 }
 
-/// The paper's changes, the reading's, and last the cell's.
+/// The cell's machine with the paper's changes, the reading's, and last the cell's.
 Machine machine_of(const PaperSetup& setup, const CellKey& key) {
     Overrides changes;
     if (key.machine.empty()) {
@@ -55,7 +55,7 @@ Model model_of(const PaperSetup& setup, const CellKey& key) {
     return load_model(key.model, changes);
 }
 
-/// With fewer experts than GPUs, several GPUs share each expert.
+/// GPUs that share an expert; more than one where there are fewer experts than GPUs.
 int tensor_parallel_of(const CellKey& key, const Model& model) {
     return std::max(1, key.gpus / model.experts);
 }
@@ -71,7 +71,7 @@ double work_of(const PaperSetup& setup, const CellKey& key) {
            (key.grain == Grain::packet ? kRowPackets : 1);
 }
 
-/// What takes long must not start last, when the other cores have nothing left to do.
+/// Cells by work: what takes long must not start last, when other cores have nothing left to do.
 std::vector<std::size_t> largest_first(const PaperSetup& setup, const std::vector<CellKey>& keys) {
     std::vector<double> work;
     for (const CellKey& key : keys) work.push_back(work_of(setup, key));
@@ -82,7 +82,7 @@ std::vector<std::size_t> largest_first(const PaperSetup& setup, const std::vecto
     return order;
 }
 
-/// The cell that has this layer's result, too.
+/// The key of the training cell that has this layer's result, too.
 std::optional<CellKey> with_layer(CellKey key) {
     if (key.work != CellWork::layer) return std::nullopt;
     key.work = CellWork::training;
@@ -154,7 +154,7 @@ bool is_gpu(const std::string& name) {
     return name.starts_with("gpu");
 }
 
-/// Over GPUs and both directions.
+/// Share of time in which links are busy, mean over GPUs and both directions.
 double link_use(const LayerResult& layer) {
     double busy = 0;
     double links = 0;
@@ -166,14 +166,14 @@ double link_use(const LayerResult& layer) {
     return links > 0 && layer.time > 0 ? busy / links / static_cast<double>(layer.time) : 0;
 }
 
-/// Row grain counts lines in all of a GPU's ports together, which share them evenly.
+/// Use of a port's merge table. Row grain counts lines of all a GPU's ports, which share evenly.
 MergeUse merge_use(const LayerResult& layer, const Machine& machine, Grain grain) {
     const int ports = grain == Grain::row ? machine.switches - machine.switches_down : 1;
     return {statistic(layer, "merge", "deepest") / ports, statistic(layer, "merge", "spread_us"),
             statistic(layer, "merge", "longest_us")};
 }
 
-/// The sub-layer that the cell names, or the whole model.
+/// Runs the sub-layer that the cell names, or the whole model.
 void run_dense(const DenseInput& input, const SystemSpec& system, const PaperSetup& setup,
                ReproducedCell& cell) {
     if (cell.work == CellWork::sub_layer) {

@@ -15,7 +15,7 @@ namespace moehub {
 namespace {
 
 constexpr int kGpus = 32;
-constexpr int kSwitchesOfMore = 18;  ///< the paper's, of 64 GPUs
+constexpr int kSwitchesOfMore = 18;  ///< switches of a machine of 64 GPUs, as in the paper
 constexpr double kDeviation = 0.032;
 
 Leads layer_leads() {
@@ -76,7 +76,7 @@ std::vector<LeadsRow> sequence_rows(const DysharpScope& scope) {
     return rows;
 }
 
-/// From even to uneven.
+/// What the deviation is a part of, from even to uneven routing.
 constexpr std::pair<DeviationOf, const char*> kDeviations[] = {
     {DeviationOf::even_share, "an even share"},
     {DeviationOf::tokens, "the tokens"},

@@ -11,24 +11,24 @@ namespace moehub {
 struct DysharpConfig {
     std::string name;
     std::string model;  ///< a preset
-    int experts = 0;    ///< its
+    int experts = 0;    ///< experts of the model
     int top_k = 0;
     int sequence = 0;  ///< tokens of a GPU
 };
 
 /// Which cells the figures have: the paper's, or a few of them.
 struct DysharpScope {
-    std::vector<DysharpConfig> configs;       ///< layer, training, traffic
-    DysharpConfig large;                      ///< wire and ablation
-    std::vector<DysharpConfig> gpus_configs;  ///< of the sweep over GPUs
-    std::vector<int> gpus;                    ///< ascending
-    DysharpConfig usual;                      ///< of the other sweeps
-    std::vector<int> sequences;               ///< ascending
-    std::vector<double> deviations;           ///< of the token share per expert
-    std::vector<double> skews;                ///< of a power law
+    std::vector<DysharpConfig> configs;       ///< configurations of layer, training, traffic
+    DysharpConfig large;                      ///< configuration of wire and ablation
+    std::vector<DysharpConfig> gpus_configs;  ///< configurations of the sweep over GPUs
+    std::vector<int> gpus;                    ///< numbers of GPUs, ascending
+    DysharpConfig usual;                      ///< configuration of the other sweeps
+    std::vector<int> sequences;               ///< tokens of a GPU, ascending
+    std::vector<double> deviations;           ///< deviations of the token share per expert
+    std::vector<double> skews;                ///< exponents of a power law
     std::vector<int> skew_sequences;          ///< tokens of a GPU: of decoding, of a prompt
-    std::vector<int> tlb_entries;             ///< ascending, with the paper's choice
-    std::vector<int> sum_packets;             ///< ascending, with the paper's choice
+    std::vector<int> tlb_entries;             ///< entries, ascending, with the paper's choice
+    std::vector<int> sum_packets;             ///< packets, ascending, with the paper's choice
     int unit_sequence = 0;                    ///< tokens of a GPU in packet grain
 };
 DysharpScope whole_dysharp();
@@ -48,9 +48,9 @@ DysharpPoint usual_point(const DysharpConfig& config);
 
 /// What the paper's standard deviation of the experts' shares is a part of; it does not say.
 enum class DeviationOf {
-    even_share,  ///< what each expert has if all are alike
-    tokens,      ///< each with top-k choices: an even share is top-k / experts of them
-    choices,     ///< of all tokens: an even share is 1 / experts of them
+    even_share,  ///< the share that each expert has if all are alike
+    tokens,      ///< tokens with top-k choices each: an even share is top-k / experts of them
+    choices,     ///< choices of all tokens: an even share is 1 / experts of them
 };
 std::string dysharp_routing(const DysharpConfig& config, double deviation,
                             DeviationOf of = DeviationOf::even_share);

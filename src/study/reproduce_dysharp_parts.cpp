@@ -60,9 +60,9 @@ constexpr AblationPart kAblationParts[] = {
     {"deepep", "as published"},
 };
 
-/// A ratio is 0 where one of the two did not run.
+/// Claims of the ablation. A ratio is 0 where one of the two did not run.
 std::vector<PublishedClaim> ablation_claims(const FigureTable& table) {
-    constexpr double kNoGain = 1.1;  // as numbers within 10 % are the same
+    constexpr double kNoGain = 1.1;  // numbers within 10 % are the same
     const auto of = [&](std::string_view system, std::size_t column) {
         const auto row = std::find_if(table.rows.begin(), table.rows.end(),
                                       [&](const auto& one) { return one.labels[0] == system; });
@@ -95,16 +95,16 @@ std::vector<PublishedClaim> ablation_claims(const FigureTable& table) {
 struct UnitSweep {
     const char* figure;
     const char* title;
-    const char* key;  ///< of the machine
-    int chosen = 0;   ///< by the paper
+    const char* key;  ///< key of the machine
+    int chosen = 0;   ///< the paper's choice
     const char* label;
-    int (*size)(int entries);  ///< in that unit
+    int (*size)(int entries);  ///< size of so many entries in the label's unit
 };
 
 /// A size is a sweet spot when less costs time and more gains none. Each claim needs a size on its
 /// side of the chosen one.
 std::vector<PublishedClaim> sweep_claims(const UnitSweep& sweep, const FigureTable& table) {
-    constexpr double kMatters = 0.02;  ///< a difference in time that does
+    constexpr double kMatters = 0.02;  ///< a difference in time that matters
     const std::string chosen = fmt::format("{}", sweep.size(sweep.chosen));
     const auto own = std::find_if(table.rows.begin(), table.rows.end(),
                                   [&](const auto& row) { return row.labels[0] == chosen; });

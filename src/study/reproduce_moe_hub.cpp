@@ -28,13 +28,13 @@ namespace {
 /// Which cells the figures have: the paper's, or a few of them.
 struct MoeHubScope {
     std::vector<std::string> models;
-    std::vector<int> grid_gpus;             ///< layer and end-to-end
-    std::vector<std::int64_t> grid_tokens;  ///< layer and end-to-end
-    std::vector<std::int64_t> few_tokens;   ///< of the sweep over tokens
-    std::vector<std::int64_t> many_tokens;  ///< of the sweep over tokens
-    std::vector<double> spreads;            ///< of the token share per expert; 0: uniform
-    std::vector<std::int64_t> ablation;     ///< tokens
-    std::vector<int> scaling;               ///< GPUs, ascending
+    std::vector<int> grid_gpus;             ///< GPUs of layer and end-to-end
+    std::vector<std::int64_t> grid_tokens;  ///< tokens of layer and end-to-end
+    std::vector<std::int64_t> few_tokens;   ///< fewer tokens of the sweep over tokens
+    std::vector<std::int64_t> many_tokens;  ///< more tokens of the sweep over tokens
+    std::vector<double> spreads;            ///< deviations of the experts' shares; 0: uniform
+    std::vector<std::int64_t> ablation;     ///< tokens of the ablation
+    std::vector<int> scaling;               ///< numbers of GPUs, ascending
     std::vector<std::string> scaling_models;
 };
 
@@ -42,7 +42,7 @@ const Publication& moe_hub_paper() {
     return publication("moe-hub");
 }
 
-/// MoE-Hub and those that the paper compares with, in its order.
+/// MoE-Hub and the systems that the paper compares with, in its order.
 Leads five_baselines(Ps ReproducedCell::*time = &ReproducedCell::time) {
     return {"moe-hub", {"megatron-te", "fastermoe", "tutel", "comet", "ccfuser"}, time};
 }
@@ -53,7 +53,7 @@ Leads baselines_and_ideal() {
     return leads;
 }
 
-/// Models, GPUs and tokens.
+/// A row for each model, number of GPUs and number of tokens.
 std::vector<LeadsRow> grid_rows(const MoeHubScope& scope) {
     std::vector<LeadsRow> rows;
     for (const std::string& model : scope.models)
@@ -81,7 +81,7 @@ std::vector<LeadsRow> scaling_rows(const MoeHubScope& scope) {
     return rows;
 }
 
-/// A row for each of these counts; returns the leads.
+/// Adds a row for each count of tokens; returns the leads.
 Values add_counts(const std::vector<std::int64_t>& counts, const Lookup& cell, FigureTable& table) {
     Values leads;
     for (const std::int64_t tokens : counts) {
@@ -145,7 +145,7 @@ FigureTable ablation_table(const MoeHubScope& scope, const Lookup& cell) {
     return table;
 }
 
-/// Both ratios of a unit, of the rows whose label in `column` is this; all rows without a label.
+/// Both ratios of a unit, of the rows whose label in `column` is `label`; empty: of all rows.
 Values gains_of(const FigureTable& table, HubUnit unit, std::size_t column = 0,
                 const std::string& label = {}) {
     const std::size_t first = unit == HubUnit::rpm ? 1 : 3;
@@ -230,7 +230,7 @@ FigureTable throughput_table(const MoeHubScope& scope, const Leads& leads, const
     return table;
 }
 
-constexpr std::size_t kHubColumn = 1;  ///< of the table of throughputs
+constexpr std::size_t kHubColumn = 1;  ///< column of MoE-Hub in the table of throughputs
 
 /// The column of the baseline whose throughput has grown most; 0 where none ran.
 std::size_t best_baseline(const FigureTable::Row& row) {

@@ -30,15 +30,15 @@ namespace {
 
 constexpr int kMixtralLayers = 32;
 const std::vector<std::string> kRoutings{"uniform", "lognormal:0.4,transition:0.5",
-                                         kMoeTunerRouting};  ///< of methods
+                                         kMoeTunerRouting};  ///< routings of the figure "methods"
 
 const Publication& moetuner_paper() {
     return publication("moetuner");
 }
 
-constexpr int kRanks = 4;  ///< expert parallel, in both setups
+constexpr int kRanks = 4;  ///< ranks of expert parallelism, in both setups
 
-/// Far more than is needed: searches end by their work, and so always in the same layout.
+/// Seconds, far more than needed: searches end by their work, and so always in the same layout.
 constexpr double kTimeLimit = 600;
 
 struct NamedMethod {
@@ -65,7 +65,7 @@ ExpertLayout layout_by(const NamedMethod& method, const PlaceInput& input, int t
     return std::move(placed.layout);
 }
 
-/// Each setup and routing is placed and simulated once, however many figures use it.
+/// Trials: each setup and routing is placed and simulated once, however many figures use it.
 class Trials {
   public:
     Trials(const MoeTunerScope& scope, const ReproduceOptions& options, std::size_t total)
@@ -93,7 +93,7 @@ class Trials {
 
 /// Only what is asked for is run.
 std::size_t trials_of(const Reproduction& all) {
-    if (all.figure.empty()) return 1 + kRoutings.size();  // of methods one is that of one node
+    if (all.figure.empty()) return 1 + kRoutings.size();  // one of "methods" is one node's
     return all.figure == "methods" ? kRoutings.size() : 1;
 }
 
@@ -106,7 +106,7 @@ PublishedClaim more_over_two(const MoeTunerTrial& one, const MoeTunerTrial& two)
         fmt::format("{:.1f} % over two, {:.1f} % over one", 100 * gain_two, 100 * gain_one));
 }
 
-/// The paper does not say in which setup; one node is taken.
+/// All-to-all's share of the time. The paper does not say in which setup; one node is taken.
 PublishedNumber all_to_all_share(const MoeTunerTrial& trial) {
     const LayoutEffect& before = trial.of(kContiguous);
     return moetuner_paper().number("one-node", "all-to-all in the whole time, contiguous",
@@ -144,7 +144,7 @@ MoeTunerSetup one_node() {
     return {"one-node", "8 H100 in one node, EP4-TP2", with_gpus(load_machine("dgx-h100"), 8), 2};
 }
 
-/// 800 Gb/s a node, as the paper has it, are 100 Gb/s for each of its 8 GPUs.
+/// Two nodes: 800 Gb/s a node, as the paper has it, are 100 Gb/s for each of its 8 GPUs.
 MoeTunerSetup two_nodes() {
     return {"two-nodes", "16 H200 in two nodes, EP4-TP4",
             with_gpus(load_machine("h200-cluster", {"nic.bandwidth=100 Gb/s"}), 16), 4};

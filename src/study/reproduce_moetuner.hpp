@@ -18,7 +18,7 @@ namespace moehub {
 /// How much is simulated.
 struct MoeTunerScope {
     int layers = 0;
-    std::int64_t tokens = 0;  ///< recorded; the first half is placed for, the second simulated
+    std::int64_t tokens = 0;  ///< tokens recorded: half to place for, half to simulate
     std::int64_t step_tokens = 0;
 };
 inline constexpr MoeTunerScope kWholeMoeTuner{32, 16384, 4096};
@@ -37,28 +37,28 @@ MoeTunerSetup two_nodes();
 /// All layouts of one setup and one routing: placed for one half of the tokens, seen with the
 /// other.
 struct MoeTunerTrial {
-    std::vector<NamedLayout> layouts;  ///< kContiguous first
-    std::vector<Evaluation> held_out;  ///< by layout
-    PlacementEffect effect;            ///< by layout
+    std::vector<NamedLayout> layouts;  ///< layouts, kContiguous first
+    std::vector<Evaluation> held_out;  ///< evaluation of each layout with the other tokens
+    PlacementEffect effect;            ///< effect of each layout
 
     const LayoutEffect& of(std::string_view layout) const;
 };
-/// `routing` as parse_routing() takes it.
+/// Places and simulates one trial; `routing` as parse_routing() takes it.
 MoeTunerTrial run_moetuner(const MoeTunerSetup& setup, const std::string& routing,
                            const MoeTunerScope& scope, const ReproduceOptions& options);
 
-/// Recorded routing as it would be of a generated one, tokens [from, to).
+/// The profile that recording a generated routing would give, tokens [from, to).
 Profile profile_of(const Routing& routing, std::int64_t from, std::int64_t to);
 
 FigureResult setup_figure(const MoeTunerSetup& setup, const MoeTunerTrial& trial);
-/// Several routings of one setup, each with its name.
+/// A trial with its routing's name: one of several of a setup.
 struct NamedTrial {
     std::string routing;
     const MoeTunerTrial* trial;
 };
 FigureResult methods_figure(const std::vector<NamedTrial>& trials);
 
-/// Uneven, so that in the worst layer the busiest GPU has what the paper says: see
+/// Routing so uneven that in the worst layer the busiest GPU has what the paper says: see
 /// reproduce_moetuner.cpp.
 inline constexpr const char* kMoeTunerRouting = "lognormal:1.1,transition:0.5";
 inline constexpr std::string_view kContiguous = "contiguous";

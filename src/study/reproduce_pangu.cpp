@@ -21,7 +21,7 @@
 namespace moehub {
 namespace {
 
-constexpr int kBefore = 4096;  // NPUs
+constexpr int kBefore = 4096;  // NPUs of the baseline
 constexpr int kAfter = 6144;
 constexpr int kChosenLayers = 61;
 constexpr int kOtherLayers = 66;
@@ -65,13 +65,13 @@ class PanguRuns {
   public:
     explicit PanguRuns(std::function<void()> tick) : tick_(std::move(tick)) {}
 
-    /// Under the paper's layout, as `moehub validate` answers its rows.
+    /// The step under the paper's layout, as `moehub validate` answers its rows.
     const TrainingStep& step(const PanguCase& one) {
         tick_();
         return answers_.answer(row_of(one.npus), {"mindspeed", true}, trainer(one.techniques)).step;
     }
 
-    /// All techniques on 6,144 NPUs, with as many layers.
+    /// The step with all techniques on 6,144 NPUs, with `layers` layers.
     TrainingStep with_layers(int layers) {
         const TrainingClock clock = answers_.clock(row_of(kAfter), trainer(kAllTechniques));
         TrainingRun run = clock.run();
@@ -238,7 +238,7 @@ FigureResult layers_figure(PanguRuns& runs) {
                        {"against 61 layers", NumberKind::ratio},
                        {"bubble", NumberKind::share}}};
     const double chosen = runs.with_layers(kChosenLayers).tokens_per_second;
-    double after = 0;  // with a layer more than chosen
+    double after = 0;  // throughput with a layer more than chosen
     Model model = load_model("pangu-ultra-moe");
     for (int layers = kChosenLayers - 3; layers <= kOtherLayers; ++layers) {
         const TrainingStep step = runs.with_layers(layers);

@@ -16,7 +16,7 @@ namespace moehub {
 namespace {
 
 struct Paper {
-    const char* name;  ///< of its file in presets/papers
+    const char* name;  ///< name of its file in presets/papers
     PaperOfCells (*cells)(bool quick);
     Reproduction (*run)(const ReproduceOptions&);  ///< where its figures are no cells
 };
@@ -117,7 +117,7 @@ std::optional<double> lead_of(const FigureTable::Row& row) {
     return geometric_mean_of({row.values.begin() + kFirstLead, row.values.end()});
 }
 
-/// The series that a row is of: its labels but the last; empty where there is only one.
+/// The series of a row: its labels but the last; empty where there is only one.
 std::string series_of(const FigureTable::Row& row) {
     return fmt::format("{}", fmt::join(row.labels.begin(), std::prev(row.labels.end()), ", "));
 }

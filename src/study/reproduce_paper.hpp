@@ -22,11 +22,11 @@ struct FigureResult {
     std::vector<FigureTable> tables = {};
 };
 
-/// What is known before anything runs. Throws InputError for an unknown figure.
+/// A reproduction with what is known before anything runs. Throws InputError for an unknown figure.
 Reproduction begun(const Publication& paper, const ReproduceOptions& options);
 bool is_wanted(const Reproduction& all, const std::string& figure);
 void add(FigureResult figure, Reproduction& all);
-/// A quick run gives no reasons: its cells are not the paper's.
+/// The reproduction, finished. A quick run gives no reasons: its cells are not the paper's.
 Reproduction ended(Reproduction all);
 
 Reproduction reproduce_moetuner(const ReproduceOptions& options);
@@ -39,11 +39,11 @@ struct PaperSetup {
     std::string machine;               ///< a preset
     std::vector<std::string> changes;  ///< as --set takes them; as model.KEY of every model
     std::vector<Reading> readings;     ///< at least one
-    Software software = {};            ///< around every system; what is not set is its own
+    Software software = {};            ///< software of every system; unset: the system's own
     bool eager = true;                 ///< whole models: outside the MoE layers a host issues
                                        ///< operators one by one; false: graphs
-    bool bound_scales = false;         ///< its ideal adds up results on GPUs
-    bool residual = true;              ///< of sub-layers: the norm's kernel adds it, too
+    bool bound_scales = false;         ///< the paper's ideal adds up results on GPUs
+    bool residual = true;              ///< the norm's kernel of sub-layers adds it, too
 };
 
 /// How figures get their simulations.
@@ -52,7 +52,7 @@ using Lookup = std::function<const ReproducedCell&(const CellKey&)>;
 struct PaperFigure {
     std::string name;
     std::function<FigureResult(const Lookup&)> make;
-    bool every_reading = true;  ///< false: only the first is asked
+    bool every_reading = true;  ///< false: only the first reading is asked
 };
 
 /// A figure over a paper's cells, or a few of them.
@@ -87,7 +87,7 @@ PaperSetup setup_of(const Publication& paper);
 /// cannot run it, or that there is not, leaves a refusal.
 ReproducedCell simulate_cell(const PaperSetup& setup, const CellKey& key);
 
-/// All of them, in the order given.
+/// Simulates all cells; results are in the order of the keys.
 std::vector<ReproducedCell> simulate_cells(const PaperSetup& setup,
                                            const std::vector<CellKey>& keys,
                                            const ReproduceOptions& options);
@@ -103,14 +103,14 @@ Ps busier_way(const std::vector<LinkUse>& links);
 // Figures as tables of numbers: a system's leads over others, the means that are published of them,
 // and what is claimed of them.
 
-using Values = std::vector<std::optional<double>>;  ///< nothing: it could not run
+using Values = std::vector<std::optional<double>>;  ///< none: it could not run
 
 /// How many times faster; nothing when one of the two did not run.
 std::optional<double> faster(Ps slow, Ps fast);
-/// Nothing where what they are of did not run.
+/// A part's share of the whole; none where it did not run.
 std::optional<double> share_of(double part, double whole, bool ran = true);
 
-/// Means and the largest of what there is; nothing when that is nothing.
+/// Means and the largest of the values that there are; none where there are none.
 std::optional<double> mean_of(const Values& values);
 std::optional<double> geometric_mean_of(const Values& values);
 std::optional<double> largest_of(const Values& values);
@@ -118,7 +118,7 @@ std::optional<double> largest_of(const Values& values);
 /// The values of a column, rows of means aside.
 Values column_of(const FigureTable& table, std::size_t column);
 
-/// Notes of a table: this cell of this row could not run, if so.
+/// Adds a note to the table that this cell of this row could not run, if so.
 void note_refusal(const std::vector<std::string>& labels, const ReproducedCell& cell,
                   FigureTable& table);
 
@@ -156,10 +156,10 @@ struct LeadsFigure {
 FigureResult make_leads(const Publication& paper, const LeadsFigure& figure, const Lookup& cell);
 PaperFigure figure_of(const Publication& paper, LeadsFigure figure, bool every_reading = true);
 
-/// The paper's mean of these.
+/// The paper's mean beside ours of the values.
 PublishedNumber published_mean(const Publication& paper, std::string_view figure,
                                std::string_view what, const Values& values);
-/// Two rows at the end, of every column that is neither time nor size: the geometric mean with the
+/// Adds two rows, of every column that is neither time nor size: the geometric mean with the
 /// mean or the largest, whichever the paper has.
 void add_means(const Publication& paper, FigureTable& table);
 

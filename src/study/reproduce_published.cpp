@@ -36,7 +36,7 @@ struct Found {
         throw InputError(at(origin, {entry.key, "", Entry::Type::word, entry.line}) +
                          std::string(what));
     }
-    /// Its values; the one value of a key that is no list.
+    /// The key's values; one value where the key is no list.
     std::vector<std::string> texts(Entry::Type type = Entry::Type::string,
                                    std::string_view expected = "text") const {
         std::vector<std::string> texts;
@@ -49,7 +49,7 @@ struct Found {
         if (texts.empty() && !entry.list) fail(fmt::format("expected {}, found a table", expected));
         return texts;
     }
-    /// Lines of a paragraph are joined.
+    /// The values as one text: lines of a paragraph are joined.
     std::string text() const { return fmt::format("{}", fmt::join(texts(), " ")); }
     std::vector<double> numbers(std::size_t count, std::string_view expected) const {
         std::vector<double> numbers;
@@ -77,7 +77,7 @@ struct Found {
     }
 };
 
-/// What may stand somewhere, and where it goes.
+/// Keys that may stand in a table, and where their values go.
 template <class Noun>
 using Keys = std::map<std::string, std::function<void(Noun&, const Found&)>>;
 
@@ -139,7 +139,7 @@ class PublicationReader {
         const std::string table = entry.key.substr(0, first);
         const std::string rest = entry.key.substr(first + 1);
         const std::size_t last = rest.rfind('.');
-        const std::string key = rest.substr(last + 1);  // all of it where there is no dot
+        const std::string key = rest.substr(last + 1);  // all of the key where it has no dot
         if (table == "reasons") {
             reasons_[rest] = {found.text(), entry.line};
         } else if (table == "readings" && last != std::string::npos) {
@@ -208,7 +208,7 @@ class PublicationReader {
 
     Origin origin_;
     Publication paper_;
-    std::vector<int> lines_;  ///< of rows
+    std::vector<int> lines_;  ///< line of each row in the file
     std::map<std::string, Reason> reasons_;
     std::map<std::string, FigureKeys> figures_;
 };

@@ -32,7 +32,7 @@ struct PublishedRow {
     std::optional<double> value = {};
     NumberKind kind = NumberKind::ratio;
     std::string where = {};
-    std::string reason = {};  ///< its text
+    std::string reason = {};  ///< text of the reason
     std::optional<RatioRange> holds = {};
 };
 
@@ -40,18 +40,18 @@ struct PublishedRow {
 struct Publication {
     std::string name;
     std::string title;
-    std::string subject;  ///< of its line in lists
+    std::string subject;  ///< subject of its line in lists
     std::string arxiv;
     std::string venue = {};
     Means means = Means::none;
     std::string machine = {};               ///< a preset; empty: the code has its own
-    std::vector<std::string> changes = {};  ///< of it, as --set takes them; of models as model.KEY
+    std::vector<std::string> changes = {};  ///< changes as --set takes them; of models as model.KEY
     std::vector<std::string> setup = {};
     std::vector<Reading> readings = {};
     std::vector<NamedFigure> figures = {};
     std::vector<PublishedRow> rows = {};
 
-    /// Null where there is none.
+    /// The row of a figure; null where there is none.
     const PublishedRow* find(std::string_view figure, std::string_view what) const;
 
     /// The row beside ours; `reason` is filled in where ours differs.
@@ -67,7 +67,7 @@ struct Publication {
 /// The paper's file as the binary has it.
 const Publication& publication(std::string_view paper);
 
-/// Throws InputError, one line with file and key.
+/// A paper's file as text, read. Throws InputError, one line with file and key.
 Publication parse_publication(std::string_view text, const std::string& name, const Origin& origin);
 
 }  // namespace moehub

@@ -21,7 +21,7 @@ constexpr std::int64_t kMostWays = 65'536;
 constexpr std::int64_t kMostBatch = 1 << 24;
 constexpr std::int64_t kMostSequence = 1 << 24;
 
-/// A column of the file and its key of a parallel layout.
+/// A column of the file and the key of a parallel layout that it gives.
 struct Cell {
     std::string_view column;
     std::string_view key;
@@ -91,7 +91,7 @@ std::int64_t batch_of(const PublishedRun& run) {
     return kMicroBatches * ways(run, "mb") * std::max(1, run.gpus / pipeline);
 }
 
-constexpr const char* kNewest = "megatron-26.04";  ///< of runs whose source no trainer names
+constexpr const char* kNewest = "megatron-26.04";  ///< for runs whose source no trainer names
 
 /// Length of the longest part of the list that is in the text; 0: none is.
 std::size_t longest_part(std::string_view list, std::string_view text) {
@@ -101,10 +101,10 @@ std::size_t longest_part(std::string_view list, std::string_view text) {
     return longest;
 }
 
-/// Of all that was searched.
+/// The best of all layouts that were searched.
 struct Searched {
-    std::optional<TrainingStep> fastest;   ///< that fits
-    std::optional<TrainingStep> smallest;  ///< when none does
+    std::optional<TrainingStep> fastest;   ///< fastest step that fits
+    std::optional<TrainingStep> smallest;  ///< smallest step, where none fits
 };
 
 void search(const TrainingClock& clock, const PartialLayout& fixed, Searched& found) {
@@ -121,8 +121,8 @@ void search(const TrainingClock& clock, const PartialLayout& fixed, Searched& fo
         found.smallest = plan.nearest.front();
 }
 
-/// With each of the overlaps that the trainer can do. One that no layout of the row allows does not
-/// count, unless it is the last.
+/// Searches with each overlap that the trainer can do. One that no layout of the row allows is not
+/// counted, unless it is the last.
 void search_overlaps(const TrainingClock& clock, const PartialLayout& fixed, Searched& found) {
     if (fixed.overlap) return search(clock, fixed, found);
     const TrainingRun& run = clock.run();

@@ -19,10 +19,10 @@ constexpr std::string_view kTrainingRunColumns =
     "dispatcher,routing,overlap,recompute,tokens_per_s_per_gpu,tflops_per_gpu,mfu,step_s,source,"
     "note";
 
-/// Throws InputError "file:line: …".
+/// A row of the file as a run. Throws InputError "file:line: …".
 PublishedRun parse_training_run(const CsvRow& row);
 
-/// "a;b" as {"a", "b"}; empty parts are left out.
+/// The list "a;b" as {"a", "b"}; empty parts are left out.
 std::vector<std::string> parts_of_list(std::string_view list);
 
 // How well the planner's order of published training runs agrees with the published one, within
@@ -33,19 +33,19 @@ std::vector<std::string> parts_of_list(std::string_view list);
 
 struct RankedRun {
     PublishedRun run;
-    std::string layout;    ///< to_text of the one that was timed
-    double published = 0;  ///< MFU, a fraction
-    double predicted = 0;  ///< the same
+    std::string layout;    ///< to_text of the layout that was timed
+    double published = 0;  ///< published MFU, a fraction
+    double predicted = 0;  ///< predicted MFU, a fraction
     bool fits = false;
 };
 
 /// At least kFewestRanked runs of one model, of one source or of all.
 struct RankGroup {
     std::string model;
-    std::string source;           ///< empty: all
-    std::vector<RankedRun> runs;  ///< best published first
+    std::string source;           ///< source of the runs; empty: all
+    std::vector<RankedRun> runs;  ///< runs, best published first
     double correlation = 0;
-    std::size_t pairs = 0;  ///< of runs whose published figures differ
+    std::size_t pairs = 0;  ///< pairs of runs whose published figures differ
     /// Pairs that are predicted the other way round: numbers of runs, the better published first;
     /// largest published difference first.
     std::vector<std::pair<std::size_t, std::size_t>> swapped;
@@ -58,7 +58,7 @@ struct RunNotRanked {
 };
 
 struct RunRanking {
-    std::vector<RankGroup> groups;  ///< by model, in order of appearance: sources, then all
+    std::vector<RankGroup> groups;  ///< groups by model, in order of appearance: sources, then all
     std::vector<RunNotRanked> left_out;
 };
 

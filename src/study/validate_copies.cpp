@@ -16,7 +16,7 @@ namespace moehub {
 namespace {
 
 constexpr double kRow = 8192;         ///< bytes of a copied row
-constexpr std::int64_t kRepeats = 3;  ///< of a GEMM: more take as long each
+constexpr std::int64_t kRepeats = 3;  ///< runs of a GEMM; more take as long each
 
 /// One card with its memory, and what runs on it.
 struct OneCard {
@@ -24,7 +24,7 @@ struct OneCard {
         : fabric(with_gpus(load_machine("dgx-h200"), 1), {}), card(fabric.gpu(0), gpu) {}
     sim::Fabric fabric;
     sim::Card card;
-    bool over = false;  ///< copies end with their row
+    bool over = false;  ///< the GEMM is over: copies end with their row
 };
 
 Process copy_rows(OneCard& one, std::int64_t rows) {
@@ -43,20 +43,20 @@ Process repeat_gemm(OneCard& one, const GemmPlan& plan) {
     one.over = true;
 }
 
-constexpr std::int64_t kMost = 1'000'000;  ///< of any extent
-constexpr std::int64_t kAllWarps = 32;     ///< of a block: what the rates of an SM were found with
-constexpr double kElement = 2;             ///< bytes
+constexpr std::int64_t kMost = 1'000'000;  ///< largest extent
+constexpr std::int64_t kAllWarps = 32;  ///< warps of a block: rates of an SM were found with them
+constexpr double kElement = 2;          ///< bytes of an element
 
 /// Rows gathered by index, by thread blocks.
 struct CopiedRows {
-    bool fill = false;  ///< stores alone
-    int warps = 0;      ///< of a block
+    bool fill = false;  ///< rows are only stored
+    int warps = 0;      ///< warps of a block
     int blocks = 0;
     std::int64_t rows = 0;
     double width = 0;  ///< bytes of a row
 };
 
-/// Some of a small table stays in L2 from one pass to the next.
+/// The time of a copy. Some of a small table stays in L2 from one pass to the next.
 Prediction predict_copy(const CopiedRows& what, const Gpu& gpu) {
     if (what.warps != kAllWarps) return skip("blocks of fewer than 32 warps");
     const double bytes = static_cast<double>(what.rows) * what.width;

@@ -21,7 +21,7 @@ constexpr MoeKernelName kMoeKernels[] = {
     {"trtllm_nongated", "trtllm", false},
     {"trtllm_min_latency", "trtllm-min-latency"},
     {"fused_moe_triton", "sglang"},
-    {"deepgemm", "trtllm"},  // its kernel for scales by blocks
+    {"deepgemm", "trtllm"},  // DeepGEMM's kernel for scales by blocks
     {"flashinfer_cutlass_moe", "flashinfer-cutlass"},
     {"flashinfer_trtllm_moe", "flashinfer-trtllm"},
 };
@@ -37,7 +37,7 @@ void read_call(const CsvRow& row, KernelCall& call) {
         *key.value = row.integer(key.name, key.least, kMostOfACall);
 }
 
-/// `tokens` new ones of which `context` are seen: all that are new, or one and those before it.
+/// Prefill, or decode where the row has one new token: `context` counts it and those before it.
 KernelCall phase_of(const CsvRow& row, KernelCall prefill, KernelCall decode) {
     const std::int64_t tokens = row.integer("tokens", 1, kMostOfACall);
     const std::int64_t context = row.integer("context", 1, kMostOfACall);
@@ -46,7 +46,7 @@ KernelCall phase_of(const CsvRow& row, KernelCall prefill, KernelCall decode) {
     return prefill;
 }
 
-/// Its name is the card's, then these.
+/// A row's measurement, named by the card, then `what`, then `more`.
 Measurement measured(const CsvRow& row, std::string_view what, std::string_view more) {
     return {fmt::format("{} {}{}{}", row.text("gpu"), what, more.empty() ? "" : " ", more),
             {},
@@ -101,7 +101,7 @@ KernelCase parse_moe(const CsvRow& row) {
     const auto skew = skew_named(row.text("distribution"));
     if (!skew) row.reject("distribution", "balanced, or power-law- and an exponent up to 10");
     moe.skew = *skew;
-    std::string library = row.text("kernel");  // one that is not known is skipped later
+    std::string library = row.text("kernel");  // an unknown library is skipped later
     for (const MoeKernelName& one : kMoeKernels) {
         if (one.kernel != row.text("kernel")) continue;
         library = one.library;

@@ -23,7 +23,7 @@ std::vector<std::string> split(std::string_view header) {
     return columns;
 }
 
-/// Without its mark.
+/// A column's name without its mark.
 std::string named(const std::string& column) {
     return column.substr(0, column.find('*'));
 }

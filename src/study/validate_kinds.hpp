@@ -30,13 +30,13 @@ struct ServedStep;
 class ServingBench;
 
 using Shape = std::vector<std::pair<std::string, std::string>>;  ///< columns and their fields
-/// What was measured, above 0; 0: the field is empty. Throws InputError.
+/// A measured value, above 0; 0: the field is empty. Throws InputError.
 double value_in(const CsvRow& row, std::string_view column);
 
 /// What every kind of row has: a shape and one measurement of it.
 struct Measurement {
-    std::string name;       ///< of its line in the summary
-    Shape shape;            ///< what its kind does not mark; parse_cases() puts that before it
+    std::string name;       ///< name of its line in the summary
+    Shape shape;            ///< unmarked columns; parse_cases() puts the marked ones before
     double value = 0;       ///< 0: the row has none
     std::string unit;       ///< "us" or "GB/s"
     std::string card = {};  ///< GPU preset that the row names; empty: it names none
@@ -57,7 +57,7 @@ void read_extents(const CsvRow& row, std::int64_t least, std::int64_t most, cons
 /// Throws InputError unless the row has as many heads for each of its key-value heads.
 void check_heads(const CsvRow& row, std::int64_t heads, std::int64_t kv_heads);
 
-/// What was predicted already, or is made now: rows of a file share simulations.
+/// The value of a key, made where it is missing: rows of a file share simulations.
 template <class Map, class Make>
 typename Map::mapped_type& remembered(Map& map, const typename Map::key_type& key,
                                       const Make& make) {
@@ -83,11 +83,11 @@ inline Prediction modelled(std::optional<Ps> time, std::string_view what = "oper
     return {to_us(*time)};
 }
 
-/// Thrown by a prediction whose row is skipped for a name in it.
+/// Thrown by a prediction whose row is skipped for a name in the row.
 class RowSkipped : public InputError {
   public:
     RowSkipped(const std::string& why, std::string whom) : InputError(why), who(std::move(whom)) {}
-    std::string who;  ///< as of Prediction
+    std::string who;  ///< whom the reason is about
 };
 
 /// A card that rows name, or why there is none.
@@ -104,17 +104,17 @@ struct RowTimes {
 
 /// What predictions may need besides their row.
 struct PredictContext {
-    Overrides settings;  ///< of all machines that rows name
-    /// The machine as the settings change it; of so many GPUs. Throw InputError.
+    Overrides settings;  ///< settings of all machines that rows name
+    /// The machine as the settings change it, of `gpus` GPUs where given. Throws InputError.
     Machine machine(const std::string& name) const { return load_machine(name, settings); }
     Machine machine(const std::string& name, int gpus) const {
         return with_gpus(machine(name), gpus);
     }
-    /// The same; throws RowSkipped where there is none.
+    /// The machine of `gpus` GPUs; throws RowSkipped where there is none.
     Machine machine_or_skip(const std::string& name, int gpus) const;
 
-    Gpu gpu;                                 ///< of rows that name none
-    std::map<std::string, NamedCard> cards;  ///< all that rows name
+    Gpu gpu;                                 ///< card of rows that name none
+    std::map<std::string, NamedCard> cards;  ///< cards that rows name
     /// Times by what was simulated: rows of a file share simulations.
     std::shared_ptr<std::map<std::string, RowTimes>> simulated =
         std::make_shared<std::map<std::string, RowTimes>>();
@@ -129,7 +129,7 @@ struct MeasuredCase {
     Measurement measurement;
     /// An InputError says why the row is skipped.
     std::function<Prediction(const PredictContext&)> predict;
-    int line = 0;  ///< of the file; parse_cases() knows it
+    int line = 0;  ///< line of the file; parse_cases() knows it
 };
 using Cases = std::vector<MeasuredCase>;
 
@@ -137,7 +137,7 @@ using Cases = std::vector<MeasuredCase>;
 enum class MeasuredOn {
     card,        ///< PredictContext::gpu
     named_card,  ///< one of PredictContext::cards
-    machine,     ///< of PredictContext::machine()
+    machine,     ///< a machine of PredictContext::machine()
 };
 
 struct FileKind {
@@ -147,7 +147,7 @@ struct FileKind {
     MeasuredOn on = MeasuredOn::machine;
 };
 
-/// All kinds.
+/// All kinds of files.
 std::vector<FileKind> file_kinds();
 
 /// The kind whose columns are the table's, in any order. Throws InputError naming all kinds.
@@ -162,10 +162,10 @@ Cases parse_cases(const CsvTable& table, const FileKind& kind);
 // What the rows of each kind of measurement file are, ready to be predicted. Names in rows stay
 // text: a row with one that moehub does not know is skipped, not an error.
 
-// Of one card: operators and layers of PyTorch, what training adds, copies.
+// Cases of one card: operators and layers of PyTorch, what training adds, copies.
 Cases operator_cases(const CsvRow& row);
 Cases layer_cases(const CsvRow& row);
-Cases eager_cases(const CsvRow& row);           ///< one for every phase
+Cases eager_cases(const CsvRow& row);           ///< a case for every phase
 Cases training_op_cases(const CsvRow& row);     ///< what training adds
 Cases long_attention_cases(const CsvRow& row);  ///< forward, and forward with backward
 Cases whole_layer_cases(const CsvRow& row);     ///< eager, as a CUDA graph, with its backward pass
@@ -192,7 +192,7 @@ Cases cluster_comm_cases(const CsvRow& row);
 
 /// A layer of which only rows move.
 struct MovedRows {
-    std::string system;  ///< that is simulated: the version that was measured
+    std::string system;  ///< system that is simulated: the version that was measured
     std::string machine;
     std::string routing;  ///< as parse_routing reads it; empty: by scores
     bool combine = false;
@@ -202,13 +202,13 @@ struct MovedRows {
     int hidden = 0;
     int experts = 0;
     int top_k = 0;
-    int groups = 1;               ///< of experts: nodes,
-    int top_groups = 1;           ///< of which a token may reach so many
-    double dispatch_element = 0;  ///< bytes; 0: the system's own
-    double combine_element = 0;   ///< bytes; 0: the system's own
+    int groups = 1;               ///< groups of experts: nodes
+    int top_groups = 1;           ///< groups that a token may reach
+    double dispatch_element = 0;  ///< bytes of an element; 0: the system's own
+    double combine_element = 0;   ///< bytes of an element; 0: the system's own
 };
-/// Tokens choose as in DeepEP's tests: experts have random scores; the groups with the best expert
-/// are kept, and of their experts the best.
+/// A routing whose tokens choose as in DeepEP's tests: experts have random scores; the groups with
+/// the best expert are kept, and of their experts the best.
 Routing routing_by_scores(const MovedRows& what, std::int64_t tokens);
 
 // Kernels of serving engines, as published (validation/kernels): a row names its card.
@@ -259,7 +259,7 @@ struct ServingRow {
     std::string engine;
     std::string model;
     std::string gpu;
-    std::string weights;  ///< as the file calls it; empty: bf16
+    std::string weights;  ///< format of the weights as the file calls it; empty: bf16
     ServingLayout layout;
     RequestLoad load;
 };
@@ -269,13 +269,13 @@ ServingRow parse_serving(const CsvRow& row);
 class ServingBench {
   public:
     ServingBench() = default;
-    explicit ServingBench(Overrides settings) : settings_(std::move(settings)) {}  ///< of machines
+    explicit ServingBench(Overrides settings) : settings_(std::move(settings)) {}
 
-    /// Throws InputError where a name is not known or the layout is impossible.
+    /// The case of a row. Throws InputError where a name is not known or the layout is impossible.
     ServingCase serving_case(const ServingRow& row);
     ServingClock clock(ServingCase what);
 
-    EngineSpec& engine(const std::string& name);  ///< which a fit may change
+    EngineSpec& engine(const std::string& name);  ///< an engine, which a fit may change
 
   private:
     const Machine& machine(const std::string& gpu, int gpus);

@@ -17,7 +17,7 @@ namespace moehub {
 namespace {
 
 constexpr std::int64_t kMostExtent = 1'000'000'000;
-constexpr std::int64_t kMostOfOperators = 2'000'000'000;  ///< the product of two fits an int64
+constexpr std::int64_t kMostOfOperators = 2'000'000'000;  ///< largest: two multiplied fit an int64
 constexpr std::int64_t kMostElements = 1'000'000'000'000;
 constexpr std::int64_t kMostLayerTokens = 10'000'000;
 constexpr std::string_view kPhases[] = {"route",      "plan",  "permute", "gemm1",
@@ -44,7 +44,7 @@ std::string operator_of(const std::string& op, std::string_view pass) {
     return fmt::format("{}{}_{}", kAttention, pass, op.substr(kAttention.size()));
 }
 
-/// A preset; or with -epN at its end, with the experts that one of N ranks holds. Throws InputError
+/// A preset's model; with -epN at its end, with the experts of one of N ranks. Throws InputError
 /// when there is no such preset, or its experts cannot be shared so.
 Model load_model_share(const std::string& name) {
     std::string preset = name;
@@ -88,7 +88,7 @@ LayerInput input_of(const Model& whole, std::int64_t tokens, const Gpu& gpu) {
 
 struct Run {
     Ps time = 0;
-    double tensor = 0;  ///< share of it in which tensor cores are busy
+    double tensor = 0;  ///< share of the time in which tensor cores are busy
 };
 
 Run run(const LayerInput& input, std::string_view way) {

@@ -25,17 +25,17 @@ constexpr double kMostElement = 8;
 constexpr std::int64_t kSample = 4096;   ///< tokens whose targets are counted
 constexpr int kLargestWithNvlink = 64;   ///< GPUs of DeepEP's low-latency table that were measured
                                          ///< again with NVLink inside the node (June 2025)
-constexpr std::int64_t kLongest = 2048;  ///< tokens of a GPU that are simulated of DeepEP's,
-constexpr std::int64_t kShorter = 512;   ///< and beside them, to see what one more takes
+constexpr std::int64_t kLongest = 2048;  ///< most tokens of a GPU simulated for DeepEP
+constexpr std::int64_t kShorter = 512;   ///< tokens of a GPU: shows what one more takes
 
-/// What any machine of today could be asked, and a simulation ends soon.
+/// Limits that any machine of today could be asked, and within which a simulation ends soon.
 struct MostRows {
     std::int64_t gpus;
     std::int64_t tokens;
     std::int64_t width;
     std::int64_t experts;
-    std::int64_t rows = 0;       ///< over all GPUs; 0: any number
-    bool choices_exist = false;  ///< top-k of at most the row's experts
+    std::int64_t rows = 0;       ///< rows over all GPUs; 0: any number
+    bool choices_exist = false;  ///< top-k is at most the row's experts
 };
 constexpr MostRows kMostInNode{1'000'000, 65'536, 65'536, 10'000, 4'000'000};
 constexpr MostRows kMostOfDeepEp{1 << 16, std::int64_t{1} << 30, 1 << 20, 1 << 16};
@@ -137,7 +137,7 @@ Cases deepep_cases(const CsvRow& row, const std::string& system, bool with_sms) 
     return cases;
 }
 
-/// The version that a row is of, by what its publisher says.
+/// The version of a system that a row measured, by what its publisher says.
 std::string version_of(const CsvRow& row, const std::string& system, int gpus) {
     if (row.field("note").find("single-QP") != std::string::npos) return system + "-single-qp";
     if (system == "deepep-ll" && gpus > kLargestWithNvlink) return "deepep-ll-rdma";

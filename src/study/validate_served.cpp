@@ -23,7 +23,7 @@ namespace {
 /// What EPLB leaves of real routing's favourites: docs/serving.md.
 constexpr const char* kPromptRouting = "lognormal:0.5";
 constexpr const char* kDecodeRouting = "lognormal:0.2";
-constexpr const char* kEngine = "sglang-0.4";  ///< of the versions that were published
+constexpr const char* kEngine = "sglang-0.4";  ///< engine of the published versions
 constexpr int kMostServedGpus = 65536;
 constexpr std::int64_t kMostServedTokens = 1 << 24;
 
@@ -36,7 +36,7 @@ struct ServedRow {
     std::int64_t context = 0;
     BatchOverlap overlap = BatchOverlap::none;
     bool balanced = false;
-    int copies = 32;   ///< of experts; breakdowns do not say it, their sources do
+    int copies = 32;   ///< copies of experts; breakdowns do not say it, their sources do
     std::string part;  ///< an operator of a layer; empty: tokens/s
 };
 std::string machine_of(const ServedRow& row) {
@@ -52,7 +52,7 @@ bool has(const std::string& note, std::string_view words) {
     return note.find(words) != std::string::npos;
 }
 
-/// "DeepSeek-V3" as presets are called.
+/// The preset's name of a model: "DeepSeek-V3" in small letters.
 std::string preset_of(std::string model) {
     std::transform(model.begin(), model.end(), model.begin(),
                    [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -93,7 +93,7 @@ std::optional<double> kernels_of(const ServedStep& step, std::string_view move) 
     return std::nullopt;
 }
 
-/// Seconds of one layer; nothing where it is no operator here.
+/// Seconds of the row's part in one layer; none where it is no operator here.
 std::optional<double> part_of_layer(const ServedRow& row, const Serving& serving,
                                     const ServedStep& step) {
     const double layers = serving.what.model.layers;
@@ -104,7 +104,7 @@ std::optional<double> part_of_layer(const ServedRow& row, const Serving& serving
         if (!row.part.starts_with(move) || row.part.ends_with("barrier")) continue;
         if (const std::optional<double> kernels = kernels_of(step, move);
             kernels && row.overlap == BatchOverlap::two_batch)
-            return *kernels / moe_layers;  // the rest is hidden
+            return *kernels / moe_layers;  // rows underway are hidden
         return part_seconds(step, move) / moe_layers;
     }
     // Published apart; here each kernel's launch is in its time, of small ones nothing else is.

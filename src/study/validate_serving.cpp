@@ -10,7 +10,7 @@ namespace {
 struct CardMachines {
     std::string_view gpu;
     std::string_view node;
-    int gpus = 8;  ///< in it
+    int gpus = 8;  ///< GPUs in a node
     std::string_view cluster;
 };
 constexpr CardMachines kMachines[] = {
@@ -63,7 +63,7 @@ bool several_workers(const ServingLayout& layout, const Model& model) {
     return model.attention.heads % layout.attention_tp != 0;
 }
 
-/// What cannot be shared as it stands.
+/// The layout, changed where it cannot share the model as it stands.
 ServingLayout possible(ServingLayout layout, const Model& model) {
     constexpr int kNarrowest = 128;
     const int gpus = layout.gpus();

@@ -18,7 +18,7 @@
 namespace moehub {
 namespace {
 
-/// Placements of a layer. 8 experts on 8 GPUs have 40,320.
+/// Most placements of a layer; 8 experts on 8 GPUs have 40,320.
 constexpr double kMostPlacements = 40'320;
 
 void refuse_what_is_not_possible(const PlaceInput& input, const PlaceOptions& options,
@@ -76,7 +76,7 @@ Matrix expert_prices(const LayerPlacements& all, const Objective& objective, con
     return own;
 }
 
-/// What every set costs on every GPU, from its experts' prices.
+/// Fills in what every set costs on every GPU, from its experts' prices.
 void fill_set_prices(const LayerPlacements& all, const Matrix& own, Matrix& prices) {
     const auto price = [&own](int gpu, int expert) {
         return expert < own.columns ? own(gpu, expert) : 0;

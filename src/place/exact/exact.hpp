@@ -18,18 +18,18 @@ namespace moehub {
 /// above 16 experts.
 using ExpertSet = std::uint16_t;
 
-/// How many there are; past a billion some number above that.
+/// How many placements there are; past a billion some number above that.
 double count_placements(int experts, int gpus);
 
-/// Numbered from 0. Two placements are of one orbit when they differ only by names: of nodes, and
-/// of GPUs within a node. Then all that is paid within a layer is the same for both.
+/// All placements of a layer, numbered from 0. Two are of one orbit when they differ only by names:
+/// of nodes, and of GPUs within a node. Then all that is paid within a layer is the same for both.
 class LayerPlacements {
   public:
     struct Shape {
-        int experts = 1;  ///< at most 16, a multiple of gpus
+        int experts = 1;  ///< number of experts, at most 16, a multiple of gpus
         int gpus = 1;
         int nodes = 1;
-        bool named = false;  ///< every placement an orbit of its own
+        bool named = false;  ///< every placement is an orbit of its own
     };
     explicit LayerPlacements(const Shape& shape);
 
@@ -41,7 +41,7 @@ class LayerPlacements {
     /// The first placement of an orbit.
     int first(int orbit) const { return first_[at(orbit)]; }
 
-    /// Sets that a GPU can hold, and which of them each GPU holds in a placement.
+    /// Sets that a GPU can hold, and the number of each GPU's set in a placement.
     const std::vector<ExpertSet>& sets() const { return sets_; }
     std::span<const std::uint16_t> numbers(int placement) const {
         const auto gpus = at(shape_.gpus);
@@ -60,7 +60,7 @@ class LayerPlacements {
 
     Shape shape_;
     std::vector<ExpertSet> sets_;
-    std::vector<std::uint16_t> numbers_;  ///< [placement][gpu]
+    std::vector<std::uint16_t> numbers_;  ///< number of the set, [placement][gpu]
     std::vector<int> orbit_;
     std::vector<int> first_;
 };
@@ -74,22 +74,22 @@ struct CostTask {
 
 /// Choices that a profile has recorded.
 struct ChoiceTotals {
-    double visits = 0;       ///< (token, layer) pairs with an expert
-    double transitions = 0;  ///< (expert, expert of the next layer) pairs of a token
+    double visits = 0;       ///< number of (token, layer) pairs with an expert
+    double transitions = 0;  ///< number of (expert, expert of the next layer) pairs of a token
 };
 ChoiceTotals choice_totals(const Profile& profile);
 
 struct LayerCosts {
-    std::vector<std::vector<double>> cost;  ///< [layer][orbit]; infinite: above the load cap
-    /// Where no placement keeps the cap: the least that one reaches, which is then the cap. Else 0.
-    std::vector<double> raised_cap;  ///< [layer]
+    std::vector<std::vector<double>> cost;  ///< cost, [layer][orbit]; infinite: above the load cap
+    /// The least cap that a placement keeps where none keeps the given one, else 0; by layer.
+    std::vector<double> raised_cap;
 };
 /// All parts of the objective that a layer pays by itself.
 LayerCosts layer_costs(const CostTask& task, const std::vector<ChoiceTotals>& totals);
 
 struct ChainTask {
     const LayerPlacements* placements = nullptr;
-    /// What a layer pays, [layer][orbit]; infinite: not allowed. At least one is.
+    /// What a layer pays, [layer][orbit]; infinite: not allowed. At least one is allowed.
     std::vector<std::vector<double>> cost;
 
     /// What two neighbouring layers pay: the sum (or the largest) over the later layer's GPUs of
@@ -99,16 +99,16 @@ struct ChainTask {
     std::function<void(int boundary, int placement, Matrix& prices)> prices;
     bool largest = false;
 
-    int threads = 1;  ///< same result
+    int threads = 1;  ///< number of threads; any gives the same result
     std::stop_token stop = {};
     std::chrono::steady_clock::time_point end = std::chrono::steady_clock::time_point::max();
-    std::function<void(double)> progress = {};  ///< share done
+    std::function<void(double)> progress = {};  ///< called with the share done
 };
 
 struct ChainResult {
-    std::vector<std::vector<ExpertSet>> sets;  ///< [layer][gpu]
+    std::vector<std::vector<ExpertSet>> sets;  ///< set of experts, [layer][gpu]
     double value = 0;
-    bool cut_short = false;  ///< by the clock or stop: a good one, not the best
+    bool cut_short = false;  ///< the clock or stop ended it: a good chain, not the best
 };
 ChainResult best_chain(const ChainTask& task);
 

@@ -20,17 +20,17 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 struct Arrival {
     double value = kNever;
     int from = -1;       ///< orbit of the layer before, in the names of its first placement
-    int placement = -1;  ///< in the same names
+    int placement = -1;  ///< number of the placement, in the same names
 };
 
-/// A layer's allowed placements, those of an orbit together.
+/// A layer's allowed placements, those of an orbit side by side.
 struct Targets {
     struct Group {
         int orbit, begin, end;
     };
     std::vector<Group> groups;
     std::vector<int> placement;
-    std::vector<std::uint16_t> numbers;  ///< [placement][gpu]
+    std::vector<std::uint16_t> numbers;  ///< number of the set, [placement][gpu]
 
     Targets(const LayerPlacements& all, const std::vector<double>& cost) {
         for (int number = 0; number < all.size(); ++number)
@@ -101,7 +101,7 @@ class ChainSearch {
         return task_.stop.stop_requested() || std::chrono::steady_clock::now() >= task_.end;
     }
 
-    /// Orbits of the last layer so far that can be reached. Best first: when time runs out, the
+    /// Orbits of the last layer so far that can be reached, best first: when time runs out, the
     /// rest may go.
     std::vector<int> sources() const {
         const std::vector<Arrival>& last = arrivals_.back();
@@ -113,7 +113,7 @@ class ChainSearch {
         return result;
     }
 
-    /// Arrivals from the sources `begin` … `end` − 1. The first of all is never too late.
+    /// Arrivals from the sources `begin` … `end` − 1; the first source is never too late.
     std::vector<Arrival> arrive(const Step& step, std::size_t begin, std::size_t end) {
         std::vector<Arrival> found(at(all_.orbits()));
         Matrix prices(all_.shape().gpus, static_cast<int>(all_.sets().size()));
@@ -190,11 +190,11 @@ class ChainSearch {
 
     const ChainTask& task_;
     const LayerPlacements& all_;
-    std::vector<std::vector<Arrival>> arrivals_;  ///< [layer][orbit]
+    std::vector<std::vector<Arrival>> arrivals_;  ///< best arrival, [layer][orbit]
     std::atomic<bool> cut_short_ = false;
 };
 
-/// Nothing between layers: each has its own best.
+/// The best chain with nothing paid between layers: each has its own best.
 ChainResult each_best(const ChainTask& task) {
     ChainResult result;
     for (const auto& cost : task.cost) {

@@ -86,7 +86,7 @@ unsigned set_of(const Profile& profile, int layer, std::int64_t token) {
     return set;
 }
 
-/// [set]: tokens of the layer that choose an expert and none outside of the set.
+/// Tokens of the layer that choose an expert and none outside of the set, by set.
 std::vector<double> tokens_within(const Profile& profile, int layer) {
     std::vector<double> within(std::size_t{1} << profile.experts);
     for (std::int64_t token = 0; token < profile.tokens; ++token)
@@ -98,7 +98,7 @@ std::vector<double> tokens_within(const Profile& profile, int layer) {
     return within;
 }
 
-/// [set]: its experts' counts.
+/// Sum of the counts of a set's experts, by set.
 std::vector<double> set_loads(const std::vector<double>& counts) {
     std::vector<double> loads(std::size_t{1} << counts.size());
     for (std::size_t set = 1; set < loads.size(); ++set)
@@ -106,7 +106,7 @@ std::vector<double> set_loads(const std::vector<double>& counts) {
     return loads;
 }
 
-/// What batches of tokens wake, and how often the same.
+/// Sets that batches of tokens wake, and how many batches wake each.
 std::map<unsigned, double> woken_sets(const Profile& profile, int layer, int batch) {
     std::map<unsigned, double> woken;
     const std::int64_t size = std::min<std::int64_t>(batch, profile.tokens);
@@ -143,7 +143,7 @@ class LayerCosting {
         }
     }
 
-    /// `gpus` and `nodes` are what one of them costs a token.
+    /// Adds what tokens pay for GPUs and nodes they go to: `gpus` and `nodes` for each.
     void add_visits(const Profile& profile, double gpus, double nodes) {
         const std::vector<double> within = tokens_within(profile, layer_);
         const auto meeting = [&](unsigned set) {
@@ -205,9 +205,9 @@ class LayerCosting {
     const CostTask& task_;
     const LayerPlacements& all_;
     int layer_;
-    std::vector<double> cost_;                  ///< [orbit]
-    std::vector<double> worst_;                 ///< [orbit]: busiest over mean, of the worst view
-    std::vector<std::vector<ExpertSet>> sets_;  ///< [orbit][gpu]
+    std::vector<double> cost_;                  ///< cost of each orbit
+    std::vector<double> worst_;                 ///< by orbit: busiest over mean of the worst view
+    std::vector<std::vector<ExpertSet>> sets_;  ///< set of experts, [orbit][gpu]
 };
 
 void add_profile(LayerCosting& costing, const Profile& profile, const Objective& objective,

@@ -10,7 +10,7 @@
 namespace moehub {
 namespace {
 
-/// Lists of all layers and GPUs together; a list takes 24 bytes even when it is empty.
+/// Most lists of all layers and GPUs together; a list takes 24 bytes even when it is empty.
 constexpr std::int64_t kMostLists = std::int64_t{1} << 22;
 
 void check_range(const std::string& name, const char* what, std::int64_t found, std::int64_t most) {

@@ -18,7 +18,7 @@ struct Format {
     LayoutFormat format;
     const char* name;
     std::string (*text)(const ExpertLayout&);
-    const char* why_equal_slots;  ///< what its loader does; null: it takes any
+    const char* why_equal_slots;  ///< what the format's loader does; null: it takes any
 };
 
 constexpr const char* kEqualRuns =
@@ -188,7 +188,7 @@ std::vector<int> slots_of(const ExpertLayout& layout, std::size_t layer) {
 
 namespace {
 
-/// As a shell takes it for one word.
+/// A text as a shell takes it for one word.
 std::string word(const std::string& text) {
     constexpr std::string_view kPlain =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+=:,@%";

@@ -21,38 +21,38 @@ namespace moehub {
 constexpr int kMostLayoutLayers = 100'000;
 constexpr int kMostLayoutExperts = 65535;
 constexpr int kMostLayoutGpus = 65535;
-/// Slots of all layers of a file.
+/// Most slots of all layers of a file.
 constexpr std::int64_t kMostLayoutSlots = std::int64_t{1} << 25;
 
 /// The shape with layer_numbers and model_layers filled in.
 LayoutShape complete(const LayoutShape& shape);
-/// Throws InputError, with `name` in front, unless a layout of the (complete) shape can be.
+/// Throws InputError, begun with `name`, unless a layout of the (complete) shape can be.
 void check(const LayoutShape& shape, int gpus, const std::string& name);
 
 /// A file, and what is expected of it.
 struct LayoutFile {
     std::string_view text;
     std::string name;
-    int gpus = 0;       ///< 0: as the file says
-    LayoutShape shape;  ///< complete
+    int gpus = 0;       ///< GPUs expected; 0: as the file says
+    LayoutShape shape;  ///< complete shape expected
 
-    /// Throws "name: where: what"; without `where` "name: what".
+    /// Throws InputError "name: where: what"; without `where` "name: what".
     [[noreturn]] void fail(std::string_view where, std::string_view what) const;
     template <class Value, class... Values>
     [[noreturn]] void fail(std::string_view where, fmt::format_string<Value, Values...> what,
                            Value&& value, Values&&... values) const {
         fail(where, fmt::format(what, std::forward<Value>(value), std::forward<Values>(values)...));
     }
-    /// The index of the model's layer among those expected; none where it is not one of them.
+    /// The index of the model's layer among those expected; none where it is not expected.
     std::optional<std::size_t> index_of(std::int64_t layer_number) const;
-    /// How many GPUs: as expected, and what the file says where it says it (else 0).
+    /// How many GPUs there are: as expected, and what the file says where it says it (else 0).
     int gpus_of(std::int64_t said, std::string_view where) const;
 };
 
-/// [layer][slot] → expert, as many slots on every GPU, in order. An empty layer is one that the
-/// file lacks.
+/// The layout of [layer][slot] → expert, as many slots on every GPU, in order. An empty layer is
+/// one that the file lacks.
 ExpertLayout layout_of_slots(const LayoutFile& file, const std::vector<std::vector<int>>& slots);
-/// [layer][gpu] → experts; an empty layer is one that the file lacks.
+/// The layout of [layer][gpu] → experts; an empty layer is one that the file lacks.
 ExpertLayout layout_of_gpus(const LayoutFile& file, std::vector<std::vector<std::vector<int>>> on);
 
 ExpertLayout read_json_layout(const LayoutFile& file);  ///< sglang, vllm, vllm_ascend or json
@@ -85,14 +85,14 @@ class JsonValue {
 
     /// A member of an object.
     JsonValue member(std::string_view key) const;
-    /// How many elements a list has, and one of them.
+    /// How many elements a list has, and one element of it.
     std::size_t size() const;
     JsonValue operator[](std::size_t at) const;
-    /// A whole number within [least, most]; a list of such.
+    /// The value as a whole number within [least, most], or as a list of such numbers.
     std::int64_t integer(std::int64_t least, std::int64_t most) const;
     std::vector<int> integers(int least, int most) const;
 
-    /// Throws "file: where: found …, allowed: …".
+    /// Throws InputError "file: where: found …, allowed: …".
     [[noreturn]] void reject(std::string_view allowed) const;
 
   private:
@@ -101,13 +101,13 @@ class JsonValue {
     std::string where_;
 };
 
-/// Refuses what is nested deeply and keys that stand twice. `file` is its name in errors.
+/// A document; refuses deep nesting and keys that stand twice. `file` is its name in errors.
 nlohmann::json parse_json(std::string_view text, const std::string& file);
 
 ExpertLayout read_sglang(const JsonValue& document, const LayoutFile& file);
-/// [[…], …], or one list that holds for all layers.
+/// Reads [[…], …], or one list that holds for all layers.
 ExpertLayout read_vllm(const JsonValue& document, const LayoutFile& file);
-/// {"expert_to_ep_rank": …}: expert → GPU, of each layer or of all.
+/// Reads {"expert_to_ep_rank": …}: expert → GPU, of each layer or of all.
 ExpertLayout read_ranks(const JsonValue& document, const LayoutFile& file);
 ExpertLayout read_vllm_ascend(const JsonValue& document, const LayoutFile& file);
 

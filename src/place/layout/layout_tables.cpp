@@ -93,9 +93,9 @@ const std::vector<std::string>& columns() {
     return names;
 }
 
-/// One row; rows may stand in any order.
+/// A row of the file; rows may stand in any order.
 struct Slot {
-    std::size_t layer = 0;  ///< its index among those expected
+    std::size_t layer = 0;  ///< index of the layer among those expected
     std::int64_t gpu = 0;
     std::int64_t slot = 0;
     int expert = 0;
@@ -114,7 +114,7 @@ int gpus_in(const CsvTable& table, const LayoutFile& file) {
     return static_cast<int>(gpus);
 }
 
-/// In order of layer, GPU and slot.
+/// Rows in order of layer, GPU and slot.
 std::vector<Slot> slots_in(const CsvTable& table, const LayoutFile& file, int gpus) {
     std::vector<Slot> slots;
     for (std::size_t at = 0; at < table.size(); ++at) {

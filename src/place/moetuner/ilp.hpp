@@ -24,28 +24,28 @@ class IntegerProgram {
     /// they are the last resort.
     struct Limits {
         int nodes = 10'000;
-        int simplex_steps = 1'000'000;  ///< in the first relaxation; then in all nodes together
+        int simplex_steps = 1'000'000;  ///< steps of the first relaxation; then of all nodes
         double seconds = 10;
-        double relative_gap = 0;  ///< to the bound, of the value
+        double relative_gap = 0;  ///< gap to the bound, a share of the value
         double absolute_gap = 0;
-        /// Tries branches before it takes one: fewer nodes, but no limit counts the tries.
+        /// Whether to try branches before taking one: fewer nodes, but no limit counts the tries.
         bool strong_branching = true;
         std::stop_token stop = {};
     };
     struct Result {
-        std::vector<double> values;  ///< by column; empty: none was found
+        std::vector<double> values;  ///< value of each column; empty: none was found
         double value = 0;
-        bool proven = false;     ///< within the gaps
-        bool cut_short = false;  ///< by the clock or by stop: may differ the next time
-        int nodes = 0;           ///< that were looked at
+        bool proven = false;     ///< the value is within the gaps
+        bool cut_short = false;  ///< the clock or stop ended it: may differ the next time
+        int nodes = 0;           ///< nodes that were looked at
     };
 
-    /// Numbers of columns and rows count up from 0. Bounds may be infinite.
+    /// Adds a column. Columns and rows are numbered from 0. Bounds may be infinite.
     int add_number(double lower, double upper, double cost) {
         columns_.push_back({lower, upper, cost, false});
         return columns() - 1;
     }
-    /// A column that is 0 or 1.
+    /// Adds a column that is 0 or 1.
     int add_switch(double cost) {
         columns_.push_back({0, 1, cost, true});
         return columns() - 1;
@@ -64,8 +64,8 @@ class IntegerProgram {
 
     int columns() const { return static_cast<int>(columns_.size()); }
 
-    /// `start`: a value for every column that meets all rows; the result is never worse. Empty:
-    /// none. Throws std::logic_error when a start does not meet them.
+    /// Solves. `start`: a value for every column that meets all rows; the result is never worse.
+    /// Empty: none. Throws std::logic_error when a start does not meet them.
     Result solve(const Limits& limits, const std::vector<double>& start = {}) const;
 
   private:

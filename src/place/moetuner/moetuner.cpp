@@ -16,8 +16,8 @@ constexpr double kWorkPerSecond = 60'000;  // nodes times switches of a BalanceT
 constexpr double kPairsPerSecond = 20e6;   // pairs of GPUs of a LabelTask; more is possible
 constexpr double kNodesPerSecond = 100;
 constexpr double kSimplexStepsPerSecond = 1'000;
-/// Beyond this the first relaxation alone takes longer than the default time limit: 4 GPUs and 16
-/// layers have 3,840 products and take 5 s.
+/// Most products: beyond, the first relaxation takes longer than the default time limit: 4 GPUs and
+/// 16 layers have 3,840 products and take 5 s.
 constexpr std::int64_t kMostProducts = 2'000;
 
 void refuse_what_is_not_possible(const PlaceInput& input, const PlaceOptions& options) {
@@ -59,7 +59,7 @@ class MoeTuner {
         solution_.notes.push_back(fmt::format(text, std::forward<Values>(values)...));
     }
 
-    /// What a layer leaves of its share of half the time goes to those after it.
+    /// Finds clusters. What a layer leaves of its share of half the time goes to those after it.
     void find_clusters() {
         const Matrix counts = together(input_.profiles);
         auto work = static_cast<std::int64_t>(seconds_ / 2 * kWorkPerSecond);
@@ -117,7 +117,7 @@ class MoeTuner {
         return best_labels(task);
     }
 
-    /// [cluster × cluster of the next layer].
+    /// Transitions between clusters, [cluster × cluster of the next layer].
     Matrix between_clusters(const Matrix& moves, std::size_t boundary) const {
         Matrix sum(input_.gpus, input_.gpus);
         for (int from = 0; from < input_.gpus; ++from)
@@ -162,7 +162,7 @@ class MoeTuner {
     const PlaceOptions& options_;
     double seconds_;
     std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-    std::vector<std::vector<std::vector<int>>> clusters_;  ///< [layer][cluster] → experts
+    std::vector<std::vector<std::vector<int>>> clusters_;  ///< experts, [layer][cluster]
     Solution solution_;
 };
 

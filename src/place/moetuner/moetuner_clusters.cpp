@@ -21,9 +21,9 @@ struct ScaledLoads {
 
 /// Which cluster each expert is in, with the sums that searches need.
 struct Packing {
-    std::vector<int> cluster;  ///< [expert]
-    std::vector<double> load;  ///< [cluster]
-    std::vector<int> size;     ///< [cluster]
+    std::vector<int> cluster;  ///< cluster of each expert
+    std::vector<double> load;  ///< load of each cluster
+    std::vector<int> size;     ///< experts of each cluster
 };
 
 Packing longest_first(const BalanceTask& task, const ScaledLoads& loads) {
@@ -57,9 +57,9 @@ double change(const Packing& packing, int from, int to, double amount) {
 }
 
 struct Step {
-    double change = -1e-12;  // smaller ones are rounding
+    double change = -1e-12;  // smaller changes are rounding
     int expert = -1;
-    int other = -1;  ///< −1: to a cluster alone
+    int other = -1;  ///< expert that it changes places with; −1: none
     int to = -1;
 };
 
@@ -97,7 +97,7 @@ ScaledLoads scaled_loads(const BalanceTask& task) {
     return result;
 }
 
-/// Σ |load of a cluster − 1|.
+/// How uneven a packing is: Σ |load of a cluster − 1|.
 double uneven(const Packing& packing) {
     double sum = 0;
     for (const double load : packing.load) sum += std::abs(load - 1);
@@ -130,10 +130,10 @@ Packing pack_by_swaps(const BalanceTask& task, const ScaledLoads& loads) {
     return packing;
 }
 
-/// Share of the mean, per cluster: nobody measures a difference of a thousandth. Where the best is
-/// near 0, the paper's tolerance alone never ends.
+/// Unevenness per cluster, a share of the mean, that is good enough: nobody measures it. Where the
+/// best is near 0, the paper's tolerance alone never ends.
 constexpr double kEvenEnough = 0.001;
-/// Clusters times experts. At this size CBC improved no start in 2,000 nodes, which took seconds.
+/// Most clusters times experts; here CBC improved no start in 2,000 nodes, which took seconds.
 constexpr int kMostSwitches = 1024;
 /// What the first relaxation costs, in nodes.
 constexpr int kRootNodes = 5;
@@ -211,7 +211,7 @@ class BalanceProgram {
         program_.add_row(task_.unequal ? 1 : each, task_.unequal ? kAny : each, std::move(size));
     }
 
-    /// The start's columns; its clusters are then numbered by their heaviest expert.
+    /// The columns of a start, whose clusters are then numbered by their heaviest expert.
     std::vector<double> columns_of(Packing& start) const {
         std::vector<int> number(at(task_.clusters), -1);
         int next = 0;

@@ -27,7 +27,7 @@ std::vector<int> totals_of(const LabelTask& task, const Labels& labels) {
     return totals;
 }
 
-/// In every layer the largest cluster to the GPU with the fewest experts so far.
+/// Labels that in every layer give the largest cluster to the GPU with the fewest experts so far.
 Labels evenly_filled(const LabelTask& task) {
     Labels labels;
     std::vector<int> totals(at(task.gpus));
@@ -73,7 +73,7 @@ std::vector<int> best_matching(const Matrix& traffic) {
     return best_assignment(gain);
 }
 
-/// [gpu × cluster]: the heaviest that another GPU sends it, were the cluster there.
+/// Fills prices [gpu × cluster]: the heaviest that another GPU sends it, were the cluster there.
 void fill_prices(const LabelTask& task, int boundary, const std::vector<ExpertSet>& before,
                  Matrix& prices) {
     for (int to = 0; to < task.gpus; ++to)
@@ -90,7 +90,7 @@ void fill_prices(const LabelTask& task, int boundary, const std::vector<ExpertSe
 }
 
 constexpr std::int64_t kMostSteps = 400'000;
-/// Each from the best so far, cooling down from kHottest to kColdest of a boundary's mean value.
+/// Rounds, each from the best so far, cooling from kHottest to kColdest of a boundary's mean value.
 constexpr std::int64_t kMostRounds = 4;
 /// Steps that a round needs for every swap there is.
 constexpr std::int64_t kStepsPerSwap = 20;

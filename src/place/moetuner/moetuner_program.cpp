@@ -52,11 +52,11 @@ class LabelProgram {
 
   private:
     int y(int layer, int cluster, int gpu) const { return (layer * gpus_ + cluster) * gpus_ + gpu; }
-    /// z of the boundary whose products begin at column `first`.
+    /// Column of z; the products of the boundary begin at column `first`.
     int z(int first, int c, int g, int d, int h) const {
         return first + ((c * gpus_ + g) * gpus_ + d) * gpus_ + h;
     }
-    /// Boundaries in one unit, near 1: solvers like that.
+    /// Factor that brings boundaries near 1: solvers like that.
     static double scale(const LabelTask& task) {
         double sum = 0;
         for (const Matrix& traffic : task.traffic)
@@ -102,7 +102,7 @@ class LabelProgram {
     struct Corner {
         int cluster, gpu, fixed;
     };
-    /// The four sums that equal y of `cluster` on `gpu`: as the layer before and the one after.
+    /// Adds four sums that equal y of `cluster` on `gpu`: as the layer before and the one after.
     void add_product_rows(int boundary, int first, const Corner& corner) {
         const auto [c, g, fixed] = corner;
         Terms rows[4];

@@ -28,7 +28,7 @@ void check_options(const ProfileOptions& options) {
 
 constexpr double kLargestWeight = 1e9;
 
-/// A path may hold ":" and "@" itself: what goes on as one does is no suffix.
+/// Whether the text goes on as a path does, which may hold ":" and "@" itself: it is no suffix.
 bool is_path(std::string_view text) {
     constexpr std::array<std::string_view, 6> kEndings = {".npy",  ".csv", ".jsonl",
                                                           ".json", ".pt",  ".safetensors"};

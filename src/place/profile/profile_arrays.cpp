@@ -74,7 +74,7 @@ RecordedTokens tokens_of(const NpyArray& array, int experts, bool guessed,
     return tokens;
 }
 
-/// Ids that were found out to be such must also look like them.
+/// Ids of an array that was found to hold ids; they must also look like ids.
 RecordedTokens tokens_by_itself(const NpyArray& array, int experts, const std::string& file) {
     if (experts == 0 && array.shape()[2] > kUsualTopK)
         fail_in(file,

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr std::array<const char*, 4> kEndings = {".pt", ".npy", ".jsonl", ".csv"};
 
-/// In the order of their names, so that errors are always the same.
+/// Files in the order of their names, so that errors are always the same.
 std::vector<fs::path> files_in(const std::string& folder) {
     std::error_code error;
     std::vector<fs::path> files;
@@ -51,8 +51,8 @@ struct Pair {
     }
 };
 
-/// Tokens of all, so that any part of the whole has the same part of each: the one that is least
-/// far through its own goes next.
+/// Tokens of all ranks, so that any part of the whole has the same part of each: the rank that is
+/// least far through its own goes next.
 RecordedTokens joined(const std::vector<RecordedTokens>& ranks) {
     RecordedTokens all = ranks.front();
     all.ids.clear();

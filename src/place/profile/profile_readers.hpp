@@ -20,8 +20,8 @@ constexpr int kMostProfileLayers = 65535;
 
 /// Which layers of the model a file has.
 struct RecordedLayers {
-    bool all = false;          ///< all of the model's, dense ones included
-    std::vector<int> numbers;  ///< the model's numbers, ascending; empty: the file does not say
+    bool all = false;          ///< the file has all layers of the model, dense ones included
+    std::vector<int> numbers;  ///< model's numbers, ascending; empty: the file does not say
 };
 
 struct RecordedTokens {
@@ -30,7 +30,7 @@ struct RecordedTokens {
     int experts = 0;  ///< 0: the largest id plus one
     RecordedLayers which = {};
     std::int64_t tokens = 0;
-    std::vector<std::uint16_t> ids = {};  ///< [token][layer][choice]
+    std::vector<std::uint16_t> ids = {};  ///< chosen expert, [token][layer][choice]
     int largest = -1;                     ///< the largest of all ids
     bool has_nobody = false;              ///< some choice is Profile::kNobody
     bool guessed = false;                 ///< nobody said that these are ids: errors say so
@@ -58,12 +58,12 @@ constexpr std::int64_t kMostCount = std::int64_t{1} << 53;
 
 using Recording = std::variant<RecordedTokens, RecordedCounts>;
 
-/// Cuts, drops layers without experts, checks that a token's experts are distinct, counts. A layer
-/// has no experts when nobody was ever chosen or counted in it, or when every token of more than
-/// one choice has only zeros in it (servers fill the rows of dense layers so).
+/// A profile of tokens: cuts, drops layers without experts, checks that a token's experts are
+/// distinct, counts. A layer has no experts when nobody was ever chosen or counted in it, or every
+/// token of more than one choice has only zeros in it (servers fill the rows of dense layers so).
 Profile profile_of(RecordedTokens recording, const ProfileSource& source,
                    const ProfileOptions& options);
-/// Steps in which nothing was counted are dropped, too: recorders leave them in their buffers.
+/// A profile of counts, without steps in which nothing was counted: recorders leave such steps.
 Profile profile_of(RecordedCounts recording, const ProfileSource& source,
                    const ProfileOptions& options);
 
@@ -74,7 +74,7 @@ struct Cut {
 };
 Cut cut_of(const ProfileSource& source, std::int64_t all, std::string_view what);
 
-/// The profile has of the recorded layers those in `kept`: numbers them.
+/// The layers in `kept`, which the profile has of the recorded ones.
 struct KeptLayers {
     std::vector<int> kept;
     int recorded = 0;
@@ -83,11 +83,11 @@ struct KeptLayers {
 void number_layers(Profile& profile, const KeptLayers& layers, const ProfileSource& source,
                    const ProfileOptions& options);
 
-/// [tokens, layers, top_k] ids, [layers, experts] or [steps, layers, experts] counts.
+/// An array of [tokens, layers, top_k] ids, [layers, experts] or [steps, layers, experts] counts.
 Recording recording_of(const NpyArray& array, const ProfileOptions& options,
                        const std::string& file);
 
-/// A row per layer, a column per expert. A first row that does not begin with a number is a
+/// Counts, a row per layer, a column per expert. A first row that does not begin with a number is a
 /// header; where it begins with nothing or "layer…", the first column holds the layers' numbers.
 RecordedCounts parse_counts_csv(std::string_view text, const std::string& file);
 
@@ -102,12 +102,12 @@ Recording parse_sglang_dump(std::string_view bytes, const ProfileOptions& option
 
 /// TensorRT-LLM's expert statistics of one rank: counts, or every token's experts.
 Recording parse_trtllm_statistics(std::string_view bytes, const std::string& file);
-/// All ranks' in a folder with meta_info.json; of `files`, those in it.
+/// Whether files are a folder with meta_info.json of all ranks' statistics.
 bool is_trtllm_folder(const std::vector<std::filesystem::path>& files);
 Recording read_trtllm_folder(const std::string& path,
                              const std::vector<std::filesystem::path>& files);
 
-/// By the file's ending; of a folder all its dumps as one.
+/// What a file recorded, by its ending; of a folder all its dumps as one.
 Recording read_recording(const std::string& path, const ProfileOptions& options);
 Recording read_folder(const std::string& path, const ProfileOptions& options);
 

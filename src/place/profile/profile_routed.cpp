@@ -23,7 +23,7 @@ struct RoutedShape {
     std::int64_t tokens = 0, layers = 0, top_k = 0;
 };
 
-/// Adds answers to a recording; `where` is the file and line of the one at hand.
+/// Adds answers to a recording; `where` is the file and line of the answer at hand.
 class Answers {
   public:
     Answers(const ProfileOptions& options, std::string file)

@@ -29,7 +29,7 @@ int size_in(std::int64_t size, int most, const std::string& what, const std::str
     return static_cast<int>(size);
 }
 
-/// [layer][slot] → expert.
+/// Expert of each slot, [layer][slot].
 struct SlotMap {
     int layers = 0, slots = 0, experts = 0;
     std::vector<std::int64_t> expert;

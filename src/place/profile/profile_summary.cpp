@@ -96,7 +96,7 @@ double rows_of(Block counts) {
     return std::accumulate(counts.begin(), counts.end(), 0.0);
 }
 
-/// Where only counts are known, every row counts as drawn on its own.
+/// Rows per draw; where only counts are known, every row counts as drawn on its own.
 double rows_per_draw(const Profile& profile, int layer) {
     const double rows = rows_of(profile.counts_of(layer));
     const std::int64_t tokens = active_tokens(profile, layer, rows);

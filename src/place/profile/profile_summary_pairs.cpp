@@ -101,7 +101,7 @@ class CoactiveChance {
         }
         products_ = (sum * sum - squares) / 2;
     }
-    /// `pairs` were counted in all.
+    /// Expected count of a and b where `pairs` were counted in all.
     double operator()(std::size_t a, std::size_t b, std::int64_t pairs) const {
         return products_ > 0 ? static_cast<double>(pairs) * loads_[a] * loads_[b] / products_ : 0;
     }

@@ -13,7 +13,7 @@
 
 namespace moehub {
 
-/// All of LoadSummary but `tokens`.
+/// Summary of a load; all but `tokens` is filled in.
 LoadSummary load_summary(std::span<const double> rows_of_expert, int gpus);
 
 /// GPU of each expert, experts in order.
@@ -25,12 +25,12 @@ struct Draws {
     double second = 0;
     double per_draw = 1;
 };
-/// None where a side has no rows.
+/// How much two loads differ; none where a side has no rows.
 std::optional<LoadDifference> load_difference(std::span<const double> first,
                                               std::span<const double> second, const Draws& draws);
 
-/// Flat, [expert][expert]. A pair occurs at most once per token: 32 bits hold it, and more of the
-/// matrix stays in cache.
+/// Counts of pairs, flat, [expert][expert]. A pair occurs at most once per token: 32 bits hold it,
+/// and more of the matrix stays in cache.
 using PairCounts = std::vector<std::uint32_t>;
 
 /// Whose choice is the second of a pair: the token's own, or that of a token far away, which has
@@ -44,16 +44,16 @@ bool pairs_fit(const Profile& profile);
 /// pairs_fit.
 class PairCounter {
   public:
-    /// In all tokens, or in an even sample with at most `most_pairs` transitions from a layer to
-    /// the next, 2^24 if more are asked for.
+    /// Counts in all tokens, or in an even sample with at most `most_pairs` transitions from a
+    /// layer to the next, 2^24 if more are asked for.
     PairCounter(const Profile& profile, std::int64_t most_pairs);
 
     std::int64_t tokens() const { return static_cast<std::int64_t>(sample_.size()); }
     std::size_t experts() const { return experts_; }
 
-    /// Chosen in the same layer by one token; first < second.
+    /// Pairs chosen in the same layer by one token; first < second.
     const PairCounts& coactive(int layer, Partner partner);
-    /// Chosen in the layer, and in the next.
+    /// Pairs of an expert chosen in the layer and one chosen in the next.
     const PairCounts& transitions(int layer, Partner partner);
     /// Rows of each expert in the same tokens.
     std::vector<std::int64_t> loads(int layer) const;
@@ -73,19 +73,19 @@ class PairCounter {
 };
 
 CoactivationSummary coactivation_summary(PairCounter& counter, int layer, int top_pairs);
-/// `gpu_of` each expert, the same in both layers.
+/// Summary of transitions; `gpu_of` each expert, the same in both layers.
 TransitionSummary transition_summary(PairCounter& counter, int layer,
                                      const std::vector<int>& gpu_of);
 
-/// Over chance, flat, [expert][expert]. See PairMatrices.
+/// Lift over chance, flat, [expert][expert]. See PairMatrices.
 std::vector<double> coactivation_lift(PairCounter& counter, int layer);
 std::vector<double> transition_lift(PairCounter& counter, int layer);
 
-/// Experts such that those chosen together are neighbours, from a symmetric matrix, flat. Starts
-/// with the strongest pair and goes on with whoever is nearest to the last few.
+/// Experts in an order in which those chosen together are neighbours, by a symmetric matrix, flat.
+/// Starts with the strongest pair and goes on with whoever is nearest to the last few.
 std::vector<int> chained(const std::vector<double>& symmetric, int experts);
 
-/// Columns such that the strong cells lie along the diagonal, rows in the order given.
+/// Columns in an order in which the strong cells lie along the diagonal, rows in the order given.
 std::vector<int> along_diagonal(const std::vector<double>& matrix, const std::vector<int>& rows);
 
 /// The matrix with rows and columns in these orders.

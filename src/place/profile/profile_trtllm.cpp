@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What a tensor is of: "<iteration>_<layer>".
+/// The iteration and layer of a tensor, named "<iteration>_<layer>".
 struct StatisticsKey {
     int iteration = 0;
     int layer = 0;
@@ -48,7 +48,7 @@ std::optional<int> rank_in(std::string_view name, std::string_view before, std::
     return rank && name == after ? rank : std::nullopt;
 }
 
-/// By rank. Every token's experts say more than counts: where there are files of them, those.
+/// Files by rank: those of every token's experts where there are any, as they say more than counts.
 std::map<int, fs::path> ranks_of(const std::vector<fs::path>& files) {
     std::map<int, fs::path> counts, tokens;
     for (const fs::path& file : files) {
@@ -61,7 +61,7 @@ std::map<int, fs::path> ranks_of(const std::vector<fs::path>& files) {
     return tokens.empty() ? counts : tokens;
 }
 
-/// The experts that meta_info.json speaks of; 0 when it does not, or there is none.
+/// The experts that meta_info.json speaks of; 0 when it speaks of none, or there is none.
 int experts_in_meta(const fs::path& path) {
     constexpr std::uint64_t kMostBytes = 1u << 20;
     std::error_code error;
@@ -105,7 +105,7 @@ void check_no_holes(const Ordered& all, const std::string& file) {
                 fail_in(file, "iteration {} has no layer {}, others have", iteration, layer);
 }
 
-/// All of `dimensions`, by iteration and layer.
+/// Tensors by iteration and layer, all of `dimensions` dimensions.
 Ordered ordered(const std::vector<SafeTensor>& tensors, std::size_t dimensions,
                 std::string_view allowed, const std::string& file) {
     Ordered all;
@@ -129,7 +129,7 @@ std::vector<int> layers_of(const Ordered& all) {
     return layers;
 }
 
-/// `found` says what the tensor has, as "counts of 4 experts".
+/// Checks sizes; `found` says what the tensor has, as "counts of 4 experts".
 void check_same_size(const SafeTensor& tensor, const SafeTensor& first, const std::string& found,
                      const std::string& file) {
     if (tensor.shape.back() != first.shape.back())
@@ -165,7 +165,7 @@ RecordedTokens trtllm_tokens(const std::vector<SafeTensor>& tensors, const std::
     to.top_k = static_cast<int>(all.begin()->second->shape.back());
     const auto layers = to.which.numbers.size();
     const auto top_k = static_cast<std::size_t>(to.top_k);
-    std::vector<std::int64_t> ids;  // of the iteration at hand, [token][layer][choice]
+    std::vector<std::int64_t> ids;  // ids of the iteration at hand, [token][layer][choice]
     std::size_t layer = 0;
     const SafeTensor* first = nullptr;  // tensor of the iteration
     for (const auto& [key, tensor] : all) {

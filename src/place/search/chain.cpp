@@ -11,7 +11,7 @@ std::vector<int> transition_weights(const std::vector<LayerTokens>& tokens) {
         const auto chosen = tokens[layer].of(token);
         return chosen.size() - at(std::count(chosen.begin(), chosen.end(), tokens[layer].nobody()));
     };
-    double most = 0;  // rows of a layer
+    double most = 0;  // most rows of a layer
     for (std::size_t layer = 0; layer + 1 < tokens.size(); ++layer) {
         double rows = 0;
         for (std::size_t token = 0; token < tokens[layer].size(); ++token) {
@@ -94,7 +94,7 @@ double Chain::heaviest_pair() const {
     return total_ > 0 ? static_cast<double>(most) / 2 / even : 0;
 }
 
-/// Eighth power of a pair over what it were if all were even.
+/// Eighth power of a pair over what it would be if all were even.
 double Chain::power(double pair) const {
     if (total_ <= 0) return 0;
     const double ratio =

@@ -22,7 +22,7 @@ class Chain {
     Chain(const std::vector<LayerTokens>& tokens, std::vector<std::vector<int>> domain_of,
           int domains);
 
-    /// Share of transitions between two domains, and the heaviest pair over what it were if all
+    /// Share of transitions between two domains, and the heaviest pair over what it would be if all
     /// were even.
     double off_domain() const {
         std::int64_t stay = 0;
@@ -41,7 +41,7 @@ class Chain {
     /// Transitions from the layer before, [domain of this layer × domain of the one before].
     Matrix from_before(int layer) const;
     const std::vector<int>& domain_of(int layer) const { return domain_of_[at(layer)]; }
-    /// Everything anew from other places; transitions stay.
+    /// Builds the tables anew from other places; transitions stay.
     void place(std::vector<std::vector<int>> domain_of);
 
   private:
@@ -61,10 +61,10 @@ class Chain {
 
     std::size_t domains_;
     std::vector<std::vector<int>> domain_of_;
-    std::vector<Counts> next_;         ///< [layer]: [item][item of the next layer]
-    std::vector<Counts> previous_;     ///< [layer]: [item][item of the layer before]
-    std::vector<Counts> pull_;         ///< [layer]: [item][domain], f above
-    std::vector<std::int64_t> pairs_;  ///< [domain][domain], symmetric; the diagonal once
+    std::vector<Counts> next_;         ///< by layer: [item][item of the next layer]
+    std::vector<Counts> previous_;     ///< by layer: [item][item of the layer before]
+    std::vector<Counts> pull_;         ///< f above for each layer, [item][domain]
+    std::vector<std::int64_t> pairs_;  ///< transitions, [domain][domain]; the diagonal once
     std::int64_t total_ = 0;
     double powers_ = 0;  ///< Σ over pairs of domains of power()
 };

@@ -39,7 +39,7 @@ std::vector<std::int64_t> tokens_picked(const std::vector<Profile>& profiles, st
 
 std::vector<int> whole_weights(const std::vector<double>& weights, double rows) {
     if (weights.size() == 1) return {1};
-    constexpr double kFinest = 16;  // of the lightest profile: within 3 %
+    constexpr double kFinest = 16;  // weight of the lightest profile: within 3 %
     const double heaviest = std::max(1.0, 0x1p30 / std::max(rows, 1.0));
     const double least = *std::min_element(weights.begin(), weights.end());
     std::vector<int> whole;

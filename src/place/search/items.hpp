@@ -13,8 +13,8 @@ namespace moehub {
 
 /// The items of one layer, expert by expert, copy by copy.
 struct LayerItems {
-    std::vector<int> first;   ///< [expert] → its first item; one more at the end
-    std::vector<int> expert;  ///< [item]
+    std::vector<int> first;   ///< first item of each expert; one more at the end
+    std::vector<int> expert;  ///< expert of each item
 
     int size() const { return static_cast<int>(expert.size()); }
     int copies(int of) const { return first[at(of) + 1] - first[at(of)]; }
@@ -28,14 +28,14 @@ class TokenSample {
     TokenSample(const std::vector<Profile>& profiles, std::int64_t most);
 
     struct Token {
-        int profile = -1;  ///< −1: fills up a word
+        int profile = -1;  ///< profile of the token; −1: fills up a word
         std::int64_t token = 0;
     };
     const std::vector<Token>& tokens() const { return tokens_; }
     std::size_t words() const { return weights_.size(); }
     int weight(std::size_t word) const { return weights_[word]; }
     int profile(std::size_t word) const { return tokens_[word * 64].profile; }
-    /// As the user gave them, one per profile.
+    /// Weights of the profiles as the user gave them.
     const std::vector<double>& profile_weights() const { return profile_weights_; }
     std::span<const int> weights() const { return weights_; }
     std::int64_t total_weight() const { return total_weight_; }
@@ -61,10 +61,10 @@ class LayerTokens {
 
     const TokenSample& sample() const { return *sample_; }
     std::size_t size() const { return sample_->tokens().size(); }
-    /// Stands where a token has fewer items than others: one past the last item, so that counters
-    /// by item can take it without asking.
+    /// The item that stands where a token has fewer than others: one past the last, so that
+    /// counters by item can take it without asking.
     std::uint16_t nobody() const { return nobody_; }
-    /// Distinct, but for nobody.
+    /// Items of a token, distinct but for nobody.
     std::span<const std::uint16_t> of(std::size_t token) const {
         return {chosen_.data() + token * top_k_, top_k_};
     }

@@ -16,8 +16,8 @@
 namespace moehub {
 namespace {
 
-/// By how far caps are broken in the worst layer of any profile, then by the objective. Copies that
-/// meet on one GPU serve EPLB now and then, and the search avoids them.
+/// The better layout: by how far caps are broken in the worst layer of any profile, then by the
+/// objective. Copies that meet on one GPU serve EPLB now and then, and the search avoids them.
 Solution better_of(Solution found, Solution other, const PlaceInput& input,
                    const PlaceOptions& options) {
     const auto cost = [&](const ExpertLayout& layout) {
@@ -44,8 +44,8 @@ Solution solve_once(const PlaceInput& input, const PlaceOptions& options, const 
     return {problem.layout(item_gpus), {}, budget.was_over(), problem.notes()};
 }
 
-/// The worst profile instead of the mean: several searches, each with more weight on what the last
-/// one left behind (multiplicative weights); the best by its worst profile.
+/// Solves for the worst profile, not the mean: several searches, each with more weight on what the
+/// last one left behind (multiplicative weights); the best by its worst profile.
 Solution solve_for_worst(PlaceInput input, PlaceOptions options) {
     constexpr int kRounds = 4;
     constexpr double kStep = 8;  // added to the exponent per share above the mean
@@ -159,7 +159,7 @@ void JointProblem::choose_copies() {
     }
 }
 
-/// Longest processing time, then swaps; with few moves the current GPUs.
+/// Places a layer first: longest processing time, then swaps; with few moves on the current GPUs.
 void JointProblem::place_first(int layer) {
     Loads& loads = loads_[at(layer)];
     if (options_->max_moves) {
@@ -175,7 +175,7 @@ void JointProblem::place_first(int layer) {
     loads.keep_caps(rng, over);
 }
 
-/// Moves go to the layer whose caps are broken most, as long as there are any.
+/// Spends moves on the layer whose caps are broken most, as long as there are any.
 void JointProblem::relieve_current() {
     std::int64_t left = *options_->max_moves;
     std::vector<bool> done(loads_.size());

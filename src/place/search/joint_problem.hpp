@@ -14,7 +14,7 @@ namespace moehub {
 /// layout on every machine; the clock only ends what takes too long.
 class Budget {
   public:
-    /// Proposals of a second: two cores of a 2.8 GHz Xeon do three times as many.
+    /// Proposals counted for a second: two cores of a 2.8 GHz Xeon do three times as many.
     static constexpr double kPerSecond = 25e6;
 
     Budget(double seconds, std::stop_token stop)
@@ -22,14 +22,14 @@ class Budget {
 
     double work() const { return seconds_ * kPerSecond; }
     double seconds() const { return seconds_; }
-    /// Safe to ask from several threads.
+    /// Whether time is over; several threads may ask.
     bool over() const {
         if (!over_.load(std::memory_order_relaxed) &&
             (stop_.stop_requested() || std::chrono::steady_clock::now() >= end_))
             over_.store(true, std::memory_order_relaxed);
         return over_.load(std::memory_order_relaxed);
     }
-    /// The search was told to end before it was done.
+    /// Whether the search was told to end before it was done.
     bool was_over() const { return over_.load(std::memory_order_relaxed); }
 
   private:
@@ -41,7 +41,7 @@ class Budget {
 
 class JointProblem {
   public:
-    /// All of them are kept.
+    /// The arguments must outlive it.
     JointProblem(const PlaceInput& input, const PlaceOptions& options, const Budget& budget);
     JointProblem(const JointProblem&) = delete;
     JointProblem& operator=(const JointProblem&) = delete;
@@ -50,7 +50,7 @@ class JointProblem {
     int gpus() const { return input_->gpus; }
     const SearchSpec& spec() const { return spec_; }
     const std::vector<std::string>& notes() const { return notes_; }
-    /// The first GPUs.
+    /// The first GPU of every item.
     ItemGpus start() const {
         ItemGpus gpu_of;
         for (const Loads& loads : loads_) gpu_of.push_back(loads.gpu_of());
@@ -59,7 +59,7 @@ class JointProblem {
 
     /// Where the current layout has the items; none without one, or with other copies.
     std::optional<std::vector<int>> current_gpu_of(int layer) const;
-    /// Other GPUs within the caps, random; the first ones where none are found, or with copies.
+    /// Other, random GPUs within the caps; the first ones where none are found, or with copies.
     std::vector<int> another_start(int layer, Rng& rng) const;
     ItemGpus another_start(Rng& rng) const;
 
@@ -96,7 +96,7 @@ class JointProblem {
     std::vector<std::string> notes_;
 };
 
-/// The best GPUs found for the items within the budget, from the problem's first ones.
+/// The best GPUs found for the items within the budget, started from the problem's first ones.
 ItemGpus search_stages(const JointProblem& problem, const PlaceInput& input,
                        const PlaceOptions& options, const Budget& budget);
 

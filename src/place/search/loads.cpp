@@ -146,7 +146,7 @@ double Loads::excess() const {
     return sum;
 }
 
-/// By how much a GPU breaks its caps with one item less and one more; −1: none.
+/// By how much a GPU breaks its caps with item `less` gone and `more` come; −1: none.
 double Loads::excess_of(int index, int less, int more) const {
     double sum = 0;
     for (std::size_t view = 0; view < views_; ++view) {

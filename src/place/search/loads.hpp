@@ -10,9 +10,9 @@ namespace moehub {
 
 /// One way to look at a layer's load.
 struct LoadView {
-    std::vector<double> counts;  ///< [expert]
-    double cap = 0;              ///< busiest GPU over the mean, at most; 0: no cap
-    double weight = 0;           ///< in the objective, of its busiest GPU over the mean
+    std::vector<double> counts;  ///< count of each expert
+    double cap = 0;              ///< most that the busiest GPU may have over the mean; 0: no cap
+    double weight = 0;           ///< weight in the objective of its busiest GPU over the mean
 };
 
 /// Views of a layer: every profile (weights add up to 1), and `blocks` runs of each.
@@ -25,21 +25,21 @@ class LoadViews {
     const std::vector<Profile>* profiles_;
     double cap_;
     double weights_ = 0;
-    std::vector<std::vector<std::vector<double>>> blocks_;  ///< [profile][block]
+    std::vector<std::vector<std::vector<double>>> blocks_;  ///< counts by [profile][block]
 };
 
 class Loads {
   public:
-    /// Keeps `items`.
+    /// `items` must outlive it.
     Loads(const std::vector<LoadView>& views, const LayerItems& items, int gpus);
 
-    /// Where the items are; before all else.
+    /// Places the items; called before all else.
     void place(const std::vector<int>& gpu_of);
     const std::vector<int>& gpu_of() const { return gpu_of_; }
     int views() const { return static_cast<int>(views_); }
 
-    /// None of the two GPUs goes above the cap, or above the fuller one where that is above it;
-    /// none gets a second copy of an expert.
+    /// Whether a swap is allowed: no GPU of the two goes above the cap, or above the fuller one
+    /// where that is above it; none gets a second copy of an expert.
     bool allows(int a, int b) const;
     void swap(int a, int b);
 
@@ -52,11 +52,11 @@ class Loads {
     double unevenness() const;
     double unevenness_change(int a, int b) const;
 
-    /// Swaps until every cap is kept, nothing helps or time is over; true when kept.
+    /// Swaps items until every cap is kept, nothing helps or time is over; true when kept.
     bool keep_caps(Rng& rng, const std::function<bool()>& over);
-    /// One swap off the worst GPU, the best; false when none helps.
+    /// Takes the best swap off the worst GPU; false when none helps.
     bool relieve() { return best_swap_from(worst_gpu()); }
-    /// Swaps that bring the busiest GPU as near to the mean as could be found.
+    /// Swaps items to bring the busiest GPU as near to the mean as can be found.
     void lower(Rng& rng, const std::function<bool()>& over);
     /// Raises broken caps to what the items' places need. Returns the largest ratio needed.
     double give_in();
@@ -74,15 +74,15 @@ class Loads {
     const LayerItems* items_;
     std::size_t views_;
     int gpus_;
-    std::vector<double> loads_;    ///< [item][view], in means of a GPU
-    std::vector<double> caps_;     ///< [view]
-    std::vector<double> weights_;  ///< [view]
+    std::vector<double> loads_;    ///< load of each item, [item][view], in means of a GPU
+    std::vector<double> caps_;     ///< cap of each view
+    std::vector<double> weights_;  ///< weight of each view
     std::vector<int> gpu_of_;
-    std::vector<double> sums_;  ///< [gpu][view]
+    std::vector<double> sums_;  ///< load of each GPU, [gpu][view]
 };
 
-/// Items heaviest first, each to the GPU with the least load that has a slot left and no copy of
-/// the expert (a copy where there is no other): longest processing time, equal counts.
+/// GPU of each item: heaviest first, each to the GPU with the least load that has a slot and no
+/// copy of the expert (a copy where there is no other): longest processing time, equal counts.
 std::vector<int> longest_first(const std::vector<double>& counts, const LayerItems& items,
                                int gpus);
 

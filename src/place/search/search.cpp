@@ -23,7 +23,7 @@ Search::Search(const SearchSpec& spec, std::vector<SearchLayer> layers) : spec_(
     build();
 }
 
-/// All tables, from the items' places.
+/// Fills all tables from the items' places.
 void Search::build() {
     const Objective& want = spec_.objective;
     moved_ = 0;
@@ -120,7 +120,7 @@ int Search::fetched_change(const Swap& swap) const {
            fetched(layer, swap.b, h);
 }
 
-/// The parts that cost the same exactly as bounded from below.
+/// The change of the parts that cost the same exactly as bounded from below.
 double Search::fixed_change(const Swap& swap) const {
     const Objective& want = spec_.objective;
     const Layer& layer = layers_[at(swap.layer)];

@@ -14,7 +14,7 @@
 
 namespace moehub {
 
-/// The GPU of every item: [layer][item].
+/// GPU of every item: [layer][item].
 using ItemGpus = std::vector<std::vector<int>>;
 
 /// Experts that a GPU need not fetch: [expert][gpu] of one layer.
@@ -32,7 +32,7 @@ struct SearchLayer {
     const LayerItems* items = nullptr;
     const LayerTokens* tokens = nullptr;  ///< null: only counts are known
     const HeldExperts* held = nullptr;    ///< null: no current layout
-    Loads loads;                          ///< placed
+    Loads loads;                          ///< loads with the items placed
 };
 
 struct SearchSpec {
@@ -40,8 +40,8 @@ struct SearchSpec {
     int gpus = 0;
     int nodes = 1;
     int batch = 64;
-    int layers = 0;          ///< that the model has
-    std::int64_t slots = 0;  ///< that all layers have
+    int layers = 0;          ///< layers that the model has
+    std::int64_t slots = 0;  ///< slots that all layers have
     std::optional<std::int64_t> max_moves;
 };
 
@@ -58,20 +58,20 @@ class Search {
         for (int layer = 0; layer < layers(); ++layer) item_gpus.push_back(gpu_of(layer));
         return item_gpus;
     }
-    /// With a smooth stand-in for the heaviest pair, and with unevenness.
+    /// The energy, with a smooth stand-in for the heaviest pair, and with unevenness.
     double energy() const;
-    /// Without either.
+    /// The objective, with the heaviest pair itself and without unevenness.
     double objective() const;
-    /// Weight of Loads::unevenness() in the energy; 0 at first. Loads within the cap cost nothing,
-    /// so a search would leave them anywhere; even ones hold better on tokens it has not seen.
+    /// Σ of Loads::unevenness(), of weight 0 in the energy at first. Loads within the cap cost
+    /// nothing and could stay anywhere; even ones hold better on tokens a search has not seen.
     double unevenness() const {
         double sum = 0;
         for (const Layer& layer : layers_) sum += layer.loads.unevenness();
         return sum;
     }
     void set_evenness(double weight) { evenness_ = weight; }
-    /// What a proposal costs, in those of distinct GPUs alone, and a swap, whose tables take long
-    /// to mend; about.
+    /// About what a proposal, and a swap, whose tables take long to mend, cost: in proposals over
+    /// distinct GPUs alone.
     double proposal_cost() const;
     double swap_cost() const;
     /// By how much all layers break their caps together.
@@ -84,14 +84,14 @@ class Search {
     struct Swap {
         int layer, a, b;
     };
-    /// At most what the swap adds to the energy; cheap.
+    /// A bound from below of what the swap adds to the energy; cheap.
     double least_change(const Swap& swap) const;
     bool allows(const Swap& swap) const;
-    /// Exactly what it adds.
+    /// What the swap adds to the energy, exactly.
     double change(const Swap& swap) const;
     void apply(const Swap& swap);
 
-    /// Puts all items of the layer elsewhere.
+    /// Puts all items on other GPUs.
     void place(const ItemGpus& item_gpus);
     /// Numbers each expert's copies by GPU, as evaluate() does; the places stay.
     void sort_copies();
@@ -128,12 +128,12 @@ class Search {
 // exp(−d/T), T falling from hot to cold (Kirkpatrick, Gelatt, Vecchi 1983).
 
 struct Schedule {
-    double work = 0;  ///< Search::proposal_cost() each, and swap_cost() where it is taken
+    double work = 0;  ///< Search::proposal_cost() of proposals, and swap_cost() of swaps taken
     double hot = 0;   ///< temperature at the start, in mean changes of a random swap
-    double cold = 0;  ///< at the end
+    double cold = 0;  ///< temperature at the end
 };
 
-/// Ends early when `stopped`, which is asked now and then, says so; returns false then.
+/// Anneals; ends early, with false, when `stopped`, which is asked now and then, says so.
 bool anneal(Search& search, const Schedule& schedule, Rng& rng,
             const std::function<bool()>& stopped);
 

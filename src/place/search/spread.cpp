@@ -6,7 +6,7 @@
 namespace moehub {
 namespace {
 
-/// Words of four sets; the last may be null: empty.
+/// Words of four sets; the last set may be null: empty.
 struct BitSets {
     const std::uint64_t* a;
     const std::uint64_t* b;

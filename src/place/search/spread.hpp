@@ -14,20 +14,20 @@ namespace moehub {
 
 class Spread {
   public:
-    /// `domain_of`: the domain of each item.
+    /// `domain_of` has the domain of each item.
     Spread(const LayerTokens& tokens, std::vector<int> domain_of, int domains);
 
     /// Distinct domains, weighted sum over the tokens.
     std::int64_t total() const { return total_; }
 
-    /// At most what swapping the two would add to the total.
+    /// A bound from below of what swapping the two adds to the total.
     std::int64_t least_change(int a, int b) const {
         const int from = domain_of_[at(a)];
         const int to = domain_of_[at(b)];
         if (from == to) return 0;
         return std::int64_t{none(b, from)} + none(a, to) - one_[at(a)] - one_[at(b)];
     }
-    /// Exactly what it adds, given least_change().
+    /// What swapping the two adds to the total, exactly, given least_change().
     std::int64_t change(int a, int b, std::int64_t least) const;
     void swap(int a, int b);
 
@@ -48,12 +48,12 @@ class Spread {
     std::size_t domains_;
     std::size_t words_;
     std::vector<int> domain_of_;
-    std::vector<std::vector<int>> items_;  ///< [domain]
-    std::vector<std::uint64_t> bits_;      ///< [item][word]: its tokens
-    std::vector<std::uint64_t> any_;       ///< [domain][word]: tokens with an item there
-    std::vector<std::uint64_t> single_;    ///< [domain][word]: tokens with exactly one
-    std::vector<std::int32_t> none_;       ///< [domain][item or nobody]: |item ∩ none(domain)|
-    std::vector<std::int32_t> one_;        ///< [item]: |item ∩ one(domain_of)|
+    std::vector<std::vector<int>> items_;  ///< items of each domain
+    std::vector<std::uint64_t> bits_;      ///< tokens of each item, [item][word]
+    std::vector<std::uint64_t> any_;       ///< tokens with an item on the domain, [domain][word]
+    std::vector<std::uint64_t> single_;    ///< tokens with one item there, [domain][word]
+    std::vector<std::int32_t> none_;       ///< |item ∩ none(domain)|, [domain][item or nobody]
+    std::vector<std::int32_t> one_;        ///< |item ∩ one(domain_of)|, [item]
     std::int64_t total_ = 0;
 };
 
@@ -62,7 +62,7 @@ class Spread {
 
 class Activated {
   public:
-    /// Runs of `batch` tokens; a rest shorter than that is left out.
+    /// `batch` tokens in a row are a batch; a rest shorter than that is left out.
     Activated(const LayerTokens& tokens, std::vector<int> gpu_of, int gpus, int batch);
 
     /// GPU with the most awake items over the mean, mean over batches.
@@ -78,9 +78,9 @@ class Activated {
     std::size_t gpus_;
     std::size_t batches_ = 0;
     std::vector<int> gpu_of_;
-    std::vector<std::uint8_t> awake_;  ///< [item][batch]
-    std::vector<int> count_;           ///< [batch][gpu]
-    std::vector<double> mean_;         ///< [batch]
+    std::vector<std::uint8_t> awake_;  ///< whether a batch wakes the item, [item][batch]
+    std::vector<int> count_;           ///< awake items, [batch][gpu]
+    std::vector<double> mean_;         ///< mean of the GPUs' awake items, [batch]
 };
 
 }  // namespace moehub

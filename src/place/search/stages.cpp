@@ -15,11 +15,11 @@
 namespace moehub {
 namespace {
 
-/// How layers are annealed by themselves, all together, and all together when each was searched
-/// before.
+/// Schedules of layers annealed by themselves, all together, and all together when each was
+/// searched before.
 struct StageSchedule {
-    double sweeps;  ///< of one run over all pairs of items, one proposal each
-    double hot;     ///< temperatures as in Schedule
+    double sweeps;  ///< sweeps of one run over all pairs of items, one proposal each
+    double hot;     ///< temperature as in Schedule
     double cold;
     double from;  ///< share of the whole search that is done before
 };
@@ -59,12 +59,12 @@ std::vector<double> runs_of(double work, double pairs, const StageSchedule& sche
 /// several threads.
 class Report {
   public:
-    /// The pieces are the part of the search from the first share to the second.
+    /// Part of the search that the pieces are, from the first share to the second.
     using Part = std::pair<double, double>;
 
     Report(const PlaceOptions& options, std::size_t pieces, double value, const Part& part)
         : options_(options), pieces_(pieces), value_(value), part_(part) {}
-    /// A piece is done, and the best is now worth what this says of before.
+    /// Tells that a piece is done, and the best now worth what `value` makes of before.
     void done(const std::function<double(double)>& value) {
         const std::lock_guard lock(mutex_);
         value_ = value(value_);
@@ -85,8 +85,8 @@ class Report {
 };
 
 struct Parts {
-    bool local = false;    ///< a layer pays for itself
-    bool coupled = false;  ///< layers pay for each other, or share moves
+    bool local = false;    ///< whether a layer pays for itself
+    bool coupled = false;  ///< whether layers pay for each other, or share moves
 };
 Parts parts_of(const SearchSpec& spec, bool several) {
     const Objective& want = spec.objective;
@@ -119,7 +119,7 @@ bool elsewhere(std::size_t run, std::size_t runs) {
 class Best {
   public:
     void offer(const Search& search, bool current = false) {
-        // Less uneven than any that is not.
+        // less uneven than any run that is not
         const double unevenness = current ? -1 : search.unevenness();
         found_.push_back({search.objective(), unevenness, search.gpu_of(0)});
         value_ = std::min(value_, found_.back().objective);
@@ -144,7 +144,7 @@ class Best {
     double value_ = std::numeric_limits<double>::infinity();
 };
 
-/// Every layer by itself, from several starts; the best of each.
+/// Anneals every layer by itself, from several starts, and keeps the best of each.
 ItemGpus search_layers(const JointProblem& problem, const PlaceOptions& options,
                        const Budget& budget, double work) {
     const ItemGpus start = problem.start();
@@ -193,7 +193,7 @@ struct Found {
     double value = 0;
 };
 
-/// All layers together, from `start`; labels aligned where they are free.
+/// Anneals all layers together, from `start`; labels aligned where they are free.
 ItemGpus search_together(const JointProblem& problem, const PlaceOptions& options,
                          const Budget& budget, const ItemGpus& start,
                          const StageSchedule& schedule) {

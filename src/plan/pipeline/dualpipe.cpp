@@ -24,8 +24,8 @@ namespace {
 
 struct DualPipeStep {
     TaskWork work = TaskWork::forward;
-    /// 1: for micro-batches that entered at the other half's end; of a pair its forward is, and its
-    /// backward is not. Weights take what has waited longest, whichever it is.
+    /// 1: the step is for micro-batches that entered at the other half's end; a pair's forward is,
+    /// its backward is not. Weights take what has waited longest, whichever it is.
     int far = 0;
 };
 
@@ -54,13 +54,13 @@ class DualPipeOrder {
         add(closing_, from_end_ + 1, {{weights, 0}});
     }
 
-    /// Steps with n micro-batches from each end.
+    /// How many steps there are with n micro-batches from each end.
     std::int64_t steps(std::int64_t n) const {
         return steps_until(repeated(n) - 1) + static_cast<std::int64_t>(closing_.size());
     }
-    /// How often its pairs of pairs are repeated; what differs with n.
+    /// How often pairs of pairs are repeated, which differs with n.
     std::int64_t repeated(std::int64_t n) const { return n - 2 * half_ + from_end_ + 1; }
-    /// Steps until the end of repetition j.
+    /// How many steps there are until the end of repetition j.
     std::int64_t steps_until(std::int64_t j) const {
         return static_cast<std::int64_t>(opening_.size()) + 2 * (j + 1) - middle();
     }
@@ -76,7 +76,7 @@ class DualPipeOrder {
     std::size_t direction(int far) const { return static_cast<std::size_t>(far ^ second_half_); }
 
   private:
-    /// 1: one of the two stages that do not overlap their first pair, which makes the bubble
+    /// 1: the stage is one of the two without overlap in their first pair, which makes the bubble
     /// smaller.
     int middle() const { return from_end_ == half_ - 1 ? 1 : 0; }
 
@@ -103,13 +103,13 @@ struct Stage {
     explicit Stage(DualPipeOrder order_) : order(std::move(order_)) {}
 
     DualPipeOrder order;
-    std::array<PieceTime, 2> times;  ///< by direction
-    std::array<double, 2> pairs{};   ///< by direction of the forward
+    std::array<PieceTime, 2> times;  ///< times by direction
+    std::array<double, 2> pairs{};   ///< seconds of a pair by direction of the forward
     std::int64_t at = 0;             ///< steps done
     double free = 0;
     double odd = 0;  ///< end of the last pair whose forward is near: its messages may be under way
     double busy = 0;
-    std::array<std::int64_t, 2> forwards{};  ///< done, by direction
+    std::array<std::int64_t, 2> forwards{};  ///< forwards done, by direction
     std::array<std::int64_t, 2> backwards{};
     std::vector<Waiting> waiting;
     std::size_t weights = 0;  ///< how many of `waiting` are done
@@ -162,7 +162,7 @@ class DualPipe {
         return ends_[((d + 2) * stages_ + s) * room_ + static_cast<std::size_t>(j)];
     }
 
-    /// When the input is there; 0 where none is needed.
+    /// When the step's input is there; 0 where none is needed.
     double forward_input(std::size_t d, std::size_t s) {
         if (s == (d == 0 ? 0 : stages_ - 1)) return 0;
         return sent(forward_end(d, d == 0 ? s - 1 : s + 1, run_[s].forwards[d]));
@@ -191,7 +191,7 @@ class DualPipe {
             if (stage.at < limit(stage)) throw std::logic_error("DualPipe's stages wait in a ring");
     }
 
-    /// False: an input is missing.
+    /// Runs one step of a stage; false: an input is missing.
     bool step(std::size_t s) {
         Stage& stage = run_[s];
         const DualPipeStep next = stage.order.step(stage.at, n_);
@@ -309,13 +309,13 @@ class DualPipe {
 
     std::size_t stages_;
     std::int64_t n_;    ///< micro-batches from each end that are run
-    std::int64_t all_;  ///< that there are
+    std::int64_t all_;  ///< micro-batches from each end that there are
     double send_;
     bool keep_tasks_;
     std::int64_t watched_;
     std::int64_t mixed_;
     std::size_t room_ = 0;      ///< micro-batches in ends_
-    std::vector<double> ends_;  ///< forward, backward; direction; stage; micro-batch
+    std::vector<double> ends_;  ///< ends by forward, backward; direction; stage; micro-batch
     std::vector<Stage> run_;
     PipelineResult result_;
 };

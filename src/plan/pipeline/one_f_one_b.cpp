@@ -31,7 +31,7 @@ class OneFOneBOrder {
     std::int64_t stages() const { return stages_; }
     std::int64_t pieces() const { return pieces_; }
     bool pairs() const { return pairs_; }        ///< a forward and a backward run as one task
-    bool in_waves() const { return in_waves_; }  ///< interleaved, or pairs
+    bool in_waves() const { return in_waves_; }  ///< order is interleaved, or has pairs
 
     std::int64_t warm_up(std::int64_t stage) const {
         const std::int64_t behind = stages_ - 1 - stage;
@@ -60,7 +60,7 @@ class OneFOneBOrder {
 /// it does not repeat yet; most do after three. And rounds that are run afterwards, so that stages
 /// which went their own way meet again.
 constexpr std::int64_t kWatchedRounds = 12;
-constexpr std::int64_t kWatchedInterleaved = 24;  // one state a round, and sends settle late
+constexpr std::int64_t kWatchedInterleaved = 24;  // one state a round; sends settle late
 constexpr std::int64_t kMixedRounds = 2;
 
 std::size_t size(std::int64_t value) {
@@ -111,13 +111,13 @@ class OneFOneB {
     std::int64_t skew(std::int64_t stage) const {
         return order_.in_waves() ? stages_ - 1 - stage : 0;
     }
-    /// With F(0) of stage 0.
+    /// The iteration with F(0) of stage 0.
     std::int64_t first_iteration() const { return skew(0) - order_.warm_up(0); }
     std::int64_t row(std::int64_t t) const {
         return rows_ == 1 ? 0 : (t - first_iteration()) % rows_;
     }
 
-    /// What iterations take: it repeats after a round, p micro-batches of all pieces.
+    /// Fills in what iterations take: it repeats after a round, p micro-batches of all pieces.
     void fill_tables() {
         forward_.resize(size(rows_ * stages_));
         backward_.resize(forward_.size());
@@ -182,7 +182,7 @@ class OneFOneB {
 
     /// After iteration t: once all stages have both, leaves out rounds that can be added instead.
     void watch(std::int64_t t) {
-        const std::int64_t left = total_ - 1 - t + first_iteration();  // in which all have both
+        const std::int64_t left = total_ - 1 - t + first_iteration();  // with both on all stages
         if (t < skew(0) || left <= 0 || (t - skew(0)) % rows_ != 0) return;
         const bool repeats = steady_.add(state_);
         if (!repeats && !steady_.full()) return;
@@ -197,7 +197,7 @@ class OneFOneB {
             result_.busy[at % size(stages_)] += static_cast<double>(rounds) * pair_[at];
     }
 
-    /// The task that ends when its stage is free again; `number` of a pair is the forward's.
+    /// Keeps the task that ends when its stage is free again; `number` of a pair is the forward's.
     void keep(TaskWork work, std::int64_t s, std::int64_t number, double begin) {
         const std::int64_t other = work == TaskWork::pair ? number - order_.warm_up(s) : number;
         const std::int64_t other_piece =
@@ -221,7 +221,7 @@ class OneFOneB {
     bool keep_tasks_;
     bool watching_;
     std::int64_t rows_;            ///< iterations of a round
-    std::vector<double> forward_;  ///< by row and stage
+    std::vector<double> forward_;  ///< seconds by row and stage
     std::vector<double> backward_;
     std::vector<double> pair_;
     std::vector<char> awaits_last_;   ///< by row: stage 0 goes on with what the last stage made

@@ -70,7 +70,7 @@ void check_times(const PipelineInput& input) {
 /// Share of a time by less than which sums of the same terms differ in another order.
 constexpr double kRounding = 1e-13;
 
-constexpr int kNarrowest = 72;  ///< the legend's width
+constexpr int kNarrowest = 72;  ///< width of the legend
 
 /// Whether tasks are wide enough for their numbers to be read.
 enum class Labels { none, numbers };
@@ -96,7 +96,7 @@ std::string line(const std::vector<const PipelineTask*>& tasks, int columns, dou
     constexpr int kShade = 2;  // a column of a task beyond its numbers
     std::string text;
     std::size_t next = 0;
-    int since = 0;  // columns of the task shown
+    int since = 0;  // columns of the task so far
     for (int column = 0; column < columns; ++column, ++since) {
         const double at = (column + 0.5) * seconds / columns;
         while (next < tasks.size() && tasks[next]->end <= at) {
@@ -110,8 +110,8 @@ std::string line(const std::vector<const PipelineTask*>& tasks, int columns, dou
     return text;
 }
 
-/// At most `room`, and such that the shortest forward takes whole columns where that leaves most of
-/// them: equal tasks then look equal.
+/// Columns of the picture: at most `room`, and such that the shortest forward takes whole columns
+/// where that leaves most of them: equal tasks then look equal.
 int columns_of(const PipelineResult& result, int room) {
     double shortest = result.seconds;
     for (const PipelineTask& task : result.tasks)

@@ -13,9 +13,9 @@ namespace moehub {
 /// Seconds of one micro-batch in one piece.
 struct PieceTime {
     double forward = 0;
-    double backward = 0;  ///< gradients of inputs and of weights
+    double backward = 0;  ///< seconds of gradients of inputs and of weights
     double weights = 0;   ///< part of backward that may wait: gradients of weights (DualPipe's W)
-    double pair = 0;      ///< a forward beside a backward of another micro-batch; without overlap
+    double pair = 0;      ///< seconds beside a backward of another micro-batch; without overlap
                           ///< forward + backward, or 0
 };
 
@@ -25,8 +25,8 @@ struct PipelineInput {
     int stages = 1;
     int pieces = 1;  ///< pieces of a stage; dualpipe: 1
     std::int64_t micro_batches = 1;
-    std::vector<PieceTime> times;  ///< in the order of the model: pieces · stages of them
-    double send = 0;               ///< from the end of a task to the start of the next stage's
+    std::vector<PieceTime> times;  ///< times in the order of the model: pieces · stages of them
+    double send = 0;               ///< seconds from a task's end to the next stage's start
 };
 
 /// What a task of a pipeline computes, of one micro-batch or of two (pair).
@@ -47,10 +47,10 @@ inline bool is_backward(TaskWork work) {
 struct PipelineTask {
     TaskWork work = TaskWork::forward;
     int stage = 0;
-    int piece = 0;                 ///< of a pair: the one forward
-    int other_piece = 0;           ///< of a pair: the one backward
-    std::int64_t micro_batch = 0;  ///< of a pair: the one forward
-    std::int64_t other = 0;        ///< of a pair: the one backward
+    int piece = 0;                 ///< piece; a pair's forward
+    int other_piece = 0;           ///< piece of a pair's backward
+    std::int64_t micro_batch = 0;  ///< micro-batch; a pair's forward
+    std::int64_t other = 0;        ///< micro-batch of a pair's backward
     double begin = 0;
     double end = 0;
 };
@@ -58,10 +58,10 @@ struct PipelineTask {
 struct PipelineResult {
     double seconds = 0;
     std::vector<double> busy;  ///< seconds of each stage
-    /// Forward passes of a piece whose backward has not ended, at most, by stage; what their
-    /// activations take.
+    /// Most forward passes of a piece whose backward has not ended, by stage: those whose
+    /// activations are kept.
     std::vector<std::int64_t> held;
-    std::vector<PipelineTask> tasks;  ///< only where asked for
+    std::vector<PipelineTask> tasks;  ///< tasks, only where asked for
 };
 
 /// A task starts when its stage is free, all before it in the stage's order are done, and what it

@@ -29,10 +29,10 @@ inline double pair_seconds(const PieceTime& forward, const PieceTime& backward) 
     return std::max(forward.forward + backward.backward - saving, std::min(longer, own));
 }
 
-/// Plain and interleaved 1F1B. The input is one that run_pipeline accepts.
+/// Runs plain and interleaved 1F1B. The input is one that run_pipeline accepts.
 PipelineResult run_one_f_one_b(const PipelineInput& input, bool keep_tasks);
 
-/// DualPipe. The input is one that run_pipeline accepts.
+/// Runs DualPipe. The input is one that run_pipeline accepts.
 PipelineResult run_dualpipe(const PipelineInput& input, bool keep_tasks);
 
 /// The steady state of a pipeline: when do its rounds repeat?
@@ -67,7 +67,7 @@ class SteadyState {
     std::size_t lags_;
     std::size_t rounds_ = 0;
     std::size_t lag_ = 0;         ///< 0: no repetition found
-    std::vector<double> states_;  ///< one after the other
+    std::vector<double> states_;  ///< states one after the other
 };
 
 }  // namespace moehub

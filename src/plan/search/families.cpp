@@ -28,7 +28,7 @@ std::vector<int> pp_values(const TrainingRun& run, const ParallelLayout&) {
     return divisors(run.gpus(), layers_of(run));
 }
 
-/// Pieces of a stage: for each number of layers that the longest piece may have, the fewest.
+/// Values of vpp: for each number of layers that the longest piece may have, the fewest pieces.
 std::vector<int> vpp_values(const TrainingRun& run, const ParallelLayout& chosen) {
     const int layers = layers_of(run);
     const auto longest = [&](int pieces) { return (layers - 1) / (chosen.pp * pieces) + 1; };
@@ -51,8 +51,8 @@ std::vector<int> tp_values(const TrainingRun& run, const ParallelLayout& chosen)
     return found;
 }
 
-/// A GPU keeps a thousand tokens of a sequence at least: with fewer, rings of keys and values take
-/// longer than what they share out.
+/// Values of cp: a GPU keeps a thousand tokens of a sequence at least: with fewer, rings of keys
+/// and values take longer than what they share out.
 std::vector<int> cp_values(const TrainingRun& run, const ParallelLayout& chosen) {
     constexpr std::int64_t kFewestTokens = 1024;
     const std::int64_t sequence = sequence_of(run);
@@ -62,7 +62,7 @@ std::vector<int> cp_values(const TrainingRun& run, const ParallelLayout& chosen)
     return found;
 }
 
-/// An expert's part keeps a width that fills tiles: narrow experts are spread, not shared.
+/// Values of etp: an expert's part keeps a width that fills tiles; narrow experts are not shared.
 std::vector<int> etp_values(const TrainingRun& run, const ParallelLayout& chosen) {
     constexpr int kFewestColumns = 2048;
     if (run.model.experts == 0) return {1};

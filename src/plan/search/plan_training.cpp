@@ -101,7 +101,7 @@ class Search {
                 clocks_.with_clock([&](TrainingClock& clock) {
                     try {
                         clock.least_seconds(layouts[i]);
-                    } catch (const InputError&) {  // those that ask for it are refused
+                    } catch (const InputError&) {  // layouts that ask for it are refused
                     }
                 });
             },
@@ -145,7 +145,7 @@ class Search {
         for (const TrainingStep& step : result.steps) record_.front.add(step);
     }
 
-    /// What is fixed by itself, or what was wrong with the first layout that they left.
+    /// Why there is none: what is fixed by itself, or the first layout that it left.
     std::string reason_for_none() const {
         if (plan_.refused > 0) return plan_.refusal;
         const std::string alone = why_not(clock_.run(), completed(options_.fixed));
@@ -165,7 +165,7 @@ class Search {
     std::string refused_;
 };
 
-/// The smallest of each family by its bound, smallest first, as far as that fits.
+/// The smallest layout of each family by its bound, smallest first, where it fits.
 std::vector<SizedLayout> small_layouts(const TrainingRun& run, const PlanOptions& options) {
     const auto capacity = static_cast<double>(run.machine.gpu.hbm_capacity);
     const std::vector<Saving> all = savings(run, options.fixed);
@@ -186,7 +186,7 @@ std::vector<SizedLayout> small_layouts(const TrainingRun& run, const PlanOptions
     return found;
 }
 
-/// The first that fits and that its system can run.
+/// The first layout that fits and that its system can run.
 std::optional<ParallelLayout> fitting(const TrainingRun& run, const PlanOptions& options) {
     const std::vector<SizedLayout> layouts = small_layouts(run, options);
     if (layouts.empty()) return {};

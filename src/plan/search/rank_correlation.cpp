@@ -9,7 +9,7 @@
 namespace moehub {
 namespace {
 
-/// From 1; those alike have the mean of their ranks.
+/// Ranks from 1; equal values have the mean of their ranks.
 std::vector<double> ranks_of(const std::vector<double>& values) {
     std::vector<std::size_t> order(values.size());
     std::iota(order.begin(), order.end(), std::size_t{0});

@@ -11,13 +11,13 @@
 namespace moehub {
 namespace {
 
-constexpr std::size_t kOfEachSystem = 2;  ///< at least, so that each has its best
+constexpr std::size_t kOfEachSystem = 2;  ///< fewest layouts of each system
 
 bool faster(const TrainingStep& one, const TrainingStep& other) {
     return one.seconds < other.seconds;
 }
 
-/// At most `most` of the front, evenly along it, both ends included.
+/// Steps of the front: at most `most`, evenly along it, both ends included.
 std::vector<TrainingStep> thinned(const std::vector<TrainingStep>& front, std::size_t most) {
     if (front.size() <= most) return front;
     std::vector<TrainingStep> out;
@@ -33,7 +33,7 @@ void add_new(std::vector<TrainingStep>& list, const TrainingStep& step) {
     if (!known) list.push_back(step);
 }
 
-/// The fastest of all systems, and of each.
+/// The fastest steps of all systems, and of each.
 std::vector<TrainingStep> fastest_of(const SearchRecord& record) {
     std::vector<TrainingStep> all;
     std::vector<TrainingStep> of_each;
@@ -59,7 +59,7 @@ void simulate(ClockPool& clocks, const PlanOptions& options, std::vector<Trainin
                  {.threads = options.threads, .progress = options.progress});
 }
 
-/// None where its system cannot run it.
+/// The step of a layout; none where its system cannot run it.
 std::optional<TrainingStep> step_of(TrainingClock& clock, const ParallelLayout& layout) {
     try {
         return clock.step(layout);
@@ -68,7 +68,7 @@ std::optional<TrainingStep> step_of(TrainingClock& clock, const ParallelLayout& 
     }
 }
 
-/// In the order of their bounds, until those that follow cannot be smaller.
+/// Steps of layouts in the order of their bounds, until what follows cannot be smaller.
 std::vector<TrainingStep> nearest_of(TrainingClock& clock, const SearchRecord& record,
                                      std::size_t most) {
     std::vector<SizedLayout> order = record.smallest;
@@ -185,7 +185,7 @@ class Members {
   private:
     struct Member {
         ParallelLayout layout;
-        double least;  ///< bytes of memory
+        double least;  ///< bytes of memory at least
     };
 
     void time_members() {
@@ -213,7 +213,7 @@ class Members {
         members_.push_back({std::move(layout), least});
     }
 
-    /// Against what is known; `memory`: at least.
+    /// Whether a layout loses against what is known; `memory`: what it takes at least.
     bool loses(const ParallelLayout& layout, double memory) {
         const double seconds = clock_.least_seconds(layout);
         return search_.record.closed_to(family_.system, seconds) &&

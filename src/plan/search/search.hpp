@@ -41,29 +41,29 @@ struct Axis {
     std::vector<int> (*values)(const TrainingRun& run, const ParallelLayout& chosen);
 };
 
-/// In the order in which they are to be chosen.
+/// Axes in the order in which they are to be chosen.
 const std::vector<Axis>& layout_axes();
 
-/// Where nothing is left to share, sharding changes nothing: zero1 alone.
+/// Values of sharding: where nothing is left to share, it changes nothing: zero1 alone.
 std::vector<Sharding> sharding_values(const TrainingRun& run, const ParallelLayout& chosen);
 std::vector<PassOverlap> overlap_values(const TrainingRun& run, const ParallelLayout& chosen);
 
 /// Bytes that some stage's GPUs take at least, however the model is cut.
 double least_memory(const TrainingRun& run, const ParallelLayout& layout);
 
-/// What a layout at least takes of memory.
+/// A layout and what it takes of memory at least.
 struct SizedLayout {
     ParallelLayout layout;
     double memory = 0;
 };
 
-/// The fastest so far, at most `room` of them; of equals the first.
+/// The fastest steps so far, at most `room`; of equals the first.
 class Fastest {
   public:
     explicit Fastest(std::size_t room) : room_(room) {}
 
     void add(const TrainingStep& step);
-    /// Whether nothing that takes so long gets in.
+    /// Whether no step that takes so long gets in.
     bool closed_to(double seconds) const {
         return room_ == 0 || (steps_.size() == room_ && seconds >= steps_.back().seconds);
     }
@@ -78,18 +78,18 @@ class Fastest {
 class Front {
   public:
     void add(const TrainingStep& step);
-    /// Whether one that is there takes neither longer nor more.
+    /// Whether a step on the front takes neither longer nor more memory.
     bool beats(double seconds, double memory) const;
     const std::vector<TrainingStep>& steps() const { return steps_; }
 
   private:
-    std::vector<TrainingStep> steps_;  ///< fastest, and largest, first
+    std::vector<TrainingStep> steps_;  ///< fastest and largest first
 };
 
 struct SearchRecord {
     explicit SearchRecord(std::size_t most) : room(most) {}
 
-    /// By system, so that the best of each is known.
+    /// The fastest of one system: the best of each is kept.
     Fastest& fastest_of(const std::string& system) {
         return fastest.try_emplace(system, room).first->second;
     }
@@ -112,7 +112,7 @@ class ClockPool {
   public:
     explicit ClockPool(const TrainingClock& first) : first_(first) {}
 
-    /// Calls work(clock) with one that no other thread uses meanwhile.
+    /// Calls work(clock) with a clock that no other thread uses meanwhile.
     template <class Work>
     void with_clock(const Work& work) {
         std::unique_ptr<TrainingClock> clock = take();
@@ -136,10 +136,10 @@ class ClockPool {
 };
 
 struct FamilyResult {
-    std::string refused;                  ///< why_not, of all its members; empty: allowed
-    std::string cannot_run;               ///< what its system says; empty: it runs
-    std::vector<TrainingStep> steps;      ///< that fit and were timed; the first is the fastest
-    std::optional<SizedLayout> smallest;  ///< where nothing fits: by least_memory()
+    std::string refused;                  ///< reason of why_not, of all members; empty: allowed
+    std::string cannot_run;               ///< what the system says; empty: it runs
+    std::vector<TrainingStep> steps;      ///< timed steps that fit; the first is the fastest
+    std::optional<SizedLayout> smallest;  ///< smallest by least_memory(), where nothing fits
     std::size_t layouts = 0;
     std::size_t timed = 0;
     std::size_t too_large = 0;
@@ -150,11 +150,11 @@ struct FamilySearch {
     const SearchRecord& record;  ///< does not change meanwhile
     bool prune = true;
 
-    /// `family`: as layout_families gives it.
+    /// Times the members of a family, given as layout_families gives it.
     FamilyResult look_at(const ParallelLayout& family, TrainingClock& clock) const;
 };
 
-/// Fills best, systems, front and, where nothing fits, nearest.
+/// Fills the plan's best, systems, front and, where nothing fits, nearest.
 void add_finalists(ClockPool& clocks, const PlanOptions& options, const SearchRecord& record,
                    Plan& plan);
 

@@ -57,9 +57,9 @@ std::function<void(std::size_t, std::size_t)> half_of(const ShapeSearchOptions& 
     };
 }
 
-/// The base model's best that cut it in different ways.
+/// The base model's best layouts that cut it in different ways.
 std::vector<ParallelLayout> layouts_for(const TrainingRun& run, const ShapeSearchOptions& options) {
-    constexpr std::size_t kLookedAt = 200;  ///< many of the best differ in little
+    constexpr std::size_t kLookedAt = 200;  ///< layouts: many of the best differ in little
     PlanOptions plan_options;
     plan_options.fixed = options.fixed;
     plan_options.systems = options.systems;
@@ -142,7 +142,7 @@ std::vector<TimedShape> timed(const std::vector<Model>& shapes, const ShapeTimer
     return out;
 }
 
-/// Among equals the smaller model first; among these the one that comes first on the axes (a stable
+/// Whether a shape is before another: of equals the smaller, then the first on the axes (a stable
 /// sort).
 bool faster(const TimedShape& one, const TimedShape& other) {
     return std::tuple(-one.step.tokens_per_second, one.total) <

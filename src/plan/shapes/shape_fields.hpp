@@ -14,13 +14,13 @@ struct ShapeField {
     std::string_view key;
     std::vector<int> ShapeAxes::*axis;
     int (*get)(const Model&);
-    void (*set)(Model&, int, const Model& base);  ///< with what follows it
+    void (*set)(Model&, int, const Model& base);  ///< sets the part and what follows it
     int least;
     int most;
 };
 
-/// In the order in which axes are walked, the last one fastest: shapes that differ in depth alone
-/// come together, as their layers cost the same.
+/// All parts in the order in which axes are walked, the last fastest: shapes that differ in depth
+/// alone come together, as their layers cost the same.
 std::span<const ShapeField> shape_fields();
 
 // Shapes in the order of how fast they train, whatever says how fast that is.

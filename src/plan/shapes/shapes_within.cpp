@@ -10,7 +10,7 @@
 namespace moehub {
 namespace {
 
-constexpr double kMostPoints = 1e7;  ///< some ten seconds
+constexpr double kMostPoints = 1e7;  ///< points that take some ten seconds
 
 /// What the axes can break; all else is the base model's, which was checked.
 bool is_model(const Model& m) {
@@ -77,7 +77,7 @@ bool take_plus_minus(std::string_view& text) {
     return take(text, "±") || take(text, "+-") || take(text, "+/-");
 }
 
-/// Behind the centre; nothing when it cannot be read.
+/// The width behind the centre; none when it cannot be read.
 std::optional<double> take_width(std::string_view& text, double centre) {
     skip_blanks(text);
     if (text.empty()) return kUsualShare * centre;

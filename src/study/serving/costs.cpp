@@ -14,7 +14,7 @@
 namespace moehub {
 namespace {
 
-constexpr int kSmallest = 10;  ///< collectives below 1 KiB take as long
+constexpr int kSmallest = 10;  ///< exponent of 1 KiB: smaller collectives take as long
 constexpr int kLargest = 32;
 
 std::vector<std::string> split(const std::string& names) {
@@ -41,7 +41,7 @@ struct StartOf {
     Ps operator()(const MlaDecodeCall&) const { return library.mla_decode.start; }
 };
 
-/// The first that has the kernel; if none has, the first that the card knows, which then says so.
+/// The first library with the kernel; if none has it, the first that the card knows, which says so.
 std::string first_with(const Gpu& gpu, const std::string& libraries, const KernelCall& call) {
     std::string known;
     for (const std::string& name : split(libraries)) {
@@ -71,7 +71,7 @@ const KernelCost& ServingCosts::random_moe(const std::string& libraries, const M
     if (known != random_moe_.end()) return known->second;
     MoeCall even = call;
     even.skew = 0;
-    predict_kernel(machine_.gpu, name, even);  // which refuses what cannot be
+    predict_kernel(machine_.gpu, name, even);  // refuses impossible calls
     const auto i = [](std::int64_t value) { return static_cast<int>(value); };
     const ExpertRows rows =
         random_rows({call.tokens, i(call.top_k), i(call.experts), i(call.ep), call.skew});

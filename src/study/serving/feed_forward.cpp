@@ -96,7 +96,7 @@ void write_move(OperatorWriter& writer, const RankLoad& load, bool dispatch) {
         seconds = writer.costs().collective(op, gpus, row * tokens);
     } else {
         // nccl-tests counts what a GPU would send to all, itself included.
-        // Of a group's tokens each of its GPUs sends a share.
+        // Each GPU of a group sends a share of the group's tokens.
         const double sent =
             row * static_cast<double>(load.tokens) / what.layout.attention_tp * remote_gpus(what);
         seconds = writer.costs().collective(Collective::Op::all_to_all, gpus,

@@ -25,11 +25,11 @@ struct RankLoad {
     std::int64_t prompts = 0;
     std::int64_t prompt_tokens = 0;
     std::int64_t prompt_context = 0;
-    std::int64_t tokens = 0;        ///< new ones in all
-    std::int64_t outputs = 0;       ///< of them, those whose next token is wanted
-    std::int64_t group_tokens = 0;  ///< of all ranks together
+    std::int64_t tokens = 0;        ///< new tokens in all
+    std::int64_t outputs = 0;       ///< new tokens whose next token is wanted
+    std::int64_t group_tokens = 0;  ///< new tokens of all ranks together
 };
-/// Throws InputError for a load of nothing, or one without context.
+/// The fullest rank's load. Throws InputError for a load of nothing, or one without context.
 RankLoad rank_load(const ServingLayout& layout, const StepLoad& load);
 
 /// Appends operators with their times.
@@ -46,12 +46,12 @@ class OperatorWriter {
     void linear(std::string name, OperatorKind kind, double count, const Matrix& matrix);
     void kernel(std::string name, OperatorKind kind, double count, const std::string& libraries,
                 const KernelCall& call);
-    /// Kernels that pass over `bytes` each.
+    /// Adds kernels that pass over `bytes` each.
     void small(std::string name, OperatorKind kind, double count, double bytes);
     void all_reduce(std::string name, OperatorKind kind, double count, double bytes);
     void add(StepOperator one) { operators_.push_back(std::move(one)); }
 
-    /// Of a kernel among others: without what of its start they cover.
+    /// Seconds of a kernel among others: without what of its start they cover.
     double exposed(const KernelCost& cost) const;
     double kernel_seconds(const std::string& libraries, const KernelCall& call);
 
@@ -85,11 +85,11 @@ class ServingCosts {
 
     const Machine& machine() const { return machine_; }
 
-    /// By the first of `libraries` ("a, b") that has such a kernel on the card. Throws InputError
-    /// as predict_kernel does, where none has.
+    /// The cost by the first of `libraries` ("a, b") that has such a kernel on the card. Throws
+    /// InputError as predict_kernel does, where none has.
     const KernelCost& kernel(const std::string& libraries, const KernelCall& call);
 
-    /// Routed experts when tokens choose at random, by the call's skew. As kernel otherwise.
+    /// Routed experts when tokens choose at random, by the call's skew; else like kernel().
     const KernelCost& random_moe(const std::string& libraries, const MoeCall& call);
 
     /// Seconds of a collective on the machine's first GPUs, of bytes as nccl-tests counts them:
@@ -109,8 +109,8 @@ class ServingCosts {
     std::map<std::tuple<Collective::Op, int, int, bool>, double> collectives_;
 };
 
-/// Expected of the rank with most. `draw` as of published measurements: experts' shares follow a
-/// power law of its alpha. Its groups are not read.
+/// Expected rows of the rank with most. `draw` as of published measurements: experts' shares follow
+/// a power law of its alpha. Its groups are not read.
 ExpertRows random_rows(const RowDraw& draw);
 
 }  // namespace moehub

@@ -17,7 +17,7 @@ constexpr std::int64_t kMostSimulated = 2048;
 LayerInput layer_of(const Serving& serving, std::int64_t tokens_per_gpu) {
     LayerInput input{serving.what.machine, serving.what.model, {}, serving.placement};
     input.machine.gpu = with_kernels(input.machine.gpu, serving.what.engine.dispatched);
-    input.model.shared_experts = input.model.shared_ffn = 0;  // the engine's, beside or before
+    input.model.shared_experts = input.model.shared_ffn = 0;  // they are the engine's
     const std::int64_t tokens = tokens_per_gpu * serving.gpus();
     input.routing = serving.recorded ? one_layer(*serving.recorded, 0, tokens)
                                      : make_routing(serving.routing, input.model, tokens);
@@ -55,7 +55,7 @@ MoeTimes simulate(const Serving& serving, const SystemSpec& system, std::int64_t
     return times;
 }
 
-/// Times as far beyond `more` as that is beyond `less`, `steps` times.
+/// Times of a layer extrapolated from `less` through `more` to `steps` such distances beyond it.
 MoeTimes extended(const MoeTimes& less, const MoeTimes& more, double steps) {
     MoeTimes far = more;
     for (double MoeTimes::*part :
@@ -106,7 +106,7 @@ SystemSpec served_system(SystemSpec system, const ServingFormats& formats) {
 
 namespace {
 
-constexpr int kLayers = 48;  ///< that follow one another
+constexpr int kLayers = 48;  ///< layers that follow one another
 constexpr int kSettled = 16;
 
 Ps ps(double seconds) {

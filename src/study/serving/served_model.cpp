@@ -41,7 +41,7 @@ bool once(const StepOperator& one) {
            one.kind == OperatorKind::host;
 }
 
-/// FFNs of dense layers, and what adds them up; others occur in every layer.
+/// Whether an operator is a dense layer's FFN or adds one up; all others are in every layer.
 bool of_dense_layers(const StepOperator& one, double dense_layers) {
     return (one.kind == OperatorKind::linear || one.kind == OperatorKind::all_reduce) &&
            one.count <= dense_layers;
@@ -81,7 +81,7 @@ void finish(ServedStep& step, const Serving& serving, const PreparedStep& prepar
     if (!serving.prefill) step.tpot = step.seconds / made;
 }
 
-/// Kernels beside a dispatch that holds SMs have the others.
+/// Times of a half's layer. Kernels beside a dispatch that holds SMs have the other SMs.
 HalfLayer half_layer(const Serving& serving, const SystemSpec& system, const PreparedStep& prepared,
                      const MoeTimes& moe) {
     HalfLayer half;
@@ -143,7 +143,7 @@ ServedStep in_one_piece(const Serving& serving, const PreparedStep& prepared, co
     return step;
 }
 
-/// In the order of a layer.
+/// Parts of a step in the order of a layer.
 constexpr std::pair<OperatorKind, std::string_view> kStepParts[] = {
     {OperatorKind::attention, "attention core"},
     {OperatorKind::linear, "GEMM (dense)"},

@@ -32,7 +32,7 @@ struct Asked {
     std::optional<PreparedStep> prepared;
 };
 
-/// One after the other: clocks share what they have timed.
+/// Prepares all points, one after the other: clocks share what they have timed.
 std::vector<Asked> ask(const std::vector<Serving>& servings,
                        const std::vector<std::int64_t>& batches, bool simulated,
                        const std::shared_ptr<ServingCosts>& costs,

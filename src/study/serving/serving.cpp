@@ -32,7 +32,7 @@ void check_memory(const Serving& serving) {
             memory.weights / kGigabyte);
 }
 
-/// One more copy of the expert with most rows a copy that the rank does not have.
+/// Gives the rank one more copy: of the expert with most rows a copy that it does not have.
 void host_busiest(Placement& placement, const Matrix& rows, int rank) {
     std::vector<int>* busiest = nullptr;
     double most = -1;
@@ -43,7 +43,7 @@ void host_busiest(Placement& placement, const Matrix& rows, int rank) {
         most = each;
         busiest = &hosts;
     }
-    if (busiest == nullptr) return;  // it has them all
+    if (busiest == nullptr) return;  // the rank has all experts
     busiest->insert(std::upper_bound(busiest->begin(), busiest->end(), rank), rank);
 }
 

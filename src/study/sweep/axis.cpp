@@ -15,8 +15,8 @@ namespace {
 struct Scale {
     double (*parse)(std::string_view);
     std::string (*print)(double);
-    std::string_view unit;  ///< in which pictures show it
-    double size;            ///< of that, in base units
+    std::string_view unit;  ///< unit in which pictures show the value
+    double size;            ///< that unit in base units
 };
 
 const Scale kScales[] = {
@@ -30,7 +30,7 @@ const Scale kScales[] = {
     {parse_frequency, print_frequency, "MHz", 1e6},
 };
 
-/// The kind that the text is of.
+/// The first kind of value that the text can be read as.
 const Scale& scale_of(const std::string& text) {
     for (const Scale& scale : kScales) {
         try {

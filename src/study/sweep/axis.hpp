@@ -8,7 +8,7 @@
 namespace moehub {
 
 struct SweepAxis {
-    std::vector<std::string> keys;               ///< one; more: zipped
+    std::vector<std::string> keys;               ///< one key, or several that are zipped
     std::vector<std::vector<std::string>> rows;  ///< a value for each key
     std::string where;                           ///< "my.toml:12", "--sweep"; for errors
 };
@@ -20,16 +20,16 @@ inline constexpr std::size_t kMostAxisValues = 10000;
 struct SweepRange {
     std::string from;
     std::string to;
-    std::string step;    ///< one of the two is empty
-    std::string factor;  ///< without a unit
+    std::string step;    ///< distance; empty where there is a factor
+    std::string factor;  ///< ratio, without a unit; empty where there is a step
 };
 
-/// Numbers are rounded to 12 digits, times to picoseconds, sizes to bytes. Throws InputError: units
-/// that differ in kind, steps that lead nowhere, more than kMostAxisValues values.
+/// A range's values: numbers rounded to 12 digits, times to picoseconds, sizes to bytes. Throws
+/// InputError: units of different kinds, steps that lead nowhere, more than kMostAxisValues values.
 std::vector<std::string> values_of(const SweepRange& range);
 
-/// "100ns,250ns,1us", with semicolons where values hold commas; "1024..8192*2" and "0..1+0.25" are
-/// ranges. Throws InputError.
+/// Values as "100ns,250ns,1us", with semicolons where they hold commas; "1024..8192*2" and
+/// "0..1+0.25" are ranges. Throws InputError.
 std::vector<std::string> parse_axis_values(std::string_view text);
 
 /// Values as positions on a scale; `unit` is empty for plain numbers.
@@ -37,10 +37,10 @@ struct AxisNumbers {
     std::vector<double> values;
     std::string unit;
 };
-/// Nothing where the values are not all numbers of one kind.
+/// Values as numbers; none where they are not all numbers of one kind.
 std::optional<AxisNumbers> numbers_of(const std::vector<std::string>& values);
 
-/// Axes of one value list each, made one whose keys go together. Throws InputError when they are of
+/// Several axes as one whose keys go together. Throws InputError when they are of
 /// different lengths.
 SweepAxis zipped(const std::vector<SweepAxis>& axes);
 

@@ -48,7 +48,7 @@ class RankWorkers {
         return underway_;
     }
 
-    /// Waits for a moment; a result or a failure.
+    /// The next result or failure, waited for only a moment.
     std::optional<SweepMessage> next() {
         std::unique_lock lock(mutex_);
         done_.wait_for(lock, std::chrono::milliseconds(1), [this] { return !messages_.empty(); });
@@ -126,7 +126,7 @@ class Lead {
   private:
     struct Other {
         Clock::time_point heard;
-        std::set<std::size_t> points;  ///< that it simulates
+        std::set<std::size_t> points;  ///< points that the rank simulates
         bool ready = false;
         bool lost = false;
     };
@@ -141,7 +141,7 @@ class Lead {
 
     void take(const RankMessage& received) {
         Other& sender = other(received.from);
-        if (sender.lost) return;  // it was slow, not dead; others have its points now
+        if (sender.lost) return;  // the rank was slow, not dead; others have its points now
         sender.heard = Clock::now();
         const SweepMessage message = from_bytes(received.bytes);
         if (message.kind == Kind::ready) {
@@ -192,7 +192,7 @@ class Lead {
         }
     }
 
-    /// Points of a lost rank, to those that had run out of work.
+    /// Gives points of a lost rank to ranks that had run out of work.
     void share_out() {
         for (int rank = 1; rank < transport_.size() && !pending_.empty(); ++rank)
             if (other(rank).ready && !other(rank).lost && other(rank).points.empty()) give(rank, 2);
@@ -209,7 +209,7 @@ class Lead {
     const Study& study_;
     SweepStore& store_;
     const RankOptions& options_;
-    std::vector<Other> others_;  ///< by rank; the first is not used
+    std::vector<Other> others_;  ///< other ranks by number; the first is not used
     std::deque<std::size_t> pending_;
     std::size_t left_ = 0;  ///< points that have not come back
     std::size_t total_ = 0;

@@ -26,24 +26,24 @@ class WriterLock {
 
 /// A share of a study's points: those whose number modulo `of` is `index`.
 struct SweepShard {
-    std::size_t index = 0;  ///< from 0
+    std::size_t index = 0;  ///< number of the share, from 0
     std::size_t of = 1;
 
     bool has(std::size_t point) const { return point % of == index; }
     bool operator==(const SweepShard&) const = default;
 };
 
-/// Whose results a file holds; results of others do not go together with them.
+/// What a file's results are of; results of others do not go together with them.
 struct SweepIdentity {
     std::string program;     ///< name, version, checksum of its sources
-    std::string definition;  ///< definition_of(study)
+    std::string definition;  ///< text of definition_of(study)
     std::string inputs;      ///< a checksum of all that was loaded: machines, models, routings
     SweepShard shard;
 };
 
 inline constexpr int kSweepSchema = 2;
 
-/// One writer at a time, this object; others may read meanwhile.
+/// The results of a sweep in a file. One writer at a time, this object; others may read meanwhile.
 class SweepStore {
   public:
     /// Makes the file where there is none. Throws InputError, with the file as it was, when it is
@@ -51,24 +51,24 @@ class SweepStore {
     SweepStore(const std::string& path, const Study& study, const SweepIdentity& identity);
     ~SweepStore();
 
-    /// Outcomes by number of point; nothing where one has not run.
+    /// Outcomes by number of point; none where a point has not run.
     const SweepOutcomes& outcomes() const { return outcomes_; }
     std::size_t saved() const { return saved_; }
-    /// Points of the shard.
+    /// How many points the shard has.
     std::size_t points() const;
-    /// Numbers of the shard's points that have no outcome, of those that are the same the first.
+    /// Numbers of the shard's points without outcome; the first of those that are the same.
     std::vector<std::size_t> missing() const;
     const std::string& path() const { return path_; }
 
-    /// Saves the outcome of the point and of those of the shard that are the same: on disk when it
+    /// Saves the outcome of the point and of the shard's points that are the same: on disk when it
     /// returns, whatever then happens to this process. Throws InputError, with all that was saved
     /// before still there. One thread at a time.
     void save(const SweepPoint& point, const SweepOutcome& outcome);
 
-    /// Saves all that are there, in one step. Throws InputError.
+    /// Saves all given outcomes in one step. Throws InputError.
     void save_all(const SweepOutcomes& outcomes);
 
-    /// Leaves one plain file. Throws InputError.
+    /// Closes the store and leaves one plain file. Throws InputError.
     void close();
 
   private:
@@ -98,9 +98,9 @@ struct SweepFile {
     SweepIdentity identity;
 };
 
-/// Throws InputError when the database is no sweep's, or of another schema.
+/// What the database says of itself. Throws InputError when it is no sweep's, or of another schema.
 SweepFile read_sweep_file(Database& database);
-/// Outcomes by number of point; nothing where one has not run. Throws InputError for what no sweep
+/// Outcomes by number of point; none where a point has not run. Throws InputError for what no sweep
 /// has written.
 SweepOutcomes read_outcomes(Database& database, const Study& study);
 

@@ -48,7 +48,7 @@ void check_keys(const Study& study) {
         for (const std::string& key : axis.keys) once(key, axis.where);
 }
 
-/// An axis whose keys are all of systems other than this one.
+/// Whether all keys of the axis are of systems other than this one.
 bool concerns_others(const SweepAxis& axis, const std::string& own_name) {
     constexpr std::string_view kSystem = "system.";
     return std::all_of(axis.keys.begin(), axis.keys.end(), [&](const std::string& key) {
@@ -101,7 +101,7 @@ std::string definition_of(const Study& study) {
         text += fmt::format("{} = {}\n", toml_string(setting.key), toml_string(setting.value));
     for (std::size_t i = 0; i < study.axes.size(); ++i) {
         const SweepAxis& axis = study.axes[i];
-        text += fmt::format("[zip.{}]\n", i + 1);  // of a single key it is a grid's axis
+        text += fmt::format("[zip.{}]\n", i + 1);  // with a single key it is a grid's axis
         for (std::size_t key = 0; key < axis.keys.size(); ++key) {
             std::vector<std::string> values;
             for (const auto& row : axis.rows) values.push_back(row[key]);

@@ -26,7 +26,7 @@ struct SweepMeasure {
     bool whole = false;  ///< a whole number, exact in a double
 };
 
-/// The same for all points.
+/// A key with one value for all points.
 struct StudySetting {
     std::string key;
     std::string value;
@@ -36,25 +36,25 @@ struct StudySetting {
 struct Study {
     std::string name;
     std::string title;
-    std::string origin;                  ///< its file, or how it was asked for
+    std::string origin;                  ///< the study's file, or how it was asked for
     std::string kind = "layer";          ///< what is asked at each point
-    std::string kind_where = {};         ///< where the file says so
-    std::vector<std::string> systems;    ///< a single empty one where points have none
-    std::vector<std::string> own_names;  ///< that keys call them by, "system.NAME.KEY"
-    std::vector<SweepMeasure> measures;  ///< that are kept; the first is compared
-    std::vector<std::string> seeds;      ///< none: as usual
+    std::string kind_where = {};         ///< where the file names the kind
+    std::vector<std::string> systems;    ///< systems; a single empty one where points have none
+    std::vector<std::string> own_names;  ///< names that keys call systems by, "system.NAME.KEY"
+    std::vector<SweepMeasure> measures;  ///< measures that are kept; the first is compared
+    std::vector<std::string> seeds;      ///< seeds of each setting; none: as usual
     std::string baseline;                ///< one of the systems; empty: as usual
     std::vector<StudySetting> fixed;
-    std::vector<SweepAxis> axes;  ///< all combinations, the last changes fastest
+    std::vector<SweepAxis> axes;  ///< axes: all combinations, the last changes fastest
 };
 
 inline constexpr std::size_t kMostPoints = 1000000;
 
-/// Throws InputError: one line with the file, its line, the key and what is allowed.
+/// Reads a study. Throws InputError: one line with the file, its line, the key and what is allowed.
 Study parse_study(std::string_view text, const std::string& origin);
 Study load_study(const std::string& path);
 
-/// "3" as 1, 2, 3; "5,7" as they are. Throws InputError.
+/// Seeds of a text: "3" as 1, 2, 3; "5,7" as they are. Throws InputError.
 std::vector<std::string> parse_seeds(const std::string& text);
 
 /// Throws InputError when a key or a value stands twice, an axis or a list of systems is empty, or
@@ -65,36 +65,36 @@ void check(const Study& study);
 std::vector<std::string> keys_of(const Study& study);
 /// Where a key was given, if it was.
 std::optional<std::string> where_is(const Study& study, std::string_view key);
-/// All that its points depend on, as the text of a study: equal texts, equal points.
+/// All that a study's points depend on, as the text of a study: equal texts, equal points.
 std::string definition_of(const Study& study);
 
 struct SweepPoint {
-    std::size_t number = 0;           ///< from 0, in the order of the table
-    std::size_t setting = 0;          ///< combination of the axes' values
-    std::vector<std::string> values;  ///< of keys_of(study)
-    std::string seed;                 ///< empty: as usual
+    std::size_t number = 0;           ///< number from 0, in the order of the table
+    std::size_t setting = 0;          ///< number of the combination of the axes' values
+    std::vector<std::string> values;  ///< values of keys_of(study)
+    std::string seed;                 ///< seed of the point; empty: as usual
     std::string system;
 };
 
 std::size_t settings_in(const Study& study);
 std::size_t points_in(const Study& study);
-/// Ordered by setting, seed, system.
+/// The point of a number; points are ordered by setting, seed, system.
 SweepPoint point_of(const Study& study, std::size_t number);
 /// Points that differ in keys of systems that they do not run are the same: the numbers of all that
 /// are as this one, itself among them, in order.
 std::vector<std::size_t> same_points(const Study& study, std::size_t number);
-/// "link.latency=100 ns, seed 2, moe-hub".
+/// A point in words: "link.latency=100 ns, seed 2, moe-hub".
 std::string words_of(const Study& study, const SweepPoint& point);
 
 struct SweepOutcome {
-    std::string refused;         ///< the reason; empty: it ran
-    std::vector<double> values;  ///< of the study's measures; none when refused
+    std::string refused;         ///< reason why it did not run; empty: it ran
+    std::vector<double> values;  ///< values of the study's measures; none when refused
 
     bool ran() const { return refused.empty(); }
     bool operator==(const SweepOutcome&) const = default;
 };
 
-/// Outcomes by number of point; nothing where one has not run.
+/// Outcomes by number of point; none where a point has not run.
 using SweepOutcomes = std::vector<std::optional<SweepOutcome>>;
 
 }  // namespace moehub

@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kIdeal = "ideal";
 
-/// The geometric mean of numbers above 0; nothing of none.
+/// The geometric mean of numbers above 0; none of no numbers.
 class GeometricMean {
   public:
     void add(double number) {

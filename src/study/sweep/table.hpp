@@ -9,13 +9,13 @@
 
 namespace moehub {
 
-/// Whose times others are measured by: the one asked for, else megatron-te or tp-nvls, else the
-/// first that is not the bound.
+/// The system whose times others are measured by: the one asked for, else megatron-te or tp-nvls,
+/// else the first that is not the bound.
 std::string baseline_of(const Study& study);
 
 struct SweepRow {
     SweepPoint point;
-    const SweepOutcome* outcome = nullptr;  ///< null: has not run
+    const SweepOutcome* outcome = nullptr;  ///< null: the point has not run
     std::optional<double> speedup;  ///< the baseline's time over its own, at the same setting
     std::optional<double> share_of_ideal;  ///< ideal's time over its own
 };
@@ -24,12 +24,12 @@ std::vector<SweepRow> sweep_rows(const Study& study, const SweepOutcomes& outcom
 
 /// One system at one setting, over its seeds.
 struct SweepMean {
-    std::vector<std::string> values;  ///< of keys_of(study)
+    std::vector<std::string> values;  ///< values of keys_of(study)
     std::string system;
     std::size_t runs = 0;
-    std::string refused;            ///< where none ran, why
-    double time_us = 0;             ///< mean
-    double deviation = 0;           ///< of the sample; 0 of a single run
+    std::string refused;            ///< why none ran, where none did
+    double time_us = 0;             ///< mean of the runs
+    double deviation = 0;           ///< standard deviation of the sample; 0 of a single run
     std::optional<double> speedup;  ///< geometric mean over seeds
     std::optional<double> share_of_ideal;
 };
@@ -39,14 +39,14 @@ std::vector<SweepMean> sweep_means(const Study& study, const std::vector<SweepRo
 /// A value of an axis: how much faster than the baseline each system is there, over all other axes
 /// and seeds.
 struct AxisValue {
-    std::string value;                            ///< of zipped keys with " / " between
-    std::vector<std::optional<double>> speedups;  ///< by system, geometric mean
-    std::vector<std::optional<double>> times_us;  ///< by system, geometric mean
+    std::string value;                            ///< value; zipped keys' with " / " between
+    std::vector<std::optional<double>> speedups;  ///< speedup of each system, geometric mean
+    std::vector<std::optional<double>> times_us;  ///< time of each system, geometric mean
 };
 struct AxisSummary {
     std::vector<AxisValue> values;
     std::size_t settings = 0;  ///< combinations of all other axes
-    std::size_t shared = 0;    ///< of them those that the means are over
+    std::size_t shared = 0;    ///< settings that the means are over
 };
 /// Means over the same settings, so that they can be compared: those at which every system ran with
 /// every value of the axis. A system that ran nowhere with a value is in no one's way, and has no

@@ -11,15 +11,15 @@ struct RankMessage {
     std::string bytes;
 };
 
-/// One thread at a time, always the same.
+/// Used by one thread at a time, always the same.
 class Transport {
   public:
     virtual ~Transport() = default;
     virtual int rank() const = 0;
     virtual int size() const = 0;
-    /// Does not wait for the receiver, who may be gone.
+    /// Sends without waiting for the receiver, who may be gone.
     virtual void send(int to, std::string bytes) = 0;
-    /// Does not wait. Messages of one sender come in the order they were sent.
+    /// Receives without waiting. Messages of one sender come in the order they were sent.
     virtual std::optional<RankMessage> receive() = 0;
     /// The last call: with `all` every rank is there to say goodbye, otherwise some are lost.
     virtual void finish(bool all) = 0;
