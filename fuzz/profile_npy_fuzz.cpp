@@ -4,7 +4,8 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace moehub;
     feed("fuzz.npy", [&] {
-        return recording_of(NpyArray::parse(std::string(text_of(data, size)), "fuzz.npy"), {}, "fuzz.npy");
+        return recording_of(NpyArray::parse(std::string(text_of(data, size)), "fuzz.npy"), {},
+                            "fuzz.npy");
     });
     return 0;
 }

@@ -2,8 +2,8 @@
 #include "answers/question.hpp"
 #include "report/answer_forms.hpp"
 
-#include <moehub/reproduce.hpp>
 #include <moehub/error.hpp>
+#include <moehub/reproduce.hpp>
 
 #include <fstream>
 #include <iterator>

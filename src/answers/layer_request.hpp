@@ -79,9 +79,9 @@ struct LayerCase {
     std::string routing_name;           ///< generator or trace
     std::optional<std::uint64_t> seed;  ///< generator's seed
     std::optional<int> trace_layer;
-    int replicas = 0;                   ///< redundant copies of experts
-    std::optional<LayoutUse> layout;    ///< without it experts stand in order
-    Software software;                  ///< what all systems were asked to have
+    int replicas = 0;                 ///< redundant copies of experts
+    std::optional<LayoutUse> layout;  ///< without it experts stand in order
+    Software software;                ///< what all systems were asked to have
     std::int64_t tokens = 0;
     LayerInput input;  ///< sub-layers have its machine and model alone
     LayerOptions options;

@@ -6,8 +6,8 @@
 #include "sim/gpu/transformer.hpp"
 #include "study/compare.hpp"
 
-#include <moehub/model_time.hpp>
 #include <moehub/compare.hpp>
+#include <moehub/model_time.hpp>
 
 #include <algorithm>
 

@@ -1,9 +1,9 @@
 // Many settings × seeds × systems over all cores, into a database.
 #include "answers/question.hpp"
 #include "answers/sweep_request.hpp"
-#include "base/zip.hpp"
 #include "base/parallel.hpp"
 #include "base/source_checksum.hpp"
+#include "base/zip.hpp"
 #include "report/number.hpp"
 #include "study/sweep/run.hpp"
 #include "study/sweep/store.hpp"

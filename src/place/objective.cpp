@@ -1,4 +1,3 @@
-#include "base/quantity.hpp"
 #include "base/input_error.hpp"
 #include "base/nearest.hpp"
 #include "base/quantity.hpp"

@@ -1,6 +1,5 @@
 #include "plan/shapes/shape_fields.hpp"
 
-#include "base/quantity.hpp"
 #include "base/input_error.hpp"
 #include "base/nearest.hpp"
 #include "base/quantity.hpp"
