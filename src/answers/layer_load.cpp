@@ -17,7 +17,6 @@ constexpr const char* kUsualMachine = "dgx-h800";
 constexpr const char* kUsualModel = "mixtral-8x7b";
 constexpr const char* kUsualTpMachine = "dgx-h100";
 constexpr const char* kUsualTpModel = "llama-7b";
-constexpr std::int64_t kUsualTokens = 8192;  ///< tokens of a model that names no number
 
 int limited(std::string_view option, int value, Range allowed) {
     return static_cast<int>(count_of(option, std::to_string(value), allowed));

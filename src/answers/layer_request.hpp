@@ -13,6 +13,8 @@
 
 namespace moehub {
 
+inline constexpr std::int64_t kUsualTokens = 8192;  ///< tokens of a model that names no number
+
 /// Forms of a question about layers; options say which of them have them.
 inline constexpr unsigned kExperts = 1;  ///< a MoE layer, or a model of such
 inline constexpr unsigned kDense = 2;    ///< tensor-parallel sub-layers, or a model of such

@@ -17,7 +17,6 @@
 namespace moehub {
 namespace {
 
-constexpr std::int64_t kUsualTokens = 8192;
 constexpr int kMostLayers = 1000;
 
 /// What was asked for of a layer's tokens, and what a layout says of it.

@@ -20,7 +20,7 @@ struct Known {
 };
 
 /// A part of an Evaluation as programs and people get it.
-struct Figure {
+struct LayoutFigure {
     const char* words;
     const char* key;
     double Evaluation::*value;
@@ -29,7 +29,7 @@ struct Figure {
     bool of_nodes = false;  ///< people get it where there are several
     bool traded = true;     ///< fronts are of it
 };
-constexpr Figure kFigures[] = {
+constexpr LayoutFigure kFigures[] = {
     {"load", "load_max_over_mean", &Evaluation::load_max_over_mean, nullptr, fixed(3)},
     {"worst layer", "load_worst_layer", &Evaluation::load_worst_layer, nullptr, fixed(3), false,
      false},
@@ -55,11 +55,11 @@ Known known_of(const PlacementReport& report, const PlacementTable& table) {
     return {table.has_tokens(), table.has_transitions(), report.task.options.current.has_value()};
 }
 
-bool is_known(const Figure& figure, const Known& known) {
+bool is_known(const LayoutFigure& figure, const Known& known) {
     return figure.needs == nullptr || known.*figure.needs;
 }
 
-bool is_shown(const Figure& figure, const Known& known, const PlacementReport& report) {
+bool is_shown(const LayoutFigure& figure, const Known& known, const PlacementReport& report) {
     return figure.show.form != Show::Form::nothing && is_known(figure, known) &&
            (!figure.of_nodes || report.task.input.nodes > 1);
 }
@@ -74,7 +74,7 @@ template <class Row>
 void add_figures(std::vector<ColumnOf<Row>>& columns, const PlacementReport& report,
                  const Known& told, const std::string& prefix,
                  const std::function<Judged(const Row&)>& judged) {
-    for (const Figure& one : kFigures)
+    for (const LayoutFigure& one : kFigures)
         columns.push_back(
             {{one.words, prefix + one.key, is_shown(one, told, report) ? one.show : kHidden},
              [&one, judged](const Row& row) {
@@ -166,7 +166,7 @@ Facts bound_facts(const PlacementReport& report) {
     Facts facts;
     const Evaluation found = mean_table(report.training).found();
     for (const char* const what : {"bounds", "gaps"})
-        for (const Figure& one : kFigures) {
+        for (const LayoutFigure& one : kFigures) {
             const double least = report.placed.result.bounds.*one.value;
             const double value = what[0] == 'b' ? least : found.*one.value / least - 1;
             facts.list.push_back({{one.words, fmt::format("{}.{}", what, one.key), kHidden},
@@ -184,7 +184,7 @@ BarChart figures_chart(const PlacementReport& report, const PlacementTable& tabl
                    {},
                    {}};
     for (const LayoutRow& row : rows) chart.series.push_back({table.layouts[row.at], {}});
-    for (const Figure& one : kFigures) {
+    for (const LayoutFigure& one : kFigures) {
         if (!is_shown(one, known_of(report, table), report) || !(first.*one.value > 0)) continue;
         chart.categories.emplace_back(one.words);
         for (std::size_t i = 0; i < rows.size(); ++i)

@@ -19,18 +19,18 @@ struct PartKind {
     const char* words;
     const char* mark;
 };
-constexpr std::array<PartKind, 5> kKinds{{{"compute", "█"},
-                                          {"recomputed", "▓"},
-                                          {"communication", "▒"},
-                                          {"waiting", "░"},
-                                          {"other", "·"}}};
+constexpr std::array<PartKind, 5> kPartKinds{{{"compute", "█"},
+                                              {"recomputed", "▓"},
+                                              {"communication", "▒"},
+                                              {"waiting", "░"},
+                                              {"other", "·"}}};
 
 template <class Whole>
 struct PartOf {
     const char* words;
     const char* key;
     double Whole::*value;
-    std::size_t kind = 0;  ///< place in kKinds
+    std::size_t kind = 0;  ///< place in kPartKinds
 };
 
 constexpr std::array<PartOf<StepParts>, 16> kTimeParts{{
@@ -75,7 +75,7 @@ const StepColumn kSeconds{{"step s", "step_seconds", kSignificant}, &TrainingSte
 const StepColumn kSum{{"GB", "memory_bytes.sum", kGigabytes},
                       [](const TrainingStep& step) { return step.memory.sum(); }};
 
-StepColumn hidden(StepColumn column) {
+StepColumn for_programs(StepColumn column) {
     column.column.show = kHidden;
     return column;
 }
@@ -227,7 +227,7 @@ BarChart time_chart(const Table& table, const std::string& title, const std::str
 
 BarChart kinds_chart(const Steps& steps) {
     BarChart chart{"A step's time", "s", {}, {}, true};
-    for (const PartKind& kind : kKinds) chart.series.push_back({kind.words, {}, kind.mark});
+    for (const PartKind& kind : kPartKinds) chart.series.push_back({kind.words, {}, kind.mark});
     for (const TrainingStep& step : steps) {
         chart.categories.push_back(fmt::format("{}", chart.categories.size() + 1));
         for (ChartSeries& series : chart.series) series.values.emplace_back(0.0);
@@ -265,11 +265,11 @@ Section systems_section(const Steps& steps) {
     std::vector<StepColumn> columns{
         {{"system", ""}, [](const TrainingStep& step) { return step.layout.system; }},
         {{"its best parallel layout", "", kProse}, cut},
-        hidden(layout_column("")),
+        for_programs(layout_column("")),
         kMfu,
-        hidden(kTokens),
+        for_programs(kTokens),
         kSeconds,
-        hidden(kSum),
+        for_programs(kSum),
         {{"EP exposed", "", kPercent},
          [](const TrainingStep& step) { return step.parts.ep / step.seconds; }},
         {{"vs " + first.layout.system, "", kTimes},
@@ -284,7 +284,7 @@ Section systems_section(const Steps& steps) {
 Section front_section(const Steps& front) {
     Table table = steps_table(
         "front",
-        {kSum, kMfu, kSeconds, hidden(kTokens), layout_column("less memory, at what speed")},
+        {kSum, kMfu, kSeconds, for_programs(kTokens), layout_column("less memory, at what speed")},
         front);
     if (front.size() < 2) return {"", {}, {{std::move(table), Reader::program}}};
     LineChart chart{"Speed and memory: no other layout is faster with as little",

@@ -19,7 +19,7 @@ using Layer = LayerSummary;
 using OfLayer = std::function<Json(const Layer&)>;
 
 /// A figure of a layer.
-struct Figure {
+struct LayerFigure {
     std::string key;  ///< "load.gini"
     Show show;
     OfLayer value;
@@ -63,7 +63,7 @@ OfLayer of(std::optional<Part> Layer::*part, double Concentration::*member) {
     };
 }
 
-std::vector<Figure> figures_of(int gpus) {
+std::vector<LayerFigure> figures_of(int gpus) {
     using Load = LoadSummary;
     using Co = CoactivationSummary;
     using Next = TransitionSummary;
@@ -206,7 +206,7 @@ Table layers_table(const std::string& key, const std::vector<LayerRow>& rows) {
     std::vector<ColumnOf<LayerRow>> columns{
         {hidden("profile"), &LayerRow::profile},
         {{"layer", "layer", kWhole}, [](const LayerRow& row) { return row.layer.number; }}};
-    for (const Figure& one : figures_of(summary.gpus))
+    for (const LayerFigure& one : figures_of(summary.gpus))
         columns.push_back({{one.column, one.key, one.column.empty() ? kHidden : one.show},
                            [value = one.value](const LayerRow& row) { return value(row.layer); }});
     append(columns, {concentration_column("together %", summary, &Layer::coactivation),
@@ -246,7 +246,7 @@ double number_of(const Json& value) {
 }
 
 /// Mean, extremes and the layers that have them; no cells where no layer has the figure.
-std::vector<Json> overview_row(const Figure& figure, const ProfileSummary& summary) {
+std::vector<Json> overview_row(const LayerFigure& figure, const ProfileSummary& summary) {
     std::vector<std::pair<double, int>> values;  // with the layer's number
     double sum = 0;
     for (const Layer& layer : summary.layers)
@@ -281,7 +281,7 @@ Table overview_table(const ProfileSummary& summary, const std::string& caption) 
                  {"highest", "", kAsNumber},
                  {"layer", "", kAsNumber}},
                 {}};
-    for (const Figure& figure : figures_of(summary.gpus))
+    for (const LayerFigure& figure : figures_of(summary.gpus))
         if (!figure.overview.empty())
             if (auto row = overview_row(figure, summary); !row.empty())
                 table.rows.push_back(std::move(row));
@@ -298,7 +298,7 @@ Table layer_table(const ProfileSummary& summary, const Layer& layer, const std::
                             shown(of.rows, kWhole), tokens, significant(of.mean)),
                 {{"figure"}, {"value", "", kAsNumber}},
                 {}};
-    for (const Figure& figure : figures_of(summary.gpus))
+    for (const LayerFigure& figure : figures_of(summary.gpus))
         if (const Json value = figure.value(layer);
             !figure.overview.empty() && !shown(value, kText).empty())
             table.rows.push_back({figure.overview, shown(value, figure.show)});

@@ -14,8 +14,8 @@
 namespace moehub {
 namespace {
 
-constexpr std::size_t kMostLayers = 256, kMostExperts = 512;  ///< rows, columns of a map
-constexpr std::size_t kMostPairs = 128;
+constexpr std::size_t kMapLayers = 256, kMapExperts = 512;  ///< rows, columns of a map
+constexpr std::size_t kMapPairs = 128;
 
 /// A round value that all but one in 200 are below.
 double colour_cap(std::vector<double> values, double least) {
@@ -57,7 +57,7 @@ HeatChart pair_map(std::string title, const std::vector<double>& values, const O
                     {{"", reordered(values, rows.experts, columns.experts)}}};
     for (const int row : rows.experts) chart.rows.push_back(std::to_string(row));
     for (const int column : columns.experts) chart.columns.push_back(std::to_string(column));
-    return finished(merged(std::move(chart), kMostPairs, kMostPairs, MergeCells::mean), 3);
+    return finished(merged(std::move(chart), kMapPairs, kMapPairs, MergeCells::mean), 3);
 }
 
 /// A line over the layers that have the value.
@@ -98,7 +98,7 @@ HeatChart load_map(const ProfileSummary& summary) {
         const double mean = summary.layers[at / chart.columns.size()].load.mean;
         values[at] = mean > 0 ? values[at] / mean : 0;
     }
-    return finished(merged(std::move(chart), kMostLayers, kMostExperts), 2);
+    return finished(merged(std::move(chart), kMapLayers, kMapExperts), 2);
 }
 
 std::vector<LineChart> layer_charts(const ProfileSummary& summary) {

@@ -12,14 +12,14 @@
 namespace moehub {
 namespace {
 
-constexpr const char* kUsualMachine = "dgx-h200";
-constexpr const char* kUsualModel = "deepseek-v3";
+constexpr const char* kServedMachine = "dgx-h200";
+constexpr const char* kServedModel = "deepseek-v3";
 constexpr const char* kEngine = "engine";  ///< among systems: its own MoE layers
 constexpr std::int64_t kMostContext = 1 << 24;
 constexpr std::int64_t kMostBatch = 1 << 20;
 
 std::string machine_name(const LayerRequest& layer) {
-    return layer.machine.name_or(kUsualMachine);
+    return layer.machine.name_or(kServedMachine);
 }
 
 NumberFormat weights_of(const ServedQuestion& question, const Machine& machine) {
@@ -41,8 +41,8 @@ void set_tokens_per_step(Serving& serving, double tokens) {
 void use_recorded(Serving& serving, LayerRequest layer, int copies) {
     const bool recorded = layer.routing && layer.routing->is_recorded();
     if (!recorded && !layer.layout.said()) return;
-    layer.machine.name = layer.machine.name_or(kUsualMachine);
-    layer.model.name = layer.model.name_or(kUsualModel);
+    layer.machine.name = layer.machine.name_or(kServedMachine);
+    layer.model.name = layer.model.name_or(kServedModel);
     if (!layer.layout.said()) layer.replicas.reset();
     const LayerCase made = load_layer(layer, LayoutLayer::mean);
     if (recorded) serving.recorded = made.input.routing;
@@ -77,8 +77,8 @@ ServingSetup setup_of(const ServedQuestion& question, const LayerRequest& layer,
 
 Serving load_serving(const ServedQuestion& question, const LayerRequest& layer) {
     const ServedRequest& asked = question.served;
-    const Machine machine = sized_machine(layer, kUsualMachine);
-    const Model model = model_of(layer.model, layer.settings, kUsualModel);
+    const Machine machine = sized_machine(layer, kServedMachine);
+    const Model model = model_of(layer.model, layer.settings, kServedModel);
     const ServingSetup setup = setup_of(question, layer, machine, model);
     Serving serving = serving_on(machine, model, load_engine(asked.engine), setup);
     use_recorded(serving, layer, setup.copies);

@@ -7,7 +7,6 @@
 
 #include <concepts>
 #include <cstdint>
-#include <ranges>
 #include <span>
 #include <vector>
 
@@ -43,10 +42,31 @@ double sum_of(std::span<const double> values);
 double total_weight(const std::vector<Profile>& profiles);
 bool all_have_tokens(const std::vector<Profile>& profiles);
 
-/// The experts that a token chose in a layer, nobody left out.
-inline auto experts_of(const Profile& profile, int layer, std::int64_t token) {
-    return profile.chosen_by(layer, token) |
-           std::views::filter([](std::uint16_t expert) { return expert != Profile::kNobody; });
+/// The experts that a token chose in a layer, nobody left out. A range of its own, because clang 14
+/// cannot filter by <ranges>.
+struct ExpertsOf {
+    struct Iterator {
+        const std::uint16_t* at;
+        const std::uint16_t* end;
+        Iterator& operator++() {
+            do ++at;
+            while (at != end && *at == Profile::kNobody);
+            return *this;
+        }
+        std::uint16_t operator*() const { return *at; }
+        bool operator!=(const Iterator& other) const { return at != other.at; }
+    };
+    std::span<const std::uint16_t> chosen;
+
+    Iterator end() const { return {chosen.data() + chosen.size(), chosen.data() + chosen.size()}; }
+    Iterator begin() const {
+        const std::uint16_t* first = chosen.data();
+        while (first != end().at && *first == Profile::kNobody) ++first;
+        return {first, end().at};
+    }
+};
+inline ExpertsOf experts_of(const Profile& profile, int layer, std::int64_t token) {
+    return {profile.chosen_by(layer, token)};
 }
 
 /// Counts [layer × expert]: one profile's as they are; of several the weighted mean of each

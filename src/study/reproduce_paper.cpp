@@ -130,16 +130,17 @@ FigureTable leads_table(const LeadsFigure& figure, const Lookup& cell) {
         table.columns.push_back(other == "ideal"
                                     ? FigureTable::Column{"of ideal", NumberKind::share}
                                     : FigureTable::Column{fmt::format("over {}", other)});
-    for (const auto& [labels, shared] : figure.rows) {
+    for (const LeadsRow& leads_row : figure.rows) {
         const auto time_under = [&](std::string_view system) {
-            CellKey key = shared;
+            CellKey key = leads_row.key;
             key.system = system;
             const ReproducedCell& one = cell(key);
-            note_refusal(labels, one, table);
+            note_refusal(leads_row.labels, one, table);
             return one.*leads.time;
         };
         const Ps time = time_under(leads.own);
-        FigureTable::Row row{labels, {time > 0 ? std::optional(to_us(time)) : std::nullopt}};
+        FigureTable::Row row{leads_row.labels,
+                             {time > 0 ? std::optional(to_us(time)) : std::nullopt}};
         for (const std::string_view system : leads.others)
             row.values.push_back(faster(time_under(system), time));
         table.rows.push_back(std::move(row));
