@@ -110,7 +110,8 @@ TEST(OwnSystem, has_one_set_of_weight_gradients_however_its_experts_run) {
     EXPECT_EQ(gradients(Pass::forward, 1), 0);
     const double once = gradients(Pass::backward, 1);
     EXPECT_GT(once, 0);
-    for (const std::size_t parts : {2, 4}) EXPECT_DOUBLE_EQ(gradients(Pass::backward, parts), once);
+    for (const std::size_t parts : {2U, 4U})
+        EXPECT_DOUBLE_EQ(gradients(Pass::backward, parts), once);
 }
 
 TEST(OwnSystem, that_loses_doubles_or_changes_rows_ends_with_an_error) {

@@ -68,9 +68,9 @@ TEST(RowMemory, numbers_lie_where_their_lines_were_written) {
 TEST(RowMemory, each_piece_brings_its_own_numbers) {
     constexpr Bytes kLine = 128;
     constexpr std::uint32_t kRow = 2;
-    for (const std::size_t lines : {1, 2, 3, 7, 70})
-        for (const std::size_t width : {1, 2, 3, 5, 14, 70, 97})
-            for (const std::size_t piece : {1, 2, 5})
+    for (const std::size_t lines : {1U, 2U, 3U, 7U, 70U})
+        for (const std::size_t width : {1U, 2U, 3U, 5U, 14U, 70U, 97U})
+            for (const std::size_t piece : {1U, 2U, 5U})
                 for (const bool last_first : {false, true}) {
                     RowMemory memory(static_cast<Bytes>(lines) * kLine, kLine, false, width);
                     const std::size_t pieces = (lines + piece - 1) / piece;

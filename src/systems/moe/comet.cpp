@@ -25,7 +25,7 @@ struct Comet {
 };
 
 struct CometForRest : Comet {
-    explicit CometForRest(MoeLayer& of) : Comet(of) { tiles_for_rest = true; }
+    explicit CometForRest(MoeLayer& of) : Comet{of} { tiles_for_rest = true; }
 };
 
 std::int64_t distinct_tokens(const Rows& rows) {

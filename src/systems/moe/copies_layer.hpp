@@ -20,7 +20,7 @@ struct CopiesLayer {
     explicit CopiesLayer(MoeLayer& of)
         : layer(of),
           counts(of.gpus, "counts of a peer", 1),
-          ways(of),
+          ways{of},
           shared(of.gpus.add_counter("shared experts")) {
         for (std::uint32_t i = 0; i < of.gpus.count(); ++i) {
             lanes.push_back(lanes_of(of, static_cast<GpuId>(i), ways.channels()));
