@@ -153,7 +153,7 @@ struct Machine {
     LinkSpec nic;          ///< between nodes; bandwidth 0: the machine is one node
     int leaf_nodes = 0;    ///< nodes that a rail's leaf switch joins; 0: all, however many
     int leaf_uplinks = 0;  ///< a leaf's uplinks, each of a NIC's rate; 0: as many as its nodes
-    int spines = 0;        ///< spine switches per `leaf_nodes` nodes; 0: leaves reach every GPU
+    int spines = 0;        ///< spines that each `leaf_nodes` nodes bring; 0: leaves reach every GPU
     Ps spine_latency = 0;  ///< leaf to spine, one way
     bool adaptive_routing = false;  ///< a leaf takes the uplink with the least before it for each
                                     ///< packet; false: one by source and destination

@@ -29,7 +29,7 @@ struct Model {
     std::string title;     ///< one line for `moehub list`
     int layers = 0;        ///< in total, dense ones included, multi-token prediction not
     int dense_layers = 0;  ///< the first ones, which have one dense FFN instead of experts
-    int mtp_layers = 0;    ///< multi-token prediction: further layers run in training
+    int mtp_layers = 0;    ///< layers of multi-token prediction, beyond `layers`
     int hidden = 0;
     int vocab = 0;
     bool tied_embeddings = false;  ///< input and output embeddings are one matrix
@@ -39,7 +39,7 @@ struct Model {
     int experts = 0;         ///< routed experts of a MoE layer; 0: a dense model
     int top_k = 0;           ///< routed experts of a token
     int expert_ffn = 0;      ///< inner width of a routed expert
-    int expert_groups = 1;   ///< routing picks top_groups of these groups of experts first
+    int expert_groups = 1;   ///< groups that the routed experts are divided into
     int top_groups = 1;      ///< groups of experts that routing picks first
     int shared_experts = 0;  ///< shared experts, run for every token
     int shared_ffn = 0;      ///< inner width of one shared expert
@@ -53,8 +53,8 @@ struct Model {
 /// not go together.
 void check(const Model& model);
 
-/// Weights of all matrices. Norms, biases and multi-token prediction are left out: under 0.2 %
-/// and as model cards count.
+/// Weights of all matrices. Norms and biases are left out (under 0.2 %), and multi-token
+/// prediction, as in model cards.
 std::int64_t parameters(const Model& model);
 
 /// Weights as parameters() counts them, with top_k routed experts a layer: what one token passes

@@ -7,9 +7,9 @@
 ///     simulate_layer(input, own_system("mine", my_layer), options);
 ///
 /// The rows that it sends are real: the run fails (std::logic_error) when a row does not reach its
-/// expert once, or its result does not come back once, and with `verify` when the outputs differ
-/// from the reference layer's; InputError where a call makes no sense. examples/own_system is a
-/// whole one.
+/// expert exactly once, or its result does not come back exactly once, and with `verify` when the
+/// outputs differ from the reference layer's; InputError where a call makes no sense.
+/// examples/own_system is a whole one.
 #pragma once
 #include <moehub/process.hpp>
 #include <moehub/system.hpp>

@@ -23,15 +23,16 @@ std::vector<std::string> lead_of(const LayerCase& layer);
 /// What was asked, for programs.
 Json facts_of(const LayerCase& layer);
 
-/// A row per system. Of several comparisons of the same systems a column each, and their sum, which
-/// `whole` is.
+/// A row per system. Several comparisons of the same systems have a column each, and one of their
+/// sum, which is `whole`.
 Table results_table(const std::string& key, const Comparison& whole,
                     const std::vector<NamedComparison>& parts);
 /// The rows of several sub-layers one by one, which the first column names, for programs.
 Table sub_layers_table(const std::string& key, const std::vector<NamedComparison>& parts);
 /// Where the time goes, speed-ups, the table.
 Section systems_section(const std::string& heading, Table table, const Comparison& comparison);
-/// Bytes by direction, and from GPU to GPU where that was recorded. `name` of a sub-layer.
+/// Bytes by direction, and from GPU to GPU where that was recorded. Its heading starts with the
+/// name.
 Section traffic_section(const NamedComparison& one);
 /// Every GPU over time.
 Section timeline_section(const NamedComparison& one);

@@ -37,7 +37,8 @@ int layer_of(const Choice& choice, const Routing& routing) {
         count_of("--layer", std::to_string(request.layer.value_or(0)), {0, layers - 1}));
 }
 
-/// One layer of a recording, with as many tokens as asked for, else all; no token is copied.
+/// One layer of a recording, with as many tokens as asked for, else all; where more are asked for,
+/// tokens come again.
 int take(const Choice& choice, const Routing& recorded, LayerCase& made) {
     const int layer = layer_of(choice, recorded);
     made.trace_layer = recorded.layers == 1 ? 0 : layer;
@@ -102,10 +103,10 @@ LayoutShape shape_of(const Model& model, int further_layers) {
 /// What a layer's time hangs on.
 struct Burden {
     double busiest = 0;  ///< rows of the rank with the most
-    double sent = 0;     ///< (token, rank) pairs: rows where each goes once to a rank
+    double sent = 0;     ///< (token, rank) pairs: rows where a token goes once to a rank
 };
 
-/// The burden of the routing's `layer`; copies of an expert take tokens in turn.
+/// The burden of the routing's `layer`; token t goes to copy t mod copies of an expert.
 Burden burden_of(const Placement& placement, const Routing& routing, int layer) {
     std::vector<double> rows(static_cast<std::size_t>(placement.ranks), 0);
     std::vector<std::int64_t> last(rows.size(), -1);  // token that went there last
@@ -134,8 +135,8 @@ ExpertLayout fitting_layout(const Loaded<ExpertLayout>& layout, const Model& mod
 }
 }  // namespace
 
-/// All layers with experts of a recording, with every token that has experts in each; of counts
-/// with tokens drawn by them.
+/// All MoE layers of a recording, with the tokens that have experts in every one of them. Where
+/// only counts were recorded, tokens are drawn by those.
 Routing recorded_routing(const std::string& file, const Model& model) {
     if (file.ends_with(".npy")) return read_routing(file, model.experts);
     ProfileOptions options;

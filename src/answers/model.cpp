@@ -88,7 +88,7 @@ struct Timed {
     std::vector<std::string> checks = {};
 };
 
-ModelOptions options_of(const Request& request, const Asker& asker) {
+ModelOptions model_options(const Request& request, const Asker& asker) {
     ModelOptions options;
     options.training = request.training;
     options.baseline = request.layer.baseline;
@@ -134,7 +134,7 @@ Settings settings_for(const Request& request, bool attention) {
     return settings;
 }
 
-/// The system by which attention is shared; software is of MoE layers.
+/// Loads the system by which attention is shared; the software asked for is that of MoE layers.
 void add_attention(const Request& request, const Machine& machine, ModelOptions& options) {
     if (!request.attention_gpus) return;
     if (request.training)
@@ -155,7 +155,7 @@ void add_attention(const Request& request, const Machine& machine, ModelOptions&
 
 Timed time_moe(const Request& request, const Asker& asker) {
     const auto wanted = wanted_or(request, {"ideal", "megatron-te", "moe-hub"}, check_systems);
-    Timed made{load_layer(request.layer, LayoutLayer::mean), options_of(request, asker)};
+    Timed made{load_layer(request.layer, LayoutLayer::mean), model_options(request, asker)};
     made.layer.options.timeline.record = asker.wants_page;
     const LayerInput& input = made.layer.input;
     made.options.layer = made.layer.options;
@@ -190,7 +190,7 @@ Timed time_dense(const Request& request, const Asker& asker) {
     LayerCase layer = load_tp(request.layer);
     layer.parts = {SubLayer::l1, SubLayer::l2};
     if (request.training) layer.parts.insert(layer.parts.end(), {SubLayer::l3, SubLayer::l4});
-    Timed made{std::move(layer), options_of(request, asker)};
+    Timed made{std::move(layer), model_options(request, asker)};
     const DenseInput input{made.layer.input.machine, made.layer.input.model, made.layer.tokens};
     made.sequences = sequences_of(input.model, input.tokens, 1, request.sequence.value_or(0));
     made.options.layer.grain = made.layer.options.grain;

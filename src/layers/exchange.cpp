@@ -17,7 +17,7 @@ GpuGroups grouped(const MoeLayer& layer, std::size_t groups, Number number) {
     return made;
 }
 
-/// Among experts in ascending order.
+/// Index of `expert` in `experts`, which are in ascending order.
 std::size_t position_of(const std::vector<int>& experts, int expert) {
     const auto found = std::lower_bound(experts.begin(), experts.end(), expert);
     return static_cast<std::size_t>(found - experts.begin());
