@@ -200,6 +200,8 @@ NpyArray NpyArray::read(const std::string& path) {
 }
 
 NpyArray NpyArray::parse(std::string bytes, const std::string& file) {
+    if (bytes.size() > kMostBytes)
+        fail_in(file, "found {} bytes, allowed: at most {} GiB", bytes.size(), kMostBytes >> 30);
     NpyArray array;
     array.bytes_ = std::move(bytes);
     std::string_view values = array.bytes_;

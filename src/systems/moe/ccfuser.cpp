@@ -102,7 +102,7 @@ Process run_kernel(CcFuser& c, GpuId gpu, bool first) {
                      first ? KernelName::expert_up : KernelName::expert_down);
     const std::vector<int>& experts = layer.experts_of(gpu);
     for (const int expert : experts)
-        endpoint.spawn(gemms,
+        endpoint.spawn(first ? "first GEMM" : "second GEMM",
                        first ? run_up(c, gpu, expert, done) : run_down(c, gpu, expert, done));
     co_await endpoint.until(done, static_cast<std::int64_t>(experts.size()));
     if (first) {
